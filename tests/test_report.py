@@ -8,7 +8,7 @@ from scipy.stats import norm, sem
 
 import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.inference import bootstrap_distribution, null_distribution
+from sklearn_calib.inference import simulate_bootstrap_distribution, simulate_null_distribution
 from sklearn_calib.metrics import all_metrics, brier_loss, log_loss, measure, validate_predictions
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._table import make_draw_interval
@@ -183,8 +183,8 @@ def test_values_and_intervals_are_those_of_rows(weighted):
     def evaluate(drawn):
         return [function.evaluate(drawn) for function in functions]
 
-    redrawn = bootstrap_distribution(case, evaluate, 400, 1)
-    relabelled = null_distribution(case, evaluate, 400, 1)
+    redrawn = simulate_bootstrap_distribution(case, evaluate, 400, 1)
+    relabelled = simulate_null_distribution(case, evaluate, 400, 1)
     for number, function in enumerate(functions):
         row = next(r for r in report.rows if r.measure == function.spec.name)
         assert row.value == pytest.approx(function.evaluate(case), abs=1e-12)
@@ -251,11 +251,11 @@ def test_losses_of_several_classes_by_their_standard_errors(name):
     (row,) = calibration_report(y, proba, sample_weight=weight, measures=[name]).rows
     case = validate_predictions(y, proba, weight)
     measure = all_metrics()[name]
-    redrawn = bootstrap_distribution(case, measure.evaluate, 3000)
+    redrawn = simulate_bootstrap_distribution(case, measure.evaluate, 3000)
     spread = redrawn.std()
     ends = np.quantile(redrawn, [0.05, 0.95])
     assert [row.low, row.high] == pytest.approx(ends, abs=0.2 * spread)
-    relabelled = null_distribution(case, measure.evaluate, 3000)
+    relabelled = simulate_null_distribution(case, measure.evaluate, 3000)
     limit = np.quantile(relabelled, 0.9)
     assert row.if_calibrated == pytest.approx(limit, abs=0.2 * relabelled.std())
 

@@ -23,7 +23,7 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "export")]
 from export_cases import METHODS, TABULATED, at_knots, fitted, probabilities, tabulate  # noqa: E402
 
 from sklearn_calib.export import to_dict  # noqa: E402
-from sklearn_calib.export._document import document_of  # noqa: E402
+from sklearn_calib.export._document import to_document  # noqa: E402
 
 CLASSES = (2, 4, 10)
 KNOTS = 1000  # of each class, at most
@@ -59,7 +59,7 @@ def is_beside(method, row, got):
 def line(name, k, found):
     method = fitted(name, k, ROWS_OF_TABLES if name in TABULATED else ROWS)
     document = to_dict(method, **tabulate(name))
-    rows = rows_of(document_of(document), k)
+    rows = rows_of(to_document(document), k)
     expected = method.predict_proba(rows)
     out, beside = {"method": name, "classes": k}, 0
     for target, predict in found.items():

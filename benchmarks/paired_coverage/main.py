@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.inference import bootstrap_distribution, paired_difference
+from sklearn_calib.inference import paired_difference, simulate_bootstrap_distribution
 from sklearn_calib.metrics import all_metrics, smooth_calibration_error, validate_predictions
 from sklearn_calib.recalibrators import get_recalibrator
 from sklearn_calib.summary import CalibrationSummary
@@ -76,7 +76,8 @@ def bootstrapped(y, first, second, seed):
     """Percentiles of the difference over resampled rows, the same for both models."""
     cases = [validate_predictions(y, p) for p in (first, second)]
     one, two = (
-        bootstrap_distribution(case, smooth_calibration_error.evaluate, 199, seed) for case in cases
+        simulate_bootstrap_distribution(case, smooth_calibration_error.evaluate, 199, seed)
+        for case in cases
     )
     low, high = np.quantile(two - one, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return SimpleNamespace(low=low, high=high)

@@ -16,7 +16,11 @@ from pathlib import Path
 import numpy as np
 import runner
 
-from sklearn_calib.inference import bootstrap_distribution, calibration_test, null_distribution
+from sklearn_calib.inference import (
+    calibration_test,
+    simulate_bootstrap_distribution,
+    simulate_null_distribution,
+)
 from sklearn_calib.metrics import all_metrics, lower_distance_to_calibration, validate_predictions
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
@@ -46,7 +50,7 @@ def drawing_rows(y, p):
     case = validate_predictions(y, p)
     evaluate(case)
     start = time.process_time()
-    for distribution in (bootstrap_distribution, null_distribution):
+    for distribution in (simulate_bootstrap_distribution, simulate_null_distribution):
         distribution(case, evaluate, DRAWN)
     return (time.process_time() - start) * 200 / DRAWN
 
@@ -99,7 +103,7 @@ def tests():
     for name, measure in all_metrics().items():
         bar = "" if name == "lower_distance_to_calibration" else "<= 0.6 s"
         theirs = runner.cpu_seconds(
-            partial(null_distribution, case, measure.evaluate, ROWS_DRAWN), runs=3
+            partial(simulate_null_distribution, case, measure.evaluate, ROWS_DRAWN), runs=3
         )
         theirs *= 999 / ROWS_DRAWN
         ours = runner.cpu_seconds(partial(calibration_test, y, p, statistic=name))

@@ -36,7 +36,7 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
 )
 from sklearn_calib.recalibrators import _auto as auto
-from sklearn_calib.recalibrators._stacking import fit_chains, fold_masses, predict_chains
+from sklearn_calib.recalibrators._stacking import compute_fold_masses, fit_chains, predict_chains
 
 HERE = Path(__file__).parent
 SIZES, DRAWS, TEST, FEWEST = (100, 500, 2000), 1, 5000, 3
@@ -48,7 +48,7 @@ BEFORE = {  # with the prior of before: half a row on identity, the other half e
 
 def mixtures(k, n):
     """{name: (candidates, what the default has of the invented rows, how many of these)}."""
-    before, now = list(BEFORE[k == 2]), list(auto.candidates(k, n))
+    before, now = list(BEFORE[k == 2]), list(auto.list_candidates(k, n))
     if k == 2:
         before += ["platt", "platt of probabilities"] if n < 1000 else ["quadratic"]
     else:
@@ -66,7 +66,7 @@ def mixtures(k, n):
 
 
 def candidates(k, n):
-    found = auto.candidates(k, n)
+    found = auto.list_candidates(k, n)
     default, spline = found["default"][0], SplineCalibration()
     found |= {"structured_vector": (StructuredVectorScaling(),), "platt": (PlattScaling(),)}
     found |= {"temperature": (TemperatureScaling(laplace=True),)}
@@ -99,7 +99,7 @@ def one_task(part, name, model, n, draw):
     test = clip_to_floor(canonical_proba(p[pool:][:TEST]), floor)
     chains, weight = candidates(p.shape[1], n), np.ones(n)
     outside = {one: np.empty(n) for one in chains}
-    for mass, left in fold_masses(proba, codes, weight, 5, n):
+    for mass, left in compute_fold_masses(proba, codes, weight, 5, n):
         rows = np.flatnonzero(left > 0)
         for one, found in likelihoods(chains, proba, codes, mass, proba[rows], codes[rows]):
             outside[one][rows] = found

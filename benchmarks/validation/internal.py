@@ -18,7 +18,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import sklearn_calib.inference._internal_validation as module
 from sklearn_calib.inference import internal_validation
-from sklearn_calib.inference._refits import Judge, bootstrapped_rows
+from sklearn_calib.inference._refits import Judge, build_bootstrap_rows
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
@@ -92,9 +92,9 @@ def validated(law, rng, n_resamples):
 
     def kept(*arguments):
         given.append(arguments)
-        return bootstrapped_rows(*arguments)
+        return build_bootstrap_rows(*arguments)
 
-    module.bootstrapped_rows = kept  # one set of fits for both estimates and both intervals
+    module.build_bootstrap_rows = kept  # one set of fits for both estimates and both intervals
     with warnings.catch_warnings():  # separated samples, and fits that stop early
         warnings.simplefilter("ignore")
         found = internal_validation(
@@ -104,7 +104,7 @@ def validated(law, rng, n_resamples):
     named, own, values, nothing, tail, _ = given[0]
     rows = {
         (method, ci): {
-            row.measure: row for row in bootstrapped_rows(named, own, values, worst, tail, ci)
+            row.measure: row for row in build_bootstrap_rows(named, own, values, worst, tail, ci)
         }
         for method, worst in (("optimism", None), (".632+", nothing))
         for ci in ("pivot", "shifted")

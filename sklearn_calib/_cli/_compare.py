@@ -216,10 +216,14 @@ def _of_rows(kept, name, given):
 
 def _means():
     """Return measures that are means of one number per row: functions of scores and labels."""
-    from ..inference import hits
+    from ..inference import count_hits
     from ..metrics import BrierLoss, LogLoss
 
-    return {"log_loss": LogLoss().of_rows, "brier_loss": BrierLoss().of_rows, "accuracy": hits}
+    return {
+        "log_loss": LogLoss().of_rows,
+        "brier_loss": BrierLoss().of_rows,
+        "accuracy": count_hits,
+    }
 
 
 def _temperature(summary, drawn):

@@ -213,7 +213,7 @@ class ModelsDisplay(Display):
     def _in_turn(self, ax, curves=None):
         """Iterate over the curves with their style, in the colours of the axes."""
         for name, curve in (curves or self.curves).items():
-            yield curve, {"color": next_color(ax)} | self.styles_[name]
+            yield curve, {"color": get_next_color(ax)} | self.styles_[name]
 
 
 def name_models(models: Any, name: str | None, default: str = "model") -> dict[str, Any]:
@@ -262,13 +262,13 @@ def predict_model(
     return probabilities["model"], labels
 
 
-def unit_square(ax: Axes, **labels: Any) -> None:
+def draw_unit_square(ax: Axes, **labels: Any) -> None:
     """Draw axes from 0 to 1 with the diagonal of perfect calibration."""
-    ax.plot([0, 1], [0, 1], color=shade(ax, 0.35), lw=1, ls="--", zorder=1.5)
+    ax.plot([0, 1], [0, 1], color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1.5)
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), **labels)
 
 
-def legend(ax: Axes, **options: Any) -> None:
+def add_legend(ax: Axes, **options: Any) -> None:
     """Add a legend in small letters without a frame."""
     ax.legend(**{"frameon": False, "fontsize": "small"} | options)
 
@@ -280,7 +280,7 @@ def name_rows(ax: Axes, names: Iterable[object]) -> None:
     ax.set_ylim(len(texts) - 0.5, -0.5)
 
 
-def shade(ax: Axes, share: float) -> tuple[float, ...]:
+def blend_color(ax: Axes, share: float) -> tuple[float, ...]:
     """Return a colour between that of text, 0, and that of the background, 1.
 
     Parameters
@@ -333,17 +333,17 @@ def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) ->
     """Draw the intervals at each threshold, and the band for all thresholds."""
     kinds = ("interval at each threshold", 0.25), ("band for all thresholds", 0.12)
     for (low, high), (text, alpha) in zip(ends, kinds, strict=True):
-        label = once(ax, f"{level:.0%} {text}")
+        label = label_once(ax, f"{level:.0%} {text}")
         ax.fill_between(x, low, high, color=color, alpha=alpha, lw=0, label=label)
 
 
-def next_color(ax: Axes) -> Any:
+def get_next_color(ax: Axes) -> Any:
     """Return the colour of the next line on these axes."""
     (line,) = ax.plot([], [])
     line.remove()
     return line.get_color()
 
 
-def once(ax: Axes, label: str | None) -> str | None:
+def label_once(ax: Axes, label: str | None) -> str | None:
     """Return the label, or None if the legend of the axes has it already."""
     return None if label in ax.get_legend_handles_labels()[1] else label

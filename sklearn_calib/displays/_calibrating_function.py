@@ -19,7 +19,7 @@ from .._typing import (
 from ..exceptions import invalid_input
 from ..metrics import ReliabilityCurve, reliability_curve
 from ..recalibrators import resolve_recalibrator
-from ._base import CurveKwargs, Display, legend, shade, unit_square
+from ._base import CurveKwargs, Display, add_legend, blend_color, draw_unit_square
 
 
 @dataclass(eq=False, repr=False)
@@ -218,15 +218,15 @@ class CalibratingFunctionDisplay(Display):
     def _draw(self, *axes):
         for ax, (name, values) in zip(axes, self.functions.items(), strict=True):
             style = {"linewidth": 1.6} | self.styles_[name]
-            unit_square(ax, title=style["label"], xlabel="score", ylabel="calibrated")
+            draw_unit_square(ax, title=style["label"], xlabel="score", ylabel="calibrated")
             if self.truth is not None:
                 ax.plot(self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth")
             if self.curve is not None:
                 size = 6 + 90 * self.curve.weight / self.curve.weight.sum()
                 ax.scatter(
-                    self.curve.predicted, self.curve.observed, s=size, color=shade(ax, 0.45), lw=0,
+                    self.curve.predicted, self.curve.observed, s=size, color=blend_color(ax, 0.45), lw=0,
                     label="observed", zorder=2,
                 )  # fmt: skip
             ax.plot(self.scores, values, zorder=3, **style | {"label": "map"})
         if self.truth is not None or self.curve is not None:
-            legend(axes[0], loc="upper left")
+            add_legend(axes[0], loc="upper left")

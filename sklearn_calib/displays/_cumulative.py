@@ -9,7 +9,7 @@ from .._argument_checks import check_known
 from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Multiclass, Self
 from ..metrics import CumulativeDifferences, cumulative_differences
-from ._base import CurveKwargs, Display, legend, predict_model, shade
+from ._base import CurveKwargs, Display, add_legend, blend_color, predict_model
 
 _AXES = ("rows", "score")
 _TICKS = 6  # of the upper axis
@@ -201,13 +201,13 @@ class CumulativeDifferenceDisplay(Display):
         [[below, above]] = self.points()
         height = 2 * found.sigma
         label = "two standard deviations of all rows"
-        ax.axhspan(-height, height, color=shade(ax, 0.85), lw=0, label=label)
-        ax.axhline(0, color=shade(ax, 0.35), lw=1, ls="--")
+        ax.axhspan(-height, height, color=blend_color(ax, 0.85), lw=0, label=label)
+        ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--")
         for values, style in zip((below, above), self.styles_.values(), strict=True):
             ax.step(*values, **style)
         error, expected = found.averaged_two_bin, found.sigma**2
         title = f"averaged two-bin error {error:.3g}, {expected:.3g} if calibrated"
-        legend(ax, title=title, title_fontsize="small")
+        add_legend(ax, title=title, title_fontsize="small")
         ax.set(xlim=(0, 1), xlabel="threshold", ylabel="cumulative difference")
         self.score_ax_ = None
 
@@ -215,11 +215,11 @@ class CumulativeDifferenceDisplay(Display):
         found = self.differences
         [[path]] = self.points()
         height = 2 * found.sigma
-        ax.axhline(0, color=shade(ax, 0.35), lw=1, ls="--", zorder=1.5)
+        ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1.5)
         ax.fill(
             [0, _TRIANGLE, 0],
             [height, 0, -height],
-            color=shade(ax, 0.7),
+            color=blend_color(ax, 0.7),
             lw=0,
             zorder=1,
             label="two standard deviations",
@@ -235,7 +235,7 @@ class CumulativeDifferenceDisplay(Display):
         below, on_top = space if above else space[::-1]
         ax.set(xlim=(0, 1), ylim=(low - below, high + on_top), ylabel="cumulative difference")
         ax.set_xlabel("share of the rows, in the order of their predictions")
-        legend(ax, loc="upper right" if above else "lower right")
+        add_legend(ax, loc="upper right" if above else "lower right")
         self.score_ax_ = ax.secondary_xaxis("top")
         shares = np.linspace(0, 1, _TICKS)
         places = np.searchsorted(found.weight, shares * (1 - 1e-9))

@@ -18,12 +18,12 @@ from ._base import (
     ABOVE,
     CurveKwargs,
     ModelsDisplay,
+    add_legend,
+    blend_color,
     draw_bands,
-    legend,
+    label_once,
     name_models,
-    once,
     predict_models,
-    shade,
 )
 from ._regret import draw_regret
 
@@ -189,7 +189,7 @@ class DecisionCurveDisplay(ModelsDisplay):
             Net benefits, or differences, against the thresholds; and in a second panel the
             regrets, where there are any.
         """
-        panels = [[(curve.threshold, _value(curve)) for curve in self.curves.values()]]
+        panels = [[(curve.threshold, _scale_value(curve)) for curve in self.curves.values()]]
         regrets = self._regrets()
         return [*panels, *([[(r.threshold, r.regret) for r in regrets]] if regrets else [])]
 
@@ -206,7 +206,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         limits, before = self._limits(), ax.get_ylim() if ax.lines else ()
         drawn = [*self._in_turn(ax)]
         for curve, style in drawn:
-            ax.plot(curve.threshold, _value(curve), zorder=3, **style)
+            ax.plot(curve.threshold, _scale_value(curve), zorder=3, **style)
         first = next(iter(self.curves.values()))
         ax.set(xlim=(0, 1), ylim=(min(*limits, *before), max(*limits, *before)))
         absolute = isinstance(first, DecisionCurve)
@@ -215,16 +215,16 @@ class DecisionCurveDisplay(ModelsDisplay):
             ax.plot(
                 first.threshold,
                 first.treat_all,
-                color=shade(ax, 0.5),
+                color=blend_color(ax, 0.5),
                 lw=1.2,
-                label=once(ax, "act on all"),
+                label=label_once(ax, "act on all"),
             )
-        none = once(ax, "act on none" if absolute else None)
-        ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--", label=none)
+        none = label_once(ax, "act on none" if absolute else None)
+        ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--", label=none)
         if len(self.curves) == 1:
             interval, band = (first.low, first.high), (first.band_low, first.band_high)
             draw_bands(ax, first.threshold, first.level, style["color"], interval, band)
-        legend(ax, ncols=2, **ABOVE)
+        add_legend(ax, ncols=2, **ABOVE)
         if below:
             draw_regret(below[0], [(c.regret, s) for c, s in drawn if c.regret is not None])
             below[0].set(xlim=(0, 1))
@@ -237,7 +237,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         for curve in curves:
             inner = (curve.threshold >= 0.05) & (curve.threshold <= 0.95)
             ends = (curve.low, curve.high) if len(curves) == 1 else ()
-            lines += [line[inner] for line in (_value(curve), *ends)]
+            lines += [line[inner] for line in (_scale_value(curve), *ends)]
         values = np.concatenate([*lines, [0.0]])
         top = max([values.max(), *(getattr(curve, "prevalence", 0.0) for curve in curves)])
         bottom = values.min()
@@ -247,5 +247,5 @@ class DecisionCurveDisplay(ModelsDisplay):
         return bottom - room, top + room
 
 
-def _value(curve):
+def _scale_value(curve):
     return curve.net_benefit if isinstance(curve, DecisionCurve) else curve.difference

@@ -16,12 +16,12 @@ from ._base import (
     BARS,
     CurveKwargs,
     ModelsDisplay,
-    legend,
+    add_legend,
+    blend_color,
+    get_next_color,
     name_models,
     name_rows,
-    next_color,
     predict_models,
-    shade,
 )
 
 _KINDS = ("bars", "plane")
@@ -259,23 +259,23 @@ class DecompositionDisplay(ModelsDisplay):
             ax.barh(place, width, 0.6, left=left, **self.styles_[term])
             is_loss = term in ("refinement", "irreducible")  # and no difference of two
             ends = [part.interval(term) for part in parts]
-            _whiskers(ax, ends, place + above, 0.0 if is_loss else left)
+            _draw_whiskers(ax, ends, place + above, 0.0 if is_loss else left)
         label = "class frequencies alone"
-        ax.axvline(parts[0].uncertainty, color=shade(ax, 0.35), ls="--", lw=1, label=label)
+        ax.axvline(parts[0].uncertainty, color=blend_color(ax, 0.35), ls="--", lw=1, label=label)
         known = any(part.interval("refinement") for part in parts)
         ax.set_xlabel(f"{unit}; whiskers: 95 % intervals" if known else unit)
         name_rows(ax, self.parts)
-        legend(ax, ncols=2 if len(bars) == 3 else 3, **ABOVE_RIGHT)
+        add_legend(ax, ncols=2 if len(bars) == 3 else 3, **ABOVE_RIGHT)
 
     def _draw_plane(self, ax):
         parts = list(self.parts.values())
         x, y = self._plane()
         plane = LossPlane.from_points(x, y, parts[0].uncertainty)
         ax.set(xlim=plane.x_limits, ylim=plane.y_limits)
-        ax.axvline(0, color=shade(ax, 0.5), lw=0.8, zorder=1)
+        ax.axvline(0, color=blend_color(ax, 0.5), lw=0.8, zorder=1)
         for value, (across, up) in plane.iter_loss_lines():
-            ax.plot(across, up, color=shade(ax, 0.55), lw=0.9, ls=":", zorder=1)
-            given = {"fontsize": 8, "color": shade(ax, 0.35), "textcoords": "offset points"}
+            ax.plot(across, up, color=blend_color(ax, 0.55), lw=0.9, ls=":", zorder=1)
+            given = {"fontsize": 8, "color": blend_color(ax, 0.35), "textcoords": "offset points"}
             if up[1] < plane.y_limits[1]:
                 given |= {"ha": "left", "va": "center", "xytext": (3, 0)}
             else:
@@ -289,7 +289,7 @@ class DecompositionDisplay(ModelsDisplay):
         points = [*zip(*plane.locate_fraction(x, y), strict=True)]
         places = place_labels(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
         for number, (style, place) in enumerate(zip(styles, places, strict=True)):
-            style = {"color": next_color(ax)} | style
+            style = {"color": get_next_color(ax)} | style
             ax.plot(x[number], y[number], "o", ms=7, zorder=3, **style)
             ax.text(
                 *place, texts[number], fontsize=9, transform=ax.transAxes, va="bottom", zorder=4
@@ -303,8 +303,8 @@ class DecompositionDisplay(ModelsDisplay):
         ax.set_title(said, fontsize=9, pad=16)
 
 
-def _whiskers(ax, intervals, place, left):
+def _draw_whiskers(ax, intervals, place, left):
     """Draw a line with caps for each interval, moved right by `left`; skip None."""
     for ends, y, x in zip(intervals, place, np.broadcast_to(left, place.shape), strict=True):
         if ends is not None:
-            ax.plot(x + np.array(ends), [y, y], color=shade(ax, 0.2), lw=1, marker="|", ms=7)
+            ax.plot(x + np.array(ends), [y, y], color=blend_color(ax, 0.2), lw=1, marker="|", ms=7)

@@ -8,7 +8,7 @@ import numpy as np
 from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..groups import GradeCalibration, grade_calibration
-from ._base import ABOVE, BARS, CurveKwargs, Display, legend, predict_model, shade
+from ._base import ABOVE, BARS, CurveKwargs, Display, add_legend, blend_color, predict_model
 
 _COLORS = {"green": "0.72", "amber": "#e0a030", "red": "C3"}
 _SAID = {"green": "green light", "amber": "amber", "red": "red"}
@@ -200,7 +200,7 @@ class GradeDisplay(Display):
         ax.bar(place, height, 0.62, bottom, zorder=1, **bars)
         level = f"{self.found.level:.0%} interval of one grade"
         low = np.maximum(low, bottom)
-        ax.vlines(place, low, high, color=shade(ax, 0.2), lw=1.4, zorder=2, label=level)
+        ax.vlines(place, low, high, color=blend_color(ax, 0.2), lw=1.4, zorder=2, label=level)
         ax.plot(place, predicted, "_", zorder=3, ms=26, mew=2.4, **self.styles_["predicted"])
         ax.set_yscale("log")
         ax.set_ylim(bottom, min(1.0, positive.max() * 1.6))
@@ -215,6 +215,6 @@ class GradeDisplay(Display):
         for light in [light for light in _COLORS if any(row.light == light for row in rows)]:
             handles.append(ax.patches[[row.light for row in rows].index(light)])
             labels.append(f"{name}, {_SAID[light]}")
-        legend(ax, handles=handles, labels=labels, ncols=2, markerscale=0.6, **ABOVE)
-        ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
+        add_legend(ax, handles=handles, labels=labels, ncols=2, markerscale=0.6, **ABOVE)
+        ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

@@ -18,10 +18,10 @@ from ._base import (
     BARS,
     CurveKwargs,
     Display,
-    legend,
+    add_legend,
+    blend_color,
+    draw_unit_square,
     predict_model,
-    shade,
-    unit_square,
 )
 from ._reliability import draw_curve
 
@@ -155,7 +155,7 @@ default="isotonic"
         if kept is None:
             kept = np.arange(len(predictions.codes))
         curves = []
-        for row, members in _worst(found, n_curves):
+        for row, members in _find_worst(found, n_curves):
             rows = np.searchsorted(kept, members)
             problem = problems[row.event]
             (curve,) = reliability_curve(
@@ -299,7 +299,7 @@ default="isotonic"
         )
         low, high = (np.where(np.isnan(end), value, end) for end in (low, high))  # no interval
         styles = [self._style(row) for row in rows]
-        ax.axvline(1, color=shade(ax, 0.35), lw=1, ls="--", zorder=1)
+        ax.axvline(1, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1)
         for style in self.styles_.values():
             chosen = np.array([one is style for one in styles])
             if chosen.any():
@@ -311,30 +311,36 @@ default="isotonic"
         ax.set(yticks=place, ylim=(-0.8, len(rows) - 0.2))
         margin = 0.04 * max(right - left, 0.5)
         ax.set_xlim(left - margin, right + margin)
-        names = [_in_lines(_name(self.found, row), _LABEL, 2) for row in rows]
+        names = [_wrap_name(_name_row(self.found, row), _LABEL, 2) for row in rows]
         ax.set_yticklabels(names, fontsize=8, linespacing=1.05)
         level = f"({self.found.level:.0%} intervals, for all groups at once)"
         ax.set_xlabel(f"observed / expected events\n{level}", fontsize=9)
-        legend(ax, ncols=2, **ABOVE_RIGHT)
+        add_legend(ax, ncols=2, **ABOVE_RIGHT)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
-        ax.grid(axis="y", color=shade(ax, 0.93), zorder=0)
+        ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)
 
     def _draw_curve(self, ax, row, curve):
-        unit_square(ax, aspect="equal", xlabel="predicted", ylabel="observed")
+        draw_unit_square(ax, aspect="equal", xlabel="predicted", ylabel="observed")
         bands = "confidence" if curve.consistency_low is None else "consistency"
         draw_curve(ax, curve, {"linewidth": 1.6} | self._style(row), bands)
-        name = _name(self.found, row)
-        ax.set_title(_in_lines(name, _LINE, 3), fontsize=8.5)
+        name = _name_row(self.found, row)
+        ax.set_title(_wrap_name(name, _LINE, 3), fontsize=8.5)
         told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
         ax.text(
-            0.04, 0.96, told, transform=ax.transAxes, va="top", fontsize=8, color=shade(ax, 0.25)
+            0.04,
+            0.96,
+            told,
+            transform=ax.transAxes,
+            va="top",
+            fontsize=8,
+            color=blend_color(ax, 0.25),
         )
         ax.tick_params(labelsize=8)
 
 
-def _in_lines(name, width, most):
+def _wrap_name(name, width, most):
     """Wrap a name into at most `most` lines, cut in the middle if it is longer."""
     lines = wrap(plain(name, None), width)
     if len(lines) > most:
@@ -342,13 +348,13 @@ def _in_lines(name, width, most):
     return "\n".join(escape_mathtext(line, 2 * width) for line in lines)
 
 
-def _name(found, row):
+def _name_row(found, row):
     """Return the name of the group, with the event if there are several."""
     several = len({one.event for one in found.rows}) > 1
     return f"{row.group} | {row.event}" if several else row.group
 
 
-def _worst(found, n):
+def _find_worst(found, n):
     """Return the rows of the largest sigma with their members."""
     order = np.argsort([-row.sigma for row in found.rows], kind="stable")
     return [(found.rows[place], found.members[place]) for place in order[:n]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..inference import Instability, InternalValidation, internal_validation
-from ._base import CurveKwargs, Display, shade, unit_square
+from ._base import CurveKwargs, Display, blend_color, draw_unit_square
 
 _MOST_BARS = 300  # rows whose range is drawn
 _MOST_CURVES = 100
@@ -179,7 +179,10 @@ class InstabilityDisplay(Display):
         x = found.predicted[order]
         _, place = np.unique(x, return_inverse=True)
         shown = [
-            [(x, _means(place, _smooth(end[order]))) for end in (found.low, found.high)],
+            [
+                (x, _average_equal(place, _smooth_medians(end[order])))
+                for end in (found.low, found.high)
+            ],
             [(x, found.mean_absolute_error[order])],
             [(x, found.changed[order])],
         ]
@@ -197,7 +200,7 @@ class InstabilityDisplay(Display):
         order = np.argsort(found.predicted, kind="stable")
         some = order[np.unique(np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp))]
         predicted, low, high = found.predicted[some], found.low[some], found.high[some]
-        unit_square(ranges)
+        draw_unit_square(ranges)
         several, one = self.styles_.values()
         ranges.vlines(predicted, low, high, lw=0.7, **{"alpha": 0.35} | several)
         label = f"{found.level:.0%} of the models" + ", smoothed" * (not _is_narrow(ranges))
@@ -209,9 +212,11 @@ class InstabilityDisplay(Display):
         errors.set_ylim(0, 1.2 * errors.get_ylim()[1])  # room for the legend
         decisions.scatter(*panels[2][0], s=7, lw=0, **{"alpha": 0.4} | several)
         label = f"threshold {found.threshold:.3g}"
-        decisions.axvline(found.threshold, color=shade(decisions, 0.35), lw=1, ls="--", label=label)
+        decisions.axvline(
+            found.threshold, color=blend_color(decisions, 0.35), lw=1, ls="--", label=label
+        )
         decisions.set(ylim=(-0.02, 1.02))
-        unit_square(curves)
+        draw_unit_square(curves)
         own, *others = panels[3]
         for number, other in enumerate(others):
             label = None if number else "resampled" + " models" * (not _is_narrow(curves))
@@ -223,14 +228,14 @@ class InstabilityDisplay(Display):
             (ranges, errors, decisions, curves), _TEXTS, places, strict=True
         ):
             ax.set(xlim=(-0.02, 1.02))
-            (_write_small if _is_narrow(ax) else _write)(ax, place, *texts)
+            (_write_small_labels if _is_narrow(ax) else _write_labels)(ax, place, *texts)
 
 
 def _is_narrow(ax):
     return ax.get_window_extent().width < NARROW_PANEL_INCHES * ax.figure.dpi
 
 
-def _write(ax, place, x_text, y_text, _):
+def _write_labels(ax, place, x_text, y_text, _):
     """Write the labels, in as many lines as needed, and the legend."""
     from matplotlib.font_manager import FontProperties
 
@@ -238,10 +243,10 @@ def _write(ax, place, x_text, y_text, _):
     height = 72 * ax.get_window_extent().height / ax.figure.dpi
     lines = textwrap.wrap(y_text, max(int(height / (_WIDTH * size)), 8))
     ax.set(xlabel=x_text, ylabel="\n".join(lines))
-    _legend(ax, place, "small")
+    _add_legend(ax, place, "small")
 
 
-def _write_small(ax, place, _, __, title):
+def _write_small_labels(ax, place, _, __, title):
     """Write a title in place of a label on a small panel, with three ticks."""
     ax.set_title(title, loc="left", fontsize="x-small", pad=3)
     spec = ax.get_subplotspec()
@@ -249,10 +254,10 @@ def _write_small(ax, place, _, __, title):
         ax.set_xlabel("prediction", fontsize="x-small", labelpad=1)
     ax.tick_params(labelsize="x-small", pad=2)
     ax.locator_params(nbins=3)
-    _legend(ax, place, "x-small", handlelength=1, borderpad=0, handletextpad=0.4)
+    _add_legend(ax, place, "x-small", handlelength=1, borderpad=0, handletextpad=0.4)
 
 
-def _legend(ax, place, size, **options):
+def _add_legend(ax, place, size, **options):
     """Add a legend above the drawing, which stays visible."""
     ax.legend(
         loc=f"upper {place}",
@@ -264,12 +269,12 @@ def _legend(ax, place, size, **options):
     )
 
 
-def _means(place, values):
+def _average_equal(place, values):
     """Average rows of one prediction, such as those of a forest, so that a line has one value."""
     return (np.bincount(place, values) / np.bincount(place))[place]
 
 
-def _smooth(values):
+def _smooth_medians(values):
     """Smooth values with medians of neighbours."""
     half = len(values) // (2 * _WINDOW)
     if half == 0:

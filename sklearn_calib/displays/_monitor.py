@@ -8,7 +8,7 @@ import numpy as np
 
 from .._typing import AxesLike, Self
 from ..monitoring import Alarm, CalibrationMonitor, MonitorHistory
-from ._base import CurveKwargs, Display, legend, shade
+from ._base import CurveKwargs, Display, add_legend, blend_color
 
 
 @dataclass(eq=False, repr=False)
@@ -124,17 +124,19 @@ class MonitorDisplay(Display):
             upper.axhline(np.log10(limit), color=style["color"], lw=1, ls=":", label=label)
         upper.set_ylabel("logarithm (base 10)")
         for level in (0, 1):
-            lower.axhline(level, color=shade(lower, 0.6), lw=0.8, ls="--", zorder=0.5)
+            lower.axhline(level, color=blend_color(lower, 0.6), lw=0.8, ls="--", zorder=0.5)
         lower.set_ylabel("posterior mean")
         by_time = self.history.time is not None
         lower.set_xlabel("time" if by_time else "rows")
         for number, alarm in enumerate(self.alarms):
             at = self._place(alarm)
-            upper.axvline(at, color=shade(upper, 0.3), lw=1, label=None if number else "alarm")
-            lower.axvline(at, color=shade(lower, 0.3), lw=1)
+            upper.axvline(
+                at, color=blend_color(upper, 0.3), lw=1, label=None if number else "alarm"
+            )
+            lower.axvline(at, color=blend_color(lower, 0.3), lw=1)
         for ax in (upper, lower):
             ax.margins(x=0.01)
-            legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5))
+            add_legend(ax, loc="center left", bbox_to_anchor=(1.0, 0.5))
         if by_time and self.history.time.dtype.kind == "M":
             for label in lower.get_xticklabels():
                 label.set(rotation=30, ha="right")

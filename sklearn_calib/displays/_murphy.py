@@ -16,12 +16,12 @@ from ._base import (
     ABOVE,
     CurveKwargs,
     ModelsDisplay,
+    add_legend,
+    blend_color,
     draw_bands,
-    legend,
     name_models,
     on_log_odds,
     predict_models,
-    shade,
 )
 
 _SCALES = ("auto", "linear", "logit")
@@ -148,7 +148,7 @@ class MurphyDisplay(ModelsDisplay):
         for key, proba in models.items():
             _, problem = validate_two_classes(y_true, proba, sample_weight, labels, pos_label)
             scores[key] = problem.score
-        kind = _scale_for(list(scores.values()), ax) if scale == "auto" else scale
+        kind = _choose_scale(list(scores.values()), ax) if scale == "auto" else scale
         if kind == "logit" and thresholds is None:
             axis = LogitAxis.from_values([np.quantile(s, [0.01, 0.99]) for s in scores.values()])
             thresholds = expit(np.linspace(axis.low, axis.high, _THRESHOLDS))
@@ -244,7 +244,7 @@ class MurphyDisplay(ModelsDisplay):
         panels : list of list of tuple of ndarray
             One panel: mean elementary scores, or differences, against the thresholds.
         """
-        return [[(one.threshold, _scaled(one, "difference")) for one in self.curves.values()]]
+        return [[(one.threshold, _scale_column(one, "difference")) for one in self.curves.values()]]
 
     _figure: ClassVar = {"figsize": (6.4, 4.4)}
 
@@ -255,17 +255,20 @@ class MurphyDisplay(ModelsDisplay):
         elif ax.get_xscale() == "linear":
             ax.set_xlim(0, 1)
         for curve, style in self._in_turn(ax):
-            ax.plot(curve.threshold, _scaled(curve, "difference"), zorder=3, **style)
+            ax.plot(curve.threshold, _scale_column(curve, "difference"), zorder=3, **style)
             if len(self.curves) == 1:
                 least = -np.inf if self.difference else 0.0
                 ends = [
-                    (np.maximum(_scaled(curve, f"{kind}low"), least), _scaled(curve, f"{kind}high"))
+                    (
+                        np.maximum(_scale_column(curve, f"{kind}low"), least),
+                        _scale_column(curve, f"{kind}high"),
+                    )
                     for kind in ("", "band_")
                 ]
                 draw_bands(ax, curve.threshold, curve.level, style["color"], *ends)
         said = "mean elementary score"
         if self.difference:
-            ax.axhline(0, color=shade(ax, 0.2), lw=1.2, ls="--")
+            ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--")
             better = (
                 f"{escape_legend_label(next(iter(self.curves)), 24)} is"
                 if len(self.curves) == 1
@@ -276,15 +279,15 @@ class MurphyDisplay(ModelsDisplay):
             ax.set_ylim(0, None)
         ax.set(xlabel="threshold", ylabel=said)
         narrow = ax.get_window_extent().width < STACKED_LEGEND_INCHES * ax.figure.dpi
-        legend(ax, ncols=1 if narrow else 2, **ABOVE)
+        add_legend(ax, ncols=1 if narrow else 2, **ABOVE)
 
 
-def _scaled(curve, name):
+def _scale_column(curve, name):
     """Scale a column of a difference of net benefits to elementary scores."""
     return (1 - curve.threshold) * getattr(curve, name)
 
 
-def _scale_for(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit"]:
+def _choose_scale(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit"]:
     """Return the scale of axes that were drawn on, or the one for rare events if needed."""
     if ax is not None:
         (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]

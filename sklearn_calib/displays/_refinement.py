@@ -10,7 +10,7 @@ from .._show import escape_mathtext
 from .._typing import CV, ArrayLike, AxesLike, Estimator, RecalibratorLike, Self
 from ..decomposition import RefinementCurve, refinement_curve
 from ..metrics import LossLike, get_loss
-from ._base import ABOVE_RIGHT, CurveKwargs, Display, legend, shade
+from ._base import ABOVE_RIGHT, CurveKwargs, Display, add_legend, blend_color
 
 
 @dataclass(eq=False, repr=False)
@@ -170,5 +170,5 @@ class RefinementCurveDisplay(Display):
         ax.set_ylim(curve.refinement.min() - 0.06 * span, worst + 0.06 * span)
         ax.set(xlabel=escape_mathtext(curve.unit), ylabel=escape_mathtext(loss.label))
         label = f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement"
-        ax.plot([], [], "o", color=shade(ax, 0.3), label=label)
-        legend(ax, ncols=2, **ABOVE_RIGHT)
+        ax.plot([], [], "o", color=blend_color(ax, 0.3), label=label)
+        add_legend(ax, ncols=2, **ABOVE_RIGHT)

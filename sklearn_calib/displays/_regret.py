@@ -14,7 +14,7 @@ from .._typing import (
     Self,
 )
 from ..decisions import RegretCurve, regret_curve
-from ._base import CurveKwargs, ModelsDisplay, legend, name_models, predict_models, shade
+from ._base import CurveKwargs, ModelsDisplay, add_legend, blend_color, name_models, predict_models
 
 
 class RegretDisplay(ModelsDisplay):
@@ -196,7 +196,7 @@ def draw_regret(ax: Axes, curves: list[tuple[RegretCurve, dict[str, Any]]]) -> N
         worst = curve.worst_threshold
         ax.plot(worst, curve.maximum, "o", color=color, ms=4)
         ax.plot([worst, worst], [low, high], color=color, lw=1, marker="_")
-    ax.axhline(0, color=shade(ax, 0.2), lw=0.8)
+    ax.axhline(0, color=blend_color(ax, 0.2), lw=0.8)
     low, high = ax.get_ylim()
     ax.set(ylabel="regret", ylim=(low, high + 0.25 * (high - low)))
-    legend(ax, loc="upper right")
+    add_legend(ax, loc="upper right")

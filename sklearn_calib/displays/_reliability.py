@@ -29,13 +29,13 @@ from ..metrics import ReliabilityCurve, reliability_curve
 from ._base import (
     CurveKwargs,
     ModelsDisplay,
-    legend,
+    add_legend,
+    blend_color,
+    draw_unit_square,
+    label_once,
     name_models,
     on_log_odds,
-    once,
     predict_models,
-    shade,
-    unit_square,
 )
 
 _BANDS = ("auto", "both", "consistency", "confidence", "none")
@@ -342,7 +342,9 @@ class ReliabilityDisplay(ModelsDisplay):
         check_known("scale", scale, _SCALES)
         if bands == "auto":
             bands = "both" if len(self.curves) == 1 else "none"
-        drawn = set() if ax is None else {scale_of(one) for one in np.ravel(np.array(ax))} - {None}
+        drawn = (
+            set() if ax is None else {find_scale(one) for one in np.ravel(np.array(ax))} - {None}
+        )
         if scale == "auto":
             scale = "logit" if drawn == {"logit"} else "linear"
         if drawn - {scale}:
@@ -373,7 +375,7 @@ class ReliabilityDisplay(ModelsDisplay):
         """Return, for each panel, its title and {model: its curve or None}."""
         titles = [curve.title for curve in next(iter(self.curves.values()))]
         return [
-            (title, {name: _panel(curves, title, at) for name, curves in self.curves.items()})
+            (title, {name: _find_panel(curves, title, at) for name, curves in self.curves.items()})
             for at, title in enumerate(titles)
         ]
 
@@ -391,7 +393,7 @@ class ReliabilityDisplay(ModelsDisplay):
             self.histogram_axes_.append(panel.histogram)
 
 
-def _panel(curves, title, panel):
+def _find_panel(curves, title, panel):
     """Return the curve of a panel; a model may lack one ("predicted x")."""
     if panel < len(curves) and curves[panel].title == title:
         return curves[panel]
@@ -436,15 +438,15 @@ _HISTOGRAM = "_histogram of a reliability diagram"
 _MARGIN = "_where a margin begins"
 
 
-def histogram_of(ax: Axes) -> Axes | None:
+def find_histogram(ax: Axes) -> Axes | None:
     """Return the axes below a panel of a display; None for other axes."""
     others = ax.get_shared_x_axes().get_siblings(ax) if hasattr(ax, "get_shared_x_axes") else []
     return next((one for one in others if one.get_label() == _HISTOGRAM), None)
 
 
-def scale_of(ax: Axes) -> str | None:
+def find_scale(ax: Axes) -> str | None:
     """Return the scale of the display on these axes, or None without a display."""
-    if histogram_of(ax) is None:
+    if find_histogram(ax) is None:
         return None
     return "logit" if ax.get_xscale() == "function" else "linear"
 
@@ -469,10 +471,10 @@ class Panel:
         from mpl_toolkits.axes_grid1 import make_axes_locatable
 
         self.ax, self.logit = ax, logit
-        known = histogram_of(ax)
+        known = find_histogram(ax)
         self.alone = known is None and len(curves) == 1
         if known is None:
-            unit_square(ax, ylabel="observed frequency", aspect="equal")
+            draw_unit_square(ax, ylabel="observed frequency", aspect="equal")
             divider = make_axes_locatable(ax)
             known = divider.append_axes("bottom", size="22%", pad=0.12, sharex=ax)
             known.set_label(_HISTOGRAM)
@@ -492,7 +494,7 @@ class Panel:
         self.histogram.tick_params(axis="x", labelsize="small")
         for line in [line for line in ax.lines if line.get_label() == _MARGIN]:
             line.remove()
-        given = {"color": shade(ax, 0.55), "lw": 0.8, "ls": ":", "zorder": 1.4, "label": _MARGIN}
+        given = {"color": blend_color(ax, 0.55), "lw": 0.8, "ls": ":", "zorder": 1.4, "label": _MARGIN}
         for border in axis.margin_borders:
             ax.axvline(border, **given)
             ax.axhline(border, **given)
@@ -502,7 +504,7 @@ class Panel:
         if curve is None:
             return
         if self.logit:
-            curve = _part(curve, self.axis.is_inside(curve.predicted))
+            curve = _select_points(curve, self.axis.is_inside(curve.predicted))
         draw_curve(self.ax, curve, style, bands)
         color, binned = style["color"], curve.strategy in _BINNED
         if self.logit:
@@ -542,10 +544,10 @@ class Panel:
         ends = [line.get_ydata().max() for line in self.histogram.lines]
         self.histogram.set_ylim(0, 1.05 * max([*columns, *ends], default=1))
         if with_legend:
-            legend(self.ax, loc="upper left")
+            add_legend(self.ax, loc="upper left")
 
 
-def _part(curve, shown):
+def _select_points(curve, shown):
     """Select the visible points of a curve."""
     kinds = ("consistency_low", "consistency_high", "confidence_low", "confidence_high")
     bands = {kind: getattr(curve, kind) for kind in kinds}
@@ -572,9 +574,9 @@ def draw_curve(
         As far as the curve has them.
     """
     if bands in ("both", "consistency") and curve.consistency_low is not None:
-        label = once(ax, f"if calibrated ({curve.level:.0%})")
+        label = label_once(ax, f"if calibrated ({curve.level:.0%})")
         ends: Any = (curve.consistency_low, curve.consistency_high)
-        grey = shade(ax, 0.85)
+        grey = blend_color(ax, 0.85)
         ax.fill_between(curve.predicted, *ends, color=grey, lw=0, zorder=1, label=label)
     if bands in ("both", "confidence") and curve.confidence_low is not None:
         _draw_confidence(ax, curve, style["color"])
@@ -587,7 +589,7 @@ def draw_curve(
 def _draw_confidence(axes, curve, color):
     if curve.strategy in _FILLED:
         text = _FILLED[curve.strategy]
-        label = once(axes, text.format(level=curve.level)) if text else None
+        label = label_once(axes, text.format(level=curve.level)) if text else None
         axes.fill_between(
             curve.predicted,
             curve.confidence_low,

@@ -6,7 +6,15 @@ import numpy as np
 
 from .._typing import ArrayLike, AxesLike, Estimator, Features, Self
 from ..decisions import risk_coverage_curve
-from ._base import CurveKwargs, ModelsDisplay, legend, name_models, once, predict_models, shade
+from ._base import (
+    CurveKwargs,
+    ModelsDisplay,
+    add_legend,
+    blend_color,
+    label_once,
+    name_models,
+    predict_models,
+)
 
 
 class RiskCoverageDisplay(ModelsDisplay):
@@ -152,7 +160,7 @@ class RiskCoverageDisplay(ModelsDisplay):
             style["label"] = f"{style['label']}: area {curve.area:.3f}"
             ax.plot(curve.coverage, curve.risk, zorder=3, **style)
             if len(self.curves) == 1:
-                label = once(ax, f"{curve.level:.0%} interval, each threshold")
+                label = label_once(ax, f"{curve.level:.0%} interval, each threshold")
                 ax.fill_between(
                     curve.coverage,
                     curve.low,
@@ -167,7 +175,7 @@ class RiskCoverageDisplay(ModelsDisplay):
                 ax.plot(
                     share,
                     curve.perfect_risk_at(share),
-                    color=shade(ax, 0.4),
+                    color=blend_color(ax, 0.4),
                     lw=1,
                     ls="--",
                     label=label,
@@ -177,4 +185,4 @@ class RiskCoverageDisplay(ModelsDisplay):
         top = max(before, *(curve.risk[curve.coverage >= 0.05].max() for curve in curves))
         ax.set(xlim=(0, 1.01), ylim=(-0.02 * top, max(1.6 * top, 0.01)))
         ax.set(xlabel="coverage: share of rows answered", ylabel="error rate of the answers")
-        legend(ax, loc="upper center")
+        add_legend(ax, loc="upper center")

@@ -15,7 +15,16 @@ from ..metrics import (
     reliability_curve,
     smooth_calibration_error,
 )
-from ._base import BARS, LINE, CurveKwargs, Display, legend, predict_model, shade, unit_square
+from ._base import (
+    BARS,
+    LINE,
+    CurveKwargs,
+    Display,
+    add_legend,
+    blend_color,
+    draw_unit_square,
+    predict_model,
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -173,7 +182,7 @@ class WitnessDisplay(Display):
 
     def _draw(self, above, below):
         curve = self.curve
-        unit_square(above, ylabel="observed frequency", title=escape_mathtext(curve.title))
+        draw_unit_square(above, ylabel="observed frequency", title=escape_mathtext(curve.title))
         first, second = self.styles_.values()
         above.step(curve.predicted, curve.observed, **first)
         above.fill_between(
@@ -265,9 +274,9 @@ class NullDistributionDisplay(Display):
 
     def _draw(self, ax, bins):
         found = self.result
-        style = {"color": shade(ax, 0.75)} | self.styles_["replicates"]
+        style = {"color": blend_color(ax, 0.75)} | self.styles_["replicates"]
         ax.hist(found.null_distribution, bins=bins, **style)
         said = {"label": f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"}
         ax.axvline(found.statistic, lw=2, **said | self.styles_["statistic"])
         ax.set(xlabel=found.name.replace("_", " "), ylabel="replicates")
-        legend(ax)
+        add_legend(ax)

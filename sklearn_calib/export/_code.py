@@ -7,10 +7,10 @@ import numpy as np
 
 from .._argument_checks import check_known
 from ..exceptions import invalid_input
-from ._document import Kind, MapDocument, document_of
+from ._document import Kind, MapDocument, to_document
 from ._languages import LANGUAGES, Language
-from ._lower import program_of
-from ._program import CONDITIONS, LEAVES, Expr, Program, ordered, uses
+from ._lower import make_program
+from ._program import CONDITIONS, LEAVES, Expr, Program, count_uses, iter_expressions
 
 _DEEPEST = 20  # operations inside each other in one line
 MAX_CODE_OPERATIONS = 200_000  # operations; compilers take minutes for more
@@ -92,9 +92,9 @@ def to_code(
     check_known("a language", language, LANGUAGES, "Choose a language")
     known = LANGUAGES[language]
     _check_name(name, known)
-    document = document_of(fitted, input=input, tabulate=tabulate)
-    program = program_of(document)
-    count = sum(1 for _ in ordered([program.valid, *program.outputs]))
+    document = to_document(fitted, input=input, tabulate=tabulate)
+    program = make_program(document)
+    count = sum(1 for _ in iter_expressions([program.valid, *program.outputs]))
     if count > MAX_CODE_OPERATIONS:
         raise invalid_input(
             expected=f"a map of at most {MAX_CODE_OPERATIONS} operations",
@@ -131,7 +131,7 @@ class _Printer:
     def text(self, document: MapDocument) -> str:
         """Return the whole file."""
         program, language = self.program, self.language
-        self._uses = uses([program.valid, *program.outputs])
+        self._uses = count_uses([program.valid, *program.outputs])
         check = self._lines([program.valid])
         body = self._lines(program.outputs)
         valid = self._said[id(program.valid)]
@@ -145,7 +145,7 @@ class _Printer:
 
     def _lines(self, roots: Sequence[Expr]) -> list[str]:
         lines = []
-        for one in ordered(roots):
+        for one in iter_expressions(roots):
             if id(one) in self._said:
                 continue
             text = self._operation(one)

@@ -7,52 +7,52 @@ from ..exceptions import invalid_input
 from ._languages import ARITHMETIC
 
 
-def doubled(first: str, last: str) -> Callable[[str], str]:
+def double_quotes(first: str, last: str) -> Callable[[str], str]:
     """Quote a name; a closing quote inside it is written twice."""
     return lambda name: f"{first}{name.replace(last, 2 * last)}{last}"
 
 
-def escaped(name: str) -> str:
+def escape_quotes(name: str) -> str:
     """Quote a name with backticks; backticks and backslashes inside it get a backslash."""
     name = name.replace("\\", "\\\\").replace("`", "\\`")
     return f"`{name}`"
 
 
-IN_QUOTES = doubled('"', '"')
-TEXT = doubled("'", "'")
+IN_QUOTES = double_quotes('"', '"')
+TEXT = double_quotes("'", "'")
 
 
-def text_with_backslashes(text: str) -> str:
+def quote_with_backslashes(text: str) -> str:
     """Quote text with doubled backslashes, for dialects in which they begin an escape."""
     return "'{}'".format(text.replace("\\", "\\\\").replace("'", "\\'"))
 
 
-def double(value: float) -> str:
+def write_double(value: float) -> str:
     """Write a double with an exponent; without one databases read it as a decimal."""
     text = repr(float(value))
     return text if "e" in text else f"{text}e0"
 
 
-def in_array(x: str, edges: list[str], values: list[str]) -> str:
+def search_array(x: str, edges: list[str], values: list[str]) -> str:
     """Search a constant array by bisection (PostgreSQL)."""
     places, found = (f"'{{{','.join(table)}}}'::float8[]" for table in (edges, values))
     return f"({found})[WIDTH_BUCKET({x}, {places}) + 1]"
 
 
-def in_interval(x: str, edges: list[str], values: list[str]) -> str:
+def search_interval(x: str, edges: list[str], values: list[str]) -> str:
     """Search constants by bisection with INTERVAL; ELT returns text (MySQL)."""
     place = f"INTERVAL({x}, -1e308, {', '.join(edges)})"  # places begin with 1
     return f"CAST(ELT({place}, {', '.join(values)}) AS DOUBLE)"
 
 
-def in_transform(x: str, edges: list[str], values: list[str]) -> str:
+def search_transform(x: str, edges: list[str], values: list[str]) -> str:
     """Search the edges with roundDown, and look the edge up with transform (ClickHouse)."""
     table = f"[-1e308, {', '.join(edges)}]"
     found = f"roundDown(assumeNotNull({x}), {table})"  # NULL has been told before
     return f"transform({found}, {table}, [{', '.join(values)}], 0e0)"
 
 
-def by_halves(x: str, edges: list[str], values: list[str]) -> str:
+def search_by_halves(x: str, edges: list[str], values: list[str]) -> str:
     """Halve the range by one query without a table each.
 
     Beyond its end a list has NULL (DuckDB).
@@ -81,7 +81,7 @@ _FUNCTIONS = ARITHMETIC | {
 class Dialect:
     """A database.
 
-    `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
+    `number` writes a literal of type double, `write_double` is that type's name, `cast` makes a column
     one, `stored` is the type's name in a table without NULLs where it is another. `once` says that
     a common table expression is computed once, and not wherever it is used; so does `fence`, at its
     end, where a database would write it into what reads it. `deepest` is about how many symbols the
@@ -112,7 +112,7 @@ class Dialect:
 
     def literal(self, value: float) -> str:
         """Write a number of type double."""
-        text = self.number.format(double(value))
+        text = self.number.format(write_double(value))
         return f"({text})" if text.startswith("-") else text
 
     def column(self, name: str) -> str:
@@ -133,7 +133,7 @@ class Dialect:
 _KEY = " PRIMARY KEY"
 _BY_KEY = """LEFT JOIN {table} AS m ON m.{low} =
 (SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
-_SPARK = Dialect(quote=doubled("`", "`"), double="DOUBLE", text=text_with_backslashes)
+_SPARK = Dialect(quote=double_quotes("`", "`"), double="DOUBLE", text=quote_with_backslashes)
 
 DIALECTS = {
     "ansi": Dialect(),
@@ -142,11 +142,11 @@ DIALECTS = {
         once="MATERIALIZED ",
         key=_KEY,
         join=_BY_KEY,
-        pieces=in_array,
+        pieces=search_array,
     ),
     # double quotes would do, but SQLite reads them as a text where no column has that name
     "sqlite": Dialect(
-        quote=doubled("`", "`"),
+        quote=double_quotes("`", "`"),
         double="REAL",
         cast="{}",
         once="MATERIALIZED ",
@@ -158,22 +158,22 @@ DIALECTS = {
     # its join to the nearest smaller number, which sorts; a range is compared piece by piece
     "duckdb": Dialect(
         double="DOUBLE",
-        pieces=by_halves,
+        pieces=search_by_halves,
         few=300,
         join="ASOF LEFT JOIN {table} AS m ON {x} >= m.{low}",
     ),
     # a derived table with a limit, here that of the manual for all rows, is not merged
     "mysql": Dialect(
-        quote=doubled("`", "`"),
+        quote=double_quotes("`", "`"),
         double="DOUBLE",
-        text=text_with_backslashes,
+        text=quote_with_backslashes,
         fence=" LIMIT 18446744073709551615",
-        pieces=in_interval,
+        pieces=search_interval,
     ),
-    "bigquery": Dialect(quote=escaped, double="FLOAT64", text=text_with_backslashes),
-    "snowflake": Dialect(number="{}::FLOAT", double="FLOAT", text=text_with_backslashes),
+    "bigquery": Dialect(quote=escape_quotes, double="FLOAT64", text=quote_with_backslashes),
+    "snowflake": Dialect(number="{}::FLOAT", double="FLOAT", text=quote_with_backslashes),
     "tsql": Dialect(
-        quote=doubled("[", "]"),
+        quote=double_quotes("[", "]"),
         text=lambda text: f"N{TEXT(text)}",
         double="FLOAT",
         functions={
@@ -184,11 +184,11 @@ DIALECTS = {
     ),
     # its numbers are not NULL unless their type says so
     "clickhouse": Dialect(
-        quote=escaped,
+        quote=escape_quotes,
         double="Nullable(Float64)",
         stored="Float64",
-        text=text_with_backslashes,
-        pieces=in_transform,
+        text=quote_with_backslashes,
+        pieces=search_transform,
         key=_KEY,
     ),
     "spark": _SPARK,

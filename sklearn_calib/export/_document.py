@@ -26,7 +26,7 @@ from ..maps import (
     short_repr,
 )
 from ..recalibrators import Recalibrator, all_recalibrators, get_map
-from ._notes import NOTE_NAMES, read_notes
+from ._notes import NOTE_NAMES, parse_notes
 from ._tabulate import tabulate_curves
 
 FORMAT = "sklearn-calib-map"
@@ -93,7 +93,7 @@ class MapDocument:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document as a dict of JSON types."""
-        names, kind = written_classes(self.classes)
+        names, kind = write_classes(self.classes)
         tree = self.root.to_tree()
         found = {
             "format": FORMAT,
@@ -134,11 +134,11 @@ class MapDocument:
 
     def checked(self) -> "MapDocument":
         """Return the document with the check rows of its map."""
-        scores = check_scores(len(self.classes), self.input)
+        scores = make_check_scores(len(self.classes), self.input)
         return replace(self, check=(scores, self.rows(scores)))
 
 
-def document_of(
+def to_document(
     source: Any, *, input: Kind | None = None, tabulate: float | None = None
 ) -> MapDocument:
     """Return the document of any source; every writer calls this first.
@@ -155,13 +155,13 @@ def document_of(
     if isinstance(document, dict):
         document = read_document(document)
     if not isinstance(document, MapDocument):
-        return _document_of_fitted(source, "proba" if input is None else input, tabulate)
+        return _document_fitted(source, "proba" if input is None else input, tabulate)
     if input in (None, document.input):
         return document
     return replace(document, input=input).checked()
 
 
-def _document_of_fitted(fitted, kind, tabulate):
+def _document_fitted(fitted, kind, tabulate):
     if tabulate is not None and not is_number(tabulate):
         raise invalid_input(
             "tabulate",
@@ -177,9 +177,9 @@ def _document_of_fitted(fitted, kind, tabulate):
         found = get_map(fitted)
     found, error = tabulate_curves(found, tabulate)
     classes = np.asarray(fitted.classes_)
-    written_classes(classes)
+    write_classes(classes)
     root = read_map(found.to_tree(), len(classes))  # with all its checks
-    scores = check_scores(len(classes), kind)
+    scores = make_check_scores(len(classes), kind)
     rows = canonical_proba(scores, kind=kind)
     results, own = np.asarray(root(rows)), np.asarray(fitted.predict_proba(rows))
     worst = float(np.abs(results - own).max())
@@ -212,7 +212,7 @@ def compute_map_checksum(classes: list[Any], kind: str, tree: dict[str, Any]) ->
     return checksum({"classes": classes, "classes_type": kind, "map": tree})
 
 
-def check_scores(k: int, kind: str) -> FloatArray:
+def make_check_scores(k: int, kind: str) -> FloatArray:
     """Return five rows that distinguish columns: even, rising, steep, nearly certain, certain."""
     weights = np.arange(1.0, k + 1)
     rising = weights / weights.sum()
@@ -230,7 +230,7 @@ def check_scores(k: int, kind: str) -> FloatArray:
 
 def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     """Read and check the document in a dict; see `from_dict`."""
-    found = _read(document)
+    found = _read_parts(document)
     if check_flag(edited, "edited"):
         _check_names(document, found.root.to_tree())
         return replace(found, estimator=found.estimator | {"edited": True}).checked()
@@ -270,7 +270,7 @@ def _check_names(document, tree):
             )
 
 
-def _read(document):
+def _read_parts(document):
     """Read the parts of a document, and check each."""
     if not isinstance(document, dict):
         raise invalid_field(
@@ -296,9 +296,9 @@ def _read(document):
         value = document.get(name, expected())
         if not isinstance(value, expected):
             raise invalid_field(name, expected=f"a {expected.__name__}", got=type(value).__name__)
-    classes = read_classes(document["classes"], document["classes_type"])
+    classes = parse_classes(document["classes"], document["classes_type"])
     root = read_map(document["map"], len(classes))
-    check = _read_check(document["check"], len(classes))
+    check = _read_check_rows(document["check"], len(classes))
     return MapDocument(
         root,
         classes,
@@ -307,7 +307,7 @@ def _read(document):
         estimator=document.get("estimator", {}),
         package=document["package"],
         largest_error=document.get("largest_error", {}),
-        notes=read_notes(document),
+        notes=parse_notes(document),
     )
 
 
@@ -337,7 +337,7 @@ def _check_schema(document):
         )
 
 
-def _read_check(check, k):
+def _read_check_rows(check, k):
     if not isinstance(check, list) or len(check) != N_CHECKS:
         got = f"{len(check)} of them" if isinstance(check, list) else type(check).__name__
         raise invalid_field("check", expected=f"a list of {N_CHECKS} pairs of rows", got=got)
@@ -374,7 +374,7 @@ def _run_check(document):
 # -- labels and parameters --------------------------------------------------------------------
 
 
-def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
+def write_classes(classes: AnyArray) -> tuple[list[Any], str]:
     """Return labels as JSON values, and the name of their type."""
     values = np.asarray(classes).tolist()  # of an object array, perhaps numpy's own numbers
     values = [value.item() if isinstance(value, np.generic) else value for value in values]
@@ -391,8 +391,8 @@ def written_classes(classes: AnyArray) -> tuple[list[Any], str]:
     )
 
 
-def read_classes(names: Any, kind: Any) -> AnyArray:
-    """Read the labels that `written_classes` wrote."""
+def parse_classes(names: Any, kind: Any) -> AnyArray:
+    """Read the labels that `write_classes` wrote."""
     if not isinstance(kind, str) or kind not in _LABELS:
         raise invalid_field(
             "classes_type", expected=f"one of {', '.join(_LABELS)}", got=short_repr(kind)

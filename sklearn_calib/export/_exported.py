@@ -18,7 +18,7 @@ from .._validation import check_indexes, check_same_length, read_labels, soft_ro
 from ..exceptions import InvalidInputError, invalid_input
 from ..maps import MAX_DEPTH, CalibrationMap, invalid_field, short_repr
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
-from ._document import Kind, document_of, read_document
+from ._document import Kind, read_document, to_document
 from ._notes import Columns, Date, write_notes
 
 
@@ -182,7 +182,7 @@ class ExportedMap(Recalibrator):
         return self.document["input"]
 
 
-def _types_beside(cls):
+def _list_module_types(cls):
     """Return the names of the types that the file of a class defines."""
     module = cls.__module__
     return [
@@ -197,7 +197,7 @@ _OWN = (*all_recalibrators().values(), ExportedMap, *_MODELS, meta.CalibratedPai
 
 #: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and whole models, and what they
 #: are made of. Classifiers inside that are not scikit-learn's have types of their own.
-skops_trusted: list[str] = sorted({name for cls in _OWN for name in _types_beside(cls)})
+skops_trusted: list[str] = sorted({name for cls in _OWN for name in _list_module_types(cls)})
 
 
 #: Longer texts are refused unread; a table of a million scores has about 60 million.
@@ -275,7 +275,7 @@ def to_dict(
     >>> document["classes"], document["input"], document["map"]["node"]
     ([0, 1], 'proba', 'chain')
     """
-    found = document_of(fitted, input=input, tabulate=tabulate)
+    found = to_document(fitted, input=input, tabulate=tabulate)
     if columns is None and hasattr(fitted, "feature_names_in_"):
         columns = [*map(str, fitted.feature_names_in_)]
     notes = found.notes | write_notes(date, columns, scale)
@@ -416,10 +416,10 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
     ValueError: the document: expected a dict, got list. Pass what to_dict
     returned.
     """
-    return from_dict(_parsed(_content(source)), edited=edited)
+    return from_dict(_parse_json(_get_content(source)), edited=edited)
 
 
-def _content(source):
+def _get_content(source):
     if isinstance(source, str):
         if not source.strip():
             raise invalid_field(
@@ -449,10 +449,10 @@ def _content(source):
     return Path(source).read_bytes()
 
 
-def _parsed(content):
+def _parse_json(content):
     _check_depth(content)
     try:
-        return json.loads(content, object_pairs_hook=_once, parse_constant=_no_constant)
+        return json.loads(content, object_pairs_hook=_read_once, parse_constant=_no_constant)
     except InvalidInputError:
         raise
     except (ValueError, RecursionError) as error:
@@ -468,7 +468,7 @@ def _check_depth(content):
         )
 
 
-def _once(pairs):
+def _read_once(pairs):
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

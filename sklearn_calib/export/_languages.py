@@ -18,7 +18,7 @@ ARITHMETIC = {
 }
 
 
-def _calls(form, *names):
+def _make_calls(form, *names):
     """Return operations that call a function, whose name is formatted with `form`."""
     both = ("min", "max")
     return {name: form.format(name) + ("({}, {})" if name in both else "({})") for name in names}
@@ -65,7 +65,7 @@ class Language:
     function: Callable[[str, int, list[str], str, list[str], list[str]], str]
 
 
-def _numbers(values):
+def _write_numbers(values):
     return textwrap.fill(
         ", ".join(map(repr, values.tolist())),
         99,
@@ -75,7 +75,7 @@ def _numbers(values):
     )
 
 
-def _body(lines, indent="    "):
+def _write_body(lines, indent="    "):
     return "".join(f"{indent}{line}\n" for line in lines)
 
 
@@ -124,15 +124,15 @@ def _c_function(name, k, check, valid, body, results):
     return (
         f"/* p and out have {k} numbers and may be the same; NaN for a row that is not valid. */\n"
         f"void {name}(const double *p, double *out) {{\n"
-        f"{_body([*inputs, *check, *invalid, *body, *final])}}}\n"
+        f"{_write_body([*inputs, *check, *invalid, *body, *final])}}}\n"
     )
 
 
 _C = Language(
     "C",
     _C_LIKE
-    | _calls("{}", "floor", "exp", "expm1", "log")
-    | _calls("NAME_{}", "min", "max")
+    | _make_calls("{}", "floor", "exp", "expm1", "log")
+    | _make_calls("NAME_{}", "min", "max")
     | {
         "abs": "fabs({})",
         "search": "NAME_search({}, {}, {})",
@@ -141,7 +141,7 @@ _C = Language(
     _C_HELPERS,
     frozenset(_C_WORDS.split()) | frozenset(_C_LIBRARY.split()),
     _c_head,
-    lambda name, v: f"static const double {name}[{len(v)}] = {{\n{_numbers(v)}\n}};\n",
+    lambda name, v: f"static const double {name}[{len(v)}] = {{\n{_write_numbers(v)}\n}};\n",
     lambda name, text, whole: f"const {'int' if whole else 'double'} {name} = {text};",
     _c_function,
 )
@@ -180,7 +180,7 @@ def _js_function(name, k, check, valid, body, results):
     lines = [*inputs, *check, *invalid, *body, *final, "return out;"]
     return (
         f"// p and out have {k} numbers and may be the same; NaN for a row that is not valid.\n"
-        f"function {name}(p, out = new Array({k})) {{\n{_body(lines, '  ')}}}\n\n"
+        f"function {name}(p, out = new Array({k})) {{\n{_write_body(lines, '  ')}}}\n\n"
         f'if (typeof module !== "undefined") module.exports = {{ {name} }};\n'
     )
 
@@ -188,7 +188,7 @@ def _js_function(name, k, check, valid, body, results):
 _JAVASCRIPT = Language(
     "JavaScript",
     _C_LIKE
-    | _calls("Math.{}", "abs", "floor", "exp", "expm1", "log", "min", "max")
+    | _make_calls("Math.{}", "abs", "floor", "exp", "expm1", "log", "min", "max")
     | {
         "search": "NAME_search({0}, {2})",
         "chebyshev": "NAME_chebyshev({0}, {2})",
@@ -199,7 +199,7 @@ _JAVASCRIPT = Language(
         f"/* {name}: {k} scores in, the probabilities of {k} classes out.\n{head}\n*/\n"
         '"use strict";\n'
     ),
-    lambda name, v: f"const {name} = new Float64Array([\n{_numbers(v)}\n]);\n",
+    lambda name, v: f"const {name} = new Float64Array([\n{_write_numbers(v)}\n]);\n",
     lambda name, text, whole: f"const {name} = {text};",
     _js_function,
 )
@@ -228,15 +228,15 @@ def _py_function(name, k, check, valid, body, results):
     return (
         f"\ndef {name}(p):\n"
         f'    """The {k} probabilities for {k} scores; NaN for a row that is not valid."""\n'
-        f"{_body([*inputs, *check, *invalid, *body, *final])}"
+        f"{_write_body([*inputs, *check, *invalid, *body, *final])}"
     )
 
 
 _PYTHON = Language(
     "Python",
     _COMMON
-    | _calls("math.{}", "floor", "exp", "expm1", "log")
-    | _calls("{}", "abs", "min", "max")
+    | _make_calls("math.{}", "floor", "exp", "expm1", "log")
+    | _make_calls("{}", "abs", "min", "max")
     | {
         "and": "({} and {})",
         "where": "({1} if {0} else {2})",
@@ -250,7 +250,7 @@ _PYTHON = Language(
         f"# {name}: {k} scores in, the probabilities of {k} classes out.\n# {head}\n"
         "import math\nfrom bisect import bisect_right\n"
     ),
-    lambda name, v: f"{name} = (\n{_numbers(v)},\n)\n",
+    lambda name, v: f"{name} = (\n{_write_numbers(v)},\n)\n",
     lambda name, text, whole: f"{name} = {text}",
     _py_function,
 )

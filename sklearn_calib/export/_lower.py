@@ -44,12 +44,12 @@ class Origin:
     rows: Moved
 
 
-def of_probability(p: Any) -> Origin:
+def make_probability_origin(p: Any) -> Origin:
     """Return rows (1 - p, p)."""
     return Origin(p, (0.0, 1.0), lambda p: np.column_stack([1.0 - p, p]))
 
 
-def of_margin(x: Any) -> Origin:
+def make_margin_origin(x: Any) -> Origin:
     """Return rows with exact log-odds."""
     return Origin(x, (-_WIDEST, _WIDEST), convert_log_odds)
 
@@ -90,7 +90,7 @@ class RowExpression:
     def of_margin(cls, x: Any) -> Self:
         """Return rows of two classes from the log-odds of the second."""
         both = np.column_stack([-x, x])
-        return cls(expit(both), 2, log_expit(both), of_margin(x))
+        return cls(expit(both), 2, log_expit(both), make_margin_origin(x))
 
     @classmethod
     def of_logits(cls, z: Any, k: int) -> Self:
@@ -156,15 +156,15 @@ class RowExpression:
         x = self.score(function.input)
         if not (self.double and function.rounds_scores):
             return x
-        return rounded(x, 0.0 if function.input == "proba" else 1.0)
+        return round_expression(x, 0.0 if function.input == "proba" else 1.0)
 
     def found(self, function: FunctionOfScore, targets: FloatArray, moved: Moved) -> Any:
         """Count the targets that moved(x) reaches, without a logarithm of other precision."""
         if function.input == "proba" and self.origin is None:
-            origin = of_probability(self.p.column(1))
+            origin = make_probability_origin(self.p.column(1))
         else:
             origin = self.pair_origin()
-        edges = least_reaching(
+        edges = find_least_reaching(
             lambda number: moved(compute_map_input(origin.rows(number), function.input)),
             targets,
             *origin.ends,
@@ -185,12 +185,12 @@ class RowExpression:
         if self.origin is not None:
             return self.origin
         if self.exact is not None:
-            return of_margin(self.score("logit"))
+            return make_margin_origin(self.score("logit"))
         zero, one = self.p.column(0), self.p.column(1)
         scaled = zero * _INVERSE
         beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
         order = (one <= zero).where(one, beyond * _INVERSE)
-        return Origin(order, (0.0, 2.0 * _INVERSE), _pairs_of_order)
+        return Origin(order, (0.0, 2.0 * _INVERSE), _pair_thresholds)
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
@@ -211,7 +211,7 @@ class RowExpression:
         raise NotImplementedError
 
 
-def _pairs_of_order(order):
+def _pair_thresholds(order):
     one, zero = np.minimum(order, 0.5), 1.0 / np.maximum(order, 2.0)
     beyond = (2.0 - np.clip(order / _INVERSE, 1.0, 2.0)) / _INVERSE
     zero = np.where(order < _INVERSE, zero, beyond)
@@ -219,7 +219,7 @@ def _pairs_of_order(order):
     return np.column_stack([np.where(small, 1.0 - one, zero), np.where(small, one, 1.0 - zero)])
 
 
-def rounded(x: Any, least: float) -> Any:
+def round_expression(x: Any, least: float) -> Any:
     """Round to 36 significant bits, as `without_rounding_noise` does.
 
     `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or 0 where x is
@@ -231,7 +231,9 @@ def rounded(x: Any, least: float) -> Any:
     return (x + shift) - shift
 
 
-def least_reaching(function: Moved, targets: FloatArray, low: float, high: float) -> FloatArray:
+def find_least_reaching(
+    function: Moved, targets: FloatArray, low: float, high: float
+) -> FloatArray:
     """Find the smallest floats in [low, high] at which an increasing function reaches targets.
 
     The largest float64 where it reaches them nowhere. Takes 64 evaluations of all targets.
@@ -247,7 +249,7 @@ def least_reaching(function: Moved, targets: FloatArray, low: float, high: float
 # -- programs ---------------------------------------------------------------------------------
 
 
-def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Program:
+def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Program:
     """Build the program of a map: from its scores to the probabilities of all classes.
 
     Parameters
@@ -268,11 +270,13 @@ def program_of(document: MapDocument, *, second_only: bool = False) -> ops.Progr
             rows = ProgramExpression.of_logits(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k)
     elif second_only:
         valid = (x >= 0.0) & (x <= 1.0)
-        rows = ProgramExpression(np.column_stack([1.0 - x, x]), 2, origin=of_probability(x))
+        rows = ProgramExpression(
+            np.column_stack([1.0 - x, x]), 2, origin=make_probability_origin(x)
+        )
     else:
         valid, rows = ProgramExpression.of_probabilities(x, k)
     outputs = rows.after(document.root).p.every
-    return ops.without_repetition(
+    return ops.merge_equal_expressions(
         ops.Program(k, valid.every[0], tuple(outputs[1:] if second_only else outputs))
     )
 
@@ -297,11 +301,15 @@ class ProgramExpression(RowExpression):
 
     def chebyshev(self, z: Columns, coef: FloatArray) -> Columns:
         """Return a sum of Chebyshev polynomials of numbers in [-1, 1]."""
-        return ops.searched("chebyshev", z, coef)
+        return ops.apply_search("chebyshev", z, coef)
 
     def others(self) -> tuple[Any, Any]:
-        log = None if self.exact is None else ops.of_others(ops.log_sum, self.exact.single())
-        return ops.of_others(np.add, self.p.single()), log
+        log = (
+            None
+            if self.exact is None
+            else ops.reduce_excluding_each(ops.add_logarithms, self.exact.single())
+        )
+        return ops.reduce_excluding_each(np.add, self.p.single()), log
 
     def is_top(self) -> Any:
         p = self.p.single()
@@ -318,7 +326,7 @@ class ProgramExpression(RowExpression):
             below, above = ([np.log(one) for one in list(part)[:-1]] for part in sums)
         else:
             terms = self.exact.single()
-            sums = (itertools.accumulate(part, ops.log_sum) for part in (terms, terms[::-1]))
+            sums = (itertools.accumulate(part, ops.add_logarithms) for part in (terms, terms[::-1]))
             below, above = (list(part)[:-1] for part in sums)
         return np.column_stack(above[::-1]) - np.column_stack(below)
 
@@ -326,20 +334,22 @@ class ProgramExpression(RowExpression):
         known = (cells.keys <= cells.n_levels).all(axis=1)
         if not known.any():
             return other
-        found, place, number_of_key = _found(levels.single(), cells.keys[known], cells.n_levels + 1)
+        found, place, number_of_key = _search_keys(
+            levels.single(), cells.keys[known], cells.n_levels + 1
+        )
         tables = np.empty((number_of_key.max() + 2, self.k))
         tables[0] = 0.0
         tables[number_of_key + 1] = cells.rows[known]
         return found.where(np.column_stack([place.entries_of(t) for t in tables.T]), other)
 
 
-def _found(levels: list[Any], keys: IntArray, base: int):
+def _search_keys(levels: list[Any], keys: IntArray, base: int):
     """Search levels among keys: return whether they are a key, and the index of each key.
 
     As many columns as fit join into one whole number, which is looked up; its place stands for
     them when the next columns join.
     """
-    rank: Any = Columns([ops.number(0.0)])
+    rank: Any = Columns([ops.make_number(0.0)])
     rank_of_keys: Any = np.zeros(len(keys))
     conditions: list[Any] = []
     at = 0

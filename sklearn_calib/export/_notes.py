@@ -63,7 +63,7 @@ def _write_columns(columns):
     return roles
 
 
-def read_notes(document: dict[str, Any]) -> dict[str, Any]:
+def parse_notes(document: dict[str, Any]) -> dict[str, Any]:
     """Return the notes of a document, each of them checked."""
     notes = {name: document[name] for name in NOTE_NAMES if name in document}
     if not isinstance(notes.get("date", ""), str):

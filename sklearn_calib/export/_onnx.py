@@ -11,9 +11,9 @@ from .._argument_checks import check_known, is_number, require
 from .._simplex_array import log_proba
 from .._typing import Features
 from ..exceptions import invalid_input
-from ._document import Kind, document_of
+from ._document import Kind, to_document
 from ._exported import to_dict
-from ._onnx_models import model_to_onnx, models_inside, run_onnx
+from ._onnx_models import convert_model, find_models, run_onnx
 from ._onnx_nodes import Graph, GraphExpression, Tensor
 
 INPUT, OUTPUT = "scores", "calibrated"
@@ -130,31 +130,31 @@ def to_onnx(
         )
     opset = int(opset)
     check_known("dtype", dtype, MAX_LOGIT_BY_DTYPE, "Leave it out")
-    if models_inside(fitted) or (X is not None and isinstance(fitted, Pipeline)):
+    if find_models(fitted) or (X is not None and isinstance(fitted, Pipeline)):
         if X is None:
             raise invalid_input(
                 expected="some rows X for a classifier", got="none", hint="Pass to_onnx(model, X)"
             )
-        return model_to_onnx(fitted, X, opset, tabulate)
-    document = document_of(fitted, input=input, tabulate=tabulate)
+        return convert_model(fitted, X, opset, tabulate)
+    document = to_document(fitted, input=input, tabulate=tabulate)
     document.check_scale()
     nodes: list[Any] = []
     make_node = onnx.helper.make_node
     graph = Graph(
         lambda *said, **named: nodes.append(make_node(*said, **named)), np.dtype(dtype), opset
     )
-    result = _calibrated(document, Tensor(graph, INPUT))
+    result = _apply_map(document, Tensor(graph, INPUT))
     nodes.append(make_node("Identity", [result.name], [OUTPUT], OUTPUT))
-    model = _model(onnx, graph, nodes, document)
+    model = _build_model(onnx, graph, nodes, document)
     # escapes: ONNX holds no surrogates
     said = {METADATA: json.dumps(to_dict(document), allow_nan=False)}
     if dtype == "float32":
-        said[ERROR] = _error(model, document)
+        said[ERROR] = _measure_error(model, document)
     onnx.helper.set_model_props(model, said)
     return model
 
 
-def _calibrated(document, scores):
+def _apply_map(document, scores):
     """Apply the map of a document to scores; invalid rows become NaN."""
     k = len(document.classes)
     if document.input == "logits":
@@ -165,7 +165,7 @@ def _calibrated(document, scores):
     return good.where(rows.after(document.root).p, np.nan)
 
 
-def _model(onnx, graph, nodes, document):
+def _build_model(onnx, graph, nodes, document):
     helper, k = onnx.helper, len(document.classes)
     constants = [onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()]
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
@@ -183,12 +183,12 @@ def _model(onnx, graph, nodes, document):
 # -- what float32 costs -----------------------------------------------------------------------
 
 
-def _error(model, document):
+def _measure_error(model, document):
     """Measure twice the largest error by float32, at knots, on a grid and elsewhere, as text.
 
     The rounding of the scores to float32 counts.
     """
-    scores = _rows_at_knots(document)
+    scores = _make_rows_at_knots(document)
     [got] = run_onnx(model, scores.astype(np.float32))
     far = np.abs(got - document.rows(scores)).max()
     if not far <= 1:
@@ -200,13 +200,13 @@ def _error(model, document):
     return f"{2 * far:.3g}"
 
 
-def _rows_at_knots(document):
+def _make_rows_at_knots(document):
     """Return rows with each class at the knots and on a grid, the others equal.
 
     Any rows.
     """
     k = len(document.classes)
-    margin = np.unique(np.concatenate([_GRID, *_knots(document.root)]))
+    margin = np.unique(np.concatenate([_GRID, *_collect_knots(document.root)]))
     most = _MOST_ROWS // k
     if len(margin) > most:
         margin = margin[np.linspace(0, len(margin) - 1, most).astype(int)]
@@ -218,7 +218,7 @@ def _rows_at_knots(document):
     return np.asarray(log_proba(rows)) if document.input == "logits" else rows
 
 
-def _knots(node):
+def _collect_knots(node):
     """Return the knots of all tables of a map, as log-odds."""
     for name in ("knots", "edges", "domain"):
         x = getattr(node, name, None)
@@ -227,4 +227,4 @@ def _knots(node):
                 x = logit(x) if node.input == "proba" else x
             yield x[np.isfinite(x)]
     for part in node.children():
-        yield from _knots(part)
+        yield from _collect_knots(part)

@@ -55,9 +55,12 @@ def has_margins(estimator: Estimator) -> bool:
                 hint="Encode them before, for instance with OneHotEncoder",
             )
         return True
-    if not hasattr(estimator, "n_features_in_") or _at_zero(estimator, classifier_logits) is None:
+    if (
+        not hasattr(estimator, "n_features_in_")
+        or _evaluate_at_zero(estimator, classifier_logits) is None
+    ):
         return False
-    if package_of(estimator) is None:
+    if find_package(estimator) is None:
         raise invalid_input(
             expected="an estimator of scikit-learn, XGBoost or LightGBM",
             got=type(estimator).__name__,
@@ -70,14 +73,14 @@ def has_margins(estimator: Estimator) -> bool:
     return True
 
 
-def _at_zero(estimator, function):
+def _evaluate_at_zero(estimator, function):
     """Evaluate a function of a fitted estimator and rows at one row of zeros."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that the row has no feature names
         return function(estimator, np.zeros((1, estimator.n_features_in_)))
 
 
-def package_of(estimator: Estimator) -> str | None:
+def find_package(estimator: Estimator) -> str | None:
     """Return "xgboost", "lightgbm" or "sklearn", or None for other packages."""
     roots = {cls.__module__.partition(".")[0] for cls in type(estimator).__mro__}
     if isinstance(estimator, HistGradientBoostingClassifier):
@@ -85,7 +88,7 @@ def package_of(estimator: Estimator) -> str | None:
     return next((name for name in ("xgboost", "lightgbm") if name in roots), None)
 
 
-def shape_of_margins(operator: Any) -> None:
+def set_margin_shape(operator: Any) -> None:
     """Set the output shape for skl2onnx: (n, n_classes), or (n, 1) for two classes."""
     k = len(operator.raw_operator.classes_)
     operator.outputs[0].type.shape = [None, 1 if k == 2 else k]
@@ -97,12 +100,12 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     from skl2onnx.common.data_types import DoubleTensorType
 
     estimator = operator.raw_operator.estimator
-    package = package_of(estimator)
-    trees = _trees(scope, operator, container, estimator, package)
+    package = find_package(estimator)
+    trees = _convert_trees(scope, operator, container, estimator, package)
     name = operator.inputs[0].full_name
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     if package != "xgboost":
-        trees = trees | {"nodes_values": _thresholds(trees, double)}
+        trees = trees | {"nodes_values": _round_thresholds(trees, double)}
     elif double:  # XGBoost itself reads float32
         narrow = scope.get_unique_variable_name("float32")
         container.add_node("Cast", [name], [narrow], to=1)
@@ -112,7 +115,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
             values = np.asarray(trees.pop(key), dtype=np.float64)
             trees[f"{key}_as_tensor"] = make_tensor(key, DOUBLE, [len(values)], values)
     out = operator.outputs[0].full_name
-    factor = _factor(estimator, package)
+    factor = _find_factor(estimator, package)
     summed = out if factor == 1 else scope.get_unique_variable_name("summed")
     container.add_node(
         "TreeEnsembleRegressor",
@@ -129,7 +132,7 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
         container.add_node("Mul", [summed, constant], [out])
 
 
-def _trees(scope, operator, container, estimator, package):
+def _convert_trees(scope, operator, container, estimator, package):
     """Return the attributes of a TreeEnsembleRegressor."""
     from skl2onnx.common.data_types import DoubleTensorType
 
@@ -141,7 +144,7 @@ def _trees(scope, operator, container, estimator, package):
 
     outputs = [SimpleNamespace(full_name=name) for name in ("label", "probabilities")]
     reader = SimpleNamespace(
-        raw_operator=_without_names(estimator) if package == "xgboost" else estimator,
+        raw_operator=_remove_feature_names(estimator) if package == "xgboost" else estimator,
         inputs=[SimpleNamespace(type=DoubleTensorType())],
         input_full_names=operator.input_full_names,
         outputs=outputs,
@@ -155,9 +158,9 @@ def _trees(scope, operator, container, estimator, package):
         target_opset=container.target_opset,
         verbose=0,
     )
-    _converter(package)(scope, reader, recorder)
+    _find_converter(package)(scope, reader, recorder)
     trees = {
-        ("target" + name[5:] if name.startswith("class_") else name): _plain(value)
+        ("target" + name[5:] if name.startswith("class_") else name): _unwrap_estimator(value)
         for name, value in found.items()
         if name.startswith(("nodes_", "class_", "base_"))
     }
@@ -165,7 +168,7 @@ def _trees(scope, operator, container, estimator, package):
     return trees | {"n_targets": 1 if k == 2 else k, "post_transform": "NONE"}
 
 
-def _without_names(estimator):
+def _remove_feature_names(estimator):
     """Copy XGBoost's estimator without feature names, as converters need it."""
     booster = estimator.get_booster().copy()
     booster.feature_names = None
@@ -174,12 +177,12 @@ def _without_names(estimator):
     return unnamed
 
 
-def _plain(values):
+def _unwrap_estimator(values):
     values = np.asarray(values)
     return (values.astype(int) if values.dtype.kind == "b" else values).tolist()
 
 
-def _converter(package):
+def _find_converter(package):
     if package == "sklearn":
         from skl2onnx.operator_converters.random_forest import (
             convert_sklearn_random_forest_classifier,
@@ -195,7 +198,7 @@ def _converter(package):
     return getattr(require(path, "export"), name)
 
 
-def _thresholds(trees, double):
+def _round_thresholds(trees, double):
     """Round thresholds down for float32 x; x <= threshold is compared in float64."""
     values = np.asarray(trees["nodes_values"], dtype=np.float64)
     if double:
@@ -206,10 +209,16 @@ def _thresholds(trees, double):
     return np.where(above, np.nextafter(rounded, np.float32(-np.inf)), rounded).tolist()
 
 
-def _factor(estimator, package):
+def _find_factor(estimator, package):
     """Return the factor from the sum of the trees to `classifier_logits`."""
     if package != "lightgbm":
         return 1.0
-    raw = np.ravel(_at_zero(estimator, lambda fit, X: fit.predict_proba(X, raw_score=True)))
+    raw = np.ravel(
+        _evaluate_at_zero(estimator, lambda fit, X: fit.predict_proba(X, raw_score=True))
+    )
     at = np.abs(raw).argmax()
-    return float(np.ravel(_at_zero(estimator, classifier_logits))[at] / raw[at]) if raw[at] else 1.0
+    return (
+        float(np.ravel(_evaluate_at_zero(estimator, classifier_logits))[at] / raw[at])
+        if raw[at]
+        else 1.0
+    )

@@ -23,7 +23,7 @@ from .._typing import Features
 from .._validation import canonical_labels
 from ..exceptions import invalid_input
 from . import _onnx_boosted as boosted
-from ._document import document_of
+from ._document import to_document
 from ._onnx_nodes import Graph, GraphExpression, Tensor
 
 METADATA = "sklearn_calib_maps"
@@ -74,25 +74,25 @@ def register_onnx_converters() -> None:
     for cls in MODELS:
         name = f"SklearnCalib{cls.__name__}"
         skl2onnx.update_registered_converter(
-            cls, name, _shape_of_model, _convert_model, options=options
+            cls, name, _set_model_shape, _convert_model, options=options
         )
     skl2onnx.update_registered_converter(
         boosted.BoostedMargins,
         "SklearnCalibBoostedMargins",
-        boosted.shape_of_margins,
+        boosted.set_margin_shape,
         boosted.convert_margins,
     )
 
 
-def models_inside(fitted: Any) -> list[Any]:
+def find_models(fitted: Any) -> list[Any]:
     """Return the classifiers of this package in an estimator or a pipeline."""
     if isinstance(fitted, MODELS):
         return [fitted]
     parts = [part for _, part in fitted.steps] if isinstance(fitted, Pipeline) else []
-    return [model for part in parts for model in models_inside(part)]
+    return [model for part in parts for model in find_models(part)]
 
 
-def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) -> Any:
+def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) -> Any:
     """Convert a classifier or pipeline to an ONNX model; see `to_onnx`."""
     skl2onnx = require("skl2onnx", "export")
     check_is_fitted(fitted)
@@ -112,17 +112,17 @@ def model_to_onnx(fitted: Any, X: Features, opset: int, tabulate: float | None) 
         raise invalid_input(
             expected="labels whose characters UTF-8 has", got=got, hint="Fit with other names"
         ) from None
-    models = models_inside(fitted)
+    models = find_models(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
     versions = {"": opset, boosted.DOMAIN: boosted.VERSION}
     found = skl2onnx.to_onnx(
         fitted, _rows_for_onnx(fitted, X[:1]), target_opset=versions, options=options
     )
     pairs = [pair for model in models for pair in model.calibrated_pairs_]
-    documents = [document_of(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs]
+    documents = [to_document(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs]
     text = json.dumps(documents, allow_nan=False)
     found.metadata_props.add(key=METADATA, value=text)
-    _compare(found, fitted, X, tabulate)
+    _compare_rows(found, fitted, X, tabulate)
     return found
 
 
@@ -136,7 +136,7 @@ def _rows_for_onnx(fitted, X):
 # -- the converter of skl2onnx ----------------------------------------------------------------
 
 
-def _shape_of_model(operator):
+def _set_model_shape(operator):
     from skl2onnx.common.data_types import Int64TensorType, StringTensorType
 
     classes = operator.raw_operator.classes_
@@ -156,11 +156,13 @@ def _convert_model(scope, operator, container):
     tabulate = container.get_options(model, {"tabulate": None})["tabulate"]
     parts = []
     for pair in model.calibrated_pairs_:
-        document = document_of(pair.recalibrator, tabulate=tabulate)
-        rows = _scores(model, pair, scope, operator, container, graph)
+        document = to_document(pair.recalibrator, tabulate=tabulate)
+        rows = _compute_scores(model, pair, scope, operator, container, graph)
         found = rows.after(document.root)
         _, places = canonical_labels(document.classes, classes=model.classes_)
-        parts.append(_widened(GraphExpression(found.p, found.k), places, len(model.classes_)).p)
+        parts.append(
+            _add_missing_classes(GraphExpression(found.p, found.k), places, len(model.classes_)).p
+        )
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
     known = model.classes_
     known = known.astype(str if known.dtype.kind in "UO" else np.int64)
@@ -182,7 +184,7 @@ def _add_constants(graph, container):
             container.add_initializer(name, None, None, numpy_helper.from_array(array))
 
 
-def _columns(table, other, places, k):
+def _place_table_columns(table, other, places, k):
     """Place the columns of a table among k, and fill the others with the column `other`."""
     source = np.full(k, len(places))
     source[places] = np.arange(len(places))
@@ -192,20 +194,20 @@ def _columns(table, other, places, k):
 # -- scores of a classifier -------------------------------------------------------------------
 
 
-def _scores(model, pair, scope, operator, container, graph):
+def _compute_scores(model, pair, scope, operator, container, graph):
     """Compute the scores that `compute_aligned_scores` passes to the map of a pair."""
     from skl2onnx._parse import _parse_sklearn
     from skl2onnx.common.data_types import DoubleTensorType
 
-    estimator, last = _plain(pair.estimator)
-    kind = _kind(last, model.response_method)
+    estimator, last = _unwrap_classifier(pair.estimator)
+    kind = _get_score_kind(last, model.response_method)
     _check_converter(container, last, kind)
     # ONNX adds up the leaves of trees in float32
     of_trees = kind == "margins" or hasattr(last, "estimators_") or hasattr(last, "tree_")
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     graph.slack = _SINGLE_SLACK if of_trees or not double else _DOUBLE_SLACK
     if kind == "margins":
-        estimator, last = _plain(pair.estimator, boosted.BoostedMargins)
+        estimator, last = _unwrap_classifier(pair.estimator, boosted.BoostedMargins)
     k, own = len(model.classes_), len(last.classes_)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
     options = {name: v for name, v in options.items() if container.has_options(last, name)}
@@ -222,46 +224,48 @@ def _scores(model, pair, scope, operator, container, graph):
     else:
         rows = GraphExpression.of_logits(scores, own)
     if kind == "margins" and model.response_method == "predict_proba":
-        rows = _as_predicted(rows, last)
-    return _widened(rows, pair.columns, k)
+        rows = _round_as_predicted(rows, last)
+    return _add_missing_classes(rows, pair.columns, k)
 
 
-def _as_predicted(rows, margins):
+def _round_as_predicted(rows, margins):
     """Round probabilities as predict_proba does: p_0 is 1 - p_1, XGBoost uses float32."""
     p = rows.p
     if rows.k == 2:
         p = np.column_stack([1.0 - p.column(1), p.column(1)])
-    if boosted.package_of(margins.estimator) == "xgboost":
+    if boosted.find_package(margins.estimator) == "xgboost":
         p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=boosted.DOUBLE)
     return GraphExpression(p / p.sum(), rows.k)
 
 
-def _widened(rows, places, k):
+def _add_missing_classes(rows, places, k):
     """Add classes with probability 0 that the classifier, or its map, has not seen."""
     if np.array_equal(places, np.arange(k)):
         return rows
-    p = _columns(rows.p, rows.p.column(0) * 0.0, places, k)
+    p = _place_table_columns(rows.p, rows.p.column(0) * 0.0, places, k)
     if rows.exact is None:
         return GraphExpression(p, k)
     least = np.minimum(rows.exact.min(), np.log(SMALLEST_PROBABILITY))
-    return GraphExpression(p, k, _columns(rows.exact, least, places, k))
+    return GraphExpression(p, k, _place_table_columns(rows.exact, least, places, k))
 
 
-def _plain(estimator, around=lambda last: last):
+def _unwrap_classifier(estimator, around=lambda last: last):
     """Unwrap the classifier, and return its last step, with `around` applied to it."""
     if isinstance(estimator, Pipeline):
         *steps, (name, inner) = estimator.steps
-        inner, last = _plain(inner, around)
-        steps = [(key, _inside(step)) for key, step in steps if step not in (None, "passthrough")]
+        inner, last = _unwrap_classifier(inner, around)
+        steps = [
+            (key, _unwrap_once(step)) for key, step in steps if step not in (None, "passthrough")
+        ]
         return Pipeline([*steps, (name, inner)]), last
-    inner = _inside(estimator)
+    inner = _unwrap_once(estimator)
     if inner is not estimator:
-        return _plain(inner, around)
+        return _unwrap_classifier(inner, around)
     last = around(inner)
     return last, last
 
 
-def _inside(estimator):
+def _unwrap_once(estimator):
     """Return the wrapped estimator, or the estimator itself."""
     if isinstance(estimator, FrozenEstimator):
         return estimator.estimator
@@ -274,13 +278,13 @@ def _reads_columns(estimator):
         return _reads_columns(estimator.steps[0][1])
     if isinstance(estimator, MODELS):
         return _reads_columns(estimator.calibrated_pairs_[0].estimator)
-    inner = _inside(estimator)
+    inner = _unwrap_once(estimator)
     if inner is not estimator:
         return _reads_columns(inner)
     return isinstance(estimator, ColumnTransformer)
 
 
-def _kind(last, response_method):
+def _get_score_kind(last, response_method):
     """Return the kind of scores that `compute_classifier_scores` uses."""
     if boosted.has_margins(last):
         return "margins"
@@ -324,7 +328,7 @@ def _check_converter(container, last, kind):
 # -- the result against Python ----------------------------------------------------------------
 
 
-def _compare(found, fitted, X, tabulate):
+def _compare_rows(found, fitted, X, tabulate):
     """Refuse a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"

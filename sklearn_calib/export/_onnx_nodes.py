@@ -10,7 +10,7 @@ from scipy.special import expit, log_expit
 
 from .._typing import AnyArray
 from ..maps import Cells, CurveBetweenKnots, FunctionOfScore, take_entries
-from ._lower import Origin, RowExpression, of_probability
+from ._lower import Origin, RowExpression, make_probability_origin
 
 #: From this version on the axes of all reductions are an input; before, only those of ReduceSum.
 _AXES_ARE_INPUT = 18
@@ -88,16 +88,16 @@ class Graph:
         while length > 1:
             half = length // 2
             length -= half
-            less = at_most(_plus(found, half - 1))
-            found = self.add("Where", less, _plus(found, half), found)
-        return self.add("Where", at_most(found), _plus(found, 1), found)
+            less = at_most(_add_tensors(found, half - 1))
+            found = self.add("Where", less, _add_tensors(found, half), found)
+        return self.add("Where", at_most(found), _add_tensors(found, 1), found)
 
 
-def _plus(position, step):
+def _add_tensors(position, step):
     return position + np.array(step) if isinstance(position, Tensor) or step else position
 
 
-def _almost_one(value):
+def _rounds_to_one(value):
     """Return whether onnxruntime takes a factor for 1, and drops it, in float32."""
     if isinstance(value, Tensor):
         return False
@@ -177,35 +177,35 @@ class Tensor(NDArrayOperatorsMixin):
         return self.graph.add("Softmax", self, axis=1)
 
 
-def _product(a, b):
+def _multiply_tensors(a, b):
     a, b = (a, b) if isinstance(a, Tensor) else (b, a)
-    if _almost_one(b):
+    if _rounds_to_one(b):
         return a * (2 * np.asarray(b)) * 0.5
     return a.graph.add("Mul", a, b)
 
 
-def _quotient(a, b):
-    if _almost_one(b):
+def _divide_tensors(a, b):
+    if _rounds_to_one(b):
         return a / (2 * np.asarray(b)) * 2.0
     return (a if isinstance(a, Tensor) else b).graph.add("Div", a, b)
 
 
-def _sigmoid(x):
+def _build_sigmoid(x):
     """Compute 1 / (1 + exp(-x)), also correct to the last digit for small results."""
     return 1.0 / (np.exp(-x) + 1.0)
 
 
-def _log_sigmoid(x):
+def _build_log_sigmoid(x):
     """Compute log(1 / (1 + exp(-x)))."""
     return np.minimum(x, 0.0) - np.log(np.exp(-abs(x)) + 1.0)
 
 
-def _expm1(x):
+def _build_expm1(x):
     """Compute exp(x) - 1 for x <= 0, correct to the last digits for small results."""
     return np.tanh(x * 0.5) * (np.exp(x) + 1.0)
 
 
-def _place(entries, x, side):
+def _search_entries(entries, x, side):
     """Count the increasing numbers that are at most x."""
     if not len(entries):
         return x.graph.add("Where", x <= np.inf, np.array(0), np.array(0))
@@ -226,16 +226,16 @@ _OPERATIONS = {
     np.subtract: "Sub",
 }
 _UFUNCS: dict[Any, Callable[..., Tensor]] = {
-    np.divide: _quotient,
-    np.expm1: _expm1,
-    np.multiply: _product,
-    expit: _sigmoid,
-    log_expit: _log_sigmoid,
+    np.divide: _divide_tensors,
+    np.expm1: _build_expm1,
+    np.multiply: _multiply_tensors,
+    expit: _build_sigmoid,
+    log_expit: _build_log_sigmoid,
 }
 _FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
     np.column_stack: lambda tables: tables[0].graph.add("Concat", *tables, axis=1),
-    np.searchsorted: _place,  # side="right"
+    np.searchsorted: _search_entries,  # side="right"
 }
 
 
@@ -252,7 +252,7 @@ class GraphExpression(RowExpression):
 
     def pair_origin(self) -> Origin:
         if self.p.graph.second_only and self.exact is None:
-            return of_probability(self.p.column(1))
+            return make_probability_origin(self.p.column(1))
         return super().pair_origin()
 
     def placed(self, edges: AnyArray, origin: Origin) -> AnyArray:

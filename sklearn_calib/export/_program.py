@@ -58,14 +58,14 @@ class Columns(NDArrayOperatorsMixin):
         """Apply an operator, or a function of numpy or SciPy."""
         if ufunc in _OF_COLUMNS:
             return _OF_COLUMNS[ufunc](*given)
-        return each(_OF_NUMBERS[ufunc], *given)
+        return apply_to_columns(_OF_NUMBERS[ufunc], *given)
 
     def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> "Columns":
         return _FUNCTIONS[function](*given, **options)
 
     def where(self, yes: Any, no: Any) -> "Columns":
         """Select one or the other by these conditions."""
-        return each(_named("where"), self, yes, no)
+        return apply_to_columns(_make_operation("where"), self, yes, no)
 
     def column(self, c: int) -> "Columns":
         return Columns([self.every[c]])
@@ -89,11 +89,11 @@ class Columns(NDArrayOperatorsMixin):
 
     def log_of_sum(self) -> "Columns":
         """Return the logarithm of the sum of the exponentials."""
-        return combine_pairwise(log_sum, self.single())
+        return combine_pairwise(add_logarithms, self.single())
 
     def exponentials(self) -> "Columns":
         """Return e to the power of each, less the largest."""
-        return exp_of_negative(self - self.max())
+        return exp_nonpositive(self - self.max())
 
     def softmax(self) -> "Columns":
         """Return the probabilities of logits."""
@@ -106,19 +106,19 @@ class Columns(NDArrayOperatorsMixin):
         """Return the entry of a table at a position that `search` found."""
         values = np.clip(np.asarray(table, dtype=np.float64), -MAX_TABLE_VALUE, MAX_TABLE_VALUE)
         if (values == values[0]).all():
-            return Columns([number(values[0])])
+            return Columns([make_number(values[0])])
         return Columns([Expr("lookup", *self.every, data=values)])
 
 
-def number(value: float) -> Expr:
+def make_number(value: float) -> Expr:
     """Make a constant."""
     return Expr("number", data=float(value))
 
 
-def each(operation: Callable[..., Expr], *given: Any) -> Columns:
+def apply_to_columns(operation: Callable[..., Expr], *given: Any) -> Columns:
     """Apply an operation to the expressions of each column."""
     tables = [
-        one.every if isinstance(one, Columns) else [number(x) for x in np.ravel(one)]
+        one.every if isinstance(one, Columns) else [make_number(x) for x in np.ravel(one)]
         for one in given
     ]
     k = max(map(len, tables))
@@ -126,89 +126,93 @@ def each(operation: Callable[..., Expr], *given: Any) -> Columns:
     return Columns([operation(*row) for row in rows])
 
 
-def _named(op):
+def _make_operation(op):
     return lambda *args: Expr(op, *args)
 
 
-def _added(a, b):
+def _add_expressions(a, b):
     a, b = (b, a) if a.op == "number" else (a, b)
     return a if b.is_number(0.0) else Expr("add", a, b)
 
 
-def _subtracted(a, b):
+def _subtract_expressions(a, b):
     return a if b.is_number(0.0) else Expr("sub", a, b)
 
 
-def _multiplied(a, b):
+def _multiply_expressions(a, b):
     a, b = (b, a) if a.op == "number" else (a, b)
     if b.is_number(0.0):
         return b
     return a if b.is_number(1.0) else Expr("mul", a, b)
 
 
-def _divided(a, b):
+def _divide_expressions(a, b):
     return a if b.is_number(1.0) else Expr("div", a, b)
 
 
-def _negative(a):
-    return number(-a.data) if a.op == "number" else Expr("neg", a)
+def _negate_expression(a):
+    return make_number(-a.data) if a.op == "number" else Expr("neg", a)
 
 
-def _absolute(a):
+def _absolute_value(a):
     return Expr("abs", a.args[0] if a.op == "neg" else a)
 
 
-def exp_of_negative(a: Any) -> Columns:
+def exp_nonpositive(a: Any) -> Columns:
     """Compute e^a for a <= 0, with a raised to -700."""
-    return each(_named("exp"), np.maximum(a, -LARGEST_EXPONENT))
+    return apply_to_columns(_make_operation("exp"), np.maximum(a, -LARGEST_EXPONENT))
 
 
-def _log_of_one_more(a):
+def _log_one_plus_exp(a):
     """Compute log(1 + e^-|a|)."""
-    return np.log(1.0 + exp_of_negative(-abs(a)))
+    return np.log(1.0 + exp_nonpositive(-abs(a)))
 
 
-def log_sum(a: Any, b: Any) -> Any:
+def add_logarithms(a: Any, b: Any) -> Any:
     """Compute log(e^a + e^b)."""
-    return np.maximum(a, b) + _log_of_one_more(a - b)
+    return np.maximum(a, b) + _log_one_plus_exp(a - b)
 
 
-def _product(numbers, matrix):
+def _multiply_all(numbers, matrix):
     return np.column_stack([(numbers * row).sum() for row in matrix.T])
 
 
 _OF_NUMBERS: dict[Any, Callable[..., Expr]] = {
-    np.absolute: _absolute,
-    np.add: _added,
-    np.bitwise_and: _named("and"),
-    np.divide: _divided,
-    np.floor: _named("floor"),
+    np.absolute: _absolute_value,
+    np.add: _add_expressions,
+    np.bitwise_and: _make_operation("and"),
+    np.divide: _divide_expressions,
+    np.floor: _make_operation("floor"),
     np.greater: lambda a, b: Expr("less", b, a),
     np.greater_equal: lambda a, b: Expr("at_most", b, a),
-    np.less: _named("less"),
-    np.less_equal: _named("at_most"),
-    np.log: _named("log"),
-    np.maximum: _named("max"),
-    np.minimum: _named("min"),
-    np.multiply: _multiplied,
-    np.negative: _negative,
-    np.subtract: _subtracted,
+    np.less: _make_operation("less"),
+    np.less_equal: _make_operation("at_most"),
+    np.log: _make_operation("log"),
+    np.maximum: _make_operation("max"),
+    np.minimum: _make_operation("min"),
+    np.multiply: _multiply_expressions,
+    np.negative: _negate_expression,
+    np.subtract: _subtract_expressions,
 }
 _OF_COLUMNS: dict[Any, Callable[..., Columns]] = {
-    np.exp: lambda a: each(_named("exp"), np.clip(a, -LARGEST_EXPONENT, LARGEST_EXPONENT)),
-    np.expm1: lambda a: each(_named("expm1"), np.maximum(a, -LARGEST_EXPONENT)),  # of a <= 0
-    np.matmul: _product,
+    np.exp: lambda a: apply_to_columns(
+        _make_operation("exp"), np.clip(a, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+    ),
+    np.expm1: lambda a: apply_to_columns(
+        _make_operation("expm1"), np.maximum(a, -LARGEST_EXPONENT)
+    ),  # of a <= 0
+    np.matmul: _multiply_all,
     expit: lambda a: 1.0 / (1.0 + np.exp(-a)),
-    log_expit: lambda a: np.minimum(a, 0.0) - _log_of_one_more(a),
+    log_expit: lambda a: np.minimum(a, 0.0) - _log_one_plus_exp(a),
 }
 _FUNCTIONS: dict[Any, Callable[..., Columns]] = {
     np.clip: lambda a, low, high: np.minimum(np.maximum(a, low), high),
     np.column_stack: lambda tables: Columns([one for table in tables for one in table.every]),
-    np.searchsorted: lambda edges, x, side: searched("search", x, edges),
+    np.searchsorted: lambda edges, x, side: apply_search("search", x, edges),
 }
 
 
-def searched(op: str, x: Columns, table: FloatArray) -> Columns:
+def apply_search(op: str, x: Columns, table: FloatArray) -> Columns:
     """Apply an operation with a table, such as a search, to a number."""
     return Columns([Expr(op, *x.every, data=np.asarray(table, dtype=np.float64))])
 
@@ -225,7 +229,7 @@ class Program:
     outputs: tuple[Expr, ...]
 
 
-def of_others(operation: Callable[..., Any], terms: Sequence[Operand]) -> list[Operand]:
+def reduce_excluding_each(operation: Callable[..., Any], terms: Sequence[Operand]) -> list[Operand]:
     """Apply the operation to all terms but one, for each, in O(k)."""
     before = list(accumulate(terms[:-1], operation))
     after = list(accumulate(terms[:0:-1], operation))[::-1]
@@ -236,7 +240,7 @@ def of_others(operation: Callable[..., Any], terms: Sequence[Operand]) -> list[O
 # -- graphs -----------------------------------------------------------------------------------
 
 
-def ordered(roots: Sequence[Expr], known: Collection[int] = ()) -> Iterator[Expr]:
+def iter_expressions(roots: Sequence[Expr], known: Collection[int] = ()) -> Iterator[Expr]:
     """Iterate over the expressions of a graph, each after its arguments, without known ones."""
     seen = set(known)
     stack = [(root, False) for root in reversed(roots)]
@@ -250,12 +254,12 @@ def ordered(roots: Sequence[Expr], known: Collection[int] = ()) -> Iterator[Expr
             stack += [(arg, False) for arg in reversed(one.args)]
 
 
-def without_repetition(program: Program) -> Program:
+def merge_equal_expressions(program: Program) -> Program:
     """Return the same program, in which equal expressions are one."""
     roots = [program.valid, *program.outputs]
     known: dict[object, Expr] = {}
     new: dict[int, Expr] = {}
-    for one in ordered(roots):
+    for one in iter_expressions(roots):
         args = tuple(new[id(arg)] for arg in one.args)
         data = one.data.tobytes() if isinstance(one.data, np.ndarray) else repr(one.data)
         key = (one.op, data, *map(id, args))
@@ -266,10 +270,10 @@ def without_repetition(program: Program) -> Program:
     return Program(program.n_inputs, valid, tuple(outputs))
 
 
-def uses(roots: Sequence[Expr]) -> dict[int, int]:
+def count_uses(roots: Sequence[Expr]) -> dict[int, int]:
     """Count how often each expression is used, by its id."""
     count = {id(root): 1 for root in roots}
-    for one in ordered(roots):
+    for one in iter_expressions(roots):
         for arg in one.args:
             count[id(arg)] = count.get(id(arg), 0) + 1
     return count

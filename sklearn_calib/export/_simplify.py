@@ -10,7 +10,7 @@ from .._kernels._log_odds import subtract_probabilities
 from .._simplex_array import SMALLEST_PROBABILITY
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, Mixture, PiecewiseLinear, SoftmaxAffine, Steps
-from ._document import document_of
+from ._document import to_document
 from ._exported import ExportedMap
 from ._tabulate import tabulate_curve
 
@@ -65,24 +65,24 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
         rule = "a tolerance"
         rule += f" above 0, up to {_LARGEST_TOLERANCE:g}"
         raise invalid_input("simplify", expected=rule, got=repr(tolerance), hint="Take 1e-4")
-    document = document_of(source)
-    root = _simplified(document.root, float(tolerance), len(document.classes))
+    document = to_document(source)
+    root = _simplify_map(document.root, float(tolerance), len(document.classes))
     before = document.largest_error.get("simplify", 0.0)
     errors = document.largest_error | {"simplify": before + float(tolerance)}
     found = replace(document, root=root, largest_error=errors).checked()
     return ExportedMap(found.to_dict())._ready()
 
 
-def _simplified(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMap:
+def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMap:
     if isinstance(node, Steps):
         return _fewer_steps(node, tolerance)
     if isinstance(node, PiecewiseLinear):
         return _fewer_knots(node, tolerance)
     if isinstance(node, Mixture) and k == 2 and _is_long(node):
-        return _fewer_knots(_tabulated(node, tolerance / 2), tolerance / 2)
+        return _fewer_knots(_tabulate_map(node, tolerance / 2), tolerance / 2)
     if node.children():
         k = 2 if node.splits else k
-        parts = (part and _simplified(part, tolerance, k) for part in node.parts)  # type: ignore[attr-defined]
+        parts = (part and _simplify_map(part, tolerance, k) for part in node.parts)  # type: ignore[attr-defined]
         return replace(node, parts=tuple(parts))  # type: ignore[call-arg]
     return node
 
@@ -92,7 +92,7 @@ def _is_long(node):
     return len(node.parts) > _LONG and all(isinstance(part, SoftmaxAffine) for part in node.parts)
 
 
-def _tabulated(node, tolerance):
+def _tabulate_map(node, tolerance):
     def predict(proba):
         return np.maximum(node(proba), SMALLEST_PROBABILITY)
 
@@ -132,13 +132,13 @@ def _fewer_knots(node, tolerance):
         first, last, kept = 1, max(last - 1, 1), [0, 1]
     at = first
     while at < last:
-        at = _farthest(node, at, last, tolerance, length)
+        at = _find_last_knot(node, at, last, tolerance, length)
         kept.append(at)
     kept = np.unique(np.append(kept, len(node.knots) - 1))
     return replace(node, knots=node.knots[kept], values=node.values[kept])
 
 
-def _farthest(node, at, last, tolerance, length):
+def _find_last_knot(node, at, last, tolerance, length):
     """Find the last knot to which a line from `at` stays within the tolerance."""
     size = _FIRST_BLOCK
     while True:

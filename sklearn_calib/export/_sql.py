@@ -12,11 +12,19 @@ from .._argument_checks import check_known, equals, is_number
 from .._typing import FloatArray
 from ..exceptions import invalid_input
 from ..recalibrators import Recalibrator
-from ._dialects import DIALECTS, Dialect, double
-from ._document import Kind, document_of
+from ._dialects import DIALECTS, Dialect, write_double
+from ._document import Kind, to_document
 from ._exported import ExportedMap
-from ._lower import program_of
-from ._program import CONDITIONS, LEAVES, SMALLEST_DIVISOR, Expr, Program, ordered, uses
+from ._lower import make_program
+from ._program import (
+    CONDITIONS,
+    LEAVES,
+    SMALLEST_DIVISOR,
+    Expr,
+    Program,
+    count_uses,
+    iter_expressions,
+)
 
 MAX_EXPRESSION_CHARACTERS = 8_000_000  # characters of an expression
 _WAYS = 4  # of a CASE: SQLite's parser allows about 15 of them inside each other
@@ -34,9 +42,9 @@ class Printer:
     def text(self, root: Expr) -> str:
         """Write one expression."""
         said, depth = dict(self.names), dict.fromkeys(self.names, 1)
-        for one in list(ordered([root], said)):
+        for one in list(iter_expressions([root], said)):
             said[id(one)] = self._operation(one, [said[id(arg)] for arg in one.args])
-            depth[id(one)] = _depth(one, [depth[id(arg)] for arg in one.args])
+            depth[id(one)] = _count_symbols(one, [depth[id(arg)] for arg in one.args])
         self.deepest = max(self.deepest, depth[id(root)])
         return said[id(root)]
 
@@ -48,7 +56,7 @@ class Printer:
         if one.op == "search":
             return args[0]  # what the lookups compare
         if one.op == "lookup":
-            return self._tree(args[0], *distinct_pieces(one.args[0].data, data))
+            return self._tree(args[0], *merge_equal_pieces(one.args[0].data, data))
         if one.op == "chebyshev":
             return self._chebyshev(args[0], data.tolist())
         self._check_length(sum(map(len, args)))
@@ -58,7 +66,7 @@ class Printer:
         """Write the value of the piece of x with balanced CASEs, or with a form of the dialect."""
         self._check_length(len(edges) * (len(x) + 50))
         if self.dialect.pieces and len(edges) > self.dialect.few:
-            return self.dialect.pieces(x, *(list(map(double, t)) for t in (edges, values)))
+            return self.dialect.pieces(x, *(list(map(write_double, t)) for t in (edges, values)))
         literal = self.dialect.literal
 
         def piece(first, last):
@@ -109,7 +117,7 @@ _BEFORE = {
 }
 
 
-def _depth(one, depths):
+def _count_symbols(one, depths):
     """Count the symbols that a parser keeps at most while it reads an expression."""
     if one.op == "lookup":
         levels = max(1, math.ceil(math.log(len(one.data)) / math.log(_WAYS)))
@@ -118,7 +126,7 @@ def _depth(one, depths):
     return max((b + depth for b, depth in zip(before, depths, strict=False)), default=3)
 
 
-def distinct_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def merge_equal_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Remove empty pieces and edges between equal values from step functions."""
     count = int(np.searchsorted(edges, UNREACHED_EDGE))
     edges, values = edges[:count], values[: count + 1]
@@ -135,7 +143,7 @@ UNREACHED_SCORE = 1e300  # no score is that large
 TableName = str | Sequence[str]
 
 
-def different(names: Any, what: str) -> list[str]:
+def require_unique_names(names: Any, what: str) -> list[str]:
     """Return names as a list; they differ in more than case, as databases compare them."""
     found = [names] if isinstance(names, str) else list(names)
     texts = {name.lower() for name in found if isinstance(name, str)}
@@ -146,13 +154,13 @@ def different(names: Any, what: str) -> list[str]:
     return found
 
 
-def entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
+def name_entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
     """Return the names of the numbers of the row, by id."""
-    every = ordered([program.valid, *program.outputs])
+    every = iter_expressions([program.valid, *program.outputs])
     return {id(one): columns[one.data] for one in every if one.op == "input"}
 
 
-def qualified(dialect: Dialect, name: TableName, what: str) -> str:
+def qualify_name(dialect: Dialect, name: TableName, what: str) -> str:
     """Quote the name of a table, with schema and catalogue if given."""
     parts = [name] if isinstance(name, str) else list(name)
     return ".".join(dialect.name(part, what) for part in parts)
@@ -169,8 +177,8 @@ class Statement:
     keep: Sequence[str]
 
     def __post_init__(self) -> None:
-        self.table = qualified(self.dialect, self.source, "source") if self.source else ""
-        self.kept = different(self.keep, "keep")
+        self.table = qualify_name(self.dialect, self.source, "source") if self.source else ""
+        self.kept = require_unique_names(self.keep, "keep")
 
 
 class Query(Statement):
@@ -183,7 +191,7 @@ class Query(Statement):
     def text(self, into: str | Sequence[str] | None) -> str:
         """Write the query."""
         roots = [self.program.valid, *self.program.outputs]
-        every = list(ordered(roots))
+        every = list(iter_expressions(roots))
         if len(every) > MAX_QUERY_OPERATIONS:
             cure = "Use to_json, to_onnx or to_code, or a method with fewer parameters"
             raise invalid_input(
@@ -193,12 +201,12 @@ class Query(Statement):
             )
         results = self._results(into)
         kept = [self.dialect.name(name, "keep") for name in self.kept]
-        stages = _stages(every, uses(roots))
-        last_use = _last_uses(every, roots, stages)
-        names = entries(self.program, [self.dialect.column(name) for name in self.columns])
+        stages = _make_stages(every, count_uses(roots))
+        last_use = _find_last_uses(every, roots, stages)
+        names = name_entries(self.program, [self.dialect.column(name) for name in self.columns])
         parts, before = [], self.table
         source = [self.source] if isinstance(self.source, str) else self.source
-        prefix = _unused([*self.kept, *source])
+        prefix = _find_unused_name([*self.kept, *source])
         for number, stage in enumerate(stages):
             made = {id(one): f"{prefix}{number}_{i}" for i, one in enumerate(stage)}
             made = {one: self.dialect.name(name, "column") for one, name in made.items()}
@@ -211,7 +219,9 @@ class Query(Statement):
             origin = f" FROM {before}{self.dialect.fence}" if before else ""
             parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen}{origin})")
             names, before = carried | made, name
-        final = ",\n".join([*kept, *_guarded(Printer(self.dialect, names), self.program, results)])
+        final = ",\n".join(
+            [*kept, *_guard_results(Printer(self.dialect, names), self.program, results)]
+        )
         return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
 
     def _results(self, into):
@@ -223,11 +233,11 @@ class Query(Statement):
             raise invalid_input(
                 "into", expected=f"into: a text, or {count} names", got=got, hint="Name the results"
             )
-        different([*into, *self.kept], "names of the results and of keep")
+        require_unique_names([*into, *self.kept], "names of the results and of keep")
         return [self.dialect.name(name, "into") for name in into]
 
 
-def _stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
+def _make_stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
     """Sort what is used twice, or searched, into stages by when it can be computed."""
     searched = {id(one.args[0]) for one in every if one.op == "search"}
     stage_of: dict[int, int] = {}
@@ -243,7 +253,7 @@ def _stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
     return stages
 
 
-def _last_uses(every, roots, stages) -> dict[int, int]:
+def _find_last_uses(every, roots, stages) -> dict[int, int]:
     """Return the last stage that reads each expression; the final SELECT comes last."""
     stage_of = {id(one): number for number, stage in enumerate(stages) for one in stage}
     last = dict.fromkeys(map(id, roots), len(stages))
@@ -254,14 +264,14 @@ def _last_uses(every, roots, stages) -> dict[int, int]:
     return last
 
 
-def _guarded(printer, program, results):
+def _guard_results(printer, program, results):
     """Write the results under their names, for valid rows."""
     valid = printer.text(program.valid)
     pairs = zip(program.outputs, results, strict=True)
     return [f"CASE WHEN {valid} THEN {printer.text(one)} END AS {name}" for one, name in pairs]
 
 
-def _unused(names):
+def _find_unused_name(names):
     prefix = "step_"
     while any(isinstance(name, str) and name.lower().startswith(prefix) for name in names):
         prefix += "_"
@@ -275,7 +285,7 @@ class Join(Statement):
 
     def text(self, table: TableName) -> str:
         """Write the statements."""
-        lookups = [one for one in ordered(self.program.outputs) if one.op == "lookup"]
+        lookups = [one for one in iter_expressions(self.program.outputs) if one.op == "lookup"]
         places = {id(one.args[0]): one.args[0] for one in lookups}
         if len(places) != 1 or lookups[0].args[0].args[0].op != "input":
             raise invalid_input(
@@ -283,9 +293,11 @@ class Join(Statement):
                 got=f"one with {len(places)} tables",
                 hint="Leave into='table' out, or pass columns as a list",
             )
-        name = qualified(self.dialect, table, "table")
+        name = qualify_name(self.dialect, table, "table")
         (place,) = places.values()
-        edges, values = distinct_pieces(place.data, np.column_stack([one.data for one in lookups]))
+        edges, values = merge_equal_pieces(
+            place.data, np.column_stack([one.data for one in lookups])
+        )
         of_lookups = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
         fields = [self.dialect.quote("low"), self.dialect.quote("high"), *of_lookups]
         bounds = np.concatenate([[-UNREACHED_SCORE], edges, [UNREACHED_SCORE]])
@@ -306,10 +318,10 @@ class Join(Statement):
     def _query(self, table, names):
         quote, column = self.dialect.quote, self.dialect.name(self.columns, "columns")
         score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
-        names = names | entries(self.program, [score])
+        names = names | name_entries(self.program, [score])
         printer = Printer(self.dialect, names)
         kept = [f"s.{self.dialect.name(one, 'keep')}" for one in self.kept]
-        results = _guarded(printer, self.program, [quote("calibrated")])
+        results = _guard_results(printer, self.program, [quote("calibrated")])
         joined = self.dialect.join.format(
             table=table, x=score, low=quote("low"), high=quote("high")
         )
@@ -444,7 +456,7 @@ def to_sql(
     """
     check_known("a dialect", dialect, DIALECTS, "Choose a dialect")
     known = DIALECTS[dialect]
-    document = document_of(fitted, input=input, tabulate=tabulate)
+    document = to_document(fitted, input=input, tabulate=tabulate)
     head = f"/* {document.head} */"
     if not isinstance(columns, str | Sequence):
         cure = "Pass for instance columns='p'"
@@ -456,32 +468,32 @@ def to_sql(
         raise invalid_input(
             expected="one column where there are bands", got=repr(columns)[:80], hint=cure
         )
-    names, k = different(columns, "columns"), len(document.classes)
+    names, k = require_unique_names(columns, "columns"), len(document.classes)
     if len(names) == 1 and k != 2:
         cure = "Pass the names of all columns, one for each class"
         raise invalid_input(expected="two classes where there is one column", got=f"{k}", hint=cure)
     if len(names) not in (1, k):
         rule, cure = f"{k} columns, one for each class", "Pass them in the order of the labels"
         raise invalid_input(expected=rule, got=f"{len(names)}", hint=cure)
-    program = program_of(document, second_only=len(names) == 1)
+    program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
         return f"{head}\n{Query(known, program, names, source, keep).text(into)}"
     if bands is None and equals(into, "table"):
         return f"{head}\n{Join(known, program, columns, source, keep).text(table)}"
     score = known.column(columns)
-    printer = Printer(known, entries(program, [score]))
+    printer = Printer(known, name_entries(program, [score]))
     valid = printer.text(program.valid)
     if bands is None:
         result = printer.text(program.outputs[0])
     else:
-        result = _bands(known, fitted, document, score, bands)
+        result = _write_bands(known, fitted, document, score, bands)
     found = f"CASE WHEN {valid} THEN {result} END"
     if printer.deepest > known.deepest:  # one value, by stages
         found = f"({Query(known, program, [columns], '', ()).text('calibrated')})"
-    return f"{head} {_named(known, found, into)}"
+    return f"{head} {_name_results(known, found, into)}"
 
 
-def _named(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str:
+def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str:
     if into is None:
         return text
     if not isinstance(into, str):
@@ -491,9 +503,9 @@ def _named(dialect: Dialect, text: str, into: str | Sequence[str] | None) -> str
     return f"{text} AS {dialect.name(into, 'into')}"
 
 
-def _bands(dialect, fitted, document, score, bands):
+def _write_bands(dialect, fitted, document, score, bands):
     """Write the band of each score: a CASE of comparisons, from the highest band on."""
-    edges, names = _edges_of(bands, dialect)
+    edges, names = _read_bands(bands, dialect)
     own = fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
     kind: Any = document.input
     found = own.threshold(edges, input=kind) if edges else []
@@ -510,7 +522,7 @@ def _bands(dialect, fitted, document, score, bands):
     return f"CASE {' '.join(whens)} ELSE {names[0]} END" if whens else names[0]
 
 
-def _edges_of(bands, dialect):
+def _read_bands(bands, dialect):
     """Return the lower edges of all bands but the first, and the SQL literal of each band."""
     rule = "bands as increasing probabilities, or as a dict from names to them, the first 0"
     cure = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"

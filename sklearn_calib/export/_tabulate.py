@@ -47,7 +47,7 @@ def tabulate_curves(root: CalibrationMap, bound: float | None) -> tuple[Calibrat
     neighbours among numbers of 36 bits.
     """
     if isinstance(root, Curve):
-        return tabulate_curve(root, _checked(bound, root.name)), float(bound or 0)
+        return tabulate_curve(root, _check_tolerance(bound, root.name)), float(bound or 0)
     if not root.children():
         return root, 0.0
     parts, largest = [], 0.0
@@ -58,7 +58,7 @@ def tabulate_curves(root: CalibrationMap, bound: float | None) -> tuple[Calibrat
     return replace(root, parts=tuple(parts)), largest  # type: ignore[call-arg]
 
 
-def _checked(bound, name):
+def _check_tolerance(bound, name):
     if bound is None:
         raise invalid_input(
             expected="a method whose map has a finite form",
@@ -86,7 +86,7 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     total = len(x)
     while begin.shape[1]:
         low, high = begin[0], end[0]
-        good = (begin[2] == end[2]) & (_error(value, begin, end) <= _SHARE * bound)
+        good = (begin[2] == end[2]) & (_measure_error(value, begin, end) <= _SHARE * bound)
         middle = round_to_36_bits(low + (high - low) / 2, 0)
         split = ~good & (low < middle) & (middle < high)
         x = middle[split]
@@ -109,7 +109,7 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     )
 
 
-def _error(value, begin, end):
+def _measure_error(value, begin, end):
     """Measure the largest error of probabilities at the probes of pieces."""
     (low, left), (high, right) = begin[:2], end[:2]
     worst = np.zeros(len(low))

@@ -13,13 +13,13 @@ from ._classical import (
 )
 from ._clusters import ClusterSample as ClusterSample
 from ._clusters import few_event_interval as few_event_interval
-from ._clusters import in_clusters as in_clusters
 from ._clusters import loss_interval as loss_interval
 from ._clusters import mean_loss_interval as mean_loss_interval
 from ._clusters import reads_residuals as reads_residuals
-from ._clusters import stretch as stretch
+from ._clusters import small_sample_inflation as small_sample_inflation
 from ._clusters import sum_error as sum_error
-from ._clusters import warn_of_few_events as warn_of_few_events
+from ._clusters import warn_few_events as warn_few_events
+from ._clusters import with_cluster_ids as with_cluster_ids
 from ._internal_result import Instability as Instability
 from ._internal_result import InternalValidation as InternalValidation
 from ._internal_result import InternalValidationRow as InternalValidationRow
@@ -31,12 +31,12 @@ from ._monte_carlo import MonteCarloResult as MonteCarloResult
 from ._monte_carlo import calibration_test
 from ._paired import PairedDifference as PairedDifference
 from ._paired import PairedLosses, paired_difference
-from ._paired import hits as hits
+from ._paired import count_hits as count_hits
 from ._prior_shift_test import PriorShiftResult as PriorShiftResult
 from ._prior_shift_test import prior_shift_test
-from ._resampling import bootstrap_distribution as bootstrap_distribution
-from ._resampling import distribution_of_draws as distribution_of_draws
-from ._resampling import null_distribution as null_distribution
+from ._resampling import simulate_bootstrap_distribution as simulate_bootstrap_distribution
+from ._resampling import simulate_distribution as simulate_distribution
+from ._resampling import simulate_null_distribution as simulate_null_distribution
 from ._sample_size import SampleSizeTarget as SampleSizeTarget
 from ._sample_size import ValidationSampleSize as ValidationSampleSize
 from ._sample_size import validation_sample_size

@@ -25,7 +25,7 @@ from .._validation import (
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import add_error_context, invalid_combination, invalid_input
 from ..recalibrators import encode_groups, fit_clone, predict_proba_aligned, resolve_recalibrator
-from ._calibrated_mean_result import CalibratedMean, RowErrors, made
+from ._calibrated_mean_result import CalibratedMean, RowErrors, build_mean
 
 #: The default: a line, logistic where the outcome is a share.
 LINE = "line"
@@ -64,22 +64,22 @@ _SIDES = ("score", "score_unlabelled")
 _ONE_LABEL = "pass labels that are equal to it or not, y == label"
 
 
-def _scores(score, score_unlabelled, scale):
+def _read_scores(score, score_unlabelled, scale):
     """Read scores as numbers, or as codes of verdicts if they are text or booleans."""
-    given = [*map(_column, (score, score_unlabelled), _SIDES)]
+    given = [*map(_read_column, (score, score_unlabelled), _SIDES)]
     if any(_is_text(values) for values in given if len(values)):
-        return _verdicts(given)
-    parts = [*map(_finite, (score, score_unlabelled), _SIDES)]
+        return _encode_verdicts(given)
+    parts = [*map(_check_finite, (score, score_unlabelled), _SIDES)]
     number = np.concatenate(parts)
     if scale is not None:
-        low, high = _ends(scale, "scale", "or None for scores without ends")
+        low, high = _check_ends(scale, "scale", "or None for scores without ends")
         for numbers, name in zip(parts, _SIDES, strict=True):
             _check_inside(numbers, name, low, high)
         number = (number - low) / (high - low)
     return _Judged(number, None, parts[0], scale is not None)
 
 
-def _column(values, name):
+def _read_column(values, name):
     values = read_array(values, name)
     if values.ndim != 1:
         cure = "Pass one number or one verdict for each row"
@@ -89,7 +89,7 @@ def _column(values, name):
     return values
 
 
-def _finite(values, name):
+def _check_finite(values, name):
     numbers = np.asarray(read_numbers(values, name), dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
@@ -118,7 +118,7 @@ def _is_text(values):
     return values.dtype.kind in "bUST"
 
 
-def _verdicts(given):
+def _encode_verdicts(given):
     for values, name in zip(given, _SIDES, strict=True):
         row = next((row for row, value in enumerate(values.tolist()) if is_missing(value)), None)
         if row is not None:
@@ -127,7 +127,7 @@ def _verdicts(given):
                 expected=f"a verdict in every row of {name}", got="none", hint=cure, row=row
             )
     together = [value for values in given for value in values.tolist()]
-    kinds = Counter(_kind(value) for value in together)
+    kinds = Counter(_get_kind(value) for value in together)
     if len(kinds) > 1:
         got = " and ".join(f"{count} of {kind}" for kind, count in kinds.items())
         cure = "Write the same verdict the same way everywhere"
@@ -148,13 +148,13 @@ def _verdicts(given):
     return _Judged(None, codes.ravel(), names[codes[:n]], True)
 
 
-def _kind(value):
+def _get_kind(value):
     if isinstance(value, bool):
         return "booleans"
     return "text" if isinstance(value, str) else "bytes" if isinstance(value, bytes) else "numbers"
 
 
-def _ends(pair, name, otherwise=""):
+def _check_ends(pair, name, otherwise=""):
     """Validate the two numbers of a scale or of bounds."""
     ends = list(pair) if np.ndim(pair) == 1 and len(pair) == 2 else []
     fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
@@ -164,11 +164,11 @@ def _ends(pair, name, otherwise=""):
     return float(ends[0]), float(ends[1])
 
 
-def _limits(bounds, outcome):
+def _check_bounds(bounds, outcome):
     """Validate the bounds of labels that are numbers."""
     if bounds is None:
         return None
-    low, high = _ends(bounds, "bounds")
+    low, high = _check_ends(bounds, "bounds")
     wrong = np.flatnonzero((outcome < low) | (outcome > high))
     if len(wrong):
         rule, row = f"labels within bounds, {low:g} to {high:g}", wrong[0]
@@ -306,25 +306,25 @@ def calibrated_mean(
         raise invalid_input(
             expected="power 'auto' or from 0 to 1", got=repr(power), hint="0 is the labels alone"
         )
-    outcome, positive, is_share = _outcome(y, pos_label)
-    scores = _scores(score, score_unlabelled, scale)
+    outcome, positive, is_share = _read_outcome(y, pos_label)
+    scores = _read_scores(score, score_unlabelled, scale)
     check_same_length(outcome, scores.given)
     check_indexes(y, score, sample_weight, groups)
     check_indexes(score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
         cure = "Leave bounds out: a share is between 0 and 1"
         raise invalid_combination("bounds", "labels of classes", hint=cure)
-    limits = _limits(bounds, outcome)
+    limits = _check_bounds(bounds, outcome)
     is_share = is_share and limits in (None, (0.0, 1.0))  # not where labels could be 5
     limits = (0.0, 1.0) if is_share else limits
-    rows = _rows(scores, outcome, sample_weight, groups, groups_unlabelled)
-    _check(rows, limits, recalibrator)
-    _warn_of_one_column(rows, y)
+    rows = _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled)
+    _check_options(rows, limits, recalibrator)
+    _warn_copied_scores(rows, y)
     pvalue = _compare_scores(rows)
-    if tuned and _has_no_map(rows):
+    if tuned and _is_map_useless(rows):
         tuned, power = False, 0.0
-    return made(
-        _errors(rows, recalibrator, n_folds, None if tuned else float(power)),
+    return build_mean(
+        _compute_errors(rows, recalibrator, n_folds, None if tuned else float(power)),
         float(np.average(outcome, weights=rows.weight)),
         level,
         "share" if is_share else "mean",
@@ -336,7 +336,7 @@ def calibrated_mean(
     )
 
 
-def _outcome(y, pos_label):
+def _read_outcome(y, pos_label):
     """Read labels as numbers, with the positive class, and whether the mean is a share."""
     with add_error_context("y"):
         labels = read_array(y, "labels")
@@ -385,7 +385,7 @@ def _is_numeric(labels):
     return labels.dtype.kind in "biuf"
 
 
-def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
+def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     n, total = len(outcome), scores.n_rows
     weight = canonical_weight(sample_weight, n)
     wrong = np.flatnonzero(weight <= 0)
@@ -416,7 +416,7 @@ def _rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     return scores._replace(outcome=outcome, weight=weight, cluster=codes, keys=keys)
 
 
-def _check(rows, limits, recalibrator):
+def _check_options(rows, limits, recalibrator):
     """Refuse what has no interval."""
     what = "rows" if rows.cluster is None else "clusters"
     if rows.n_units < 2:
@@ -435,7 +435,7 @@ def _check(rows, limits, recalibrator):
         raise invalid_input("recalibrator", expected=rule, got="verdicts", hint=cure)
 
 
-def _has_no_map(rows):
+def _is_map_useless(rows):
     """Return whether scores cannot help, with a warning that gives the reason."""
     n, units = len(rows.outcome), rows.n_units
     alone = "The result is that of the labels alone"
@@ -508,7 +508,7 @@ def _compare_scores(rows):
     return pvalue
 
 
-def _warn_of_one_column(rows, y):
+def _warn_copied_scores(rows, y):
     n = len(rows.outcome)
     given = rows.given
     if rows.verdict is None:
@@ -524,13 +524,13 @@ def _warn_of_one_column(rows, y):
         warn_calibration(expected="scores that are not the labels", got=got, hint=cure)
 
 
-def _errors(rows, recalibrator, n_folds, power):
+def _compute_errors(rows, recalibrator, n_folds, power):
     """Compute the errors of labels by row or cluster, and what the scores remove from them."""
     n, total = len(rows.outcome), rows.n_rows
     share = rows.weight / rows.weight.sum()
     size = total if rows.keys is None else len(rows.keys)
     labelled = None if rows.cluster is None else rows.cluster[:n]
-    gap, spread = _cross_fitted(rows, recalibrator, n_folds, share)
+    gap, spread = _cross_fit(rows, recalibrator, n_folds, share)
     move = float(share @ gap)
     of_rows = np.zeros((2, total))
     if np.ptp(rows.outcome) > 0:  # a mean of equal numbers is rounded
@@ -551,7 +551,7 @@ def _errors(rows, recalibrator, n_folds, power):
     )
 
 
-def _cross_fitted(rows, recalibrator, n_folds, share):
+def _cross_fit(rows, recalibrator, n_folds, share):
     """Return out-of-fold maps of labelled rows, and the mean map of all rows.
 
     Each less its mean over all rows: the maps of the folds differ most in their heights, which is
@@ -561,9 +561,9 @@ def _cross_fitted(rows, recalibrator, n_folds, share):
     if recalibrator is None:
         moved = rows.number - rows.number.mean()
         return moved[:n], moved
-    map_of = _map_of(rows, recalibrator)
+    map_of = _make_map_function(rows, recalibrator)
     gap, mean = np.zeros(n), np.zeros(total)
-    folds = _folds(rows, n_folds)
+    folds = _assign_folds(rows, n_folds)
     for number in range(folds.max() + 1):
         test = folds == number
         found = map_of(np.flatnonzero(~test))
@@ -573,7 +573,7 @@ def _cross_fitted(rows, recalibrator, n_folds, share):
     return gap, mean
 
 
-def _folds(rows, n_folds):
+def _assign_folds(rows, n_folds):
     """Assign labelled rows to folds with similar labels; clusters stay whole.
 
     Rows are put into an order of their own first, so that the order they came in does not matter.
@@ -598,20 +598,20 @@ def _folds(rows, n_folds):
 # -- maps from scores to expected labels, fitted to the labelled rows `train` --------------------
 
 
-def _map_of(rows, method):
+def _make_map_function(rows, method):
     """Return the function of labelled rows that fits the map of a method."""
     if rows.verdict is not None:
-        return partial(_means_of_verdicts, rows)
+        return partial(_average_verdicts, rows)
     shares, by_line = bool(np.isin(rows.outcome, (0, 1)).all()), equals(method, LINE)
     if by_line and not shares:
-        return partial(_unless_constant, rows, _line)
+        return partial(_fit_unless_constant, rows, _fit_line)
     method = resolve_recalibrator("platt" if by_line else method)
-    proba = _as_proba(rows)
-    fit = partial(_recalibrated, method=method, proba=proba, shares=shares)
-    return partial(_unless_constant, rows, fit)
+    proba = _to_proba(rows)
+    fit = partial(_recalibrate, method=method, proba=proba, shares=shares)
+    return partial(_fit_unless_constant, rows, fit)
 
 
-def _means_of_verdicts(rows, train):
+def _average_verdicts(rows, train):
     """Compute the mean label of each verdict, shrunk by one row of the mean of all."""
     outcome, weight, verdict = rows.outcome[train], rows.weight[train], rows.verdict
     codes, n_names = verdict[train], int(verdict.max()) + 1
@@ -621,7 +621,7 @@ def _means_of_verdicts(rows, train):
     return ((total + middle) / (mass + 1))[verdict]
 
 
-def _unless_constant(rows, fit, train):
+def _fit_unless_constant(rows, fit, train):
     """Fit a map, or return the mean label if all labels or all scores are equal."""
     number, outcome, weight = rows.number, rows.outcome[train], rows.weight[train]
     if np.ptp(outcome) == 0 or np.ptp(number[train]) == 0:
@@ -629,7 +629,7 @@ def _unless_constant(rows, fit, train):
     return fit(number, train, outcome, weight)
 
 
-def _line(number, train, outcome, weight):
+def _fit_line(number, train, outcome, weight):
     """Fit a line by least squares."""
     x = number[train]
     middle, height = np.average(x, weights=weight), np.average(outcome, weights=weight)
@@ -638,7 +638,7 @@ def _line(number, train, outcome, weight):
     return height + slope * (number - middle)
 
 
-def _recalibrated(number, train, outcome, weight, *, method, proba, shares):
+def _recalibrate(number, train, outcome, weight, *, method, proba, shares):
     """Fit a recalibrator; numbers become fractions of the range of the outcome."""
     low, high = outcome.min(), outcome.max()
     if shares:
@@ -656,7 +656,7 @@ def _recalibrated(number, train, outcome, weight, *, method, proba, shares):
     return found if shares else low + (high - low) * found
 
 
-def _as_proba(scores):
+def _to_proba(scores):
     """Convert scores to probabilities; unbounded ones are scaled log-odds."""
     number = scores.number
     if scores.bounded:

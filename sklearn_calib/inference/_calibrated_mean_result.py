@@ -151,11 +151,11 @@ class CalibratedMean(Shown):
             raise invalid_input(
                 "level", expected="one level", got=got, hint="Compute both with the same level="
             )
-        errors = _paired(self._errors, other._errors)
+        errors = _pair_errors(self._errors, other._errors)
         labels = self.labels_estimate - other.labels_estimate
         shares = self.outcome == other.outcome == "share"
         raw = self.raw - other.raw
-        return made(errors, labels, self.level, "difference", shares=shares, raw=raw)
+        return build_mean(errors, labels, self.level, "difference", shares=shares, raw=raw)
 
     def labels_needed(self, width: float, *, alone: bool = False) -> int:
         """Return how many labels an interval of this width takes, drawn from as many rows.
@@ -275,7 +275,7 @@ def _cells(estimate, se, low, high):
     return [f"{estimate:.4f}", f"{se:.4f}", f"{low:.4f} to {high:.4f}"]
 
 
-def _paired(one, two):
+def _pair_errors(one, two):
     """Compute errors of the difference, with a column of gains for each system."""
     if (one.keys is None) != (two.keys is None):
         cure = "Pass groups= for both"
@@ -308,7 +308,7 @@ def _paired(one, two):
     return RowErrors(own, gains, keys, moves, least, n, total, one.tuned and two.tuned, power)
 
 
-def made(
+def build_mean(
     errors: RowErrors,
     labels: float,
     level: float,
@@ -333,7 +333,7 @@ def made(
         labels, estimate = (min(max(mean, bounds[0]), bounds[1]) for mean in (labels, estimate))
     t = get_student_quantile(size, level)
     if outcome == "share" or (bounds is not None and alone == 0):
-        ends, ours = _of_share(labels, estimate, (alone, spread), errors, level, bounds)
+        ends, ours = _share_intervals(labels, estimate, (alone, spread), errors, level, bounds)
     else:
         unseen = bound_unseen_square(own, size, None if errors.keys is None else errors.n_labelled)
         extra = t**2 / 2 * unseen if outcome == "difference" and shares else 0.0
@@ -369,7 +369,7 @@ def made(
     )
 
 
-def _of_share(labels, estimate, spreads, errors, level, bounds):
+def _share_intervals(labels, estimate, spreads, errors, level, bounds):
     """Compute both intervals of a share, or of numbers scaled to their bounds."""
     low, reach = bounds[0], bounds[1] - bounds[0]
     first, second = ((value - low) / reach for value in (labels, estimate))

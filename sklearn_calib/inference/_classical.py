@@ -16,7 +16,7 @@ from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
-from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
+from ._clusters import ClusterLine, ClusterSample, warn_few_events, with_cluster_ids
 from ._monte_carlo import MonteCarloResult
 
 
@@ -197,7 +197,7 @@ def hosmer_lemeshow_test(
         def statistic(score, mass, hits, _):
             return _classical_tests.compute_binned_chi_square(score, mass, hits, n_bins)[0]
 
-        return _drawn(
+        return _rank_among_draws(
             problem,
             predictions,
             statistic,
@@ -366,7 +366,7 @@ def cumulative_test(
         def size(score, mass, hits, variance):
             return _classical_tests.measure_path(score, hits - mass * score, variance, statistic)
 
-        return _drawn(
+        return _rank_among_draws(
             problem,
             predictions,
             size,
@@ -384,10 +384,10 @@ def cumulative_test(
 
 def _one_problem(given, groups, soft_labels, warn=True):
     """Return the two-class problem, and the predictions with the cluster of each row."""
-    predictions = in_clusters(validate_predictions(*given, soft_labels=soft_labels), groups)
+    predictions = with_cluster_ids(validate_predictions(*given, soft_labels=soft_labels), groups)
     (problem,) = predictions.problems()
     if warn:
-        warn_of_few_events(predictions, problem)
+        warn_few_events(predictions, problem)
     return problem, predictions
 
 
@@ -399,7 +399,7 @@ def _draw_labels(sample, n_draws, rng):
     return [sample.voted(rng).weight[1::2] for _ in range(n_draws)]
 
 
-def _drawn(problem, predictions, statistic, draw, n_resamples, random_state, name):
+def _rank_among_draws(problem, predictions, statistic, draw, n_resamples, random_state, name):
     """Compute a statistic of cells and its rank among draws."""
     items = None if predictions.items is None else predictions.items[problem.rows]
     sample = ClusterSample(problem, predictions.clusters, items=items)

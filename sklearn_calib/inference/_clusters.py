@@ -48,7 +48,7 @@ _MOST_VOTES = 50  # that stand for a soft label
 COVARIANCE_TOLERANCE = 1e-9  # of the covariance in clusters of one row, over their variance
 
 
-def in_clusters(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
+def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
     """Return the predictions with a cluster index for each row.
 
     The rows that a soft label stands for are one cluster, if `groups` do not name larger ones.
@@ -76,7 +76,7 @@ def in_clusters(predictions: Predictions, groups: ArrayLike | None) -> Predictio
     return predictions.with_clusters(codes)
 
 
-def warn_of_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
+def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
     """Warn where too few clusters are expected to have an event, or to have none.
 
     By the predictions, not by the labels: the labels are what a test is about.
@@ -115,7 +115,7 @@ def reads_residuals(name: str) -> bool:
     return measure.spec.loss is not None or (measure.spec.perfect == 0 and measure.has_pos_label)
 
 
-def stretch(weight: FloatArray, groups: IntArray, level: float) -> float:
+def small_sample_inflation(weight: FloatArray, groups: IntArray, level: float) -> float:
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
     Student's quantile over the normal one, times what the jackknife's error is larger by where

@@ -345,7 +345,7 @@ class InternalValidation(Shown):
             raise invalid_input(expected="a finite slope above 0", got=f"{slope:.4g}", hint=cure)
         if self.positive == 0:  # of the second class
             intercept = -intercept
-        return _fitted_line(float(intercept), float(slope), self.classes, self.proba)
+        return _make_fitted_line(float(intercept), float(slope), self.classes, self.proba)
 
     def _heuristic(self, n_parameters):
         if not (is_number(n_parameters) and n_parameters >= 0):
@@ -398,7 +398,7 @@ def _for_json(value):
     return value if isinstance(value, str | int) or isfinite(value) else None
 
 
-def _fitted_line(intercept, slope, classes, proba):
+def _make_fitted_line(intercept, slope, classes, proba):
     """Make a fitted `PlattScaling` with these parameters."""
     made = PlattScaling()
     made.classes_, made.n_features_in_ = classes, 2

@@ -27,9 +27,9 @@ from ._refits import (
     LOSS,
     Judge,
     Refits,
-    bootstrapped_rows,
+    build_bootstrap_rows,
+    build_cross_validation_rows,
     check_estimator_given,
-    crossed_rows,
     resampled,
 )
 
@@ -200,10 +200,10 @@ def internal_validation(
     check_estimator_given(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
-    X, predictions, together = _given_rows(estimator, X, y, sample_weight, groups, pos_label)
-    asked = _measures(measures, len(predictions.classes))
+    X, predictions, together = _read_rows(estimator, X, y, sample_weight, groups, pos_label)
+    asked = _select_measures(measures, len(predictions.classes))
     refits = Refits(estimator, X, predictions, sample_weight is not None, together)
-    judge = Judge(predictions, asked | _needed(len(predictions.classes)))
+    judge = Judge(predictions, asked | _get_required_measures(len(predictions.classes)))
     everyone = np.arange(len(predictions.codes))
     fitted = refits.fit(everyone)
     proba = refits.proba(fitted, everyone)
@@ -213,12 +213,12 @@ def internal_validation(
     rngs = spawned(random_state, -(-n_resamples // n_folds) if crossed else n_resamples)
     found = resampled(refits, judge, rngs, method, keep_predictions and not crossed, n_jobs)
     if crossed:
-        rows = crossed_rows(judge.named, own, found.values["original"])
+        rows = build_cross_validation_rows(judge.named, own, found.values["original"])
     else:
         nothing = judge.without_relation(proba) if method == ".632+" else None
-        rows = bootstrapped_rows(judge.named, own, found, nothing, (1 - level) / 2, ci)
+        rows = build_bootstrap_rows(judge.named, own, found, nothing, (1 - level) / 2, ci)
     by_name = {row.measure: row for row in rows}
-    _tell_of_missing([by_name[name] for name in asked], len(rngs), method)
+    _warn_missing_metrics([by_name[name] for name in asked], len(rngs), method)
     line = [by_name[name].corrected if name in by_name else np.nan for name in _LINE]
     return InternalValidation(
         rows=tuple(by_name[name] for name in asked),
@@ -253,12 +253,12 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
     check_jobs(n_jobs)
 
 
-def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
+def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
     """Return rows of positive weight: features, `Predictions` without scores, and groups."""
     check_indexes(X, y, sample_weight, groups)
     classes, codes = read_labels(y, input_name="y")
     check_several(classes, "There is nothing to judge; check the selection of the rows")
-    X = _table(X, len(codes))
+    X = _check_features(X, len(codes))
     weight = canonical_weight(sample_weight, len(codes))
     if groups is not None:
         groups = encode_groups(groups, len(codes))
@@ -284,7 +284,7 @@ def _given_rows(estimator, X, y, sample_weight, groups, pos_label):
     return X, Predictions(proba, codes, weight, classes, positive), groups
 
 
-def _table(X, n_rows):
+def _check_features(X, n_rows):
     """Check that features can be indexed, and have as many rows as labels."""
     rule = f"X as a table of {n_rows} rows, one for each label"
     try:
@@ -302,7 +302,7 @@ def _table(X, n_rows):
     return table
 
 
-def _measures(measures, n_classes):
+def _select_measures(measures, n_classes):
     """Return the measures by the names of their rows."""
     if measures is None:
         measures = _OF_TWO if n_classes == 2 else tuple(_OF_MORE)
@@ -345,12 +345,12 @@ def _measures(measures, n_classes):
     return found
 
 
-def _needed(n_classes):
+def _get_required_measures(n_classes):
     """Return the measures for shrinkage and for the weights of .632+."""
     return {name: name for name in (*_LINE, LOSS)} if n_classes == 2 else {LOSS: log_loss}
 
 
-def _tell_of_missing(rows, n_models, method):
+def _warn_missing_metrics(rows, n_models, method):
     short = [row for row in rows if row.n_used < n_models]
     if not short:
         return

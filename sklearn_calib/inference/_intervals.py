@@ -19,19 +19,19 @@ from ..recalibrators import fit_clone, predict_proba_aligned
 from ._clusters import (
     ClusterSample,
     few_event_interval,
-    in_clusters,
     mean_loss_interval,
     reads_residuals,
-    stretch,
+    small_sample_inflation,
+    with_cluster_ids,
 )
 from ._measure_forms import EVALUATE_DRAWS, evaluate_population
 from ._monte_carlo import missing_scores
 from ._resampling import (
-    bootstrap_distribution,
-    distribution_of_draws,
-    null_distribution,
-    pooled_rows,
-    values_of_batches,
+    pool_rows,
+    simulate_batches,
+    simulate_bootstrap_distribution,
+    simulate_distribution,
+    simulate_null_distribution,
 )
 
 MAX_SUMMARY_CELLS = 1024  # of a summary; there are thousands of draws
@@ -248,7 +248,7 @@ def confidence_interval(
     sample, together = None, None
     if is_summary(y_true):
         _check_summary_alone(y_proba, sample_weight, labels, pos_label, groups, soft_labels)
-        plain, sample, options = _of_cells(y_true, function, options)
+        plain, sample, options = _prepare_cells(y_true, function, options)
         predictions, (seen, _) = sample.predictions, sample.filled
         of_squares = sample.weight.sum() / sample.squares.sum()
         unit = 1.0 if are_counts(sample.weight) else of_squares
@@ -258,7 +258,7 @@ def confidence_interval(
         validated = validate_predictions(
             y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
         )
-        predictions = seen = in_clusters(validated, groups)
+        predictions = seen = with_cluster_ids(validated, groups)
         together = predictions.clusters
         unit = 1.0 if soft_labels else get_rows_per_weight(predictions.weight)
         function.check_options(options)
@@ -273,7 +273,7 @@ def confidence_interval(
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     _check_inversion(function, method)
     if together is not None and method == "inversion":
-        sample = _of_clusters(predictions, function, options)
+        sample = _prepare_clusters(predictions, function, options)
         predictions, (seen, _) = sample.predictions, sample.filled
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
@@ -282,16 +282,16 @@ def confidence_interval(
         values = _draw_values(predictions, sample, together, measured, how)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if together is not None:
-            longer = stretch(predictions.weight, together, level)
+            longer = small_sample_inflation(predictions.weight, together, level)
             low, high = (plain + longer * (end - plain) for end in (low, high))
         estimate, chance = min(max(plain, low), high), None
     else:
-        law = _recalibrated(seen, recalibrator, unit, predictions)
-        observed, simulate = _simulation(predictions, function, options, sample, draws)
+        law = _recalibrate(seen, recalibrator, unit, predictions)
+        observed, simulate = _make_simulation(predictions, function, options, sample, draws)
         whole = partial(evaluate_population, function, **options)
         line = partial(_Line, predictions, whole, simulate)
         tail = (1 - level) / 2
-        low, estimate, high, chance = _inverted(line, predictions, law, observed, tail, progress)
+        low, estimate, high, chance = _invert_test(line, predictions, law, observed, tail, progress)
     return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
 
 
@@ -336,8 +336,8 @@ def _check_isotonic(measure, method):
 def _draw_values(predictions, sample, groups, measured, how):
     """Return a measure on bootstrap samples of the rows, or of the cells of a summary."""
     if sample is None:
-        return bootstrap_distribution(predictions, measured, **how, groups=groups)
-    return distribution_of_draws(sample.redrawn, measured, **how)
+        return simulate_bootstrap_distribution(predictions, measured, **how, groups=groups)
+    return simulate_distribution(sample.redrawn, measured, **how)
 
 
 def _invalid_measure(measure: Any) -> InvalidInputError:
@@ -359,7 +359,7 @@ def is_summary(rows: object) -> bool:
     return hasattr(rows, "significant_bits")
 
 
-def _of_cells(summary, function, options):
+def _prepare_cells(summary, function, options):
     """Return the measure, the cells to draw from, and the options for them."""
     name = function.spec.name
     several = summary.classes is not None and len(summary.classes) > 2
@@ -377,7 +377,7 @@ def _of_cells(summary, function, options):
     return value, samples[0], options
 
 
-def _of_clusters(predictions, function, options):
+def _prepare_clusters(predictions, function, options):
     """Return the cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
         rule, got = "a calibration error with its default options, with groups", function.spec.name
@@ -388,7 +388,7 @@ def _of_clusters(predictions, function, options):
     return ClusterSample(problem, predictions.clusters, MAX_SUMMARY_CELLS)
 
 
-def _recalibrated(predictions, recalibrator, unit=1.0, rows=None):
+def _recalibrate(predictions, recalibrator, unit=1.0, rows=None):
     """Return a law of the labels of some rows (None: the same), learned from predictions.
 
     A weight of 1 stands for `unit` rows: what counts weights sees no common factor of fractions.
@@ -404,22 +404,22 @@ def _recalibrated(predictions, recalibrator, unit=1.0, rows=None):
     return predict_proba_aligned(fitted, (predictions if rows is None else rows).proba, numbers)
 
 
-def _simulation(predictions, function, options, sample, settings):
+def _make_simulation(predictions, function, options, sample, settings):
     """Return the value to compare with simulations, and the function that simulates them."""
     evaluate = partial(function.evaluate, **options)
     if sample is not None:
 
         def of_cells(truth):
             draw = partial(sample.relabelled, law=truth[::2, 1])
-            return distribution_of_draws(draw, evaluate, **settings)
+            return simulate_distribution(draw, evaluate, **settings)
 
         return evaluate(predictions), of_cells
     evaluate_draws = None if options else EVALUATE_DRAWS.get(function.spec.name)
     pooled = None
     if evaluate_draws is not None:
-        pooled = pooled_rows(predictions, _CELLS_OF_ROWS, always=True)
+        pooled = pool_rows(predictions, _CELLS_OF_ROWS, always=True)
     if pooled is None:
-        draw = partial(null_distribution, predictions, evaluate, **settings)
+        draw = partial(simulate_null_distribution, predictions, evaluate, **settings)
         return evaluate(predictions), lambda truth: draw(law=truth)
 
     def draw_events(truth):
@@ -428,12 +428,12 @@ def _simulation(predictions, function, options, sample, settings):
         def batch(size, rng):
             return evaluate_draws(*cells, rows.events(size, rng))
 
-        return values_of_batches(batch, **settings)
+        return simulate_batches(batch, **settings)
 
     return evaluate(pooled.predictions), draw_events
 
 
-def _inverted(line, predictions, law, observed, tail, progress):
+def _invert_test(line, predictions, law, observed, tail, progress):
     """Lower end and estimate along the line to `law`, upper end of two lines; the mean at t = 0."""
     near = 1e-12 * max(1.0, abs(observed))  # rounding makes nothing larger or smaller
     shaped, done = line(law), count(1)
@@ -445,23 +445,23 @@ def _inverted(line, predictions, law, observed, tail, progress):
         return found
 
     def below(share):
-        return lambda values: _share(values >= observed - near) <= share
+        return lambda values: _monte_carlo_pvalue(values >= observed - near) <= share
 
     low, estimate = (reached(shaped, below(share)) for share in (tail, 0.5))
     if low > 0:  # where it is 0, calibration is not rejected, and all lines begin there
         half = line(_one_sided(predictions, law))
         low = min(low, half.limit(half.first(below(tail))))
     # an unbiased estimate may be near 0, or below, where the truth is not
-    shift = _shifted(predictions, max(observed, 0.1 / np.sqrt(len(law))))
+    shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
-        reached(each, lambda values: _share(values <= observed + near) > tail)
+        reached(each, lambda values: _monte_carlo_pvalue(values <= observed + near) > tail)
         for each in (shaped, line(shift))
     )
     high, chance = max(low, *highs), float(shaped.simulated(0.0).mean())
     return low, min(max(low, estimate), high), high, chance
 
 
-def _share(as_extreme):
+def _monte_carlo_pvalue(as_extreme):
     """Compute the p-value of a Monte Carlo test."""
     return (1 + np.count_nonzero(as_extreme)) / (1 + len(as_extreme))
 
@@ -476,7 +476,7 @@ def _one_sided(predictions, law):
     return np.where((far >= np.median(far))[:, None], law, plain)
 
 
-def _shifted(predictions, size):
+def _shift_predictions(predictions, size):
     """Shift predictions by `size` in the direction in which they are off on average."""
     plain = np.asarray(predictions.proba)
     weight = predictions.weight / predictions.weight.sum()

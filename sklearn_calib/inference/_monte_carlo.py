@@ -10,8 +10,8 @@ from .._argument_checks import check_count, equals, unknown_name
 from .._typing import ArrayLike, FloatArray, Progress, RandomStateLike
 from ..exceptions import InvalidInputError, invalid_input
 from ..metrics import Measure, all_metrics, validate_predictions
-from ._clusters import ClusterSample, in_clusters, reads_residuals, warn_of_few_events
-from ._resampling import if_calibrated, pooled_rows
+from ._clusters import ClusterSample, reads_residuals, warn_few_events, with_cluster_ids
+from ._resampling import pool_rows, simulate_if_calibrated
 
 _OF_BINS = ("expected_calibration_error", "maximum_calibration_error")  # a sign keeps |a bin|
 
@@ -194,10 +194,10 @@ def calibration_test(
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
     )
-    predictions = in_clusters(predictions, groups)
-    evaluate, name = _evaluation(predictions, statistic, options)
+    predictions = with_cluster_ids(predictions, groups)
+    evaluate, name = _make_evaluation(predictions, statistic, options)
     reads_cells, draw = _reads_cells(predictions, name, statistic, options), None
-    sample: Any = pooled_rows(predictions) if reads_cells and predictions.clusters is None else None
+    sample: Any = pool_rows(predictions) if reads_cells and predictions.clusters is None else None
     if predictions.clusters is not None:
         if not (reads_cells and reads_residuals(name)):
             rule = "a calibration error or a proper loss with its default options, with groups"
@@ -206,11 +206,11 @@ def calibration_test(
                 expected=rule, got=f"the statistic {name!r}", hint="Leave groups or options out"
             )
         (problem,) = predictions.problems()
-        warn_of_few_events(predictions, problem)
+        warn_few_events(predictions, problem)
         items = None if predictions.items is None else predictions.items[problem.rows]
         sample = ClusterSample(problem, predictions.clusters, items=items)
         draw = sample.voted if name in _OF_BINS else None
-    observed, ranked, null = if_calibrated(
+    observed, ranked, null = simulate_if_calibrated(
         predictions,
         sample,
         evaluate,
@@ -231,7 +231,7 @@ def _reads_cells(predictions, name, statistic, options):
     return len(predictions.classes) == 2 or measure.has_pos_label
 
 
-def _evaluation(predictions, statistic, options):
+def _make_evaluation(predictions, statistic, options):
     """Return a function of predictions, larger for worse calibration, and its name."""
     measure = statistic
     if not callable(statistic):

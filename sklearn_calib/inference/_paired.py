@@ -17,12 +17,12 @@ from .._validation import check_indexes, check_weights, read_numbers
 from ..exceptions import invalid_input
 from ..metrics import all_metrics, validate_predictions
 from ..recalibrators import encode_groups
-from ._clusters import few_event_interval, in_clusters, stretch
+from ._clusters import few_event_interval, small_sample_inflation, with_cluster_ids
 from ._intervals import confidence_interval, is_calibration_error, is_summary
-from ._resampling import bootstrap_distribution
+from ._resampling import simulate_bootstrap_distribution
 
 
-def hits(proba: FloatArray, codes: IntArray) -> FloatArray:
+def count_hits(proba: FloatArray, codes: IntArray) -> FloatArray:
     """Return 1 for rows whose true class has the (first) largest probability, else 0."""
     proba = np.asarray(proba)
     if proba.shape[1] == 2:  # five times as fast
@@ -346,7 +346,7 @@ def paired_difference(
     if y_true is None and all(map(is_summary, probas)):
         _check_for_summaries(measure, groups is not None or soft_labels)
         one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
-        return _combined(measure, one, two)
+        return _combine_intervals(measure, one, two)
     read = partial(
         validate_predictions,
         y_true,
@@ -357,7 +357,7 @@ def paired_difference(
     )
     first = read(first_proba, input_name="first_proba")
     second = read(second_proba, input_name="second_proba")
-    first = in_clusters(first, groups)
+    first = with_cluster_ids(first, groups)
     loss = None if measure == "accuracy" else known[measure].spec.loss
     if measure == "accuracy" or loss is not None:  # means of one number per row
         return _compare_losses(measure, loss, first, second, level)
@@ -374,7 +374,7 @@ def paired_difference(
         **random,
     )
     one, two = (interval(predictions.codes, predictions.proba) for predictions in (first, second))
-    return _combined(measure, one, two)
+    return _combine_intervals(measure, one, two)
 
 
 def _compare_losses(measure, loss, first, second, level):
@@ -401,10 +401,10 @@ def _bootstrap_difference(measure, first, second, level, random):
     one, two = evaluate(first), evaluate(second)
     middle = two - one
     # the same seed draws the same rows
-    draws_one = bootstrap_distribution(first, evaluate, groups=groups, **random)
-    draws_two = bootstrap_distribution(second, evaluate, groups=groups, **random)
+    draws_one = simulate_bootstrap_distribution(first, evaluate, groups=groups, **random)
+    draws_two = simulate_bootstrap_distribution(second, evaluate, groups=groups, **random)
     low, high = np.quantile(draws_two - draws_one, [(1 - level) / 2, (1 + level) / 2])
-    longer = 1.0 if groups is None else stretch(first.weight, groups, level)
+    longer = 1.0 if groups is None else small_sample_inflation(first.weight, groups, level)
     low, high = (float(middle + longer * (end - middle)) for end in (low, high))
     return PairedDifference(measure, one, two, middle, low, high, level, "bootstrap")
 
@@ -424,7 +424,7 @@ def _check_for_summaries(measure, needs_rows):
         )
 
 
-def _combined(measure, one, two):
+def _combine_intervals(measure, one, two):
     """Combine two intervals into one of their difference."""
     difference = two.on_these_rows - one.on_these_rows  # inside, also where a part leaves one out
     low, high = min(two.low - one.high, difference), max(two.high - one.low, difference)

@@ -72,20 +72,20 @@ class Refits:
         self.estimator, self.X = estimator, X
         self.classes, self.codes, self.groups = predictions.classes, predictions.codes, groups
         self.weight = predictions.weight if weighted else None
-        plain = not (_is_of("xgboost", estimator) or self.classes.dtype.kind == "S")
+        plain = not (_is_from_package("xgboost", estimator) or self.classes.dtype.kind == "S")
         self._names = self.classes if plain else np.arange(len(self.classes))
         self._labels = self._names[self.codes]
         tagged = hasattr(estimator, "__sklearn_tags__")
         self._pairwise = tagged and bool(get_tags(estimator).input_tags.pairwise)
         self._params = self._metadata()
-        splits_groups = groups is not None and _name_in_fit(estimator, "groups") is not None
-        self._folds = None if splits_groups else _folds_of_copies(estimator, self.codes, groups)
+        splits_groups = groups is not None and _find_fit_argument(estimator, "groups") is not None
+        self._folds = None if splits_groups else _find_copy_folds(estimator, self.codes, groups)
 
     def _metadata(self):
         """Return the metadata of fit, by argument name, with one entry per row."""
         found = {}
         if self.weight is not None:
-            name = _name_in_fit(self.estimator, "sample_weight")
+            name = _find_fit_argument(self.estimator, "sample_weight")
             if name is None:
                 rule = "an estimator whose fit takes sample_weight"
                 got = f"{type(self.estimator).__name__}, fitted without weights"
@@ -96,7 +96,7 @@ class Refits:
             else:
                 found[name] = self.weight
         if self.groups is not None:
-            name = _name_in_fit(self.estimator, "groups")
+            name = _find_fit_argument(self.estimator, "groups")
             if name is not None:
                 found[name] = self.groups
         return found
@@ -229,21 +229,21 @@ def check_estimator_given(estimator: Estimator) -> None:
         )
 
 
-def _is_of(package, estimator):
+def _is_from_package(package, estimator):
     """Return whether an estimator, or the end of a pipeline, comes from a package."""
     if isinstance(estimator, Pipeline):
-        return _is_of(package, estimator.steps[-1][1])
+        return _is_from_package(package, estimator.steps[-1][1])
     return any(cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__)
 
 
-def _name_in_fit(estimator, name):
+def _find_fit_argument(estimator, name):
     """Return the argument of fit for weights or groups; None if it has none."""
     if isinstance(estimator, Pipeline) and routing_enabled():
         known = get_routing_for_object(estimator).consumes("fit", [name])
         return name if name in known else None
     if isinstance(estimator, Pipeline):
         step, last = estimator.steps[-1]
-        inner = _name_in_fit(last, name)
+        inner = _find_fit_argument(last, name)
         return inner and f"{step}__{inner}"
     if not hasattr(estimator, "fit"):
         return None
@@ -257,10 +257,10 @@ def _name_in_fit(estimator, name):
         searches = hasattr(estimator, "param_grid") or hasattr(estimator, "param_distributions")
         return name if hasattr(estimator, "recalibrator") or (searches and grouping) else None
     inner = getattr(estimator, "estimator", None)
-    return None if inner is None else _name_in_fit(inner, name)
+    return None if inner is None else _find_fit_argument(inner, name)
 
 
-def _folds_of_copies(estimator, codes, groups):
+def _find_copy_folds(estimator, codes, groups):
     """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
     Copies of a row, or of a group, that a bootstrap sample has are then in one fold: a fold that
@@ -383,9 +383,9 @@ def resampled(
     size = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
     done = Parallel(n_jobs=n_jobs)(
-        delayed(_some)(refits, judge, part, judged, keep) for part in parts
+        delayed(_subset_rows)(refits, judge, part, judged, keep) for part in parts
     )
-    _say_once([one for _, _, _, said in done for one in said], len(rngs))
+    _emit_once([one for _, _, _, said in done for one in said], len(rngs))
     values = np.concatenate([values for values, _, _, _ in done], axis=2)
     kept = np.concatenate([models for _, models, _, _ in done]) if keep else None
     by_rows = dict(zip(judged, values, strict=True))
@@ -405,7 +405,7 @@ _WEIGHTS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 }
 
 
-def _some(refits, judge, rngs, judged, keep):
+def _subset_rows(refits, judge, rngs, judged, keep):
     draw = refits.resampled if "sample" in judged else refits.cross_fitted
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -418,7 +418,7 @@ def _some(refits, judge, rngs, judged, keep):
     return values, predicted.astype(np.float32) if keep else None, redrawn, said
 
 
-def _say_once(said, n_models):
+def _emit_once(said, n_models):
     """Emit each warning of the fits once, by type and line of code."""
     by_line: dict[Any, list[Warning]] = {}
     for message, file, line in said:
@@ -429,7 +429,7 @@ def _say_once(said, n_models):
         )
 
 
-def crossed_rows(
+def build_cross_validation_rows(
     named: Mapping[str, Any], own: FloatArray, values: FloatArray
 ) -> list[InternalValidationRow]:
     """Build the rows of a cross-validation: means over the repetitions."""
@@ -442,7 +442,7 @@ def crossed_rows(
     return rows
 
 
-def bootstrapped_rows(
+def build_bootstrap_rows(
     named: Mapping[str, Any],
     own: FloatArray,
     found: Resampled,
@@ -455,7 +455,7 @@ def bootstrapped_rows(
     if nothing is not None:
         place = [*named].index(LOSS)
         left = _finite_mean(found.values["left"][place])
-        overall = relative_overfitting(own[place], left, nothing[place])
+        overall = compute_relative_overfitting(own[place], left, nothing[place])
     rows = []
     for place, (name, what) in enumerate(named.items()):
         apparent = float(own[place])
@@ -470,7 +470,7 @@ def bootstrapped_rows(
             n_used = int(np.isfinite(found.values["left"][place]).sum())
             left = _finite_mean(found.values["left"][place])
             rate = overall if name in TARGETS else None
-            corrected = of_632_plus(apparent, left, float(nothing[place]), rate)
+            corrected = compute_632_plus(apparent, left, float(nothing[place]), rate)
         ends = _NAN, _NAN
         if used.sum() > 1 and np.isfinite(corrected) and np.isfinite(apparent):
             if ci == "pivot":
@@ -478,14 +478,14 @@ def bootstrapped_rows(
                 ends = corrected + np.quantile(spread, [tail, 1 - tail])
             else:
                 ends = np.quantile(sample[used], [tail, 1 - tail]) + (corrected - apparent)
-            ends = np.clip(ends, *_range(what))
+            ends = np.clip(ends, *_get_range(what))
         low, high = map(float, ends)
         optimism = apparent - corrected
         rows.append(InternalValidationRow(name, apparent, optimism, corrected, low, high, n_used))
     return rows
 
 
-def _range(what):
+def _get_range(what):
     return (
         what.spec.range
         if isinstance(what, Measure)
@@ -498,13 +498,15 @@ def _finite_mean(values):
     return float(there.mean()) if len(there) else _NAN
 
 
-def relative_overfitting(apparent: float, left: float, nothing: float) -> float:
+def compute_relative_overfitting(apparent: float, left: float, nothing: float) -> float:
     """Compute R' of Efron and Tibshirani (1997), eq. 28, between 0 and 1."""
     worst, moved = nothing - apparent, left - apparent
     return min(moved / worst, 1.0) if worst * moved > 0 else 0.0
 
 
-def of_632_plus(apparent: float, left: float, nothing: float, rate: float | None = None) -> float:
+def compute_632_plus(
+    apparent: float, left: float, nothing: float, rate: float | None = None
+) -> float:
     """Compute the .632+ estimate (eq. 32 there).
 
     With `rate`, only its weights (eq. 29).
@@ -514,7 +516,7 @@ def of_632_plus(apparent: float, left: float, nothing: float, rate: float | None
     if rate is not None:
         part = 0.632 / (1 - 0.368 * rate)
         return (1 - part) * apparent + part * left
-    rate = relative_overfitting(apparent, left, nothing)
+    rate = compute_relative_overfitting(apparent, left, nothing)
     moved = rate * (nothing - apparent)
     plain = 0.368 * apparent + 0.632 * left
     return plain + moved * 0.368 * 0.632 * rate / (1 - 0.368 * rate)

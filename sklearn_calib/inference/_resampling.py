@@ -24,7 +24,7 @@ from ..metrics import Predictions
 _BATCH = 37  # replicates per task; the draws do not depend on the number of tasks
 
 
-def null_distribution(
+def simulate_null_distribution(
     predictions: "Predictions",
     evaluate: "Callable[[Predictions], Any]",
     n_resamples: int,
@@ -59,12 +59,12 @@ def null_distribution(
     def draw(rng):
         return predictions.with_labels(draw_labels(bounds, rng))
 
-    return distribution_of_draws(
+    return simulate_distribution(
         draw, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
     )
 
 
-def bootstrap_distribution(
+def simulate_bootstrap_distribution(
     predictions: "Predictions",
     evaluate: "Callable[[Predictions], Any]",
     n_resamples: int,
@@ -76,7 +76,7 @@ def bootstrap_distribution(
 ) -> FloatArray:
     """Compute a statistic of `Predictions` on bootstrap samples of the rows.
 
-    The arguments are those of `null_distribution`, and `groups`: the cluster of each row, numbered
+    The arguments are those of `simulate_null_distribution`, and `groups`: the cluster of each row, numbered
     from 0. With it, whole clusters are drawn, one fewer than there are.
     """
     n_groups = 0 if groups is None else int(groups.max()) + 1
@@ -90,12 +90,12 @@ def bootstrap_distribution(
             predictions.weight * multiplicities(len(predictions.codes), rng)
         )
 
-    return distribution_of_draws(
+    return simulate_distribution(
         draw, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
     )
 
 
-def distribution_of_draws(
+def simulate_distribution(
     draw: "Callable[[np.random.Generator], Predictions]",
     evaluate: "Callable[[Predictions], Any]",
     n_resamples: int,
@@ -111,7 +111,7 @@ def distribution_of_draws(
     draw : callable
         Takes a Generator, returns `Predictions`.
     evaluate, n_resamples, random_state, n_jobs, progress
-        As in `null_distribution`.
+        As in `simulate_null_distribution`.
 
     Returns
     -------
@@ -120,12 +120,12 @@ def distribution_of_draws(
     Examples
     --------
     >>> import numpy as np
-    >>> from sklearn_calib.inference import distribution_of_draws
+    >>> from sklearn_calib.inference import simulate_distribution
     >>> from sklearn_calib.metrics import brier_loss, validate_predictions
     >>> predictions = validate_predictions([0, 1, 1, 0], [0.2, 0.4, 0.9, 0.3])
     >>> def half(rng):
     ...     return predictions.take(rng.choice(4, 2, replace=False))
-    >>> distribution_of_draws(half, brier_loss.evaluate, 3).shape
+    >>> simulate_distribution(half, brier_loss.evaluate, 3).shape
     (3,)
     """
 
@@ -135,10 +135,10 @@ def distribution_of_draws(
             values.append(evaluate(draw(rng)))
         return np.array(values)
 
-    return values_of_batches(batch, n_resamples, random_state, n_jobs=n_jobs, progress=progress)
+    return simulate_batches(batch, n_resamples, random_state, n_jobs=n_jobs, progress=progress)
 
 
-def values_of_batches(
+def simulate_batches(
     batch: Callable[[int, np.random.Generator], FloatArray],
     n_resamples: int,
     random_state: RandomStateLike = 0,
@@ -146,7 +146,7 @@ def values_of_batches(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> FloatArray:
-    """Compute `distribution_of_draws` with a function that returns many values at once."""
+    """Compute `simulate_distribution` with a function that returns many values at once."""
     check_jobs(n_jobs)
     check_progress(progress)
     sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
@@ -163,7 +163,7 @@ def values_of_batches(
     return np.concatenate(found) if found else np.empty(0)
 
 
-def if_calibrated(
+def simulate_if_calibrated(
     predictions: Predictions,
     sample: Any,
     evaluate: Callable[[Predictions], Any],
@@ -181,16 +181,16 @@ def if_calibrated(
     sample : PooledRows, ClusterSample or None
         The rows as cells, of which labels are drawn. None: rows are drawn and ranked themselves.
     evaluate, n_resamples, random_state
-        As in `null_distribution`.
+        As in `simulate_null_distribution`.
     draw : callable, default=None
         Instead of ``sample.relabelled``.
     **how
-        n_jobs and progress of `null_distribution`.
+        n_jobs and progress of `simulate_null_distribution`.
     """
     given, observed = (evaluate, n_resamples, random_state), evaluate(predictions)
     if sample is None:
-        return observed, observed, null_distribution(predictions, *given, **how)
-    null = distribution_of_draws(draw or sample.relabelled, *given, **how)
+        return observed, observed, simulate_null_distribution(predictions, *given, **how)
+    null = simulate_distribution(draw or sample.relabelled, *given, **how)
     return observed, evaluate(sample.predictions), null
 
 
@@ -294,7 +294,7 @@ class PooledRows:
         return self._labelled(self._rows.ones(rng, self._weight))
 
 
-def pooled_rows(
+def pool_rows(
     predictions: Predictions, most_cells: int = MOST_CELLS, *, always: bool = False
 ) -> PooledRows | None:
     """Pool the rows of predictions into cells, or return None if that saves no work.

@@ -240,7 +240,7 @@ def validation_sample_size(
             check_between(
                 "share", share, low, 1, expected=f"{name} strictly between {low:g} and 1", hint=cure
             )
-    law = _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight)
+    law = _make_distribution(y_proba, linear_predictor, c_statistic, prevalence, sample_weight)
     phi = law.prevalence if prevalence is None else float(prevalence)
     c = law.c_statistic if c_statistic is None else float(c_statistic)
     z = float(ndtri((1 + level) / 2))
@@ -253,13 +253,13 @@ def validation_sample_size(
         found.append(("calibration slope", 1.0, slope_width, se, law.of_slope() / se**2))
     if c_width is not None:
         se = c_width / (2 * z)
-        found.append(("C statistic", c, c_width, se, _of_c(c, phi, se)))
+        found.append(("C statistic", c, c_width, se, _rows_for_c_statistic(c, phi, se)))
     if threshold is not None:
         se, t = net_benefit_width / (2 * z), float(threshold)
         value, variance = law.net_benefit(t, phi)
         found.append((f"net benefit at {t:.4g}", value, net_benefit_width, se, variance / se**2))
     if error is not None:
-        found += _of_errors(law, error)
+        found += _rows_for_errors(law, error)
     if not found:
         cure = "Give one of the widths, a threshold or an error"
         raise invalid_input(expected="at least one target", got="none", hint=cure)
@@ -312,7 +312,7 @@ class _Law(NamedTuple):
         return hits - w * alarms, variance + (w * alarms) ** 2 / (phi * (1 - phi))
 
 
-def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight):
+def _make_distribution(y_proba, linear_predictor, c_statistic, prevalence, sample_weight):
     """Return the law of the predictions from whichever of the three was given."""
     both = c_statistic is not None and prevalence is not None
     given = [what is not None for what in (y_proba, linear_predictor)]
@@ -321,7 +321,7 @@ def _law(y_proba, linear_predictor, c_statistic, prevalence, sample_weight):
         rule = "y_proba, or linear_predictor, or c_statistic with prevalence"
         raise invalid_input(expected=rule, got=got, hint="Pass one law of the predictions")
     if y_proba is not None:
-        return _law_of_sample(y_proba, sample_weight)
+        return _make_sample_distribution(y_proba, sample_weight)
     if sample_weight is not None:
         raise invalid_input(
             "sample_weight",
@@ -355,7 +355,7 @@ def _mean_and_deviation(given):
     return values
 
 
-def _law_of_sample(y_proba, sample_weight):
+def _make_sample_distribution(y_proba, sample_weight):
     proba = read_proba(y_proba)
     if proba.shape[1] != 2:
         cure = "Pass the column of one class, proba[:, c], or the largest of each row"
@@ -389,7 +389,7 @@ def _law_of_sample(y_proba, sample_weight):
     return law
 
 
-def _of_c(c, phi, se):
+def _rows_for_c_statistic(c, phi, se):
     """Return the smallest number of rows with Newcombe's standard error of at most `se`."""
     slope = (1 - c) / (2 - c) + c / (1 + c)
     scale = c * (1 - c) / (phi * (1 - phi) * se**2)  # n^2 = scale (1 + (n/2 - 1) slope)
@@ -397,14 +397,14 @@ def _of_c(c, phi, se):
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)
 
 
-def _of_errors(law, error):
+def _rows_for_errors(law, error):
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
         rule = "an error strictly between 0 and 0.5"
         check_between(
             "size", size, 0, 0.5, expected=rule, hint="Write 0.02 for 2 percentage points"
         )
-    errors = DetectableErrors(*_pooled(law))
+    errors = DetectableErrors(*_pool_scores(law))
     for size in map(float, sizes):
         rows = errors.count_rows(size)
         if rows is None:
@@ -413,7 +413,7 @@ def _of_errors(law, error):
         yield f"error of {size:.4g}", size, None, None, max(rows, 2.0)
 
 
-def _pooled(law):
+def _pool_scores(law):
     """Pool scores, shares and log-odds in at most 512 cells of equal weight."""
     cell = np.minimum((np.cumsum(law.weight) * POWER_CELLS).astype(int), POWER_CELLS - 1)
     share = np.bincount(cell, law.weight, POWER_CELLS)

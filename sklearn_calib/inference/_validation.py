@@ -23,9 +23,9 @@ from ..decomposition import compute_problem_indices
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._classical import spiegelhalter_test, warn_of_certain_and_wrong
-from ._clusters import ClusterLine, ClusterSample, in_clusters, warn_of_few_events
+from ._clusters import ClusterLine, ClusterSample, warn_few_events, with_cluster_ids
 from ._monte_carlo import MonteCarloResult
-from ._resampling import if_calibrated, pooled_rows
+from ._resampling import pool_rows, simulate_if_calibrated
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class ValidationSummary(Shown):
         tables = []
         for one in self.tables:
             title = f"{one.problem}: {one.n_samples} rows, event rate {one.event_rate:.4g}"
-            tables.append(Table(head, [_cells(row) for row in one.rows], title))
+            tables.append(Table(head, [_format_cells(row) for row in one.rows], title))
         note = (
             f"Intervals of intercepts and slope: {self.ci}. ICI to Emax: smoother "
             f"{self.smoother}; p-values and values if calibrated from {self.n_resamples} "
@@ -175,7 +175,7 @@ class ValidationSummary(Shown):
         return [Section(tables=tables, notes=[note])]
 
 
-def _cells(row):
+def _format_cells(row):
     ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
     numbers = ["" if isnan(x) else f"{x:.4f}" for x in (row.estimate, row.if_calibrated)]
     p = "< 0.001" if row.pvalue < 0.001 else "" if isnan(row.pvalue) else f"{row.pvalue:.3f}"
@@ -332,7 +332,7 @@ def validation_summary(
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
     )
-    predictions = in_clusters(predictions, groups)
+    predictions = with_cluster_ids(predictions, groups)
     equal = bool((predictions.weight == predictions.weight[0]).all())
     how = "sandwich"
     if predictions.clusters is None:
@@ -356,15 +356,15 @@ def validation_summary(
                     "More clusters are needed, not more rows",
                 )
                 raise invalid_input(expected="at least three groups", got=got, hint=cure)
-            warn_of_few_events(predictions, problem)
+            warn_few_events(predictions, problem)
         weight = problem.weight / problem.weight.max()  # only ratios matter; squares are finite
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
         two = Predictions(both, codes, None if equal else problem.weight, np.arange(2))
-        rows = _rates(problem, weight, level, own)
+        rows = _compute_rates(problem, weight, level, own)
         warn_of_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
         rows += _MovedLines(problem, weight, level, how, own).rows()
-        rows += _overall(two, weight, smoother, draws, own)
+        rows += _compute_overall(two, weight, smoother, draws, own)
         rate = float(weight @ problem.hit / weight.sum())
         n_rows = (
             len(codes)
@@ -379,7 +379,7 @@ def validation_summary(
 # -- observed and expected ------------------------------------------------------------------------
 
 
-def _rates(problem, weight, level, groups=None):
+def _compute_rates(problem, weight, level, groups=None):
     p, hit = problem.score, problem.hit
     expected, observed, total = weight @ p, weight @ hit, weight.sum()
     if not expected > 0:
@@ -540,23 +540,23 @@ _CURVE = ("ICI", "E50", "E90", "Emax")
 _QUANTITIES = (*_CURVE, "Brier", "scaled Brier", "log loss", "AUC", "Nagelkerke R2")
 
 
-def _entropy(p):
+def _compute_entropy(p):
     return special.entr(p) + special.entr(1 - p)
 
 
 #: Exact expectations of a row for calibrated predictions.
-_EXPECTED = {"Brier": lambda p: p * (1 - p), "log loss": _entropy}
+_EXPECTED = {"Brier": lambda p: p * (1 - p), "log loss": _compute_entropy}
 
 
-def _overall(predictions, weight, smoother, draws, groups=None):
+def _compute_overall(predictions, weight, smoother, draws, groups=None):
     """Return ICI to R2 of two classes, and values of calibrated predictions by draws."""
     sample = (
-        pooled_rows(predictions)
+        pool_rows(predictions)
         if groups is None
         else ClusterSample(predictions.problems()[0], groups)
     )
-    evaluate = partial(_of_cells, smoother=smoother)
-    observed, ranked, drawn = if_calibrated(predictions, sample, evaluate, **draws)
+    evaluate = partial(_validate_cells, smoother=smoother)
+    observed, ranked, drawn = simulate_if_calibrated(predictions, sample, evaluate, **draws)
     p, hit = predictions.second, predictions.codes
     brier = spiegelhalter_test(hit, p, sample_weight=weight, labels=[0, 1], groups=groups).pvalue
     rows = []
@@ -575,7 +575,7 @@ def _overall(predictions, weight, smoother, draws, groups=None):
     return rows
 
 
-def _of_cells(predictions, smoother):
+def _validate_cells(predictions, smoother):
     """Return the `_QUANTITIES` of two classes; NaN if one needs both outcomes."""
     (problem,) = predictions.problems()
     score, mass, hits = problem.cells
@@ -588,5 +588,5 @@ def _of_cells(predictions, smoother):
         scaled = 1 - brier / (rate * (1 - rate))
         below = np.cumsum(rest) - rest / 2
         area = (hits / hits.sum()) @ (below / rest.sum())
-        r2 = np.expm1(2 * (loss - _entropy(rate))) / np.expm1(-2 * _entropy(rate))
+        r2 = np.expm1(2 * (loss - _compute_entropy(rate))) / np.expm1(-2 * _compute_entropy(rate))
     return (*compute_problem_indices(problem, smoother), brier, scaled, loss, area, r2)

@@ -54,8 +54,8 @@ from ._proper import spherical_loss as spherical_loss
 from ._reliability import CurveRows as CurveRows
 from ._reliability import ReliabilityCurve as ReliabilityCurve
 from ._reliability import ReliabilityCurves as ReliabilityCurves
-from ._reliability import checked_bins as checked_bins
-from ._reliability import curve_of as curve_of
+from ._reliability import check_bins as check_bins
+from ._reliability import compute_curve as compute_curve
 from ._reliability import reliability_curve
 from ._scorers import ProbabilityScorer as ProbabilityScorer
 from ._smooth_calibration import CalibrationWitness as CalibrationWitness

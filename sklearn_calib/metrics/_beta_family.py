@@ -91,8 +91,10 @@ class BetaFamilyLoss(ProperLoss):
     def of_labels(self, proba: FloatArray) -> FloatArray:
         self.check_classes(np.shape(proba)[1])
         z, least = compute_log_odds(proba), -_REACH if self.floored else -np.inf
-        without = _cost(np.maximum(-z, least), self.beta, self.alpha)
-        return np.column_stack([without, _cost(np.maximum(z, least), self.alpha, self.beta)])
+        without = _integrate_cost(np.maximum(-z, least), self.beta, self.alpha)
+        return np.column_stack(
+            [without, _integrate_cost(np.maximum(z, least), self.alpha, self.beta)]
+        )
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         unit = betaln(self.alpha + 1, self.beta + 1)
@@ -101,49 +103,50 @@ class BetaFamilyLoss(ProperLoss):
         return np.asarray(proba)[:, ::-1] * weight[:, None] * [1, -1]
 
     def undecided(self, n_classes: int) -> FloatArray:
-        return np.array(_undecided(self))
+        return np.array(_find_undecided(self))
 
     def without_floor(self) -> "BetaFamilyLoss":
         return BetaFamilyLoss(self.alpha, self.beta, False)
 
 
 @lru_cache(maxsize=64)
-def _undecided(loss):
+def _find_undecided(loss):
     def gap(z):
-        return float(np.diff(loss.of_labels(_two(z))[0])[0])
+        return float(np.diff(loss.of_labels(_check_two_classes(z))[0])[0])
 
-    return tuple(_two(brentq(gap, -_REACH, _REACH, xtol=1e-14, rtol=1e-14))[0])
+    return tuple(_check_two_classes(brentq(gap, -_REACH, _REACH, xtol=1e-14, rtol=1e-14))[0])
 
 
-def _two(z):
+def _check_two_classes(z):
     return np.exp(log_expit([[-z, z]]))
 
 
-def _density(t, a, b):
+def _compute_density(t, a, b):
     return np.exp((a + b + 1) * log_expit(t) - (b + 1) * t - betaln(a + 1, b + 1))
 
 
-def _cost(z, a, b):
+def _integrate_cost(z, a, b):
     """Integrate (1 - c) w(c) from c = expit(z) to 1, over log-odds, where it is smooth."""
-    step, behind = _table(a, b)
+    step, behind = _tabulate_integrals(a, b)
     inside = np.clip(z, -_REACH, _REACH)
     place = np.minimum(((inside + _REACH) / step).astype(np.intp) + 1, len(behind) - 1)
     half = (place * step - _REACH - inside) / 2
     sums = sum(
-        s * _density(inside + half * (1 + x), a, b) for x, s in zip(_NODES, _SHARES, strict=True)
+        s * _compute_density(inside + half * (1 + x), a, b)
+        for x, s in zip(_NODES, _SHARES, strict=True)
     )
     # before the first edge the density is that of exp(a t), beyond the last of exp(-(b + 1) t)
     before, beyond = np.maximum(-_REACH - z, 0.0), np.maximum(z - _REACH, 0.0)
-    left = before * _density(-_REACH, a, b) * exprel(-a * before)
+    left = before * _compute_density(-_REACH, a, b) * exprel(-a * before)
     return behind[place] * np.exp(-(b + 1) * beyond) + half * sums + left
 
 
 @lru_cache(maxsize=8)
-def _table(a, b):
+def _tabulate_integrals(a, b):
     """Return the width of cells of log-odds, and the integral from each edge to infinity."""
     edges, step = np.linspace(
         -_REACH, _REACH, LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1, retstep=True
     )
-    parts = _density(edges[:-1, None] + step / 2 * (1 + _NODES), a, b) @ _SHARES * step / 2
-    tail = _density(_REACH, a, b) / (b + 1)
+    parts = _compute_density(edges[:-1, None] + step / 2 * (1 + _NODES), a, b) @ _SHARES * step / 2
+    tail = _compute_density(_REACH, a, b) / (b + 1)
     return step, np.append(parts, tail)[::-1].cumsum()[::-1]

@@ -17,7 +17,7 @@ from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
 from ._measure import SharedOptions, measure
 from ._predictions import MANY_ROWS, MULTICLASS_REDUCTIONS
-from ._reliability import checked_bins
+from ._reliability import check_bins
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -98,12 +98,14 @@ def calibration_error(
     >>> round(calibration_error(y, p, n_bins=2, norm="l2"), 3)
     0.354
     """
-    return _error(predictions, norm, strategy, n_bins, multiclass, debias, bin_weight)
+    return _compute_error(predictions, norm, strategy, n_bins, multiclass, debias, bin_weight)
 
 
-def _error(predictions, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"):
+def _compute_error(
+    predictions, norm, strategy, n_bins, multiclass, debias=False, bin_weight="mass"
+):
     """Return the error behind the three names."""
-    n_bins = _check(predictions, norm, strategy, n_bins, debias, bin_weight)
+    n_bins = _check_options(predictions, norm, strategy, n_bins, debias, bin_weight)
     power = 2 if norm == "l2" else 1
     errors, shares = [], []
     for problem in predictions.problems(multiclass):
@@ -111,7 +113,7 @@ def _error(predictions, norm, strategy, n_bins, multiclass, debias=False, bin_we
         if norm == "max":
             errors.append(np.abs(gap).max())
         else:
-            term = _debiased(gap, variance, power) if debias else np.abs(gap) ** power
+            term = _subtract_bias(gap, variance, power) if debias else np.abs(gap) ** power
             weight = mass if bin_weight == "mass" else np.ones_like(mass)
             errors.append(weight @ term / weight.sum())
         shares.append(problem.share)
@@ -120,7 +122,7 @@ def _error(predictions, norm, strategy, n_bins, multiclass, debias=False, bin_we
     return min(max(np.dot(shares, errors), 0.0) ** (1 / power), 1.0)
 
 
-def _check(predictions, norm, strategy, n_bins, debias, bin_weight):
+def _check_options(predictions, norm, strategy, n_bins, debias, bin_weight):
     """Check the options; the number of bins, or "sweep"."""
     for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
         check_known(name, value, _OPTIONS[name])
@@ -131,7 +133,7 @@ def _check(predictions, norm, strategy, n_bins, debias, bin_weight):
         )
     if debias:
         predictions.check_single_labels("the variance that debias takes off", "Set debias=False")
-    return checked_bins(n_bins, predictions)
+    return check_bins(n_bins, predictions)
 
 
 def _bin_gaps(problem, n_bins, strategy, debias):
@@ -160,7 +162,7 @@ def _bin_gaps(problem, n_bins, strategy, debias):
             rows = bin_distinct_values(problem.score, None, n_bins, strategy)
         else:
             rows = bins[problem.cell_of_row]
-        variance = _variance(problem, rows, gap, mass)[filled]
+        variance = _compute_variance(problem, rows, gap, mass)[filled]
     return gap[filled], variance, mass[filled]
 
 
@@ -175,7 +177,7 @@ def _uniform_sums(problem, n_bins):
     return sum_bins(bins, n_bins, weight, weight * (hit - score))
 
 
-def _variance(problem, row_bin, gap, mass):
+def _compute_variance(problem, row_bin, gap, mass):
     weight = problem.weight
     residual = problem.hit - problem.score
     spread, squares = sum_bins(
@@ -186,7 +188,7 @@ def _variance(problem, row_bin, gap, mass):
         return spread / mass**2 * np.where(effective > 1, effective / (effective - 1), np.nan)
 
 
-def _debiased(gap, variance, power):
+def _subtract_bias(gap, variance, power):
     """Subtract from the gap to a power what noise of that variance adds in expectation."""
     if power == 2:
         return np.where(np.isnan(variance), 0.0, gap**2 - variance)
@@ -241,7 +243,7 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.35
     """
-    return _error(predictions, "l1", strategy, n_bins, multiclass, debias, bin_weight)
+    return _compute_error(predictions, "l1", strategy, n_bins, multiclass, debias, bin_weight)
 
 
 @measure(range=(0.0, 1.0), multiclass=MULTICLASS_REDUCTIONS, poolable=True)
@@ -278,4 +280,4 @@ def maximum_calibration_error(
     >>> round(maximum_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.4
     """
-    return _error(predictions, "max", strategy, n_bins, multiclass)
+    return _compute_error(predictions, "max", strategy, n_bins, multiclass)

@@ -68,13 +68,13 @@ def convolved_calibration_error(
         raise invalid_input(
             expected="a bandwidth above 0, or None", got=repr(bandwidth), hint="Leave the default"
         )
-    smoothed = _smoother(problem)
+    smoothed = _make_smoother(problem)
     if bandwidth is not None:
         return min(smoothed(bandwidth), 1.0)
-    return min(_fixed_point(smoothed), 1.0)
+    return min(_find_fixed_point(smoothed), 1.0)
 
 
-def _fixed_point(error):
+def _find_fixed_point(error):
     """Find the bandwidth that equals its error, which decreases.
 
     0 if it is below `MIN_BANDWIDTH`.
@@ -98,7 +98,7 @@ def _fixed_point(error):
     return float(np.exp(u))
 
 
-def _smoother(problem):
+def _make_smoother(problem):
     """Return the integral of absolute smoothed residuals as a function of the bandwidth.
 
     A Gaussian leaves few frequencies, so few points of the grid hold all there is. What a sum over

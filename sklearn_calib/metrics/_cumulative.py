@@ -9,7 +9,7 @@ from .._argument_checks import check_known
 from .._typing import ArrayLike, FloatArray, Multiclass
 from ._measure import BinaryOptions, binary_measure
 from ._predictions import validate_predictions
-from ._two_bin import average_of_two_bins, expected_two_bins
+from ._two_bin import compute_expected_two_bins, integrate_two_bins
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -46,31 +46,31 @@ class CumulativeDifferences:
     @property
     def range(self) -> float:
         """Return the largest less the smallest difference, including the start at 0: ECCE-R."""
-        return _size(self.difference, "range")
+        return _measure_path(self.difference, "range")
 
     @property
     def mad(self) -> float:
         """Return the largest absolute difference: ECCE-MAD."""
-        return _size(self.difference, "mad")
+        return _measure_path(self.difference, "mad")
 
     @property
     def averaged_two_bin(self) -> float:
         """Return `averaged_two_bin_error`, which averages `sigma` squared if calibrated."""
-        return average_of_two_bins(self.score, self.difference)
+        return integrate_two_bins(self.score, self.difference)
 
 
-def _size(path, statistic):
+def _measure_path(path, statistic):
     high, low = max(path.max(), 0.0), min(path.min(), 0.0)
     return float(min(high - low if statistic == "range" else max(high, -low), 1.0))
 
 
-def _differences(problem):
+def _compute_differences(problem):
     cells = problem.cells
     return CumulativeDifferences(
         cells.score,
         np.cumsum(cells.mass) / cells.mass.sum(),
         np.cumsum(cells.residual),
-        expected_two_bins(problem) ** 0.5,
+        compute_expected_two_bins(problem) ** 0.5,
         problem.title,
     )
 
@@ -120,7 +120,7 @@ def cumulative_differences(
     ([0.25, 0.75, 1.0], [-0.05, 0.25, 0.05])
     """
     predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    found = [_differences(problem) for problem in predictions.problems(multiclass)]
+    found = [_compute_differences(problem) for problem in predictions.problems(multiclass)]
     return found[0] if len(found) == 1 else found
 
 
@@ -178,4 +178,4 @@ def cumulative_calibration_error(
     0.25
     """
     check_known("statistic", statistic, _STATISTICS)
-    return _size(np.cumsum(problem.cells.residual), statistic)
+    return _measure_path(np.cumsum(problem.cells.residual), statistic)

@@ -24,16 +24,16 @@ _ESTIMATORS = ("auto", "biased", "unbiased", "linear")
 _MOST_ROWS = 5000  # of all pairs: their kernel takes 200 MB
 
 
-def _canonical(
+def _compute_canonical_error(
     predictions: "Predictions", *, kernel="laplace", bandwidth=1.0, estimator="auto"
 ) -> float:
     """The squared error of whole vectors."""
-    _check(kernel, estimator)
+    _check_options(kernel, estimator)
     if estimator == "auto":
         estimator = "unbiased" if predictions.items is None else "biased"
     proba, place = np.asarray(predictions.proba), None
     if estimator == "biased":  # rows of one vector add up, as those of every label do
-        proba, place = predictions.derive_from_proba(_distinct)
+        proba, place = predictions.derive_from_proba(_merge_equal_rows)
     else:
         predictions.check_single_labels("pairs of different rows", "Take estimator='biased'")
     n = len(proba)
@@ -48,10 +48,15 @@ def _canonical(
         )
     if isinstance(bandwidth, str) and bandwidth == "median":
         bandwidth = predictions.derive_from_proba(
-            _median, None if predictions.items is None else predictions.items.tobytes()
+            _find_median_distance,
+            None if predictions.items is None else predictions.items.tobytes(),
         )
     _check_bandwidth(bandwidth, " or 'median'")
-    gram_of = {"linear": _neighbours, "unbiased": _pairs, "biased": _distinct_pairs}[estimator]
+    gram_of = {
+        "linear": _average_neighbours,
+        "unbiased": _average_pairs,
+        "biased": _distinct_pairs,
+    }[estimator]
     gram = predictions.derive_from_proba(gram_of, float(bandwidth))
     weight = predictions.weight / predictions.weight.max()  # products of large ones would overflow
     if place is not None:
@@ -66,16 +71,16 @@ def _canonical(
     return average_pairs(gram, residual, weight, False)
 
 
-def _distinct(proba):
+def _merge_equal_rows(proba):
     rows, place = np.unique(np.asarray(proba), axis=0, return_inverse=True)
     return rows, place.ravel()
 
 
 def _distinct_pairs(proba, bandwidth):
-    return compute_pair_kernel(_distinct(proba)[0], bandwidth)
+    return compute_pair_kernel(_merge_equal_rows(proba)[0], bandwidth)
 
 
-def _median(proba, items):
+def _find_median_distance(proba, items):
     """Of rows given once, where `items` are the bytes of their numbers."""
     rows = slice(None)
     if items is not None:
@@ -83,15 +88,15 @@ def _median(proba, items):
     return compute_median_bandwidth(np.asarray(proba)[rows])
 
 
-def _pairs(proba, bandwidth):
+def _average_pairs(proba, bandwidth):
     return compute_pair_kernel(np.asarray(proba), bandwidth)
 
 
-def _neighbours(proba, bandwidth):
+def _average_neighbours(proba, bandwidth):
     return compute_neighbour_kernel(np.asarray(proba), bandwidth)
 
 
-@binary_measure(range=(-2.0, 2.0), in_report=False, poolable=True, joint=_canonical)
+@binary_measure(range=(-2.0, 2.0), in_report=False, poolable=True, joint=_compute_canonical_error)
 def kernel_calibration_error(
     problem: "BinaryProblem",
     *,
@@ -170,7 +175,7 @@ def kernel_calibration_error(
     """
     from .._kernels._score_sums import compute_laplace_square
 
-    _check(kernel, estimator)
+    _check_options(kernel, estimator)
     if estimator not in ("auto", "biased"):
         cure = "Pass multiclass='canonical' too, which treats two classes as well"
         rule = "estimator 'auto' or 'biased' for two-class problems"
@@ -181,7 +186,7 @@ def kernel_calibration_error(
     return min(np.sqrt(max(square, 0.0)), 1.0)
 
 
-def _check(kernel, estimator):
+def _check_options(kernel, estimator):
     if kernel != "laplace":
         raise invalid_input(
             "kernel", expected="kernel 'laplace'", got=repr(kernel), hint="Leave the default"

@@ -100,7 +100,7 @@ def lower_distance_to_calibration(
     >>> round(lower_distance_to_calibration(y, p), 2)
     0.1
     """
-    return min(_distance(problem, resolution, method, False).distance, 1.0)
+    return min(_compute_distance(problem, resolution, method, False).distance, 1.0)
 
 
 def lower_distance_interval(
@@ -156,13 +156,13 @@ def lower_distance_interval(
     """
     predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
     problems = predictions.problems(multiclass)
-    parts = [_distance(problem, resolution, method, True) for problem in problems]
+    parts = [_compute_distance(problem, resolution, method, True) for problem in problems]
     shares = np.array([problem.share for problem in problems])
     distance, bound = shares @ np.array(parts)
     return DistanceInterval(float(min(distance, 1.0)), float(bound))
 
 
-def _distance(problem, resolution, method, bounded):
+def _compute_distance(problem, resolution, method, bounded):
     from .._kernels import _distance as kernel
 
     check_known("method", method, _METHODS)

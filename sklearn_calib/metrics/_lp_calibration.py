@@ -47,7 +47,7 @@ class LpCalibrationResult(NamedTuple):
     n_cells: int
 
 
-def _read_unconverted(y_proba, input_name="y_proba"):
+def _read_float32(y_proba, input_name="y_proba"):
     """Check rows block by block; floating-point tables are not copied."""
     table = np.asarray(y_proba) if isinstance(y_proba, np.ndarray) else np.empty(0)
     stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
@@ -67,7 +67,7 @@ def _read_unconverted(y_proba, input_name="y_proba"):
     multiclass=("canonical",),
     in_report=False,
     poolable=True,
-    validate=_read_unconverted,
+    validate=_read_float32,
 )
 def lp_calibration_error(
     predictions: "Predictions",
@@ -131,7 +131,7 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    return _error_of_labels(predictions, p, n_levels, estimator)[0](predictions.codes)
+    return _compute_label_error(predictions, p, n_levels, estimator)[0](predictions.codes)
 
 
 def lp_calibration_test(
@@ -188,8 +188,8 @@ def lp_calibration_test(
 
     n_resamples = check_count(n_resamples, "n_resamples")
     rows = y_true, y_proba, sample_weight, labels, pos_label
-    predictions = validate_predictions(*rows, validate=_read_unconverted)
-    error, n_cells = _error_of_labels(predictions, p, n_levels, estimator)
+    predictions = validate_predictions(*rows, validate=_read_float32)
+    error, n_cells = _compute_label_error(predictions, p, n_levels, estimator)
     value = error(predictions.codes)
     rng, table = generator(random_state), predictions.proba
     draws = (draw_labels(table, rng.random(len(table))) for _ in range(n_resamples))
@@ -205,11 +205,11 @@ def lp_calibration_test(
     )
 
 
-def _error_of_labels(predictions, p, n_levels, estimator):
+def _compute_label_error(predictions, p, n_levels, estimator):
     """The error as a function of the labels' codes, rows grouped once; and the number of cells."""
     from .._kernels._level_sets_compiled import sum_gap_powers
 
-    p = _check(p, n_levels, estimator)
+    p = _check_options(p, n_levels, estimator)
     if estimator == "unbiased":
         predictions.check_single_labels("pairs of different rows", "Take estimator='plugin'")
     table, weight = predictions.proba, predictions.weight / predictions.weight.sum()
@@ -226,7 +226,7 @@ def _error_of_labels(predictions, p, n_levels, estimator):
     return error, len(starts)
 
 
-def _check(p, n_levels, estimator):
+def _check_options(p, n_levels, estimator):
     if not is_number(p) or not p >= 1:
         raise invalid_input(
             expected="p from 1 to infinity",

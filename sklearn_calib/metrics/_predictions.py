@@ -93,7 +93,7 @@ class _ScoreOrder:
         return order, starts, distinct
 
 
-def _sums_of_runs(starts, values):
+def _sum_runs(starts, values):
     """Sum over runs of rows of equal score.
 
     Without ties, return the values, never a view.
@@ -162,7 +162,7 @@ class BinaryProblem:
         if (self.weight != 1).any():  # gathering them takes as long as the sort
             weight = self.weight[order]
             hits = weight * hits
-        return Cells(score, _sums_of_runs(starts, weight), _sums_of_runs(starts, hits))
+        return Cells(score, _sum_runs(starts, weight), _sum_runs(starts, hits))
 
     def _no_order_needed(self):
         if len(self.score) < MANY_ROWS or self._score_order.is_shared:

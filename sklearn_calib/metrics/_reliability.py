@@ -202,15 +202,15 @@ default="quantile"
     curves = []
     for problem, predictions in problems:
         rows = CurveRows.from_problem(problem)
-        number = checked_bins(n_bins, predictions)
-        curve = curve_of(rows, strategy, number, level, n_resamples, rng)
+        number = check_bins(n_bins, predictions)
+        curve = compute_curve(rows, strategy, number, level, n_resamples, rng)
         curves.append(replace(curve, weight=curve.weight * predictions.unit))
     return ReliabilityCurves(curves)
 
 
 @dataclass(frozen=True)
 class CurveRows:
-    """The input of `curve_of`: scores and outcomes of rows or of pooled rows, and their draws.
+    """The input of `compute_curve`: scores and outcomes of rows or of pooled rows, and their draws.
 
     A `BinaryProblem` draws single rows, and `PooledPredictions` draw rows or whole clusters in
     their cells. A curve needs only what both have in common.
@@ -276,7 +276,7 @@ class CurveRows:
         )
 
 
-def curve_of(
+def compute_curve(
     rows: CurveRows,
     strategy: CurveStrategy,
     n_bins: NumberOfBins,
@@ -293,20 +293,20 @@ def curve_of(
     if strategy == "isotonic":
         values, row_value = find_distinct(score)
         mass, total = sum_bins(row_value, len(values), weight, hits)
-        points = _spread(len(values))
-        predicted, observed = values[points], _pav(total, mass)[points]
+        points = _spread_positions(len(values))
+        predicted, observed = values[points], _fit_isotonic(total, mass)[points]
         consistency = _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng)
         paired = _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng)
         confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
     elif strategy == "loess":
-        predicted, observed, mass, confidence = _loess(rows, level)
+        predicted, observed, mass, confidence = _fit_loess(rows, level)
         consistency = ()
     elif strategy in ("polynomial", "spline"):
-        predicted, observed, mass, confidence = _on_log_odds(rows, strategy, level)
+        predicted, observed, mass, confidence = _fit_on_log_odds(rows, strategy, level)
         consistency = ()
     else:
-        n_bins = checked_bins(n_bins)
+        n_bins = check_bins(n_bins)
         if n_bins == "sweep":
             values, row_value = find_distinct(score)
             mass, total = sum_bins(row_value, len(values), weight, hits)
@@ -353,11 +353,11 @@ def curve_of(
     )
 
 
-def _loess(rows, level):
+def _fit_loess(rows, level):
     """Compute scores, a local regression, the weight next to each, and Wilson's interval."""
     values, row_value = find_distinct(rows.score)
     mass, total, squares = sum_bins(row_value, len(values), rows.weight, rows.hits, rows.squares)
-    points = _spread(len(values))
+    points = _spread_positions(len(values))
     loess = Loess(values)
     observed = loess(mass, total)[points]
     interval = compute_wilson_interval(
@@ -366,7 +366,7 @@ def _loess(rows, level):
     return values[points], observed, np.add.reduceat(mass, points), interval
 
 
-def _on_log_odds(rows, strategy, level):
+def _fit_on_log_odds(rows, strategy, level):
     """Compute points, the fitted curve, the weight next to each, and its interval or belt."""
     kish = rows.weight.sum() / rows.squares.sum()
     z = compute_finite_log_odds(rows.score, 1 - rows.score)
@@ -382,18 +382,20 @@ def _on_log_odds(rows, strategy, level):
     return points, fit.predict_curve(z), mass, fit.compute_belt(z, level)
 
 
-def _spread(count):
+def _spread_positions(count):
     """Return at most `_MAX_POINTS` of `count` positions, evenly spaced in rank."""
     return np.unique(np.linspace(0, count - 1, min(count, _MAX_POINTS)).astype(np.intp))
 
 
-def _pav(total, mass):
+def _fit_isotonic(total, mass):
     return np.clip(isotonic_regression(total / mass, sample_weight=mass), 0.0, 1.0)
 
 
 def _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng):
     draws = (rows.relabelled(rng) for _ in range(n_resamples))
-    return np.array([_pav(np.bincount(row_value, d, len(mass)), mass)[points] for d in draws])
+    return np.array(
+        [_fit_isotonic(np.bincount(row_value, d, len(mass)), mass)[points] for d in draws]
+    )
 
 
 def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
@@ -401,11 +403,11 @@ def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
     for _ in range(n_resamples):
         mass_drawn, total = sum_bins(row_value, len(mass), *rows.redrawn(rng))
         seen = np.flatnonzero(mass_drawn > 0)
-        fits.append(np.interp(points, seen, _pav(total[seen], mass_drawn[seen])))
+        fits.append(np.interp(points, seen, _fit_isotonic(total[seen], mass_drawn[seen])))
     return np.array(fits)
 
 
-def checked_bins(n_bins: NumberOfBins, predictions: Predictions | None = None) -> NumberOfBins:
+def check_bins(n_bins: NumberOfBins, predictions: Predictions | None = None) -> NumberOfBins:
     """Return the number of bins, or "sweep", which needs the labels."""
     if isinstance(n_bins, str) and n_bins == "sweep":
         return n_bins

@@ -54,7 +54,7 @@ class ProbabilityScorer(BaseScorer):
             self._score_func == other._score_func
             and options.keys() == others.keys()
             and all(np.array_equal(options[name], others[name]) for name in options)
-            and _requests(self) == _requests(other)
+            and _get_requests(self) == _get_requests(other)
         )
 
     def __hash__(self) -> int:
@@ -75,6 +75,6 @@ class ProbabilityScorer(BaseScorer):
         return self._sign * self._score_func(y_true, proba, **options)
 
 
-def _requests(scorer):
+def _get_requests(scorer):
     """Return the metadata requested by ``set_score_request``."""
     return scorer.get_metadata_routing().score.requests

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from . import BinaryProblem
 
 
-def average_of_two_bins(score: FloatArray, path: FloatArray) -> float:
+def integrate_two_bins(score: FloatArray, path: FloatArray) -> float:
     """Integrate the squared sums below q and from q on over thresholds q in [0, 1].
 
     `score` are the distinct scores, increasing, and `path` the sums of the residuals up to each.
@@ -26,7 +26,7 @@ def average_of_two_bins(score: FloatArray, path: FloatArray) -> float:
     return float(min(max(area, 0.0), 1.0))
 
 
-def expected_two_bins(problem: "BinaryProblem") -> float:
+def compute_expected_two_bins(problem: "BinaryProblem") -> float:
     """Compute the mean of the error over labels drawn from the scores."""
     weight, score = problem.weight, problem.score
     return float(weight**2 @ (score * (1 - score)) / weight.sum() ** 2)
@@ -89,6 +89,6 @@ def averaged_two_bin_error(
     0.0055
     """
     cells = problem.cells
-    error = average_of_two_bins(cells.score, np.cumsum(cells.residual))
+    error = integrate_two_bins(cells.score, np.cumsum(cells.residual))
     debias = check_flag(debias, "debias")
-    return error - expected_two_bins(problem) if debias else error
+    return error - compute_expected_two_bins(problem) if debias else error

@@ -67,7 +67,7 @@ from ._restricted_polynomial import (
 )
 from ._smooth_isotonic import SmoothIsotonicCalibration as SmoothIsotonicCalibration
 from ._spline import SplineCalibration as SplineCalibration
-from ._stacking import fold_masses as fold_masses
+from ._stacking import compute_fold_masses as compute_fold_masses
 from ._structured_matrix import StructuredMatrixScaling as StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling as StructuredVectorScaling
 from ._temperature import TemperatureScaling as TemperatureScaling

@@ -170,7 +170,7 @@ class AdaptiveCalibration(Recalibrator):
                     hint="Leave intervals out",
                 )
             check_indexes(X, intervals)
-            intervals = _checked_intervals(intervals, np.shape(X)[0])
+            intervals = _check_intervals(intervals, np.shape(X)[0])
         self._intervals = intervals
         try:
             return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
@@ -210,7 +210,7 @@ class AdaptiveCalibration(Recalibrator):
                 hint="Leave intervals out",
             )
         check_indexes(X, intervals)
-        ends = _given_ends(_checked_intervals(intervals, len(proba)))
+        ends = _to_interval_ends(_check_intervals(intervals, len(proba)))
         return two_columns(self._cells.estimate_window(compute_rank_score(proba), *ends))
 
     @property
@@ -260,7 +260,7 @@ class AdaptiveCalibration(Recalibrator):
         if self._wald is not None:
             return self._wald.ends(score)
         ends = (interpolate_probability(score, self.log_odds_, end) for end in self.intervals_.T)
-        return _given_ends(np.column_stack(list(ends)))
+        return _to_interval_ends(np.column_stack(list(ends)))
 
     def _make_map(self):
         if self.neighborhood == "nearest":
@@ -316,7 +316,7 @@ def _with_one(column):
     return np.column_stack([column, np.ones_like(column)])
 
 
-def _given_ends(intervals):
+def _to_interval_ends(intervals):
     """Compute log-odds of the ends, moved outwards by the rounding of a probability."""
     low, high = intervals.T
     with np.errstate(divide="ignore"):
@@ -326,7 +326,7 @@ def _given_ends(intervals):
         )
 
 
-def _checked_intervals(intervals, n):
+def _check_intervals(intervals, n):
     intervals = np.asarray(intervals, dtype=np.float64)
     if intervals.shape != (n, 2):
         raise invalid_input(

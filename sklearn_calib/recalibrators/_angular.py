@@ -142,7 +142,7 @@ class AngularCalibration(Recalibrator):
                 u = np.full_like(u, self.center_)
         s = (u - self.center_) / self.norm_
         self._check_link()
-        found = _either_way_round(
+        found = _fit_in_fixed_order(
             self.link, s, codes, share, self.cos_theta, self.link_slope, self.link_intercept
         )
         self.theta_, self.link_slope_, self.link_intercept_ = map(float, found)
@@ -183,23 +183,23 @@ class AngularCalibration(Recalibrator):
                 )
 
 
-def _either_way_round(link, s, codes, share, cos_theta, slope, intercept):
-    """Fit `_likeliest` with classes in a fixed order: exchanged, they give the same curve."""
+def _fit_in_fixed_order(link, s, codes, share, cos_theta, slope, intercept):
+    """Fit `_maximise_likelihood` with classes in a fixed order: exchanged, they give the same curve."""
     if callable(link) or codes[0] == 0:
-        return _likeliest(link, s, codes, share, cos_theta, slope, intercept)
+        return _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept)
     twice = 2 * LINK_CENTRES[link]
     other = None if intercept is None else twice - intercept
-    theta, slope, other = _likeliest(link, -s, 1 - codes, share, cos_theta, slope, other)
+    theta, slope, other = _maximise_likelihood(link, -s, 1 - codes, share, cos_theta, slope, other)
     return theta, slope, twice - other
 
 
-def _likeliest(link, s, codes, share, cos_theta, slope, intercept):
+def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     """Fit missing ones of angle, slope and intercept by maximum likelihood."""
     known = [None if cos_theta is None else np.arccos(cos_theta), slope, intercept]
     if all(value is not None for value in known):
         return known
     if cos_theta is None and slope is None:
-        return _any_line(link, s, codes, share, intercept)
+        return _fit_any_line(link, s, codes, share, intercept)
     free = [value is None for value in known]
     values = np.array(known, dtype=float)
 
@@ -214,11 +214,11 @@ def _likeliest(link, s, codes, share, cos_theta, slope, intercept):
     starts = [0.2, 0.8, 1.3], [0.5, 1.5, 4.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, np.pi / 2), (1e-6, _STEEPEST), (None, None)
     starts, bounds = compress(starts, free), compress(bounds, free)
-    values[free] = _minimum(link, s, codes, share, split, starts, bounds)
+    values[free] = _minimise_from_grid(link, s, codes, share, split, starts, bounds)
     return values
 
 
-def _any_line(link, s, codes, share, intercept):
+def _fit_any_line(link, s, codes, share, intercept):
     """Fit angle and slope, both free, by mu's coefficient of s and the noise's deviation.
 
     In units of the scores that decide a logistic fit (few huge scores make the others tiny).
@@ -241,14 +241,14 @@ def _any_line(link, s, codes, share, intercept):
     starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, _STEEPEST), (0, _NOISIEST), (None, None)
     starts, bounds = compress(starts, free), compress(bounds, free)
-    found = _minimum(link, (s - centre) / unit, codes, share, split, starts, bounds)
+    found = _minimise_from_grid(link, (s - centre) / unit, codes, share, split, starts, bounds)
     (coefficient, tau, b), _ = split(found)
     coefficient /= unit
     a = max(np.hypot(coefficient, tau), 1e-12)
     return np.arctan2(tau, coefficient), a, b - coefficient * centre
 
 
-def _minimum(link, s, codes, share, split, starts, bounds):
+def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     """Maximise the likelihood by L-BFGS-B from the best point of a coarse grid."""
 
     def loss(found, s, positive, share):
@@ -259,15 +259,15 @@ def _minimum(link, s, codes, share, split, starts, bounds):
         by_mu = share * by_mu
         return -(share @ log), -np.array([by_mu @ s, share @ by_tau, by_mu.sum()]) @ jacobian
 
-    few = _few_rows(s, codes, share)
+    few = _sample_rows(s, codes, share)
     best = min(product(*starts), key=lambda point: loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
     data, bounds = (s, codes == 1, share), list(bounds)
     found = minimize(loss, best, data, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
-    return _to_rounding(lambda point: loss(point, *data), found.x, bounds)
+    return _polish_minimum(lambda point: loss(point, *data), found.x, bounds)
 
 
-def _to_rounding(loss, point, bounds):
+def _polish_minimum(loss, point, bounds):
     """Iterate Newton steps until the slope is rounding error, far beyond a flat loss.
 
     The second derivatives are differences of slopes, of either sign where the quasi-Newton method
@@ -304,7 +304,7 @@ def _to_rounding(loss, point, bounds):
     return point
 
 
-def _few_rows(s, codes, share):
+def _sample_rows(s, codes, share):
     """Select evenly spaced sorted scores of each class as a sample for the start."""
     if len(s) <= START_POINTS:
         return s, codes == 1, share

@@ -36,10 +36,10 @@ from ._quadratic import QuadraticScaling
 from ._spline import SplineCalibration
 from ._stacking import (
     Chains,
+    compute_fold_masses,
     fit_chains,
-    fold_masses,
-    named_chains,
-    one_estimator,
+    make_estimator,
+    name_chains,
     predict_chains,
 )
 from ._structured_vector import StructuredVectorScaling
@@ -294,9 +294,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         rows = super()._validate_fit(X, y, sample_weight, classes, soft_labels=soft_labels)
         n_rows = np.shape(y)[0]
         if self._groups is not None:
-            self._groups = _renumber(encode_groups(self._groups, n_rows)[rows.items])
+            self._groups = _number_groups(encode_groups(self._groups, n_rows)[rows.items])
         elif soft_labels:  # no item is split between folds
-            self._groups = _renumber(np.arange(n_rows)[rows.items])
+            self._groups = _number_groups(np.arange(n_rows)[rows.items])
         return rows
 
     @with_callbacks
@@ -307,7 +307,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         if groups is not None:
             given = encode_groups(groups, len(proba))
             has_weight = canonical_weight(sample_weight, len(proba)) > 0
-            self._groups = _renumber(given[has_weight])
+            self._groups = _number_groups(given[has_weight])
         try:
             return super()._fit_validated(proba, y_encoded, classes, sample_weight)
         finally:
@@ -327,7 +327,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 estimator=self,
             )
         elif n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
-            folds = fold_masses(
+            folds = compute_fold_masses(
                 proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS, groups=self._groups
             )
             if self._groups is None and isinstance(self.cv, Integral):
@@ -342,7 +342,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         with report_fit(self, len(folds) + 1, proba, codes) as context:
             *tasks, last = make_task_contexts(context, len(folds) + 1, "fold")
             calls = (
-                delayed(_likelihoods)(task, self, chains, proba, codes, *masses)
+                delayed(_compute_likelihoods)(task, self, chains, proba, codes, *masses)
                 for task, masses in zip(tasks, folds, strict=True)
             )
             outside = Parallel(n_jobs=self.n_jobs)(calls)
@@ -352,11 +352,11 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     def _chains(self, proba, n_rows):
         if equals(self.recalibrators, "auto"):
-            found = candidates(proba.shape[1], n_rows, monotone=self.monotone)
+            found = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
             if get_absent_mask(proba) is None:
                 return found
             return {name: found[name] for name in ("identity", "temperature") if name in found}
-        chains = named_chains(self.recalibrators)
+        chains = name_chains(self.recalibrators)
         for name, steps in chains.items():
             if self.monotone and not all(
                 getattr(getattr(step, "capabilities", None), "monotone", False) for step in steps
@@ -378,7 +378,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 error = errors[0]
                 self._leave_out(name, error)
         if not kept:
-            raise _no_usable_method(error)
+            raise _no_usable_method_error(error)
         return kept
 
     def _leave_out(self, name, error):
@@ -392,7 +392,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     def _weigh(self, names, outside, per_weight):
         from .._kernels._mixture_proportions import fit_mixture_weights
 
-        prior = prior_rows(names)
+        prior = get_prior_rows(names)
         self.cv_losses_ = {}
         if outside:
             table = np.column_stack(
@@ -415,16 +415,16 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         for name, error in failed.items():
             self._leave_out(name, error)
             del self.weights_[name]
-        falling = _falling(fitted, proba) if self.monotone and proba.shape[1] == 2 else []
+        falling = _find_decreasing(fitted, proba) if self.monotone and proba.shape[1] == 2 else []
         for name in falling:
             del fitted[name], self.weights_[name]
         total = sum(self.weights_.values())
         if not total > 0:
-            raise _no_usable_method(None if falling else error)
+            raise _no_usable_method_error(None if falling else error)
         self.weights_ = {name: share / total for name, share in self.weights_.items()}
         self._fitted = fitted
         self._share_of_input = 1 / (n_rows + 1)
-        self.recalibrators_ = {name: one_estimator(steps) for name, steps in fitted.items()}
+        self.recalibrators_ = {name: make_estimator(steps) for name, steps in fitted.items()}
 
     # -- predict ------------------------------------------------------------------------------
 
@@ -455,7 +455,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         return maps.make_mixture(shares, parts)
 
 
-def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
+def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     """Return the candidates of "auto" for k classes and a number of rows."""
     default, spline, few = DefaultCalibration(), SplineCalibration(), n_rows < _MANY_ROWS
     found: Chains = {"identity": (Identity(),)}
@@ -483,7 +483,7 @@ def candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     return found
 
 
-def prior_rows(names: Sequence[str]) -> FloatArray:
+def get_prior_rows(names: Sequence[str]) -> FloatArray:
     """Return the fraction of one invented row for each candidate."""
     if "identity" not in names or len(names) == 1:
         return np.full(len(names), 1 / len(names))
@@ -495,11 +495,11 @@ def prior_rows(names: Sequence[str]) -> FloatArray:
     return found
 
 
-def _renumber(groups):
+def _number_groups(groups):
     return np.unique(groups, return_inverse=True)[1].ravel()
 
 
-def _no_usable_method(error):
+def _no_usable_method_error(error):
     """Return the error if no candidate remains: an exception, or all maps decrease."""
     got, cure = "only maps that fall", "Check which column is the positive class"
     if error is not None:
@@ -508,7 +508,7 @@ def _no_usable_method(error):
     return invalid_input(expected="a candidate that can be fitted", got=got, hint=cure)
 
 
-def _falling(fitted, proba):
+def _find_decreasing(fitted, proba):
     """Return the names of two-class maps that decrease somewhere on the fitted scores."""
     score = compute_log_odds(proba)
     grid = convert_log_odds(np.linspace(score.min(), score.max(), 101))
@@ -516,7 +516,7 @@ def _falling(fitted, proba):
     return [name for name, table in found if np.diff(table[:, 1]).min() < -1e-12]
 
 
-def _likelihoods(task, caller, chains, proba, codes, mass, left):
+def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
     """Compute held-out probabilities of the true classes for each candidate, or its error."""
     with report_task(task, caller, None, proba, codes):
         test = left > 0

@@ -745,10 +745,10 @@ def combine_one_vs_rest(
     """
     pairs = zip(parts, iter_one_vs_rest(proba), strict=True)
     second = [of_pair(part, pair)[:, 1] for part, pair in pairs]
-    return normalised_rows(np.column_stack(second), proba)
+    return normalise_rows(np.column_stack(second), proba)
 
 
-def normalised_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:
+def normalise_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:
     """Divide rows by their sums; rows without mass are replaced by those of `fallback`."""
     total = values.sum(axis=1, keepdims=True)
     empty = total[:, 0] <= 0

@@ -99,11 +99,11 @@ class BBQ(Recalibrator):
         models = [data.binned(n_bins, self.criterion) for n_bins in range(least, most + 1)]
         evidence = np.array([model[0] for model in models])
         weights = np.exp(evidence - evidence.max())
-        kept = _before_elbow(weights)
+        kept = _select_before_elbow(weights)
         weights = weights[kept] / weights[kept].sum()
         self.n_bins_ = np.array([len(models[i][2]) for i in kept])
         self.weights_ = weights
-        self.bin_edges_, self.values_ = _averaged([models[i] for i in kept], weights)
+        self.bin_edges_, self.values_ = _average_steps([models[i] for i in kept], weights)
 
     def _make_map(self):
         return maps.make_steps("proba", self.bin_edges_, self.values_)
@@ -146,7 +146,7 @@ class _Sorted:
         return evidence, cuts, np.clip(values, 0.0, 1.0)
 
 
-def _before_elbow(weights):
+def _select_before_elbow(weights):
     """Return the positions of the heaviest models, before the weights level out."""
     order = np.argsort(-weights, kind="stable")
     falling, spread = weights[order], weights.var()
@@ -158,7 +158,7 @@ def _before_elbow(weights):
     return order[: max(k, 1)]
 
 
-def _averaged(models, weights):
+def _average_steps(models, weights):
     """Average step functions with weights: sort their jumps, and sum them."""
     cuts = np.concatenate([cuts for _, cuts, _ in models])
     jumps = np.concatenate(

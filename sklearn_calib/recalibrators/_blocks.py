@@ -134,7 +134,7 @@ class ScoreBlock:
                 z = canonical_logits(part, input_name="scores", first=place.start)
                 z = z if kept.all() else z[kept]
                 end = collect_floor_statistics(
-                    _smallest_of_widest_row(z) if len(z) else np.zeros(0), shares=False
+                    _find_smallest_proba(z) if len(z) else np.zeros(0), shares=False
                 )
             else:
                 proba = self._check(part, input_name="scores", first=place.start)
@@ -145,7 +145,7 @@ class ScoreBlock:
             return (z, codes[kept], weight[kept]), end, lowest
 
 
-def _smallest_of_widest_row(z):
+def _find_smallest_proba(z):
     """Return the smallest probability in the row with the widest range of logits."""
     width = z.max(axis=1) - z.min(axis=1)
     row = z[width.argmax()].astype(np.float64)
@@ -179,7 +179,7 @@ class Reading:
         )
 
 
-def _read(numbered, function, floor, kind, classes):
+def _read_block(numbered, function, floor, kind, classes):
     """Compute the `Reading` of one block; None for a block without rows."""
     block = ScoreBlock(*numbered, kind, classes)
     if len(block.codes) == 0:
@@ -264,7 +264,7 @@ class Blocks:
             "kind": self.kind,
             "classes": self.classes,
         }
-        call = partial(_read, function=function, floor=self.floor, **options)
+        call = partial(_read_block, function=function, floor=self.floor, **options)
         parts = (part for part in self.map(call, enumerate(self.blocks)) if part is not None)
         self.n_passes += 1
         total = next(parts, None)

@@ -169,7 +169,7 @@ class Correction:
         )
         last = self.rounds[-1]
         last.trees.append(block)
-        last.lines.append(_line(track.raised, rows, s))
+        last.lines.append(_fit_line(track.raised, rows, s))
         self.gains.append(gains)
         track.margin = last.line(track.raised)
         for one in followers:
@@ -196,14 +196,14 @@ class Correction:
         return track.margin
 
 
-def _line(score, rows, options):
+def _fit_line(score, rows, options):
     """Fit a logistic regression on a score, shrunk towards intercept 0 and slope 1.
 
     As strongly as a leaf is drawn towards 0, so that they are finite where the score separates the
     classes.
     """
     one = np.zeros(len(score), np.intp)
-    spread = weighted_deviation(score, rows.weight)
+    spread = compute_weighted_deviation(score, rows.weight)
 
     def fitted(z):
         return fit_shrunken_lines(
@@ -216,18 +216,18 @@ def _line(score, rows, options):
     return float(intercept), float(slope)
 
 
-def weighted_deviation(values: FloatArray, weight: FloatArray) -> float:
+def compute_weighted_deviation(values: FloatArray, weight: FloatArray) -> float:
     """Compute the standard deviation; 1 if all values are equal."""
     values = values - np.average(values, weights=weight)
     return float(np.sqrt(np.average(values**2, weights=weight))) or 1.0
 
 
-def loss_sum(margin: FloatArray, rows: BoosterRows) -> float:
+def sum_losses(margin: FloatArray, rows: BoosterRows) -> float:
     """Compute the weighted log loss of the rows, in nats."""
     return float(rows.weight @ (np.logaddexp(0.0, margin) - rows.target * margin))
 
 
-def cross_validated(
+def cross_validate_steps(
     rows: BoosterRows,
     before: FloatArray,
     folds: list[Any],
@@ -240,7 +240,7 @@ def cross_validated(
     advance together, until the steps of `patience` rounds have not lowered the loss.
     """
     if not folds:
-        return 0, np.array([loss_sum(before, rows) / rows.weight.sum()]), []
+        return 0, np.array([sum_losses(before, rows) / rows.weight.sum()]), []
     corrections = [Correction(rows.take(train), options.n_bins) for train, _ in folds]
     tracks = [  # of the rows that each learns from, and of those that judge it
         [_Track(rows.take(part), correction.coding) for part in parts]
@@ -248,11 +248,11 @@ def cross_validated(
     ]
     mass = sum(held.rows.weight.sum() for _, held in tracks)
     n_steps, _ = options._steps()
-    losses, best = [sum(loss_sum(before[test], rows.take(test)) for _, test in folds) / mass], 0
+    losses, best = [sum(sum_losses(before[test], rows.take(test)) for _, test in folds) / mass], 0
     for number in range(1, options.n_rounds * n_steps + 1):
         for correction, (train, held) in zip(corrections, tracks, strict=True):
             correction.grow(train, options, least, [held])
-        losses.append(sum(loss_sum(held.margin, held.rows) for _, held in tracks) / mass)
+        losses.append(sum(sum_losses(held.margin, held.rows) for _, held in tracks) / mass)
         if losses[number] < losses[best] - GAIN:
             best = number
         elif number - best >= options.patience * n_steps:

@@ -177,7 +177,7 @@ def make_folds(
         if isinstance(cv, StratifiedKFold | FastStratifiedGroupKFold):
             raise  # of the labels, in scikit-learn's words
         raise invalid_input(
-            expected=_FOLDS, got=repr(cv)[:60], hint=f"Pass for instance cv=5 ({_line(error)})"
+            expected=_FOLDS, got=repr(cv)[:60], hint=f"Pass for instance cv=5 ({_fit_line(error)})"
         ) from error
     check_cv_pairs(parts)
     return iter(parts)
@@ -205,5 +205,5 @@ def check_cv_pairs(cv: CV) -> None:
         raise invalid_input(expected=_FOLDS, got=repr(cv)[:60], hint="Pass for instance cv=5")
 
 
-def _line(error):
+def _fit_line(error):
     return str(error).partition("\n")[0].rstrip(".")[:200]

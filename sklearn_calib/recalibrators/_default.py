@@ -112,7 +112,7 @@ class DefaultCalibration(Recalibrator):
         k, rows = proba.shape[1], np.arange(len(codes))
         candidates = [_TwoSteps(), *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else [])]
         candidates += [_TwoSteps(offsets=False)] if k == 2 else []
-        given, fits = _given(proba), []
+        given, fits = _log_scores(proba), []
         for one in candidates:
             one._fit(given, codes, weight)
             true = one._compute_proba(given)[rows, codes]
@@ -130,7 +130,7 @@ class DefaultCalibration(Recalibrator):
         return maps.make_mixture(self.weights_, [one._make_map() for one in self.maps_])
 
 
-def _given(proba):
+def _log_scores(proba):
     """Return the inputs of the maps: logarithms, or log-odds of two classes."""
     log = log_proba(proba)
     return log[:, 1] - log[:, 0] if log.shape[1] == 2 else log

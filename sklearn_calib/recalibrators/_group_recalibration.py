@@ -15,7 +15,7 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._base import FitInput
-from ._booster import weighted_deviation
+from ._booster import compute_weighted_deviation
 from ._by_group import ByGroup
 from ._group_columns import ColumnSchema, is_missing_value, select_columns
 from ._platt import PlattScaling
@@ -154,8 +154,8 @@ class GroupRecalibration(ByGroup):
         line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
         self.pooled_line_ = line
         self._schema = ColumnSchema.learn(data.group_columns)
-        keys = _keys(list(data.group_columns.values()))
-        self.groups_ = sorted(set(keys), key=_order)
+        keys = _make_keys(list(data.group_columns.values()))
+        self.groups_ = sorted(set(keys), key=_sort_key)
         self._places = {key: place for place, key in enumerate(self.groups_)}
         if len(self.groups_) > MANY_GROUPS:
             warn_calibration(
@@ -173,7 +173,7 @@ class GroupRecalibration(ByGroup):
         target, number = data.y_encoded.astype(float), len(self.groups_)
         lines = fit_shrunken_lines(
             z, target, data.weight, group, number, line, self.strength,
-            weighted_deviation(z, data.weight),
+            compute_weighted_deviation(z, data.weight),
         )  # fmt: skip
         self.intercepts_, self.slopes_ = lines[:, 0].copy(), lines[:, 1].copy()
         parts = (np.ones(len(z)), target, np.asarray(data.proba)[:, 1])
@@ -183,7 +183,7 @@ class GroupRecalibration(ByGroup):
 
     def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
         self._schema.encode(columns)  # refuses numbers as text, which would be new groups
-        group = self._group(_keys(select_columns(columns, self.group_names_)))
+        group = self._group(_make_keys(select_columns(columns, self.group_names_)))
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
         t = intercept + slope * self._score(self._base(proba))
@@ -207,12 +207,12 @@ class GroupRecalibration(ByGroup):
         return np.fromiter((self._places.get(key, -1) for key in keys), np.intp, count=len(keys))
 
 
-def _keys(columns):
+def _make_keys(columns):
     """Return the group of each row: a value of each column, None if missing."""
-    return list(zip(*map(_readable, columns), strict=True))
+    return list(zip(*map(_to_readable, columns), strict=True))
 
 
-def _readable(column):
+def _to_readable(column):
     if column.dtype == object:
         return [None if is_missing_value(value) else value for value in column.tolist()]
     values = column.tolist()
@@ -221,7 +221,7 @@ def _readable(column):
     ]
 
 
-def _order(key):
+def _sort_key(key):
     """Return a sort key: numbers first, then text and others, missing values last."""
     numbers = [isinstance(value, Real) for value in key]
     return [

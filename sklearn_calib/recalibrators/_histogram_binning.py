@@ -122,11 +122,11 @@ class HistogramBinning(Recalibrator):
         score = self._score(proba)
         self.n_bins_ = self.n_bins
         if self.n_bins == "bdeu":
-            self.n_bins_ = _best_number(score, codes, weight, self.strategy)
+            self.n_bins_ = _choose_number(score, codes, weight, self.strategy)
         if self.strategy == "uniform":
             self._cuts = self.bin_edges_ = np.arange(1, self.n_bins_) / self.n_bins_
         else:
-            self._cuts = _equal_mass_cuts(score, weight, self.n_bins_)
+            self._cuts = _find_equal_mass_cuts(score, weight, self.n_bins_)
             self.bin_edges_ = expit(self._cuts)
         # equal mass: bins that ties left empty vanish; equal width: they stay, with their middle
         number = np.searchsorted(self._cuts, score, side="left")
@@ -151,11 +151,13 @@ class HistogramBinning(Recalibrator):
         return np.asarray(proba)[:, 1] if self.strategy == "uniform" else compute_rank_score(proba)
 
 
-def _equal_mass_cuts(score, weight, n_bins):
+def _find_equal_mass_cuts(score, weight, n_bins):
     """Return right-closed cuts between bins of equal mass, without empty bins."""
     values, row_value = find_distinct(score)
     starts = np.unique(
-        _starts(values, find_mass_midpoints(np.bincount(row_value, weights=weight)), n_bins)
+        _find_bin_starts(
+            values, find_mass_midpoints(np.bincount(row_value, weights=weight)), n_bins
+        )
     )
     left = starts[(starts > 0) & (starts < len(values))] - 1
     return np.minimum(
@@ -164,7 +166,7 @@ def _equal_mass_cuts(score, weight, n_bins):
     )
 
 
-def _starts(values, place, n_bins):
+def _find_bin_starts(values, place, n_bins):
     """Find the starts of bins 1, 2, ... of increasing log-odds, from the middles of masses.
 
     A middle on an edge belongs to the bin that is nearer to the median, and on the median to that
@@ -178,7 +180,7 @@ def _starts(values, place, n_bins):
     return np.where(upwards, above, below)
 
 
-def _best_number(score, codes, weight, strategy):
+def _choose_number(score, codes, weight, strategy):
     """Return the number of bins with the largest evidence, from partial sums."""
     from .._kernels._range_sums import RangeSums
 
@@ -193,7 +195,7 @@ def _best_number(score, codes, weight, strategy):
         if uniform:
             cuts = np.searchsorted(place, np.arange(1, n_bins) / n_bins, side="right")
         else:
-            cuts = _starts(knots, place, n_bins)
+            cuts = _find_bin_starts(knots, place, n_bins)
         zeros, ones = sums.sum_between(np.append(0, cuts), np.append(cuts, len(knots)))
         evidence.append(compute_log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
     return 1 + int(np.argmax(evidence))

@@ -93,7 +93,7 @@ class IsotonicCalibration(Recalibrator):
         knots, mass, share = pool_log_odds(proba, codes, weight)
         values = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
         if self.centred:
-            knots, values = _centred(knots, values, mass)
+            knots, values = _center_blocks(knots, values, mass)
         else:  # the ends of each flat piece say it all
             inside = np.zeros(len(values), dtype=bool)
             inside[1:-1] = (values[1:-1] == values[:-2]) & (values[1:-1] == values[2:])
@@ -106,7 +106,7 @@ class IsotonicCalibration(Recalibrator):
         return maps.make_linear_in_proba(self.knots_, self.values_)
 
 
-def _centred(knots, values, mass):
+def _center_blocks(knots, values, mass):
     """Return one knot per block at its mean probability.
 
     Blocks at 0 and 1 keep their ends.

@@ -13,7 +13,7 @@ from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import FitInput
-from ._booster import MAX_ABS_LOG_ODDS, BoosterOptions, BoosterRows, cross_validated
+from ._booster import MAX_ABS_LOG_ODDS, BoosterOptions, BoosterRows, cross_validate_steps
 from ._by_group import ByGroup
 from ._cross_fitting import check_cv_pairs, make_folds
 from ._group_columns import ColumnSchema
@@ -169,8 +169,8 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         least = self.min_samples_leaf
         if least == "auto":
             least = max(20.0, min(80.0, data.weight.sum() / 50))
-        best, self.cv_losses_, self._corrections = cross_validated(
-            rows, _clipped(data.proba), self._folds(data), self, float(least)
+        best, self.cv_losses_, self._corrections = cross_validate_steps(
+            rows, _clip_log_odds(data.proba), self._folds(data), self, float(least)
         )
         n_steps, n_trees = self._steps()
         self.n_rounds_, self.n_trees_ = -(-best // n_steps), best * n_trees
@@ -198,7 +198,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         )
 
     def _margin(self, proba):
-        return _clipped(clip_to_floor(proba, self.floor_))
+        return _clip_log_odds(clip_to_floor(proba, self.floor_))
 
     def _folds(self, data):
         """Return pairs (train, test) of positions among the rows with positive weight."""
@@ -224,19 +224,21 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         if isinstance(cv, Iterable) and not hasattr(cv, "split"):
             cv = [*cv]
             check_cv_pairs(cv)
-            return [(_kept(train, data.items), _kept(test, data.items)) for train, test in cv]
+            return [
+                (_find_kept(train, data.items), _find_kept(test, data.items)) for train, test in cv
+            ]
         soft = len(np.unique(data.items)) < len(data.items)
         return list(make_folds(data.y_encoded, cv, groups=data.items if soft else None))
 
 
-def _kept(rows, known):
+def _find_kept(rows, known):
     """Return the positions of rows among known ones; unknown rows were left out."""
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-    return np.concatenate([np.arange(*ends) for ends in _places(rows, known)] or [rows[:0]])
+    return np.concatenate([np.arange(*ends) for ends in _iter_runs(rows, known)] or [rows[:0]])
 
 
-def _places(rows, known):
+def _iter_runs(rows, known):
     """Return the start and end of the run of equal numbers of each row."""
     starts, ends = (np.searchsorted(known, rows, side) for side in ("left", "right"))
     return zip(starts, ends, strict=True)
@@ -254,7 +256,7 @@ def _is_turned(data):
     return int(share[1] > share[0])
 
 
-def _clipped(proba):
+def _clip_log_odds(proba):
     return np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
 
 

@@ -395,7 +395,7 @@ class MulticlassBinning(Recalibrator):
         labels, prediction = (a[np.unique(found.group)] for a in (found.labels, found.prediction))
         gaps = labels.sum(axis=1, keepdims=True) * prediction - labels
         least = max(self.min_count / size_of_choice, self.beta_ / 6)
-        outside = _lightest(least, size_of_choice, self.delta)
+        outside = _find_mass_bound(least, size_of_choice, self.delta)
         cell = float(np.abs(gaps).max(initial=0)) + alpha + outside
         p = float(self.p)
         return float(cell if np.isinf(p) else (2 * cell ** (p - 1)) ** (1 / p))
@@ -411,7 +411,7 @@ class MulticlassBinning(Recalibrator):
         )
 
 
-def _lightest(threshold, size, delta):
+def _find_mass_bound(threshold, size, delta):
     """Compute the mass below which cells outside lie, with 1 - delta / 2 (Chernoff)."""
     low, high = threshold, 1.0
     for _ in range(60):

@@ -331,9 +331,9 @@ class RestrictedPolynomialRegression(Recalibrator):
                     if fit is None:
                         losses[i, j] = np.inf
                     elif self.selection == "brier":
-                        losses[i, j] += _squared_error(fit.coef, sums[f])
+                        losses[i, j] += _compute_squared_error(fit.coef, sums[f])
                     else:
-                        losses[i, j] += _largest_error(fit.coef, *held)
+                        losses[i, j] += _compute_largest_error(fit.coef, *held)
         i, j = np.unravel_index(losses.argmin(), losses.shape)
         if not np.isfinite(losses[i, j]):  # where the highest degree cannot either, `_fit` says so
             return degrees[-1], bounds[-1]
@@ -363,7 +363,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         if len(self.constraints) > _MAX_CONSTRAINTS:
             rule, got = f"at most {_MAX_CONSTRAINTS} constraints", str(len(self.constraints))
             raise invalid_input(expected=rule, got=got, hint="Bound the map at fewer points")
-        parts = [_parsed(entry, self.scale) for entry in self.constraints]
+        parts = [_parse_constraint(entry, self.scale) for entry in self.constraints]
         columns = [np.array(column) for column in zip(*parts, strict=True)]
         known = _Known(*columns[:-1], tuple(columns[-1].tolist()))
         for i, j in np.argwhere(known.low[:, None] > known.high):
@@ -418,7 +418,7 @@ class _Known(NamedTuple):
     text: tuple[str, ...]
 
 
-def _parsed(entry, scale):
+def _parse_constraint(entry, scale):
     """Parse a constraint into (at, slope, low, high, text)."""
     rule = "constraints as (quantity, at, relation, bound)"
     cure = "Write for instance ('value', 0.0, '==', 0.0) or ('slope', 0.5, '<=', 2.0)"
@@ -447,7 +447,7 @@ def _parsed(entry, scale):
     return float(at), slope, low, high, f"{name}({float(at):g}) {relation} {float(bound):g}"
 
 
-def _squared_error(coef, held):
+def _compute_squared_error(coef, held):
     """sum w f^2 - 2 sum w y f of held-out rows, from their moments."""
     from .._kernels._monotone_program import compute_gram
 
@@ -455,7 +455,7 @@ def _squared_error(coef, held):
     return coef @ compute_gram(sum_t, len(coef)) @ coef - 2 * coef @ sum_y[: len(coef)]
 
 
-def _largest_error(coef, x, share, mass):
+def _compute_largest_error(coef, x, share, mass):
     """Compute the largest gap of 10 bins of equal mass."""
     bins = bin_distinct_values(x, mass, 10, "quantile")
     gap = mass * (chebyshev.chebval(x, coef) - share)

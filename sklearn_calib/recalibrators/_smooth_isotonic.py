@@ -64,12 +64,12 @@ class SmoothIsotonicCalibration(Recalibrator):
         knots, mass, share = pool_log_odds(proba, codes, weight)
         fit = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
         block = number_runs(fit)
-        first, second = _means(knots, mass, block)
+        first, second = _average_blocks(knots, mass, block)
         # blocks too near for a slope between them become one
         apart = np.where(second[1:] < 0.5, np.diff(second), -np.diff(first))
         near = np.append(0, np.cumsum(apart > _SAME_VALUE))[block]
         self.values_ = np.clip(np.bincount(near, mass * fit) / np.bincount(near, mass), 0.0, 1.0)
-        self._rest, self.knots_ = _means(knots, mass, near)
+        self._rest, self.knots_ = _average_blocks(knots, mass, near)
 
     def _make_map(self):
         if len(self.knots_) == 1:
@@ -90,11 +90,11 @@ class SmoothIsotonicCalibration(Recalibrator):
         )
 
 
-def _curve(knots, values, score):
+def _make_curve(knots, values, score):
     return PchipInterpolator(knots, values)(np.clip(score, knots[0], knots[-1]))
 
 
-def _means(knots, mass, block):
+def _average_blocks(knots, mass, block):
     """Compute mean probabilities of the first and the second class in each block."""
     total = np.bincount(block, mass)
     return [np.bincount(block, mass * expit(side * knots)) / total for side in (-1, 1)]

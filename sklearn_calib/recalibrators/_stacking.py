@@ -23,7 +23,7 @@ Fitted = dict[str, tuple[Estimator, ...]]
 Failures = dict[str, Exception]
 
 
-def named_chains(recalibrators: object) -> Chains:
+def name_chains(recalibrators: object) -> Chains:
     """Return candidates by name, each as the recalibrators that it applies in turn.
 
     A pipeline of recalibrators is a chain; two chains that begin with the same instance share it.
@@ -57,7 +57,7 @@ def named_chains(recalibrators: object) -> Chains:
     return chains
 
 
-def fold_masses(
+def compute_fold_masses(
     proba: FloatArray,
     codes: IntArray,
     weight: FloatArray,
@@ -77,7 +77,7 @@ def fold_masses(
         tests = [np.isin(np.arange(len(codes)), test) for _, test in splits]
         return [(np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests]
     whole = are_counts(weight)
-    key, place = _digests(proba, codes, weight if whole else np.ones(len(codes)))
+    key, place = _hash_rows(proba, codes, weight if whole else np.ones(len(codes)))
     order = np.lexsort((weight, place, key, codes))  # equal rows become neighbours
     unit = weight[order]
     count = unit if whole else np.ones(len(unit))
@@ -106,7 +106,7 @@ def fold_masses(
     else:
         own = groups[order][copies]
         n_folds = min(n_folds, len(np.unique(own)))
-        fold = fold_of_groups(own, label, key, n_folds)[own]
+        fold = assign_group_folds(own, label, key, n_folds)[own]
     folds = []
     for one in range(n_folds):
         left, kept = np.zeros(len(codes)), np.zeros(len(codes))
@@ -116,7 +116,7 @@ def fold_masses(
     return folds
 
 
-def fold_of_groups(groups: IntArray, codes: IntArray, key: AnyArray, n_folds: int) -> IntArray:
+def assign_group_folds(groups: IntArray, codes: IntArray, key: AnyArray, n_folds: int) -> IntArray:
     """Assign groups to folds so that the classes are spread as evenly as possible.
 
     The largest groups are dealt out one by one, each to the fold that has the least of its classes;
@@ -144,7 +144,7 @@ def fold_of_groups(groups: IntArray, codes: IntArray, key: AnyArray, n_folds: in
 _DEALT_SINGLY = 5000
 
 
-def _digests(proba, codes, count):
+def _hash_rows(proba, codes, count):
     """Hash each row and label; the first hash ignores exchanged columns.
 
     A column is known by the sum of its digits over all rows, not by its place, so neither depends
@@ -222,7 +222,7 @@ def predict_chains(
             yield name, found
 
 
-def one_estimator(steps: tuple[Estimator, ...]) -> Estimator:
+def make_estimator(steps: tuple[Estimator, ...]) -> Estimator:
     """Return a fitted chain as a fitted estimator."""
     if len(steps) == 1:
         return steps[0]

@@ -124,7 +124,7 @@ def find_thresholds(
     """
     check_known("input", input, _ENDS, "Say what the scores are")
     check_known("dtype", dtype, _TYPES, "Say how the scores are stored")
-    targets = _checked(target)
+    targets = _check_targets(target)
 
     def rows(x):
         return read_proba(x, kind=input)  # type: ignore[arg-type]
@@ -143,11 +143,11 @@ def find_thresholds(
         ranges.move_to_jumps(of_scores)
         if ranges.needs_search:
             ranges.search_turns(of_scores)
-    listed = _thresholds(of_scores, ranges, targets, input)
+    listed = _make_thresholds(of_scores, ranges, targets, input)
     return listed[0] if np.ndim(target) == 0 else listed
 
 
-def _checked(target):
+def _check_targets(target):
     given = np.atleast_1d(np.asarray(target, dtype=object))
     for one in given.ravel():
         if not is_number(one) or not 0 <= one <= 1:
@@ -163,7 +163,7 @@ def _checked(target):
     return given.astype(np.float64)
 
 
-def _thresholds(value, ranges, targets, input):
+def _make_thresholds(value, ranges, targets, input):
     starts, stops, dtype = ranges.starts, ranges.stops, ranges.dtype
     of_range, of_target, keys, first, last = find_crossings(value, starts, stops, targets, dtype)
     ends = value(decode_floats(np.concatenate([starts, stops]), dtype))
@@ -176,7 +176,7 @@ def _thresholds(value, ranges, targets, input):
         begin, end = first[:, number], last[:, number]
         low = np.where(begin, starts, crossing)[begin | end]
         high = np.where(end, stops, crossing - np.uint64(1))[begin | end]
-        low, high = _joined(low, high)
+        low, high = _join_intervals(low, high)
         whole = starts[0], stops[-1]
         pairs = decode_floats(np.stack([low, high]), dtype).T.tolist()
         score, side = None, ""
@@ -190,7 +190,7 @@ def _thresholds(value, ranges, targets, input):
     return found
 
 
-def _joined(low: AnyArray, high: AnyArray) -> tuple[AnyArray, AnyArray]:
+def _join_intervals(low: AnyArray, high: AnyArray) -> tuple[AnyArray, AnyArray]:
     """Join intervals of keys whose borders have no number between them."""
     apart = low[1:] > high[:-1] + np.uint64(1)
     some = np.ones(len(low[:1]), dtype=bool)

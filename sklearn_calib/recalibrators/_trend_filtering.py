@@ -140,9 +140,11 @@ class TrendFiltering(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         if isinstance(self.penalty, str):
-            best = min(lines(proba, codes, weight, self.penalty), key=lambda line: line.criterion)
+            best = min(
+                iter_fits(proba, codes, weight, self.penalty), key=lambda line: line.criterion
+            )
         else:
-            best = next(lines(proba, codes, weight, "aicc", lam=self.penalty))
+            best = next(iter_fits(proba, codes, weight, "aicc", lam=self.penalty))
         self.line_, self.penalty_, self.df_ = best, best.lam, best.df
         self.knots_, self.values_ = best.knots, best.values
 
@@ -150,7 +152,7 @@ class TrendFiltering(Recalibrator):
         return self.line_.make_map()
 
 
-def lines(
+def iter_fits(
     proba: FloatArray, codes: IntArray, weight: FloatArray, criterion: str, lam: float | None = None
 ) -> Iterator[TrendLine]:
     """Iterate over fits for 50 penalties (or one) with criteria.
@@ -159,7 +161,7 @@ def lines(
     """
     from .._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 
-    x, y, mass = _points(round_second_column(proba), codes, weight)
+    x, y, mass = _make_points(round_second_column(proba), codes, weight)
     rows = mass * get_rows_per_weight(weight)
     top = find_largest_penalty(x, y, mass)
     if lam is None:
@@ -171,11 +173,11 @@ def lines(
         fit = fit_trend_filter(x, y, mass, one)
         kept = np.unique(np.concatenate([[0], fit.knots, [len(x) - 1]]))
         df = min(len(fit.knots) + 2, len(x))
-        price = _criterion(np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion)
+        price = _compute_criterion(np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion)
         yield TrendLine(x[kept], fit.values[kept], float(one), df, price)
 
 
-def _points(score, codes, weight):
+def _make_points(score, codes, weight):
     """Return scores, frequencies and weights of the fitted points."""
     step = np.rint(score / _SCORE_STEP).astype(np.intp)
     present = np.flatnonzero(np.bincount(step))
@@ -185,12 +187,12 @@ def _points(score, codes, weight):
 
     mass, first, second = sums(weight), sums(weight * score), sums(weight * codes)
     if len(present) > MAX_POINTS:
-        cell = _cells(first / mass, mass)
+        cell = _find_cell_starts(first / mass, mass)
         mass, first, second = (np.add.reduceat(part, cell) for part in (mass, first, second))
     return first / mass, second / mass, mass
 
 
-def _cells(x, mass):
+def _find_cell_starts(x, mass):
     """Return the starts of cells of adjacent, narrow and light points.
 
     With weights of sum 1, let F be the objective and G that of the cells, for functions with the
@@ -203,7 +205,7 @@ def _cells(x, mass):
     return np.flatnonzero(np.append(True, np.diff(cell) > 0))
 
 
-def _criterion(p, y, rows, df, criterion):
+def _compute_criterion(p, y, rows, df, criterion):
     total = rows.sum()
     p = np.clip(p, 1 / (total + 2), 1 - 1 / (total + 2))
     loss = -2 * (rows @ (xlogy(y, p) + xlogy(1 - y, 1 - p)))

@@ -9,7 +9,7 @@ from .. import maps
 from .._typing import FloatArray
 from ._base import Recalibrator
 from ._penalty_paths import compute_model_weights
-from ._trend_filtering import TrendFiltering, TrendLine, lines
+from ._trend_filtering import TrendFiltering, TrendLine, iter_fits
 
 _MIN_WEIGHT = 1e-10
 
@@ -72,7 +72,7 @@ class TrendFilteringEnsemble(Recalibrator):
         self.criterion = criterion
 
     def _fit(self, proba, codes, weight):
-        models = list(lines(proba, codes, weight, self.criterion))
+        models = list(iter_fits(proba, codes, weight, self.criterion))
         price = np.array([model.criterion for model in models])
         if not np.isfinite(price).any():  # fewer rows than a line has degrees of freedom
             price = np.append(0.0, np.full(len(models) - 1, np.inf))

@@ -12,7 +12,7 @@ from .._show import plain, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._validation import is_label_table, is_single_column, valid_proba
 from ..exceptions import invalid_input
-from ..inference import in_clusters, warn_of_few_events
+from ..inference import warn_few_events, with_cluster_ids
 from ..meta import check_gives_proba
 from ..metrics import LogLoss, validate_predictions
 from ..summary import CalibrationSummary
@@ -278,10 +278,10 @@ def _make_models_from_rows(named, read, groups, check_columns):
         all_predictions[key] = read(proba)
         if check_columns:
             check_column_order(all_predictions[key], plain(key))
-    clusters = in_clusters(next(iter(all_predictions.values())), groups).clusters
+    clusters = with_cluster_ids(next(iter(all_predictions.values())), groups).clusters
     for key, predictions in all_predictions.items() if clusters is not None else ():
         all_predictions[key] = predictions.with_clusters(clusters)
-        warn_of_few_events(all_predictions[key], predictions.problems()[0])
+        warn_few_events(all_predictions[key], predictions.problems()[0])
     return {key: PredictionsModel(predictions) for key, predictions in all_predictions.items()}
 
 

@@ -11,7 +11,7 @@ from .._kernels._picture_axes import MAX_RARE_MEDIAN, LogitAxis, LossPlane, choo
 from .._show import escape_html, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
-from ..metrics import CurveRows, curve_of, reliability_curve
+from ..metrics import CurveRows, compute_curve, reliability_curve
 from ._svg import LARGE, SMALL, DiagramSeries, draw_diagram, to_digits
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def _make_large_series(summary, level, tone, model):
     else:
         (problem,) = model.predictions.problems()
         rows = CurveRows.from_pooled(model.cells(_CELLS), problem.title)
-        curve = curve_of(rows, "quantile", _BINS, level, _BANDS, np.random.default_rng(0))
+        curve = compute_curve(rows, "quantile", _BINS, level, _BANDS, np.random.default_rng(0))
     return DiagramSeries(curve, steps, tone)
 
 

@@ -15,12 +15,12 @@ from .._show import plain
 from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import invalid_input
 from ..inference import (
-    bootstrap_distribution,
-    distribution_of_draws,
     mean_loss_interval,
-    null_distribution,
     reads_residuals,
-    stretch,
+    simulate_bootstrap_distribution,
+    simulate_distribution,
+    simulate_null_distribution,
+    small_sample_inflation,
     sum_error,
 )
 from ..metrics import OF_LARGEST, all_metrics
@@ -172,8 +172,8 @@ def _plan_draws(model, functions, n_resamples):
         size = int(np.clip(size, _FEWEST_CELLS, _MOST_CELLS))
         (whole,), sample = model.summary.samples(), model.cells(size)
         draws = (
-            partial(distribution_of_draws, sample.redrawn),
-            partial(distribution_of_draws, sample.relabelled),
+            partial(simulate_distribution, sample.redrawn),
+            partial(simulate_distribution, sample.relabelled),
         )
         values = [_evaluate_whole(f, model, whole.predictions) for f in on_cells]
         number = _RESAMPLES if n_resamples == "auto" else n_resamples
@@ -184,8 +184,8 @@ def _plan_draws(model, functions, n_resamples):
             names = ", ".join(f.spec.name for f in on_rows)
             rule, cure = "measures of cells", "Report on the rows themselves, or leave these out"
             raise invalid_input(expected=rule, got=names, hint=cure)
-        together = partial(bootstrap_distribution, predictions, groups=predictions.clusters)
-        draws = together, partial(null_distribution, predictions)
+        together = partial(simulate_bootstrap_distribution, predictions, groups=predictions.clusters)
+        draws = together, partial(simulate_null_distribution, predictions)
         number = limit_resamples(len(predictions.codes)) if n_resamples == "auto" else n_resamples
         parts.append(_Part(on_rows, _evaluate_all(on_rows, predictions), draws, number))
     return parts
@@ -203,7 +203,7 @@ def _make_rows(title, model, part, values, level):
     resampled, null = values
     rows, longer = {}, 1.0
     if model.n_clusters is not None:
-        longer = stretch(model.predictions.weight, model.predictions.clusters, level)
+        longer = small_sample_inflation(model.predictions.weight, model.predictions.clusters, level)
     for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
         low = high = limit = np.nan
         if len(resampled):
@@ -263,7 +263,7 @@ def _make_row_of_sums(name, function, model, level):
     if model.n_clusters is not None:
         losses = loss.of_rows(predictions.proba, predictions.codes)
         expected = (np.asarray(predictions.proba) * loss.of_labels(predictions.proba)).sum(axis=1)
-        spread = stretch(predictions.weight, predictions.clusters, level)
+        spread = small_sample_inflation(predictions.weight, predictions.clusters, level)
         spread *= sum_error(predictions.weight * (losses - expected), predictions.clusters)
     limit = sums[f"expected_{key}"] + ndtri(level) * spread
     low, high = map(float, ends)

@@ -10,8 +10,8 @@ from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._validation import read_proba
 from ..metrics import Predictions
 from ..recalibrators import (
+    compute_fold_masses,
     fit_recalibrator,
-    fold_masses,
     predict_proba_aligned,
     resolve_recalibrator,
 )
@@ -342,7 +342,7 @@ class DrawnSample:
         The digits of the rows decide; a group, numbered from 0, stays in one fold.
         """
         predictions, counts = self.predictions, self.drawn.counts.astype(np.float64)
-        return fold_masses(
+        return compute_fold_masses(
             predictions.proba, predictions.codes, counts, n_folds, _MOST_DEALT, groups
         )
 

@@ -33,7 +33,7 @@ from ..metrics import (
     Predictions,
     ReliabilityCurves,
     all_metrics,
-    curve_of,
+    compute_curve,
 )
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
 from ._drawn import RowDraw, merged_draws
@@ -902,7 +902,7 @@ class CalibrationSummary(Storable):
         curves = []
         for sample, title in zip(self.samples(), titles, strict=True):
             rows = CurveRows.from_pooled(sample, title)
-            curves.append(curve_of(rows, strategy, n_bins, level, n_resamples, rng))
+            curves.append(compute_curve(rows, strategy, n_bins, level, n_resamples, rng))
         return ReliabilityCurves(curves)
 
     # -- equality, text -----------------------------------------------------------------------

@@ -30,7 +30,7 @@ from sklearn.base import clone
 from sklearn_calib import canonical_proba
 from sklearn_calib.export import _code as code_module
 from sklearn_calib.export import from_dict, to_code, to_dict
-from sklearn_calib.export._document import MapDocument, check_scores, document_of
+from sklearn_calib.export._document import MapDocument, make_check_scores, to_document
 from sklearn_calib.export._program import SMALLEST_DIVISOR
 from sklearn_calib.maps import read_map
 from sklearn_calib.recalibrators import (
@@ -56,9 +56,9 @@ def pairs(k, n=300, rows=100, names=tuple(METHODS)):
     """Documents and scores of both kinds, for the methods with a finite form and small tables."""
     found = []
     for name in names:
-        proba = document_of(fitted(name, k, n), **tabulate(name))
+        proba = to_document(fitted(name, k, n), **tabulate(name))
         found.append((proba, probabilities(k, rows)))
-        found.append((document_of(proba, input="logits"), logits(k, rows)))
+        found.append((to_document(proba, input="logits"), logits(k, rows)))
     return found
 
 
@@ -87,7 +87,7 @@ def test_programs_give_what_the_methods_predict(language, name, k):
 
 
 def document(tree, k, kind="proba"):
-    root, scores = read_map(tree, k), check_scores(k, kind)
+    root, scores = read_map(tree, k), make_check_scores(k, kind)
     results = root(canonical_proba(scores, kind=kind))
     return MapDocument(root, np.arange(k), kind, (scores, np.asarray(results)))
 
@@ -288,7 +288,7 @@ def test_certain_scores_among_those_of_the_fit(name, k):
     rows = np.vstack([np.asarray(scores)[:100], np.eye(k)])
     y = np.append(np.arange(k), rng.integers(0, k, len(scores) - k))
     method = get_recalibrator(name).fit(np.asarray(scores), y)
-    function = python_function(document_of(method))
+    function = python_function(to_document(method))
     got = [function(row) for row in rows.tolist()]
     tiny = ((rows > 0) & (rows < SMALLEST_DIVISOR)).any(axis=1)
     assert np.abs(got - method.predict_proba(rows))[~tiny].max() <= EXACT
@@ -301,7 +301,7 @@ def test_certain_scores_of_a_forest(name):
     scores = rng.integers(0, 11, 300) / 10
     y = (rng.random(300) < scores).astype(int)
     method = clone(METHODS[name]).fit(scores, y)
-    function = python_function(document_of(method))
+    function = python_function(to_document(method))
     rows = np.column_stack([1 - scores, scores])
     got = [function(row) for row in rows.tolist()]
     assert np.abs(got - method.predict_proba(rows)).max() <= EXACT
@@ -328,7 +328,7 @@ def test_steps_at_the_smallest_numbers(language):
     given, expected = [], []
     for scores, labels in ((second, y), (first, 1 - y)):
         model = VennAbers().fit(scores, labels)
-        given.append((document_of(model), scores))
+        given.append((to_document(model), scores))
         expected.append(model.predict_proba(scores))
     run = RUNNERS.get(language, partial(in_sql, language))
     for got, wanted in zip(run(given), expected, strict=True):

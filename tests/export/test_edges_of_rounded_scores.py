@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sklearn_calib.export._document import document_of
+from sklearn_calib.export._document import to_document
 from sklearn_calib.export._onnx_nodes import Graph, GraphExpression, Tensor
 from sklearn_calib.recalibrators import HistogramBinning, IsotonicCalibration, VennAbers
 
@@ -23,7 +23,7 @@ def run_map(fitted, margins, slack):
         nodes.append(onnx.helper.make_node(op, inputs, outputs, **attributes))
 
     graph = Graph(write, np.dtype(np.float64), 17, slack=slack)
-    rows = GraphExpression.of_margin(Tensor(graph, "x")).after(document_of(fitted).root)
+    rows = GraphExpression.of_margin(Tensor(graph, "x")).after(to_document(fitted).root)
     double = onnx.TensorProto.DOUBLE
     model = onnx.helper.make_model(
         onnx.helper.make_graph(

@@ -13,7 +13,7 @@ from other_languages import at_last_digits
 from servers import spark_session
 
 from sklearn_calib.export import to_sql
-from sklearn_calib.export._document import document_of
+from sklearn_calib.export._document import to_document
 
 pytestmark = [pytest.mark.slow, pytest.mark.whole]
 LONGEST = {"spark": 20_000, "clickhouse": 20_000}  # characters; longer ones take them minutes
@@ -81,7 +81,7 @@ def scores():
     for k in (2, 4):
         rows = [probabilities(k, 200)]
         for name in QUICK[2 if k == 2 else 3]:
-            rows.append(at_knots(document_of(fitted(name, k)), 40))
+            rows.append(at_knots(to_document(fitted(name, k)), 40))
         found[k] = np.vstack(rows)
     near = [fitted(name, 2).threshold(EDGES) for name in ("platt", "isotonic")]
     p = np.array([[one.score for one in thresholds] for thresholds in near]).ravel()
@@ -124,7 +124,7 @@ def test_maps(engine, scores, name, k):
         method = fitted(name, k)
     except ValueError:
         pytest.skip("not for so many classes")
-    map_ = document_of(method, **({"tabulate": 0.01} if name in TABULATED else {}))
+    map_ = to_document(method, **({"tabulate": 0.01} if name in TABULATED else {}))
     source, ran = f"s{k}", 0
     queries = [NAMES[:k]] + [NAMES[1:2]] * (k == 2)
     texts = [to_sql(map_, one, dialect=dialect, source=source, keep=["id"]) for one in queries]

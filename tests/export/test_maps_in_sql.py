@@ -24,7 +24,7 @@ from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.export import _sql as sql_text
 from sklearn_calib.export import to_dict, to_sql
 from sklearn_calib.export._dialects import DIALECTS
-from sklearn_calib.export._document import document_of
+from sklearn_calib.export._document import to_document
 from sklearn_calib.recalibrators import HistogramBinning, Identity, VennAbers
 
 BOUND = 1e-9
@@ -44,7 +44,7 @@ DEEP = ("auto", "pipeline", "default")
 @cache
 def maps(name, k, n, kind):
     tables = {"tabulate": 1e-4} if name in TABULATED else {}  # tens of thousands of pieces at 1e-6
-    return document_of(fitted(name, k, n), input=kind, **tables)
+    return to_document(fitted(name, k, n), input=kind, **tables)
 
 
 def scores_of(k, kind, rows):

@@ -22,7 +22,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._simplex_array import log_proba
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
-from sklearn_calib.export._document import MapDocument, document_of
+from sklearn_calib.export._document import MapDocument, to_document
 from sklearn_calib.maps import MAP_KINDS, CalibrationMap, read_map
 from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, TopLabel, VennAbers
 
@@ -290,7 +290,7 @@ def test_knots_and_their_neighbours(name):
     from onnx.reference import ReferenceEvaluator
 
     method, options = fitted(name, 2), tabulate(name)
-    document = document_of(method, **options)
+    document = to_document(method, **options)
     rows, model = at_knots(document, 3000), to_onnx(method, **options)
     expected = document.rows(rows)
     found = run(model, rows)

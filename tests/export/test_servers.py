@@ -9,7 +9,7 @@ from export_cases import ONE_OF_EACH_KIND, TABULATED, fitted, probabilities
 from servers import mariadb, postgres
 
 from sklearn_calib.export import to_sql
-from sklearn_calib.export._document import document_of
+from sklearn_calib.export._document import to_document
 
 __all__ = ["mariadb", "postgres"]  # fixtures
 
@@ -63,7 +63,7 @@ def test_methods(servers, dialect, name, k):
         method = fitted(name, k, 300)
     except ValueError:
         pytest.skip("not for so many classes")
-    map_ = document_of(method, **({"tabulate": 1e-4} if name in TABULATED else {}))
+    map_ = to_document(method, **({"tabulate": 1e-4} if name in TABULATED else {}))
     sql = to_sql(map_, NAMES[:k], dialect=dialect, source=f"s{k}", keep=["id"])
     if len(sql) > LONGEST:
         pytest.skip(f"{len(sql):,} characters")

@@ -21,7 +21,7 @@ from sklearn_calib.recalibrators._booster import (
     BoosterRows,
     Correction,
     _Track,
-    loss_sum,
+    sum_losses,
 )
 
 QUICK = {"n_trees": 30, "n_rounds": 4, "cv": 2}
@@ -118,10 +118,10 @@ def test_the_training_loss_never_rises(options):
     settings = BoosterOptions(**SETTINGS, **options)
     correction = Correction(rows, settings.n_bins)
     track = _Track(rows, correction.coding)
-    losses = [loss_sum(track.margin, rows)]
+    losses = [sum_losses(track.margin, rows)]
     for _ in range(15):
         correction.grow(track, settings, 20.0)
-        losses.append(loss_sum(track.margin, rows))
+        losses.append(sum_losses(track.margin, rows))
     assert (np.diff(losses) <= 1e-9).all()
     assert np.array_equal(correction.predict(rows), track.margin)
 

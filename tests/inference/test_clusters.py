@@ -15,17 +15,17 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
     ClusterSample,
     PairedLosses,
-    bootstrap_distribution,
     calibration_test,
     confidence_interval,
     cox_test,
     cumulative_test,
     hosmer_lemeshow_test,
     paired_difference,
+    simulate_bootstrap_distribution,
     spiegelhalter_test,
     validation_summary,
 )
-from sklearn_calib.inference._clusters import loss_interval, stretch
+from sklearn_calib.inference._clusters import loss_interval, small_sample_inflation
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
@@ -103,7 +103,9 @@ def test_groups_matter_everywhere():
     assert with_["ICI"].if_calibrated > 1.5 * without["ICI"].if_calibrated
     assert with_["Cox chi-square"].pvalue > without["Cox chi-square"].pvalue
     spread = [
-        bootstrap_distribution(validate_predictions(y, p), brier_loss.evaluate, 60, groups=g).std()
+        simulate_bootstrap_distribution(
+            validate_predictions(y, p), brier_loss.evaluate, 60, groups=g
+        ).std()
         for g in (groups, None)
     ]
     assert spread[0] > 1.5 * spread[1]
@@ -327,7 +329,7 @@ def test_the_interval_of_a_mean_against_the_definition():
 
 def test_clusters_of_one_size_have_one_degree_less_than_clusters():
     assert match_student_law(np.full(20, 3.0)) == pytest.approx((19.0, 1.0), rel=1e-12)
-    longer = stretch(np.ones(60), np.repeat(np.arange(20), 3), 0.95)
+    longer = small_sample_inflation(np.ones(60), np.repeat(np.arange(20), 3), 0.95)
     assert longer == pytest.approx(stats.t.ppf(0.975, 19) / stats.norm.ppf(0.975), rel=1e-12)
 
 
@@ -369,10 +371,14 @@ def test_resampled_differences_are_made_longer():
     found = paired_difference(y, p, p**2, measure, **given)
     cases = [validate_predictions(y, q) for q in (p, p**2)]
     evaluate = all_metrics()[measure].evaluate
-    one, two = (bootstrap_distribution(case, evaluate, 50, groups=groups) for case in cases)
+    one, two = (
+        simulate_bootstrap_distribution(case, evaluate, 50, groups=groups) for case in cases
+    )
     plain = np.quantile(two - one, [0.025, 0.975]) - found.difference
     longer = np.array([found.low, found.high]) - found.difference
-    assert longer == pytest.approx(stretch(np.ones(68), groups, 0.95) * plain, rel=1e-9)
+    assert longer == pytest.approx(
+        small_sample_inflation(np.ones(68), groups, 0.95) * plain, rel=1e-9
+    )
     assert longer[1] > 1.4 * plain[1]
 
 

@@ -14,20 +14,20 @@ from sklearn_calib.datasets import make_overconfident, make_uniform_shift
 from sklearn_calib.inference import (
     calibration_test,
     confidence_interval,
-    null_distribution,
     paired_difference,
+    simulate_null_distribution,
 )
 from sklearn_calib.inference._intervals import (
-    _inverted,
+    _invert_test,
     _Line,
+    _make_simulation,
+    _monte_carlo_pvalue,
     _one_sided,
-    _recalibrated,
-    _share,
-    _shifted,
-    _simulation,
+    _recalibrate,
+    _shift_predictions,
 )
 from sklearn_calib.inference._measure_forms import EVALUATE_DRAWS, evaluate_population
-from sklearn_calib.inference._resampling import pooled_rows
+from sklearn_calib.inference._resampling import pool_rows
 from sklearn_calib.metrics import (
     all_metrics,
     brier_loss,
@@ -45,7 +45,7 @@ def case_of(p, y, weight=None):
 def simulation(case, measure, n_resamples=50):
     """The observed value, and what a line is made of."""
     given = {"n_resamples": n_resamples, "random_state": 0, "n_jobs": None}
-    observed, simulate = _simulation(case, measure, {}, None, given)
+    observed, simulate = _make_simulation(case, measure, {}, None, given)
     return observed, (case, partial(evaluate_population, measure), simulate)
 
 
@@ -54,8 +54,8 @@ def line_of(case, law, measure=brier_loss, n_resamples=50):
 
 
 def test_share_counts_the_observed_one():
-    assert _share(np.array([True, False, False])) == 2 / 4
-    assert _share(np.zeros(19, dtype=bool)) == 1 / 20
+    assert _monte_carlo_pvalue(np.array([True, False, False])) == 2 / 4
+    assert _monte_carlo_pvalue(np.zeros(19, dtype=bool)) == 1 / 20
 
 
 def test_truths_on_a_line():
@@ -106,7 +106,7 @@ def test_simulations_are_of_the_truth_and_made_once():
         seen.append(len(drawn.codes))
         return drawn.codes.mean()
 
-    simulate = partial(null_distribution, case, share_of_ones, 30)
+    simulate = partial(simulate_null_distribution, case, share_of_ones, 30)
     law = np.tile([0.1, 0.9], (400, 1))
     line = _Line(case, share_of_ones, lambda truth: simulate(law=truth), law)
     assert line.simulated(0.0).mean() == pytest.approx(0.5, abs=0.02)
@@ -151,28 +151,28 @@ def test_shifted_predictions(weight):
     """Moved towards what was seen, the largest column by the size asked for."""
     p, y = np.array([0.2, 0.4, 0.5, 0.3]), np.array([0, 1, 1, 0])
     case = case_of(p, y, weight)
-    moved = _shifted(case, 0.07)
+    moved = _shift_predictions(case, 0.07)
     w = np.ones(4) if weight is None else np.array(weight)
     sign = np.sign(w @ (y - p))
     assert sign == 1
     np.testing.assert_allclose(moved[:, 1], p + 0.07, atol=1e-15)
     np.testing.assert_allclose(moved.sum(axis=1), 1, atol=1e-15)
-    np.testing.assert_allclose(_shifted(case, 0.0)[:, 1], p + 1e-6, atol=1e-15)
+    np.testing.assert_allclose(_shift_predictions(case, 0.0)[:, 1], p + 1e-6, atol=1e-15)
     never = case_of(p, np.zeros(4, dtype=int), weight)
-    np.testing.assert_allclose(_shifted(never, 0.07)[:, 1], p - 0.07, atol=1e-15)
+    np.testing.assert_allclose(_shift_predictions(never, 0.07)[:, 1], p - 0.07, atol=1e-15)
 
 
 def test_shifted_where_predictions_are_right_on_average():
     proba = np.tile([0.25, 0.25, 0.5], (4, 1))
     case = validate_predictions([0, 1, 2, 2], proba, None, [0, 1, 2])
-    moved = _shifted(case, 0.3) - proba
+    moved = _shift_predictions(case, 0.3) - proba
     np.testing.assert_allclose(moved, np.tile([0.2, -0.1, -0.1], (4, 1)), atol=1e-15)
 
 
 def test_shifted_in_several_classes():
     proba = np.tile([0.2, 0.3, 0.5], (10, 1))
     case = validate_predictions([0] * 4 + [1] * 2 + [2] * 4, proba, None, [0, 1, 2])
-    moved = _shifted(case, 0.1) - proba  # seen .4 .2 .4
+    moved = _shift_predictions(case, 0.1) - proba  # seen .4 .2 .4
     np.testing.assert_allclose(moved, np.tile([0.1, -0.05, -0.05], (10, 1)), atol=1e-14)
 
 
@@ -181,11 +181,11 @@ def test_the_law_is_the_recalibrated_one():
     p = rng.random(200)
     y = (rng.random(200) < p**2).astype(int)
     weight = rng.random(200)
-    law = _recalibrated(case_of(p, y, weight), "platt")
+    law = _recalibrate(case_of(p, y, weight), "platt")
     expected = PlattScaling().fit(p, y, sample_weight=weight).predict_proba(p)
     np.testing.assert_allclose(law, expected, atol=1e-12)
     one = case_of(np.full(20, 0.5), np.ones(20, dtype=int))  # one class, one score: no warning
-    assert _recalibrated(one, "platt").shape == (20, 2)
+    assert _recalibrate(one, "platt").shape == (20, 2)
 
 
 @pytest.mark.slow
@@ -199,10 +199,10 @@ def test_ends_along_both_lines():
     assert estimate == pytest.approx(expected_calibration_error.evaluate(case), abs=1e-15)
     plain = np.asarray(case.proba)
     ends = {}
-    for name, law in (("none", plain), ("platt", _recalibrated(case, "platt"))):
-        ends[name] = _inverted(partial(_Line, *parts), case, law, estimate, 0.05, None)
-    shift = line_of(case, _shifted(case, estimate), expected_calibration_error, 60)
-    alone = shift.limit(shift.first(lambda v: _share(v <= estimate) > 0.05))
+    for name, law in (("none", plain), ("platt", _recalibrate(case, "platt"))):
+        ends[name] = _invert_test(partial(_Line, *parts), case, law, estimate, 0.05, None)
+    shift = line_of(case, _shift_predictions(case, estimate), expected_calibration_error, 60)
+    alone = shift.limit(shift.first(lambda v: _monte_carlo_pvalue(v <= estimate) > 0.05))
     # a law that is the prediction has no line: its limits are 0, the shift decides
     assert (ends["none"][0], ends["none"][2]) == (0.0, alone)
     low, middle, high, _ = ends["platt"]
@@ -216,7 +216,9 @@ def test_defaults(monkeypatch):
         seen.append((n_resamples, random_state, n_jobs))
         return np.arange(41.0)
 
-    monkeypatch.setattr("sklearn_calib.inference._intervals.bootstrap_distribution", distribution)
+    monkeypatch.setattr(
+        "sklearn_calib.inference._intervals.simulate_bootstrap_distribution", distribution
+    )
     found = confidence_interval([0, 1], [0.2, 0.6], "brier_loss")
     assert seen == [(499, 0, None)]
     assert (found.low, found.high, found.level) == pytest.approx((1.0, 39.0, 0.95))
@@ -437,7 +439,7 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     rng = np.random.default_rng(0)
     p = rng.choice(rng.random(n_scores) ** 2, 300)
     weight = rng.integers(1, 4, 300) if weighted else np.ones(300)
-    pooled = pooled_rows(case_of(p, np.arange(300) % 2, weight), always=True)
+    pooled = pool_rows(case_of(p, np.arange(300) % 2, weight), always=True)
     law = np.column_stack([1 - p**2, p**2])
     events = pooled.of_law(law).events(20, np.random.default_rng(1))
     found = EVALUATE_DRAWS[measure](pooled.score, pooled.mass, events)
@@ -457,7 +459,7 @@ def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):
     p = rng.dirichlet(np.ones(k), n)
     law = rng.dirichlet(np.ones(k), n)
     case = validate_predictions(np.arange(n) % k, p, None, range(k))
-    pooled = pooled_rows(case, 16, always=True)
+    pooled = pool_rows(case, 16, always=True)
     top = np.ones(n, int) if k == 2 else p.argmax(axis=1)
     score, chance = p[np.arange(n), top], law[np.arange(n), top]
     expected = [part.sum() for part in np.split(chance[np.argsort(score)], pooled._starts[1:])]

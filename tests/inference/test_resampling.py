@@ -15,10 +15,10 @@ from sklearn_calib._random import (
 )
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import (
-    bootstrap_distribution,
     calibration_test,
     confidence_interval,
-    null_distribution,
+    simulate_bootstrap_distribution,
+    simulate_null_distribution,
 )
 from sklearn_calib.metrics import brier_loss, validate_predictions
 from sklearn_calib.summary import CalibrationSummary
@@ -89,7 +89,9 @@ def test_the_global_generator_is_not_drawn_from():
     assert (before[1] == after[1]).all() and before[2] == after[2]
 
 
-@pytest.mark.parametrize("distribution", [null_distribution, bootstrap_distribution])
+@pytest.mark.parametrize(
+    "distribution", [simulate_null_distribution, simulate_bootstrap_distribution]
+)
 def test_threads_change_nothing(distribution):
     proba, y = make_overconfident(3, 200)
     case = validate_predictions(y, proba)
@@ -106,7 +108,7 @@ def test_the_bootstrap_has_the_spread_of_a_mean(weighted):
     proba, y = make_overconfident(2, 400)
     weight = np.random.default_rng(0).exponential(size=400) if weighted else np.ones(400)
     case = validate_predictions(y, proba, weight)
-    values = bootstrap_distribution(case, brier_loss.evaluate, 2000, 0)
+    values = simulate_bootstrap_distribution(case, brier_loss.evaluate, 2000, 0)
     rows = (case.codes - case.second) ** 2
     mean = weight @ rows / weight.sum()
     error = np.sqrt(weight**2 @ (rows - mean) ** 2) / weight.sum()
@@ -118,12 +120,12 @@ def test_the_null_distribution_is_that_of_the_predictions():
     """Mean and spread of the Brier loss are known, whatever the labels were."""
     p = np.random.default_rng(0).random(200)
     case = validate_predictions(np.arange(200) % 2, p)
-    values = null_distribution(case, brier_loss.evaluate, 2000, 0)
+    values = simulate_null_distribution(case, brier_loss.evaluate, 2000, 0)
     error = np.sqrt((p * (1 - p) * (1 - 2 * p) ** 2).sum()) / 200
     assert values.mean() == pytest.approx((p * (1 - p)).mean(), abs=4 * error / np.sqrt(2000))
     assert values.std() == pytest.approx(error, rel=0.06)
     ones = np.column_stack([np.zeros(200), np.ones(200)])
-    certain = null_distribution(case, brier_loss.evaluate, 3, 0, law=ones)
+    certain = simulate_null_distribution(case, brier_loss.evaluate, 3, 0, law=ones)
     assert certain == pytest.approx(np.full(3, ((1 - p) ** 2).mean()))
 
 

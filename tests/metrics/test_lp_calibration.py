@@ -16,7 +16,7 @@ from sklearn_calib.metrics import (
     lp_calibration_error,
     lp_calibration_test,
 )
-from sklearn_calib.metrics._lp_calibration import _read_unconverted
+from sklearn_calib.metrics._lp_calibration import _read_float32
 
 
 def reference(y, P, p, n_levels):
@@ -121,13 +121,13 @@ def test_tables_are_taken_as_they_are():
     """No copy of floating-point tables of two columns or more; all else becomes probabilities."""
     _, P = softmax_data(50, 3)
     for table in (P, P.astype(np.float32), P[:, :2] / P[:, :2].sum(axis=1, keepdims=True)):
-        assert _read_unconverted(table) is table
+        assert _read_float32(table) is table
     for other in (P.tolist(), P[:, 0], P[:, :1], P.astype(np.float16)):
-        found = _read_unconverted(other)
+        found = _read_float32(other)
         assert found.dtype == np.float64 and found.shape[1] in (2, 3)
         assert_allclose(found.sum(axis=1), 1, atol=1e-12)
     with refuses(ValueError, value=".*dimensions"):
-        _read_unconverted(P[None])
+        _read_float32(P[None])
     assert lp_calibration_error([0, 1], [0.2, 0.7], n_levels=5000) > 0
 
 
@@ -136,9 +136,9 @@ def test_a_right_table_is_checked_in_blocks_alone(monkeypatch):
     monkeypatch.setattr(_lp_calibration, "read_proba", lambda *args, **kw: checked.append(1))
     monkeypatch.setattr(_lp_calibration, "_BLOCK_NUMBERS", 21)  # 7 rows
     _, P = softmax_data(50, 3)
-    assert _read_unconverted(P) is P and not checked
+    assert _read_float32(P) is P and not checked
     P[49, 0] += 0.1
-    _read_unconverted(P)
+    _read_float32(P)
     assert checked == [1]
 
 

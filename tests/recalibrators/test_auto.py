@@ -28,8 +28,8 @@ from sklearn_calib.recalibrators import (
     cross_fitted_proba,
     get_recalibrator,
 )
-from sklearn_calib.recalibrators._auto import candidates
-from sklearn_calib.recalibrators._stacking import fold_masses
+from sklearn_calib.recalibrators._auto import list_candidates
+from sklearn_calib.recalibrators._stacking import compute_fold_masses
 
 MANY = 10**9
 
@@ -135,10 +135,10 @@ def test_folds_are_a_stratified_partition():
     proba, y = make_overconfident(4, 503)
     weight = np.random.default_rng(1).integers(0, 4, 503).astype(float)
     for given in (np.ones(503), weight, weight + 0.5):
-        folds = fold_masses(proba, y, given, 5, MANY)
+        folds = compute_fold_masses(proba, y, given, 5, MANY)
         assert np.allclose(sum(left for _, left in folds), given)
         assert all(np.allclose(kept + left, given) for kept, left in folds)
-    for _, left in fold_masses(proba, y, np.ones(503), 5, MANY):
+    for _, left in compute_fold_masses(proba, y, np.ones(503), 5, MANY):
         assert np.abs(np.bincount(y, left) - np.bincount(y) / 5).max() < 1
 
 
@@ -150,21 +150,23 @@ def test_no_fold_is_empty_where_classes_have_fewer_rows_than_folds(k):
     proba = rng.dirichlet(np.full(k, 0.5), 4 * k)
     y = np.repeat(np.arange(k), 4)[: 4 * k - 1]
     proba = proba[: len(y)]
-    sizes = [left.sum() for _, left in fold_masses(proba, y, np.ones(len(y)), 5, MANY)]
+    sizes = [left.sum() for _, left in compute_fold_masses(proba, y, np.ones(len(y)), 5, MANY)]
     assert max(sizes) - min(sizes) <= 1
     other = rng.permutation(k)
-    swapped = fold_masses(proba[:, np.argsort(other)], other[y], np.ones(len(y)), 5, MANY)
+    swapped = compute_fold_masses(proba[:, np.argsort(other)], other[y], np.ones(len(y)), 5, MANY)
     assert sorted(sizes) == sorted(left.sum() for _, left in swapped)
     assert StackedCalibration().fit(proba, y).weights_
 
 
 def test_copies_of_a_row_fall_into_different_folds():
     proba, y = canonical_proba(np.repeat([0.2, 0.7], 500)), np.tile([0, 1], 500)
-    shares = [y @ left / left.sum() for _, left in fold_masses(proba, y, np.ones(1000), 5, MANY)]
+    shares = [
+        y @ left / left.sum() for _, left in compute_fold_masses(proba, y, np.ones(1000), 5, MANY)
+    ]
     assert np.ptp(shares) < 0.01
     inner = [
         (y[:500] @ left[:500]) / left[:500].sum()
-        for _, left in fold_masses(proba, y, np.ones(1000), 5, MANY)
+        for _, left in compute_fold_masses(proba, y, np.ones(1000), 5, MANY)
     ]
     assert np.ptp(inner) > 0.005  # by chance, not dealt out evenly at each score
 
@@ -187,7 +189,7 @@ def test_a_sample_of_many_rows():
     p, y = bent(5000)
     proba = canonical_proba(p)
     for weight in (np.ones(5000), np.full(5000, 40.0), np.linspace(0.1, 2.3, 5000)):
-        folds = fold_masses(proba, y, weight, 5, 1000)
+        folds = compute_fold_masses(proba, y, weight, 5, 1000)
         left = sum(left for _, left in folds)
         total = 1000 if (weight == np.floor(weight)).all() else weight.sum()
         assert abs(left.sum() - total) < 1e-6 * total
@@ -272,17 +274,17 @@ def test_shared_first_steps_are_fitted_once():
 
 def test_candidates_by_size():
     names = ["identity", "default", "spline", "venn_abers"]
-    assert list(candidates(2, 999)) == [*names, "platt"]
-    assert list(candidates(2, 1000)) == [*names, "quadratic"]
-    few = candidates(10, 999)
+    assert list(list_candidates(2, 999)) == [*names, "platt"]
+    assert list(list_candidates(2, 1000)) == [*names, "quadratic"]
+    few = list_candidates(10, 999)
     assert few["default, shared spline"][1].shared
     assert few["default, shared spline"][0] is few["default"][0]  # fitted once
-    assert "default, shared spline" not in candidates(10, 1000)
-    assert "default, spline" in candidates(10, 500)
-    assert "default, shared spline" in candidates(60, 500)
-    assert "default" not in candidates(300, 500)
+    assert "default, shared spline" not in list_candidates(10, 1000)
+    assert "default, spline" in list_candidates(10, 500)
+    assert "default, shared spline" in list_candidates(60, 500)
+    assert "default" not in list_candidates(300, 500)
     for n in (500, 5000):
-        for chain in candidates(2, n, monotone=True).values():
+        for chain in list_candidates(2, n, monotone=True).values():
             assert all(step.capabilities.monotone for step in chain)
 
 
@@ -303,7 +305,7 @@ def test_monotone():
     p = rng.random(2000)
     y = (rng.random(2000) < np.clip(p + 0.3 * np.sin(9 * p), 0, 1)).astype(int)
     stack = StackedCalibration(monotone=True).fit(p, y)
-    assert {*stack.cv_losses_} == {*candidates(2, 2000, monotone=True)}
+    assert {*stack.cv_losses_} == {*list_candidates(2, 2000, monotone=True)}
     grid = stack.predict_proba(np.linspace(0, 1, 4001))[:, 1]
     assert np.diff(grid).min() >= -1e-12
     with pytest.warns(CalibrationWarning, match="scores that rise with the outcome"):

@@ -222,7 +222,7 @@ def test_a_long_tail_does_not_tilt_the_map_of_all_others(k, n):
     eta, y = long_tails(6000, k)
     proba = canonical_proba(eta, kind="logits")
     first = _default._TwoSteps()
-    first._fit(_default._given(proba[:n]), y[:n], np.ones(n))
+    first._fit(_default._log_scores(proba[:n]), y[:n], np.ones(n))
     fitted = DefaultCalibration().fit(proba[:n], y[:n])
     alone = log_loss(first.map_(proba[1000:]), y[1000:])
     assert log_loss(fitted.predict_proba(proba[1000:]), y[1000:]) < 0.97 * alone

@@ -106,7 +106,7 @@ def test_cells_are_narrow_and_light():
     x = np.unique(np.append(rng.random(50_000), rng.random(30_000) / 1e3))
     mass = rng.exponential(size=len(x))
     mass[100] = mass.sum()  # a point of half the weight
-    starts = trend_filtering._cells(x, mass)
+    starts = trend_filtering._find_cell_starts(x, mass)
     ends = np.append(starts[1:], len(x)) - 1
     assert starts[0] == 0 and len(starts) <= 10_001
     assert (x[ends] - x[starts]).max() <= 2e-4
@@ -119,6 +119,6 @@ def test_cells_are_narrow_and_light():
 def test_few_points_are_kept_as_they_are():
     rng = np.random.default_rng(0)
     p, y = rng.random(5000), rng.integers(0, 2, 5000)
-    x, frequency, mass = trend_filtering._points(p, y, np.ones(5000))
+    x, frequency, mass = trend_filtering._make_points(p, y, np.ones(5000))
     assert len(x) == len(np.unique(np.rint(p / 1e-5)))
     assert mass @ x == pytest.approx(p.sum()) and mass @ frequency == pytest.approx(y.sum())

@@ -60,15 +60,15 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import (
     CalibrationTester,
     binning_sample_size,
-    bootstrap_distribution,
     calibration_test,
     confidence_interval,
     cox_test,
     cumulative_test,
     hosmer_lemeshow_test,
     lp_calibration_bound,
-    null_distribution,
     polynomial_test,
+    simulate_bootstrap_distribution,
+    simulate_null_distribution,
     spiegelhalter_test,
     validation_summary,
 )
@@ -265,7 +265,10 @@ def tests(y: Integers, p: Floats) -> list[float]:
     ends = confidence_interval(y, p, "brier_loss", level=0.9, n_jobs=2)
     verdict = CalibrationTester(0.1, tolerance=0.01, n_parts=3).test(y, p)
     case = validate_predictions(y, p)
-    drawn = null_distribution(case, mean_score, 99), bootstrap_distribution(case, mean_score, 99)
+    drawn = (
+        simulate_null_distribution(case, mean_score, 99),
+        simulate_bootstrap_distribution(case, mean_score, 99),
+    )
     print(ends.low, ends.high, verdict.calibrated, [values.mean() for values in drawn])
     print(
         CalibrationTester(0.1).sample_size(),
