@@ -224,8 +224,8 @@ class CalibratingFunctionDisplay(Display):
             if self.curve is not None:
                 size = 6 + 90 * self.curve.weight / self.curve.weight.sum()
                 ax.scatter(
-                    self.curve.predicted, self.curve.observed, s=size, color=blend_color(ax, 0.45), lw=0,
-                    label="observed", zorder=2,
+                    self.curve.predicted, self.curve.observed, s=size,
+                    color=blend_color(ax, 0.45), lw=0, label="observed", zorder=2,
                 )  # fmt: skip
             ax.plot(self.scores, values, zorder=3, **style | {"label": "map"})
         if self.truth is not None or self.curve is not None:

@@ -81,7 +81,7 @@ _FUNCTIONS = ARITHMETIC | {
 class Dialect:
     """A database.
 
-    `number` writes a literal of type double, `write_double` is that type's name, `cast` makes a column
+    `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
     one, `stored` is the type's name in a table without NULLs where it is another. `once` says that
     a common table expression is computed once, and not wherever it is used; so does `fence`, at its
     end, where a database would write it into what reads it. `deepest` is about how many symbols the
