@@ -76,8 +76,8 @@ def simulate_bootstrap_distribution(
 ) -> FloatArray:
     """Compute a statistic of `Predictions` on bootstrap samples of the rows.
 
-    The arguments are those of `simulate_null_distribution`, and `groups`: the cluster of each row, numbered
-    from 0. With it, whole clusters are drawn, one fewer than there are.
+    The arguments are those of `simulate_null_distribution`, and `groups`: the cluster of each
+    row, numbered from 0. With it, whole clusters are drawn, one fewer than there are.
     """
     n_groups = 0 if groups is None else int(groups.max()) + 1
 
