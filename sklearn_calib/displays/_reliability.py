@@ -494,9 +494,9 @@ class Panel:
         self.histogram.tick_params(axis="x", labelsize="small")
         for line in [line for line in ax.lines if line.get_label() == _MARGIN]:
             line.remove()
-        given = {"color": blend_color(ax, 0.55), "lw": 0.8, "ls": ":", "zorder": 1.4, "label": _MARGIN}
+        color = blend_color(ax, 0.55)
         for border in axis.margin_borders:
-            ax.axvline(border, **given)
+            ax.axvline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
             ax.axhline(border, **given)
 
     def add(self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]) -> None:

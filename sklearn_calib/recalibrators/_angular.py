@@ -184,7 +184,7 @@ class AngularCalibration(Recalibrator):
 
 
 def _fit_in_fixed_order(link, s, codes, share, cos_theta, slope, intercept):
-    """Fit `_maximise_likelihood` with classes in a fixed order: exchanged, they give the same curve."""
+    """Fit with classes in a fixed order, so that exchanged classes give the same curve."""
     if callable(link) or codes[0] == 0:
         return _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept)
     twice = 2 * LINK_CENTRES[link]

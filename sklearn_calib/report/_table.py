@@ -184,7 +184,9 @@ def _plan_draws(model, functions, n_resamples):
             names = ", ".join(f.spec.name for f in on_rows)
             rule, cure = "measures of cells", "Report on the rows themselves, or leave these out"
             raise invalid_input(expected=rule, got=names, hint=cure)
-        together = partial(simulate_bootstrap_distribution, predictions, groups=predictions.clusters)
+        together = partial(
+            simulate_bootstrap_distribution, predictions, groups=predictions.clusters
+        )
         draws = together, partial(simulate_null_distribution, predictions)
         number = limit_resamples(len(predictions.codes)) if n_resamples == "auto" else n_resamples
         parts.append(_Part(on_rows, _evaluate_all(on_rows, predictions), draws, number))
