@@ -25,14 +25,14 @@ RETURNED = {
     "inference": "CalibratedMean ClusterSample ConfidenceInterval Instability InternalValidation "
     "InternalValidationRow MonteCarloResult PairedDifference PolynomialTest PriorShiftResult "
     "SampleSizeTarget SignificanceResult TesterVerdict ValidationRow ValidationSampleSize "
-    "ValidationSummary ValidationTable bootstrap_distribution distribution_of_draws "
-    "null_distribution",
+    "ValidationSummary ValidationTable simulate_bootstrap_distribution simulate_distribution "
+    "simulate_null_distribution",
     "linear": "AngleEstimate",
     "meta": "CalibratedPair",
     "metrics": "BinaryProblem BrierLoss CalibrationWitness Cells CumulativeDifferences CurveRows "
     "DistanceInterval LogLoss LpCalibrationResult Measure MetricSpec Predictions "
     "ProbabilityScorer ProperLoss ReliabilityCurve ReliabilityCurves SphericalLoss "
-    "all_losses binary_measure curve_of measure validate_multilabel "
+    "all_losses binary_measure compute_curve measure validate_multilabel "
     "validate_predictions",
     "monitoring": "Alarm Diagnosis MonitorHistory SafeTestResult ShiftRegion",
     "recalibrators": "Capabilities CellGroup Recalibrator Threshold",

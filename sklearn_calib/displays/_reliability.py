@@ -497,7 +497,7 @@ class Panel:
         color = blend_color(ax, 0.55)
         for border in axis.margin_borders:
             ax.axvline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
-            ax.axhline(border, **given)
+            ax.axhline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
 
     def add(self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]) -> None:
         """Draw a curve with its bands and its histogram; without one its colour is left out."""
