@@ -64,10 +64,12 @@ GIVEN = {
 #: Functions that are not looked at, each with its reason.
 EXEMPT = {
     **dict.fromkeys(
-        ("validate_predictions", "curve_of", "validate_multilabel"), "for authors of measures"
+        ("validate_predictions", "compute_curve", "validate_multilabel"), "for authors of measures"
     ),
-    **dict.fromkeys(("null_distribution", "bootstrap_distribution"), "takes a validated case"),
-    "distribution_of_draws": "takes a function that draws",
+    **dict.fromkeys(
+        ("simulate_null_distribution", "simulate_bootstrap_distribution"), "takes a validated case"
+    ),
+    "simulate_distribution": "takes a function that draws",
     "find_groups": "takes the name of the function that was called",
     **dict.fromkeys(("measure", "binary_measure"), "is a decorator for authors of measures"),
     "own_logits": "takes an estimator that was looked at",

@@ -27,9 +27,9 @@ N = 80
 
 #: Functions whose words are tested elsewhere, each with its reason.
 EXEMPT = {
-    "bootstrap_distribution": "takes a validated case: its callers are tested",
-    "null_distribution": "takes a validated case: its callers are tested",
-    "distribution_of_draws": "takes a function that draws: its callers are tested",
+    "simulate_bootstrap_distribution": "takes a validated case: its callers are tested",
+    "simulate_null_distribution": "takes a validated case: its callers are tested",
+    "simulate_distribution": "takes a function that draws: its callers are tested",
     "validate_predictions": "gives the rows as they are: tests/metrics/test_label_cases.py",
     "validate_multilabel": "takes a table of labels: tests/metrics/test_label_cases.py",
     "canonical_labels": "is one of the words: tests/test_canonical.py",
