@@ -379,7 +379,7 @@ def paired_difference(
 
 def _compare_losses(measure, loss, first, second, level):
     """Return the difference of the means of one number per row: a loss, or hits."""
-    row_losses = hits if loss is None else loss.of_rows
+    row_losses = count_hits if loss is None else loss.of_rows
     one, two = (row_losses(each.proba, each.codes) for each in (first, second))
     found = PairedLosses().add(one, two, first.weight, first.clusters).difference(measure, level)
     if loss is None:
