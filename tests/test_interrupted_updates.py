@@ -33,7 +33,7 @@ CASES = {
     "monitor": (
         CalibrationMonitor(classes=[0, 1, 2]),
         update_summary,
-        (CalibrationMonitor, "_add"),
+        (CalibrationMonitor, "_add_rows"),
     ),
     "online map": (OnlineCalibration(), learn_online, (OnlineCalibration, "_learn")),
 }
