@@ -233,7 +233,7 @@ def _fill_weighted_terms(p, q, loss, off, weight, count, terms):
         terms[6, i] = v * spread * tilt * tilt
 
 
-def add_rows(slots, filled, room, shift, ids, distance, y, pattern, *weights):
+def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weights):
     """Add rows, with `weights` and numbers of repetitions or neither, while their cells find room.
 
     None of these is 0; `pattern` belongs to slots of pairs, else it is None. Returns (how many
@@ -244,7 +244,7 @@ def add_rows(slots, filled, room, shift, ids, distance, y, pattern, *weights):
         slots,
         view_as_float(slots),
         filled,
-        room,
+        max_filled,
         np.uint64(shift),
         _count_slot_bits(slots),
         ids,
@@ -257,13 +257,15 @@ def add_rows(slots, filled, room, shift, ids, distance, y, pattern, *weights):
 
 
 @compile_kernel
-def _add_rows(slots, numbers, filled, room, shift, bits, ids, distance, y, weight, count, pattern):
+def _add_rows(
+    slots, numbers, filled, max_filled, shift, bits, ids, distance, y, weight, count, pattern
+):
     """Add rows to the slots until a new cell finds no room."""
     wide, last = slots.shape[1] >= WEIGHTED_COLUMNS, uint64(slots.shape[1] - 1)
     for i in range(len(ids)):
         slot = _find_slot(slots, ids[i], i, pattern, shift, bits)
         if slots[slot, ID] == EMPTY_SLOT:
-            if filled == room:
+            if filled == max_filled:
                 return i, filled
             slots[slot, ID] = ids[i]
             if pattern is not None:

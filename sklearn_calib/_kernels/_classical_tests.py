@@ -30,20 +30,20 @@ def run_spiegelhalter_test(excess, variance, certain_and_wrong):
 MIN_EXPECTED_EVENTS = 5  # events, and non-events, of a bin with a nearly normal distribution
 
 
-def run_hosmer_lemeshow_test(score, rows, events, n_bins, lost):
+def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
     """Run a chi-square test over bins of equal numbers of rows.
 
-    It has `lost` fewer degrees of freedom than bins.
+    It has `n_lost` fewer degrees of freedom than bins.
 
     If a bin has few expected events or non-events, the null distribution is a multiple
     of chi-square with the mean and the variance that the statistic has.
     """
     statistic, used, mean = compute_binned_chi_square(score, rows, events, n_bins)
-    freedom = len(used) - lost
+    freedom = len(used) - n_lost
     if np.isinf(statistic):
         return np.inf, 0.0
     scale, variance = 1.0, mean * (1 - mean)
-    if not lost and (used * np.minimum(mean, 1 - mean) < MIN_EXPECTED_EVENTS).any():
+    if not n_lost and (used * np.minimum(mean, 1 - mean) < MIN_EXPECTED_EVENTS).any():
         scale = 1 + ((1 - 6 * variance) / (2 * used * variance)).mean()
     pvalue = stats.chi2.sf(statistic / scale, freedom / scale) if freedom > 0 else 1.0
     return statistic, float(pvalue)

@@ -261,14 +261,15 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows, intercept=True
     return JointFit(slope, np.array([-half, half]))
 
 
-def fit_structured_pair(log, y_encoded, weight, ridge):
+def fit_structured_pair(log_proba, y_encoded, weight, ridge):
     """Minimise the mean log loss + ridge (|c - 1|^2 + |b|^2) of softmax(c log + b), c
     >= 0, b sums to 0.
 
-    `log`, (2, n), are logarithms of both probabilities. The log-odds are c_1 log_1 -
+    `log_proba`, (2, n), are logarithms of both probabilities. The log-odds are c_1 log_1 -
     c_0 log_0 + e with b = (-e, e) / 2. Returns a `SoftmaxFit` with A = c - 1.
     """
-    columns, w = np.stack([-log[0], log[1], np.ones(log.shape[1])]), weight / weight.sum()
+    columns = np.stack([-log_proba[0], log_proba[1], np.ones(log_proba.shape[1])])
+    w = weight / weight.sum()
     outcome, gradient = y_encoded.astype(float), np.zeros(3)
     target, penalty = np.array([1.0, 1.0, 0.0]), ridge * np.array([2.0, 2.0, 1.0])
     lowest = np.array([0.0, 0.0, -np.inf])

@@ -34,11 +34,11 @@ class OrdinalFit(NamedTuple):
     gap: float  # half the last Newton decrement
 
 
-def compute_cumulative_log_odds(log):
+def compute_cumulative_log_odds(log_proba):
     """Return cumulative log-odds of rows of finite log-probabilities."""
-    below = np.logaddexp.accumulate(log, axis=1)[:, :-1]
-    above = np.logaddexp.accumulate(log[:, ::-1], axis=1)[:, -2::-1]
-    middle = log[:, 1:-1]
+    below = np.logaddexp.accumulate(log_proba, axis=1)[:, :-1]
+    above = np.logaddexp.accumulate(log_proba[:, ::-1], axis=1)[:, -2::-1]
+    middle = log_proba[:, 1:-1]
     # G_{c-1} / G_c and F_c / F_{c-1}, each 1 + p_c / the smaller sum
     gap = np.logaddexp(0, middle - above[:, 1:]) + np.logaddexp(0, middle - below[:, :-1])
     return CumulativeLogOdds(above - below, np.maximum(gap, _MIN_WIDTH))

@@ -271,17 +271,17 @@ class JointFit(NamedTuple):
     offsets: np.ndarray  # shape (k,), mean 0
 
 
-def fit_temperature_and_offsets(log, y_encoded, weight, prior_rows, start=0.0):
+def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=0.0):
     """Minimise the mean log loss, invented rows included, of softmax(a log + b).
 
-    `log`, (n, k), are logarithms of probabilities, `start` an a to begin with, best the
+    `log_proba`, (n, k), are logarithms of probabilities, `start` an a to begin with, best the
     optimum with b = 0, at which the Hessian is not flat.
     """
-    z = np.ascontiguousarray(log.T)
+    z = np.ascontiguousarray(log_proba.T)
     z = z - z.max(axis=0)
     w, total = weight / weight.sum(), float(weight.sum())
     label_fraction, prior_fraction = total / (total + prior_rows), prior_rows / (total + prior_rows)
-    model = np.exp(log.T) * w
+    model = np.exp(log_proba.T) * w
     # sum w T z and sum w T of each class, for the targets T
     score_sum = label_fraction * float(
         w @ z[y_encoded, np.arange(len(w))]

@@ -82,14 +82,15 @@ def solve_program(problem, tol, max_iter):
         S[:, range(size), range(size)] -= y[:, None]
         point = point._replace(S=S, y=y)
         with np.errstate(all="ignore"):  # a problem at its limits gets a step of 0
-            step, by = _find_step(problem, point, mismatch)
+            step, direction = _find_step(problem, point, mismatch)
         going = (gap >= tol) & (iteration <= best_at[active] + 20) & (step > 1e-10)
         if iteration == max_iter or not going.any():
             break
         if not going.all():
             active, problem, step = active[going], problem.select_problems(going), step[going]
-            point, by = (ProgramPoint(*(part[going] for part in point)) for point in (point, by))
-        point = _move_point(point, by, step)
+            point = ProgramPoint(*(part[going] for part in point))
+            direction = ProgramPoint(*(part[going] for part in direction))
+        point = _move_point(point, direction, step)
         X = point.X / np.trace(point.X, axis1=1, axis2=2)[:, None, None]
         point = point._replace(X=X, v=point.w @ problem.T)
     return best, np.maximum(best_gap, 0.0), best_size
@@ -108,9 +109,9 @@ def _make_start(problem, count, m, size):
     return ProgramPoint(X, p, p, mass, X, np.zeros(count), zeros, zeros, np.ones(count))
 
 
-def _move_point(point, by, step):
+def _move_point(point, direction, step):
     parts = []
-    for value, change in zip(point, by, strict=True):
+    for value, change in zip(point, direction, strict=True):
         parts.append(value + step.reshape((-1,) + (1,) * (value.ndim - 1)) * change)
     return ProgramPoint(*parts)
 
@@ -124,24 +125,21 @@ def _find_step(problem, point, mismatch):
     count = R.shape[1] + (2 * point.p.shape[1] + 1 if limited else 0)
     mu = _sum_complementarity(point, limited) / count
     aims = point._replace(X=-point.X, p=-point.p, n=-point.n, s=-point.s)
-    by = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
-    ahead_mu = (
-        _sum_complementarity(
-            _move_point(point, by, _find_step_length(point, by, starts, limited)), limited
-        )
-        / count
-    )
+    direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
+    ahead = _move_point(point, direction, _find_step_length(point, direction, starts, limited))
+    ahead_mu = _sum_complementarity(ahead, limited) / count
     center = np.maximum((ahead_mu / mu) ** 3, 1e-8) * mu
-    second = _make_symmetric(by.X @ (by.S @ R))
-    e, de, column = point.e[:, None], by.e[:, None], center[:, None]
+    second = _make_symmetric(direction.X @ (direction.S @ R))
+    e, de, column = point.e[:, None], direction.e[:, None], center[:, None]
     aims = aims._replace(
         X=column[..., None] * R - point.X - second,
-        p=(column - by.p * (de - by.v)) / (e - point.v) - point.p,
-        n=(column - by.n * (de + by.v)) / (e + point.v) - point.n,
-        s=(center - by.s * by.e) / point.e - point.s,
+        p=(column - direction.p * (de - direction.v)) / (e - point.v) - point.p,
+        n=(column - direction.n * (de + direction.v)) / (e + point.v) - point.n,
+        s=(center - direction.s * direction.e) / point.e - point.s,
     )
-    by = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
-    return np.where(fine & regular, 0.98 * _find_step_length(point, by, starts, limited), 0.0), by
+    direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
+    length = 0.98 * _find_step_length(point, direction, starts, limited)
+    return np.where(fine & regular, length, 0.0), direction
 
 
 def _make_system(problem, point, R):
@@ -216,18 +214,21 @@ def _sum_complementarity(point, limited):
     return total
 
 
-def _find_step_length(point, by, starts, limited):
+def _find_step_length(point, direction, starts, limited):
     """Return a step up to 1, nearly the longest, that keeps everything positive."""
     step, space = np.ones(len(point.X)), np.empty((2, *point.X.shape[1:]))
-    _shorten_steps(point.X, by.X, starts, *space, step)
-    _shorten_steps(point.S, by.S, starts, *space, step)
+    _shorten_steps(point.X, direction.X, starts, *space, step)
+    _shorten_steps(point.S, direction.S, starts, *space, step)
     if not limited:
         return step
-    e, de = point.e[:, None], by.e[:, None]
+    e, de = point.e[:, None], direction.e[:, None]
     values = np.concatenate(
         [point.p, point.n, e - point.v, e + point.v, e, point.s[:, None]], axis=1
     )
-    steps = np.concatenate([by.p, by.n, de - by.v, de + by.v, de, by.s[:, None]], axis=1)
+    steps = np.concatenate(
+        [direction.p, direction.n, de - direction.v, de + direction.v, de, direction.s[:, None]],
+        axis=1,
+    )
     falls = np.where(steps < 0, -steps, 1e-300)
     with np.errstate(over="ignore"):
         return np.minimum(step, (values / falls).min(axis=1))

@@ -34,10 +34,10 @@ class TemperatureFit(NamedTuple):
     n_passes: int
 
 
-def scale_proba(log, beta, intercept=0.0):
+def scale_proba(log_proba, beta, intercept=0.0):
     """Return softmax(beta log + intercept) of rows of logarithms."""
     # relative to the maximum first: a product of 1e150 and beta may overflow otherwise
-    return softmax(beta * (log - log.max(axis=1, keepdims=True)) + intercept, axis=1)
+    return softmax(beta * (log_proba - log_proba.max(axis=1, keepdims=True)) + intercept, axis=1)
 
 
 def mix_with_uniform(proba, fraction):

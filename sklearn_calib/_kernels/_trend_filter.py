@@ -62,18 +62,18 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         # the present fit stands for y: the solution is a step from u; first towards all products 0
         _, du, _ = smooth_slopes(step, values, variance, np.zeros(n - 2), q)
         toward = du * _BOUND_SIGNS
-        by = ratio * toward - slack
-        length = _find_step_length(room, slack, toward, by)
-        ahead = np.vdot(room - length * toward, slack + length * by)
+        slack_change = ratio * toward - slack
+        length = _find_step_length(room, slack, toward, slack_change)
+        ahead = np.vdot(room - length * toward, slack + length * slack_change)
         center = max((ahead / (2 * (n - 2)) / mu) ** 3, 1e-12) * mu
-        aim = (center + toward * by) / room
+        aim = (center + toward * slack_change) / room
         smoothed, du, ahead_change = smooth_slopes(step, values, variance, aim[0] - aim[1], q)
         toward = du * _BOUND_SIGNS
-        by = aim - slack + ratio * toward
-        length = min(1.0, 0.99 * _find_step_length(room, slack, toward, by))
+        slack_change = aim - slack + ratio * toward
+        length = min(1.0, 0.99 * _find_step_length(room, slack, toward, slack_change))
         u = u + length * du
         room = penalty - u * _BOUND_SIGNS
-        slack = slack + length * by
+        slack = slack + length * slack_change
         change = change + length * (ahead_change - change)
         values = smoothed if length == 1.0 else values + length * (smoothed - values)
         price = penalty * np.abs(change).sum()
@@ -93,9 +93,9 @@ def _fit_line(x, y, w):
     return level + slope * centred
 
 
-def _find_step_length(room, slack, toward, by):
+def _find_step_length(room, slack, toward, slack_change):
     """Return the largest step up to 1, before the margin, that keeps all positive."""
-    worst = max((toward / room).max(), -(by / slack).min())
+    worst = max((toward / room).max(), -(slack_change / slack).min())
     return 1.0 if worst <= 1.0 else 1 / worst
 
 
