@@ -159,12 +159,15 @@ class PredictionBatch:
     @cached_property
     def _line_coefficients(self):
         """Fit (a, b) of logit P = a + b z for each model."""
-        log_odds, a, b = self._log_odds, np.zeros(len(self.p)), np.ones(len(self.p))
+        log_odds = self._log_odds
+        a = np.zeros(len(self.p))
+        b = np.ones(len(self.p))
         arrived = np.zeros(len(a), dtype=bool)
         for _ in range(_MAX_NEWTON_STEPS):
             step_a, step_b, gain = self._take_newton_step(log_odds, a, b)
             arrived |= gain <= _MIN_LIKELIHOOD_GAIN * self.total
-            a, b = a + step_a, b + step_b
+            a = a + step_a
+            b = b + step_b
             if not (np.isfinite(gain) & ~arrived).any():
                 break
         arrived &= np.isfinite(a) & np.isfinite(b)
@@ -203,11 +206,9 @@ class PredictionBatch:
         """Return a of logit P = a + z."""
         shifts = np.full(len(self.p), np.nan)
         for model in np.flatnonzero(self.has_both):
-            log_odds, outcome, weight = (
-                self._log_odds[model],
-                self.outcome[model],
-                self.weight[model],
-            )
+            log_odds = self._log_odds[model]
+            outcome = self.outcome[model]
+            weight = self.weight[model]
             shifts[model] = maximise_likelihood(log_odds, np.ones_like(log_odds), outcome, weight)[
                 0
             ]
@@ -317,7 +318,9 @@ def _smooth_excess(score, mass, excess):
         sums.append(kernel @ columns)
     s0, s1, s2, s3, s4 = (one[:, :, 0] for one in sums)
     value = [one[:, :, 1] for one in sums]
-    c0, c1, c2 = s2 * s4 - s3**2, s1 * s4 - s2 * s3, s1 * s3 - s2**2
+    c0 = s2 * s4 - s3**2
+    c1 = s1 * s4 - s2 * s3
+    c2 = s1 * s3 - s2**2
     flat = s0 * s2 - s1**2
     determinant = s0 * c0 - s1 * c1 + s2 * c2
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -110,7 +110,8 @@ def sweep_monotonic_bins(values, mass, event_weight, strategy):
         else:
             position = cumulated[:-1] * n_bins / cumulated[-1] + BIN_EDGE_TOLERANCE
             starts = np.searchsorted(position, np.arange(1, n_bins))
-        filled, ends = len(ends), np.unique(np.concatenate([[0], starts, [last]]))
+        filled = len(ends)
+        ends = np.unique(np.concatenate([[0], starts, [last]]))
         if len(ends) == filled:
             continue
         frequency = np.diff(events[ends]) / np.diff(cumulated[ends])

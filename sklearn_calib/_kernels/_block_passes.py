@@ -61,7 +61,8 @@ class TemperaturePass:
 def run_temperature_pass(logits, y_encoded, weight, beta):
     """Return the `TemperaturePass` of rows with float32 or float64 logits."""
     logits = np.ascontiguousarray(logits)
-    lowest, highest = float(logits.min()), float(logits.max())
+    lowest = float(logits.min())
+    highest = float(logits.max())
     sums = np.asarray(
         choose_pass(np.inf)(logits, y_encoded, weight, beta)
     )  # there are many such blocks
@@ -105,12 +106,14 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
     One pass is enough if the step after it changes log beta by less than
     `_HALLEY_TOLERANCE`, or, with a `sample`, `_CORRECTED_TOLERANCE`.
     """
-    pass_beta, current_pass = beta, run_pass(beta)
+    pass_beta = beta
+    current_pass = run_pass(beta)
 
     def get_sums(beta):
         nonlocal pass_beta, current_pass
         if beta != pass_beta:
-            pass_beta, current_pass = beta, run_pass(beta)
+            pass_beta = beta
+            current_pass = run_pass(beta)
         return current_pass.sums
 
     box = get_beta_box(current_pass.highest - current_pass.lowest or 1.0)
@@ -180,8 +183,12 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
     """
     x, solve = _fit_sample(*sample, beta, penalty)
     k = len(x) // 2
-    value, slope, length, pairs = np.inf, 0.0, 1.0, []
-    step, gradient = np.zeros(2 * k), np.zeros(2 * k)
+    value = np.inf
+    slope = 0.0
+    length = 1.0
+    pairs = []
+    step = np.zeros(2 * k)
+    gradient = np.zeros(2 * k)
     for n_passes in range(1, max_passes + 1):
         trial = x + length * step
         current_pass = run_pass(1.0 + trial[:k], trial[k:])
@@ -192,8 +199,11 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
         new_gradient = current_pass.gradient / current_pass.weight + 2 * penalty * trial
         if n_passes > 1:
             pairs = [*pairs[-_MAX_LBFGS_PAIRS + 1 :], (trial - x, new_gradient - gradient)]
-        x, value, gradient = trial, new_value, new_gradient
-        step, length = -_apply_inverse_hessian(gradient, pairs, solve), 1.0
+        x = trial
+        value = new_value
+        gradient = new_gradient
+        step = -_apply_inverse_hessian(gradient, pairs, solve)
+        length = 1.0
         slope = float(gradient @ step)
         enough = 2 * k / (20 * current_pass.weight) if tol is None else tol
         if -slope / 2 <= enough:
@@ -208,7 +218,8 @@ def _fit_sample(logits, y_encoded, weight, beta, penalty):
     there.
     """
     logits, k = np.ascontiguousarray(scale_inputs(logits, beta).T), logits.shape[1]
-    ridge, w = np.full(k, float(penalty)), weight / weight.sum()
+    ridge = np.full(k, float(penalty))
+    w = weight / weight.sum()
     fit = fit_softmax_regression(
         logits, y_encoded, w, ridge, float(penalty), tol=k / (10 * len(y_encoded))
     )
@@ -222,7 +233,8 @@ def _apply_inverse_hessian(gradient, pairs, solve):
     These are the two loops of Nocedal (1980).
     """
     pairs = [(s, y, 1.0 / (s @ y)) for s, y in pairs if s @ y > 0]
-    q, alphas = gradient.copy(), []
+    q = gradient.copy()
+    alphas = []
     for s, y, rho in reversed(pairs):
         alphas.append(rho * (s @ q))
         q -= alphas[-1] * y

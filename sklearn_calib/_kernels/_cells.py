@@ -191,13 +191,15 @@ def compute_mean_distances(table, last=None):
     below its `last` key.
     """
     start, high = decode_cells(table[:, ID])
-    base, offset = round_to_steps(start) << STEP_BITS, view_as_float(table)[:, OFFSET]
+    base = round_to_steps(start) << STEP_BITS
+    offset = view_as_float(table)[:, OFFSET]
     step = get_values(base + (1 << STEP_BITS)) - get_values(base)
     weight = get_label_sums(table)[0].sum(axis=1)
     mean = np.where(offset > 0, get_values(base) + offset / weight * step, get_values(start))
     if last is not None:
         return np.clip(mean, get_values(start), get_values(last)), high
-    inner, same = np.where(high[1:], start[:-1], start[1:]), high[1:] == high[:-1]
+    inner = np.where(high[1:], start[:-1], start[1:])
+    same = high[1:] == high[:-1]
     last = np.full(len(start), HALF_KEY)  # of the keys that may be in the cell
     last[:-1] = np.where(same & ~high[1:], inner - 1, last[:-1])
     last[1:] = np.where(same & high[1:], inner - 1, last[1:])

@@ -49,8 +49,12 @@ _WORD_BITS = np.uint64(32)
 _TAIL = np.uint64(TAIL_KEY)
 _PATTERN_SALT = np.uint64(0xD6E8FEB86659FD93)
 _PROBE_STEP = np.uint64(9)
-_ZERO, _ONE, _LANE, _LANES = np.uint64(0), np.uint64(1), np.uint64(3), np.uint64(7)
-_W0, _V0 = np.uint64(W0), np.uint64(V0)
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_LANE = np.uint64(3)
+_LANES = np.uint64(7)
+_W0 = np.uint64(W0)
+_V0 = np.uint64(V0)
 _HIGH_SIDE_START = np.uint64(CUT_KEYS.shape[1])  # where the cuts of the high side begin
 _CUTS = CUT_KEYS.astype(np.uint64).ravel()
 _N_WEIGHTED = 7  # the totals that depend on weights
@@ -98,7 +102,8 @@ def _find_slot(table, identity, i, pattern, shift, bits):
         while table[slot, ID] != identity and table[slot, ID] != EMPTY_SLOT:
             slot = (slot + _PROBE_STEP) & mask
     else:
-        row_pattern, last = pattern[i], uint64(table.shape[1] - 1)
+        row_pattern = pattern[i]
+        last = uint64(table.shape[1] - 1)
         slot ^= (uint64(row_pattern) * _PATTERN_SALT) >> (uint64(64) - bits)
         while table[slot, ID] != EMPTY_SLOT and (
             table[slot, ID] != identity or table[slot, last] != row_pattern
@@ -120,7 +125,8 @@ def identify_cells(p, q, shift):
 
     `q` is the probability of label 0, or empty if it is 1 - p.
     """
-    ids, distance = np.empty(len(p), dtype=np.int64), np.empty(len(p))
+    ids = np.empty(len(p), dtype=np.int64)
+    distance = np.empty(len(p))
     _identify_rows(p, q if len(q) else 1.0 - p, *_make_unsigned_shifts(shift), _CUTS, ids, distance)
     return ids, distance
 
@@ -145,11 +151,14 @@ def sum_row_losses(p, q, y):
     """
     q = q if len(q) else 1.0 - p
     parts = np.zeros((count_chunks(len(p)), 4, 2), np.int64)
-    work, wrong = np.empty((2, CHUNK_ROWS)), 0
+    work = np.empty((2, CHUNK_ROWS))
+    wrong = 0
     for start, sums in zip(range(0, len(p), CHUNK_ROWS), parts, strict=True):
         rows = slice(start, start + CHUNK_ROWS)
-        block_p, block_q = p[rows], q[rows]
-        right, off = work[0, : len(block_p)], work[1, : len(block_p)]
+        block_p = p[rows]
+        block_q = q[rows]
+        right = work[0, : len(block_p)]
+        off = work[1, : len(block_p)]
         wrong += int(
             _split_by_label(block_p, block_q, y[rows], right, off)
         )  # without numba an int64
@@ -199,13 +208,17 @@ def _sum_variances(p, q):
 def sum_weighted_losses(p, q, y, weight, count):
     """Return the totals of rows with weights and numbers of repetitions."""
     q = q if len(q) else 1.0 - p
-    sums, wrong = [0] * _N_WEIGHTED, 0
+    sums = [0] * _N_WEIGHTED
+    wrong = 0
     step = min(4 * CHUNK_ROWS, len(p))
-    terms, work = np.empty((_N_WEIGHTED, step)), np.empty((2, step))
+    terms = np.empty((_N_WEIGHTED, step))
+    work = np.empty((2, step))
     for start in range(0, len(p), step):
         rows = slice(start, start + step)
-        block_p, block_q = p[rows], q[rows]
-        right, off = work[0, : len(block_p)], work[1, : len(block_p)]
+        block_p = p[rows]
+        block_q = q[rows]
+        right = work[0, : len(block_p)]
+        off = work[1, : len(block_p)]
         if _split_by_label(block_p, block_q, y[rows], right, off):
             wrong += int(count[rows][right <= 0.0].sum())
         fill_negative_logs(right, LOG_LOSS_FLOOR, right)
@@ -221,7 +234,8 @@ def _fill_weighted_terms(p, q, loss, off, weight, count, terms):
     row.
     """
     for i in range(len(p)):
-        spread, tilt = p[i] * q[i], q[i] - p[i]
+        spread = p[i] * q[i]
+        tilt = q[i] - p[i]
         w = weight[i] * np.float64(count[i])
         v = w * weight[i]
         terms[0, i] = w
@@ -261,7 +275,8 @@ def _add_rows(
     slots, numbers, filled, max_filled, shift, bits, ids, distance, y, weight, count, pattern
 ):
     """Add rows to the slots until a new cell finds no room."""
-    wide, last = slots.shape[1] >= WEIGHTED_COLUMNS, uint64(slots.shape[1] - 1)
+    wide = slots.shape[1] >= WEIGHTED_COLUMNS
+    last = uint64(slots.shape[1] - 1)
     for i in range(len(ids)):
         slot = _find_slot(slots, ids[i], i, pattern, shift, bits)
         if slots[slot, ID] == EMPTY_SLOT:
@@ -273,9 +288,12 @@ def _add_rows(
             filled += 1
         label = uint64(y[i])
         if weight is None:  # of the two branches the compiler keeps one
-            times, w, v = 1, 1.0, 1.0
+            times = 1
+            w = 1.0
+            v = 1.0
         else:
-            times, w = count[i], weight[i] * count[i]
+            times = count[i]
+            w = weight[i] * count[i]
             v = w * weight[i]
         slots[slot, _ONE + label] += times
         numbers[slot, OFFSET] += w * distance[i]
@@ -315,13 +333,15 @@ def _coarsen_cell(identity, shift, tail, cuts):
 def _count_steps_between(coarse, fine):
     """Return how many steps a coarser cell starts before a finer one."""
     if fine < 0:
-        coarse, fine = ~coarse, ~fine
+        coarse = ~coarse
+        fine = ~fine
     return np.int64(_round_to_steps(uint64(fine)) - _round_to_steps(uint64(coarse)))
 
 
 @compile_kernel
 def _count_cells(cells, shift, tail, cuts):
-    number, last = 0, np.int64(EMPTY_SLOT)
+    number = 0
+    last = np.int64(EMPTY_SLOT)
     for i in range(len(cells)):
         identity = _coarsen_cell(cells[i, ID], shift, tail, cuts)
         number += identity != last
@@ -373,10 +393,13 @@ def merge_cells_to_limit(cells, shift, max_cells):
             or _count_cells(cells, *_make_unsigned_shifts(SHIFTS[index]), _CUTS) <= max_cells
         )
 
-    last, step = len(SHIFTS) - 1, 1
+    last = len(SHIFTS) - 1
+    step = 1
     low = high = SHIFTS.index(shift)
     while not is_within_limit(high):
-        low, high, step = high + 1, min(high + step, last), 2 * step
+        low = high + 1
+        high = min(high + step, last)
+        step = 2 * step
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if is_within_limit(middle) else (middle + 1, high)

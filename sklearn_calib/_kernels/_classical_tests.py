@@ -42,7 +42,8 @@ def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
     freedom = len(used) - n_lost
     if np.isinf(statistic):
         return np.inf, 0.0
-    scale, variance = 1.0, mean * (1 - mean)
+    scale = 1.0
+    variance = mean * (1 - mean)
     if not n_lost and (used * np.minimum(mean, 1 - mean) < MIN_EXPECTED_EVENTS).any():
         scale = 1 + ((1 - 6 * variance) / (2 * used * variance)).mean()
     pvalue = stats.chi2.sf(statistic / scale, freedom / scale) if freedom > 0 else 1.0
@@ -99,7 +100,8 @@ def measure_path(score, residual, variance, statistic):
     """
     path = np.cumsum(residual)[np.append(np.diff(score) > 0, True)]
     scale = np.sqrt(variance)
-    high, low = max(path.max(), 0.0), min(path.min(), 0.0)
+    high = max(path.max(), 0.0)
+    low = min(path.min(), 0.0)
     size = high - low if statistic == "kuiper" else max(high, -low)
     if scale <= 0:
         return np.inf if size > 0 else 0.0
@@ -147,14 +149,16 @@ def compute_rank_correlation(
     constant.
     """
     order = np.argsort(score, kind="stable")
-    scores, relative_weight = score[order], weight[order] / weight.max()
+    scores = score[order]
+    relative_weight = weight[order] / weight.max()
     starts = np.flatnonzero(np.r_[True, scores[1:] != scores[:-1]])
     mass = np.add.reduceat(relative_weight, starts)
     total = mass.sum()
     middle = np.cumsum(mass) - mass / 2 - total / 2
     rank = np.repeat(middle, np.diff(np.r_[starts, len(scores)]))
     deviation = outcome[order] - relative_weight @ outcome[order] / total
-    spread_of_ranks, spread = relative_weight @ rank**2, relative_weight @ deviation**2
+    spread_of_ranks = relative_weight @ rank**2
+    spread = relative_weight @ deviation**2
     if not (spread_of_ranks > 0 and spread > 0):
         return 0.0, 0.0
     covariance = (relative_weight * rank) @ deviation

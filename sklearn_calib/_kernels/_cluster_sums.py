@@ -30,7 +30,8 @@ def compute_variance_ratio(residual, variance, weight):
     Weights are not squared, so that a share y of 1 counts as labels 1 and 0 of weights
     y and 1 - y, whose expectations are the same.
     """
-    expected, seen = weight @ variance, weight @ residual**2
+    expected = weight @ variance
+    seen = weight @ residual**2
     return expected / seen if seen > 0 else 1.0
 
 
@@ -43,8 +44,11 @@ def bound_covariance(chance, weight, groups):
     chance of the two, less their product).
     """
     order = np.lexsort((chance, groups))
-    chance, weight, groups = chance[order], weight[order], groups[order]
-    upto, ends = np.cumsum(weight), np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)
+    chance = chance[order]
+    weight = weight[order]
+    groups = groups[order]
+    upto = np.cumsum(weight)
+    ends = np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)
     larger = upto[ends[groups]] - upto  # weight of the later rows of the cluster
     expected = weight * chance
     return 2 * expected @ larger - (np.bincount(groups, expected) ** 2).sum() + expected @ expected
@@ -105,13 +109,16 @@ class EventTotal:
     """
 
     def __init__(self, events, mass, expected):
-        self.events, self.expected = events, expected
-        self.mass, self.rate = mass, events.sum() / mass
+        self.events = events
+        self.expected = expected
+        self.mass = mass
+        self.rate = events.sum() / mass
 
     def standardise_total(self, parameter):
         """Return events less expected ones, over their standard deviation."""
         expected = self.expected(parameter)
-        away, mean = self.events - expected, expected.sum() / self.mass
+        away = self.events - expected
+        mean = expected.sum() / self.mass
         seen = self.rate * (1 - self.rate) + (self.rate - mean) ** 2
         if seen <= 0:
             return 0.0
@@ -138,9 +145,11 @@ class EventTotal:
             return np.clip(sign * self.standardise_total(c), -1e9, 1e9) + critical
 
         def find_end(sign):
-            inside, step = estimate, 0.5
+            inside = estimate
+            step = 0.5
             while measure_excess(inside + sign * step, sign) > 0:
-                inside, step = inside + sign * step, 2 * step
+                inside = inside + sign * step
+                step = 2 * step
                 if abs(inside) > _MAX_ABS_LOG_ODDS:
                     return sign * np.inf
             return brentq(measure_excess, *sorted([inside, inside + sign * step]), (sign,))
@@ -162,7 +171,8 @@ def compare_totals(events, expected, mass, level):
     )
     start = float(np.clip(logit(rate), -40, 40)) if 0 < rate < 1 else 40 * np.sign(rate - 0.5)
     low, high = total.find_interval(start, level)
-    low, high = (0.0 if rate <= 0 else expit(low)), (1.0 if rate >= 1 else expit(high))
+    low = 0.0 if rate <= 0 else expit(low)
+    high = 1.0 if rate >= 1 else expit(high)
     return float(low * max_ratio), float(high * max_ratio), z
 
 
@@ -179,8 +189,10 @@ def compute_jackknife(columns, log_odds, outcome, weight, groups):
     copies.
     """
     mean = expit(log_odds)
-    variance, residual = mean * (1 - mean), outcome - mean
-    size, n = columns.shape[1], int(groups.max()) + 1
+    variance = mean * (1 - mean)
+    residual = outcome - mean
+    size = columns.shape[1]
+    n = int(groups.max()) + 1
     crossed = columns[:, :, None] * columns[:, None] * (weight * variance)[:, None, None]
     cluster_information = sum_clusters(crossed.reshape(len(log_odds), -1), groups).reshape(
         n, size, size
@@ -192,9 +204,11 @@ def compute_jackknife(columns, log_odds, outcome, weight, groups):
     )
     errors = np.sqrt((n - 1) / n * (changes**2).sum(axis=0))
     influence = columns @ np.linalg.pinv(information, hermitian=True) * weight[:, None]
-    squares, total_squares = influence**2, sum_clusters(influence * residual[:, None], groups)
+    squares = influence**2
+    total_squares = sum_clusters(influence * residual[:, None], groups)
     alone = sum_clusters(squares * variance[:, None], groups)
-    total, pairs = alone.sum(axis=0), (alone**2).sum(axis=0)
+    total = alone.sum(axis=0)
+    pairs = (alone**2).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         effect = (total_squares**2).sum(axis=0) / (squares * (residual**2)[:, None]).sum(axis=0)
         tails = effect * (squares**2 * (variance * (1 - 6 * variance))[:, None]).sum(axis=0)
@@ -227,9 +241,11 @@ def match_student_law(mass):
     what sums of squares with n / (n - 1) would give, both as expected. n - 1 and 1 for
     clusters of one size.
     """
-    n, total = len(mass), mass.sum()
+    n = len(mass)
+    total = mass.sum()
     pull = (total - mass) ** -2.0  # of each squared residual
-    alone, shared = mass - mass**2 / total, mass**2 / total
+    alone = mass - mass**2 / total
+    shared = mass**2 / total
     squares = (pull**2 * (alone**2 - shared**2)).sum() + (pull @ shared) ** 2
     degrees = (pull @ alone) ** 2 / squares
     ratio = ((n - 1) / n) ** 2 * total**2 * (pull @ alone) / alone.sum()

@@ -125,7 +125,10 @@ class CompilationNotice(event.Listener):
     """
 
     def __init__(self):
-        self.depth, self.began, self.spent, self.is_printed = 0, 0.0, 0.0, False
+        self.depth = 0
+        self.began = 0.0
+        self.spent = 0.0
+        self.is_printed = False
 
     def on_start(self, event):
         """Start the clock, and print the notice if compilation has taken long."""

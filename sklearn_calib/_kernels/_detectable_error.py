@@ -7,7 +7,8 @@ from scipy.special import expit
 SIGNIFICANCE_LEVEL = 0.05  # of the test that decides on calibration
 KERNEL_BANDWIDTH = 0.2  # of its statistic, the kernel calibration error
 TARGET_POWER = 0.8  # an error is detectable if the test finds it with this probability
-_N_DRAWS, _N_EIGENVALUES = 50_000, 30
+_N_DRAWS = 50_000
+_N_EIGENVALUES = 30
 _MAX_ROWS = 1e12
 
 
@@ -30,12 +31,12 @@ class DetectableErrors:
     """
 
     def __init__(self, score, weight_fraction, log_odds, bandwidth=KERNEL_BANDWIDTH):
-        self.score, self.weight_fraction, self._log_odds = score, weight_fraction, log_odds
+        self.score = score
+        self.weight_fraction = weight_fraction
+        self._log_odds = log_odds
         self._kernel = np.exp(-np.abs(score[:, None] - score) / bandwidth)
-        self._middle, self._toward = (
-            weight_fraction @ log_odds,
-            -1.0 if weight_fraction @ score > 0.5 else 1.0,
-        )
+        self._middle = weight_fraction @ log_odds
+        self._toward = -1.0 if weight_fraction @ score > 0.5 else 1.0
         self.kinds = (
             [self.shift_log_odds]
             if np.ptp(log_odds) < 1e-9
@@ -57,7 +58,8 @@ class DetectableErrors:
 
         `noise` is weight_fraction / rows.
         """
-        gap, spread = self.weight_fraction * (truth - self.score), noise * truth * (1 - truth)
+        gap = self.weight_fraction * (truth - self.score)
+        spread = noise * truth * (1 - truth)
         pull = self._kernel @ gap
         mean = gap @ pull + spread.sum()
         variance = 2 * spread @ (self._kernel**2 @ spread) + 4 * spread @ pull**2
@@ -121,7 +123,8 @@ class DetectableErrors:
         """
         spread = np.sqrt(self.weight_fraction * self.score * (1 - self.score))
         values = np.maximum(np.linalg.eigvalsh(spread[:, None] * self._kernel * spread), 0.0)
-        largest, other_values = values[-_N_EIGENVALUES:], values[:-_N_EIGENVALUES].sum()
+        largest = values[-_N_EIGENVALUES:]
+        other_values = values[:-_N_EIGENVALUES].sum()
         draws = np.random.default_rng(0).normal(size=(_N_DRAWS, len(largest)))
         return float(
             np.sqrt(np.quantile(draws**2 @ largest + other_values, 1 - SIGNIFICANCE_LEVEL))

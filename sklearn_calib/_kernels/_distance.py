@@ -69,7 +69,8 @@ def make_score_program(score, ones, zeros):
 
 
 def _pool_scores(score, ones, zeros):
-    starts, sums = np.zeros(MAX_SCORE_CELLS + 1, np.intp), np.zeros((MAX_SCORE_CELLS, 2))
+    starts = np.zeros(MAX_SCORE_CELLS + 1, np.intp)
+    sums = np.zeros((MAX_SCORE_CELLS, 2))
     n_cells = pool_cells(score, ones, zeros, MAX_SCORE_CELLS, starts, sums)
     starts, (mass, centre) = starts[: n_cells + 1], sums[:n_cells].T
     centre = np.divide(centre, mass, out=score[starts[:-1]], where=mass > 0)
@@ -81,10 +82,8 @@ def _pool_scores(score, ones, zeros):
 
 def _make_grid(centre):
     """Return the grid of these scores, and the index of each in it."""
-    steps, ends = (
-        np.arange(MIN_GRID_STEPS + 1) / MIN_GRID_STEPS,
-        np.concatenate([[0.0], centre, [1.0]]),
-    )
+    steps = np.arange(MIN_GRID_STEPS + 1) / MIN_GRID_STEPS
+    ends = np.concatenate([[0.0], centre, [1.0]])
     after = np.searchsorted(centre, steps) + 1
     steps = steps[
         (ends[after] - ends[after - 1] > 1 / MIN_GRID_STEPS) | (steps == 0) | (steps == 1)
@@ -115,7 +114,8 @@ def solve_program(program):
 
     Where rounding leaves more imbalance, to 1e-9.
     """
-    grid, masses = program.grid, np.stack([program.ones, program.zeros])
+    grid = program.grid
+    masses = np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
         dual = _solve_interior_point(grid, masses)
         if dual is None:  # it eliminates from the left; from the right other digits are lost
@@ -124,7 +124,8 @@ def solve_program(program):
         prices, distribution = _solve_highs(grid, masses) if dual is None else dual
     else:  # one label alone: u is certain
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
-        prices, distribution = sign * np.stack([1 - grid, -grid]), np.zeros(len(grid))
+        prices = sign * np.stack([1 - grid, -grid])
+        distribution = np.zeros(len(grid))
         distribution[end] = 1.0
     return DistanceSolution(_compute_move_cost(program, distribution), distribution, prices)
 
@@ -143,11 +144,15 @@ def _compute_move_cost(program, distribution):
 
 def _solve_interior_point(grid, masses):
     """Solve from a start where all products of pairs are alike; None if it stalls."""
-    n, gaps, depth = len(grid), np.diff(grid)[:, None], 0.03
+    n = len(grid)
+    gaps = np.diff(grid)[:, None]
+    depth = 0.03
     label_rates = np.stack([grid, 1 - grid], axis=1)
     flow = np.cumsum(label_rates / n - masses.T, axis=0)[:-1]
-    primal, slack = np.zeros((n, 5)), np.ones((n, 5))
-    primal[:, 0], slack[:, 0] = 1 / n, depth
+    primal = np.zeros((n, 5))
+    slack = np.ones((n, 5))
+    primal[:, 0] = 1 / n
+    slack[:, 0] = depth
     primal[:-1, 1::2] = np.maximum(flow, 0) + depth / (n * gaps)
     primal[:-1, 2::2] = np.maximum(-flow, 0) + depth / (n * gaps)
     slack[:-1, 1:] = gaps
@@ -169,7 +174,8 @@ def _solve_highs(grid, masses):
     from scipy.optimize import linprog
     from scipy.sparse import block_diag, diags, hstack, vstack
 
-    n, gaps = len(grid), np.diff(grid)
+    n = len(grid)
+    gaps = np.diff(grid)
     step = diags([np.ones(n - 1), -np.ones(n - 1)], [0, -1], shape=(n, n - 1))
     flows = block_diag([hstack([step, -step])] * 2)
     distribution = vstack([diags(grid), diags(1 - grid)])
@@ -194,7 +200,8 @@ def bound_grid_loss(program, solution):
     """
     grid, (x, z) = program.grid, solution.prices
     slack = -(grid * x + (1 - grid) * z)
-    left, right = slack[:-1], slack[1:]
+    left = slack[:-1]
+    right = slack[1:]
     bend = np.maximum(np.diff(z - x) * np.diff(grid), 1e-300)
     position = np.clip(0.5 + (left - right) / (2 * bend), 0.0, 1.0)
     above = float(
@@ -220,20 +227,27 @@ def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, check_in
     """
     q = np.concatenate([ones, zeros])
     has_mass = q > 0
-    v, q = np.tile(score, 2)[has_mass], q[has_mass]
+    v = np.tile(score, 2)[has_mass]
+    q = q[has_mass]
     ones = np.repeat([True, False], len(score))[has_mass]
     u = np.linspace(0.0, 1.0, n_cells + 1)
     cost = np.abs(u[:, None] - v)
     balance = np.where(ones, 1 - u[:, None], -u[:, None])
     problem = _Coupling(cost, balance, np.log(q), ratio=float(len(u)))
     log_x, x, multipliers = problem.make_start(q)
-    sum_x, sum_l, total = 0.0, 0.0, 0.0
-    step, upper, lower = 1.0, np.inf, -np.inf
+    sum_x = 0.0
+    sum_l = 0.0
+    total = 0.0
+    step = 1.0
+    upper = np.inf
+    lower = -np.inf
     for iteration in range(1, max_iter + 1):
         step, half_x, half_l, log_x, x, multipliers = problem.take_extragradient_step(
             step, log_x, x, multipliers
         )
-        sum_x, sum_l, total = sum_x + step * half_x, sum_l + step * half_l, total + step
+        sum_x = sum_x + step * half_x
+        sum_l = sum_l + step * half_l
+        total = total + step
         step *= 1.2
         if iteration % check_interval == 0:
             for candidate in (sum_l / total, half_l):
@@ -245,7 +259,9 @@ def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, check_in
             if upper - lower <= gap:
                 break
         if iteration % (8 * check_interval) == 0:  # averages forget the beginning
-            sum_x, sum_l, total = 0.0, 0.0, 0.0
+            sum_x = 0.0
+            sum_l = 0.0
+            total = 0.0
     return upper, lower
 
 

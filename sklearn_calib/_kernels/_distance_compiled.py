@@ -144,7 +144,9 @@ def _eliminate_points(grid, primal, slack, factor):
         factor[k, 2] = c * scale
         factor[k, 3] = p
         factor[k, 4] = q
-        a, b, c = p * scale * (det + a * q), q * scale * (det + b * p), p * scale * q * c
+        a = p * scale * (det + a * q)
+        b = q * scale * (det + b * p)
+        c = p * scale * q * c
         det = p * scale * q * det
 
 
@@ -205,11 +207,14 @@ def pool_cells(score, ones, zeros, max_cells, starts, sums):
 
     Returns the number of cells.
     """
-    n, total = len(score), 0.0
+    n = len(score)
+    total = 0.0
     for i in range(n - 1):
         mass = (ones[i] + zeros[i]) + (ones[i + 1] + zeros[i + 1])
         total += np.sqrt(mass * (score[i + 1] - score[i]))
-    progress, cell, last = 0.0, 0, 0
+    progress = 0.0
+    cell = 0
+    last = 0
     for i in range(n):
         mass = ones[i] + zeros[i]
         if i > 0:
@@ -217,7 +222,8 @@ def pool_cells(score, ones, zeros, max_cells, starts, sums):
             progress += np.sqrt(pair_mass * (score[i] - score[i - 1]))
             target = min(int(progress * (max_cells / total)), max_cells - 1)
             if target != last:
-                cell, last = cell + 1, target
+                cell = cell + 1
+                last = target
                 starts[cell] = i
         sums[cell, 0] += mass
         sums[cell, 1] += mass * score[i]

@@ -11,7 +11,8 @@ from ._exact_sums import UNIT_BITS, convert_to_sums
 
 CHUNK_ROWS = 8192  # terms whose integers cannot overflow when they are added
 _HIGH_BITS, _LOW_BITS = 40, 44  # behind the point, in the first and in the second integer
-_HIGH_SCALE, _LOW_SCALE = 2.0**_HIGH_BITS, 2.0**_LOW_BITS
+_HIGH_SCALE = 2.0**_HIGH_BITS
+_LOW_SCALE = 2.0**_LOW_BITS
 _ROUNDING_SHIFT = 1.5 * 2.0**52  # added, the whole part of a number stands in the last bits
 _ROUNDING_SHIFT_BITS = np.float64(_ROUNDING_SHIFT).view(np.int64)
 _MANTISSA_MASK = np.int64((1 << 52) - 1)
@@ -52,7 +53,8 @@ def _add_levels(columns, remainder, levels):
             top = _copy_terms(column, remainder)
             if top >> 52 >= 1022 + _MAX_TERM_BITS:
                 return False
-            level, shift = 0, np.int64(_MAX_TERM_BITS)
+            level = 0
+            shift = np.int64(_MAX_TERM_BITS)
             while top > 0:
                 shift = max(min((top >> 52) - 1022, shift) - _LEVEL_BITS, -UNIT_BITS)
                 magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(np.float64)
@@ -161,7 +163,8 @@ def compute_joint_terms(columns, y_encoded):
     for start in range(0, n, CHUNK_ROWS):
         rows = slice(start, start + CHUNK_ROWS)
         block = [array[rows] for array in (y_encoded, true, largest, argmax)]
-        block_terms, minus = terms[:, rows], log[: len(block[0])]
+        block_terms = terms[:, rows]
+        minus = log[: len(block[0])]
         for c, column in enumerate(columns[:, rows]):
             fill_negative_logs(column, LOG_LOSS_FLOOR, minus)
             _add_class(column, minus, c, *block, block_terms)
@@ -177,7 +180,8 @@ def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
     Sums of p^2 and p^3 are stored where the Brier loss will be.
     """
     for i in range(len(p)):
-        x, minus = p[i], log[i]
+        x = p[i]
+        minus = log[i]
         is_larger = x > largest[i]
         largest[i] = x if is_larger else largest[i]
         argmax[i] = c if is_larger else argmax[i]
@@ -192,7 +196,9 @@ def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
 @compile_kernel
 def _finish_terms(log_loss, true, terms):
     for i in range(len(log_loss)):
-        mean, square, cube = terms[2, i], terms[4, i], terms[5, i]
+        mean = terms[2, i]
+        square = terms[4, i]
+        cube = terms[5, i]
         brier = square - 2.0 * true[i] + 1.0
         terms[0, i] = log_loss[i]
         terms[1, i] = log_loss[i] * log_loss[i]

@@ -75,8 +75,10 @@ def _interpolate_table(mu, tau):
     pairs = ((value, slope), (slope, curve), (spread, bend))
     parts = []
     for f, d in pairs:
-        left, right = f[index], f[index + 1]
-        rise, fall = _TABLE_STEP * d[index], _TABLE_STEP * d[index + 1]
+        left = f[index]
+        right = f[index + 1]
+        rise = _TABLE_STEP * d[index]
+        fall = _TABLE_STEP * d[index + 1]
         step = right - left
         curved = 3 * step - 2 * rise - fall + t * (rise + fall - 2 * step)
         parts.append(left + t * (rise + t * curved))
@@ -96,8 +98,10 @@ def average_clipped(mu, tau):
     if tau == 0:
         inside = (mu > 0) & (mu < 1)
         return np.clip(mu, 0, 1), inside.astype(float), np.zeros_like(mu)
-    low, high = mu / tau, (mu - 1) / tau
-    below, above = ndtr(low), ndtr(high)
+    low = mu / tau
+    high = (mu - 1) / tau
+    below = ndtr(low)
+    above = ndtr(high)
     edge = compute_normal_density(low) - compute_normal_density(high)
     return mu * below - (mu - 1) * above + tau * edge, below - above, edge
 
@@ -139,7 +143,8 @@ def log_average_logistic(mu, tau):
     mirrored = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)  # then the mean is 1
     value, by_mu, by_tau = average_logistic(mirrored, tau)
     value = np.maximum(value, 1e-300)
-    by_mu, by_tau = by_mu / value, by_tau / value
+    by_mu = by_mu / value
+    by_tau = by_tau / value
     log = np.log(value) + np.where(low, mu + tau**2 / 2, 0.0)
     by_tau = np.where(low, tau + by_tau - 2 * tau * by_mu, by_tau)
     return log, np.where(low, 1 - by_mu, by_mu), by_tau

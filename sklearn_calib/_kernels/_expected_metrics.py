@@ -45,7 +45,8 @@ def compute_auc_moments(score, p, weight_fraction):
     others = np.bincount(index, weight_fraction * (1 - p))
     others_below = (np.cumsum(others) - others / 2)[index]
     events_above = (events.sum() - np.cumsum(events) + events / 2)[index]
-    own_event, own_other = weight_fraction * p, weight_fraction * (1 - p)
+    own_event = weight_fraction * p
+    own_other = weight_fraction * (1 - p)
     wins = own_event @ (others_below - own_other / 2)
     pairs = own_event @ (others.sum() - own_other)
     if pairs <= 0:

@@ -65,7 +65,8 @@ def find_crossings(
     keys = np.empty(len(ranges), dtype=np.uint64)
     for begin in range(0, len(ranges), _MAX_BLOCK_CROSSINGS):
         block = slice(begin, begin + _MAX_BLOCK_CROSSINGS)
-        i, j = ranges[block], of_levels[block]
+        i = ranges[block]
+        j = of_levels[block]
         keys[block] = find_first_beyond(value, starts[i], stops[i], levels[j], last[i, j], dtype)
     return ranges, of_levels, keys, first, last
 
@@ -75,7 +76,8 @@ def find_first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, 
 
     `side` is true if the function is at least the level at high; at low it is the opposite.
     """
-    low, high = low.copy(), high.copy()
+    low = low.copy()
+    high = high.copy()
     open_ = np.flatnonzero(high - low > 1)
     while len(open_):
         middle = low[open_] + (high[open_] - low[open_]) // np.uint64(2)

@@ -36,7 +36,8 @@ def compute_portfolio_p(events, rows, probability):
     Its distribution is the binomial one with the mean and the variance of the sum:
     exact for equal rates.
     """
-    total, mean = events.sum(), rows @ probability
+    total = events.sum()
+    mean = rows @ probability
     if not 0 < mean < rows.sum():  # all certain
         return float(total == mean)
     mean_rate = rows @ probability**2 / mean
@@ -97,7 +98,8 @@ def measure_disorder(events, rows):
     """Return twice the log-likelihood ratio of the rates and the best increasing
     ones.
     """
-    rate, ordered = events / rows, fit_isotonic_rates(events, rows)
+    rate = events / rows
+    ordered = fit_isotonic_rates(events, rows)
     best = xlogy(events, rate) + xlogy(rows - events, 1 - rate)
     fitted = xlogy(events, ordered) + xlogy(rows - events, 1 - np.minimum(ordered, 1.0))
     return 2 * np.maximum(best - fitted, 0.0).sum(axis=-1)

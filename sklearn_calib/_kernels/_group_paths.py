@@ -78,7 +78,8 @@ def fill_group_moments(score, log_odds, event_weight, weight, squares, cells, st
         square = 0.0
         for k in range(starts[g], starts[g + 1]):
             i = cells[k]
-            p, w = score[i], weight[i]
+            p = score[i]
+            w = weight[i]
             spread = p * (1.0 - p)
             total += w
             square += squares[i]
@@ -93,8 +94,13 @@ def fill_group_moments(score, log_odds, event_weight, weight, squares, cells, st
         for k in range(starts[g], starts[g + 1]):
             i = cells[k]
             tilt += squares[i] * (log_odds[i] - mean) ** 2 * score[i] * (1.0 - score[i])
-        out[0, g], out[1, g], out[2, g], out[3, g] = total, events, expected, variance
-        out[4, g], out[5, g], out[6, g] = mean, tilt, wrong
+        out[0, g] = total
+        out[1, g] = events
+        out[2, g] = expected
+        out[3, g] = variance
+        out[4, g] = mean
+        out[5, g] = tilt
+        out[6, g] = wrong
         out[7, g] = square / total
 
 
@@ -122,13 +128,16 @@ def _find_shift(t, guess, step, log_odds, weight, squares, cells, start, end, ev
 
     The root is bracketed, then found by regula falsi (Illinois).
     """
-    a, fa = guess, _compute_excess(guess, t, log_odds, weight, squares, cells, start, end, events)
+    a = guess
+    fa = _compute_excess(guess, t, log_odds, weight, squares, cells, start, end, events)
     if fa == 0.0:
         return a
     step = abs(step) if fa > 0.0 else -abs(step)
-    b, fb = a, fa
+    b = a
+    fb = fa
     while fa * fb > 0.0:
-        a, fa = b, fb
+        a = b
+        fa = fb
         b = a + step
         if abs(b) > 800.0:
             return math.inf if step > 0.0 else -math.inf
@@ -140,11 +149,13 @@ def _find_shift(t, guess, step, log_odds, weight, squares, cells, start, end, ev
             c = 0.5 * (a + b)
         fc = _compute_excess(c, t, log_odds, weight, squares, cells, start, end, events)
         if fc * fb < 0.0:
-            a, fa = b, fb
+            a = b
+            fa = fb
         else:
             fa *= 0.5
         change = abs(c - b)
-        b, fb = c, fc
+        b = c
+        fb = fc
         if fb == 0.0 or abs(a - b) <= 1e-13 * (1.0 + abs(b)) or change <= 1e-14 * (1.0 + abs(b)):
             break
     return b
@@ -157,34 +168,56 @@ def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
     Fills out[0 : 6] with them, the inverse of the information, and out[6 : 9] with the
     meat.
     """
-    a, b, tried_a, tried_b, loss = 0.0, 1.0, 0.0, 1.0, math.inf
+    a = 0.0
+    b = 1.0
+    tried_a = 0.0
+    tried_b = 1.0
+    loss = math.inf
     for _ in range(200):
         now = ga = gb = haa = hab = hbb = maa = mab = mbb = 0.0
         for k in range(start, end):
             i = cells[k]
-            w, x = weight[i], tried_a + tried_b * log_odds[i]
+            w = weight[i]
+            x = tried_a + tried_b * log_odds[i]
             q = _compute_expit(x)
-            r, spread = event_weight[i] - w * q, q * (1.0 - q)
-            v, m = w * spread, squares[i] * spread
+            r = event_weight[i] - w * q
+            spread = q * (1.0 - q)
+            v = w * spread
+            m = squares[i] * spread
             now += w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - event_weight[i] * x
-            ga, gb = ga + r, gb + r * log_odds[i]
-            haa, hab, hbb = haa + v, hab + v * log_odds[i], hbb + v * log_odds[i] * log_odds[i]
-            maa, mab, mbb = maa + m, mab + m * log_odds[i], mbb + m * log_odds[i] * log_odds[i]
+            ga = ga + r
+            gb = gb + r * log_odds[i]
+            haa = haa + v
+            hab = hab + v * log_odds[i]
+            hbb = hbb + v * log_odds[i] * log_odds[i]
+            maa = maa + m
+            mab = mab + m * log_odds[i]
+            mbb = mbb + m * log_odds[i] * log_odds[i]
         determinant = haa * hbb - hab * hab
         if not now <= loss * (1.0 + 1e-14) or not determinant > 0.0:
             near = abs(tried_a - a) + abs(tried_b - b) <= 1e-12 * (1.0 + abs(a) + abs(b))
             if near or loss == math.inf:
                 break
-            tried_a, tried_b = 0.5 * (tried_a + a), 0.5 * (tried_b + b)
+            tried_a = 0.5 * (tried_a + a)
+            tried_b = 0.5 * (tried_b + b)
             continue
-        a, b, loss = tried_a, tried_b, now
-        step_a, step_b = (hbb * ga - hab * gb) / determinant, (haa * gb - hab * ga) / determinant
-        out[0], out[1] = a, b
-        out[2], out[3], out[4] = hbb / determinant, -hab / determinant, haa / determinant
-        out[5], out[6], out[7] = maa, mab, mbb
+        a = tried_a
+        b = tried_b
+        loss = now
+        step_a = (hbb * ga - hab * gb) / determinant
+        step_b = (haa * gb - hab * ga) / determinant
+        out[0] = a
+        out[1] = b
+        out[2] = hbb / determinant
+        out[3] = -hab / determinant
+        out[4] = haa / determinant
+        out[5] = maa
+        out[6] = mab
+        out[7] = mbb
         if ga * step_a + gb * step_b <= 1e-20 * (1.0 + loss):
             break
-        tried_a, tried_b = a + step_a, b + step_b
+        tried_a = a + step_a
+        tried_b = b + step_b
 
 
 @compile_kernel
@@ -200,16 +233,21 @@ def fit_groups(
     `work`, 8 numbers, is overwritten.
     """
     for g in range(len(starts) - 1):
-        start, end = starts[g], starts[g + 1]
-        events, expected, variance = moments[1, g], moments[2, g], moments[3, g]
+        start = starts[g]
+        end = starts[g + 1]
+        events = moments[1, g]
+        expected = moments[2, g]
+        variance = moments[3, g]
         low0 = low1 = math.inf
         high0 = high1 = -math.inf
         for k in range(start, end):
             i = cells[k]
             if event_weight[i] > 0.0:
-                low1, high1 = min(low1, log_odds[i]), max(high1, log_odds[i])
+                low1 = min(low1, log_odds[i])
+                high1 = max(high1, log_odds[i])
             if event_weight[i] < weight[i]:
-                low0, high0 = min(low0, log_odds[i]), max(high0, log_odds[i])
+                low0 = min(low0, log_odds[i])
+                high0 = max(high0, log_odds[i])
         for j in range(8):
             out[j, g] = math.nan
         if variance <= 0.0:
@@ -252,6 +290,7 @@ def fit_groups(
             else:
                 _fit_line(log_odds, event_weight, weight, squares, cells, start, end, work)
                 out[6, g] = work[1]
-                left, right = work[3], work[4]
+                left = work[3]
+                right = work[4]
                 spread = left * left * work[5] + 2.0 * left * right * work[6]
                 out[7, g] = math.sqrt(spread + right * right * work[7])

@@ -36,10 +36,8 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
     ends = np.flatnonzero(np.append(p[1:] > p[:-1], True))
     tilts = _make_tilts(p, n, w, ends)
     normaliser = 1 - p + p * np.exp(tilts * w)
-    logs, drawn_from = (
-        (n * np.log(normaliser)).sum(axis=1),
-        np.minimum(p * np.exp(tilts * w) / normaliser, 1),
-    )
+    logs = (n * np.log(normaliser)).sum(axis=1)
+    drawn_from = np.minimum(p * np.exp(tilts * w) / normaliser, 1)
 
     def weigh_paths(counts):
         ratio = (counts * w) @ tilts.T - logs
@@ -71,7 +69,8 @@ def _make_tilts(p, n, w, ends):
     for first, low in enumerate(edges[:-1]):
         for high in edges[first + 1 :]:
             rows = slice(low, high)
-            mean, size = float(n[rows] @ p[rows]), float(n[rows].sum())
+            mean = float(n[rows] @ p[rows])
+            size = float(n[rows].sum())
             spread = np.sqrt(float((n * p * (1 - p))[rows].sum()))
             for deviations in _TILT_DEVIATIONS:
                 for goal in (mean + deviations * spread, mean - deviations * spread):

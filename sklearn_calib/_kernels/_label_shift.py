@@ -44,7 +44,8 @@ def estimate_confusion(
     def average_by_class(columns):
         return np.array([np.bincount(y_encoded, class_weight * column, k) for column in columns])
 
-    class_means, class_squares = average_by_class(proba.T), None
+    class_means = average_by_class(proba.T)
+    class_squares = None
     if (mass > 0).all() and np.linalg.cond(class_means) < _MAX_CONDITION:
         class_squares = average_by_class((np.linalg.inv(class_means) @ proba.T) ** 2)
     total = np.bincount(y_encoded, class_weight**2, k)
@@ -81,7 +82,8 @@ def estimate_confusion_prior(
     )  # variances of the labelled rows' part, per squared frequency
     noise = np.maximum(noise, 0.0) / np.maximum(confusion.rows - 1.0, 1.0)
     se = np.sqrt((estimates - raw[:, None]) ** 2 @ weight_fraction**2 + noise @ prior**2)
-    weight_square, z2 = weight_fraction @ weight_fraction, ndtri((1 - level) / 2) ** 2
+    weight_square = weight_fraction @ weight_fraction
+    z2 = ndtri((1 - level) / 2) ** 2
 
     def compute_variance(c, t):
         others = np.delete(np.arange(k), c)
@@ -93,11 +95,9 @@ def estimate_confusion_prior(
 
     interval = np.empty((k, 2))
     for c in range(k):
-        v0, v1, v_half = (
-            compute_variance(c, 0.0),
-            compute_variance(c, 1.0),
-            compute_variance(c, 0.5),
-        )
+        v0 = compute_variance(c, 0.0)
+        v1 = compute_variance(c, 1.0)
+        v_half = compute_variance(c, 0.5)
         bend = 2 * v0 + 2 * v1 - 4 * v_half
         interval[c] = _solve_between_roots(
             1 - z2 * bend, -2 * raw[c] - z2 * (v1 - v0 - bend), raw[c] ** 2 - z2 * v0
@@ -143,7 +143,8 @@ def estimate_regularised_prior(
         residual = np.linalg.norm(joint @ theta - mismatch)
         return np.exp(log_ridge) * np.linalg.norm(theta) - rho * residual
 
-    low, high = -60.0, 30.0
+    low = -60.0
+    high = 30.0
     if not mismatch.any() or rho == 0 or measure_slack(low) > 0:
         theta = fit_change(low) if mismatch.any() else np.zeros(k)
     elif measure_slack(high) < 0:  # the penalty keeps all weights at 1

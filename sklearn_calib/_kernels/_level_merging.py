@@ -61,7 +61,8 @@ class SplitPools:
     """
 
     def __init__(self, pools, noise=None):
-        self.pools, self.noise = pools, noise
+        self.pools = pools
+        self.noise = noise
         b = pools[0].shape[0]
         self.parts = [{0: ([cell], self._estimate_labels(0, [cell]))} for cell in range(b)]
         self.labels = np.array([parts[0][1] for parts in self.parts])
@@ -105,9 +106,12 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
     prediction, first = first.copy(), first.copy()
     keys = [level.tobytes() for level in cell_levels]
     owner = {key: cell for cell, key in enumerate(keys)}
-    group, alive = np.arange(b), np.ones(b, dtype=bool)
-    touched, is_final = np.zeros(b, dtype=bool), np.zeros(b, dtype=bool)
-    worst, worst_class = np.zeros(b), np.zeros(b, dtype=np.intp)
+    group = np.arange(b)
+    alive = np.ones(b, dtype=bool)
+    touched = np.zeros(b, dtype=bool)
+    is_final = np.zeros(b, dtype=bool)
+    worst = np.zeros(b)
+    worst_class = np.zeros(b, dtype=np.intp)
 
     def update_error(g):
         mass = labels[g].sum()
@@ -141,10 +145,15 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
             prior = fraction * first[g] + (1 - fraction) * first[other]
             g, gone = min(g, other), max(g, other)
             estimates.merge_groups(g, gone)
-            prediction[g], first[g] = winner, prior
+            prediction[g] = winner
+            first[g] = prior
             group[group == gone] = g
-            alive[gone], worst[gone], touched[g], is_final[g] = False, 0.0, True, False
-        keys[g], owner[key] = key, g
+            alive[gone] = False
+            worst[gone] = 0.0
+            touched[g] = True
+            is_final[g] = False
+        keys[g] = key
+        owner[key] = g
         update_error(g)
     largest = float(worst[alive].max()) if b else 0.0
     converged = not largest > rule.tolerance + TIE_TOLERANCE

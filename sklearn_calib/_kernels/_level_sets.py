@@ -68,7 +68,8 @@ def group_rows(table, n_levels, seed=0):
     """
     from ._level_sets_compiled import are_runs_equal, hash_rows
 
-    size, slack = float(n_levels), get_snap_width(n_levels)
+    size = float(n_levels)
+    slack = get_snap_width(n_levels)
     while True:
         multipliers = _draw_multipliers(table.shape[1], seed)
         keys = hash_rows(table, size, slack, multipliers)
@@ -93,7 +94,8 @@ def find_cells(table, n_levels, cells, slack=None, seed=0):
     order = np.argsort(keys, kind="stable")
     if (keys[order[1:]] == keys[order[:-1]]).any():
         return find_cells(table, n_levels, cells, slack, seed + 1)
-    size, slack = float(n_levels), get_snap_width(n_levels) if slack is None else slack
+    size = float(n_levels)
+    slack = get_snap_width(n_levels) if slack is None else slack
     wanted = hash_rows(table, size, slack, multipliers)
     candidate = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
     candidate[keys[candidate] != wanted] = -1

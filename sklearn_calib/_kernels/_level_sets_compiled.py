@@ -99,7 +99,9 @@ def sum_gap_powers(table, y_encoded, weight, order, starts, p):
 def _sum_gap_powers(table, y_encoded, weight, order, starts, p, gap):
     """Add the powers of the gaps run by run; `gap` is overwritten."""
     k = len(gap)
-    total, row_squares, largest = 0.0, 0.0, 0.0
+    total = 0.0
+    row_squares = 0.0
+    largest = 0.0
     for g in range(len(starts)):
         end = _get_run_end(starts, g, len(order))
         for j in range(k):

@@ -84,7 +84,8 @@ def _compute_dual(X, curvature, penalty, centre, curved):
     factor = _factor_dual(inner)
     half = solve_triangular(factor, root[:, None] * cross, lower=True, check_finite=False)
     inverse, _ = lapack.dtrtri(factor, lower=1, overwrite_c=True)
-    m, h = np.ones(n), np.empty(n)
+    m = np.ones(n)
+    h = np.empty(n)
     m[curved] = np.einsum("ij,ij->j", inverse, inverse)
     with np.errstate(divide="ignore", invalid="ignore"):
         h[:] = (1 - m) / curvature
@@ -123,7 +124,8 @@ def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
             if a == b:
                 block.flat[:: columns + 1] += diagonal
             row_part, column_part = (slice(c * columns, (c + 1) * columns) for c in (a, b))
-            hessian[row_part, column_part], hessian[column_part, row_part] = block, block.T
+            hessian[row_part, column_part] = block
+            hessian[column_part, row_part] = block.T
     factor = _factor_primal(hessian)
     J = np.empty((n, r, r))
     for row_block in split_rows(n, columns * r * r):

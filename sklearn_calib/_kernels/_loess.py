@@ -85,14 +85,17 @@ def _fit_operator(score, mass):
     ranks = np.linspace(0, n - 1, MAX_SUPPORT_POINTS // 8).round().astype(np.intp)
     spaced = np.searchsorted(score, np.linspace(score[0], score[-1], MAX_SUPPORT_POINTS // 8))
     points = np.union1d(ranks, np.minimum(spaced, n - 1))
-    rows, gains = fit_at(points), np.full(len(points) - 1, np.inf)
+    rows = fit_at(points)
+    gains = np.full(len(points) - 1, np.inf)
     while (n_new := min(MAX_SUPPORT_POINTS - len(points), len(points))) > 0:
-        low, high = points[:-1], points[1:]
+        low = points[:-1]
+        high = points[1:]
         chosen = np.argsort(np.where(high - low > 1, -gains, 0.0), kind="stable")[:n_new]
         chosen = np.sort(chosen[(high - low)[chosen] > 1])
         if not len(chosen):  # the fit is linear between all neighbours
             break
-        low, high = low[chosen], high[chosen]
+        low = low[chosen]
+        high = high[chosen]
         middle = np.searchsorted(score, (score[low] + score[high]) / 2)
         middle = np.clip(middle, low + 1, high - 1)
         new = fit_at(middle)
@@ -100,10 +103,8 @@ def _fit_operator(score, mass):
         interpolated = (1 - fraction) * rows[chosen] + fraction * rows[chosen + 1]
         gains[chosen] = np.abs((new - interpolated) * pooled).sum(axis=1) / 4
         gains = np.insert(gains, chosen + 1, gains[chosen])
-        points, rows = (
-            np.insert(points, chosen + 1, middle),
-            np.insert(rows, chosen + 1, new, axis=0),
-        )
+        points = np.insert(points, chosen + 1, middle)
+        rows = np.insert(rows, chosen + 1, new, axis=0)
     return starts, score[points], rows
 
 
@@ -139,7 +140,8 @@ def _find_window_widths(score, cumulated, points, has_counts):
     Bisection over the scores to the right and to the left. Where one score fills the
     window, the distance of the next.
     """
-    x0, last = score[points], len(score) - 1
+    x0 = score[points]
+    last = len(score) - 1
     near = LOESS_SPAN * cumulated[-1]
     near = max(np.floor(near + BIN_EDGE_TOLERANCE), 1.0) if has_counts else near
 
@@ -151,14 +153,13 @@ def _find_window_widths(score, cumulated, points, has_counts):
 
     width = np.full(len(points), np.inf)
     for side, max_steps in ((1, last - points), (-1, points)):
-        low_steps, high_steps = np.zeros_like(points), max_steps.copy()
+        low_steps = np.zeros_like(points)
+        high_steps = max_steps.copy()
         while (low_steps < high_steps).any():
             middle = (low_steps + high_steps) // 2
             enough = is_enough(np.abs(score[points + side * middle] - x0))
-            low_steps, high_steps = (
-                np.where(enough, low_steps, np.minimum(middle + 1, high_steps)),
-                np.where(enough, middle, high_steps),
-            )
+            low_steps = np.where(enough, low_steps, np.minimum(middle + 1, high_steps))
+            high_steps = np.where(enough, middle, high_steps)
         distance = np.abs(score[points + side * high_steps] - x0)
         width = np.where(is_enough(distance), np.minimum(width, distance), width)
     right = np.where(points < last, score[np.minimum(points + 1, last)] - x0, np.inf)
@@ -183,10 +184,8 @@ def _compute_rows(x, mass, x0, width):
     mean = sum_columns(t) / size
     first = t - mean
     spread = sum_columns(first**2)
-    level, slope = (
-        sum_columns(t**2) / size,
-        _divide_or_zero(sum_columns(t**2 * first), spread, size),
-    )
+    level = sum_columns(t**2) / size
+    slope = _divide_or_zero(sum_columns(t**2 * first), spread, size)
     second = t**2 - level - slope * first
     bend = sum_columns(second**2)
     row = 1 / size - _divide_or_zero(mean, spread, size) * first
@@ -209,7 +208,8 @@ def compute_weighted_quantile(values, mass, q):
     that at least the share `q` does not exceed.
     """
     order = np.argsort(values)
-    values, cumulated = values[order], np.cumsum(mass[order])
+    values = values[order]
+    cumulated = np.cumsum(mass[order])
     if not are_counts(mass):
         index = np.searchsorted(cumulated, q * cumulated[-1] * (1 - BIN_EDGE_TOLERANCE))
         return float(values[min(index, len(values) - 1)])

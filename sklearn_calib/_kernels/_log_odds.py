@@ -44,7 +44,8 @@ def interpolate_probability(score, knots, values):
     if len(knots) == 1:
         return np.full(len(score), values[0])
     left = np.clip(np.searchsorted(knots, score, side="right") - 1, 0, len(knots) - 2)
-    low, high = knots[left], knots[left + 1]
+    low = knots[left]
+    high = knots[left + 1]
     score = np.clip(score, low, high)
     fraction = np.exp(log_expit(score) - log_expit(high)) * np.expm1(low - score)
     fraction = np.clip(fraction / np.expm1(low - high), 0.0, 1.0)

@@ -60,7 +60,8 @@ class LogOddsCells:
         return counts
 
 
-FINE_CELLS, COARSE_CELLS = LogOddsCells(16), LogOddsCells(4)
+FINE_CELLS = LogOddsCells(16)
+COARSE_CELLS = LogOddsCells(4)
 
 
 class BinnedCounts(NamedTuple):
@@ -214,7 +215,8 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
         return compute_log_likelihood(counts, pairs[:, 0], pairs[:, 1]) >= bound
 
     max_length = _MAX_PARAMETER / np.abs(direction).max(axis=1)
-    low, high = np.zeros(_N_RAYS), np.minimum(1.0, max_length)
+    low = np.zeros(_N_RAYS)
+    high = np.minimum(1.0, max_length)
     going = is_inside(high)
     while going.any():
         low[going] = high[going]
@@ -223,7 +225,8 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
     for _ in range(40):
         middle = (low + high) / 2
         within = is_inside(middle)
-        low, high = np.where(within, middle, low), np.where(within, high, middle)
+        low = np.where(within, middle, low)
+        high = np.where(within, high, middle)
     border = mode + low[:, None] * direction
     return mode, np.where(np.abs(border) > _MAX_PARAMETER / 2, np.copysign(np.inf, border), border)
 
@@ -267,7 +270,8 @@ def find_smallest_repair(
             [np.ones_like(log_odds), log_odds, *(np.maximum(log_odds - bend, 0) for bend in bends)]
         )
 
-    row_basis, event_basis = make_basis(counts.log_odds), make_basis(counts.event_log_odds)
+    row_basis = make_basis(counts.log_odds)
+    event_basis = make_basis(counts.event_log_odds)
     p_line = _run_score_test(counts, row_basis[:, :2], event_basis[:, :2], offset, 1)
     return offset, line, p_line, _run_score_test(counts, row_basis, event_basis, line, 2)
 
@@ -279,7 +283,8 @@ def _run_score_test(
     p = expit(theta[0] + theta[1] * counts.log_odds)
     score = event_basis.T @ counts.events - row_basis.T @ (counts.rows * p)
     information = _compute_information(row_basis, counts, p)
-    inner, cross = information[:fitted, :fitted], information[:fitted, fitted:]
+    inner = information[:fitted, :fitted]
+    cross = information[:fitted, fitted:]
     solved = np.linalg.lstsq(inner, cross, rcond=None)[0]
     conditional_information = information[fitted:, fitted:] - cross.T @ solved
     conditional_score = score[fitted:] - solved.T @ score[:fitted]

@@ -50,25 +50,30 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
     def evaluate_at(coef):
         return _FitPoint(coef, *compute_logistic_terms(coef @ columns, target, weight_fraction))
 
-    point, gap = (
-        evaluate_at(np.zeros(len(columns)) if start is None else np.asarray(start, float)),
-        np.inf,
-    )
+    point = evaluate_at(np.zeros(len(columns)) if start is None else np.asarray(start, float))
+    gap = np.inf
     if not point.loss < np.log(2.0):
         point = evaluate_at(np.zeros(len(columns)))
-    model, before = _LogisticModel(columns), np.inf
+    model = _LogisticModel(columns)
+    before = np.inf
     for _ in range(max_iter):
         step, decrement = model.find_step(point, nonnegative)
-        gap, scale = decrement / 2, max(point.loss, 1e-3)
-        enough, last = max(tol, _DECREMENT_TOLERANCE) * scale, decrement <= tol * scale
+        gap = decrement / 2
+        scale = max(point.loss, 1e-3)
+        enough = max(tol, _DECREMENT_TOLERANCE) * scale
+        last = decrement <= tol * scale
         near = decrement <= enough
         if near and before == np.inf:  # a decided row of huge features may hide what others need
             wider, drop = model.find_step(point.drop_decided_rows(weight_fraction), nonnegative)
             if drop > enough:
-                step, decrement, near, last = wider, drop, False, False
+                step = wider
+                decrement = drop
+                near = False
+                last = False
         if near and not decrement < before / 4:
             break  # nor does the slope become smaller
-        change, next_coef = step @ columns, _clip_nonnegative(point.coef + step, nonnegative)
+        change = step @ columns
+        next_coef = _clip_nonnegative(point.coef + step, nonnegative)
         if last and np.abs(change).max() < 1e-6:  # what the loss gains is below its last digit
             point = point._replace(coef=next_coef)
             break
@@ -104,7 +109,9 @@ def compute_logistic_terms(log_odds, target, weight_fraction):
     """
     if len(log_odds) <= _BLOCK_ROWS:
         return _compute_block_terms(log_odds, target, weight_fraction)
-    loss, residual, curvature = 0.0, np.empty_like(log_odds), np.empty_like(log_odds)
+    loss = 0.0
+    residual = np.empty_like(log_odds)
+    curvature = np.empty_like(log_odds)
     for begin in range(0, len(log_odds), _BLOCK_ROWS):
         rows = slice(begin, begin + _BLOCK_ROWS)
         block_loss, residual[rows], curvature[rows] = _compute_block_terms(
@@ -152,7 +159,8 @@ class _LogisticModel:
         gram = np.multiply(self.basis, curvature, out=self.weighted) @ self.basis.T
         if not _is_well_conditioned(gram):
             self.basis, self.triangle = _orthogonalise_columns(self.columns, curvature)
-            root, pull = self.triangle, self.basis @ point.residual
+            root = self.triangle
+            pull = self.basis @ point.residual
         else:
             lower = np.linalg.cholesky(gram)
             root = lower.T @ self.triangle
@@ -179,7 +187,8 @@ def _orthogonalise_columns(columns, curvature):
     Rows of B are 0 for collinear columns.
     """
     count = len(columns)
-    basis, weighted = np.zeros_like(columns), np.zeros_like(columns)
+    basis = np.zeros_like(columns)
+    weighted = np.zeros_like(columns)
     triangle = np.zeros((count, count))
     root = np.sqrt(curvature)
     for j, column in enumerate(columns):
@@ -231,7 +240,8 @@ def _search_line(evaluate_at, point, step, change, slope, nonnegative):
             further = evaluate_step(length)
             if not further.loss < reached.loss:
                 break
-            reached, growth = further, growth**2
+            reached = further
+            growth = growth**2
     return reached
 
 
@@ -270,8 +280,10 @@ def fit_structured_pair(log_proba, y_encoded, weight, ridge):
     """
     columns = np.stack([-log_proba[0], log_proba[1], np.ones(log_proba.shape[1])])
     w = weight / weight.sum()
-    outcome, gradient = y_encoded.astype(float), np.zeros(3)
-    target, penalty = np.array([1.0, 1.0, 0.0]), ridge * np.array([2.0, 2.0, 1.0])
+    outcome = y_encoded.astype(float)
+    gradient = np.zeros(3)
+    target = np.array([1.0, 1.0, 0.0])
+    penalty = ridge * np.array([2.0, 2.0, 1.0])
     lowest = np.array([0.0, 0.0, -np.inf])
 
     def evaluate_objective(theta):
@@ -288,7 +300,8 @@ def fit_structured_pair(log_proba, y_encoded, weight, ridge):
     theta, value, decrement, n_iter = minimise_by_newton(
         evaluate_objective, find_direction, target, 1e-12, lowest
     )
-    half, size = theta[2] / 2, float(np.abs(gradient[theta > lowest]).max())
+    half = theta[2] / 2
+    size = float(np.abs(gradient[theta > lowest]).max())
     return SoftmaxFit(theta[:2] - 1, np.array([-half, half]), float(value), size, decrement, n_iter)
 
 
@@ -329,7 +342,8 @@ def threshold_separates(score, y_encoded, *, increasing=False):
     """
     if np.all(y_encoded == y_encoded[0]):
         return True
-    negative, positive = score[y_encoded == 0], score[y_encoded == 1]
+    negative = score[y_encoded == 0]
+    positive = score[y_encoded == 1]
     if negative.max() == positive.min() == negative.min() == positive.max():
         return False  # equal scores
     rising = negative.max() <= positive.min()
@@ -355,8 +369,10 @@ def interval_separates(score, y_encoded):
     if np.all(y_encoded == y_encoded[0]):
         return True
     for inside in (0, 1):
-        within, others = score[y_encoded == inside], score[y_encoded != inside]
-        low, high = within.min(), within.max()
+        within = score[y_encoded == inside]
+        others = score[y_encoded != inside]
+        low = within.min()
+        high = within.max()
         if not ((others > low) & (others < high)).any():
             cells = [y_encoded[score == end] for end in {low, high}]
             rows = sum(map(len, cells))
@@ -385,7 +401,8 @@ def split_rows_by_label(features, rows, events):
 
     `rows` and `events` count the rows of each cell.
     """
-    stacked, outcome = np.concatenate([features, features]), np.repeat([1.0, 0.0], len(features))
+    stacked = np.concatenate([features, features])
+    outcome = np.repeat([1.0, 0.0], len(features))
     weight = np.concatenate([events, rows - events]).astype(np.float64)
     return stacked[weight > 0], outcome[weight > 0], weight[weight > 0]
 
@@ -401,7 +418,9 @@ def maximise_likelihood(offset, column, outcome, weight, start=0.0, tol=1e-13):
     Newton's steps inside the bracket that the signs of the slope have shown so far; at
     most tenfold steps before. Both outcomes occur, and the maximum is finite.
     """
-    c, low, high = float(start), -np.inf, np.inf
+    c = float(start)
+    low = -np.inf
+    high = np.inf
     for _ in range(200):
         mean = expit(offset + c * column)
         slope = weight @ (column * (outcome - mean))
@@ -456,7 +475,8 @@ def find_profile_interval(profile, estimate, top, step, drop):
     def find_end(start, direction):
         width = step
         while measure_excess(start + direction * width) < 0:
-            start, width = start + direction * width, 2 * width
+            start = start + direction * width
+            width = 2 * width
             if width > _MAX_INTERVAL_STEPS * step:
                 return direction * np.inf
         bracket = sorted([start, start + direction * width])
@@ -464,7 +484,8 @@ def find_profile_interval(profile, estimate, top, step, drop):
 
     if np.isfinite(estimate):
         return find_end(estimate, -1), find_end(estimate, 1)
-    sign, inner = int(np.sign(estimate)), step * np.sign(estimate)
+    sign = int(np.sign(estimate))
+    inner = step * np.sign(estimate)
     while measure_excess(inner) >= 0:
         inner *= 2
     finite = find_end(inner, -sign)

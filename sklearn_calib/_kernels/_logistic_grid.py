@@ -231,7 +231,8 @@ def compute_pair_proba(sign: Any, log_odds: FloatArray, grid: Grid) -> FloatArra
 
     The log-odds `log_odds`, of shape (n,), are within 30 of 0, so that none is 0.
     """
-    slope, shift = np.multiply(sign, log_odds), np.multiply(sign, 1.0)
+    slope = np.multiply(sign, log_odds)
+    shift = np.multiply(sign, 1.0)
     return expit(np.multiply.outer(slope, grid.slope) + np.multiply.outer(shift, grid.shift))
 
 
@@ -268,7 +269,8 @@ def update_weights(
             log_weight = log_weight + log.sum(axis=0)
             return log_weight - compute_log_mixture(log_weight - grid.log_prior, grid)
         likelihood = np.exp(log - log.max(axis=1, keepdims=True))
-    weight, back = np.exp(log_weight), returned_fraction * np.exp(grid.log_prior)
+    weight = np.exp(log_weight)
+    back = returned_fraction * np.exp(grid.log_prior)
     for row in likelihood:
         weight *= row
         weight *= (1.0 - returned_fraction) / weight.sum()

@@ -36,7 +36,8 @@ def find_reachable_means(proba: FloatArray, weight: FloatArray) -> FloatArray:
 
     Rows of exactly 0 and 1 cannot move.
     """
-    total, log = weight.sum(), compute_logs(proba)
+    total = weight.sum()
+    log = compute_logs(proba)
     never = np.isneginf(log)
     alone = (never.sum(axis=1) == log.shape[1] - 1)[:, None] & ~never
     return np.column_stack([weight @ alone / total, 1 - weight @ never / total])
@@ -68,10 +69,8 @@ def fit_mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -
     if len(target) == 2:
         log_odds = log[:, 1] - log[:, 0]
         inside = np.isfinite(log_odds)
-        zeros, ones = (
-            weight_fraction[np.isneginf(log_odds)].sum(),
-            weight_fraction[np.isposinf(log_odds)].sum(),
-        )
+        zeros = weight_fraction[np.isneginf(log_odds)].sum()
+        ones = weight_fraction[np.isposinf(log_odds)].sum()
         aim = np.log(target[1] - ones) - np.log(target[0] - zeros)  # of the other rows' mean
         offset = np.array([0.0, _find_crossing(log_odds[inside], weight_fraction[inside], aim)])
     else:
@@ -81,11 +80,14 @@ def fit_mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -
 
 def _find_crossing(log_odds, weight_fraction, aim):
     """Return the a for which the mean of expit(log_odds + a) has the log-odds `aim`."""
-    low, high = aim - log_odds.max(), aim - log_odds.min()
+    low = aim - log_odds.max()
+    high = aim - log_odds.min()
     a = min(max(0.0, low), high)
     for _ in range(_MAX_BISECTIONS):
-        proba, complement = expit(log_odds + a), expit(-(log_odds + a))
-        up, down = weight_fraction @ proba, weight_fraction @ complement
+        proba = expit(log_odds + a)
+        complement = expit(-(log_odds + a))
+        up = weight_fraction @ proba
+        down = weight_fraction @ complement
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             above = np.log(up) - np.log(down) - aim
             step = (

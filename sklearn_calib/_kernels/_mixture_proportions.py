@@ -40,7 +40,8 @@ def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) ->
     Newton step by nonnegative least squares finds proportions of exactly 0 (Kim, Carbonetto,
     Stephens, Anitescu 2020). EM never lowers the likelihood and does the work far from the optimum.
     """
-    weight_fraction, b = weight / weight.sum(), np.array(start)
+    weight_fraction = weight / weight.sum()
+    b = np.array(start)
     newton = len(b) <= MAX_NEWTON_CLASSES
     n_iter = 0
 
@@ -57,7 +58,8 @@ def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) ->
     for _ in range(_INITIAL_EM_STEPS if newton else _MAX_EM_STEPS):
         n_iter += 1
         updated = b * _compute_gradient(ratio, weight_fraction, b)
-        change, b = np.abs(updated - b).max(), updated / updated.sum()
+        change = np.abs(updated - b).max()
+        b = updated / updated.sum()
         if change <= _EM_TOLERANCE:
             break
     if newton:
@@ -69,7 +71,8 @@ def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) ->
             0.0,
             max_iter=_MAX_NEWTON_STEPS,
         )
-        b, n_iter = end.theta / end.theta.sum(), n_iter + end.n_iter
+        b = end.theta / end.theta.sum()
+        n_iter = n_iter + end.n_iter
     return FittedProportions(
         b, max(float(_compute_gradient(ratio, weight_fraction, b).max() - 1.0), 0.0), n_iter
     )
@@ -94,7 +97,8 @@ def fit_mixture_weights(likelihood, mass, prior):
     """
     prior = np.maximum(prior, _MIN_PRIOR_COUNT)
     seen = likelihood / likelihood.max(axis=1, keepdims=True)
-    ratio, weight = np.vstack([seen, np.eye(len(prior))]), np.append(mass, prior)
+    ratio = np.vstack([seen, np.eye(len(prior))])
+    weight = np.append(mass, prior)
     return fit_proportions(ratio, weight, prior / prior.sum()).prior
 
 
@@ -156,7 +160,8 @@ def compute_uncertainty(
     se = np.where(unknown, np.inf, np.sqrt(variance))
     interval = np.tile([0.0, 1.0], (k, 1))
     z = norm.isf((1 - level) / 2)
-    density, tilts = ratio @ prior, ratio @ lines.T
+    density = ratio @ prior
+    tilts = ratio @ lines.T
     top = _average_log(density, weight_fraction)
 
     def measure_excess(t, c):
@@ -198,7 +203,8 @@ def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
 def _use_single_classes(ratio, weight_fraction, b):
     """Return the same with the other classes in fixed proportions: no k x k matrix."""
     g = (ratio / (ratio @ b)[:, None] - 1.0) / np.maximum(1.0 - b, 1e-300)
-    bend, spread = weight_fraction @ g**2, weight_fraction**2 @ g**2
+    bend = weight_fraction @ g**2
+    spread = weight_fraction**2 @ g**2
     unknown = bend <= 0
     bend = np.where(unknown, 1.0, bend)
 

@@ -80,8 +80,10 @@ def compute_moments(x, y, weight, degree):
     y^2.
     """
     total = weight.sum()
-    first, last = np.ones_like(x), x
-    mean_t, mean_y = np.empty(2 * degree + 1), np.empty(degree + 1)
+    first = np.ones_like(x)
+    last = x
+    mean_t = np.empty(2 * degree + 1)
+    mean_y = np.empty(degree + 1)
     weighted = weight * y
     for m in range(2 * degree + 1):
         t = first if m == 0 else last

@@ -22,7 +22,10 @@ def _find_meeting(sums, mass, flag, before, between, after, now):
 
     A group is known by its last row: `between` for the left one, `after` for the right one.
     """
-    sum_a, mass_a, sum_b, mass_b = sums[between], mass[between], sums[after], mass[after]
+    sum_a = sums[between]
+    mass_a = mass[between]
+    sum_b = sums[after]
+    mass_b = mass[after]
     left = flag[before] if before >= 0 else 0.0
     right = flag[after] if after < len(flag) else 0.0
     gap = sum_b * mass_a - sum_a * mass_b
@@ -79,7 +82,8 @@ def _merge_groups(sums, mass, flag, before, after, key, heap, heap_index, merge_
         merge_penalty[top] = now
         key[top] = np.inf
         _restore_heap(heap, heap_index, key, heap_index[top])
-        low, high = before[top], after[top]
+        low = before[top]
+        high = after[top]
         sums[high] += sums[top]
         mass[high] += mass[top]
         if low >= 0:
@@ -99,7 +103,8 @@ def compute_merge_penalties(y, w):
     m = len(y) - 1
     sums, mass = w * y, w.copy()  # of groups; no differences of long sums
     flag = (y[:-1] > y[1:]).astype(float)
-    key, merge_penalty = np.empty(m), np.full(m, np.inf)
+    key = np.empty(m)
+    merge_penalty = np.full(m, np.inf)
     _fill_first_meetings(sums, mass, flag, key)
     heap = np.argsort(key, kind="stable")  # sorted keys are a heap
     _merge_groups(
@@ -120,7 +125,8 @@ class PenaltyPath:
     """The solutions for all penalties."""
 
     def __init__(self, y, w):
-        self.y, self.n = y, len(y)
+        self.y = y
+        self.n = len(y)
         self.merges = compute_merge_penalties(y, w)
         self._sums = RangeSums(w * (1 - y), w * y)
 

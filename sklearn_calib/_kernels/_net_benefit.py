@@ -105,13 +105,13 @@ class NetBenefit:
         """Return values, fractions and effective numbers of rows of the kinds of
         change.
         """
-        total, squares = 1.0, self.squares.sum()
+        total = 1.0
+        squares = self.squares.sum()
         if self.by_class:
-            total, squares = (
-                of_class,
-                _split_by_class(self.squares, self.has_event).sum(axis=1)[:, None],
-            )
-        fraction, squared = np.minimum(sums[0] / total, 1.0), sums[1] / total**2
+            total = of_class
+            squares = _split_by_class(self.squares, self.has_event).sum(axis=1)[:, None]
+        fraction = np.minimum(sums[0] / total, 1.0)
+        squared = sums[1] / total**2
         squares = squares / total**2
         variance = squared * (1 - fraction) ** 2 + (squares - squared) * fraction**2
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -144,13 +144,16 @@ class Comparison(NamedTuple):
         of several shares to one normal law. Without them bands of case-control data with 5000
         rows hold the truth in .85 and .87 of 500 draws, with them in .96 and .94.
         """
-        s, n, level = self.fraction, self.rows, 2 * ndtr(z) - 1
+        s = self.fraction
+        n = self.rows
+        level = 2 * ndtr(z) - 1
         low, high = (
             compute_exact_interval(s * n, n, level)
             if exact
             else compute_wilson_interval(s, n, level)
         )
-        below, above = s - low, high - s
+        below = s - low
+        above = high - s
         return (
             self.mean - self._combine_distances(np.where(self.value > 0, below, above)),
             self.mean + self._combine_distances(np.where(self.value > 0, above, below)),
@@ -161,7 +164,8 @@ class Comparison(NamedTuple):
 
         The fractions exclude each other.
         """
-        e, s = self.value * distance, self.fraction
+        e = self.value * distance
+        s = self.fraction
         ratio = np.sqrt(np.divide(s, 1 - s, out=np.zeros_like(s), where=s < 1))
         axis = 0 if self.by_class else (0, 1)
         square = (e**2 * (1 + ratio**2)).sum(axis=axis) - (e * ratio).sum(axis=axis) ** 2
@@ -205,7 +209,8 @@ def compute_regret_pieces(score, better, outcome, weight):
     """
     breaks, index = np.unique(np.concatenate([score, better, [0.0, 1.0]]), return_inverse=True)
     weight_fraction = weight / weight.sum()
-    n, count = len(score), len(breaks)
+    n = len(score)
+    count = len(breaks)
     above = []  # the weight of what lies above each break: of hits, and of all
     for values in (weight_fraction * outcome, weight_fraction):
         change = np.bincount(index[n : 2 * n], values, count) - np.bincount(
@@ -227,7 +232,8 @@ def maximise_decision_loss(threshold, regret):
 
     Points come in any order. Returns (loss, lower threshold, upper threshold).
     """
-    t, value = np.append(threshold, [0.0, 1.0]), np.append(regret, [0.0, 0.0])
+    t = np.append(threshold, [0.0, 1.0])
+    value = np.append(regret, [0.0, 0.0])
     left = t <= 0.5
     i, j = (np.where(side, value, -np.inf).argmax() for side in (left, ~left))
     while True:
@@ -242,5 +248,6 @@ def maximise_decision_loss(threshold, regret):
 
 def integrate_pieces(breaks, intercept, slope):
     """Integrate a function that is linear from each break to the next."""
-    widths, middles = np.diff(breaks), (breaks[1:] + breaks[:-1]) / 2
+    widths = np.diff(breaks)
+    middles = (breaks[1:] + breaks[:-1]) / 2
     return float(widths @ (intercept + slope * middles))

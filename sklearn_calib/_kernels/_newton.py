@@ -57,7 +57,8 @@ def minimise_by_newton(
             break
         before = decrement
         if near and decrement <= tol:  # the step is there: it costs nothing to take it
-            theta, value = np.maximum(theta + step, lowest), value - decrement / 2
+            theta = np.maximum(theta + step, lowest)
+            value = value - decrement / 2
             break
         length = 1.0
         while True:
@@ -68,7 +69,8 @@ def minimise_by_newton(
             length /= 2
             if length < _MIN_STEP_LENGTH:  # no progress is possible in floating point
                 return Minimum(theta, value, decrement, n_iter)
-        theta, value = candidate, reached
+        theta = candidate
+        value = reached
     return Minimum(theta, value, decrement, n_iter)
 
 

@@ -55,7 +55,9 @@ def _fill_histograms(bins, rows, begin, end, g, h, weight, cells):
                 cells[f, b, j] = 0.0
     for i in range(begin, end):
         r = rows[i]
-        gr, hr, wr = g[r], h[r], weight[r]
+        gr = g[r]
+        hr = h[r]
+        wr = weight[r]
         for f in range(bins.shape[1]):
             cell = cells[f, bins[r, f]]
             cell[0] += gr
@@ -77,7 +79,8 @@ def _sort_bins(cells, unordered, l2, order):
     if unordered:
         l2 += L2_PER_CATEGORY * max(n_known - 2, 0)
         for k in range(1, n_known):
-            b, position = order[k], k
+            b = order[k]
+            position = k
             step = cells[b, 0] / (cells[b, 1] + l2)
             while position > 0:
                 before = order[position - 1]
@@ -95,12 +98,18 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
 
     The first cut + 1 bins in order go to the left.
     """
-    g, h, w = total[0], total[1], total[2]
-    low, high = bounds[0], bounds[1]
+    g = total[0]
+    h = total[1]
+    w = total[2]
+    low = bounds[0]
+    high = bounds[1]
     parent_gain = _compute_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
-    best[0], best[1] = 0.0, -1.0
+    best[0] = 0.0
+    best[1] = -1.0
     for f in range(cells.shape[0]):
-        gl, hl, wl = 0.0, 0.0, 0.0
+        gl = 0.0
+        hl = 0.0
+        wl = 0.0
         n_known, split_l2 = _sort_bins(cells[f], unordered[f], l2, order)
         for k in range(n_known - 1):
             b = order[k]
@@ -121,8 +130,12 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
                 - parent_gain
             )
             if gain > best[0]:
-                best[0], best[1], best[2] = gain, f, k
-                best[3], best[4], best[5] = gl, hl, wl
+                best[0] = gain
+                best[1] = f
+                best[2] = k
+                best[3] = gl
+                best[4] = hl
+                best[5] = wl
 
 
 @compile_helper
@@ -142,7 +155,8 @@ def _split_rows(bins, rows, spare, begin, end, f, left):
 
     The order is kept.
     """
-    middle, others = begin, 0
+    middle = begin
+    others = 0
     for i in range(begin, end):
         r = rows[i]
         if left[bins[r, f]]:
@@ -257,11 +271,13 @@ def boost_trees(
     column. Growing ends early if no split gains.
     """
     n, m = bins.shape
-    nodes, n_bins = 2 * max_leaves - 1, int(bins.max(initial=0)) + 1
+    nodes = 2 * max_leaves - 1
+    n_bins = int(bins.max(initial=0)) + 1
     feature = np.full((n_trees, nodes), -1, np.int32)
     left = np.zeros((n_trees, nodes, 256), np.bool_)
     child = np.zeros((n_trees, nodes), np.int32)
-    value, gains = np.zeros((n_trees, nodes)), np.zeros(m)
+    value = np.zeros((n_trees, nodes))
+    gains = np.zeros(m)
     out = np.array(offset, dtype=np.float64)
     grown = _grow_trees(
         np.ascontiguousarray(bins), np.asarray(target, float), np.asarray(weight, float), out,

@@ -47,7 +47,8 @@ def compute_cumulative_log_odds(log_proba):
 def compute_class_proba(cumulative, slope, shifts):
     """Return class probabilities of rows."""
     eta = slope * cumulative.log_odds + shifts
-    low, high = expit(-eta), expit(eta)
+    low = expit(-eta)
+    high = expit(eta)
     width = slope * cumulative.gap - np.diff(shifts)
     middle = high[:, :-1] * low[:, 1:] * -np.expm1(-width)
     table = np.column_stack([low[:, 0], middle, high[:, -1]])
@@ -109,7 +110,8 @@ def _compute_derivatives(cumulative, target, theta, sums):
     """Return gradient and Hessian in (s, a_0, d)."""
     z, gap = cumulative
     eta = theta[0] * z + sums @ theta[1:]
-    high, low = expit(eta), expit(-eta)
+    high = expit(eta)
+    low = expit(-eta)
     pull = target[:, :-1] * high - target[:, 1:] * low
     curved = (target[:, :-1] + target[:, 1:]) * high * low
     width = _compute_widths(cumulative, theta)

@@ -53,8 +53,10 @@ class LogitAxis:
     """
 
     def __init__(self, low, high, zeros=False, ones=False):
-        self.low, self.high = float(low), float(high)
-        self.zeros, self.ones = bool(zeros), bool(ones)
+        self.low = float(low)
+        self.high = float(high)
+        self.zeros = bool(zeros)
+        self.ones = bool(ones)
         self.span = self.high - self.low
 
     @classmethod
@@ -63,9 +65,11 @@ class LogitAxis:
         values = np.concatenate([np.empty(0), *map(np.ravel, values)])
         inner = values[(values > 0) & (values < 1)]
         positions = [logit(np.clip(inner, 1e-300, 1 - 1e-16))]
-        zeros, ones = (values <= 0).any(), (values >= 1).any()
+        zeros = (values <= 0).any()
+        ones = (values >= 1).any()
         for fractions in histograms:
-            zeros, ones = zeros or fractions[0] > 0, ones or fractions[-1] > 0
+            zeros = zeros or fractions[0] > 0
+            ones = ones or fractions[-1] > 0
             inner = np.append(np.cumsum(fractions[1:33]), np.cumsum(fractions[-2:32:-1])[::-1])
             filled = np.flatnonzero((inner > _RARE_FRACTION) & (fractions[1:-1] > 0))
             positions += [HISTOGRAM_EDGES[filled], HISTOGRAM_EDGES[filled + 1]]
@@ -104,7 +108,8 @@ class LogitAxis:
 
     def merge_axes(self, other: "LogitAxis") -> "LogitAxis":
         """Return the axis with room for what either of two shows."""
-        low, high = min(self.low, other.low), max(self.high, other.high)
+        low = min(self.low, other.low)
+        high = max(self.high, other.high)
         return LogitAxis(low, high, self.zeros or other.zeros, self.ones or other.ones)
 
     def __call__(self, p):
@@ -165,9 +170,11 @@ class LogitAxis:
 
     def _add_fitting_ticks(self, numbers, room, taken):
         """Add the numbers that have room to `taken`; return whether all of them have."""
-        taken, is_complete = list(taken), True
+        taken = list(taken)
+        is_complete = True
         for p in numbers:
-            text, position = format_probability(p), float(self.locate_fraction(p)) * room
+            text = format_probability(p)
+            position = float(self.locate_fraction(p)) * room
             if all(
                 abs(position - other) >= (len(text) + len(label)) / 2 + _MIN_GAP_CHARACTERS
                 for _, label, other in taken
@@ -190,7 +197,8 @@ class LogitAxis:
             yield from (side for p in values for side in (p, 1 - p))
 
     def _keep_inside(self, numbers):
-        left, right = expit(self.low), expit(self.high)
+        left = expit(self.low)
+        right = expit(self.high)
         return [p for p in numbers if left <= p <= right]
 
 
@@ -203,7 +211,8 @@ def _find_frequent_points(curve):
     weight = curve.weight * inner
     total = weight.sum() or 1.0
     cumulated = np.cumsum(weight) / total
-    low, high = cumulated <= _RARE_FRACTION, cumulated - weight / total >= 1 - _RARE_FRACTION
+    low = cumulated <= _RARE_FRACTION
+    high = cumulated - weight / total >= 1 - _RARE_FRACTION
     is_rare = np.where(curve.predicted < 0.5, low, high)
     return ~inner | ((weight > 0) & ~is_rare)
 
@@ -235,14 +244,16 @@ class LossPlane(NamedTuple):
     @classmethod
     def from_points(cls, x, y, uncertainty):
         """Return the plane with room for the points, their labels, and x = 0."""
-        x, min_range = np.append(x, 0.0), _MIN_PLANE_SPAN * abs(uncertainty) or 1e-3
+        x = np.append(x, 0.0)
+        min_range = _MIN_PLANE_SPAN * abs(uncertainty) or 1e-3
         across = max(np.ptp(x), min_range)
         up = max(np.ptp(y), across / 4, min_range)
         if 0 < min(y) < 0.5 * up:
             y = np.append(y, 0.0)
             up = max(np.ptp(y), up)
         middle = (min(y) + max(y)) / 2
-        left, right = min(x), max(max(x), min(x) + across)
+        left = min(x)
+        right = max(max(x), min(x) + across)
         return cls(
             (
                 float(left - _PLANE_PAD_FRACTION * across / 2),
@@ -258,10 +269,12 @@ class LossPlane(NamedTuple):
     def iter_loss_lines(self):
         """Yield the loss of each line of equal loss, and its ends within the limits."""
         (left, right), (low, high) = self.x_limits, self.y_limits
-        min_loss, max_loss = self.uncertainty + left - high, self.uncertainty + right - low
+        min_loss = self.uncertainty + left - high
+        max_loss = self.uncertainty + right - low
         for value in choose_round_numbers(min_loss, max_loss):
             above = self.uncertainty - value  # of y over x
-            start, end = max(left, low - above), min(right, high - above)
+            start = max(left, low - above)
+            end = min(right, high - above)
             if end - start > 0.1 * (right - left):
                 ends = (float(start), float(end)), (float(start + above), float(end + above))
                 yield value, ends
@@ -300,7 +313,8 @@ def place_labels(points, sizes, gap, taken=()):
     taken = [*taken, *((x - across, y - up, x + across, y + up) for x, y in points)]
     corners = []
     for (x, y), (width, height) in zip(points, sizes, strict=True):
-        half, middle = height / 2, width / 2
+        half = height / 2
+        middle = width / 2
         offered = [
             (x + 1.5 * across, y - half),
             (x - 1.5 * across - width, y - half),

@@ -104,7 +104,8 @@ def _compute_wald_ends(rows, coef, root, square):
 def fit_natural_spline(log_odds, rows, events):
     """Fit a natural spline with knots at quantiles; arguments as `fit_polynomial`."""
     log_odds, index = np.unique(log_odds, return_inverse=True)
-    rows, events = np.bincount(index, rows), np.bincount(index, events)
+    rows = np.bincount(index, rows)
+    events = np.bincount(index, events)
     knots = choose_knots(log_odds, rows, min(_N_KNOTS, max(len(log_odds), 2)))
     basis = make_natural_basis(knots)
     design, outcome, weight = split_rows_by_label(basis(log_odds), rows, events)
@@ -135,7 +136,8 @@ def fit_polynomial(log_odds, rows, events, internal=False):
         further = _fit_degree(label_log_odds, outcome, weight, degree + 1, now.coef)
         if not 2 * weight.sum() * (now.loss - further.loss) > _STEP_THRESHOLD:
             break
-        degree, now = degree + 1, further
+        degree = degree + 1
+        now = further
     initial = np.logaddexp(0.0, np.where(outcome == 1, -label_log_odds, label_log_odds))
     statistic = 2 * (weight @ initial - weight.sum() * now.loss)
     mean = expit(np.vander(label_log_odds, degree + 1, increasing=True) @ now.coef)
@@ -179,7 +181,8 @@ def compute_survival(statistic, freedom, n_raised):
     truncated_sum = (n_raised - 1) * _STEP_THRESHOLD  # the others are at least that
     inside = np.maximum(statistic, truncated_sum + _STEP_THRESHOLD)  # below, the probability is 1
     low, high = np.arcsin(np.sqrt([_STEP_THRESHOLD / inside, 1 - truncated_sum / inside]))
-    middle, half = (low + high) / 2, (high - low) / 2
+    middle = (low + high) / 2
+    half = (high - low) / 2
     angle = middle[..., None] + half[..., None] * _NODES
     size = np.sqrt(inside)[..., None]
     remaining = (size * np.cos(angle)) ** 2

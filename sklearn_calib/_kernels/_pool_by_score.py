@@ -38,13 +38,15 @@ def pool_rows_by_score(score, outcome):
         keys.sort()
     elif downs:
         keys = keys[::-1].copy()
-    mass, events = np.empty(len(keys)), np.empty(len(keys))
+    mass = np.empty(len(keys))
+    events = np.empty(len(keys))
     n = _sum_runs(keys, mass, events)
     return keys.view(np.float64)[:n], mass[:n], events[:n]
 
 
 def _pool_few_scores(score, outcome):
-    bits, mass = np.full(1 << _SLOT_BITS, -1, np.int64), np.zeros((1 << _SLOT_BITS, 2))
+    bits = np.full(1 << _SLOT_BITS, -1, np.int64)
+    mass = np.zeros((1 << _SLOT_BITS, 2))
     if not _count_scores(score.view(np.int64), outcome, bits, mass):
         return None
     used = np.flatnonzero(bits >= 0)
@@ -93,7 +95,9 @@ def _sum_runs(keys, mass, events):
 
     The scores take the place of the keys, which are read before.
     """
-    last, position, ones = len(keys) - 1, uint64(0), np.int64(0)
+    last = len(keys) - 1
+    position = uint64(0)
+    ones = np.int64(0)
     key = keys[0]
     for i in range(last):
         following = keys[i + 1]

@@ -45,7 +45,8 @@ def bound_unseen_square(errors, n_effective, n_rows):
     weighted by its size, which is the error itself if those that are not 0 are equal: by a row
     at least, and by all of its rows if no cluster differs.
     """
-    max_square, total = n_effective**-2, np.abs(errors).sum()
+    max_square = n_effective**-2
+    total = np.abs(errors).sum()
     if n_rows is None or not total > 0:
         return max_square
     return min(max(float((errors @ errors / total) ** 2), n_rows**-2), max_square)
@@ -73,7 +74,8 @@ def compute_fraction_intervals(label_fraction, corrected_fraction, variances, ro
     variances get t^2 / 4n^2, Wilson's own, first: no error seen in n labels does not mean that
     there is none.
     """
-    min_variance, fewer = t**2 / (4 * rows**2), (ndtri((1 + level) / 2) / t) ** 2
+    min_variance = t**2 / (4 * rows**2)
+    fewer = (ndtri((1 + level) / 2) / t) ** 2
     ratio = min((variances[1] + min_variance) / (variances[0] + min_variance), 1.0)
     ends, corrected_ends = (
         tuple(map(float, compute_exact_interval(fraction * size * fewer, size * fewer, level)))

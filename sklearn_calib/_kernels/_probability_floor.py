@@ -79,7 +79,8 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
 
 def estimate_floor(proba: FloatArray) -> float:
     """Return what an exact zero counts as, see `FloorStatistics.floor`."""
-    plain, absent = np.asarray(proba), get_absent_mask(proba)
+    plain = np.asarray(proba)
+    absent = get_absent_mask(proba)
     if absent is not None:
         plain = plain[~absent][:, None]
     if has_exact_log(proba) or (plain.min(initial=1.0) > 0 and not _may_be_fractions(plain)):
@@ -94,7 +95,8 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
     """
     if has_exact_log(proba):
         return proba
-    absent, under = get_absent_mask(proba), np.asarray(proba) < floor
+    absent = get_absent_mask(proba)
+    under = np.asarray(proba) < floor
     if absent is not None:
         under &= ~absent
     low = under.any(axis=1)

@@ -18,7 +18,8 @@ _DISTANCE_TOLERANCE = 1e-10  # distances that agree to 10 digits are equal
 @compile_kernel
 def _fill_tree(tree):
     """Sum upwards from the leaves, which are the second half of the rows."""
-    n, m = len(tree) // 2, tree.shape[1]
+    n = len(tree) // 2
+    m = tree.shape[1]
     for i in range(n - 1, 0, -1):
         for j in range(m):
             tree[i, j] = tree[2 * i, j] + tree[2 * i + 1, j]
@@ -27,9 +28,11 @@ def _fill_tree(tree):
 @compile_kernel
 def _add_ranges(tree, start, end, out):
     """Add up the nodes that cover each range from `start` to `end`."""
-    n, m = len(tree) // 2, tree.shape[1]
+    n = len(tree) // 2
+    m = tree.shape[1]
     for q in range(len(start)):
-        low, high = start[q] + n, end[q] + n
+        low = start[q] + n
+        high = end[q] + n
         while low < high:
             if low & 1:
                 for j in range(m):
@@ -79,8 +82,10 @@ class WindowCells:
     """
 
     def __init__(self, log_odds, weights, weight_fraction=None, invented=0.0):
-        self.log_odds, self._sums = log_odds, RangeSums(*weights.T)
-        self._invented, self._base = invented, weights[:, 1].sum() / weights.sum()
+        self.log_odds = log_odds
+        self._sums = RangeSums(*weights.T)
+        self._invented = invented
+        self._base = weights[:, 1].sum() / weights.sum()
         self._low, self._high = expit(log_odds), expit(-log_odds)[::-1]  # p and 1 - p, increasing
         if weight_fraction is not None:
             self._windows = self._find_smallest_windows(weights.sum(axis=1), weight_fraction)
@@ -99,11 +104,14 @@ class WindowCells:
             below = subtract_probabilities(np.minimum(first[i], score), score)
             above = subtract_probabilities(score, np.maximum(last[i], score))
             radius = np.minimum(radius, np.maximum(below, above))
-        p, complement = expit(score), expit(-score)
+        p = expit(score)
+        complement = expit(-score)
         # distances that agree to 10 digits are equal
         radius = radius + _DISTANCE_TOLERANCE * (np.minimum(p, complement) + radius) + 1e-300
         # how many cells lie before; the smaller of p and 1 - p decides, which has all digits
-        low, high, n = self._low, self._high, len(self._low)
+        low = self._low
+        high = self._high
+        n = len(self._low)
         start = np.searchsorted(low, p - radius, side="left")
         by_rest = n - np.searchsorted(high, complement + radius, side="right")
         start = np.where(p - radius <= 0.5, start, by_rest)
@@ -127,14 +135,13 @@ class WindowCells:
         """Return event rates of windows; an empty one gets the nearest cells."""
         empty = end <= start
         if empty.any():
-            lonely, last = score[empty], len(self.log_odds) - 1
+            lonely = score[empty]
+            last = len(self.log_odds) - 1
             right = np.minimum(np.searchsorted(self.log_odds, lonely), last)
             left = np.maximum(right - 1, 0)
             before, after = (self.log_odds[i] for i in (left, right))
-            below, above = (
-                subtract_probabilities(np.minimum(before, lonely), lonely),
-                subtract_probabilities(lonely, np.maximum(after, lonely)),
-            )
+            below = subtract_probabilities(np.minimum(before, lonely), lonely)
+            above = subtract_probabilities(lonely, np.maximum(after, lonely))
             start[empty] = np.where(below <= above * (1 + _DISTANCE_TOLERANCE), left, right)
             end[empty] = np.where(above <= below * (1 + _DISTANCE_TOLERANCE), right, left) + 1
         zeros, ones = self._sums.sum_between(start, end)

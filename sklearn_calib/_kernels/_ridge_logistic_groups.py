@@ -94,13 +94,15 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
     penalties : sequence of float > 0
         A penalty wins against those before it by at least 1e-7 nats.
     """
-    scale, count = labels.score_scale, labels.score.shape[1]
+    scale = labels.score_scale
+    count = labels.score.shape[1]
     to_scaled = np.array([1.0, scale])
     moves = _leave_out_rows(labels, centre * to_scaled, scale)
     is_known = labels.weight > 0
     score, hit, weight = (table[is_known] for table in labels[:3])
     label = np.nonzero(is_known)[1]
-    best, loo = None, {}
+    best = None
+    loo = {}
     for penalty in penalties:
         if penalty == COMMON_LINE_PENALTY:
             lines = np.tile(centre * to_scaled, (count, 1))
@@ -127,7 +129,9 @@ def _leave_out_rows(labels, centre, scale):
     A row leaves with all its labels.
     """
     n, count = labels.score.shape
-    total, row_information, pull = np.zeros((2, 2)), np.zeros((n, 2, 2)), np.zeros((n, 2))
+    total = np.zeros((2, 2))
+    row_information = np.zeros((n, 2, 2))
+    pull = np.zeros((n, 2))
     for label in range(count):
         score, outcome, weight, unit = labels.get_label(label)
         x = _make_design(score, scale)

@@ -51,7 +51,8 @@ def find_largest_coverage(mass, errors, max_risk, delta):
 
     Bisection on the number of rows answered, each step at level delta / steps.
     """
-    reached, wrong = np.cumsum(mass), np.cumsum(errors)
+    reached = np.cumsum(mass)
+    wrong = np.cumsum(errors)
     n = int(reached[-1])
     steps = int(np.ceil(np.log2(n + 1)))
     low, high, answer = 0, n, (0, 1.0)

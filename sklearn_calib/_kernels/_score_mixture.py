@@ -25,12 +25,14 @@ class RankedScores:
 
     def __init__(self, proba: FloatArray, y_encoded: IntArray) -> None:
         """Rank rows of several columns; rows without a label may have any class."""
-        self.proba, self.y_encoded = np.asarray(proba), y_encoded
+        self.proba = np.asarray(proba)
+        self.y_encoded = y_encoded
         self.k = self.proba.shape[1]
         self.columns = (
             [1] if self.k == 2 else [*range(self.k)]
         )  # of two columns the second is enough
-        self.ranks, self.alone = [], []
+        self.ranks = []
+        self.alone = []
         for column in self.columns:
             _, rank, count = np.unique(
                 self.proba[:, column], return_inverse=True, return_counts=True
@@ -52,7 +54,8 @@ class RankedScores:
         With `rng`, copies of a row follow each other in random order, as new rows with scores
         nearly the same would, unless another row has the same score.
         """
-        scores, y_encoded = self.proba.take(labelled, axis=0), self.y_encoded[labelled]
+        scores = self.proba.take(labelled, axis=0)
+        y_encoded = self.y_encoded[labelled]
         member = (y_encoded[:, None] == np.arange(self.k)).astype(np.float64)
         mass = member.sum(axis=0)
         class_means = scores.T @ (member / mass)

@@ -19,13 +19,16 @@ def _average_shifts(offset, cell, residual, mass, width):
     """Move the rows into lower cells in the order of their offsets."""
     for i in range(len(cell)):
         mass[cell[i] + 1] += residual[i]
-    total, mean, last = 0.0, 0.0, 0.0
+    total = 0.0
+    mean = 0.0
+    last = 0.0
     for j in range(len(mass)):
         total += abs(mass[j])
     for i in range(len(cell)):
         mean += (offset[i] - last) * total
         last = offset[i]
-        upper, lower = cell[i] + 1, cell[i]
+        upper = cell[i] + 1
+        lower = cell[i]
         total -= abs(mass[upper]) + abs(mass[lower])
         mass[upper] -= residual[i]
         mass[lower] += residual[i]
@@ -36,7 +39,8 @@ def _average_shifts(offset, cell, residual, mass, width):
 @compile_kernel
 def compute_laplace_square(score, residual, bandwidth):
     """Return sum_ij r_i r_j exp(-|v_i - v_j| / bandwidth) for increasing scores."""
-    total, running = 0.0, 0.0
+    total = 0.0
+    running = 0.0
     for i in range(len(score)):
         if i > 0:
             running *= np.exp((score[i - 1] - score[i]) / bandwidth)

@@ -29,11 +29,14 @@ _MIN_HEAP_KINKS = 256  # kinks of a heap that is small enough
 def compute_smooth_error(v, residual):
     """Return the smooth calibration error of increasing scores; weights sum to 1."""
     n = len(v)
-    position, mass = np.empty(n), np.empty(n)
+    position = np.empty(n)
+    mass = np.empty(n)
     last, low, high = _fill_kinks(v, residual, position, mass)
     n_buckets = n // _KINKS_PER_BUCKET + 1
-    first, following = np.full(n_buckets, -1, np.int32), np.empty(n, np.int32)
-    heap_keys, heap_kinks = np.empty(n), np.empty(n, np.int32)
+    first = np.full(n_buckets, -1, np.int32)
+    following = np.empty(n, np.int32)
+    heap_keys = np.empty(n)
+    heap_kinks = np.empty(n, np.int32)
     removed = 0.0
     for sign, max_distance in ((1.0, high), (-1.0, -low)):
         if max_distance > 0:
@@ -64,12 +67,14 @@ def _fill_kinks(v, residual, position, mass):
     Returns C_n and the range of the positions.
     """
     total = low = high = 0.0
-    position[0], mass[0] = 0.0, 2.0
+    position[0] = 0.0
+    mass[0] = 2.0
     for t in range(len(v) - 1):
         total += residual[t]
         position[t + 1] = total
         mass[t + 1] = 2 * (v[t + 1] - v[t])
-        low, high = min(low, total), max(high, total)
+        low = min(low, total)
+        high = max(high, total)
     return total + residual[len(v) - 1], low, high
 
 
@@ -87,17 +92,22 @@ def _remove_at_end(v, position, mass, sign, scale, first, following, listed, key
 
     `mass` is what is left.
     """
-    edge, top, size, limit = len(first), np.int64(-1), np.int64(0), np.int64(_MIN_HEAP_KINKS)
+    edge = len(first)
+    top = np.int64(-1)
+    size = np.int64(0)
+    limit = np.int64(_MIN_HEAP_KINKS)
     cost = 0.0
     for t in range(1, len(v)):
-        remaining, distance = v[t] - v[t - 1], sign * position[t]
+        remaining = v[t] - v[t - 1]
+        distance = sign * position[t]
         if distance > 0 and remaining > 0:
             bucket = np.int64(distance * scale)
             if bucket >= edge and size >= limit:
                 size, edge, highest = _spill_heap(
                     size, scale, first, following, listed, keys, kinks
                 )
-                top, limit = max(top, highest), max(_MIN_HEAP_KINKS, 2 * size)
+                top = max(top, highest)
+                limit = max(_MIN_HEAP_KINKS, 2 * size)
             if bucket >= edge:
                 _push_kink(keys, kinks, size, distance, t)
                 size += 1
@@ -114,7 +124,8 @@ def _remove_at_end(v, position, mass, sign, scale, first, following, listed, key
                 if top < 0:
                     mass[0] = max(mass[0] - remaining, 0.0)
                     break
-                kink, edge = np.int64(first[top]), top
+                kink = np.int64(first[top])
+                edge = top
                 first[top] = -1
                 while kink >= 0:
                     _push_kink(keys, kinks, size, sign * position[kink], kink)
@@ -138,9 +149,11 @@ def _remove_at_end(v, position, mass, sign, scale, first, following, listed, key
 def _push_kink(keys, kinks, position, key, kink):
     while position > 0 and keys[(position - 1) >> 1] < key:
         above = (position - 1) >> 1
-        keys[position], kinks[position] = keys[above], kinks[above]
+        keys[position] = keys[above]
+        kinks[position] = kinks[above]
         position = above
-    keys[position], kinks[position] = key, kink
+    keys[position] = key
+    kinks[position] = kink
 
 
 @compile_helper
@@ -152,9 +165,11 @@ def _replace_first(keys, kinks, size, key, kink):
         below += below + 1 < size and keys[below + 1] > keys[below]
         if keys[below] <= key:
             break
-        keys[position], kinks[position] = keys[below], kinks[below]
+        keys[position] = keys[below]
+        kinks[position] = kinks[below]
         position = below
-    keys[position], kinks[position] = key, kink
+    keys[position] = key
+    kinks[position] = kink
 
 
 @compile_helper
@@ -163,11 +178,14 @@ def _spill_heap(size, scale, first, following, listed, keys, kinks):
 
     Returns the new size, the first bucket of the heap, and the highest that was filled.
     """
-    edge, highest, n_kept = np.int64(len(first)), np.int64(-1), np.int64(0)
+    edge = np.int64(len(first))
+    highest = np.int64(-1)
+    n_kept = np.int64(0)
     for i in range(_MIN_HEAP_KINKS // 8):  # large ones come first
         edge = min(edge, np.int64(keys[i] * scale))
     for i in range(size):
-        key, kink = keys[i], np.int64(kinks[i])
+        key = keys[i]
+        kink = np.int64(kinks[i])
         bucket = np.int64(key * scale)
         if bucket >= edge:
             _push_kink(keys, kinks, n_kept, key, kink)
@@ -187,8 +205,12 @@ def find_maxima(ranks, position, gaps, sums):
     Then w_n = m_n and w_t is the m_t nearest to w_{t+1} that the gap allows. `sums` are C_t.
     """
     n = len(ranks)
-    maxima, tree, alive = np.empty(n), np.zeros(n + 1), np.zeros(n)
-    keys, kinks, sizes = np.empty((2, n)), np.empty((2, n), np.int32), np.zeros(2, np.int64)
+    maxima = np.empty(n)
+    tree = np.zeros(n + 1)
+    alive = np.zeros(n)
+    keys = np.empty((2, n))
+    kinks = np.empty((2, n), np.int32)
+    sizes = np.zeros(2, np.int64)
     below = np.searchsorted(position, sums)  # how many kinks lie below each
     _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima)
     return maxima
@@ -201,20 +223,20 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
     The kink at 0 is in the heaps of both ends, neither of which ever passes it.
     """
     for t in range(len(ranks)):
-        rank, mass, gap = ranks[t], 2.0, 0.0
+        rank = ranks[t]
+        mass = 2.0
+        gap = 0.0
         if t > 0:
             gap = gaps[t - 1]
             mass = 2 * gap
         alive[rank] += mass
         _add_mass(tree, rank, mass)
         for end in range(2):  # the lowest rank comes first, and the highest
-            sign, heap, of_heap, size, remaining = (
-                2 * end - 1,
-                keys[end],
-                kinks[end],
-                sizes[end],
-                gap,
-            )
+            sign = 2 * end - 1
+            heap = keys[end]
+            of_heap = kinks[end]
+            size = sizes[end]
+            remaining = gap
             if sign * (rank - ranks[0]) >= 0:
                 _push_kink(heap, of_heap, size, np.float64(sign * rank), rank)
                 size += 1

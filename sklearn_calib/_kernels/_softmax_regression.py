@@ -54,7 +54,8 @@ def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, sta
     """
     full = ridge_a.ndim == 2
     last = tol or (1e-22 if full and z.size <= _MAX_ROUNDING_ENTRIES else 1e-12)
-    z, w = np.ascontiguousarray(z), weight / weight.sum()
+    z = np.ascontiguousarray(z)
+    w = weight / weight.sum()
     ridge = 2 * np.column_stack([ridge_a, np.full(len(z), ridge_b)])
     convexity = ridge.min()  # of the penalties: gap <= |g|^2 / (2 convexity)
     enough = 0.5 * np.sqrt(convexity * last)  # a gradient of this size ends the iteration
@@ -63,7 +64,9 @@ def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, sta
         if full
         else _make_diagonal_step(z, w, ridge_a, ridge_b)
     )
-    residual, rows, norm = np.empty_like(z), np.arange(len(w)), 0.0
+    residual = np.empty_like(z)
+    rows = np.arange(len(w))
+    norm = 0.0
 
     def split_coefficients(theta):
         return theta[:, :-1] if full else theta[:, 0], theta[:, -1]
@@ -118,7 +121,8 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
     next ones.
     """
     k, n = z.shape
-    subsampling_step, before = 1, np.inf
+    subsampling_step = 1
+    before = np.inf
     if z.size > _MAX_EXACT_ENTRIES:
         subsampling_step = max(1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k))
 
@@ -140,7 +144,8 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
 def make_diagonal_solver(z, w, proba, ridge_a, ridge_b):
     """Return a function that solves systems of the Hessian of the 2k coefficients."""
     k = len(z)
-    weighted, proba_scores = proba * w, proba * z
+    weighted = proba * w
+    proba_scores = proba * z
     hessian = np.empty((2 * k, 2 * k))
     hessian[:k, :k] = -(proba_scores * w) @ proba_scores.T
     hessian[:k, k:] = -(proba_scores * w) @ proba.T
@@ -184,7 +189,9 @@ def _make_block_inverse(x, w, proba, ridge):
     kind = np.float64 if small else np.float32
     enough = max(_MIN_PRECONDITIONER_ROWS, _PRECONDITIONER_WORK // len(proba) ** 2)
     sampled = slice(None, None, 1 if small else max(1, len(w) // enough))
-    x, w, proba = x[:, sampled].T, w[sampled] / w[sampled].sum(), proba[:, sampled]
+    x = x[:, sampled].T
+    w = w[sampled] / w[sampled].sum()
+    proba = proba[:, sampled]
     inverse = np.empty((len(proba), x.shape[1], x.shape[1]), dtype=kind)
     for c, p in enumerate(proba):
         curvature = w * p * (1 - p)
@@ -203,9 +210,11 @@ def _make_full_step(z, w, ridge, enough):
     turns the direction) and a preconditioner from the first iteration. Forcing term
     min(1/4, sqrt |g|), or a residual that is `enough`.
     """
-    x, precondition = np.vstack([z, np.ones(z.shape[1])]), None
+    x = np.vstack([z, np.ones(z.shape[1])])
+    precondition = None
     kind = np.float64 if x.size <= _MAX_EXACT_ENTRIES else np.float32
-    short, short_w = x.astype(kind, copy=False), w.astype(kind, copy=False)
+    short = x.astype(kind, copy=False)
+    short_w = w.astype(kind, copy=False)
     blocks = [
         slice(start, start + _BLOCK_COLUMNS) for start in range(0, x.shape[1], _BLOCK_COLUMNS)
     ]
@@ -244,9 +253,11 @@ def _solve_conjugate_gradients(hessian, precondition, gradient, target):
 
     With scipy.sparse.linalg.cg fits of some hundred rows took 4 to 8 % longer.
     """
-    step, r = np.zeros_like(gradient), -gradient
+    step = np.zeros_like(gradient)
+    r = -gradient
     y = precondition(r)
-    d, rho = y.copy(), (r * y).sum()
+    d = y.copy()
+    rho = (r * y).sum()
     for _ in range(4 * gradient.size):
         product = hessian(d)
         curvature = (d * product).sum()
@@ -279,8 +290,10 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
     """
     z = np.ascontiguousarray(log_proba.T)
     z = z - z.max(axis=0)
-    w, total = weight / weight.sum(), float(weight.sum())
-    label_fraction, prior_fraction = total / (total + prior_rows), prior_rows / (total + prior_rows)
+    w = weight / weight.sum()
+    total = float(weight.sum())
+    label_fraction = total / (total + prior_rows)
+    prior_fraction = prior_rows / (total + prior_rows)
     model = np.exp(log_proba.T) * w
     # sum w T z and sum w T of each class, for the targets T
     score_sum = label_fraction * float(
@@ -316,7 +329,8 @@ def _compute_joint_derivatives(z, w, proba, a, score_sum, class_sums):
     half the size of the gradient is added, which bounds a step by 2 and vanishes at the
     optimum.
     """
-    k, weighted = len(z), proba * w
+    k = len(z)
+    weighted = proba * w
     mean = np.einsum("ij,ij->j", proba, z)
     mass = weighted.sum(axis=1)
     gradient = np.append(w @ mean - score_sum, mass - class_sums)

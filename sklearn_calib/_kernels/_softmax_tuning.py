@@ -41,7 +41,8 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
     """
     k, n = z.shape
     proba = evaluate_softmax(z, y_encoded, weight, fit.A, fit.b, ridge_a, ridge_b)[1]
-    x, leverage = np.column_stack([z.T, np.ones(n)]), np.zeros((k, n))
+    x = np.column_stack([z.T, np.ones(n)])
+    leverage = np.zeros((k, n))
     for c in range(k):
         spread = proba[c] * (1 - proba[c])
         rows = np.flatnonzero((spread > _MIN_SPREAD) | (y_encoded == c))
@@ -56,10 +57,8 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
     residual = proba.copy()
     residual[y_encoded, np.arange(n)] -= 1
     remaining_curvature = np.maximum(1 - row_leverage * proba, _MIN_REMAINING_CURVATURE)
-    step, along = (
-        row_leverage * residual / remaining_curvature,
-        row_leverage * proba / remaining_curvature,
-    )
+    step = row_leverage * residual / remaining_curvature
+    along = row_leverage * proba / remaining_curvature
     step -= along * ((proba * step).sum(axis=0) / (1 + (proba * along).sum(axis=0)))
     logits = z + fit.A @ z + fit.b[:, None] + step
     logits -= logits.max(axis=0)
@@ -74,13 +73,15 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
     factors of `_GRID_FACTOR` while the loss falls; a parabola through the last three
     gives the factor that is used.
     """
-    k, w = len(z), weight / weight.sum()
+    k = len(z)
+    w = weight / weight.sum()
     chosen = np.arange(z.shape[1])
     if len(chosen) > _MAX_TUNING_ROWS:
         chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:_MAX_TUNING_ROWS])
     tuning_rows = np.ascontiguousarray(z[:, chosen]), y_encoded[chosen], w[chosen] / w[chosen].sum()
     n_part = n_rows * w[chosen].sum()
-    losses, last = {}, None
+    losses = {}
+    last = None
 
     def make_ridges(powers, n):
         off, diagonal = _GRID_FACTOR ** np.asarray(powers) * (k * (k - 1) / n, k / n)

@@ -58,22 +58,27 @@ def solve_program(problem, tol, max_iter):
     m, size = problem.rows.shape
     count = len(problem.h)
     point = _make_start(problem, count, m, size)
-    best, best_gap = np.zeros((count, m)), np.full(count, np.inf)
-    best_size, best_at = np.zeros(count), np.zeros(count)
+    best = np.zeros((count, m))
+    best_gap = np.full(count, np.inf)
+    best_size = np.zeros(count)
+    best_at = np.zeros(count)
     active = np.arange(count)  # the problems that are not finished
     for iteration in range(max_iter + 1):
         theta = _apply_map(problem.L, point.X)
         z = (problem.Q @ theta[..., None])[..., 0] - problem.h
         S = _apply_adjoint(problem.L, z + point.w)
         smallest = np.minimum(0.0, _find_smallest_eigenvalue(S, problem.starts))
-        gap, mismatch = (z * theta).sum(axis=1) - smallest, np.zeros_like(theta)
+        gap = (z * theta).sum(axis=1) - smallest
+        mismatch = np.zeros_like(theta)
         if problem.bound is not None:
             mismatch = theta - (point.p - point.n) @ problem.T.T
             gap += problem.bound * np.abs(point.v).max(axis=1) + np.abs(mismatch).max(axis=1)
             gap += np.maximum(0.0, np.abs(point.p - point.n).sum(axis=1) - problem.bound)
         better = gap < best_gap[active]
         which = active[better]
-        best[which], best_gap[which], best_at[which] = theta[better], gap[better], iteration
+        best[which] = theta[better]
+        best_gap[which] = gap[better]
+        best_at[which] = iteration
         best_size[which] = np.abs(point.p - point.n)[better].sum(axis=1)
         if iteration == 0:
             e = np.maximum(1e-2, np.abs(z).max(axis=1))
@@ -87,7 +92,9 @@ def solve_program(problem, tol, max_iter):
         if iteration == max_iter or not going.any():
             break
         if not going.all():
-            active, problem, step = active[going], problem.select_problems(going), step[going]
+            active = active[going]
+            problem = problem.select_problems(going)
+            step = step[going]
             point = ProgramPoint(*(part[going] for part in point))
             direction = ProgramPoint(*(part[going] for part in direction))
         point = _move_point(point, direction, step)
@@ -118,7 +125,8 @@ def _move_point(point, direction, step):
 
 def _find_step(problem, point, mismatch):
     """Return Mehrotra's direction and the length to go; 0 if rounding prevents both."""
-    starts, limited = problem.starts, problem.bound is not None
+    starts = problem.starts
+    limited = problem.bound is not None
     R, fine = _invert_matrices(point.S, starts)
     matrix = _make_system(problem, point, R)
     pivots, regular = _factor_matrices(matrix)
@@ -130,7 +138,9 @@ def _find_step(problem, point, mismatch):
     ahead_mu = _sum_complementarity(ahead, limited) / count
     center = np.maximum((ahead_mu / mu) ** 3, 1e-8) * mu
     second = _make_symmetric(direction.X @ (direction.S @ R))
-    e, de, column = point.e[:, None], direction.e[:, None], center[:, None]
+    e = point.e[:, None]
+    de = direction.e[:, None]
+    column = center[:, None]
     aims = aims._replace(
         X=column[..., None] * R - point.X - second,
         p=(column - direction.p * (de - direction.v)) / (e - point.v) - point.p,
@@ -151,7 +161,8 @@ def _make_system(problem, point, R):
     m = len(rows)
     size = m + 1 if bound is None else 2 * m + 2
     XR = _make_symmetric(point.X @ R)
-    hadamard, toward = _make_hadamard_maps(rows, starts, point.X, R), _apply_map(L, XR)
+    hadamard = _make_hadamard_maps(rows, starts, point.X, R)
+    toward = _apply_map(L, XR)
     matrix = np.zeros((len(Q), size, size))
     matrix[:, :m, :m] = np.eye(m) + hadamard @ Q
     matrix[:, :m, m] = -toward
@@ -180,7 +191,10 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
 
     They are where X, p, n and s would go if the dual did not move.
     """
-    L, T, Q, bound = problem.L, problem.T, problem.Q, problem.bound
+    L = problem.L
+    T = problem.T
+    Q = problem.Q
+    bound = problem.bound
     m, size = problem.rows.shape
     right = np.zeros(matrix.shape[:2])
     right[:, :m] = _apply_map(L, aims.X)
@@ -189,10 +203,13 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
         right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - mismatch
         right[:, -1] = bound - (point.p + point.n + aims.p + aims.n).sum(axis=1) - point.s - aims.s
     _solve_factored(matrix, pivots, right)
-    dw, de = np.zeros_like(point.w), np.zeros_like(point.e)
+    dw = np.zeros_like(point.w)
+    de = np.zeros_like(point.e)
     if bound is not None:
-        dw, de = right[:, m + 1 : -1], right[:, -1]
-    dv, dy = dw @ T, right[:, m]
+        dw = right[:, m + 1 : -1]
+        de = right[:, -1]
+    dv = dw @ T
+    dy = right[:, m]
     dS = _apply_adjoint(L, (Q @ right[:, :m, None])[..., 0] + dw)
     dS[:, range(size), range(size)] -= dy[:, None]
     ratio_p, ratio_n = _compute_ratios(point)
@@ -216,12 +233,14 @@ def _sum_complementarity(point, limited):
 
 def _find_step_length(point, direction, starts, limited):
     """Return a step up to 1, nearly the longest, that keeps everything positive."""
-    step, space = np.ones(len(point.X)), np.empty((2, *point.X.shape[1:]))
+    step = np.ones(len(point.X))
+    space = np.empty((2, *point.X.shape[1:]))
     _shorten_steps(point.X, direction.X, starts, *space, step)
     _shorten_steps(point.S, direction.S, starts, *space, step)
     if not limited:
         return step
-    e, de = point.e[:, None], direction.e[:, None]
+    e = point.e[:, None]
+    de = direction.e[:, None]
     values = np.concatenate(
         [point.p, point.n, e - point.v, e + point.v, e, point.s[:, None]], axis=1
     )
@@ -303,7 +322,8 @@ def _factor_cholesky(A, starts, L):
 
 def _invert_matrices(S, starts):
     """Return the inverses, and which of the matrices are positive definite."""
-    R, fine = np.zeros_like(S), np.zeros(len(S), dtype=bool)
+    R = np.zeros_like(S)
+    fine = np.zeros(len(S), dtype=bool)
     _invert_each(S, starts, *np.zeros((2, *S.shape[1:])), R, fine)
     return R, fine
 
@@ -314,7 +334,8 @@ def _invert_each(S, starts, L, G, R, fine):
     for c in range(len(S)):
         fine[c] = _factor_cholesky(S[c], starts, L)
         for b in range(len(starts) - 1 if fine[c] else 0):
-            low, high = starts[b], starts[b + 1]
+            low = starts[b]
+            high = starts[b + 1]
             for j in range(low, high):  # G = L^-1
                 G[j, j] = 1 / L[j, j]
                 for i in range(j + 1, high):
@@ -343,7 +364,8 @@ def _shorten_steps(X, dX, starts, L, candidate, steps):
 
 def _factor_matrices(A):
     """Factor LU in place with row exchanges; return these, and the regular matrices."""
-    pivots, regular = np.zeros(A.shape[:2], dtype=np.int64), np.ones(len(A), dtype=bool)
+    pivots = np.zeros(A.shape[:2], dtype=np.int64)
+    regular = np.ones(len(A), dtype=bool)
     _factor_each(A, pivots, regular)
     if not regular.all():
         A[~regular] = np.eye(A.shape[1])
@@ -379,7 +401,8 @@ def _solve_factored(matrices, pivots, right):
     """Solve in place with the factors."""
     n = matrices.shape[1]
     for c in range(len(matrices)):
-        A, x = matrices[c], right[c]
+        A = matrices[c]
+        x = right[c]
         for j in range(n):
             best = pivots[c, j]
             x[j], x[best] = x[best], x[j]

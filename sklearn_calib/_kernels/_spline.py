@@ -46,7 +46,8 @@ class SplineCurve(NamedTuple):
         t = (inside - knots[left]) / width
         beyond = x - inside
         shape = (-1,) + (1,) * (values.ndim - 1)
-        rest, square = 1 - t, t * t
+        rest = 1 - t
+        square = t * t
         parts = (
             (rest * rest * (1 + 2 * t), values, left),
             (square * (3 - 2 * t), values, left + 1),
@@ -82,7 +83,8 @@ def make_natural_basis(knots):
     `SplineCurve`.
     """
     gaps = np.diff(knots)
-    ones, count = np.ones_like(knots), len(knots) - 2
+    ones = np.ones_like(knots)
+    count = len(knots) - 2
     if count == 0:
         return SplineCurve(knots, np.column_stack([ones, knots]), np.column_stack([0 * ones, ones]))
     R = np.stack([(gaps[:-1] + gaps[1:]) / 3, np.append(gaps[1:-1], 0.0) / 6])
@@ -114,12 +116,14 @@ def make_cells(score, y_encoded, weight):
     label weigh at its score, the mean weighted by the weights themselves.
     """
     values, row_value = find_distinct(score)
-    index, size = 2 * row_value + y_encoded, 2 * len(values)
+    index = 2 * row_value + y_encoded
+    size = 2 * len(values)
     mass = np.bincount(index, weight, size)
     unit = np.ones(size)
     if not are_counts(weight):
         np.divide(np.bincount(index, weight * weight, size), mass, out=unit, where=mass > 0)
-    mass, unit = mass.reshape(-1, 2).T, unit.reshape(-1, 2).T
+    mass = mass.reshape(-1, 2).T
+    unit = unit.reshape(-1, 2).T
     return SplineCells(values, mass, mass, unit)
 
 
@@ -153,9 +157,13 @@ def add_prior_points(cells, prior):
     starts = np.append(True, np.diff(x[order]) > _POINT_TOLERANCE * (high - low))
     index = np.empty(len(x), dtype=np.intp)
     index[order] = np.cumsum(starts) - 1
-    size, cell_index = index.max() + 1, index[: len(cells.x)]
-    joined, scored, unit = np.zeros((2, size)), np.zeros((2, size)), np.ones((2, size))
-    scored[:, cell_index], unit[:, cell_index] = cells.scored, cells.unit
+    size = index.max() + 1
+    cell_index = index[: len(cells.x)]
+    joined = np.zeros((2, size))
+    scored = np.zeros((2, size))
+    unit = np.ones((2, size))
+    scored[:, cell_index] = cells.scored
+    unit[:, cell_index] = cells.unit
     for label in range(2):
         added = np.append(cells.mass[label], mass[label])
         joined[label] = np.bincount(index, added, size)
@@ -208,7 +216,8 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None, coarse_cells=None):
         penalties = [
             scale * penalty for penalty in _DEFAULT_PENALTIES[: None if len(knots) > 2 else 1]
         ]
-    basis, theta = make_natural_basis(knots), np.zeros(len(knots))
+    basis = make_natural_basis(knots)
+    theta = np.zeros(len(knots))
     theta[1] = 1.0
     task = _SplineTask(basis, cells if coarse_cells is None else coarse_cells, pull)
     best = task.choose_penalty(penalties, theta, 1e-12 if len(penalties) > 1 else 1e-14)
@@ -223,19 +232,24 @@ class _SplineTask:
     """Fits of the same cells by several penalties."""
 
     def __init__(self, basis, cells, pull):
-        self.basis, self.cells, self.pull = basis, cells, pull
+        self.basis = basis
+        self.cells = cells
+        self.pull = pull
         self.design = np.ascontiguousarray(basis(cells.x).T)
-        self.mass, self.ones = cells.mass.sum(axis=0), cells.mass[1].copy()
+        self.mass = cells.mass.sum(axis=0)
+        self.ones = cells.mass[1].copy()
         self.scored = float(cells.scored.sum())
         n_free, n_cells = self.design.shape
-        self.tables, self.row = np.empty((2, 4, n_cells)), np.empty(n_cells)
+        self.tables = np.empty((2, 4, n_cells))
+        self.row = np.empty(n_cells)
         self.vectors = np.empty((3, n_free))
 
     def choose_penalty(self, penalties, start, precision):
         """Return the best fit; each penalty is fitted from the one before it."""
         from ._spline_path import sum_left_out_losses
 
-        theta, best = start.copy(), None
+        theta = start.copy()
+        best = None
         for penalty in penalties:
             free = 2 if penalty == LINE_PENALTY else len(theta)
             ridge = np.full(free, penalty)
@@ -244,7 +258,8 @@ class _SplineTask:
             loo = sum_left_out_losses(self.cells.scored, self.cells.unit, tables) / self.scored
             if best is None or loo < best.loo - _MIN_LOSS_GAIN:
                 edf = float(self.mass @ (tables[3] * tables[2]))
-                values, slopes = self.basis.values @ theta, self.basis.slopes @ theta
+                values = self.basis.values @ theta
+                slopes = self.basis.slopes @ theta
                 curve = SplineCurve(self.basis.knots, values, slopes)
                 best = SplineFit(curve, float(penalty), edf, loo, loss)
         return best
@@ -259,7 +274,9 @@ class _SplineTask:
         """
         from . import _spline_path as path
 
-        free, mass, ones = len(ridge), self.mass, self.ones
+        free = len(ridge)
+        mass = self.mass
+        ones = self.ones
         design, (scale, gradient, step) = self.design[:free], self.vectors[:, :free]
         square, (tables, trial) = np.empty((free, free)), self.tables
         theta = start.copy()
@@ -276,7 +293,8 @@ class _SplineTask:
                 raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
             if decrement / 2 <= precision * (1 + abs(objective)):
                 break
-            length, candidate = 1.0, theta + step
+            length = 1.0
+            candidate = theta + step
             losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
             while length >= 1e-12 and not losses[1] <= objective - 1e-4 * length * decrement:
                 length *= 0.5
@@ -305,7 +323,8 @@ def make_increasing(curve, cells, project):
     both ends are between 0 and 3 times its secant is monotone (Fritsch and Carlson
     1980, section 3).
     """
-    knots, eta = curve.knots, curve(cells.x)
+    knots = curve.knots
+    eta = curve(cells.x)
     weight = cells.mass.sum(axis=0) * expit(eta) * expit(-eta)
     position = np.interp(cells.x, knots, np.arange(len(knots)))
     left = np.minimum(position.astype(np.intp), len(knots) - 2)

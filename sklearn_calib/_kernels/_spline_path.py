@@ -22,7 +22,9 @@ def _compute_softplus(eta):
 def evaluate_loss(design, mass, ones, ridge, theta, tables):
     """Return the loss at theta without and with the penalty; fill the tables."""
     n_cells = design.shape[1]
-    eta, mean, variance = tables[0], tables[1], tables[2]
+    eta = tables[0]
+    mean = tables[1]
+    variance = tables[2]
     loss = 0.0
     for c in range(n_cells):
         eta[c] = theta[0] * design[0, c]
@@ -128,7 +130,10 @@ def sum_left_out_losses(scored, unit, tables):
     Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 - a u v), one
     negative to eta + a u mean / (1 - a u v), a the leverage and v = mean (1 - mean).
     """
-    eta, mean, variance, leverage = tables[0], tables[1], tables[2], tables[3]
+    eta = tables[0]
+    mean = tables[1]
+    variance = tables[2]
+    leverage = tables[3]
     total = 0.0
     for c in range(len(eta)):
         for label in range(2):

@@ -73,7 +73,8 @@ def fit_temperature(logits, y_encoded, weight, label_smoothing=0.0, start=None, 
     spread = float(logits.max()) - float(logits.min()) or 1.0
     unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
     box = get_beta_box(spread, unit)
-    beta, sums = unit if start is None else start * unit, choose_pass(n_fits * logits.size)
+    beta = unit if start is None else start * unit
+    sums = choose_pass(n_fits * logits.size)
     if tol is None:
         tol = 1e-3 if logits.size < _MIN_SUBSAMPLED_ENTRIES else 5e-3
 
@@ -122,7 +123,8 @@ def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
     m. A smoothed label spreads over the options of its row. Rows of one option are not
     informative.
     """
-    parts, spread = split_by_options(logits, y_encoded, weight), 1.0
+    parts = split_by_options(logits, y_encoded, weight)
+    spread = 1.0
     if parts:
         spread = max(float((part[0].max(axis=1) - part[0].min(axis=1)).max()) for part in parts)
         spread = spread or 1.0
@@ -133,7 +135,8 @@ def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
         part_sums += [np.asarray(choose_pass(part[0].size)(*part, beta)) for part in parts]
         return np.sum(part_sums, axis=0)
 
-    total, max_options = float(weight.sum()), max([2, *(part[0].shape[1] for part in parts)])
+    total = float(weight.sum())
+    max_options = max([2, *(part[0].shape[1] for part in parts)])
     box = get_beta_box(spread, unit)
     fit = solve_temperature(sum_parts, total, max_options, label_smoothing, unit, box, 1e-3)
     if label_smoothing == 0:
@@ -146,7 +149,8 @@ def split_by_options(logits, y_encoded, weight):
     on.
     """
     is_option = logits > -np.inf
-    counts, option = is_option.sum(axis=1), is_option.cumsum(axis=1) - 1
+    counts = is_option.sum(axis=1)
+    option = is_option.cumsum(axis=1) - 1
     parts = []
     for count in np.unique(counts[counts > 1]):
         rows = np.flatnonzero(counts == count)
@@ -169,7 +173,8 @@ def compute_excess_loss(logits, y_encoded, weight, beta):
     """Return the weighted sum of losses beyond LARGEST_LOG_LOSS, and its derivative."""
     excess = np.zeros(2)
     for block in iter_row_blocks(logits):
-        block_logits, label = logits[block], y_encoded[block]
+        block_logits = logits[block]
+        label = y_encoded[block]
         if (
             block_logits.shape[1] < _MIN_LONG_ROW_CLASSES
         ):  # along long rows the maximum is fast by itself
@@ -205,11 +210,13 @@ def solve_temperature(
         status, beta = ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
         loss = sums(beta)[0] - beta * eps * at_zero
         return TemperatureFit(float(beta), max(float(loss / total), 0.0), status, 2)
-    low, high = lowest, min(highest, total * np.log(n_classes) / at_infinity)
+    low = lowest
+    high = min(highest, total * np.log(n_classes) / at_infinity)
     for n_passes in range(1, max_iter + 1):
         if n_passes > 1:
             loss, first, second, third = sums(beta)[:4]
-        loss, first = loss - beta * eps * at_zero, first - eps * at_zero
+        loss = loss - beta * eps * at_zero
+        first = first - eps * at_zero
         if first > 0:
             high = min(high, beta)
         else:
@@ -218,7 +225,8 @@ def solve_temperature(
         converged = new > 0 and abs(np.log(new / beta)) < tol
         if not converged and not low < new < high:
             new = np.sqrt(low * high)
-        step, beta = new - beta, new
+        step = new - beta
+        beta = new
         if converged:
             break
     loss += step * (first + step * (second / 2 + step * third / 6))
@@ -255,7 +263,8 @@ def _compute_sums(logits, y_encoded, weight, beta):
     sums = np.zeros(6)
     for start in range(0, len(logits), rows):
         block = slice(start, start + rows)
-        d, w = logits[block].astype(np.float64), weight[block]
+        d = logits[block].astype(np.float64)
+        w = weight[block]
         d = d - d.max(axis=1, keepdims=True)
         true = d[np.arange(len(d)), y_encoded[block]]
         power = np.exp(beta * d)
@@ -291,7 +300,8 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
     sums = choose_pass(logits.size)
     tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
     parts = [np.asarray(sums(logits[t], y_encoded[t], weight[t], fit.beta)) for t in tests]
-    total, loss = np.sum(parts, axis=0), 0.0
+    total = np.sum(parts, axis=0)
+    loss = 0.0
     for test, fold_sums in zip(tests, parts, strict=True):
         _, first, second, third, at_infinity, at_zero = total - fold_sums
         if at_zero >= 0 or at_infinity <= 0:
@@ -326,7 +336,8 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     """
     logits = np.asarray(logits, dtype=np.float64)
     logits = logits - logits.max(axis=1, keepdims=True)
-    weight_fraction, k = weight / weight.sum(), logits.shape[1]
+    weight_fraction = weight / weight.sum()
+    k = logits.shape[1]
     accuracy = float(weight_fraction[logits.argmax(axis=1) == y_encoded].sum())
     accuracy = (1 - label_smoothing) * accuracy + label_smoothing / k
     n_passes = 0
@@ -342,12 +353,16 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
         return confidence - accuracy
 
     low, high = np.log(get_beta_box(float(-logits.min()) or 1.0))
-    low_excess, high_excess = measure_excess(low), measure_excess(high)
+    low_excess = measure_excess(low)
+    high_excess = measure_excess(high)
     if low_excess >= -_PROBABILITY_TOLERANCE or high_excess - low_excess < _PROBABILITY_TOLERANCE:
-        status, beta = "uninformative", np.exp(low)
+        status = "uninformative"
+        beta = np.exp(low)
     elif high_excess <= _PROBABILITY_TOLERANCE:
-        status, beta = "separable", np.exp(high)
+        status = "separable"
+        beta = np.exp(high)
     else:
-        status, beta = "inside", np.exp(brentq(measure_excess, low, high, xtol=1e-10, rtol=1e-12))
+        status = "inside"
+        beta = np.exp(brentq(measure_excess, low, high, xtol=1e-10, rtol=1e-12))
     loss = choose_pass(logits.size)(logits, y_encoded, weight, beta)[0] / weight.sum()
     return TemperatureFit(float(beta), max(float(loss), 0.0), status, n_passes + 1)

@@ -22,7 +22,8 @@ _MIN_PARALLEL_ENTRIES, _N_PARTS = (
 )  # entries from which both cores pay, and their parts
 
 _LOG2_E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+_LN2_HIGH = 6.93147180369123816490e-01
+_LN2_LOW = 1.90821492927058770002e-10
 _ROUNDING_SHIFT = (
     6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
 )
@@ -61,7 +62,8 @@ def compute_negative_exp(x):
 def compute_temperature_sums(logits, y_encoded, weight, beta):
     """Return (L, L', L'', L''', D, M) at beta; see `_temperature` for their meaning."""
     logits = np.ascontiguousarray(logits)
-    y_encoded, weight = np.ascontiguousarray(y_encoded), np.ascontiguousarray(weight)
+    y_encoded = np.ascontiguousarray(y_encoded)
+    weight = np.ascontiguousarray(weight)
     kernel = _sum_few_classes if logits.shape[1] < _MIN_VECTORISED_CLASSES else _sum_many_classes
     if logits.size < _MIN_PARALLEL_ENTRIES:
         return kernel(logits, y_encoded, weight, float(beta))
@@ -85,18 +87,27 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
     """Return the sums, with the vector units working across rows."""
     # unsigned indices: the compiler need not think of negative ones, which would stop the vectors
     rows, zero, one = uint64(_BLOCK_ROWS), uint64(0), uint64(1)
-    n, k = uint64(logits.shape[0]), uint64(logits.shape[1])
+    n = uint64(logits.shape[0])
+    k = uint64(logits.shape[1])
     block = np.empty((k, rows))
     top, true, w, d_sum = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
-    s0, s1, s2, s3 = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
-    first, second, third = np.zeros(rows), np.zeros(rows), np.zeros(rows)
-    at_infinity, at_zero = np.zeros(rows), np.zeros(rows)
+    s0 = np.empty(rows)
+    s1 = np.empty(rows)
+    s2 = np.empty(rows)
+    s3 = np.empty(rows)
+    first = np.zeros(rows)
+    second = np.zeros(rows)
+    third = np.zeros(rows)
+    at_infinity = np.zeros(rows)
+    at_zero = np.zeros(rows)
     loss = 0.0
     start = zero
     while start < n:
         here = min(rows, n - start)
         if here < rows:
-            block[:], true[:], w[:] = 0.0, 0.0, 0.0
+            block[:] = 0.0
+            true[:] = 0.0
+            w[:] = 0.0
         for c in range(k):
             for i in range(here):
                 block[c, i] = logits[start + i, c]
@@ -105,11 +116,17 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
             w[i] = weight[start + i]
         for i in range(rows):
             top[i] = block[zero, i]
-            s0[i], s1[i], s2[i], s3[i], d_sum[i] = 1.0, 0.0, 0.0, 0.0, 0.0
+            s0[i] = 1.0
+            s1[i] = 0.0
+            s2[i] = 0.0
+            s3[i] = 0.0
+            d_sum[i] = 0.0
         for c in range(one, k):  # the largest goes up: its power is 1, and the others are left
             for i in range(rows):
-                larger, smaller = max(top[i], block[c, i]), min(top[i], block[c, i])
-                top[i], block[c, i] = larger, smaller
+                larger = max(top[i], block[c, i])
+                smaller = min(top[i], block[c, i])
+                top[i] = larger
+                block[c, i] = smaller
         for c in range(one, k):
             for i in range(rows):
                 d = block[c, i] - top[i]
@@ -123,8 +140,11 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
                 power *= d
                 s3[i] += power
         for i in range(rows):
-            d_true, inverse = true[i] - top[i], 1.0 / s0[i]
-            e1, e2, e3 = s1[i] * inverse, s2[i] * inverse, s3[i] * inverse
+            d_true = true[i] - top[i]
+            inverse = 1.0 / s0[i]
+            e1 = s1[i] * inverse
+            e2 = s2[i] * inverse
+            e3 = s3[i] * inverse
             true[i] = d_true
             first[i] += w[i] * (e1 - d_true)
             second[i] += w[i] * (e2 - e1 * e1)
@@ -158,8 +178,12 @@ def _sum_many_classes(logits, y_encoded, weight, beta):
             s2 += power
             power *= d
             s3 += power
-        d_true, inverse, w = np.float64(logits[i, y_encoded[i]]) - top, 1.0 / s0, weight[i]
-        e1, e2, e3 = s1 * inverse, s2 * inverse, s3 * inverse
+        d_true = np.float64(logits[i, y_encoded[i]]) - top
+        inverse = 1.0 / s0
+        w = weight[i]
+        e1 = s1 * inverse
+        e2 = s2 * inverse
+        e3 = s3 * inverse
         loss += w * (math.log(s0) - beta * d_true)
         first += w * (e1 - d_true)
         second += w * (e2 - e1 * e1)
@@ -188,7 +212,9 @@ def add_vector_sums(logits, y_encoded, weight, beta, coef, intercept, gradient, 
             row[0, c] = s
             row[1, c] = u
             highest = max(highest, u)
-        true, w, total = row[1, y_encoded[i]] - highest, weight[i], 0.0 * beta
+        true = row[1, y_encoded[i]] - highest
+        w = weight[i]
+        total = 0.0 * beta
         for c in range(k):
             power = compute_negative_exp(row[1, c] - highest)
             row[1, c] = power

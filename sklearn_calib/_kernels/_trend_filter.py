@@ -53,8 +53,10 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
     if start == 0:
         return TrendFit(line, np.empty(0, dtype=int), 0.0)
     # rows: u at its upper and its lower bound; change = slack[0] - slack[1] in the end
-    room, slack = np.full((2, n - 2), penalty), np.full((2, n - 2), start)
-    values, gap = y, np.inf
+    room = np.full((2, n - 2), penalty)
+    slack = np.full((2, n - 2), start)
+    values = y
+    gap = np.inf
     for _ in range(max_iter):
         mu = np.vdot(room, slack) / (2 * (n - 2))
         ratio = slack / room
@@ -87,7 +89,8 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
 def _fit_line(x, y, w):
     """Return the least-squares line at the points."""
     total = w.sum()
-    level, center = w @ y / total, w @ x / total
+    level = w @ y / total
+    center = w @ x / total
     centred = x - center
     slope = ((w * centred) @ y) / max((w * centred) @ centred, 1e-300)
     return level + slope * centred
@@ -102,7 +105,9 @@ def _find_step_length(room, slack, toward, slack_change):
 def smooth_slopes(step, y, variance, m, q):
     """Return the fit b, the multipliers u = (change - m) / q and the changes of slope."""
     n = len(y)
-    values, u, change = np.empty(n), np.empty(n - 2), np.empty(n - 2)
+    values = np.empty(n)
+    u = np.empty(n - 2)
+    change = np.empty(n - 2)
     _filter_and_smooth(step, y, variance, m, q, *np.empty((7, n)), values, u, change)
     return values, u, change
 
@@ -131,11 +136,16 @@ def _filter_and_smooth(
     given b.
     """
     n = len(y)
-    level[1], slope_of[1], slope_variance[1] = variance[1], 1 / step[0], variance[0] / step[0] ** 2
-    b[1], c[1] = y[1], (y[1] - y[0]) / step[0]
+    level[1] = variance[1]
+    slope_of[1] = 1 / step[0]
+    slope_variance[1] = variance[0] / step[0] ** 2
+    b[1] = y[1]
+    c[1] = (y[1] - y[0]) / step[0]
     for i in range(1, n - 1):
         h = step[i]
-        p, g, d = level[i], slope_of[i], slope_variance[i] + q[i - 1]
+        p = level[i]
+        g = slope_of[i]
+        d = slope_variance[i] + q[i - 1]
         slope = c[i] + m[i - 1]
         guess = b[i] + h * slope
         lever = 1 + h * g
@@ -145,7 +155,8 @@ def _filter_and_smooth(
         slope_variance[i + 1] = p * d / ahead
         total = ahead + variance[i + 1]
         level[i + 1] = ahead * variance[i + 1] / total
-        surprise[i + 1], prior[i + 1] = y[i + 1] - guess, ahead
+        surprise[i + 1] = y[i + 1] - guess
+        prior[i + 1] = ahead
         b[i + 1] = guess + ahead / total * surprise[i + 1]
         c[i + 1] = slope + covariance / total * surprise[i + 1]
     values[n - 1] = b[n - 1]

@@ -28,7 +28,8 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
     low, high = 0, size - 1  # the slope falls, then rises, from the top of the stack to its bottom
     while low < high:
         middle = (low + high) // 2  # stack[middle + 1] is left of stack[middle]
-        right, left = stack[middle], stack[middle + 1]
+        right = stack[middle]
+        left = stack[middle + 1]
         turn = _cross_product(
             ax, ay, W[left] + 1.0, Y[left] + label, W[right] + 1.0, Y[right] + label
         )
@@ -45,10 +46,12 @@ def _find_best_left(stack, size, W, Y, bx, by):
 
     The top is rightmost.
     """
-    low, high = 0, size - 1
+    low = 0
+    high = size - 1
     while low < high:
         middle = (low + high) // 2  # stack[middle] is left of stack[middle + 1]
-        left, right = stack[middle], stack[middle + 1]
+        left = stack[middle]
+        right = stack[middle + 1]
         if _cross_product(W[left], Y[left], W[right], Y[right], bx, by) > 0:
             low = middle + 1  # the right one gives a larger slope; of equals take the left
         else:
@@ -75,7 +78,8 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
         slope = (Y[pb] - Y[pa] + label) / (W[pb] - W[pa] + 1.0)  # never 0 / 0, however heavy
         if new_a == a or new_b == b:
             break
-        a, b = new_a, new_b
+        a = new_a
+        b = new_b
     return slope, new_a
 
 
@@ -87,7 +91,8 @@ def compute_venn_abers_table(weight, positive):
     2 i + 1 is a query on score i; columns are the labels 0 and 1 of the added point, of weight 1.
     """
     m = len(weight)
-    W, Y = np.append(0.0, np.cumsum(weight)), np.append(0.0, np.cumsum(positive))
+    W = np.append(0.0, np.cumsum(weight))
+    Y = np.append(0.0, np.cumsum(positive))
     table = np.empty((2 * m + 1, 2))
     _fill_table(W, Y, *np.zeros((4, m + 1), np.int64), table)
     return table
@@ -102,7 +107,8 @@ def _fill_table(W, Y, right, overwritten, size_before, left, table):
         size_before[j] = n_right
         n = n_right
         while n >= 2:
-            p, q = right[n - 1], right[n - 2]
+            p = right[n - 1]
+            q = right[n - 2]
             if _cross_product(W[j], Y[j], W[p], Y[p], W[q], Y[q]) <= 0:
                 n -= 1
             else:
@@ -114,7 +120,8 @@ def _fill_table(W, Y, right, overwritten, size_before, left, table):
         i = query // 2
         if query % 2 == 0:  # P_i joins the left
             while n_left >= 2:
-                p, q = left[n_left - 1], left[n_left - 2]
+                p = left[n_left - 1]
+                q = left[n_left - 2]
                 if _cross_product(W[q], Y[q], W[p], Y[p], W[i], Y[i]) <= 0:
                     n_left -= 1
                 else:
