@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 import tokenize
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from functools import cache
 from importlib import import_module
@@ -125,15 +126,30 @@ def code_lines(path):
 
 
 @cache
-def count_tokens(path):
-    """Return the number of NAME, OP and NUMBER tokens of a file.
-
-    Unlike lines, tokens do not become fewer when statements are joined.
-    """
+def read_tokens(path):
+    """Return the NAME, OP and NUMBER tokens of a file."""
     counted = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
     text = path.read_text(encoding="utf-8")
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return sum(token.type in counted for token in tokens)
+    return [token for token in tokens if token.type in counted]
+
+
+def count_tokens(path):
+    """Return the number of tokens of a file.
+
+    Unlike lines, tokens do not become fewer when statements are joined.
+    """
+    return len(read_tokens(path))
+
+
+def count_function_tokens(path):
+    """Iterate over (name, number of tokens) of the functions of a file."""
+    lines = [token.start[0] for token in read_tokens(path)]
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = bisect_left(lines, node.lineno)
+            last = bisect_right(lines, node.end_lineno)
+            yield node.name, last - first
 
 
 # -- what makes code hard to read --------------------------------------------------------------

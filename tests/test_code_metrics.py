@@ -1,6 +1,5 @@
 """The counts of the package stay below their limits, and are counted correctly."""
 
-import ast
 
 import code_metrics
 import pytest
@@ -25,15 +24,20 @@ def test_limits(name):
     )
 
 
+MAX_FUNCTION_TOKENS = 740
+MAX_FILE_TOKENS = 4400
+#: A compiled loop, which numba cannot inline if it is divided.
+LONGER_FUNCTIONS = {"_grow_trees": 1040}
+
+
 @pytest.mark.slow
-def test_functions_fit_on_a_screen_and_files_stay_small():
+def test_functions_and_files_stay_small():
     for path in code_metrics.FILES:
-        lines = [number for number, _ in code_metrics.code_lines(path)]
-        assert len(lines) <= 500, f"{path.name} has {len(lines)} lines of code"
-        for node in ast.walk(code_metrics.parsed(path)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                body = sum(node.lineno <= number <= node.end_lineno for number in lines)
-                assert body <= 75, f"{path.name}: {node.name} has {body} lines of code"
+        count = code_metrics.count_tokens(path)
+        assert count <= MAX_FILE_TOKENS, f"{path.name} has {count} tokens"
+        for name, count in code_metrics.count_function_tokens(path):
+            limit = LONGER_FUNCTIONS.get(name, MAX_FUNCTION_TOKENS)
+            assert count <= limit, f"{path.name}: {name} has {count} tokens"
 
 
 @pytest.mark.slow
