@@ -1,6 +1,5 @@
 """The counts of the package stay below their limits, and are counted correctly."""
 
-
 import code_metrics
 import pytest
 import test_architecture
