@@ -264,8 +264,14 @@ def read_columns(files: Sequence[str], options: Request) -> PredictionBatch:
         chosen = slice(None) if kept.rows is None else kept.rows
         more = {field: each.iloc[chosen].reset_index(drop=True) for field, each in more.items()}
         tables.append(kept)
-        names = {"names": roles[0].scores, "label_names": roles[-1].labels}
-        batches.append(PredictionBatch(None, None, **names, **more))
+        batch = PredictionBatch(
+            labels=None,
+            scores=None,
+            names=roles[0].scores,
+            label_names=roles[-1].labels,
+            **more,
+        )
+        batches.append(batch)
     reading.check()
     reading.print_left_out()
     for number, table in enumerate(tables):

@@ -125,15 +125,15 @@ class Votes(NamedTuple):
 
     Attributes
     ----------
-    shares : ndarray of shape (n_rows, n_classes)
-    number : ndarray of shape (n_rows,)
-        1 in rows of shares.
+    shares : ndarray of shape (n_rows, n_classes), or (n_rows,) for a single column
+    number : ndarray of shape (n_rows,), or None
+        1 in rows of shares; None for a single column of shares.
     kinds : frozenset of str
         What the rows show: "shares", "counts", or "marks" where 0 and 1 alone do not tell.
     """
 
     shares: FloatArray
-    number: FloatArray
+    number: FloatArray | None
     kinds: frozenset[str]
 
 

@@ -255,7 +255,7 @@ class CellSample(PooledPredictions):
             Their sums of squared weights.
         """
         codes, rows = np.tile(np.arange(2), len(self.proba)), np.repeat(self.proba, 2, axis=0)
-        proba = []
+        proba_of_folds = []
         for fold in folds:
             train = np.maximum(self.weight - fold.weight, 0.0).ravel()
             seen, needed = train > 0, fold.weight.any(axis=1)
@@ -269,13 +269,13 @@ class CellSample(PooledPredictions):
             predicted = np.full((len(self.proba), 2), 0.5)
             if needed.any():
                 predicted[needed] = predict_proba_aligned(fitted, self.proba[needed], np.arange(2))
-            proba.append(np.repeat(predicted, 2, axis=0))
+            proba_of_folds.append(np.repeat(predicted, 2, axis=0))
         weight, squares = (
             np.concatenate([part.ravel() for part in parts])
             for parts in zip(*((fold.weight, fold.squares) for fold in folds), strict=True)
         )
         kept, codes = weight > 0, np.tile(codes, len(folds))
-        proba, classes = np.vstack(proba)[kept], np.arange(2)
+        proba, classes = np.vstack(proba_of_folds)[kept], np.arange(2)
         return Predictions(proba, codes[kept], weight[kept], classes, 1), squares[kept]
 
     @cached_property

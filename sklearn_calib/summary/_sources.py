@@ -317,7 +317,7 @@ def fold_parts(
     """Return the tally of all parts; `make` returns an empty one."""
     total = make()
     if n_jobs not in (None, 1) and len(parts) < effective_n_jobs(n_jobs):
-        pieces = []
+        pieces: list[Any] = []
         for part in parts:
             is_file = isinstance(part, FilePart)
             pieces += part.split(total.numbers) if is_file else [part]

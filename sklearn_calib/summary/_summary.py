@@ -462,10 +462,11 @@ class CalibrationSummary(Storable):
             ``problems`` of `Predictions` alone.
         """
         self._check_filled()
-        if self._joint is not None:
-            return CellProblems(self.multiclass, self._states, self.classes)
         classes = np.arange(2) if self.classes is None else self.classes
-        return Predictions(*self._rows(), classes, self._labels.positive)
+        if self._joint is not None:
+            return CellProblems(self.multiclass, self._states, classes)
+        proba, codes, weight = self._rows()
+        return Predictions(proba, codes, weight, classes, self._labels.positive)
 
     def samples(self, max_cells: int | None = None) -> list[CellSample]:
         """Return the cells of each two-class problem, to draw rows and labels from.
