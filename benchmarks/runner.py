@@ -128,7 +128,6 @@ def _labelled(function, job):
 @contextmanager
 def at_most(cpu_seconds):
     """Raise `TimeoutError` in the block after so much time of the processor (main thread only)."""
-
     over = TimeoutError(f"more than {cpu_seconds} s")
     fired = []
 

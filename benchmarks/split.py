@@ -30,7 +30,7 @@ JUDGED = (
 
 
 def part_of(name):
-    """ "choosing" or "judging", for a table or what was made of it."""
+    """Return "choosing" or "judging", for a table or what was made of it."""
     base = name.partition(" ")[0].partition(":")[0]
     if base in CHOSEN_BY:
         return "choosing"

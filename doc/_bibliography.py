@@ -67,7 +67,7 @@ def link_sources(app, what, name, thing, options, lines):
 
 
 def _plain(text):
-    """Without TeX and accents: Holzm{\\"u}ller, Holzmüller and Holzmueller are one."""
+    r"""Without TeX and accents: Holzm{\"u}ller, Holzmüller and Holzmueller are one."""
     text = text.replace("\\ell", "l").replace("\\l", "l").replace("ł", "l").replace("$", "")
     text = re.sub(r"\\[^a-zA-Z]|[{}]", "", text)
     text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))

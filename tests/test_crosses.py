@@ -17,7 +17,7 @@ def test_each_value_comes(shape):
 
 
 def test_what_is_left_out_has_the_mark(request):
-    """This file's own tests: not one is lost, and those left out have the mark."""
+    """The file's own tests: not one is lost, and those left out have the mark."""
     plugin = next(p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "CROSS"))
 
     class Item:

@@ -418,7 +418,6 @@ def _form(word):
 
 def whole_number(least: int) -> Any:
     """Return a type of argparse: whole numbers from `least`."""
-
     rule = f"a whole number from {least}"
     return number_that(rule, lambda n: n >= least, lambda text: int(text) if text.isdigit() else -1)
 

@@ -200,7 +200,6 @@ def probability(table: Block, name: str, options: Request) -> FloatArray:
 
 def scores_of(table: Block, names: Sequence[str], options: Request) -> FloatArray:
     """Return the probabilities of a block of rows, checked."""
-
     from .._validation import read_proba
 
     scores = np.column_stack([probability(table, name, options) for name in names])

@@ -80,8 +80,9 @@ class PredictionBatch:
         return np.array(values).reshape(len(names), -1)
 
     def smooth_curves(self, weight):
-        """Return smoothed calibration curves: predictions and frequencies, a row per
-        model.
+        """Return smoothed calibration curves of each model.
+
+        These are the predictions and the frequencies, one row for each model.
         """
         self._set_weight(weight)
         score, frequency, _ = self._smooth_cells()

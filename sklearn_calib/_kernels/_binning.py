@@ -1,5 +1,6 @@
-"""Bins on [0, 1] that never split ties. Used by the binned measures and by histogram
-binning.
+"""Bins on [0, 1] that never split ties.
+
+They are used by the binned measures and by histogram binning.
 """
 
 import numpy as np
@@ -145,8 +146,9 @@ def blend_with_base_rate(score, base):
 
 
 def compute_log_evidence(total, ones, count, mean):
-    """Log marginal likelihood of bins, each with a beta prior of this many counts and
-    this mean.
+    """Return the log marginal likelihood of bins.
+
+    Each has a beta prior of this many counts and this mean.
     """
     log_likelihoods = gammaln(count) - gammaln(total + count)
     log_likelihoods += gammaln(ones + count * mean) - gammaln(count * mean)

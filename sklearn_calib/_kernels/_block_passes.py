@@ -36,8 +36,9 @@ _MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS rememb
 
 @dataclass(frozen=True)
 class TemperaturePass:
-    """What one reading of some rows gives at one beta; passes of other rows are
-    added.
+    """What one reading of some rows gives at one beta.
+
+    Passes of other rows are added.
     """
 
     sums: FloatArray  # L, L', L'', L''', D, M of `_temperature`
@@ -141,8 +142,9 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
 
 @dataclass(frozen=True)
 class VectorPass:
-    """Sums of the loss and its gradient over some rows; passes of other rows are
-    added.
+    """Sums of the loss and its gradient over some rows.
+
+    Passes of other rows are added.
     """
 
     loss: float
@@ -156,8 +158,9 @@ class VectorPass:
 
 
 def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
-    """Return the `VectorPass` of rows at softmax(coef max(beta (z - max z), -1e4) +
-    intercept).
+    """Return the `VectorPass` of rows.
+
+    The probabilities are softmax(coef max(beta (z - max z), -1e4) + intercept).
     """
     from ._temperature_compiled import add_vector_sums
 
@@ -214,8 +217,9 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
 
 
 def _fit_sample(logits, y_encoded, weight, beta, penalty):
-    """Return the optimum of the sample, and a solver of systems of its Hessian
-    there.
+    """Return the optimum of the sample and a solver.
+
+    The solver is for systems of the Hessian at the optimum.
     """
     logits, k = np.ascontiguousarray(scale_inputs(logits, beta).T), logits.shape[1]
     ridge = np.full(k, float(penalty))

@@ -86,9 +86,9 @@ def _round_to_steps(key):
 
 @compile_helper
 def _find_slot(table, identity, i, pattern, shift, bits):
-    """Return the slot of a cell, or of its pair with pattern[i], or the empty slot for
-    it.
+    """Return the slot of a cell, or the empty slot for it.
 
+    If there is a `pattern`, it is the slot of the pair of the cell with pattern[i].
     If `pattern` is None the compiler removes the code for pairs.
     """
     shifted = uint64(identity) >> shift
@@ -230,8 +230,9 @@ def sum_weighted_losses(p, q, y, weight, count):
 
 @compile_kernel
 def _fill_weighted_terms(p, q, loss, off, weight, count, terms):
-    """Fill the columns `weight` to `spiegelhalter_variance` of `TOTAL_NAMES` for each
-    row.
+    """Fill the weighted columns of the table of terms.
+
+    They are the columns `weight` to `spiegelhalter_variance` of `TOTAL_NAMES`.
     """
     for i in range(len(p)):
         spread = p[i] * q[i]
@@ -377,8 +378,7 @@ def _merge_runs(cells, numbers, shift, tail, cuts):
 
 
 def merge_cells_to_limit(cells, shift, max_cells):
-    """Return at most `max_cells` cells in the order of the probabilities, and their
-    shift.
+    """Return at most `max_cells` cells ordered by probability, and their shift.
 
     `cells` of this shift or a smaller one, in any order. The new shift is the smallest from the
     given one on that is possible, found by bisection, because the number of cells falls with it;

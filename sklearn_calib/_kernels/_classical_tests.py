@@ -16,8 +16,9 @@ from ._logistic import fit_logistic, split_rows_by_label
 
 
 def run_spiegelhalter_test(excess, variance, certain_and_wrong):
-    """Test the Brier loss less its expectation; both arguments are sums over the
-    rows.
+    """Test the Brier loss less its expectation.
+
+    `excess` and `variance` are sums over the rows.
     """
     if certain_and_wrong:
         return np.inf, 0.0

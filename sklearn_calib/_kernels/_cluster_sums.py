@@ -1,5 +1,4 @@
-"""Tests and standard errors from sums over clusters of rows, for few clusters and rare
-events.
+"""Tests and standard errors from sums over few clusters of rows with rare events.
 
 `residual` is what happened less its probability, `variance` that of the residual if
 that probability is right, `weight` above 0, `groups` the cluster of each row, numbered
@@ -99,8 +98,7 @@ def sum_clusters(rows, groups):
 
 
 class EventTotal:
-    """The number of events if rows have probabilities that one parameter moves up and
-    down.
+    """The number of events if one parameter moves all probabilities up and down.
 
     As `run_score_test` of the sum, with p (1 - p) of the mean probability in place of
     that of the rows: it holds whatever the shape of the true curve. `expected` is a
@@ -158,8 +156,9 @@ class EventTotal:
 
 
 def compare_totals(events, expected, mass, level):
-    """Return the interval of all events over all expected ones, and z of a ratio of
-    1.
+    """Compare all events with all expected ones.
+
+    Returns the interval of their ratio, and z of a ratio of 1.
     """
     max_ratio = mass / expected.sum()  # all rows are events then
     total = EventTotal(events, mass, lambda c: expit(c) * max_ratio * expected)

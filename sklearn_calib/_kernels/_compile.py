@@ -1,5 +1,6 @@
-"""How kernels are compiled: `compile_kernel` for what Python calls, `compile_helper`
-for what only kernels call.
+"""How kernels are compiled.
+
+`compile_kernel` is for what Python calls, `compile_helper` for what only kernels call.
 
 The first call of every user waits for the compiler, so a kernel is written to be
 compiled quickly:
@@ -120,8 +121,9 @@ def warn_once(error, folder=None):
 
 
 class CompilationNotice(event.Listener):
-    """Says once, on a terminal, what the user is waiting for; SKLEARN_CALIB_QUIET=1
-    forbids it.
+    """Tells once, on a terminal, what the user is waiting for.
+
+    SKLEARN_CALIB_QUIET=1 turns it off.
     """
 
     def __init__(self):

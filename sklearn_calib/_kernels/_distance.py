@@ -30,8 +30,9 @@ MAX_ITERATIONS = 200  # of the solver; 10 to 25 are usual
 
 
 class DistanceProgram(NamedTuple):
-    """Points of [0, 1] with both ends, the label-1 and the label-0 mass at each, of sum
-    1 in all.
+    """Points of [0, 1] with both ends, and the masses of the labels at each.
+
+    The masses of label 1 and of label 0 have the sum 1 in all.
 
     `mean_move` is the mean distance between the scores and the points that carry their
     mass.
@@ -44,8 +45,9 @@ class DistanceProgram(NamedTuple):
 
 
 class DistanceSolution(NamedTuple):
-    """The optimum, the distribution mu of the nearest calibrated prediction, and x and z of the
-    dual.
+    """The optimum, the nearest calibrated prediction, and the dual solution.
+
+    mu is the distribution of the prediction; x and z solve the dual.
     """
 
     value: float
@@ -109,8 +111,9 @@ def _place_on_grid(score, ones, zeros, grid, indices):
 
 
 def solve_program(program):
-    """Solve a `DistanceProgram`, to a gap of 1e-9 of the value, or 1e-12, between
-    primal and dual.
+    """Solve a `DistanceProgram`.
+
+    The gap between primal and dual is at most 1e-9 of the value, or 1e-12.
 
     Where rounding leaves more imbalance, to 1e-9.
     """
@@ -278,8 +281,9 @@ class _Coupling(NamedTuple):
         return np.log(x), x, np.zeros(len(self.cost))
 
     def take_extragradient_step(self, step, log_x, x, m):
-        """Take a step, halved until its own test of convergence holds (Nemirovski
-        2004).
+        """Take a step, halved until its own test of convergence holds.
+
+        The test is that of Nemirovski (2004).
         """
         slope_x, slope_l = self._compute_slopes(x, m)
         while True:

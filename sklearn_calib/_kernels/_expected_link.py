@@ -107,8 +107,9 @@ def average_clipped(mu, tau):
 
 
 def make_numerical_average(link):
-    """Return the average for any link, by 128 panels of 8 Gauss-Legendre nodes on
-    +-8.3.
+    """Return the average for any link.
+
+    It uses 128 panels of 8 Gauss-Legendre nodes on +-8.3.
 
     1e-12 for smooth links of moderate steepness; 5e-6 to 6e-5 if the link has kinks.
     """

@@ -1,5 +1,6 @@
-"""Numbers of rating grades: events k of n rows, against a probability; arrays with one
-each.
+"""Tests of the numbers of events of rating grades.
+
+Arrays have one entry for each grade: events k of n rows, and a probability.
 """
 
 import numpy as np
@@ -12,8 +13,9 @@ _MAX_NUMPY_ROWS = 10**9  # rows that its hypergeometric draws take
 
 
 def compute_jeffreys_p(events, rows, probability):
-    """Return P(rate <= probability) under Jeffreys' posterior Beta(k + 1/2, n - k +
-    1/2).
+    """Return P(rate <= probability) under Jeffreys' posterior.
+
+    The posterior is Beta(k + 1/2, n - k + 1/2).
     """
     return betainc(events + 0.5, rows - events + 0.5, probability)
 
@@ -95,8 +97,9 @@ def fit_isotonic_rates(events, rows):
 
 
 def measure_disorder(events, rows):
-    """Return twice the log-likelihood ratio of the rates and the best increasing
-    ones.
+    """Return twice the log-likelihood ratio of the rates and increasing rates.
+
+    The latter are the increasing rates that fit best.
     """
     rate = events / rows
     ordered = fit_isotonic_rates(events, rows)

@@ -1,5 +1,4 @@
-"""Groups of rows: paths of the residuals under drawn labels, and logistic fits, group
-by group.
+"""Paths of the residuals under drawn labels, and logistic fits, group by group.
 
 A path is the cumulative sum of w (y - p) over the rows of a group in order of p, equal
 p one step. Rows of one p, weight and set of groups are one cell. Cells are sorted by p.

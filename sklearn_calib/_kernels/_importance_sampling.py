@@ -17,8 +17,9 @@ _WIDTH_TOLERANCE = 1e-12  # relative
 
 
 def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
-    """Return a p-value of the range of the cumulative sums of events less expected
-    ones.
+    """Return a p-value of the range of the path.
+
+    The path is the cumulative sum of the events less the expected ones.
 
     Parameters
     ----------

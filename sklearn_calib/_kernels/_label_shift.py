@@ -117,8 +117,9 @@ def _solve_between_roots(a, b, c):
 def estimate_regularised_prior(
     confusion: ConfusionTable, proba: FloatArray, weight: FloatArray, penalty: float
 ) -> FloatArray:
-    """Return frequencies by the weights w >= 0 of smallest ||C w - mu|| + rho ||w -
-    1||.
+    """Return frequencies by the weights of the smallest penalised error.
+
+    The weights w >= 0 minimise ||C w - mu|| + rho ||w - 1||.
 
     C is the joint table of predictions and classes, mu the mean prediction, and rho =
     `penalty` times the deviation of C that its number of rows n allows, 3 (2 log(2 k /

@@ -1,5 +1,4 @@
-"""Local quadratic regression of event frequencies on scores, and quantiles of repeated
-numbers.
+"""Local quadratic regression of event frequencies, and quantiles with repetitions.
 
 The smoother of Cleveland and Devlin (1988) with the settings of R's ``loess(y ~ x)``:
 span 3/4, degree 2, tricube weights, one pass, evaluated exactly at the support points.

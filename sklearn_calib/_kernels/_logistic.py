@@ -1,5 +1,6 @@
-"""Small logistic regressions: soft targets, sign constraints, errors, when they have an
-end.
+"""Small logistic regressions.
+
+They have soft targets, sign constraints, errors, and a test for an optimum.
 """
 
 from typing import NamedTuple
@@ -21,8 +22,7 @@ _BLOCK_ROWS = 4096  # rows whose temporaries stay in the cache
 
 
 class LogisticFit(NamedTuple):
-    """The coefficients, the mean cross-entropy in nats, and half the last Newton
-    decrement.
+    """The coefficients, the mean cross-entropy in nats and half the Newton decrement.
 
     The latter is the distance to the optimum, to second order, before the last step.
     """
@@ -33,8 +33,9 @@ class LogisticFit(NamedTuple):
 
 
 def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=200, tol=1e-20):
-    """Minimise the cross-entropy of expit(features @ coef), the columns `nonnegative`
-    at coef >= 0.
+    """Minimise the cross-entropy of expit(features @ coef).
+
+    The coefficients of the columns `nonnegative` are at least 0.
 
     Convex, with a handful of columns of any scale, which may be nearly collinear. Each
     step minimises the second-order model under the constraints by nonnegative least
@@ -272,8 +273,9 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows, intercept=True
 
 
 def fit_structured_pair(log_proba, y_encoded, weight, ridge):
-    """Minimise the mean log loss + ridge (|c - 1|^2 + |b|^2) of softmax(c log + b), c
-    >= 0, b sums to 0.
+    """Minimise the penalised log loss of softmax(c log + b).
+
+    The penalty is ridge (|c - 1|^2 + |b|^2), with c >= 0 and b of sum 0.
 
     `log_proba`, (2, n), are logarithms of both probabilities. The log-odds are c_1 log_1 -
     c_0 log_0 + e with b = (-e, e) / 2. Returns a `SoftmaxFit` with A = c - 1.

@@ -76,8 +76,9 @@ def make_frame(degree):
 
 
 def compute_moments(x, y, weight, degree):
-    """Return weighted means of T_m(x), m <= 2 degree, of y T_m(x), m <= degree, and of
-    y^2.
+    """Return weighted means of T_m(x), y T_m(x) and y^2.
+
+    The first are for m <= 2 degree, the second for m <= degree.
     """
     total = weight.sum()
     first = np.ones_like(x)

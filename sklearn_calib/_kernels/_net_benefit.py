@@ -62,8 +62,7 @@ class NetBenefit:
         return self.prevalence - (1 - self.prevalence) * self.odds
 
     def compare_models(self, first, second=None):
-        """Return the net benefit of a model, or its lead over another, as a
-        `Comparison`.
+        """Return the net benefit of a model, or its lead over another.
 
         Models are positions in `scores`; "all" acts on every row.
         """
@@ -90,8 +89,9 @@ class NetBenefit:
         )
 
     def _compute_change(self, first, second, block):
-        """Return 1 where only the first model acts, -1 where only the second one, else
-        0.
+        """Return which of two models acts.
+
+        1 if only the first acts, -1 if only the second does, else 0.
         """
         acts = self._find_acted_rows(first, block).astype(float)
         return acts if second is None else acts - self._find_acted_rows(second, block)
@@ -102,9 +102,7 @@ class NetBenefit:
         return self._reach[model][block, None] > np.arange(len(self.odds))
 
     def _compute_fractions(self, sums, unit, of_class):
-        """Return values, fractions and effective numbers of rows of the kinds of
-        change.
-        """
+        """Return values, fractions and effective row counts of the kinds of change."""
         total = 1.0
         squares = self.squares.sum()
         if self.by_class:

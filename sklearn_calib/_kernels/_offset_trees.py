@@ -1,5 +1,4 @@
-"""Boosted trees on histograms, logistic loss, from a log-odds that is given for each
-row.
+"""Boosted trees on histograms that start from given log-odds, with logistic loss.
 
 Why an own booster: gradient boosting that begins at given log-odds (an "offset", "base
 margin" or "init score") exists in XGBoost and LightGBM only, each a runtime of its own

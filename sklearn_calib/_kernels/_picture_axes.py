@@ -295,8 +295,9 @@ def choose_round_numbers(low, high):
 
 
 def place_labels(points, sizes, gap, taken=()):
-    """Lower left corners of labels beside their points, without overlaps where there is
-    room.
+    """Return lower left corners of labels beside their points.
+
+    The labels do not overlap if there is room.
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
-"""Curves of the log-odds: polynomials whose degree the data choose, with the
-distribution of the statistic and the belt, and a natural spline of five knots, with an
-interval at each point.
+"""Curves of the log-odds.
+
+The polynomials have a degree that the data choose, with the distribution of the
+statistic and the belt. A natural spline of five knots has an interval at each point.
 """
 
 from typing import NamedTuple
@@ -67,8 +68,9 @@ class LogisticPolynomial(NamedTuple):
 
 
 class LogisticSpline(NamedTuple):
-    """logit P(event) = coef @ the natural splines of `basis`; `root` as of a
-    polynomial.
+    """The log-odds as coef @ the natural splines of `basis`.
+
+    `root` is as in a polynomial.
     """
 
     basis: SplineCurve
@@ -117,8 +119,9 @@ def fit_natural_spline(log_odds, rows, events):
 
 
 def fit_polynomial(log_odds, rows, events, internal=False):
-    """Raise the degree while the likelihood ratio of the next exceeds the 0.95 quantile
-    of chi2_1.
+    """Raise the degree while the next one fits significantly better.
+
+    Its likelihood ratio has to exceed the 0.95 quantile of chi2_1.
 
     z are log-odds, `rows` the numbers of rows there and `events` of those with the
     event. Begins at degree 1, or at 2 if the predictions were fitted to these rows.

@@ -51,8 +51,7 @@ class FloorStatistics:
 
     @property
     def floor(self) -> float:
-        """Return half a vote if values are fractions of votes, else half the smallest
-        value.
+        """Return half a vote for fractions of votes, else half the smallest value.
 
         If there are exact zeros, values far below all others are rounding noise, and zeros too.
         """

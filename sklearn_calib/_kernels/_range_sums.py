@@ -67,8 +67,9 @@ class RangeSums:
         return out
 
     def sum_runs(self, starts):
-        """Return the sums of the runs with these starts; the last one ends with the
-        rows.
+        """Return the sums of the runs with these starts.
+
+        The last run ends with the rows.
         """
         return self.sum_between(starts, np.append(starts[1:], self.n))
 

@@ -199,8 +199,9 @@ def _spill_heap(size, scale, first, following, listed, keys, kinks):
 
 
 def find_maxima(ranks, position, gaps, sums):
-    """Return where each V_t is largest: m_t in [-1, 1], by a Fenwick tree of the
-    masses.
+    """Return where each V_t is largest, by a Fenwick tree of the masses.
+
+    These are the m_t in [-1, 1].
 
     Then w_n = m_n and w_t is the m_t nearest to w_{t+1} that the gap allows. `sums` are C_t.
     """

@@ -1,5 +1,6 @@
-"""Softmax regression near the identity: Newton's method, factorised or by conjugate
-gradients.
+"""Softmax regression near the identity by Newton's method.
+
+The systems are factorised or solved by conjugate gradients.
 
 Arrays are class-major, (k, n), so that reductions over classes run along memory. The
 model is
@@ -42,8 +43,9 @@ class SoftmaxFit(NamedTuple):
 
 
 def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, start=None):
-    """Minimise the objective; the shape of `ridge_a`, (k,) or (k, k), determines
-    whether A is diagonal.
+    """Minimise the objective.
+
+    The shape of `ridge_a`, (k,) or (k, k), determines whether A is diagonal.
 
     A diagonal: the 2k x 2k Hessian comes from three products and is factorised. A full:
     truncated conjugate gradients with exact Hessian products, and a Kronecker
@@ -104,8 +106,9 @@ def evaluate_softmax(z, y_encoded, w, A, b, ridge_a, ridge_b):
 
 
 def _normalise_columns(logits):
-    """log sum exp of each column, which becomes its probabilities: one exponential per
-    entry.
+    """Return log sum exp of each column, which becomes its probabilities.
+
+    This takes one exponential for each entry.
     """
     top = logits.max(axis=0)
     np.exp(np.subtract(logits, top, out=logits), out=logits)
@@ -167,8 +170,9 @@ def make_diagonal_solver(z, w, proba, ridge_a, ridge_b):
 
 
 def _make_kronecker_inverse(x, w, proba, ridge):
-    """Return an approximate inverse: diag(mean p_c (1 - p_c)) (x) X' W X + mean
-    ridge.
+    """Return an approximate inverse as a Kronecker product.
+
+    It is that of diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge.
     """
     values, vectors = np.linalg.eigh((x * w) @ x.T)
     spread = (proba * (1 - proba)) @ w

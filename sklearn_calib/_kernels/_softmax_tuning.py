@@ -33,8 +33,9 @@ class TunedFit(NamedTuple):
 
 
 def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge_b):
-    """Return each row's log loss by the fit without `unit` of its weight, to first
-    order.
+    """Return each row's log loss by the fit without `unit` of its weight.
+
+    The losses are exact to first order.
 
     `z`, (k, n), and the rest are as in `fit_softmax_regression`, with weights that add
     up to 1. For weights that are repetitions, `unit` is that of one row.

@@ -300,8 +300,9 @@ def _make_hadamard_maps(rows, starts, X, R):
 
 @compile_helper
 def _factor_cholesky(A, starts, L):
-    """Write the lower factor of one matrix to L; return whether it is positive
-    definite.
+    """Write the lower factor of one matrix to L.
+
+    Returns whether the matrix is positive definite.
     """
     for b in range(len(starts) - 1):
         low = starts[b]

@@ -29,8 +29,9 @@ _MIN_LOSS_GAIN = 1e-7  # by less a weaker penalty does not win
 
 
 class SplineCurve(NamedTuple):
-    """A cubic between knots, given by values and slopes there; straight lines
-    outside.
+    """A cubic between knots, and straight lines outside.
+
+    It is given by the values and slopes at the knots.
     """
 
     knots: np.ndarray
@@ -58,8 +59,9 @@ class SplineCurve(NamedTuple):
 
 
 class SplineCells(NamedTuple):
-    """Labels at sorted distinct scores. Rows 0 and 1 of the tables are for the labels 0
-    and 1.
+    """Labels at sorted distinct scores.
+
+    Rows 0 and 1 of the tables are for the labels 0 and 1.
 
     Invented points of the prior are fitted but not scored, hence two tables of weights.
     """
@@ -79,8 +81,9 @@ class SplineFit(NamedTuple):
 
 
 def make_natural_basis(knots):
-    """Return 1, x and g_j of the module's text for two or more knots, as one
-    `SplineCurve`.
+    """Return 1, x and g_j of the module's text as one `SplineCurve`.
+
+    There are two or more knots.
     """
     gaps = np.diff(knots)
     ones = np.ones_like(knots)

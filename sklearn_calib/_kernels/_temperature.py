@@ -46,8 +46,7 @@ def mix_with_uniform(proba, fraction):
 
 
 def fit_temperature(logits, y_encoded, weight, label_smoothing=0.0, start=None, tol=None, n_fits=1):
-    """Return the beta >= 0 that minimises the weighted log loss of softmax(beta *
-    logits).
+    """Return the beta >= 0 that minimises the log loss of softmax(beta * logits).
 
     Two sums of the first pass decide exactly which case it is:
       M = sum w (mean_c d - d_y) = L'(0) >= 0 : the scores carry no information, beta = minimum
@@ -108,9 +107,7 @@ def _rescale_logits(parts, spread):
 
 
 def _subtract_excess(fit, parts, total):
-    """Return the fit with the loss in which no row counts more than
-    LARGEST_LOG_LOSS.
-    """
+    """Return the fit with the loss of each row limited to LARGEST_LOG_LOSS."""
     excess = sum(compute_excess_loss(*part, fit.beta)[0] for part in parts) / total
     return fit._replace(loss=max(float(fit.loss - excess), 0.0))
 
@@ -145,9 +142,7 @@ def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
 
 
 def split_by_options(logits, y_encoded, weight):
-    """Return (logits, y_encoded, weight) of rows for each number of options from two
-    on.
-    """
+    """Return (logits, y_encoded, weight) for each number of options from two on."""
     is_option = logits > -np.inf
     counts = is_option.sum(axis=1)
     option = is_option.cumsum(axis=1) - 1

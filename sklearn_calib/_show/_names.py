@@ -57,7 +57,7 @@ _COPIES: dict[str, str] = {}  # a path's beginning, and what is shown for it
 
 
 def plain(value: object, limit: int | None = 60) -> str:
-    """Return one line of printable text: control characters as ``\x1b``, long texts cut.
+    r"""Return one line of printable text: control characters as ``\x1b``, long texts cut.
 
     Addresses come without their secrets, as `redact_secrets` leaves them. Copies have the names
     that `display_paths_as` gives.
@@ -84,7 +84,7 @@ def quoted(value: object, limit: int | None = 60) -> str:
 
 
 def quote_for_shell(text: str) -> str:
-    """Quote one word of a shell command; control characters become $'\x1b'.
+    r"""Quote one word of a shell command; control characters become $'\x1b'.
 
     An address comes without its secrets, which have to be written in again.
     """

@@ -131,7 +131,7 @@ def _merge_runs(cells, order, starts):
 
 
 def _number_scores(cells):
-    """Number the distinct scores of sorted cells."""
+    """Return sorted cells with numbers of their distinct scores as steps."""
     score = cells.proba[:, 1]
     return cells._replace(step=np.cumsum(np.append(0, score[1:] > score[:-1])))
 

@@ -202,7 +202,10 @@ def make_groups(
 
 
 def number_patterns(partitions: Sequence[Partition]) -> IntArray:
-    """Number the combination of groups of each row, in the order of the groups."""
+    """Return the number of each row's combination of groups.
+
+    The numbers follow the order of the groups.
+    """
     pattern = np.zeros(len(partitions[0].codes), dtype=np.int64)
     size = 1
     for one in partitions:

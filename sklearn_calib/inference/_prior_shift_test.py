@@ -1,4 +1,4 @@
-"""Are the target's scores a mixture of those of the source's classes?"""
+"""Test whether the target's scores are a mixture of those of the source's classes."""
 
 from dataclasses import dataclass, field
 from typing import Any

@@ -143,7 +143,10 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         return self._only_pair("estimator_").estimator
 
     def get_metadata_routing(self) -> Any:
-        """The metadata that fit takes: for the estimator, the recalibrator and the splitter."""
+        """Return the metadata of `fit`.
+
+        They are for the estimator, the recalibrator and the splitter.
+        """
         fit = MethodMapping().add(caller="fit", callee="fit")
         recalibrator = resolve_recalibrator(self.recalibrator)
         if isinstance(self.recalibrator, str):  # no instance on which the user could request it

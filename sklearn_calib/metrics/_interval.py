@@ -115,7 +115,10 @@ def _over_shifts(problem, width):
 
 
 def _by_offset(score, width):
-    """The order of the offsets in intervals of this width, they in that order, and which one."""
+    """Return the order of the offsets in intervals of this width.
+
+    Also returns the offsets in that order, and the interval of each.
+    """
     interval = np.floor(score / width).astype(np.int64)
     offset = np.clip(score - interval * width, 0.0, width)
     order = np.argsort(offset)

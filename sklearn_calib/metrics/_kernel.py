@@ -27,7 +27,7 @@ _MOST_ROWS = 5000  # of all pairs: their kernel takes 200 MB
 def _compute_canonical_error(
     predictions: "Predictions", *, kernel="laplace", bandwidth=1.0, estimator="auto"
 ) -> float:
-    """The squared error of whole vectors."""
+    """Return the squared error of whole vectors."""
     _check_options(kernel, estimator)
     if estimator == "auto":
         estimator = "unbiased" if predictions.items is None else "biased"

@@ -72,7 +72,7 @@ class ProperLoss:
     is_likelihood: ClassVar[bool] = False
 
     def of_labels(self, proba: FloatArray) -> FloatArray:
-        """The loss of each row for each label that it may have.
+        """Return the loss of each row for each label that it may have.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ class ProperLoss:
         raise NotImplementedError
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
-        """The derivative of `of_labels` where the logarithms of the probabilities move.
+        """Return the derivative of `of_labels` along moving log-probabilities.
 
         Parameters
         ----------
@@ -107,19 +107,25 @@ class ProperLoss:
         return (ahead - behind) / (2 * _STEP)
 
     def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
-        """The loss of each row, shape (n_samples,), `codes` being positions of the labels."""
+        """Return the loss of each row, shape (n_samples,).
+
+        `codes` are positions of the labels.
+        """
         return self.of_labels(proba)[np.arange(len(codes)), codes]
 
     def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
-        """The loss of each row of the softmax of these logits."""
+        """Return the loss of each row of the softmax of these logits."""
         return self.of_rows(apply_softmax(logits), codes)
 
     def mean(self, predictions: "Predictions") -> float:
-        """The weighted mean over the rows of `Predictions`."""
+        """Return the weighted mean over the rows of `Predictions`."""
         return predictions.mean(self.of_rows(predictions.proba, predictions.codes))
 
     def expected(self, proba: FloatArray, truth: FloatArray) -> FloatArray:
-        """The expected loss of each row for labels drawn from `truth`, of the same shape."""
+        """Return the expected loss of each row.
+
+        Labels are drawn from `truth`, which has the same shape.
+        """
         return np.einsum("ij,ij->i", truth, self.of_labels(proba))
 
     def divergence(self, proba: FloatArray, truth: FloatArray) -> FloatArray:
@@ -127,14 +133,17 @@ class ProperLoss:
         return self.expected(proba, truth) - self.expected(truth, truth)
 
     def undecided(self, n_classes: int) -> FloatArray:
-        """The prediction for which all labels cost the same, shape (n_classes,).
+        """Return the prediction for which all labels cost the same, shape (n_classes,).
 
         Equal probabilities, unless a loss treats the classes differently.
         """
         return np.full(n_classes, 1 / n_classes)
 
     def without_floor(self) -> "ProperLoss":
-        """The loss without a bound for certain and wrong predictions, for exact integrals."""
+        """Return the loss without a bound for certain and wrong predictions.
+
+        It is used for exact integrals.
+        """
         return self
 
     def check_classes(self, n_classes: int) -> None:
@@ -146,7 +155,10 @@ class ProperLoss:
             )
 
     def measure(self) -> Measure:
-        """The mean loss as a measure, which has a scorer: ``loss.measure().scorer()``."""
+        """Return the mean loss as a measure.
+
+        It has a scorer: ``loss.measure().scorer()``.
+        """
         return MeanLoss(self)
 
     @property

@@ -206,7 +206,10 @@ def lp_calibration_test(
 
 
 def _compute_label_error(predictions, p, n_levels, estimator):
-    """The error as a function of the labels' codes, rows grouped once; and the number of cells."""
+    """Return the error as a function of the labels' codes, and the number of cells.
+
+    Rows are grouped once.
+    """
     from .._kernels._level_sets_compiled import sum_gap_powers
 
     p = _check_options(p, n_levels, estimator)

@@ -301,7 +301,7 @@ def measure(
     validate: Callable[..., FloatArray] = valid_proba,
     **properties: Any,
 ) -> Callable[[Callable[Concatenate["Predictions", P], float]], Measure[P]]:
-    """Decorator: turn a function of `Predictions` into a `Measure`.
+    """Turn a function of `Predictions` into a `Measure`, as a decorator.
 
     The function's other arguments are keyword-only options, and its docstring describes these
     alone: the line ``{shared_parameters}`` in it stands for what all measures take. Its last
@@ -350,7 +350,7 @@ def binary_measure(
     joint: Callable[..., float] | None = None,
     **properties: Any,
 ) -> Callable[[Callable[Concatenate["BinaryProblem", P], float]], Measure[P]]:
-    """Decorator: turn a function of one `BinaryProblem` into a `Measure`.
+    """Turn a function of one `BinaryProblem` into a `Measure`, as a decorator.
 
     The measure gets the option ``multiclass``, "confidence", "top_label" or "classwise", and is
     averaged over the problems with their shares.

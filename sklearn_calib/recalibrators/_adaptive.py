@@ -272,7 +272,10 @@ class AdaptiveCalibration(Recalibrator):
 
     def _curve(self, points, window):
         def piece(score):
-            """Number the cells around a score; between equal numbers the map is smooth."""
+            """Return a number that identifies the cells around a score.
+
+            The map is smooth between scores of equal numbers.
+            """
             start, end = window(score)
             return start * (len(self.log_odds_) + 1) + end
 

@@ -114,7 +114,10 @@ def is_missing_type(kind: type) -> bool:
 
 
 def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
-    """Number the groups of rows from 0: one value of any type for each row, none missing."""
+    """Return the number of each row's group, counted from 0.
+
+    There is one value of any type for each row, and none is missing.
+    """
     try:
         values = np.asarray(groups)
     except ValueError:  # rows of several lengths

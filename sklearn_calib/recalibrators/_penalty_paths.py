@@ -28,7 +28,7 @@ def thin_values(values: AnyArray, most: int) -> AnyArray:
 
 
 def number_runs(values: AnyArray) -> IntArray:
-    """Number the runs of equal values."""
+    """Return the number of the run of equal values that each value is in."""
     return np.append(0, np.cumsum(np.diff(values) != 0))
 
 

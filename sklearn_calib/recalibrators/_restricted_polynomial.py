@@ -448,7 +448,7 @@ def _parse_constraint(entry, scale):
 
 
 def _compute_squared_error(coef, held):
-    """sum w f^2 - 2 sum w y f of held-out rows, from their moments."""
+    """Return sum w f^2 - 2 sum w y f of held-out rows, from their moments."""
     from .._kernels._monotone_program import compute_gram
 
     sum_t, sum_y, _ = held

@@ -264,7 +264,8 @@ def test_risk_without_stages_is_that_of_predict_proba():
 @pytest.mark.parametrize("package", ["xgboost", "xgboost of any booster", "lightgbm"])
 def test_dart_is_judged_refitted_and_told_as_it_is(package):
     """The refit trained fewer rounds, with other weights of its trees than those that were judged:
-    predictions differed by .16."""
+    predictions differed by .16.
+    """
     package, *any_booster = package.split(" ", 1)
     module = imported(package)
     if any_booster and tuple(map(int, module.__version__.split(".")[:2])) < (3, 4):
@@ -321,7 +322,8 @@ def test_a_dart_candidate_of_a_grid_is_told():
 @pytest.mark.slow
 def test_refinement_is_that_of_the_scores_that_are_recalibrated():
     """With isotonic regression and three classes the scale of the scores matters; the criterion
-    and the final recalibrator see the same ones, the softmax of the decision function."""
+    and the final recalibrator see the same ones, the softmax of the decision function.
+    """
     X, y = make_classification(600, n_informative=6, n_classes=3, random_state=0)
     split = [(np.arange(300), np.arange(300, 600))]
     learner = AdaBoostClassifier(n_estimators=ROUNDS, random_state=0)
