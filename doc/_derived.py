@@ -39,6 +39,7 @@ def write(folder):
         _put(folder / "user_guide" / "generated" / name, text)
     _put(folder / "user_guide" / "generated" / "picture.inc", _picture(folder.parent / "README.md"))
     _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
+    _put(folder / "extending" / "generated" / "orientation.inc", make_orientation_table())
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
     for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):
         name = f"{table.parent.name}_{table.stem}.inc"
@@ -50,6 +51,16 @@ def _picture(readme):
     text = readme.read_text(encoding="utf-8")
     words, path = re.search(r"(?m)^!\[(.+)\]\(doc/(.+)\)$", text).groups()
     return f".. image:: /{path}\n   :alt: {words}\n   :width: 85%\n"
+
+
+def make_orientation_table():
+    """Return the sentences of the docstrings of the sub-packages as a table."""
+    rows = []
+    for part, sentences in _layers.read_orientation().items():
+        cells = [f"`{part}`", *sentences]
+        rows.append([re.sub("`+([^`]+)`+", r"``\1``", cell) for cell in cells])
+    header = ["sub-package", "purpose", "imports", "where to start"]
+    return _table(header, rows, widths="14 34 28 24")
 
 
 def command_tables():

@@ -1,6 +1,7 @@
 """A drawing of the sub-packages and of who imports whom, read off the imports themselves."""
 
 import ast
+import re
 from pathlib import Path
 
 import sklearn_calib
@@ -25,6 +26,19 @@ def imports(root=ROOT):
                     tops = {[*base, *name.split(".")][0] for name in names}
                     found[part] |= {top for top in tops if top != part and top not in SMALL}
     return {part: {other for other in others if other in found} for part, others in found.items()}
+
+
+def read_orientation(root=ROOT):
+    """Return the three sentences of the docstring of each sub-package.
+
+    They are about its purpose, its imports and where to start reading.
+    """
+    sentences = {}
+    for path in sorted(root.glob("*/__init__.py")):
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        text = " ".join((ast.get_docstring(module) or "").split())
+        sentences[path.parent.name] = re.split(r"(?<=[.!?]) ", text)
+    return sentences
 
 
 def ground(graph):

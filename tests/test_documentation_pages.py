@@ -13,6 +13,7 @@ import sklearn_calib
 from sklearn_calib import decomposition, displays, inference, metrics, recalibrators
 
 import _bibliography  # isort: skip
+import _derived  # isort: skip
 import _layers  # isort: skip
 import _messages  # isort: skip
 import changelog  # isort: skip
@@ -20,6 +21,8 @@ import changelog  # isort: skip
 SOURCES = sorted(Path(sklearn_calib.__file__).parent.rglob("*.py"))
 PAGES = sorted([*DOC.glob("*.rst"), *GUIDE.glob("*.rst"), *(DOC / "extending").glob("*.rst")])
 PAGES = [page for page in PAGES if page.name != "whats_new.rst"]
+
+ORIENTATION = _layers.read_orientation()
 
 
 def titles(page):
@@ -213,6 +216,35 @@ def test_drawing_of_the_layers():
     assert all(f">{part}</text>" in drawing for part in set(graph) - _layers.ground(graph))
     with pytest.raises(ValueError, match="circle"):
         _layers.levels({"a": {"b"}, "b": {"a"}})
+
+
+def get_next_lower_sub_packages(part):
+    """Return the sub-packages of the nearest floor below a part that has any."""
+    floors = test_architecture.FLOORS[: test_architecture.FLOOR[part]]
+    for floor in reversed(floors):
+        found = {name for name in floor if (test_architecture.ROOT / name).is_dir()}
+        if found:
+            return found
+    return set()
+
+
+@pytest.mark.parametrize("part", sorted(ORIENTATION))
+def test_orientation_of_sub_packages(part):
+    sentences = ORIENTATION[part]
+    assert len(sentences) == 3 and all(sentence.endswith(".") for sentence in sentences)
+    _, imports, start = sentences
+    assert imports.startswith(("It may import ", "It may not import "))
+    assert set(re.findall(r"`(\w+)`", imports)) == get_next_lower_sub_packages(part)
+    name, file = re.fullmatch(r"Start reading with `(\w+)` in `(\w+\.py)`\.", start).groups()
+    source = (test_architecture.ROOT / part / file).read_text(encoding="utf-8")
+    assert re.search(rf"(?m)^(def|class) {name}\b", source), f"{file} has no {name}"
+
+
+def test_orientation_covers_all_sub_packages():
+    folders = {path.parent.name for path in SOURCES if path.parent.parent == test_architecture.ROOT}
+    assert set(ORIENTATION) == folders
+    table = _derived.make_orientation_table()
+    assert all(f"* - ``{part}``" in table for part in folders)
 
 
 PER = r"(column|row|rows|entry|array|fitted once|panel|file|line|copy|bytes|curve)"

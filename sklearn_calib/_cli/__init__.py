@@ -1,4 +1,8 @@
-"""The command line: one file per command; the parser, and what they share."""
+"""The command line: the parser, and one file for each command.
+
+It may import `report` and the layers below it.
+Start reading with `main` in `__init__.py`.
+"""
 
 import os
 import signal

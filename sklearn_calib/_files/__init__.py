@@ -1,1 +1,5 @@
-"""Everything that is read from files and written to them."""
+"""Reads tables and documents from files, and writes them safely.
+
+It may import `_kernels`, `_validation` and the layers below them.
+Start reading with `read_table` in `tables.py`.
+"""

@@ -1,7 +1,7 @@
-"""What is shown: names that somebody else chose made safe, and results as sections of tables.
+"""Renders results as text, Markdown and HTML, and makes foreign names safe to print.
 
-A result says what it is once, as a list of `Section`; text, a terminal, Markdown and HTML
-follow from it.
+It may not import any other part of the package.
+Start reading with `Section` in `_sections.py`.
 """
 
 from ._html import MARK as MARK

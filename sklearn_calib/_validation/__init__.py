@@ -1,7 +1,7 @@
-"""Checks of what users pass: scores become rows that sum to 1, labels codes, weights numbers.
+"""Checks what users pass: scores, labels and weights become clean numeric arrays.
 
-All other sub-packages receive clean float64 arrays only. The caller declares which of the two
-kinds the scores are; it is never guessed from the values. Start reading with `read_proba`.
+It may import `_show` and the small modules of the package.
+Start reading with `read_proba` in `_scores.py`.
 """
 
 from .._simplex_array import SimplexArray as SimplexArray

@@ -1,4 +1,8 @@
-"""Data whose true probabilities are known."""
+"""Generates data whose true probabilities are known.
+
+It may import `_kernels`, `_validation` and the layers below them.
+Start reading with `make_two_gaussians` in `_two_gaussians.py`.
+"""
 
 from ._high_dimensional import LinearTruth as LinearTruth
 from ._high_dimensional import make_high_dimensional

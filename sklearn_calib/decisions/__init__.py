@@ -1,4 +1,8 @@
-"""From probabilities to decisions: costs, thresholds, abstention, and what miscalibration costs."""
+"""Turns probabilities into decisions: costs, thresholds, abstention and net benefit.
+
+It may import `metrics`, `recalibrators` and the layers below them.
+Start reading with `decision_curve` in `_decision_curve.py`.
+"""
 
 from ..metrics import register as _register
 from ._cost_sensitive import CostSensitiveClassifier

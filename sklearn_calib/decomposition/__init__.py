@@ -1,4 +1,8 @@
-"""Proper-loss decompositions and refinement: measures that need a recalibrated score."""
+"""Splits proper losses into calibration and refinement by recalibrating the scores.
+
+It may import `metrics`, `recalibrators` and the layers below them.
+Start reading with `decompose_loss` in `_decompose.py`.
+"""
 
 from ..metrics import register as _register
 from ._adapters import as_eval_metric

@@ -1,4 +1,8 @@
-"""Displays draw results; they compute nothing. They need matplotlib (the ``plot`` extra)."""
+"""Draws results with matplotlib (the ``plot`` extra) and computes nothing.
+
+It may import `export`, `groups`, `summary`, `theory` and the layers below them.
+Start reading with `Display` in `_base.py`.
+"""
 
 from ._base import Display as Display
 from ._calibrating_function import CalibratingFunctionDisplay

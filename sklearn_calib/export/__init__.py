@@ -1,4 +1,8 @@
-"""Fitted maps outside Python: as nodes, as JSON, and read back with numpy alone."""
+"""Takes fitted maps out of Python: JSON, ONNX, SQL and source code.
+
+It may import `inference`, `meta`, `testing` and the layers below them.
+Start reading with `to_dict` in `_exported.py`.
+"""
 
 from ._code import to_code
 from ._document import json_schema

@@ -1,4 +1,8 @@
-"""Groups of rows: whether the probabilities are right in each of them, and how to correct them."""
+"""Measures and corrects the calibration within groups of rows.
+
+It may import `inference`, `meta`, `testing` and the layers below them.
+Start reading with `group_calibration` in `_group_calibration.py`.
+"""
 
 from ..recalibrators import GroupRecalibration as GroupRecalibration
 from ..recalibrators import MulticalibratedScores as MulticalibratedScores

@@ -1,4 +1,8 @@
-"""Calibration tests, testers and confidence intervals."""
+"""Tests of calibration, confidence intervals and sample sizes.
+
+It may import `decisions`, `decomposition`, `linear`, `monitoring` and the layers below
+them. Start reading with `confidence_interval` in `_intervals.py`.
+"""
 
 from ._calibrated_mean import calibrated_mean
 from ._calibrated_mean_result import CalibratedMean as CalibratedMean

@@ -1,4 +1,8 @@
-"""Linear classifiers: their leverages, leave-one-out scores, angle to the truth and intervals."""
+"""Leave-one-out scores, angles to the truth and intervals of linear classifiers.
+
+It may import `metrics`, `recalibrators` and the layers below them.
+Start reading with `approximate_leave_one_out` in `_fit.py`.
+"""
 
 from ._angle import AngleEstimate as AngleEstimate
 from ._angle import angular_recalibrator as angular_recalibrator

@@ -1,7 +1,7 @@
-"""Calibration maps: one frozen dataclass for each kind, with all that the package does with it.
+"""Calibration maps: one frozen dataclass for each kind of fitted function.
 
-The fields of a kind are its schema in documents. Its methods are the formula (`apply`), what it
-becomes in other languages (`lower`), and where it turns (`direction`, `cut`).
+It may import `_kernels`, `_validation` and the layers below them.
+Start reading with `CalibrationMap` in `_base.py`.
 """
 
 from ._base import MAP_KINDS as MAP_KINDS

@@ -1,4 +1,8 @@
-"""Estimators on features: they wrap a classifier and its recalibrator."""
+"""Estimators on features, which wrap a classifier and its recalibrator.
+
+It may import `decisions`, `decomposition`, `linear`, `monitoring` and the layers below
+them. Start reading with `CalibratedModel` in `_calibrated_model.py`.
+"""
 
 from ._angular import AngularCalibratedClassifier
 from ._base import ESTIMATOR_CONSTRAINTS as ESTIMATOR_CONSTRAINTS

@@ -1,6 +1,7 @@
-"""Measures of probabilities and their scorers.
+"""Measures of probabilities, proper losses and their scorers.
 
-One file per family and one import line per measure. The registry is read off these lines.
+It may import `_files`, `datasets`, `maps`, `staging` and the layers below them.
+Start reading with `Measure` in `_measure.py`.
 """
 
 from collections.abc import Iterable as _Iterable
@@ -92,6 +93,7 @@ def register(things: _Iterable[object]) -> list[str]:
     return sorted(found)
 
 
+# Every measure imported above is registered.
 _OWN = register(globals().values())
 
 

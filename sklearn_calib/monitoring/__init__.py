@@ -1,4 +1,8 @@
-"""Calibration watched while labels come in: evidence that may be looked at at any time."""
+"""Watches calibration while labels come in, with evidence that is valid at any time.
+
+It may import `metrics`, `recalibrators` and the layers below them.
+Start reading with `CalibrationMonitor` in `_monitor.py`.
+"""
 
 from ._aftermath import Diagnosis as Diagnosis
 from ._aftermath import ShiftRegion as ShiftRegion

@@ -1,7 +1,7 @@
-"""Recalibrators: estimators that turn scores into calibrated probabilities.
+"""Estimators that turn scores into calibrated probabilities, one file per method.
 
-One file per method and one import line here. The registry below is read off these lines: the string
-name of a method is its file's name.
+It may import `_files`, `datasets`, `maps`, `staging` and the layers below them.
+Start reading with `Recalibrator` in `_base.py`.
 """
 
 from typing import Any as _Any
@@ -79,6 +79,7 @@ from ._trend_filtering_ensemble import TrendFilteringEnsemble as TrendFilteringE
 from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 
+# Every recalibrator imported above is registered. Its name is that of its file.
 _REGISTRY = {
     value.__module__.rpartition("._")[2]: value
     for value in list(globals().values())

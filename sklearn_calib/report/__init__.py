@@ -1,4 +1,8 @@
-"""Reports: a verdict, measures with intervals, advice and pictures of one or several models."""
+"""Reports on models: a verdict, measures with intervals, advice and pictures.
+
+It may import `displays` and the layers below it.
+Start reading with `calibration_report` in `_calibration_report.py`.
+"""
 
 from ._advice import Advice as Advice
 from ._advice import AdviceRow as AdviceRow

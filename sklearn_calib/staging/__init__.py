@@ -1,6 +1,7 @@
-"""Learners seen stage by stage: boosting rounds, trees, epochs.
+"""Adapters of learners whose training has stages: boosting rounds, trees, epochs.
 
-One file per family of learners; an adapter is a `Staging`, `register_staging` adds yours.
+It may import `_kernels`, `_validation` and the layers below them.
+Start reading with `Staging` in `_base.py`.
 """
 
 from . import _catboost as _catboost

@@ -1,4 +1,8 @@
-"""Summaries of predictions and labels that are small, can be merged, and are measured like rows."""
+"""Small summaries of predictions and labels, which can be merged and measured.
+
+It may import `inference`, `meta`, `testing` and the layers below them.
+Start reading with `CalibrationSummary` in `_summary.py`.
+"""
 
 from ._drawn import DrawnRows as DrawnRows
 from ._drawn import DrawnSample as DrawnSample

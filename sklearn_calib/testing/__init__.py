@@ -1,8 +1,7 @@
-"""Checks of the contracts, for the tests of this package and of methods of your own.
+"""Checks that methods of your own, and those of the package, keep their contracts.
 
-``check_contract(MyRecalibrator())``, and the same of a measure, a loss, a display or a classifier
-that is seen stage by stage, raises AssertionError with the name of the broken rule;
-`contract_checks` lists the single checks, for use with ``pytest.mark.parametrize``.
+It may import `decisions`, `decomposition`, `linear`, `monitoring` and the layers below
+them. Start reading with `check_contract` in `_contract.py`.
 """
 
 from ._contract import check_contract, contract_checks

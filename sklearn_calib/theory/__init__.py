@@ -1,4 +1,8 @@
-"""What theory says of models fitted to data whose law is known: exact losses and limits."""
+"""Exact losses and limits of models fitted to data whose distribution is known.
+
+It may import `inference`, `meta`, `testing` and the layers below them.
+Start reading with `GaussianLogisticModel` in `_gaussian_logistic.py`.
+"""
 
 from ._gaussian_logistic import GaussianLogisticModel
 from ._gaussian_logistic import GaussianLoss as GaussianLoss
