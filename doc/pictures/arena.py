@@ -22,4 +22,3 @@ for ax, classes in zip(axes, ("two", "several"), strict=True):
     ax.axvline(mean[names.index("no recalibration")], color="black", ls="-.", lw=1)
     ax.tick_params(axis="y", labelsize=8)
     ax.set(title=f"{classes} classes", xlabel="share of the other methods beaten", xlim=(0, 1))
-figure.tight_layout()
