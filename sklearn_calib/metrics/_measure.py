@@ -37,7 +37,7 @@ class SharedOptions(TypedDict, total=False):
 
     sample_weight: ArrayLike | None
     labels: ArrayLike | None
-    pos_label: object
+    pos_label: Any
     multilabel: Literal["macro", "micro"] | None
     soft_labels: bool
 
