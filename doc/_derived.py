@@ -13,7 +13,7 @@ import _messages
 from changelog import OVERVIEW, changes
 
 from sklearn_calib import metrics, recalibrators
-from sklearn_calib._cli import parser as cli_parser
+from sklearn_calib._cli import build_parser as cli_parser
 from sklearn_calib._cli._messages import MEANINGS
 
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from test_architecture import FILES, FLOORS, ROOT, imports, layer
 
-from sklearn_calib._cli import parser
+from sklearn_calib._cli import build_parser
 
 DOORS = {"__init__", "__main__"}  # no rooms
 RUN = 6  # lines that say the same in two places
@@ -474,7 +474,7 @@ def ways():
 
 def options():
     """How many options each command has, all spellings counted."""
-    (commands,) = (a for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+    (commands,) = (a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
     return {
         name: sum(option not in ("-h", "--help") for option in command._option_string_actions)
         for name, command in commands.choices.items()

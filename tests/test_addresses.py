@@ -8,8 +8,8 @@ import pytest
 from refused import refuses
 
 from sklearn_calib._cli import main
-from sklearn_calib._cli._prediction_batches import called
-from sklearn_calib._cli._remote import source_of
+from sklearn_calib._cli._prediction_batches import name_files
+from sklearn_calib._cli._remote import describe_source
 from sklearn_calib._files import opened
 from sklearn_calib._show import error_reason, plain, quote_for_shell, quoted, redact_secrets
 from sklearn_calib.export import from_json, to_json
@@ -37,9 +37,11 @@ ADDRESSES = {
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_what_is_left_of_an_address(address):
     assert redact_secrets(address) == ADDRESSES[address]
-    for show in (plain, quoted, quote_for_shell, lambda text: called([text])):
+    for show in (plain, quoted, quote_for_shell, lambda text: name_files([text])):
         assert "SECRET" not in show(address)
-    assert source_of([address], ["copy.csv", "two.csv"]) == f"{ADDRESSES[address]} and 1 more" or (
+    assert describe_source(
+        [address], ["copy.csv", "two.csv"]
+    ) == f"{ADDRESSES[address]} and 1 more" or (
         "=" in ADDRESSES[address] or address.startswith("jdbc")
     )
 
@@ -160,5 +162,5 @@ def test_google_is_asked_for_seconds(monkeypatch, address, asked):
     fs = SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri))
     monkeypatch.setattr(opened, "require", lambda *_: fs)
     with refuses(ValueError, expected="an address that pyarrow can open", value=".*no network"):
-        list(opened.files_of(address))
+        list(opened.expand_paths(address))
     assert given == [asked]

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from sklearn_calib._cli._result import conditions_of
+from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib._files.whole import whole_file
 
 
@@ -18,9 +18,9 @@ from sklearn_calib._files.whole import whole_file
     ],
 )
 def test_conditions_at_their_number(sign, below, equal, above):
-    [condition] = conditions_of([f"accuracy {sign} 0.75"])
+    [condition] = parse_conditions([f"accuracy {sign} 0.75"])
     for value, holds in ((0.7499, below), (0.75, equal), (0.7501, above)):
-        assert condition.check({"value": value})[0] is holds
+        assert condition.check_fields({"value": value})[0] is holds
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])

@@ -589,7 +589,7 @@ def test_cells_of_groups_that_are_merged_take_more_rows():
         cells.add(*given)
     expected.add(pattern, p, 1 - p, y.astype(np.uint8), None)
     for name in ("pattern", "proba", "counts", "weight", "squares"):
-        close(name, getattr(found.sums(), name), getattr(expected.sums(), name))
+        close(name, getattr(found.compute_sums(), name), getattr(expected.compute_sums(), name))
 
 
 def test_a_second_adaptation_forgets_the_errors_of_the_first():

@@ -13,7 +13,7 @@ import pytest
 from refused import refuses
 
 from sklearn_calib._cli import main
-from sklearn_calib._files.checksum import checksum
+from sklearn_calib._files.checksum import compute_checksum
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import from_dict, from_json, simplify, to_dict, to_json
 from sklearn_calib.maps import MAP_KINDS
@@ -216,9 +216,11 @@ def test_form_does_not_count():
     names = sorted(json.loads(text), reverse=True)
     turned = {name: json.loads(text)[name] for name in names}
     assert from_json(json.dumps(turned, indent=3)).document["sha256"] == turned["sha256"]
-    assert checksum({"a": 1.0, "b": (2,)}) == checksum({"b": [2], "a": 1})
-    assert checksum({"a": 2**53 + 1}) != checksum({"a": 2**53})
-    assert checksum({"a": True}) != checksum({"a": 1}) != checksum({"a": "1"})
+    assert compute_checksum({"a": 1.0, "b": (2,)}) == compute_checksum({"b": [2], "a": 1})
+    assert compute_checksum({"a": 2**53 + 1}) != compute_checksum({"a": 2**53})
+    assert (
+        compute_checksum({"a": True}) != compute_checksum({"a": 1}) != compute_checksum({"a": "1"})
+    )
 
 
 NODE = """
@@ -253,4 +255,4 @@ def test_javascript_finds_the_same_checksum():
     done = subprocess.run(
         ["node", "-e", NODE], input=lines, capture_output=True, text=True, check=True
     )
-    assert done.stdout.split() == [checksum(document) for document in documents]
+    assert done.stdout.split() == [compute_checksum(document) for document in documents]

@@ -47,7 +47,7 @@ def small(monkeypatch):
             return blocks(file, pick, **given | {"size": size})
 
         monkeypatch.setattr(_tables, "table_blocks", of_size)
-        monkeypatch.setattr(tables, "_ROWS", rows)
+        monkeypatch.setattr(tables, "_BATCH_ROWS", rows)
 
     return set_size
 
@@ -188,8 +188,10 @@ def test_columns_of_other_classes_are_told_once(frame, small, capsys, monkeypatc
     small(9000)
     monkeypatch.setattr(_monitor, "_JUDGED", 500)
     read = []
-    judge = _monitor._judge
-    monkeypatch.setattr(_monitor, "_judge", lambda *given: (read.append(1), judge(*given)))
+    judge = _monitor._explain_class_error
+    monkeypatch.setattr(
+        _monitor, "_explain_class_error", lambda *given: (read.append(1), judge(*given))
+    )
     assert run("swapped.csv", *ROWS) == 2
     assert "swapped.csv: expected columns in the order" in capsys.readouterr().err
     assert 1 < len(read) < 5
@@ -203,13 +205,13 @@ def test_classes_of_a_state_that_another_process_begins(frame, capsys, monkeypat
     """While this one waits: what its columns mean is judged by that state."""
     frame.to_csv("t.csv", index=False)
     first = CalibrationMonitor(classes=["yes", "no"]).update(frame["outcome"], 1 - frame["p"])
-    alone = _monitor._alone
+    alone = _monitor._lock_state
 
     def late(options):
         Path("state.json").write_text(json.dumps(first.state_dict()), encoding="utf-8")
         return alone(options)
 
-    monkeypatch.setattr(_monitor, "_alone", late)
+    monkeypatch.setattr(_monitor, "_lock_state", late)
     assert run("t.csv", *ROWS, "--positive", "yes", "--state", "state.json") == 2
     assert "expected the classes yes, no of the state" in capsys.readouterr().err
     assert json.loads(Path("state.json").read_text(encoding="utf-8")) == first.state_dict()
@@ -229,7 +231,7 @@ def held(monkeypatch):
             most.append(sum(ref() is not None for ref in known))
             yield table
 
-    monkeypatch.setattr(tables, "_ROWS", 100)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 100)
     for module in (_tables, _streams):
         monkeypatch.setattr(module, "table_blocks", watched)
     return most
@@ -247,14 +249,14 @@ def test_monitor_holds_no_arrays_of_blocks(frame, small, monkeypatch):
     """What goes on from one batch to the next is a copy, not a view of all of it."""
     frame.to_csv("t.csv", index=False)
     small(3000)
-    alive, most, take = [], [], PredictionBatch.take
+    alive, most, take = [], [], PredictionBatch.select_rows
 
     def watched(batch, rows):
         alive.append(weakref.ref(batch.scores))
         most.append(sum(ref() is not None for ref in alive))
         return take(batch, rows)
 
-    monkeypatch.setattr(PredictionBatch, "take", watched)
+    monkeypatch.setattr(PredictionBatch, "select_rows", watched)
     monkeypatch.setattr(_monitor, "_JUDGED", 500)
     assert run("t.csv", *TIMED) == 3
     assert max(most[len(most) // 2 :]) <= 4

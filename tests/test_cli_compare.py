@@ -230,7 +230,7 @@ def test_any_size_of_blocks_gives_the_numbers_of_the_rows(two_files, monkeypatch
     files = ["one.csv", "two.parquet", *(["--weight", "w"] if weighted else [])]
     whole = differences(*files)
     monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=6000))
-    monkeypatch.setattr(tables, "_ROWS", 101)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 101)
     assert differences(*files) == whole  # in every bit
     rows = two_files
     weight = rows["w"] if weighted else None
@@ -332,7 +332,7 @@ def test_no_more_than_some_blocks_are_held(two_files, monkeypatch):
             yield table
 
     monkeypatch.setattr(_tables, "table_blocks", watched)
-    monkeypatch.setattr(tables, "_ROWS", 70)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 70)
     differences("one.csv", "two.parquet")
     assert len(held) > 20 and max(most) <= 6
 
@@ -367,7 +367,7 @@ def in_small_blocks(monkeypatch):
     from sklearn_calib._files import tables
 
     monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=6000))
-    monkeypatch.setattr(tables, "_ROWS", 101)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 101)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -443,7 +443,7 @@ def test_blocks_of_several_classes_are_let_go(monkeypatch):
     from sklearn_calib._cli import _compare, _pairs
 
     held, most = [], []
-    read = _pairs.scores_of
+    read = _pairs.get_scores
 
     def watched(*given):
         proba = read(*given)
@@ -451,7 +451,7 @@ def test_blocks_of_several_classes_are_let_go(monkeypatch):
         most.append(sum(ref() is not None for ref in held))
         return proba
 
-    monkeypatch.setattr(_pairs, "scores_of", watched)
+    monkeypatch.setattr(_pairs, "get_scores", watched)
     monkeypatch.setattr(_compare, "_FEW_ROWS", 20)  # which are kept
     monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 50)
     in_small_blocks(monkeypatch)

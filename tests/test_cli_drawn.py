@@ -43,8 +43,8 @@ def large(monkeypatch):
             raise AssertionError("all rows were read")
 
         monkeypatch.setattr(_large, "_AT_ONCE", 100)
-        monkeypatch.setattr(_fit, "read_rows", never)
-        monkeypatch.setattr("sklearn_calib._cli._audit.read_rows", never)
+        monkeypatch.setattr(_fit, "load_rows", never)
+        monkeypatch.setattr("sklearn_calib._cli._audit.load_rows", never)
 
     return begin
 

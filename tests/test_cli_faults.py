@@ -166,7 +166,7 @@ def test_a_full_folder_of_temporary_files(folder, monkeypatch, capsys):
 
 def test_a_monitor_that_waits_is_ended_in_order(folder):
     """Another one holds the state: the one that waits ends, and the lock stays with the first."""
-    with whole.held("out.json", 0):
+    with whole.lock_file("out.json", 0):
         process = forked(COMMANDS["monitor"], lambda: None)
         while not any(name.endswith(".lock") for name in names()):
             time.sleep(0.01)
@@ -180,7 +180,7 @@ def test_a_monitor_that_waits_is_ended_in_order(folder):
 def test_what_is_passed_over_stays_so(folder, monkeypatch):
     """A command under nohup goes on when the terminal is closed."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    monkeypatch.setattr(_cli, "_run", lambda options: os.kill(os.getpid(), signal.SIGHUP))
+    monkeypatch.setattr(_cli, "_run_command", lambda options: os.kill(os.getpid(), signal.SIGHUP))
     try:
         assert main(["demo"]) is None
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

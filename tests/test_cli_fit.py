@@ -174,8 +174,8 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
 
 
 def test_many_rows_of_a_small_file_are_fitted_in_cells(rows, capsys, monkeypatch):
-    monkeypatch.setattr(_fit, "_ROWS", 399)
-    monkeypatch.setattr(_fit, "_fit", None)
+    monkeypatch.setattr(_fit, "_MAX_ROWS", 399)
+    monkeypatch.setattr(_fit, "_fit_rows", None)
     assert fit() == 0 and "400 rows, classes no, yes" in capsys.readouterr().out
 
 
@@ -343,7 +343,7 @@ def parquet_of_all_kinds(frame):
 
 def test_parquet_keeps_all_columns_and_their_types(rows, monkeypatch):
     frame, fitted = rows
-    monkeypatch.setattr(_streams, "_ROWS", 64)
+    monkeypatch.setattr(_streams, "_PARQUET_BATCH_ROWS", 64)
     table = parquet_of_all_kinds(frame)
     pq.write_table(table, "in.parquet", row_group_size=150)
     assert apply("in.parquet", "out.parquet") == 0
@@ -582,7 +582,7 @@ def test_a_full_disk_leaves_nothing(rows, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
         yield
 
-    monkeypatch.setattr(_streams._Text, "copied", full)
+    monkeypatch.setattr(_streams._Text, "append_to_csv", full)
     before = left()
     assert apply("cal.csv", "out.csv") == 2
     assert "No space left on device" in one_sentence(capsys) and left() == before
@@ -604,7 +604,7 @@ def peak_of(n_rows, rng):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_streams, "arrow_frame", watched)
-        patch.setattr(_streams, "_ROWS", 50_000)
+        patch.setattr(_streams, "_PARQUET_BATCH_ROWS", 50_000)
         tracemalloc.start()
         assert apply("in.parquet", "out.parquet") == 0
         _, peak = tracemalloc.get_traced_memory()

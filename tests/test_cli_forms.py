@@ -13,7 +13,7 @@ from refused import refuses
 
 from sklearn_calib._cli import _streams, _tables, main
 from sklearn_calib._cli._request import Request
-from sklearn_calib._cli._tables import probability
+from sklearn_calib._cli._tables import get_probability
 from sklearn_calib._files import tables
 from sklearn_calib._files.columns import in_percent, number_column
 from sklearn_calib._files.tables import table_blocks
@@ -35,8 +35,8 @@ def small(monkeypatch, tmp_path):
 
     for room in (_tables, _streams, _parts):
         monkeypatch.setattr(room, "table_blocks", of_size)
-    monkeypatch.setattr(_parts, "ROWS", 10)
-    monkeypatch.setattr(tables, "_ROWS", 10)
+    monkeypatch.setattr(_parts, "PIECE_ROWS", 10)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 10)
 
 
 def written(cells, sep=","):
@@ -56,9 +56,9 @@ def test_percent_where_the_first_cell_is_empty(tmp_path, monkeypatch):
     frame.to_csv("t.csv", index=False)
     (table,) = table_blocks("t.csv", lambda _: ["a", "b"], size=None)
     options = Request(prob=["a,b"], percent=True, absent="nan", scale=None)
-    found = probability(table, "a", options)
+    found = get_probability(table, "a", options)
     assert np.isnan(found[0]) and found[1] == pytest.approx(0.2)
-    assert probability(table, "b", options)[0] == pytest.approx(0.3)
+    assert get_probability(table, "b", options)[0] == pytest.approx(0.3)
 
 
 MIXED = [

@@ -314,7 +314,7 @@ def test_labels_below_those_that_show_the_classes(tmp_path, monkeypatch, capsys,
     # the classes are known after some rows; what comes below counts as if all had been read
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", len("0,0.0500\n") * 500)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", len("0,0.0500\n") * 500)
     run(*of_labels(["0", "1"] * 250 + below * 250))
     shown = capsys.readouterr()
     assert said in shown.out + shown.err

@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 import pytest
 from refused import refuses
 
-from sklearn_calib._cli import _monitor, main, parser
+from sklearn_calib._cli import _monitor, build_parser, main
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.summary import summarize
 
@@ -188,7 +188,7 @@ def test_what_audit_prints_skips_the_same_rows(frame, capsys):
 
 def test_every_command_that_reads_tables_has_the_option():
     for command in COMMANDS | {"apply": []}:
-        assert "--skip-rows" in parser()._options_of(command), command
+        assert "--skip-rows" in build_parser()._list_options(command), command
 
 
 # -- records of parquet and Arrow ---------------------------------------------------------------

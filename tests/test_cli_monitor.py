@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from sklearn_calib._cli import _monitor, main
-from sklearn_calib._files.whole import held
+from sklearn_calib._files.whole import lock_file
 from sklearn_calib.monitoring import CalibrationMonitor
 
 COLUMNS = ["--label", "outcome", "--prob", "p", "--positive", "yes"]
@@ -228,7 +228,7 @@ def test_who_waits_too_long_says_so_and_changes_nothing(days, capsys):
     run("good.csv", *COLUMNS, "--state", "state.json")
     before = Path("state.json").read_bytes()
     capsys.readouterr()
-    with held("state.json", 0):
+    with lock_file("state.json", 0):
         assert run("bad.csv", *COLUMNS, "--state", "state.json", "--wait", "0.2") == 2
     said = capsys.readouterr().err
     assert "got another process that held it for 0.2 seconds" in said and "--wait" in said

@@ -17,10 +17,10 @@ import pytest
 from refused import refuses
 from systems import symlink
 
-from sklearn_calib._cli import main, parser
+from sklearn_calib._cli import build_parser, main
 from sklearn_calib._cli._audit import EXAMPLES
-from sklearn_calib._cli._remote import source_of
-from sklearn_calib._cli._result import conditions_of
+from sklearn_calib._cli._remote import describe_source
+from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib.metrics import all_metrics, log_loss, smooth_calibration_error
 
 AS_USUAL = ["--label", "label", "--prob", "p", "--positive", "yes"]
@@ -113,7 +113,7 @@ def test_what_is_no_condition(frame, capsys, condition, message):
     assert audit("t.csv", *AS_USUAL, "--fail-if", condition) == 2
     assert message in said(capsys)
     with refuses(Exception, expected=".*fail-if"):
-        conditions_of([condition])
+        parse_conditions([condition])
 
 
 # -- what is written --------------------------------------------------------------------------
@@ -418,7 +418,7 @@ def _words(line):
 
 
 def test_options_are_described(capsys):
-    for command in parser()._subparsers._group_actions[0].choices.values():
+    for command in build_parser()._subparsers._group_actions[0].choices.values():
         for action in command._actions:
             known = "--help" in action.option_strings
             assert known or (action.help and action.help[0].islower()), action.option_strings
@@ -562,4 +562,4 @@ def test_errors_name_the_options(frame, capsys, command, arguments, named):
 
 
 def test_a_source_has_no_password():
-    assert source_of(["ftp://me:word@host/t.csv"], ["copy"]) == "ftp://host/t.csv"
+    assert describe_source(["ftp://me:word@host/t.csv"], ["copy"]) == "ftp://host/t.csv"

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from sklearn_calib import summary
-from sklearn_calib._cli import _large, _prediction_batches, _tables, main, parser
+from sklearn_calib._cli import _large, _prediction_batches, _tables, build_parser, main
 from sklearn_calib._cli._prediction_batches import PredictionBatch
-from sklearn_calib._cli._result import commands_of_repair
+from sklearn_calib._cli._result import write_repair_commands
 from sklearn_calib._files import tables
 from sklearn_calib.export import from_dict
 from sklearn_calib.inference import paired_difference
@@ -46,8 +46,8 @@ def test_audit_reads_shares(table, capsys):
         next(row.value for row in report.rows if row.measure == "log_loss"), rel=1e-9
     )
     assert (found["n_rows"], found["n_clusters"]) == (150, 150)
-    options = parser().parse_args(["audit", *given, "--soft-labels"])
-    assert " --soft-labels" in commands_of_repair(options).splitlines()[0]
+    options = build_parser().parse_args(["audit", *given, "--soft-labels"])
+    assert " --soft-labels" in write_repair_commands(options).splitlines()[0]
     assert main(["audit", *given]) == 2
     assert "pass --soft-labels" in " ".join(capsys.readouterr().err.split())
     assert main(["audit", *given, "--soft-labels", "--by", "n"]) == 2
@@ -123,8 +123,8 @@ def test_audit_reads_a_column_per_class(votes, label):
         assert rows[row.measure]["value"] == pytest.approx(row.value, abs=1e-12)
         assert rows[row.measure]["low"] == pytest.approx(row.low, abs=1e-12)
     assert found["n_clusters"] == 200
-    options = parser().parse_args(["audit", *given])
-    (fit, _) = commands_of_repair(options).splitlines()
+    options = build_parser().parse_args(["audit", *given])
+    (fit, _) = write_repair_commands(options).splitlines()
     words = "--label a,b --label c" if label is SHARES else "--label na,nb,nc"
     assert f"{words} --prob p,a --prob pb,pc" in fit
 
@@ -145,7 +145,7 @@ def test_fit_of_a_column_per_class(votes, label, large, monkeypatch, capsys):
     folder, frame = votes
     if large:
         monkeypatch.setattr(_large, "_AT_ONCE", 0)
-        monkeypatch.setattr(_prediction_batches, "read_columns", None)
+        monkeypatch.setattr(_prediction_batches, "load_columns", None)
     read = fitted(folder, *PROB, *label, "--recalibrator", "temperature")
     assert "200 rows, classes a, b, c" in capsys.readouterr().out
     proba = frame[["p,a", "pb", "pc"]].to_numpy()
@@ -171,7 +171,7 @@ def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     whole = fitted(folder, *words)
     first = capsys.readouterr().out
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
-    monkeypatch.setattr(_prediction_batches, "read_columns", None)
+    monkeypatch.setattr(_prediction_batches, "load_columns", None)
     parts = fitted(folder, *words)
     kept = first.splitlines()[:1] if more == ["--cluster", "question"] else first.splitlines()
     assert capsys.readouterr().out.splitlines()[:1] == kept[:1]

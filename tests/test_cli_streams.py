@@ -212,7 +212,7 @@ def test_terminated_in_order(folder, monkeypatch):
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(5)
 
-    monkeypatch.setattr(_cli, "_run", kill)
+    monkeypatch.setattr(_cli, "_run_command", kill)
     with pytest.raises(SystemExit) as ended:
         main(["demo"])
     assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

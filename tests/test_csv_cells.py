@@ -9,7 +9,7 @@ from refused import refuses
 
 from sklearn_calib._files.columns import Block, number_column
 from sklearn_calib._files.csv_text import CsvCells, row_blocks
-from sklearn_calib._files.tables import read_table, table_blocks
+from sklearn_calib._files.tables import load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 
 COLUMNS = {
@@ -78,7 +78,7 @@ def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
     text = sep.join("abc") + "\n" + rows if named else rows
     for as_text in ((), (0,)):
         of_pandas = CsvCells(3, [0, 1], sep, ".", as_text)._by_pandas(text, named)
-        found = CsvCells(3, [0, 1], sep, ".", as_text).frame(text, named)
+        found = CsvCells(3, [0, 1], sep, ".", as_text).read_frame(text, named)
         same(found[0], of_pandas[0])
         wanted = [] if of_pandas[1] is None else of_pandas[1].dropna().tolist()
         assert ([] if found[1] is None else found[1].dropna().tolist()) == wanted
@@ -105,7 +105,9 @@ def test_blocks_end_where_rows_end():
         for size in (1, 7, 1000):
             blocks = [*row_blocks(io.BytesIO(text.encode()), "utf-8", ",", size, "t.csv")]
             assert "".join(blocks) == text
-            frames = [CsvCells(2, [0, 1], ",", ".", ()).frame(block, False)[0] for block in blocks]
+            frames = [
+                CsvCells(2, [0, 1], ",", ".", ()).read_frame(block, False)[0] for block in blocks
+            ]
             assert pd.concat(frames)[0].tolist() == [1, 2, 3, 4]
 
 
@@ -121,9 +123,9 @@ def test_blocks_end_where_rows_end():
     ],
 )
 def test_numbers_in_text(cells, decimal, numbers):
-    from sklearn_calib._files.columns import _numbers_of_text
+    from sklearn_calib._files.columns import _parse_numbers
 
-    found = _numbers_of_text(pd.Series(cells, dtype=object), decimal)
+    found = _parse_numbers(pd.Series(cells, dtype=object), decimal)
     np.testing.assert_array_equal(found, numbers)
 
 
@@ -134,8 +136,8 @@ def test_numbers_in_text_are_refused_as_before():
 
 
 def test_a_whole_file_has_the_types_of_all_its_blocks(tmp_path, monkeypatch):
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 2**10)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 2**10)
     rows = ["1,True,,2"] * 200 + ["0,,,0.5"] * 200 + ["1,False,x,+3"] * 200
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c,d", *rows]), encoding="utf-8")
-    found = read_table(str(tmp_path / "t.csv"), lambda names: names).columns
+    found = load_table(str(tmp_path / "t.csv"), lambda names: names).columns
     same(found, pd.read_csv(tmp_path / "t.csv"))

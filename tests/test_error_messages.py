@@ -9,7 +9,7 @@ import warnings
 import code_metrics
 import pytest
 
-from sklearn_calib._cli import parser
+from sklearn_calib._cli import build_parser
 from sklearn_calib._cli._messages import translate_message
 from sklearn_calib._validation import canonical_proba
 from sklearn_calib._warnings import warn_calibration
@@ -23,7 +23,9 @@ from sklearn_calib.groups import grade_calibration
 from sklearn_calib.metrics import brier_loss
 from sklearn_calib.recalibrators import TemperatureScaling
 
-(COMMANDS,) = (a.choices for a in parser()._actions if isinstance(a, argparse._SubParsersAction))
+(COMMANDS,) = (
+    a.choices for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction)
+)
 
 
 def catch_error(call, *given, **how):

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from scipy.special import expit
 
-from sklearn_calib._cli import main, parser
+from sklearn_calib._cli import build_parser, main
 
 N = 92
 #: Options of no command's arithmetic, or that need other tables, each with its reason.
@@ -96,7 +96,9 @@ WITH = {
 def options():
     """(command, option) of all commands that work on rows or maps."""
     (commands,) = (
-        one.choices for one in parser()._actions if isinstance(one, argparse._SubParsersAction)
+        one.choices
+        for one in build_parser()._actions
+        if isinstance(one, argparse._SubParsersAction)
     )
     for name in COMMANDS:
         for action in commands[name]._actions:

@@ -10,7 +10,7 @@ import pytest
 
 from sklearn_calib._cli._remote import local_files
 from sklearn_calib._files import whole
-from sklearn_calib._files.whole import held, temporary_folder, whole_file, write_whole
+from sklearn_calib._files.whole import lock_file, temporary_folder, whole_file, write_whole
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed there")
 
@@ -72,7 +72,7 @@ def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
 
 def test_the_longest_names_can_be_written_and_held(tmp_path):
     path = tmp_path / ("x" * 255)
-    with held(path, 0):
+    with lock_file(path, 0):
         write_whole(path, "new")
     assert path.read_text(encoding="utf-8") == "new" and len([*tmp_path.iterdir()]) == 1
 
@@ -80,10 +80,10 @@ def test_the_longest_names_can_be_written_and_held(tmp_path):
 def test_a_lock_ends_with_its_process(tmp_path):
     path = tmp_path / "state.json"
     process, _ = started("held(sys.argv[1], 0)", path)
-    with pytest.raises(TimeoutError), held(path, 0.1):
+    with pytest.raises(TimeoutError), lock_file(path, 0.1):
         pass
     kill(process)
-    with held(path, 0) as locked:
+    with lock_file(path, 0) as locked:
         assert locked
     assert not [*tmp_path.iterdir()]
 
@@ -92,7 +92,7 @@ def test_who_waits_gets_it(tmp_path):
     path = tmp_path / "state.json"
     process, _ = started("held(sys.argv[1], 0)", path)
     begin = time.monotonic()
-    with pytest.raises(TimeoutError), held(path, 0.4):
+    with pytest.raises(TimeoutError), lock_file(path, 0.4):
         pass
     assert time.monotonic() - begin >= 0.4
     kill(process)
@@ -117,9 +117,9 @@ def test_three_writers(tmp_path, monkeypatch):
     """The first removes its lock while the second has it open: a third does not get in."""
     path = tmp_path / "state.json"
     done = taken_away(monkeypatch)
-    with held(path, 1) as locked:
+    with lock_file(path, 1) as locked:
         assert locked and done and os.path.exists(done[0])
-        with pytest.raises(TimeoutError), held(path, 0):
+        with pytest.raises(TimeoutError), lock_file(path, 0):
             pass
     done = taken_away(monkeypatch)
     write_whole(path, "new")  # nor is its own file lost that was taken for a leftover

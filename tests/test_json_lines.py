@@ -15,11 +15,11 @@ import pyarrow.feather as feather
 import pytest
 from refused import refuses
 
-from sklearn_calib._cli import main, parser
-from sklearn_calib._cli._result import commands_of_repair
+from sklearn_calib._cli import build_parser, main
+from sklearn_calib._cli._result import write_repair_commands
 from sklearn_calib._files import csv_text, json_lines
 from sklearn_calib._files.columns import label_column, number_column
-from sklearn_calib._files.tables import column_names, read_table, table_blocks
+from sklearn_calib._files.tables import column_names, load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
@@ -40,7 +40,7 @@ def write(tmp_path, monkeypatch):
 
 
 def read(file, *needed, **form):
-    return read_table(file, lambda names: [*needed], **form).columns
+    return load_table(file, lambda names: [*needed], **form).columns
 
 
 def awkward(n=400):
@@ -182,7 +182,7 @@ def test_a_column_that_comes_late(write, monkeypatch):
 def test_labels_keep_their_kind(write, values, kind):
     lines = "".join(json.dumps({"y": values[i % 2], "p": 0.5}) + "\n" for i in range(50))
     file = write(lines)
-    labels = label_column(read_table(file, lambda names: ["y"]), "y")
+    labels = label_column(load_table(file, lambda names: ["y"]), "y")
     assert {type(label) for label in labels.tolist()} == {kind}
     classes = find_classes(file, label="y").tolist()
     assert classes == values and {type(label) for label in classes} == {kind}
@@ -190,13 +190,13 @@ def test_labels_keep_their_kind(write, values, kind):
 
 
 def test_whole_numbers_stay_exact_where_some_are_missing(write, monkeypatch):
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 40)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 40)
     file = write("".join(f'{{"id": {i}}}\n' for i in ("null", 2**53 + 1, 3, 2**70, "null", 5)))
     assert [*read(file, "id")["id"].dropna()] == [2**53 + 1, 3, 2**70, 5]
 
 
 def test_memory_does_not_grow_with_the_lines(write, monkeypatch):
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 50_000)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 50_000)
     monkeypatch.setattr(json_lines, "_HEAD", 10_000)
     peaks = []
     for rows in (500, 2000):
@@ -398,14 +398,14 @@ def test_folders_and_patterns(tables, tmp_path):
 
 
 def test_number_columns_of_text_alone(write):
-    table = read_table(write('{"p": "0.5"}\n{"p": "50e-2"}\n'), lambda names: ["p"])
+    table = load_table(write('{"p": "0.5"}\n{"p": "50e-2"}\n'), lambda names: ["p"])
     assert number_column(table, "p").tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize(("file", "ending"), [("a.jsonl.gz", "jsonl"), ("a.csv", "csv")])
 def test_the_commands_of_repair_keep_the_format(file, ending):
-    options = parser().parse_args(["audit", file, "--label", "y", "--prob", "a.b"])
-    found = commands_of_repair(options).splitlines()[1]
+    options = build_parser().parse_args(["audit", file, "--label", "y", "--prob", "a.b"])
+    found = write_repair_commands(options).splitlines()[1]
     assert found == (
         f"sklearn-calib apply map.json new.{ending} --prob a.b --out repaired.{ending}"
     )

@@ -4,7 +4,7 @@ import pytest
 from refused import refuses
 
 from sklearn_calib._cli import main
-from sklearn_calib._cli._result import conditions_of
+from sklearn_calib._cli._result import parse_conditions
 from sklearn_calib._spelling import find_nearest_name
 from sklearn_calib.decomposition import integrated_calibration_index
 from sklearn_calib.exceptions import InvalidInputError
@@ -83,7 +83,7 @@ def test_errors_of_python(call, near):
 )
 def test_conditions(condition, near):
     with refuses(InvalidInputError, hint=near):
-        conditions_of([condition])
+        parse_conditions([condition])
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.report._label_sections import describe_finding
 from sklearn_calib.report._pictures import draw_comparison
 from sklearn_calib.summary import CalibrationSummary, CellSample
-from sklearn_calib.summary._sources import grouped
+from sklearn_calib.summary._sources import iter_groups
 
 
 def rows(n=200, seed=0):
@@ -266,7 +266,7 @@ def test_more_groups_than_16_bits_number():
     n = 70_000
     group = np.random.default_rng(0).permutation(2 * n) % n
     data = {"y": group % 2, "p": np.full(2 * n, 0.5), "g": group}
-    found = dict(grouped(Block(data), ["g"]))
+    found = dict(iter_groups(Block(data), ["g"]))
     assert len(found) == n
     pairs = group[np.array([*found.values()])]
     assert (pairs == np.array([*found])).all()

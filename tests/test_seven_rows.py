@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.feather
 import pytest
 
-from sklearn_calib._cli import main, parser
+from sklearn_calib._cli import build_parser, main
 from sklearn_calib._files import arrow, csv_text
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import get_recalibrator
@@ -155,7 +155,7 @@ KINDS = ("csv", "jsonl", "parquet", "arrow")
 
 def commands():
     """The options of each command that reads tables, by its name."""
-    for action in parser()._actions:
+    for action in build_parser()._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, command in action.choices.items():
                 whole = name == "labels"  # tests/test_report_labels.py
@@ -274,7 +274,7 @@ class Blocks:
             yield "".join(lines[start:end])
 
     def arrow(self, source, batch_size, columns=None, group=None, first=0):
-        for batch in arrow.batches_of(source, SEVEN, columns, group, first):
+        for batch in arrow.iter_batches(source, SEVEN, columns, group, first):
             self.count += 1
             yield batch
 

@@ -15,8 +15,8 @@ from refused import refuses
 
 from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._cli._remote import local_files
-from sklearn_calib._files.columns import label_column, number_column, values_of_text
-from sklearn_calib._files.tables import read_table, table_blocks, weigh_more
+from sklearn_calib._files.columns import label_column, number_column, parse_texts
+from sklearn_calib._files.tables import load_table, table_blocks, weigh_more
 from sklearn_calib.exceptions import InvalidInputError
 
 NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
@@ -41,7 +41,7 @@ def test_blocks_are_the_table(tmp_path, size, line, quoting):
     assert (len(blocks) > 10) == (size < 500), "blocks as small as they may be"
     found = np.concatenate([number_column(block, "p") for block in blocks])
     assert found.tolist() == frame["p"].tolist()
-    whole = read_table(file, lambda names: ["p", "y"]).columns
+    whole = load_table(file, lambda names: ["p", "y"]).columns
     assert pd.concat([block.columns for block in blocks], ignore_index=True).equals(whole)
 
 
@@ -102,13 +102,13 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
 def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
     file = str(tmp_path / "t.csv")
     pd.DataFrame({"y": column * 50, "z": 1}).to_csv(file, index=False)
-    whole = label_column(read_table(file, lambda names: ["y"]), "y")
+    whole = label_column(load_table(file, lambda names: ["y"]), "y")
     texts = [
         text
         for block in table_blocks(file, lambda names: ["y"], size=40, as_text=["y"])
         for text in block.columns["y"]
     ]
-    values = values_of_text(dict.fromkeys(texts))
+    values = parse_texts(dict.fromkeys(texts))
     assert [values[text] for text in texts] == whole.tolist()
     assert {type(value) for value in values.values()} == {type(value) for value in whole.tolist()}
 
@@ -133,9 +133,9 @@ def test_a_long_file_is_what_it_is_at_once(tmp_path, monkeypatch, column):
     file = tmp_path / "t.csv"
     rows = "".join(f"{cell},{number}\n" for number, cell in enumerate(np.repeat(column, 10)))
     file.write_text(f"y,z\n{rows}".replace("0,5", '"0,5"'), encoding="utf-8")
-    wanted = read_table(str(file), lambda names: ["y", "z"]).columns
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 60)
-    found = read_table(str(file), lambda names: ["y", "z"]).columns
+    wanted = load_table(str(file), lambda names: ["y", "z"]).columns
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 60)
+    found = load_table(str(file), lambda names: ["y", "z"]).columns
     for name in ("y", "z"):
         assert found[name].isna().equals(wanted[name].isna())
         one, other = (frame[name].dropna().tolist() for frame in (found, wanted))
@@ -147,8 +147,8 @@ def test_a_long_file_keeps_no_cells_that_nobody_asked_for(tmp_path):
     """A small file that unpacks to 64 MB."""
     resource = pytest.importorskip("resource", reason="a system without limits")
     code = (
-        "import sys, resource; from sklearn_calib._files.tables import read_table;"
-        "n = len(read_table(sys.argv[1], lambda names: ['p']).columns);"
+        "import sys, resource; from sklearn_calib._files.tables import load_table;"
+        "n = len(load_table(sys.argv[1], lambda names: ['p']).columns);"
         f"print(n, resource.getrusage({resource.RUSAGE_SELF}).ru_maxrss // 1024)"
     )
     megabytes = []
@@ -175,9 +175,9 @@ def test_a_file_without_names(tmp_path):
         assert [b.first for b in blocks] == [0] if size is None else [0, 1, 2]
         assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [0.2, 0.7, 0.9]
     with refuses(InvalidInputError, hint=".*give all names with csv="):
-        read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
+        load_table(str(tmp_path / "t.csv"), lambda names: ["p"])
     with refuses(InvalidInputError, expected="3 cells in the first line, ", value="2"):
-        read_table(str(tmp_path / "t.csv"), lambda names: ["p"], header=["a", "b", "c"])
+        load_table(str(tmp_path / "t.csv"), lambda names: ["p"], header=["a", "b", "c"])
 
 
 @pytest.mark.parametrize("packed", ["gz", "bz2", "xz", "zst", "zip"])
@@ -194,7 +194,7 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
     with local_files([str(tmp_path / "t.csv"), "-"], False, beside=True) as files:
         assert len(files) == 2
         for file in files:
-            assert read_table(file, lambda names: ["p", "y"]).columns.equals(frame)
+            assert load_table(file, lambda names: ["p", "y"]).columns.equals(frame)
 
 
 def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
@@ -203,14 +203,14 @@ def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
         archive.writestr("[Content_Types].xml", "")
         archive.writestr("xl/workbook.xml", "")
     with refuses(InvalidInputError, hint=r".*sklearn-calib\[excel\].*, or save the sheet"):
-        read_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
+        load_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
 
 
 def test_the_name_that_was_meant(tmp_path):
     names = [f"feature_{i}" for i in range(5000)] + ["outcome"]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n", encoding="utf-8")
     with pytest.raises(InvalidInputError) as error:
-        read_table(str(tmp_path / "t.csv"), lambda present: ["outcone"])
+        load_table(str(tmp_path / "t.csv"), lambda present: ["outcone"])
     assert "(5001 columns). Do you mean 'outcome'?" in str(error.value)
     assert len(str(error.value)) < 800
 
@@ -218,8 +218,8 @@ def test_the_name_that_was_meant(tmp_path):
 def test_utf_16_without_its_mark(tmp_path):
     (tmp_path / "t.csv").write_bytes("p,y\n0.2,1\n".encode("utf-16-le"))
     with refuses(InvalidInputError, hint=".*name utf-16-le or utf-16-be"):
-        read_table(str(tmp_path / "t.csv"), lambda names: ["p"])
-    found = read_table(str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le")
+        load_table(str(tmp_path / "t.csv"), lambda names: ["p"])
+    found = load_table(str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le")
     assert found.columns["p"].tolist() == [0.2]
 
 
@@ -227,9 +227,9 @@ def test_utf_16_without_its_mark(tmp_path):
 def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
     file = tmp_path / f"t.{kind}"
     getattr(pd.DataFrame({"p": ["0,37", "0,5"]}), f"to_{kind}")(file)
-    table = read_table(str(file), lambda names: ["p"])
+    table = load_table(str(file), lambda names: ["p"])
     assert number_column(table, "p").tolist() == [0.37, 0.5]
-    given = read_table(str(file), lambda names: ["p"], decimal=".")
+    given = load_table(str(file), lambda names: ["p"], decimal=".")
     with refuses(InvalidInputError, hint=".*is the decimal mark, read it with csv="):
         number_column(given, "p")
 
@@ -251,13 +251,13 @@ def test_a_small_file_of_many_rows_weighs_as_much_as_they(tmp_path):
 @pytest.mark.parametrize("row", [3, 12, 20])
 def test_a_cell_too_many_is_refused_in_any_chunk(tmp_path, monkeypatch, row):
     """Of a long file the first chunk has none."""
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 60)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 60)
     lines = ["0.5,1,g"] * 21
     lines[row] += ",h"
     file = tmp_path / "t.csv"
     file.write_text("\n".join(["p,y,s", *lines, ""]), encoding="utf-8")
     with refuses(InvalidInputError, expected="3 cells in each row ", value=f"more in row {row}"):
-        read_table(str(file), lambda _: ["p", "y"])
+        load_table(str(file), lambda _: ["p", "y"])
 
 
 @pytest.mark.slow
@@ -266,6 +266,6 @@ def test_a_small_file_of_many_rows_is_read_in_blocks(tmp_path, monkeypatch):
     rows.to_parquet(file := str(tmp_path / "t.parquet"))
     assert os.path.getsize(file) < 100_000
     monkeypatch.setattr(_large, "_AT_ONCE", 1_000_000)
-    monkeypatch.setattr(_tables, "read_table", None)
+    monkeypatch.setattr(_tables, "load_table", None)
     given = ["--label", "y", "--prob", "p", "--no-advice", "--out", "none", "--resamples", "2"]
     assert main(["audit", file, *given]) == 0

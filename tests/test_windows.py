@@ -11,7 +11,7 @@ import pytest
 from sklearn_calib import _cli
 from sklearn_calib._cli import _remote
 from sklearn_calib._files import opened, whole
-from sklearn_calib._files.opened import files_of
+from sklearn_calib._files.opened import expand_paths
 
 LONG_AGO = 10 * whole.SECONDS
 
@@ -72,14 +72,14 @@ def test_a_file_that_stays_open_elsewhere_is_said_and_kept(windows, tmp_path, mo
 
 
 def test_a_lock_leaves_no_file(windows, tmp_path):
-    with whole.held(tmp_path / "state.json", 0) as locked:
+    with whole.lock_file(tmp_path / "state.json", 0) as locked:
         assert locked and len([*tmp_path.iterdir()]) == 1
     assert not [*tmp_path.iterdir()]
 
 
 def test_leftovers_go_where_nobody_has_them_open(windows, tmp_path):
     path = tmp_path / "out.txt"
-    mark = whole._mark(path)
+    mark = whole._make_lock_name(path)
     dead, living, young = (tmp_path / f".{mark}{n:016x}.tmp" for n in range(3))
     for each in (dead, living, young):
         each.write_text("half", encoding="utf-8")
@@ -108,9 +108,9 @@ def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
 def test_a_drive_is_no_address(path):
     with _remote.local_files([path], allow_remote=False) as found:  # no --allow remote needed
         assert found == [path]
-    assert files_of(path) == [(path, path, None)]
+    assert expand_paths(path) == [(path, path, None)]
     with pytest.raises(FileNotFoundError):
-        opened.opened(path)
+        opened.open_decompressed(path)
 
 
 def test_a_percent_sign_in_the_name_of_a_file(tmp_path):

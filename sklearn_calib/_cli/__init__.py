@@ -14,12 +14,18 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 
-from .._files.arrow import read_once
+from .._files.arrow import keep_workbook
 from .._files.whole import NO_ROOM
 from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning, InvalidInputError
-from ._console import forget, hold_descriptors, note, reason, standard_output
+from ._console import (
+    describe_os_error,
+    discard_stream,
+    hold_descriptors,
+    print_note,
+    standard_output,
+)
 from ._messages import (
     DEFECT,
     DONE,
@@ -29,7 +35,7 @@ from ._messages import (
     invalid_option,
     translate_message,
 )
-from ._options import Parser, examples
+from ._options import Parser, format_examples
 from ._outputs import check_writable
 
 _COMMANDS = ["demo", "audit", "labels", "compare", "plan", "fit", "apply", "export", "threshold"]
@@ -45,35 +51,35 @@ def main(argv: Sequence[str] | None = None) -> int:
     words: dict[str, str] = {}
     try:
         with _ended_in_order():
-            options = _parsed(argv)
+            options = _parse_options(argv)
             words = options.words
-            return _run(options)
+            return _run_command(options)
     except InvalidInputError as error:
-        note(translate_message(error, **words))
+        print_note(translate_message(error, **words))
         return MENDABLE
     except MemoryError as error:
-        note(str(error) or "expected more memory. Draw some of the rows, or fewer columns.")
+        print_note(str(error) or "expected more memory. Draw some of the rows, or fewer columns.")
         return MENDABLE
     except KeyboardInterrupt:
-        note("interrupted")
+        print_note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # who read the output has seen enough
         return DONE
     except OSError as error:  # of what is written on the way; who names a file has worded it
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
-        note(_without_room(error))
+        print_note(_without_room(error))
         return MENDABLE
     except Exception as error:
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
-        note(
+        print_note(
             f"expected no error of this kind, got {type(error).__name__}: {plain(error, 200)}. "
             "Please report it; SKLEARN_CALIB_TRACEBACK=1 shows where it comes from."
         )
         return DEFECT
     finally:
-        _flush()
+        _flush_streams()
 
 
 def _without_room(error):
@@ -85,7 +91,7 @@ def _without_room(error):
     return str(
         invalid_option(
             expected="files that the system reads and writes",
-            got=f"{reason(error)}{file}",
+            got=f"{describe_os_error(error)}{file}",
             hint=cure,
         )
     )
@@ -95,7 +101,7 @@ def _without_room(error):
 def _ended_in_order():
     """End the command at a signal as Ctrl-C does: temporary files go, with the usual code."""
 
-    def end(number, _):
+    def exit_by_signal(number, _):
         signal.signal(number, signal.SIG_IGN)  # the next one would disturb the tidying up
         raise SystemExit(128 + number)
 
@@ -104,7 +110,7 @@ def _ended_in_order():
         found = []
     usual = [number for number in found if signal.getsignal(number) is signal.SIG_DFL]
     for number in usual:  # not what nohup has told the process to pass over
-        signal.signal(number, end)
+        signal.signal(number, exit_by_signal)
     try:
         yield
     finally:
@@ -112,13 +118,13 @@ def _ended_in_order():
             signal.signal(number, signal.SIG_DFL)
 
 
-def _parsed(argv):
+def _parse_options(argv):
     """Return the options, or end after ``--help``, ``--version`` and options that are none."""
     try:
         given = [*(sys.argv[1:] if argv is None else argv)] or ["help"]
         if given[0] == "help":
             given = [*given[1:], "--help"]
-        return parser(*given[:1]).parse_args(given)
+        return build_parser(*given[:1]).parse_args(given)
     except SystemExit as asked:
         if not asked.code and sys.stdout is not None:
             with (
@@ -129,25 +135,25 @@ def _parsed(argv):
         raise
 
 
-def _run(options):
-    _require(*options.modules)
+def _run_command(options):
+    _check_modules(*options.modules)
     options.check_combinations()
     if options.out is not None and not options.no_page:
         check_writable(options.out)  # before the work
-    with warnings.catch_warnings(), read_once():
+    with warnings.catch_warnings(), keep_workbook():
         warnings.simplefilter("always", CalibrationWarning)
-        warnings.showwarning = _remarks(options.any_order is not None)
+        warnings.showwarning = _show_library_warnings(options.any_order is not None)
         return options.run(options) or 0
 
 
-def _remarks(any_order):
+def _show_library_warnings(any_order):
     """Return what shows each remark of the library once, without the place in its code.
 
     Commands with ``--allow order`` speak of the order of the columns themselves.
     """
     shown = set()
 
-    def show(message, category, filename, lineno, file=None, line=None):
+    def show_once(message, category, filename, lineno, file=None, line=None):
         if not isinstance(message, CalibrationWarning):
             return
         from .._validation import EITHER_ORDER
@@ -160,19 +166,19 @@ def _remarks(any_order):
             text = f"left out, with missing values: {message.value.removeprefix('none in ')}"
         if text not in shown:
             shown.add(text)
-            note(text)
+            print_note(text)
 
-    return show
+    return show_once
 
 
-def _flush():
+def _flush_streams():
     try:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):  # closed
-        forget(sys.stdout)
+        discard_stream(sys.stdout)
 
 
-def _require(*modules):
+def _check_modules(*modules):
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
         raise invalid_option(
@@ -182,7 +188,7 @@ def _require(*modules):
         )
 
 
-def parser(command: str = "") -> Parser:
+def build_parser(command: str = "") -> Parser:
     """Return the parser of a command, or of all where it is none.
 
     The documentation lists its options.
@@ -190,7 +196,7 @@ def parser(command: str = "") -> Parser:
     whole = Parser(
         prog="sklearn-calib",
         description="Measure and repair predicted probabilities.",
-        epilog=examples(
+        epilog=format_examples(
             "sklearn-calib demo",
             "sklearn-calib audit predictions.csv --label outcome --prob p",
             "sklearn-calib compare old.csv new.csv --label outcome --prob p",

@@ -10,16 +10,16 @@ from .._files.tables import check_columns, column_names
 from .._show import plain, quoted
 from .._typing import FloatArray
 from ..exceptions import add_error_context
-from ._classes import named_classes
-from ._console import Screen, progress
-from ._map import EDITED, add_map, check_kind, label_names, read_map
+from ._classes import match_named_classes
+from ._console import Screen, show_progress
+from ._map import EDITED, add_map, check_kind, label_names, load_map
 from ._messages import KEEP_THEM, invalid_option
-from ._options import examples
+from ._options import format_examples
 from ._outputs import check_writable
 from ._remote import local_files
-from ._request import Request, check_different, split_columns, split_names
-from ._streams import copy, format_of
-from ._tables import probability
+from ._request import Request, check_different, parse_columns, parse_names
+from ._streams import append_columns, get_format
+from ._tables import get_probability
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
@@ -42,7 +42,7 @@ def add_to(commands: Any) -> None:
         description="Add calibrated probabilities to a table, using a map that was "
         "written by fit or sklearn_calib.export.to_json. All columns stay as they "
         "are; tables can be larger than the memory.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     add_map(parser)
     parser.add_files(
@@ -69,10 +69,10 @@ def add_to(commands: Any) -> None:
         "followed by .gz, .bz2 or .xz; - is the standard output (JSON lines if "
         "the input is JSON lines, else csv)",
     )
-    parser.set_defaults(run=apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True)
+    parser.set_defaults(run=run_apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True)
 
 
-def apply(options: Request) -> int:
+def run_apply(options: Request) -> int:
     """Add calibrated probabilities to a table."""
     if options.prob is None:
         raise invalid_option(
@@ -80,31 +80,33 @@ def apply(options: Request) -> int:
             got="none",
             hint="Name one column, or one per class",
         )
-    into = format_of(options.out)
-    found = read_map(options.map, edited=options.edited)
-    check_kind(found, options.kind, options.map)
-    if options.ends is None:
+    into = get_format(options.out)
+    found = load_map(options.map, edited=options.edited)
+    check_kind(found, options.score_kind, options.map)
+    if options.scale_ends is None:
         options.scale = found.document.get("scale")
     with local_files(options.files, options.allow_remote) as files:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])
-        present = column_names(files[0], lambda names: _columns(options, names), **options.csv)
-        names = _columns(options, present)
+        present = column_names(
+            files[0], lambda names: _find_score_columns(options, names), **options.csv_options
+        )
+        names = _find_score_columns(options, present)
         check_columns(names, present, files[0])
         new = _new_names(names, present, options)
         fill = Calibration(found, names, options)
-        with progress("applying") as advance:
-            n_rows = copy(files, names, new, fill, options, into, advance)
+        with show_progress("applying") as advance:
+            n_rows = append_columns(files, names, new, fill, options, into, advance)
     if options.out == "-":
         return 0
     screen = Screen()
     said = ", ".join(plain(name, 40) for name in new)
     screen.print(f"{n_rows} rows, new: {said}")
-    return screen.finish({"table": options.out})
+    return screen.finish_output({"table": options.out})
 
 
-def _columns(options, present):
-    names = split_columns(options.prob, present)
+def _find_score_columns(options, present):
+    names = parse_columns(options.prob, present)
     check_different([], names)
     return names
 
@@ -113,8 +115,8 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
     """Return names that no column of the table has, whatever the case."""
     taken = {name.casefold() for name in present}
     if options.name is None:
-        return [_unused(_calibrated(name), taken) for name in names]
-    given = split_names(options.name)
+        return [_make_unused_name(_name_calibrated_column(name), taken) for name in names]
+    given = parse_names(options.name)
     if len(given) != len(names):
         raise invalid_option(
             expected=f"{len(names)} names in --name, one for each column of --prob",
@@ -132,12 +134,12 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
     return given
 
 
-def _calibrated(name):
+def _name_calibrated_column(name):
     """Return the name of a new column; none that a spreadsheet would take for a formula."""
     return f"calibrated_{name}" if name.startswith(_FORMULA) else f"{name}_calibrated"
 
 
-def _unused(name, taken):
+def _make_unused_name(name, taken):
     found, number = name, 1
     while found.casefold() in taken:
         number += 1
@@ -151,7 +153,7 @@ class Calibration:
 
     def __init__(self, found: "ExportedMap", names: Sequence[str], options: Any) -> None:
         self.map, self.names, self.options = found, names, options
-        self.codes = _codes(found, names, options)
+        self.codes = _match_columns(found, names, options)
 
     def __call__(self, table: Block) -> tuple[FloatArray, Any]:
         """Return numbers of shape (n_rows, n_columns), and which rows have none, if any."""
@@ -159,20 +161,20 @@ class Calibration:
         if self.options.allow_missing:
             holes = table.columns.isna().any(axis=1).to_numpy()
             if holes.any():
-                kept, missing = table.only(~holes), holes
-        scores = np.column_stack([probability(kept, name, self.options) for name in self.names])
+                kept, missing = table.select_rows(~holes), holes
+        scores = np.column_stack([get_probability(kept, name, self.options) for name in self.names])
         if missing is not None:  # places stay, so that messages name the right rows
             full = np.full((len(missing), len(self.names)), 1 / max(2, len(self.names)))
             full[~missing] = scores
             scores = full
         with add_error_context(source=plain(table.file)):
-            return self._calibrated(scores, table.first), missing
+            return self._calibrate_scores(scores, table.first), missing
 
-    def _calibrated(self, scores, first):
+    def _calibrate_scores(self, scores, first):
 
         from .._validation import read_proba
 
-        kind, absent = self.options.kind, self.options.absent
+        kind, absent = self.options.score_kind, self.options.absent
         flip = self.codes == [0]  # the one column is of the first class
         given = scores if len(self.codes) == 1 else scores[:, np.argsort(self.codes)]
         proba = read_proba(
@@ -188,7 +190,7 @@ class Calibration:
         return found if absent is None else np.where(np.isnan(scores), np.nan, found)
 
 
-def _codes(found, names, options):
+def _match_columns(found, names, options):
     """Return the class of the map that each column stands for."""
     import pandas as pd
 
@@ -204,7 +206,7 @@ def _codes(found, names, options):
             got=f"{len(names)}",
             hint="Name one column per class",
         )
-    classes, positive = named_classes(options, pd.Series(found.classes_), len(names))
+    classes, positive = match_named_classes(options, pd.Series(found.classes_), len(names))
     labels = found.classes_.tolist()
     places = find_columns([*names], labels, None if classes else found._fitted_names())
     if places is not None:

@@ -9,14 +9,14 @@ import numpy as np
 from .._files.opened import json_text
 from .._show import plain, quoted
 from ..exceptions import add_error_context
-from ._console import EXTRAS, Screen, progress
+from ._console import EXTRAS, Screen, show_progress
 from ._messages import invalid_option
-from ._options import any_number, as_number, examples
+from ._options import any_number, as_number, format_examples
 from ._outputs import check_outputs
-from ._prediction_batches import called, read_rows
+from ._prediction_batches import load_rows, name_files
 from ._remote import local_files
-from ._request import Request, split_names
-from ._result import add_report, conditions_of, finish, settings_of
+from ._request import Request, parse_names
+from ._result import add_report, collect_report_settings, emit_report, parse_conditions
 from ._tables import remark_on_identifiers
 
 EXAMPLES = (
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         help="report on a table of predictions (csv, JSON lines, parquet)",
         description="Report on a table of predictions: its measures with intervals, and whether "
         "recalibration would help. Writes a page for a browser.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     parser.add_files(
         "a table: csv or JSON lines (also compressed), parquet, Arrow, Excel; a folder or a "
@@ -71,7 +71,7 @@ def add_to(commands: Any) -> None:
     parser.add_reading(mends=True, order=order)
     _add_work(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
-    parser.set_defaults(run=audit, modules=EXTRAS)
+    parser.set_defaults(run=run_audit, modules=EXTRAS)
 
 
 def _add_work(group):
@@ -100,11 +100,13 @@ def _add_results(group):
     )
 
 
-def audit(options: Request) -> int:
+def run_audit(options: Request) -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
     from ._large import audit_large, check_whole, find_whole_options, is_large
 
-    conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
+    conditions = parse_conditions(
+        options.fail_if
+    )  # what is no condition is refused before the work
     options.grades = grades_in(options.grades)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
@@ -114,18 +116,18 @@ def audit(options: Request) -> int:
             check_whole(files, options)
         elif is_large(files, options):
             return audit_large(files, options, conditions)
-        screen, report = _of_rows(files, options, conditions)
-        return finish(screen, report, options, conditions)
+        screen, report = _report_rows(files, options, conditions)
+        return emit_report(screen, report, options, conditions)
 
 
-def _of_rows(files, options, conditions):
+def _report_rows(files, options, conditions):
     """Return the report on rows in memory, and where it is shown."""
     from ..report import calibration_report
 
-    rows = read_rows(files, options)
-    with add_error_context(source=called(files)):
+    rows = load_rows(files, options)
+    with add_error_context(source=name_files(files)):
         screen = Screen()
-        with progress("measuring") as advance:
+        with show_progress("measuring") as advance:
             report = calibration_report(
                 rows.labels,
                 rows.scores,
@@ -140,7 +142,7 @@ def _of_rows(files, options, conditions):
                 name=plain(options.name or ", ".join(rows.names)),
                 normalize=options.normalize,
                 progress=advance,
-                **settings_of(files, options, conditions),
+                **collect_report_settings(files, options, conditions),
             )
     if _were_divided(rows.scores):
         options.normalize = True  # fit and apply, which are printed, divide no rows unasked
@@ -179,7 +181,7 @@ def grades_in(given: str | None) -> Any:
     from ..groups import to_grades
 
     if not os.path.exists(given):
-        return to_grades([_edge(text) for text in split_names([given])])
+        return to_grades([_parse_edge(text) for text in parse_names([given])])
     try:
         content = json.loads(json_text(given))
     except (OSError, ValueError) as error:
@@ -192,7 +194,7 @@ def grades_in(given: str | None) -> Any:
     return to_grades(content)
 
 
-def _edge(text):
+def _parse_edge(text):
     try:
         return any_number(text)
     except Exception:

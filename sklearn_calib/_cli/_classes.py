@@ -11,7 +11,7 @@ from .._spelling import suggest_name
 from .._typing import AnyArray, FloatArray
 from ..exceptions import InvalidInputError
 from ._messages import invalid_option
-from ._request import Request, split_names
+from ._request import Request, parse_names
 
 if TYPE_CHECKING:
     from .._validation import Ranks
@@ -31,7 +31,9 @@ def check_classes(classes: Any, n_columns: int, options: Request) -> None:
         check_column_owner(classes, np.asarray(classes), "pos_label")
 
 
-def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[Any] | None, Any]:
+def match_named_classes(
+    options: Request, labels: Any, n_columns: int
+) -> tuple[list[Any] | None, Any]:
     """Return the classes in the order of the columns and the positive one, as labels have them.
 
     `labels` are a pandas Series; None stands for classes that nobody named.
@@ -42,14 +44,14 @@ def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[A
     numeric = labels.dtype.kind in "iuf"
     classes = None
     if options.classes is not None:
-        names = split_names(options.classes, text)
+        names = parse_names(options.classes, text)
         if len(names) != max(n_columns, 2):
             raise invalid_option(
                 expected=f"{max(n_columns, 2)} classes in --classes",
                 got=f"{len(names)}",
                 hint="Name one per column (two for a single column)",
             )
-        classes = [_label_of(name, text, numeric) for name in names]
+        classes = [_parse_label(name, text, numeric) for name in names]
         text = dict(zip(names, classes, strict=True))
     positive = None
     if options.positive is not None:
@@ -59,7 +61,7 @@ def named_classes(options: Request, labels: Any, n_columns: int) -> tuple[list[A
                 got=f"{n_columns} columns of --prob",
                 hint="Leave it out",
             )
-        positive = _label_of(options.positive, text, numeric)
+        positive = _parse_label(options.positive, text, numeric)
         if positive not in text.values():
             labels_as_text = sorted({str(value) for value in text.values()})
             known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
@@ -79,7 +81,7 @@ def in_class_order(names: Sequence[str], classes: Any) -> list[str]:
     return match_columns(np.array([names], dtype=object), [*names], classes)[0].tolist()
 
 
-def _label_of(name, text, numeric):
+def _parse_label(name, text, numeric):
     """Return the label that a name on the command line means."""
     if name in text or not numeric:
         return text.get(name, name)
@@ -102,7 +104,7 @@ class ClassOrder(NamedTuple):
     is_flipped: bool = False  # whether a single column is the probability of the first class
 
     @property
-    def owners(self) -> AnyArray:
+    def column_classes(self) -> AnyArray:
         """The classes whose probabilities the columns are; a single one is of the second."""
         return self.classes[::-1] if self.is_flipped else self.classes
 
@@ -128,9 +130,9 @@ def find_class_order(
         return ClassOrder(soft_classes(options, label_names, n_columns))
     if options.prediction is not None:
         return ClassOrder(np.arange(2))
-    how: dict[str, Any] = {"csv": options.csv, "drop_missing": options.drop_missing}
+    how: dict[str, Any] = {"csv": options.csv_options, "drop_missing": options.drop_missing}
     found = find_classes(files, label=options.label, _enough=n_enough, **how)
-    named, positive = named_classes(options, pd.Series(found), n_columns)
+    named, positive = match_named_classes(options, pd.Series(found), n_columns)
     given: Any = found if named is None else named
     classes, _ = read_labels(given, classes=given)
     check_classes(classes, n_columns, options)
@@ -161,7 +163,7 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
         return np.arange(2)
     if options.classes is None:
         return np.array(names)
-    classes = split_names(options.classes)
+    classes = parse_names(options.classes)
     if len(set(classes)) != len(names):
         raise invalid_option(
             expected=f"{len(names)} different names in --classes, one for each column of --label",
@@ -171,7 +173,7 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
     return np.array(classes)
 
 
-def likeliest(shares: FloatArray, classes: AnyArray) -> AnyArray:
+def get_majority_label(shares: FloatArray, classes: AnyArray) -> AnyArray:
     """Return the class that soft labels give the largest share."""
     return classes[shares.argmax(axis=1) if shares.ndim == 2 else (shares > 0.5).astype(int)]
 
@@ -205,7 +207,7 @@ def find_order_error(
     if options.any_order or len(classes) != max(n_columns, 2):
         return None  # calibration_report words the latter
     proba, is_single = scores, n_columns == 1
-    if options.kind == "proba":
+    if options.score_kind == "proba":
         proba = read_proba(scores, tolerance=1 - 1e-6)
     soft = bool(options.soft_labels)
     found = None

@@ -7,12 +7,12 @@ import numpy as np
 
 from .._show import Section, Table, plain
 from .._warnings import ignore_calibration_warnings
-from ._console import Screen, note, progress
+from ._console import Screen, print_note, show_progress
 from ._drawn import check_rising
 from ._messages import invalid_option
-from ._options import examples, whole_number
+from ._options import format_examples, whole_number
 from ._outputs import check_outputs, write_json
-from ._pairs import Pairs, models_of
+from ._pairs import Pairs, name_models
 from ._prediction_batches import PredictionBatch, join_batches
 from ._remote import local_files
 from ._request import Request
@@ -40,7 +40,7 @@ def add_to(commands: Any) -> None:
         help="compare two models on the same rows",
         description="Compare the predictions of two models for the same rows: the difference of "
         "each measure with its interval, and which model is better.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     parser.add_files(
         "two tables with the rows of both models, or one table with the columns of "
@@ -76,30 +76,32 @@ def add_to(commands: Any) -> None:
         "the names of the files, or of the columns of one file)",
     )
     results.add_argument("--json", metavar="FILE", help="write all numbers")
-    parser.set_defaults(run=compare, modules=("rich", "pandas"))
+    parser.set_defaults(run=run_compare, modules=("rich", "pandas"))
 
 
-def compare(options: Request) -> int:
+def run_compare(options: Request) -> int:
     """Compare two models on the same rows."""
     with local_files(options.files, options.allow_remote, beside=True) as files:
         check_outputs(options, files)
         if not options.soft_labels and len(files) == len(options.label_columns()) == 2:
             options.label, options.second_label = options.label
         remark_on_identifiers(files, options)
-        return _compare(files, options)
+        return _compare_pairs(files, options)
 
 
-def _compare(files, options):
-    pairs = Pairs(models_of(files, options), options)
+def _compare_pairs(files, options):
+    pairs = Pairs(name_models(files, options), options)
     names = [plain(model.name, 40) for model in pairs.models]
-    with progress("comparing") as advance:
-        found, notes = _measured(pairs, options, lambda done: advance(int(1000 * done), 1000))
+    with show_progress("comparing") as advance:
+        found, notes = _measure_differences(
+            pairs, options, lambda done: advance(int(1000 * done), 1000)
+        )
     pairs.tables.print_left_out()
     screen = Screen()
     together = "" if options.group is None else f", clusters by {plain(options.group, 40)}"
     screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}")
-    _print(screen, names, found, options.level)
-    sentences = verdict(names, found)
+    _print_differences(screen, names, found, options.level)
+    sentences = describe_verdict(names, found)
     for sentence in sentences:
         screen.print(sentence)
     for sentence in notes:
@@ -109,13 +111,13 @@ def _compare(files, options):
         numbers |= {"level": options.level, "verdict": sentences}
         rows = [{**vars(each), "measure": name} for name, each in found.items()]
         write_json(numbers | {"differences": rows}, options.json)
-    return screen.finish({"numbers": options.json})
+    return screen.finish_output({"numbers": options.json})
 
 
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def _measured(pairs, options, advance):
+def _measure_differences(pairs, options, advance):
     """Return differences of the measures, and sentences on what is not exactly that of all rows.
 
     The rows are read twice, and held as cells of their scores (of several classes of the largest
@@ -130,12 +132,12 @@ def _measured(pairs, options, advance):
     n_classes, several = len(pairs.classes), len(pairs.classes) > 2
     summaries = [CalibrationSummary(classes=np.arange(n_classes)) for _ in pairs.models]
     draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
-    functions = _means()
+    functions = _list_mean_measures()
     losses = {name: PairedLosses() for name in functions}
     # clusters, or few rows: cells do not tell what is rare in them
     kept: list[PredictionBatch] = []
     single = len(pairs.models[0].columns) == 1 and not pairs.is_flipped
-    for batch in pairs.batches(lambda done: advance(done / 2)):
+    for batch in pairs.iter_batches(lambda done: advance(done / 2)):
         codes, weight = batch.labels, batch.weight
         for summary, draw, proba in zip(summaries, draws, batch.scores, strict=True):
             plain = np.asarray(proba)
@@ -157,10 +159,10 @@ def _measured(pairs, options, advance):
     drawn = [None if draw is None else draw.rows() for draw in draws]
     _say_order(pairs, drawn)
     after, of_logits = PairedLosses(), LogLoss().of_logits
-    fitted = [_temperature(*each) for each in zip(summaries, drawn, strict=True)]
-    for batch in pairs.batches(lambda done: advance(0.5 + done / 2)):
+    fitted = [_fit_temperature(*each) for each in zip(summaries, drawn, strict=True)]
+    for batch in pairs.iter_batches(lambda done: advance(0.5 + done / 2)):
         first, second = (
-            of_logits(_scaled(scaling, proba), batch.labels)
+            of_logits(_compute_logits(scaling, proba), batch.labels)
             for scaling, proba in zip(fitted, batch.scores, strict=True)
         )
         after.add(first, second, batch.weight, batch.together)
@@ -171,15 +173,15 @@ def _measured(pairs, options, advance):
             if options.group is None and not options.soft_labels:
                 found[name] = paired_difference(None, *summaries, name, **given)
             else:
-                found[name] = _of_rows(kept, name, given)
+                found[name] = _measure_row_difference(kept, name, given)
             continue
         found[name] = losses[name].difference(name, options.level)
         if few:
-            of_rows = _of_rows(kept, name, given)
+            of_rows = _measure_row_difference(kept, name, given)
             if of_rows.method == "gamma":
                 ends = {"low": of_rows.low, "high": of_rows.high, "method": "gamma"}
                 found[name] = replace(found[name], **ends)
-    notes = _notes(summaries, drawn)
+    notes = _describe_approximations(summaries, drawn)
     return found | {_AFTER: after.difference("log_loss", options.level)}, notes
 
 
@@ -196,14 +198,14 @@ def _say_order(pairs, drawn):
         )
         if found is not None:
             given, fits = (", ".join(map(str, pairs.classes[at])) for at in (labels, found.classes))
-            note(
+            print_note(
                 f"{model.name}: expected columns in the order of the classes {given}, got columns "
                 f"that fit {fits}: accuracy {found.accuracy:.4f}, not "
                 f"{found.accuracy_as_given:.4f}. Name them in that order where this is not meant."
             )
 
 
-def _of_rows(kept, name, given):
+def _measure_row_difference(kept, name, given):
     """Return the difference of a measure of rows that belong together, or that are few."""
     from ..inference import paired_difference
 
@@ -214,7 +216,7 @@ def _of_rows(kept, name, given):
     return paired_difference(rows.labels, first, second, name, **more, **given)
 
 
-def _means():
+def _list_mean_measures():
     """Return measures that are means of one number per row: functions of scores and labels."""
     from ..inference import count_hits
     from ..metrics import BrierLoss, LogLoss
@@ -226,7 +228,7 @@ def _means():
     }
 
 
-def _temperature(summary, drawn):
+def _fit_temperature(summary, drawn):
     """Fit temperature scaling to all cells, or to the rows drawn."""
     from .._validation import read_proba
     from ..recalibrators import get_recalibrator
@@ -245,7 +247,7 @@ def _temperature(summary, drawn):
         )
 
 
-def _scaled(fitted, proba):
+def _compute_logits(fitted, proba):
     """Return logits of what `predict_proba` gives; zeros count as they do there."""
     from .._kernels._probability_floor import clip_to_floor
     from .._simplex_array import get_absent_mask
@@ -258,7 +260,7 @@ def _scaled(fitted, proba):
     return fitted.inverse_temperature_ * log_proba(proba)
 
 
-def _notes(summaries, drawn):
+def _describe_approximations(summaries, drawn):
     """Return what is not that of all rows, in sentences."""
     notes = []
     if not all(summary.exact for summary in summaries):
@@ -267,7 +269,7 @@ def _notes(summaries, drawn):
             "Losses and accuracy are those of all rows; the calibration error is that of "
             f"{max(summary.n_cells for summary in summaries)} cells of {of}."
         )
-    if any(rows is not None and not rows.whole for rows in drawn):
+    if any(rows is not None and not rows.is_complete for rows in drawn):
         counts = [*dict.fromkeys(f"{rows.n_drawn:,}" for rows in drawn)]
         each = " for each model" if len(counts) == 1 else ""
         notes.append(
@@ -278,7 +280,7 @@ def _notes(summaries, drawn):
     return notes
 
 
-def _print(screen, names, found, level):
+def _print_differences(screen, names, found, level):
     header = ("measure", "first", "second", "change", f"{level:.0%} interval")
     lines = [
         (
@@ -291,13 +293,13 @@ def _print(screen, names, found, level):
         for name, each in found.items()
     ]
     title = f"first: {names[0]}, second: {names[1]}"
-    screen.show(Section(tables=[Table(header, lines, title)]))
+    screen.show_sections(Section(tables=[Table(header, lines, title)]))
 
 
-def verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]:
+def describe_verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]:
     """Return which model is better, in sentences."""
     loss, after = found["log_loss"], found[_AFTER]
-    better, recalibrated = _better(names, loss), _better(names, after)
+    better, recalibrated = _name_better_model(names, loss), _name_better_model(names, after)
     if better is None:
         said = [
             f"These rows do not show which model is better: the log loss of {names[1]} is that of "
@@ -305,11 +307,12 @@ def verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]
             f"{loss.high:+.4f})."
         ]
     else:
-        said = [f"{better} is better: its log loss is lower by {_gain(loss)}."]
+        said = [f"{better} is better: its log loss is lower by {_format_gain(loss)}."]
     if recalibrated is not None:
         too = "also " if recalibrated == better else ""
         said.append(
-            f"After temperature scaling of both, {recalibrated} is {too}better: by {_gain(after)}."
+            f"After temperature scaling of both, {recalibrated} is {too}better: "
+            f"by {_format_gain(after)}."
         )
     elif better is not None:
         said.append(
@@ -319,13 +322,13 @@ def verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]
     return said
 
 
-def _better(names, difference):
+def _name_better_model(names, difference):
     """Return the name of the model with the lower loss, or None."""
     if difference.low <= 0 <= difference.high:
         return None
     return names[0] if difference.low > 0 else names[1]
 
 
-def _gain(loss):
+def _format_gain(loss):
     low, high = sorted(abs(end) for end in (loss.low, loss.high))
     return f"{abs(loss.difference):.4f} ({loss.level:.0%} interval {low:.4f} to {high:.4f})"

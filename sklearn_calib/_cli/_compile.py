@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._options import examples
+from ._options import format_examples
 from ._request import Request
 
 
@@ -13,7 +13,7 @@ def add_to(commands: Any) -> None:
         help="compile in advance the code that the first use would compile",
         description="Compile in advance the code that the first use would compile, "
         "for instance when an image is built.",
-        epilog=examples("sklearn-calib compile"),
+        epilog=format_examples("sklearn-calib compile"),
     )
     parser.set_defaults(run=compile_now, modules=())
 

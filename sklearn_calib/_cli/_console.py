@@ -24,15 +24,15 @@ class Output:
             try:
                 if sys.stdout is None:
                     raise OSError(errno.EBADF, "it is closed")
-                self._write(*things, **options)
+                self._print_flushed(*things, **options)
             except OSError as error:
                 self._failed = error
-                forget(sys.stdout)
+                discard_stream(sys.stdout)
 
-    def _write(self, *things: object, **options: Any) -> None:
+    def _print_flushed(self, *things: object, **options: Any) -> None:
         print(*things, flush=True)
 
-    def finish(self, written: dict[str, str | None], code: int = 0) -> int:
+    def finish_output(self, written: dict[str, str | None], code: int = 0) -> int:
         """Say what was written; returns the exit code.
 
         An output that could not be written is said, and makes an exit code 2 of 0; what was found
@@ -48,9 +48,10 @@ class Output:
         if self._failed is None or isinstance(self._failed, BrokenPipeError):
             return code
         places = "".join(f" The {what} is in {path}." for what, path in paths.items())
-        note(
+        print_note(
             "expected a standard output that takes the results, got "
-            f"{reason(self._failed)}.{places} Lead it to a file with room, or to /dev/null."
+            f"{describe_os_error(self._failed)}.{places} "
+            "Lead it to a file with room, or to /dev/null."
         )
         return code or MENDABLE
 
@@ -70,10 +71,10 @@ class Screen(Output):
         # no colour
         self._console = Plain(markup=False, emoji=False, highlight=False)
 
-    def _write(self, *things: object, **options: Any) -> None:
+    def _print_flushed(self, *things: object, **options: Any) -> None:
         self._console.print(*things, **options)
 
-    def show(self, *sections: Section) -> None:
+    def show_sections(self, *sections: Section) -> None:
         """Print sections, with an empty line after them."""
         for thing in iter_terminal(sections, self._console.width):
             self.print(thing, soft_wrap=isinstance(thing, str))
@@ -94,24 +95,26 @@ def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        forget(sys.stdout)
+        discard_stream(sys.stdout)
         raise invalid_option(
-            expected=f"a standard output that takes the {what}", got=reason(error), hint=cure
+            expected=f"a standard output that takes the {what}",
+            got=describe_os_error(error),
+            hint=cure,
         ) from error
 
 
-def reason(error: OSError) -> str:
+def describe_os_error(error: OSError) -> str:
     """Return what the system says of a file."""
     return plain(error.strerror or error, 200)
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a remark on the error stream, unless that is closed or full."""
     if sys.stderr is not None:  # print would take the standard output
         try:
             print(f"sklearn-calib: {plain(text, 2000)}", file=sys.stderr, flush=True)
         except (OSError, ValueError):
-            forget(sys.stderr)
+            discard_stream(sys.stderr)
 
 
 def hold_descriptors() -> None:
@@ -122,7 +125,7 @@ def hold_descriptors() -> None:
         os.close(number)
 
 
-def forget(stream: TextIO | None) -> None:
+def discard_stream(stream: TextIO | None) -> None:
     """Let what is still in a buffer go nowhere, or Python complains about it at its end."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -131,7 +134,7 @@ def forget(stream: TextIO | None) -> None:
 
 
 @contextmanager
-def progress(task: str) -> Iterator[Callable[[int, int], None]]:
+def show_progress(task: str) -> Iterator[Callable[[int, int], None]]:
     """Return a progress bar on the error stream; yields advance(done, total)."""
     from rich.console import Console
     from rich.progress import Progress

@@ -4,8 +4,8 @@ from typing import Any
 
 from .._show import Section, Table, format_best_rows, get_sections
 from .._warnings import ignore_calibration_warnings
-from ._console import EXTRAS, Screen, progress
-from ._options import examples
+from ._console import EXTRAS, Screen, show_progress
+from ._options import format_examples
 from ._outputs import write_report
 from ._request import Request
 
@@ -17,7 +17,7 @@ def add_to(commands: Any) -> None:
         help="train, recalibrate and report on embedded data",
         description="Train naive Bayes, recalibrate it by every method, print the losses, and "
         "write a page that compares before and after. No network is needed.",
-        epilog=examples("sklearn-calib demo", "sklearn-calib demo --data breast_cancer"),
+        epilog=format_examples("sklearn-calib demo", "sklearn-calib demo --data breast_cancer"),
     )
     parser.add_argument(
         "--data",
@@ -31,10 +31,10 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="the page to write (default: %(default)s)",
     )
-    parser.set_defaults(run=demo, modules=EXTRAS)
+    parser.set_defaults(run=run_demo, modules=EXTRAS)
 
 
-def demo(options: Request) -> int:
+def run_demo(options: Request) -> int:
     """Train, recalibrate by every method and report."""
     from sklearn import datasets
     from sklearn.model_selection import train_test_split
@@ -55,7 +55,7 @@ def demo(options: Request) -> int:
     model = GaussianNB(var_smoothing=1e-3).fit(X, y)
     scores, before = model.predict_proba(X_calib), model.predict_proba(X_test)
     proba = {}
-    with progress("recalibrating") as advance:
+    with show_progress("recalibrating") as advance:
         methods = {name: cls for name, cls in all_recalibrators().items() if name != "identity"}
         for number, (name, method) in enumerate(methods.items(), 1):
             with ignore_calibration_warnings():
@@ -68,13 +68,13 @@ def demo(options: Request) -> int:
     }
     header = ("recalibrator", "log loss", "Brier", "ECE")
     table = Table(header, format_best_rows(losses, (min,) * 3), "on the test rows")
-    screen.show(Section(tables=[table]))
-    with progress("report") as advance:
+    screen.show_sections(Section(tables=[table]))
+    with show_progress("report") as advance:
         report = calibration_report(
             y_test,
             {"before": before, "after (auto)": proba["auto"]},
             progress=advance,
         )
-    screen.show(*get_sections(report))
+    screen.show_sections(*get_sections(report))
     page = write_report(report, options.out, f"Calibration demo: {options.data}")
-    return screen.finish({"report": page})
+    return screen.finish_output({"report": page})

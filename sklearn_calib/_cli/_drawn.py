@@ -13,11 +13,11 @@ import numpy as np
 from .._files.columns import Block
 from .._show import plain
 from ._classes import check_order, find_falling_error
-from ._console import note, progress
+from ._console import print_note, show_progress
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
-from ._request import Request, split_columns
-from ._tables import read_texts, with_orders
+from ._request import Request, parse_columns
+from ._tables import parse_texts, with_orders
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SAMPLED = 20_000  # rows that the features are tried on
 
 
-def draw_of(options: Request, features: Sequence[str], rows: bool) -> "Draw | None":
+def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw | None":
     """Return what to draw beside a summary, and how to read the scores.
 
     None where both are as usual.
@@ -46,14 +46,14 @@ def draw_of(options: Request, features: Sequence[str], rows: bool) -> "Draw | No
         SAMPLED if features else None if rows else 0,
         tuple(features),
         options.group,
-        options.kind,
+        options.score_kind,
         options.sum_tolerance,
         options.percent,
     )
     return None if draw == Draw(0) else draw
 
 
-def summary_of_rows(rows: PredictionBatch, options: Request) -> "CalibrationSummary":
+def summarize_rows(rows: PredictionBatch, options: Request) -> "CalibrationSummary":
     """Return rows in memory as a summary with its draw, as if they had been read block by block."""
     from ..summary import Draw, summarize
 
@@ -65,13 +65,13 @@ def summary_of_rows(rows: PredictionBatch, options: Request) -> "CalibrationSumm
         data["weight"], weight = rows.weight, "weight"
     if rows.together is not None:
         data["group"], group = rows.together, "group"
-    draw = Draw(group=group, kind=options.kind, tolerance=options.sum_tolerance)
+    draw = Draw(group=group, kind=options.score_kind, tolerance=options.sum_tolerance)
     return summarize(
         data, label="label", prob=names, weight=weight, classes=rows.classes, _draw=draw
     )
 
 
-def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
+def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
     """Return the drawn rows; columns in another order than that of the classes are refused."""
     from ..summary import DrawnSample
 
@@ -84,7 +84,7 @@ def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
             got=f"one of {len(classes)}",
             hint="Give the rows themselves",
         )
-    sample = DrawnSample(drawn, classes, options.kind)
+    sample = DrawnSample(drawn, classes, options.score_kind)
     labels, n_columns = classes[drawn.codes], drawn.scores.shape[1]
     predictions = sample.predictions
     check_order(labels, predictions.proba, classes, n_columns, options, predictions.weight)
@@ -93,7 +93,7 @@ def sample_of(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
 
 def check_rising(summary: "CalibrationSummary", options: Request, classes: Any = None) -> None:
     """Refuse one column that falls with its class; of a saved summary it was named before."""
-    one = len(split_columns(options.prob or (), ())) == 1 or classes is not None
+    one = len(parse_columns(options.prob or (), ())) == 1 or classes is not None
     known: Any = summary.classes if classes is None else classes
     if not one or len(known) != 2 or options.label is None or not summary.n_samples:
         return
@@ -101,7 +101,7 @@ def check_rising(summary: "CalibrationSummary", options: Request, classes: Any =
     if error is not None:
         if options.any_order is not None or not options.soft_labels:
             raise error
-        note(str(error))  # no option says that it is meant
+        print_note(str(error))  # no option says that it is meant
 
 
 def check_rows(summary: "CalibrationSummary") -> None:
@@ -119,36 +119,36 @@ def gains_by_features(
     """
     from ..decomposition import decompose_by_features, enough_for_features
 
-    sample = sample_of(summary, options)
+    sample = get_sample(summary, options)
     drawn, predictions = sample.drawn, sample.predictions
-    note(f"--features: a sample of {drawn.n_drawn:,} rows")
+    print_note(f"--features: a sample of {drawn.n_drawn:,} rows")
     frame = drawn.extras.copy()
-    decimal = options.csv.get("decimal")
+    decimal = options.csv_options.get("decimal")
     for name in frame.columns:
-        frame[name] = read_texts(frame[name], decimal)
+        frame[name] = parse_texts(frame[name], decimal)
     features = with_orders(Block(frame, options.files[0], decimal))
     if not enough_for_features(predictions):
         return None
     return decompose_by_features(predictions, features)
 
 
-def groups_of(drawn: "DrawnRows", options: Request) -> Any:
+def get_clusters(drawn: "DrawnRows", options: Request) -> Any:
     """Return the column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
     from ..recalibrators import encode_groups
 
-    named = _clusters_of(drawn, options)
+    named = _read_clusters(drawn, options)
     return None if named is None else encode_groups(named, len(drawn.codes))
 
 
-def _clusters_of(drawn, options):
+def _read_clusters(drawn, options):
     """Return the column of ``--cluster`` as text, or None."""
     if options.group is None:
         return None
-    column = read_texts(drawn.extras.iloc[:, -1], options.csv.get("decimal"))
+    column = parse_texts(drawn.extras.iloc[:, -1], options.csv_options.get("decimal"))
     return column.astype(str).to_numpy()
 
 
-def said_of_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> str:
+def describe_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> str:
     """Return how many rows there are, of which classes, and how many of them a map is fitted to."""
     names = ", ".join(plain(label, 40) for label in classes.tolist())
     said = f"{n_seen} rows{cells}, classes {names}"
@@ -183,17 +183,17 @@ def soft_sample(
         chosen = np.random.default_rng(0).choice(len(place), most, replace=False, shuffle=False)
         place = np.sort(chosen)
     rows = np.searchsorted(ends, place, side="right")
-    together = _clusters_of(drawn, options)
+    together = _read_clusters(drawn, options)
     shares = drawn.extras.iloc[rows, : drawn.extras.shape[1] - (together is not None)].to_numpy()
     together = None if together is None else together[rows]
     scores = given = drawn.scores[rows]
-    if options.kind == "logits":
+    if options.score_kind == "logits":
         scores = read_proba(given, kind="logits")
     labels = shares[:, 0] if shares.shape[1] == 1 else shares
     return PredictionBatch(
         labels,
         scores,
-        drawn.unit[rows],
+        drawn.count_weight[rows],
         together=together,
         given=given,
         names=names,
@@ -225,20 +225,20 @@ def cross_validated(
             got=f"{groups.max() + 1}",
             hint="Name a column of more groups with --cluster",
         )
-    with progress("judging"):
+    with show_progress("judging"):
         held = sample.held_out(method, sample.folds(n_folds, groups), groups)
     of_rows = LogLoss().of_rows
     before = of_rows(sample.predictions.proba, sample.predictions.codes)[held.rows]
     moved = of_rows(held.predictions.proba, held.predictions.codes) - before
     difference = held.predictions.mean(moved)
-    error = _error_of_mean(sample.drawn, held, moved, difference)
+    error = _estimate_mean_error(sample.drawn, held, moved, difference)
     found = normal_difference(loss, difference, error, level)
     if groups is not None:
         found = by_group(found, moved, held.predictions.weight, groups[held.rows])
     return for_two_folds(found)
 
 
-def _error_of_mean(drawn, held, moved, mean):
+def _estimate_mean_error(drawn, held, moved, mean):
     """Return the standard error of a mean of all rows that is taken of the drawn ones.
 
     That of all rows, which are a sample themselves; and, where rows stand for others of their

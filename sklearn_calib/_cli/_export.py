@@ -3,11 +3,11 @@
 from typing import TYPE_CHECKING, Any
 
 from ._console import Output, standard_output
-from ._map import DIALECTS, EDITED, add_map, read_map
+from ._map import DIALECTS, EDITED, add_map, load_map
 from ._messages import invalid_option
-from ._options import examples
+from ._options import format_examples
 from ._outputs import check_writable, write_text
-from ._request import Request, split_names
+from ._request import Request, parse_names
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         description="Export a map that was written by fit or "
         "sklearn_calib.export.to_json, as code that needs no Python, or no "
         "package.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     add_map(parser)
     parser.add_argument(
@@ -80,10 +80,10 @@ def add_to(commands: Any) -> None:
     onnx.add_argument(
         "--float32", action="store_true", help="for runtimes without float64; steps move slightly"
     )
-    parser.set_defaults(run=export, modules=(), no_page=True)
+    parser.set_defaults(run=run_export, modules=(), no_page=True)
 
 
-def export(options: Request) -> int:
+def run_export(options: Request) -> int:
     """Write a map in another language."""
     for option, targets in _OF.items():
         if getattr(options, option) not in (None, False) and options.to not in targets:
@@ -96,19 +96,19 @@ def export(options: Request) -> int:
         raise invalid_option(
             expected="a file for the ONNX model", got="none", hint="Name it with --out"
         )
-    found = read_map(options.map, edited=options.edited)
+    found = load_map(options.map, edited=options.edited)
     if options.out is not None:
         check_writable(options.out, [options.map])
-    content = _written(found, options)
+    content = _write_code(found, options)
     if options.out is None:
         with standard_output("map", "Name a file with --out") as stream:
             stream.write(content)  # a map is UTF-8 whatever the terminal shows
         return 0
     write_text(content, options.out, "--out")
-    return Output().finish({options.to: options.out})
+    return Output().finish_output({options.to: options.out})
 
 
-def _written(found: "ExportedMap", options: Request) -> bytes:
+def _write_code(found: "ExportedMap", options: Request) -> bytes:
     from ..export import to_code, to_onnx, to_sql
 
     if options.to == "onnx":
@@ -117,7 +117,7 @@ def _written(found: "ExportedMap", options: Request) -> bytes:
     if options.to != "sql":
         language: Any = {"js": "javascript"}.get(options.to, options.to)
         return to_code(found, language, options.name or "calibrate").encode()
-    columns: Any = split_names(options.prob) if options.prob else ["p"]
+    columns: Any = parse_names(options.prob) if options.prob else ["p"]
     if len(columns) == 1 and len(found.classes_) == 2:
         columns = columns[0]
     sql = to_sql(
@@ -126,6 +126,6 @@ def _written(found: "ExportedMap", options: Request) -> bytes:
         dialect=options.dialect or "ansi",
         into=options.into or "calibrated",
         source=options.source or "scores",
-        keep=split_names(options.keep or []),
+        keep=parse_names(options.keep or []),
     )
     return f"{sql}\n".encode()

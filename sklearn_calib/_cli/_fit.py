@@ -9,24 +9,24 @@ import numpy as np
 
 from .._show import plain, quoted
 from ..exceptions import add_error_context
-from ._console import Screen, note, progress
+from ._console import Screen, print_note, show_progress
 from ._drawn import (
     by_group,
     check_rising,
     cross_validated,
+    describe_rows,
     for_two_folds,
-    groups_of,
+    get_clusters,
+    get_sample,
     normal_difference,
-    said_of_rows,
-    sample_of,
-    summary_of_rows,
+    summarize_rows,
 )
 from ._messages import FOUND, invalid_option
-from ._options import any_number, examples
+from ._options import any_number, format_examples
 from ._outputs import check_writable, write_text
-from ._prediction_batches import called, expanded, read_rows
+from ._prediction_batches import expand_soft_labels, load_rows, name_files
 from ._remote import local_files
-from ._request import Request, split_names
+from ._request import Request, parse_names
 from ._tables import remark_on_identifiers
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ EXAMPLES = (
 _LEVEL = 0.9
 _GROUPS = 50  # with fewer the interval by groups is too short
 _FOLDS = 5
-_ROWS = 200_000  # of two classes that are fitted one by one
-_CELLS = 4096  # of a summary, as for the advice of an audit
+_MAX_ROWS = 200_000  # of two classes that are fitted one by one
+_SUMMARY_CELLS = 4096  # of a summary, as for the advice of an audit
 
 
 def add_to(commands: Any) -> None:
@@ -57,7 +57,7 @@ def add_to(commands: Any) -> None:
         "JSON for apply, export and sklearn_calib.export.from_json. Prints the "
         "gain of the map on rows that were not used to fit it. If the log loss "
         "does not decrease, it writes nothing and ends with exit code 3.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     parser.add_files()
     columns = parser.add_columns()
@@ -103,13 +103,13 @@ def add_to(commands: Any) -> None:
         help="a date for the map, such as that of the rows: 2026-11-23 (default: "
         "none, so that the same rows give the same file)",
     )
-    parser.set_defaults(run=fit, modules=("rich", "pandas"))
+    parser.set_defaults(run=run_fit, modules=("rich", "pandas"))
 
 
-def fit(options: Request) -> int:
+def run_fit(options: Request) -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
-    from ._large import check_whole, find_whole_options, is_large, items_of
+    from ._large import check_whole, find_whole_options, is_large, read_items
 
     _check_date(options.date)
     method = get_recalibrator(options.recalibrator)  # no method is refused before the work
@@ -120,24 +120,24 @@ def fit(options: Request) -> int:
         if options.soft_labels:
             _check_soft(method, options)
             if options.scale is None and is_large(files, options, several=False):
-                rows, n_seen = items_of(files, options)
+                rows, n_seen = read_items(files, options)
             else:
-                rows, n_seen = read_rows(files, options), None
-            return _fit(expanded(rows), options, n_seen)
+                rows, n_seen = load_rows(files, options), None
+            return _fit_rows(expand_soft_labels(rows), options, n_seen)
         of_tables = find_whole_options(options, ("prediction", "scale", "absent"))
         whole = method.capabilities.ordered or bool(of_tables)
         if of_tables:
             check_whole(files, options)
         elif not whole and is_large(files, options, several=False):
             return _fit_large(files, options)
-        rows = read_rows(files, options)
+        rows = load_rows(files, options)
         several = _needs_rows(len(rows.names), options)
-        if len(rows.labels) > _ROWS and not (several or whole):
+        if len(rows.labels) > _MAX_ROWS and not (several or whole):
             return _fit_large(files, options)  # a small file of many rows
-        with add_error_context(source=called(files)):
+        with add_error_context(source=name_files(files)):
             if several and not whole:
-                return _fit_drawn(summary_of_rows(rows, options), options)
-            return _fit(rows, options)
+                return _fit_drawn(summarize_rows(rows, options), options)
+            return _fit_rows(rows, options)
 
 
 def _check_soft(method, options):
@@ -150,19 +150,19 @@ def _check_soft(method, options):
     options.check_named()
 
 
-def _fit(rows: "PredictionBatch", options: Request, n_seen: int | None = None) -> int:
+def _fit_rows(rows: "PredictionBatch", options: Request, n_seen: int | None = None) -> int:
     """Learn from rows in memory, which were drawn from so many `n_seen`."""
     from .._validation import canonical_weight, read_proba
     from ..recalibrators import fit_recalibrator, get_recalibrator
     from ..summary import CalibrationSummary
 
     proba = rows.scores
-    if options.kind == "proba":
+    if options.score_kind == "proba":
         proba = read_proba(proba, tolerance=options.sum_tolerance)
     given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
     n_rows = len(rows.given)
 
-    def judged():
+    def judge_fit():
         if len(rows.classes) > 2 or rows.together is not None:
             return cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
         canonical_weight(rows.weight, len(proba))  # a summary takes all 0
@@ -170,26 +170,26 @@ def _fit(rows: "PredictionBatch", options: Request, n_seen: int | None = None) -
         cells.update(rows.labels, np.asarray(proba), rows.weight)
         return cross_validated_cells(options.recalibrator, cells)
 
-    def learned():
+    def learn_map():
         method = get_recalibrator(options.recalibrator)
         return fit_recalibrator(method, proba, rows.labels, **given)
 
-    said = said_of_rows(n_seen or n_rows, n_rows, rows.classes)
+    said = describe_rows(n_seen or n_rows, n_rows, rows.classes)
     counts = np.unique(rows.labels, return_counts=True)[1]
-    return _judged_and_written(said, counts, judged, learned, options, rows.together)
+    return _judged_and_written(said, counts, judge_fit, learn_map, options, rows.together)
 
 
 def _needs_rows(n_columns, options):
     """Return whether cells of probabilities do not suffice."""
-    return n_columns > 2 or options.kind == "logits" or options.group is not None
+    return n_columns > 2 or options.score_kind == "logits" or options.group is not None
 
 
 def _fit_large(files, options):
     """Learn from rows that are read block by block."""
-    from ._large import summaries_of
+    from ._large import summarize_files
 
     rows = _needs_rows(0, options)
-    summary, _, name = summaries_of(list(files), options, rows)
+    summary, _, name = summarize_files(list(files), options, rows)
     if rows or summary.drawn is not None:
         return _fit_drawn(summary, options)
     return _fit_cells(summary, name, options)
@@ -199,17 +199,17 @@ def _fit_drawn(summary: Any, options: Request) -> int:
     """Learn from rows that their own digits draw: all of them where they are not many."""
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
-    sample = sample_of(summary, options)
+    sample = get_sample(summary, options)
     drawn, predictions = sample.drawn, sample.predictions
     classes: Any = sample.classes
-    groups = groups_of(drawn, options)
+    groups = get_clusters(drawn, options)
     counts = np.bincount(drawn.codes, drawn.counts, len(classes)).astype(int)
 
-    def judged():
+    def judge_fit():
         loss = summary.totals.log_loss / summary.weight
         return cross_validated(options.recalibrator, sample, loss, groups, _LEVEL, _FOLDS)
 
-    def learned():
+    def learn_map():
         return fit_recalibrator(
             get_recalibrator(options.recalibrator),
             predictions.proba,
@@ -219,9 +219,9 @@ def _fit_drawn(summary: Any, options: Request) -> int:
             groups=groups,
         )
 
-    n_fitted = drawn.n_seen if drawn.whole else drawn.n_drawn
-    said = said_of_rows(drawn.n_seen, n_fitted, classes)
-    return _judged_and_written(said, counts[counts > 0], judged, learned, options, groups)
+    n_fitted = drawn.n_seen if drawn.is_complete else drawn.n_drawn
+    said = describe_rows(drawn.n_seen, n_fitted, classes)
+    return _judged_and_written(said, counts[counts > 0], judge_fit, learn_map, options, groups)
 
 
 def _fit_cells(summary: Any, name: str, options: Request) -> int:
@@ -239,10 +239,10 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
             hint="Add --positive with the other label, or --allow order where they are meant so",
         )
     check_rising(summary, options)
-    coarse = summary.coarsen(min(summary.max_cells, _CELLS))
+    coarse = summary.coarsen(min(summary.max_cells, _SUMMARY_CELLS))
     cells = "" if coarse.exact else f" in {coarse.n_cells} cells of their probabilities"
     n_rows = summary.n_samples
-    said = said_of_rows(n_rows, n_rows, summary.classes, cells)
+    said = describe_rows(n_rows, n_rows, summary.classes, cells)
     counts = coarse.samples()[0].counts.sum(axis=0)
     judged = partial(cross_validated_cells, options.recalibrator, summary)
     learned = partial(coarse.fit, options.recalibrator)
@@ -260,29 +260,33 @@ def _judged_and_written(said, counts, judged, fitted, options, groups=None):
     screen = Screen()
     screen.print(said)
     gain = judged() if _are_enough(counts, options) else None
-    if _judge(screen, gain, options, groups) or options.force:
-        with progress("fitting"):
-            kept = {"date": options.date, "columns": _columns(options), "scale": options.ends}
-            how = {"input": options.kind, "tabulate": options.tabulate}
+    if _judge_gain(screen, gain, options, groups) or options.force:
+        with show_progress("fitting"):
+            kept = {
+                "date": options.date,
+                "columns": _list_read_columns(options),
+                "scale": options.scale_ends,
+            }
+            how = {"input": options.score_kind, "tabulate": options.tabulate}
             document = to_dict(fitted(), **how, **kept)
             if options.simplify is not None:
                 document = simplify(document, options.simplify)
             text = to_json(document)
         write_text(f"{text}\n", options.out, "--out")
-        return screen.finish({"map": options.out})
-    note(
+        return screen.finish_output({"map": options.out})
+    print_note(
         f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
         "Use the probabilities as they are, choose another --recalibrator, or add --allow no-gain."
     )
     return FOUND
 
 
-def _columns(options):
+def _list_read_columns(options):
     """Return the names of the columns that were read, for the document; none of a saved summary."""
     roles = {"weight": options.weight, "group": options.group, "prediction": options.prediction}
     found = {"label": options.label_columns()} if options.label else {}
     found |= {role: [name] for role, name in roles.items() if name is not None}
-    return found | ({"scores": split_names(options.prob)} if options.prob else {}) or None
+    return found | ({"scores": parse_names(options.prob)} if options.prob else {}) or None
 
 
 def _check_date(text):
@@ -310,12 +314,12 @@ def _are_enough(counts, options):
     return counts.min() >= _FOLDS
 
 
-def _judge(screen, gain, options, groups):
+def _judge_gain(screen, gain, options, groups):
     """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
     if gain is None:
         screen.print("too few rows of some class to say whether the map helps")
         return False
-    for sentence in sentences(options.recalibrator, gain):
+    for sentence in describe_gain(options.recalibrator, gain):
         screen.print(sentence)
     if groups is not None:
         n_groups = len(np.unique(np.asarray(groups).astype(str)))
@@ -332,8 +336,8 @@ def cross_validated_cells(method: str, summary: "CalibrationSummary") -> "Paired
     from ..metrics import LogLoss
     from ..recalibrators import get_recalibrator
 
-    (sample,) = summary.coarsen(min(summary.max_cells, _CELLS)).samples()
-    with progress("judging"):
+    (sample,) = summary.coarsen(min(summary.max_cells, _SUMMARY_CELLS)).samples()
+    with show_progress("judging"):
         folds = sample.folds(_FOLDS, generator(0))
         after, squares = sample.held_out(get_recalibrator(method), folds)
     before = np.tile(np.repeat(sample.proba, 2, axis=0), (_FOLDS, 1))
@@ -355,7 +359,7 @@ def cross_validated_rows(
     from ..recalibrators import cross_fitted_proba, encode_groups
 
     given = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
-    with progress("judging"):
+    with show_progress("judging"):
         after = cross_fitted_proba(method, proba, labels, cv=_FOLDS, **given)
     found = paired_difference(
         labels, proba, after, level=_LEVEL, sample_weight=sample_weight, labels=classes
@@ -369,7 +373,7 @@ def cross_validated_rows(
     return for_two_folds(found)
 
 
-def sentences(method: str, gain: "PairedDifference") -> list[str]:
+def describe_gain(method: str, gain: "PairedDifference") -> list[str]:
     """Return what recalibration changes, in words."""
     low, high = -gain.high, -gain.low
     error = (high - low) / 2 / NormalDist().inv_cdf((1 + gain.level) / 2)

@@ -9,15 +9,15 @@ from .._files.columns import Block, label_column, number_column
 from .._files.tables import weigh_more
 from .._show import get_sections, plain, quoted
 from ..exceptions import add_error_context
-from ._console import EXTRAS, Screen, progress
+from ._console import EXTRAS, Screen, show_progress
 from ._messages import invalid_option
-from ._options import examples
+from ._options import format_examples
 from ._outputs import check_outputs, write_report, write_results
-from ._prediction_batches import PredictionBatch, called, join_batches
+from ._prediction_batches import PredictionBatch, join_batches, name_files
 from ._remote import local_files
-from ._request import Request, check_different, split_columns
-from ._result import add_report, conditions_of, judged, settings_of
-from ._tables import Tables, probability
+from ._request import Request, check_different, parse_columns
+from ._result import add_report, collect_report_settings, judge_conditions, parse_conditions
+from ._tables import Tables, get_probability
 
 _MOST_BYTES = 2**30  # of tables that are read as a whole
 _TEXTS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         description="Report on a table with many labels per row, each with a column "
         "of 0 and 1 and a column of probabilities: the measures of each label and "
         "their means. Writes a page for a browser.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     parser.add_files()
     columns = parser.add_argument_group("columns")
@@ -62,13 +62,15 @@ def add_to(commands: Any) -> None:
 
 def audit_labels(options: Request) -> int:
     """Report on the labels of all rows; returns the exit code."""
-    conditions = conditions_of(options.fail_if)  # what is no condition is refused before the work
+    conditions = parse_conditions(
+        options.fail_if
+    )  # what is no condition is refused before the work
     with local_files(options.files, options.allow_remote) as files:
         check_outputs(options, files)
-        return _report(files, options, conditions)
+        return _report_labels(files, options, conditions)
 
 
-def _report(files, options, conditions):
+def _report_labels(files, options, conditions):
     from ..report import multilabel_report
 
     if weigh_more(files, _MOST_BYTES):
@@ -77,11 +79,11 @@ def _report(files, options, conditions):
             got="larger ones",
             hint="Give a sample of the rows, or audit one label at a time, which reads any size",
         )
-    rows = _read(files, options)
+    rows = _read_rows(files, options)
     screen = Screen()
-    settings = settings_of(files, options, conditions)
+    settings = collect_report_settings(files, options, conditions)
     name = plain(options.name or f"{len(rows.names)} labels")
-    with add_error_context(source=called(files)), progress("measuring") as advance:
+    with add_error_context(source=name_files(files)), show_progress("measuring") as advance:
         report = multilabel_report(
             rows.labels,
             rows.scores,
@@ -91,16 +93,18 @@ def _report(files, options, conditions):
             progress=advance,
             **settings,
         )
-    screen.show(*get_sections(report))
+    screen.show_sections(*get_sections(report))
     page: Any = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {report.name}")
     written = write_results(options, report.to_dict, report.to_markdown)
-    code = judged(screen, conditions, partial(_means, report), "of the mean over labels, ")
-    return screen.finish({"report": page, **written}, code)
+    code = judge_conditions(
+        screen, conditions, partial(_get_mean_fields, report), "of the mean over labels, "
+    )
+    return screen.finish_output({"report": page, **written}, code)
 
 
-def _means(report, measure):
+def _get_mean_fields(report, measure):
     """Return the fields of the mean of a measure over the labels."""
     if measure == "accuracy":
         return {"value": report.accuracy}
@@ -109,30 +113,32 @@ def _means(report, measure):
     return {"value": one.macro, **ends}
 
 
-def _read(files, options):
+def _read_rows(files, options):
     """Return all rows, whose labels are those of each column."""
     tables, reading = [], Tables(options)
     for file in files:
-        table = reading.read(file, partial(_picked, options))
-        columns = _columns(options, list(table.columns))[1]
-        (kept,) = reading.kept(table, columns=[*columns, *filter(None, [options.weight])])
+        table = reading.load_columns(file, partial(_pick_columns, options))
+        columns = _find_columns(options, list(table.columns))[1]
+        (kept,) = reading.drop_incomplete_rows(
+            table, columns=[*columns, *filter(None, [options.weight])]
+        )
         tables.append(kept)
-    reading.check()
+    reading.check_rows_kept()
     reading.print_left_out()
     return join_batches([_read_batch(table, options) for table in tables])
 
 
 def _read_batch(table, options):
-    labels, columns = _columns(options, list(table.columns))
-    truth = np.column_stack([_truth(table, name) for name in labels])
-    scores = np.column_stack([probability(table, name, options) for name in columns])
+    labels, columns = _find_columns(options, list(table.columns))
+    truth = np.column_stack([_parse_labels(table, name) for name in labels])
+    scores = np.column_stack([get_probability(table, name, options) for name in columns])
     weight = None if options.weight is None else number_column(table, options.weight)
     return PredictionBatch(truth, scores, weight, names=labels)
 
 
-def _columns(options, present):
+def _find_columns(options, present):
     """Return the columns of the labels, and those of their probabilities."""
-    labels, columns = (split_columns(given, present) for given in (options.label, options.prob))
+    labels, columns = (parse_columns(given, present) for given in (options.label, options.prob))
     check_different([], labels, "--label")
     check_different([], columns)
     both = next((name for name in labels if name in columns), None)
@@ -154,12 +160,12 @@ def _columns(options, present):
     return labels, columns
 
 
-def _picked(options, present):
-    labels, columns = _columns(options, present)
+def _pick_columns(options, present):
+    labels, columns = _find_columns(options, present)
     return [*dict.fromkeys([*labels, *columns, *filter(None, [options.weight])])]
 
 
-def _truth(table: Block, name: str) -> Any:
+def _parse_labels(table: Block, name: str) -> Any:
     """Return a column of labels as 0, 1 and NaN, which is an empty cell."""
     column = label_column(table, name)
     if column.dtype.kind in "fiub":
@@ -173,7 +179,7 @@ def _truth(table: Block, name: str) -> Any:
                 f"0 and 1, true and false or yes and no in column {quoted(name)} of "
                 f"{plain(table.file)}"
             ),
-            got=f"{quoted(column.iloc[wrong[0]])} in row {table.row(wrong[0])}",
+            got=f"{quoted(column.iloc[wrong[0]])} in row {table.get_file_row(wrong[0])}",
             hint=(
                 "An empty cell is a label that is not known; one label of several "
                 "classes goes with audit"

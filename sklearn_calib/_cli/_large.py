@@ -13,14 +13,14 @@ from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
 from ._classes import find_class_order, in_class_order
-from ._console import Screen, progress
-from ._drawn import check_rising, check_rows, draw_of, gains_by_features, sample_of, soft_sample
+from ._console import Screen, show_progress
+from ._drawn import check_rising, check_rows, gains_by_features, get_sample, make_draw, soft_sample
 from ._messages import invalid_option
 from ._outputs import unwritable_output
 from ._prediction_batches import check_soft_order
-from ._request import Request, spell_option, split_columns
-from ._result import Condition, finish, settings_of
-from ._tables import read_texts, with_order
+from ._request import Request, parse_columns, spell_option
+from ._result import Condition, collect_report_settings, emit_report
+from ._tables import parse_texts, with_order
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
@@ -54,18 +54,18 @@ def audit_groups(
     n_jobs : int, optional
     """
     reading: dict[str, Any] = {"n_jobs": n_jobs, "csv": plan["csv"]}
-    with progress("reading groups") as advance:
+    with show_progress("reading groups") as advance:
         # the label, which is in the files, is read with columns that only folders name
         values = count_values(files, [*by, plan["label"]], progress=advance, **reading)
     del values[plan["label"]]
     partitions = []
     for name, column in values.items():
         listed, counts = column.table()
-        listed = _read_values(listed, column)
+        listed = _parse_values(listed, column)
         partition = partition_values(plain(name), listed, counts, **_AS_REPORTS)
         column.assign_groups(partition.codes, len(partition.names))
         partitions.append(partition)
-    with progress("reading") as advance:
+    with show_progress("reading") as advance:
         columns = [*values.values()]
         found = summarize_groups(files, columns, progress=advance, draw=draw, **plan | reading)
     partitions = [
@@ -81,13 +81,13 @@ def audit_saved(
     files: list[str], by: Sequence[str]
 ) -> "tuple[CalibrationSummary, GroupCalibration]":
     """Return the summary of all rows, and the groups that the folders of saved summaries name."""
-    with progress("reading") as advance:
+    with show_progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
     groups = group_calibration(found, groups=[plain(name) for name in by], **_AS_REPORTS)
     return sum(found.values()), groups
 
 
-def _read_values(values, column):
+def _parse_values(values, column):
     """Return values of a column as if it had been read at once."""
     import pandas as pd
 
@@ -95,7 +95,7 @@ def _read_values(values, column):
         return values
     listed = pd.Series(values, dtype=object)
     if column.as_text:
-        listed = read_texts(listed, column.decimal)
+        listed = parse_texts(listed, column.decimal)
     if not any(isinstance(one, str) for one in listed):
         return listed.to_numpy(dtype=object)
     frame = pd.DataFrame({column.name: listed})
@@ -115,7 +115,7 @@ def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> 
     tables = [file for file in files if file not in saved]
     if tables:
         options.check_named(plain(tables[0]))
-        _check_grades(options, len(_roles(tables[0], options).scores))
+        _check_grades(options, len(_find_roles(tables[0], options).scores))
     wanted = saved or options.save or options.dask
     many = several and len(tables) > 1
     return bool(wanted) or many or weigh_more(tables, _AT_ONCE)
@@ -141,7 +141,7 @@ def check_whole(files: "Sequence[str]", options: Request) -> None:
         asked = "--soft-labels"
     options.check_beside(asked, others)
     options.check_named(plain(files[0]))
-    _check_grades(options, len(_roles(files[0], options).scores))
+    _check_grades(options, len(_find_roles(files[0], options).scores))
 
 
 def _check_grades(options: Request, n_columns: int) -> None:
@@ -162,13 +162,13 @@ def _is_saved(file):
         return False
 
 
-def _roles(file, options):
+def _find_roles(file, options):
     """Return the columns of a file by what they are for."""
 
-    def pick(present):
-        return [*options.label_columns(present), *split_columns(options.prob, present)]
+    def pick_columns(present):
+        return [*options.label_columns(present), *parse_columns(options.prob, present)]
 
-    return options.roles(column_names(file, pick, **options.csv))
+    return options.find_roles(column_names(file, pick_columns, **options.csv_options))
 
 
 def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[Condition]") -> int:
@@ -176,13 +176,13 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
     from ..report import calibration_report
 
     screen = Screen()
-    summary, groups, name = summaries_of(list(files), options)
+    summary, groups, name = summarize_files(list(files), options)
     if summary.drawn is not None:
-        sample_of(summary, options)  # refuses columns in another order
+        get_sample(summary, options)  # refuses columns in another order
     else:
         check_rising(summary, options)
-    settings = settings_of(files, options, conditions)
-    with progress("measuring") as advance:
+    settings = collect_report_settings(files, options, conditions)
+    with show_progress("measuring") as advance:
         name = plain(options.name or name)
         settings["grades"] = options.grades
         report = calibration_report(summary, name=name, progress=advance, **settings)
@@ -195,10 +195,10 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
             summary.to_parquet(options.save)
         except OSError as error:
             raise unwritable_output(options.save, error.strerror or error, "--save") from error
-    return finish(screen, report, options, conditions)
+    return emit_report(screen, report, options, conditions)
 
 
-def summaries_of(files: list[str], options: Request, rows: bool = False) -> tuple[Any, Any, str]:
+def summarize_files(files: list[str], options: Request, rows: bool = False) -> tuple[Any, Any, str]:
     """Return the summary of all rows, the audit of the groups of ``--by`` or None, and a name.
 
     With `rows`, and of several classes, some rows are drawn beside it.
@@ -213,9 +213,9 @@ def summaries_of(files: list[str], options: Request, rows: bool = False) -> tupl
         if options.by:
             summary, groups = audit_saved(files, options.groups_among(()))
         else:
-            with progress("reading") as advance:
+            with show_progress("reading") as advance:
                 summary = summarize(files, progress=advance)
-        _check_of_summaries(summary, options)
+        _check_summary_options(summary, options)
         return summary, groups, name
     how: dict[str, Any] = {"options": options, "rows": rows}
     try:
@@ -228,35 +228,35 @@ def summaries_of(files: list[str], options: Request, rows: bool = False) -> tupl
 
 
 def _summarize_rows(files, table, options, rows, all_labels):
-    """Do as `summaries_of`; labels are read till each column has a class, or `all_labels`."""
-    roles = _roles(table, options)
-    draw = draw_of(options, roles.features, rows or len(roles.scores) > 2)
+    """Do as `summarize_files`; labels are read till each column has a class, or `all_labels`."""
+    roles = _find_roles(table, options)
+    draw = make_draw(options, roles.features, rows or len(roles.scores) > 2)
     order = _find_classes(files, options, roles, all_labels)
     columns = in_class_order(roles.scores, order.classes)
     plan = {
         "label": roles.labels if options.soft_labels else options.label,
         "prob": columns,
         "weight": options.weight,
-        "classes": order.owners,
+        "classes": order.column_classes,
         "pos_label": order.positive,
-        "csv": options.csv,
+        "csv": options.csv_options,
         "drop_missing": options.drop_missing,
         "soft_labels": bool(options.soft_labels),
     }
 
-    def read(n_jobs):
+    def read_files(n_jobs):
         if roles.groups:
             return audit_groups(files, roles.groups, plan, draw, n_jobs=n_jobs)
-        with progress("reading") as advance:
+        with show_progress("reading") as advance:
             how = {"n_jobs": n_jobs, "progress": advance, "_draw": draw}
             return summarize(files, **how, **plan), None
 
-    summary, groups = _on_workers(options.dask, read)
+    summary, groups = _on_workers(options.dask, read_files)
     check_rows(summary)
     return summary, groups, columns
 
 
-def items_of(files: "Sequence[str]", options: Request) -> "tuple[PredictionBatch, int]":
+def read_items(files: "Sequence[str]", options: Request) -> "tuple[PredictionBatch, int]":
     """Read items of soft labels that their own digits draw, and count all of them.
 
     Where they are not many, all of them.
@@ -279,7 +279,7 @@ def _check_no_summaries(files, asked, clusters=False):
         )
 
 
-def _check_of_summaries(summary, options):
+def _check_summary_options(summary, options):
     """Refuse what only rows could heed, and summaries without rows."""
     if not summary.n_samples:
         raise invalid_option(

@@ -26,7 +26,7 @@ def add_map(parser: Any) -> None:
 EDITED = "read a map that was changed by hand, although checksum or check rows do not match"
 
 
-def read_map(file: str, *, edited: bool = False) -> "ExportedMap":
+def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
     """Return the map in a file; refuse what is none, or was changed."""
     from ..export import from_json
 

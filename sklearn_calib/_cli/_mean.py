@@ -9,13 +9,13 @@ import numpy as np
 
 from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import get_sections, quoted, render_markdown
-from ._console import EXTRAS, Screen, progress
+from ._console import EXTRAS, Screen, show_progress
 from ._messages import invalid_option
-from ._options import any_number, ends_of_scale, examples, share
+from ._options import any_number, format_examples, parse_scale_ends, share
 from ._outputs import check_outputs, write_results
 from ._remote import local_files
 from ._request import Request
-from ._tables import Tables, check_scale, joined, with_order
+from ._tables import Tables, check_scale, join_series, with_order
 
 if TYPE_CHECKING:
     from ..inference import CalibratedMean
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
         "random, have a label (the cell of the others is empty), and all rows "
         "have the score of a judge. The labelled rows correct the judge: it may "
         "be wrong, and the interval is never wider than that of the labels alone.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     parser.add_files()
     _add_columns(parser.add_argument_group("columns"))
@@ -61,13 +61,13 @@ def add_to(commands: Any) -> None:
     )
     work.add_argument(
         "--width",
-        type=_width,
+        type=_parse_width,
         metavar="W",
         help="also print the number of labels needed for an interval of this width",
     )
     results = parser.add_argument_group("results")
     results.add_numbers()
-    parser.set_defaults(run=mean, modules=EXTRAS)
+    parser.set_defaults(run=run_mean, modules=EXTRAS)
 
 
 def _add_columns(group):
@@ -86,7 +86,7 @@ def _add_columns(group):
     )
     group.add_argument(
         "--scale",
-        type=_scale,
+        type=_parse_scale,
         default=(0.0, 1.0),
         metavar="LOW,HIGH",
         help="the lowest and the highest possible score, or any (default: 0,1)",
@@ -98,7 +98,7 @@ def _add_columns(group):
     )
     group.add_argument(
         "--bounds",
-        type=ends_of_scale,
+        type=parse_scale_ends,
         metavar="LOW,HIGH",
         help="the lowest and the highest possible label, if labels are numbers",
     )
@@ -120,33 +120,33 @@ def _add_columns(group):
     )
 
 
-def _scale(text):
-    return None if text == "any" else ends_of_scale(text)
+def _parse_scale(text):
+    return None if text == "any" else parse_scale_ends(text)
 
 
-def _width(text):
+def _parse_width(text):
     number = any_number(text)
     if not 0 < number < np.inf:
         raise argparse.ArgumentTypeError(f"expected a width above 0, got {text!r}. Write 0.05")
     return number
 
 
-def mean(options: Request) -> int:
+def run_mean(options: Request) -> int:
     """Print the means, and write them; returns the exit code."""
-    _check(options)
+    _check_roles(options)
     with local_files(options.files, options.allow_remote) as files:
         check_outputs(options, files)
-        rows = _read(files, options)
+        rows = _load_columns(files, options)
     systems = list(dict.fromkeys(rows["system"])) if "system" in rows else [None]
-    with progress("recalibrating"):
-        means = {name: _mean_of(rows, name, options) for name in systems}
+    with show_progress("recalibrating"):
+        means = {name: _estimate_mean(rows, name, options) for name in systems}
         first, *others = means
         gaps = {name: means[name].difference(means[first]) for name in others}
-        plans = {name: _planned(found, options.width) for name, found in means.items()}
-    return _shown(means, gaps, plans, options)
+        plans = {name: _plan_labels(found, options.width) for name, found in means.items()}
+    return _show_means(means, gaps, plans, options)
 
 
-def _check(options):
+def _check_roles(options):
     """Refuse columns of two roles, and systems that cannot be compared item by item."""
     roles: dict[str, str] = {}
     for role in _ROLES:
@@ -169,20 +169,22 @@ def _check(options):
         )
 
 
-def _read(files: Sequence[str], options: Request) -> dict[str, Any]:
+def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
     """Return columns by their roles: pandas Series and arrays, of all files."""
     names = {role: name for role in _ROLES if (name := getattr(options, role)) is not None}
     parts: dict[str, list[Any]] = {role: [] for role in names}
     filled = [name for role, name in names.items() if role not in ("label", "weight")]
     reading = Tables(options)
-    read = [reading.read(file, lambda _: [*names.values()]) for file in files]
-    tables = [table for each in read for table in reading.kept(each, columns=filled)]
+    read = [reading.load_columns(file, lambda _: [*names.values()]) for file in files]
+    tables = [
+        table for each in read for table in reading.drop_incomplete_rows(each, columns=filled)
+    ]
     reading.print_left_out()
     verdicts = all(_are_words(table, options.score) for table in tables)
     for table in tables:
         for role, name in names.items():
-            parts[role].append(_column(table, role, name, verdicts, options))
-    return {role: joined(columns).reset_index(drop=True) for role, columns in parts.items()}
+            parts[role].append(_get_column(table, role, name, verdicts, options))
+    return {role: join_series(columns).reset_index(drop=True) for role, columns in parts.items()}
 
 
 def _are_words(table: Block, name: str) -> bool:
@@ -197,7 +199,7 @@ def _are_words(table: Block, name: str) -> bool:
     return len(texts) > 0 and not pd.to_numeric(numbers, errors="coerce").notna().any()
 
 
-def _column(table, role, name, verdicts, options):
+def _get_column(table, role, name, verdicts, options):
     import pandas as pd
 
     if role == "label":
@@ -208,7 +210,7 @@ def _column(table, role, name, verdicts, options):
     if role == "weight":
         there = table.columns[options.label].notna().to_numpy()
         values = np.full(len(there), np.nan)
-        values[there] = number_column(table.only(there), name)
+        values[there] = number_column(table.select_rows(there), name)
         return pd.Series(values)
     if verdicts:
         filled = whole_column(table, name, "verdict").to_frame()
@@ -227,7 +229,7 @@ def _within_scale(table, name, options):
     return numbers
 
 
-def _mean_of(rows, system, options) -> "CalibratedMean":
+def _estimate_mean(rows, system, options) -> "CalibratedMean":
     from ..inference import calibrated_mean
 
     chosen = np.ones(len(rows["label"]), dtype=bool)
@@ -250,7 +252,7 @@ def _mean_of(rows, system, options) -> "CalibratedMean":
         rows["score"][rest].to_numpy(),
         recalibrator=None if options.recalibrator == "none" else options.recalibrator,
         scale=options.scale,
-        pos_label=_positive(options.positive, labels),
+        pos_label=_find_positive_class(options.positive, labels),
         bounds=options.bounds,
         sample_weight=rows["weight"][there].to_numpy() if "weight" in rows else None,
         groups=None if cluster is None else cluster[there],
@@ -259,7 +261,7 @@ def _mean_of(rows, system, options) -> "CalibratedMean":
     )
 
 
-def _positive(given, labels):
+def _find_positive_class(given, labels):
     """Return the class that was named, as the column has it."""
     if given is None:
         return None
@@ -272,7 +274,7 @@ def _positive(given, labels):
     return given
 
 
-def _planned(found, width):
+def _plan_labels(found, width):
     """Return labels that a width takes, with the scores and without.
 
     None where no number is enough.
@@ -288,11 +290,11 @@ def _planned(found, width):
     return {"width": width, **plan}
 
 
-def _shown(means, gaps, plans, options):
+def _show_means(means, gaps, plans, options):
     first = next(iter(means))
     titles = {name: name or "" for name in means}
     sections = [
-        section._replace(name=titles[name], items=_said(plans[name]))
+        section._replace(name=titles[name], items=_describe_plan(plans[name]))
         for name, found in means.items()
         for section in get_sections(found)
     ]
@@ -302,7 +304,7 @@ def _shown(means, gaps, plans, options):
         for section in get_sections(found)
     ]
     screen = Screen()
-    screen.show(*sections)
+    screen.show_sections(*sections)
     content = {
         "means": [
             {"system": name, **found.to_dict(), "plan": plans[name]}
@@ -312,10 +314,12 @@ def _shown(means, gaps, plans, options):
             {"system": name, "less": first, **found.to_dict()} for name, found in gaps.items()
         ],
     }
-    return screen.finish(write_results(options, lambda: content, lambda: render_markdown(sections)))
+    return screen.finish_output(
+        write_results(options, lambda: content, lambda: render_markdown(sections))
+    )
 
 
-def _said(plan):
+def _describe_plan(plan):
     if plan is None:
         return []
     texts = {

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.checksum import ENTRY, checksum
+from .._files.checksum import ENTRY, compute_checksum
 from .._files.columns import NO_ROWS
-from .._files.opened import json_text, opened
+from .._files.opened import json_text, open_decompressed
 from .._files.tables import table_blocks, weigh_more
-from .._files.whole import held
+from .._files.whole import lock_file
 from .._show import plain, quoted
 from ..exceptions import CalibrationWarning, InvalidInputError
-from ._classes import find_order_error, likeliest
-from ._console import Output, note
+from ._classes import find_order_error, get_majority_label
+from ._console import Output, print_note
 from ._messages import DONE, FOUND, WITHOUT_LABEL, invalid_option
-from ._options import examples, number_that, share
+from ._options import format_examples, number_that, share
 from ._outputs import check_writable, unwritable_output, write_text
 from ._prediction_batches import (
     MixedTimes,
     PredictionBatch,
     PredictionBatches,
-    called,
     join_batches,
+    name_files,
 )
 from ._remote import local_files
 from ._request import Request
@@ -45,16 +45,16 @@ class Order:
         self._left = _JUDGED
 
     @property
-    def done(self) -> bool:
+    def is_judged(self) -> bool:
         """Whether it has been judged."""
         return self._seen is None
 
-    def see(self, batch: PredictionBatch | None) -> InvalidInputError | None:
+    def check_batch(self, batch: PredictionBatch | None) -> InvalidInputError | None:
         """Return what is to be said, once; None is the end of the rows."""
         if self._seen is None:
             return None
         if batch is not None:
-            self._seen.append(batch.take(slice(self._left)))
+            self._seen.append(batch.select_rows(slice(self._left)))
             self._left -= len(self._seen[-1].labels)
             if self._left:
                 return None
@@ -62,7 +62,7 @@ class Order:
         batches = self._batches
         labels = rows.labels
         if batches.options.soft_labels:
-            labels = likeliest(labels, batches.classes)
+            labels = get_majority_label(labels, batches.classes)
         return find_order_error(
             labels, rows.scores, batches.classes, len(batches.names), batches.options
         )
@@ -89,7 +89,7 @@ def add_to(commands: Any) -> None:
         "calibrated. Ends with exit code 3 after an alarm, for use with cron. It "
         "can run as often as you like; while the probabilities are calibrated, a "
         "false alarm comes after --run-length rows on average, or later.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     parser.add_files()
     columns = parser.add_argument_group("columns")
@@ -140,7 +140,7 @@ def add_to(commands: Any) -> None:
         "the largest probability)",
     )
     _add_results(parser)
-    parser.set_defaults(run=monitor, words=WITHOUT_LABEL, modules=("pandas",))
+    parser.set_defaults(run=run_monitor, words=WITHOUT_LABEL, modules=("pandas",))
 
 
 def _add_results(parser: Any) -> None:
@@ -161,53 +161,53 @@ def _add_results(parser: Any) -> None:
     results.add_argument("--quiet", action="store_true", help="print nothing without an alarm")
 
 
-def monitor(options: Request) -> int:
+def run_monitor(options: Request) -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
     options.check_named()
     with local_files(options.files, options.allow_remote) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
-        known = _read_state(options)  # what is wrong with it is said before the table is read
+        known = _load_state(options)  # what is wrong with it is said before the table is read
         files = [file for file in files if _has_rows(file, options)]
         if not files:
             return DONE
         batches = PredictionBatches(files, options, _find_known(known))
-        with _alone(options):
-            now = _read_state(options, again=True)
+        with _lock_state(options):
+            now = _load_state(options, again=True)
             if not np.array_equal(
                 _find_known(now), _find_known(known)
             ):  # another process has been there
                 batches = PredictionBatches(files, options, _find_known(now))
-            checksums = _read_checksums(files, options)
-            found = _updated(batches, options)
+            checksums = _collect_checksums(files, options)
+            found = _update_monitor(batches, options)
             batches.print_left_out()
             if options.state is not None:
                 state = found.state_dict()
                 if checksums:
                     state["files"] = checksums
-                    state[ENTRY] = checksum(state)
+                    state[ENTRY] = compute_checksum(state)
                 text = json.dumps(state, allow_nan=False)
                 write_text(f"{text}\n", options.state, "--state")
     output = Output()
     if found.alarm_ or not options.quiet:
-        output.print(plain(f"{called(options.files)}: {found}", None))
-    return output.finish({}, FOUND if found.alarm_ else DONE)
+        output.print(plain(f"{name_files(options.files)}: {found}", None))
+    return output.finish_output({}, FOUND if found.alarm_ else DONE)
 
 
 def _has_rows(file, options):
     """Return whether a file has rows; say so if it has none, as on a day without any."""
     try:
-        next(table_blocks(file, options.picked, **options.csv))
+        next(table_blocks(file, options.pick_columns, **options.csv_options))
     except InvalidInputError as error:
         if error.hint != NO_ROWS:
             raise
         if not options.quiet:
-            note(f"{called([file])} has no rows: there is nothing to add")
+            print_note(f"{name_files([file])} has no rows: there is nothing to add")
         return False
     return True
 
 
-def _read_checksums(files, options):
+def _collect_checksums(files, options):
     """Return those that the state remembers, and those of `files`; refuse one that comes again.
 
     With ``--time`` rows that come again are refused by their times.
@@ -217,14 +217,14 @@ def _read_checksums(files, options):
         known = json.loads(json_text(options.state)).get("files", [])
     for file in files if options.time is None else ():
         digest = sha256()
-        with opened(file) as stream:
+        with open_decompressed(file) as stream:
             while piece := stream.read(2**20):
                 digest.update(piece)
         found = digest.hexdigest()[:16]
         if found in known and not options.repeated:
             raise invalid_option(
                 expected="files that were not read before",
-                got=f"{called([file])}, which holds the same as one of them",
+                got=f"{name_files([file])}, which holds the same as one of them",
                 hint=(
                     "Name a file of new rows, or add --allow repeated if the same rows came again"
                 ),
@@ -241,16 +241,16 @@ def _check_state(state, files):
 
 
 @contextmanager
-def _alone(options: Request) -> Iterator[None]:
+def _lock_state(options: Request) -> Iterator[None]:
     """Let no other process read the state to change it meanwhile."""
     if options.state is None:
         yield
         return
     name = quoted(options.state, 200)
     try:
-        with held(options.state, options.wait) as locked:
+        with lock_file(options.state, options.wait) as locked:
             if not locked:
-                note(f"the folder of {name} knows no locks: run one monitor of it at a time")
+                print_note(f"the folder of {name} knows no locks: run one monitor of it at a time")
             yield
     except TimeoutError:
         raise invalid_option(
@@ -265,7 +265,7 @@ def _alone(options: Request) -> Iterator[None]:
         raise unwritable_output(options.state, error.strerror or error, "--state") from error
 
 
-def _settings(options):
+def _collect_settings(options):
     """Return what was said of the monitor; the rest is by default."""
     given = {
         "alarm": options.alarm,
@@ -276,7 +276,7 @@ def _settings(options):
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _read_state(options: Request, *, again: bool = False) -> "CalibrationMonitor | None":
+def _load_state(options: Request, *, again: bool = False) -> "CalibrationMonitor | None":
     """Return the monitor of the state.
 
     None where a new one begins. What was said is not said `again`.
@@ -303,7 +303,7 @@ def _read_state(options: Request, *, again: bool = False) -> "CalibrationMonitor
     except InvalidInputError as error:
         error.set_fields(source=name, remark="The file is as it was.")
         raise
-    for setting, value in _settings(options).items():
+    for setting, value in _collect_settings(options).items():
         if (own := getattr(found, setting)) != value:
             said = setting.replace("average_run_length", "run length")
             raise invalid_option(
@@ -319,35 +319,35 @@ def _find_known(monitor):
     return None if monitor is None else monitor.classes_
 
 
-def _updated(batches: PredictionBatches, options: Request) -> "CalibrationMonitor":
+def _update_monitor(batches: PredictionBatches, options: Request) -> "CalibrationMonitor":
     """Return the monitor of the state with all rows, or a new one; nothing is written.
 
     Rows that are not in the order of their times are read again, all at once.
     """
     order = Order(batches)
     try:
-        return _added(batches.batches(), order, batches, options)
+        return _add_rows(batches.iter_batches(), order, batches, options)
     except (MixedTimes, _Backwards):
         pass
     if weigh_more(batches.files, _MUCH):
-        note(
+        print_note(
             f"the rows are not in the order of {quoted(options.time)}: to be put in it, all of "
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "
             "many."
         )
-    order = order if order.done else Order(batches)
-    return _added(batches.batches(whole=True), order, batches, options)
+    order = order if order.is_judged else Order(batches)
+    return _add_rows(batches.iter_batches(whole=True), order, batches, options)
 
 
 class _Backwards(Exception):
     """A batch begins before the last one ends."""
 
 
-def _added(rows, order, batches, options):
+def _add_rows(rows, order, batches, options):
     from ..monitoring import TIME_RUNS_BACKWARDS, CalibrationMonitor
 
-    known = _read_state(options, again=True)
-    found = known or CalibrationMonitor(classes=batches.classes, **_settings(options))
+    known = _load_state(options, again=True)
+    found = known or CalibrationMonitor(classes=batches.classes, **_collect_settings(options))
     began = False
     for batch in rows:
         try:
@@ -357,18 +357,18 @@ def _added(rows, order, batches, options):
         except InvalidInputError as error:
             if began and error.hint == TIME_RUNS_BACKWARDS:  # it runs backwards
                 raise _Backwards from error
-            error.set_fields(source=called(batches.files))
+            error.set_fields(source=name_files(batches.files))
             raise
         began = True
-        _judge(order.see(batch), known, options)
-    _judge(order.see(None), known, options)
+        _explain_class_error(order.check_batch(batch), known, options)
+    _explain_class_error(order.check_batch(None), known, options)
     return found
 
 
-def _judge(error, known, options):
+def _explain_class_error(error, known, options):
     """Refuse columns of other classes; later tables may be those of a model that went wrong."""
     if error is not None and known is None:
-        error.set_fields(source=called(options.files))
+        error.set_fields(source=name_files(options.files))
         raise error
     if error is not None:
-        note(f"{called(options.files)}: {error}")
+        print_note(f"{name_files(options.files)}: {error}")

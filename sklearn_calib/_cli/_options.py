@@ -10,7 +10,7 @@ from typing import Any
 from .._files.tables import FORM
 from .._show import plain, quoted
 from .._spelling import find_nearest_name
-from ._request import Request, split_names
+from ._request import Request, parse_names
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -255,19 +255,19 @@ class Options(argparse._ActionsContainer):
         if marks:
             kinds["LOW,HIGH"] = "marks from LOW (0 %%) to HIGH (100 %%), such as 0,10"
 
-        def means(word):
+        def parse_meaning(word):
             found: dict[str, Any] = {"percent": False, "logits": False, "scale": None}
             if word in ("percent", "logits") and word in kinds:
                 return found | {word: True}
             if not marks:
                 raise argparse.ArgumentTypeError(f"expected percent, got {quoted(word)}")
-            return found | {"scale": ends_of_scale(word)}
+            return found | {"scale": parse_scale_ends(word)}
 
         self.add_argument(
             "--scale",
             dest="numbers",
             action=_Meaning,
-            means=means,
+            means=parse_meaning,
             metavar="KIND",
             help="kind of the numbers in --prob, if they are not probabilities: "
             + "; ".join(f"{kind}, {text}" for kind, text in kinds.items()),
@@ -296,7 +296,7 @@ class Options(argparse._ActionsContainer):
                 "--tolerance",
                 dest="sums",
                 action=_Meaning,
-                means=_tolerance,
+                means=_parse_tolerance,
                 metavar="T",
                 help="divide rows of probabilities by their sums, without a message, if the "
                 "sums differ from 1 by at most T, or by any amount with any (default: "
@@ -306,7 +306,7 @@ class Options(argparse._ActionsContainer):
             "--read",
             dest="form",
             action=_Meaning,
-            means=_form,
+            means=_parse_form,
             metavar="WHAT=HOW",
             help="format of a csv file, if it is not detected: sep=; or sep=tab, "
             "decimal=, for a decimal comma, encoding=cp1252 (default: utf-8), "
@@ -356,13 +356,13 @@ class Parser(Options, argparse.ArgumentParser):
         found, extra = self.parse_known_args(given, namespace or Request())
         if extra:
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
-            options = self._options_of(given[0]) if unknown.startswith("--") else ()
+            options = self._list_options(given[0]) if unknown.startswith("--") else ()
             near = find_nearest_name(unknown.partition("=")[0], options)
             cure = f" (do you mean {near}?)" if near else ""
             self.error(f"unrecognized arguments: {plain(' '.join(extra), 200)}{cure}")
         return found
 
-    def _options_of(self, command):
+    def _list_options(self, command):
         """Return all options of a command."""
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction) and command in action.choices:
@@ -380,12 +380,12 @@ class Parser(Options, argparse.ArgumentParser):
             raise
 
 
-def examples(*lines: str) -> str:
+def format_examples(*lines: str) -> str:
     """Return the end of a help text."""
     return "\n  ".join(["examples:", *lines])
 
 
-def ends_of_scale(text: str) -> tuple[float, float]:
+def parse_scale_ends(text: str) -> tuple[float, float]:
     """Return a type of argparse: two numbers, the lower one first."""
     try:
         low, high = (float(part) for part in text.split(","))
@@ -399,13 +399,13 @@ def ends_of_scale(text: str) -> tuple[float, float]:
     return low, high
 
 
-def _tolerance(word):
+def _parse_tolerance(word):
     if word == "any":
         return {"normalize": True, "tolerance": None}
     return {"normalize": False, "tolerance": any_number(word)}
 
 
-def _form(word):
+def _parse_form(word):
     name, _, value = word.partition("=")
     if name not in FORM[:-1] or not value:
         raise argparse.ArgumentTypeError(
@@ -413,7 +413,7 @@ def _form(word):
         )
     if name == "decimal" and value not in (".", ","):
         raise argparse.ArgumentTypeError(f"expected decimal=. or decimal=, got {quoted(word)}")
-    return {name: split_names([value]) if name == "header" else value}
+    return {name: parse_names([value]) if name == "header" else value}
 
 
 def whole_number(least: int) -> Any:
@@ -433,14 +433,14 @@ def number_that(
     `cure` says what to write in place of some texts.
     """
 
-    def number(text):
+    def parse_number(text):
         with suppress(ValueError):
             if fits(value := read(text)):
                 return value
         more = f". {cure(text)}" if cure(text) else ""
         raise argparse.ArgumentTypeError(f"expected {rule}, got {text!r}{more}")
 
-    return number
+    return parse_number
 
 
 def as_number(text: str) -> str | None:

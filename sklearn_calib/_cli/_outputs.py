@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .._files.whole import write_whole
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError
-from ._console import progress
+from ._console import show_progress
 from ._messages import invalid_option
 from ._request import Request
 
@@ -26,7 +26,7 @@ def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -
         mode = os.stat(out).st_mode
         if stat.S_ISDIR(mode):
             raise unwritable_output(out, "a folder", option)
-        if any(_is_of(out, file) for file in files):
+        if any(_is_same_file(out, file) for file in files):
             raise unwritable_output(out, "the table itself", option)
         if not os.access(out, os.W_OK):
             raise unwritable_output(out, "a file that must not be changed", option)
@@ -40,7 +40,7 @@ def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -
         raise unwritable_output(out, getattr(error, "strerror", None) or error, option) from error
 
 
-def _is_of(out, file):
+def _is_same_file(out, file):
     """Return whether a path leads to a table.
 
     "-" is the file that the standard input was opened on.
@@ -111,7 +111,7 @@ def write_results(
 
 def write_report(report: "CalibrationReport | LabelReport", out: str, title: str) -> str:
     try:
-        with progress("pictures"):
+        with show_progress("pictures"):
             return str(report.to_html(out, title=title))
     except OSError as error:
         raise unwritable_output(out, error.strerror or error) from error

@@ -13,18 +13,18 @@ from .._show import plain, quoted
 from ._classes import find_class_order, in_class_order
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
-from ._request import Request, check_different, split_columns
+from ._request import Request, check_different, parse_columns
 from ._tables import (
     Tables,
     check_known,
     check_there,
-    codes_of,
-    right_of,
-    scores_of,
-    shares_of,
+    encode_labels,
+    get_correctness,
+    get_scores,
+    get_shares,
 )
 
-_ROWS = 2**17  # of tables in memory at a time
+_BATCH_ROWS = 2**17  # of tables in memory at a time
 
 
 class PairedModel(NamedTuple):
@@ -37,7 +37,7 @@ class PairedModel(NamedTuple):
     columns: list[str]  # once the header has been read
 
 
-def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
+def name_models(files: Sequence[str], options: Request) -> list[PairedModel]:
     """Return what was named, as two models."""
     options.check_named()
     named = options.prob
@@ -55,7 +55,7 @@ def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
             hint="Name both",
         )
     if not called:
-        called = named if len(files) == 1 else _short(files)
+        called = named if len(files) == 1 else _shorten_names(files)
     if called[0] == called[1]:
         raise invalid_option(
             expected="two different models",
@@ -66,7 +66,7 @@ def models_of(files: Sequence[str], options: Request) -> list[PairedModel]:
     return [PairedModel(*place, []) for place in places]
 
 
-def _short(files):
+def _shorten_names(files):
     """Return names of files without what both have in common."""
     stems = [os.path.basename(file).partition(".")[0] for file in files]
     return stems if stems[0] != stems[1] else files
@@ -92,19 +92,19 @@ class Pairs:
         self._tables: list[Block] | None = None
         self.labels: list[str] = []  # the columns of the labels
         if options.id is not None and not self.one_file:
-            self._tables = self._matched()
+            self._tables = self._match_tables()
             self.labels = options.label_columns(list(self._tables[0].columns))
         else:
             for model in models:  # what is wrong with it is said early
-                pick = partial(self._picked, [model])
-                present = self.tables.names(model.file, pick)
+                pick = partial(self._pick_columns, [model])
+                present = self.tables.list_columns(model.file, pick)
                 check_columns(pick(present), present, model.file)
                 self.labels = self.labels or options.label_columns(present)
         self._check_columns()
         order = self._find_classes()
         self.classes, self.is_flipped = order.classes, order.is_flipped
 
-    def batches(self, advance: Callable[[float], Any]) -> Iterator[PredictionBatch]:
+    def iter_batches(self, advance: Callable[[float], Any]) -> Iterator[PredictionBatch]:
         """Yield all rows, whose scores are those of both models, and whose labels are codes.
 
         Soft labels become weighted rows of one label each, in clusters. `advance` is told how much
@@ -113,39 +113,40 @@ class Pairs:
         from .._validation import check_votes
 
         self.n_rows = 0
-        self.tables.begin()
+        self.tables.reset_counts()
         options = self.options
         differing = _Differing(options)
         kinds: frozenset[str] = frozenset()
-        for tables in self._aligned():
+        for tables in self._align_tables():
             if options.second_label is not None:
                 renamed = tables[1].columns.rename(columns={options.second_label: options.label})
                 tables[1] = tables[1]._replace(columns=renamed)
-            kept = self.tables.kept(*tables)
+            kept = self.tables.drop_incomplete_rows(*tables)
             votes = None
             if options.soft_labels:
-                found = self._shares(kept, differing)
+                found = self._get_shares(kept, differing)
                 kinds |= found.kinds
                 labels, votes = found.shares, found.number
             else:
-                labels = self._codes(kept, differing)
+                labels = self._encode_labels(kept, differing)
             if kept[0].n_rows and not differing.n_rows:
-                batch = self._read_batch(kept, labels, votes)
+                batch = self._make_batch(kept, labels, votes)
                 if options.soft_labels:
                     yield from self._expand_shares(batch)
                 else:
                     yield batch
             self.n_rows += kept[0].n_rows
             advance(min(table.share for table in tables))
-        differing.check()  # when all rows are counted: files of other lengths are told first
+        # Only if all rows are counted: files of other lengths are reported first.
+        differing.raise_if_different()
         check_votes(kinds)
-        self.tables.check()
+        self.tables.check_rows_kept()
 
-    def _read_batch(self, tables, labels, votes):
+    def _make_batch(self, tables, labels, votes):
         options = self.options
         scores = []
         for model, table in zip(self.models, tables, strict=True):
-            proba = scores_of(table, in_class_order(model.columns, self.classes), options)
+            proba = get_scores(table, in_class_order(model.columns, self.classes), options)
             if self.is_flipped:
                 proba = np.asarray(proba)[:, ::-1]
             if not options.soft_labels:
@@ -160,12 +161,12 @@ class Pairs:
 
     # -- tables -----------------------------------------------------------------------------------
 
-    def _picked(self, models, present):
+    def _pick_columns(self, models, present):
         """Return all columns that are read; of each model the names of its own are kept."""
         found: list[str] = []
         options = self.options
         for model in models:
-            model.columns[:] = split_columns([model.prob], present)
+            model.columns[:] = parse_columns([model.prob], present)
             labels = options.label_columns(present)
             second = None if model.needs_label else options.second_label
             if second is not None:
@@ -180,28 +181,31 @@ class Pairs:
             found.append(options.id)
         return [*dict.fromkeys(found)]
 
-    def _stream(self, models):
+    def _stream_tables(self, models):
         whole = self.options.group is not None  # all rows say which names are one
-        return self.tables.blocks(models[0].file, partial(self._picked, models), whole)
+        return self.tables.iter_blocks(models[0].file, partial(self._pick_columns, models), whole)
 
-    def _aligned(self):
+    def _align_tables(self):
         """Yield tables of the same rows by both models."""
         if self._tables is not None:
             n = self._tables[0].n_rows
-            for start in range(0, n, _ROWS):
-                part = (table.only(slice(start, start + _ROWS)) for table in self._tables)
-                yield [table._replace(share=min(1.0, (start + _ROWS) / n)) for table in part]
+            for start in range(0, n, _BATCH_ROWS):
+                rows = slice(start, start + _BATCH_ROWS)
+                part = (table.select_rows(rows) for table in self._tables)
+                yield [table._replace(share=min(1.0, (start + _BATCH_ROWS) / n)) for table in part]
         elif self.one_file:
-            for table in self._stream(self.models):
+            for table in self._stream_tables(self.models):
                 yield [table, table]
         else:
-            yield from _side_by_side([self._stream([model]) for model in self.models])
+            yield from _side_by_side([self._stream_tables([model]) for model in self.models])
 
-    def _matched(self):
+    def _match_tables(self):
         """Return both tables in the order of the first; they are read whole."""
-        tables = [self.tables.read(m.file, partial(self._picked, [m])) for m in self.models]
+        tables = [
+            self.tables.load_columns(m.file, partial(self._pick_columns, [m])) for m in self.models
+        ]
         name = self.options.id
-        keys = [_keys(table, name) for table in tables]
+        keys = [_build_key_index(table, name) for table in tables]
         kinds = {each.dtype.kind for each in keys}
         if "i" in kinds and len(kinds) > 1:  # text such as "17" in one of the files
             keys = [each.astype(str) for each in keys]
@@ -215,7 +219,7 @@ class Pairs:
                 got=f"{len(only)} only in {plain(file)}, for instance {quoted(only[0])}",
                 hint="Keep the rows that both have",
             )
-        return [tables[0], tables[1].only(places)]
+        return [tables[0], tables[1].select_rows(places)]
 
     # -- labels -----------------------------------------------------------------------------------
 
@@ -240,13 +244,13 @@ class Pairs:
             )
         return order
 
-    def _shares(self, tables, differing):
+    def _get_shares(self, tables, differing):
         """Return the shares of a block."""
-        found = shares_of(tables[0], self.labels)
+        found = get_shares(tables[0], self.labels)
         if not self.one_file and {*self.labels} <= {*tables[1].columns}:
-            second = shares_of(tables[1], self.labels).shares
+            second = get_shares(tables[1], self.labels).shares
             same = np.isclose(found.shares, second, rtol=0, atol=1e-9)
-            differing.see(tables, same.reshape(len(same), -1).all(axis=1), True)
+            differing.compare_labels(tables, same.reshape(len(same), -1).all(axis=1), True)
         return found
 
     def _expand_shares(self, batch):
@@ -261,14 +265,16 @@ class Pairs:
         groups = items + self.n_rows if batch.together is None else batch.together[items]
         yield PredictionBatch(rows.codes, scores, rows.weight, together=groups)
 
-    def _codes(self, tables, differing):
+    def _encode_labels(self, tables, differing):
         """Return the places of the labels among the classes."""
         label = self.options.label
         if self.options.prediction is not None:
-            return right_of(tables[0], self.options, self.models[0].columns, both=True).to_numpy()
-        codes = codes_of(tables[0], label, self.classes)
+            return get_correctness(
+                tables[0], self.options, self.models[0].columns, both=True
+            ).to_numpy()
+        codes = encode_labels(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].columns:
-            differing.see(tables, codes, codes_of(tables[1], label, self.classes))
+            differing.compare_labels(tables, codes, encode_labels(tables[1], label, self.classes))
         if not differing.n_rows:
             check_known(tables[0], label, codes, self.classes)
         return codes
@@ -280,16 +286,16 @@ class _Differing:
     def __init__(self, options: Request) -> None:
         self.options, self.n_rows, self._first = options, 0, ""
 
-    def see(self, tables: Sequence[Block], first: Any, second: Any) -> None:
+    def compare_labels(self, tables: Sequence[Block], first: Any, second: Any) -> None:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
             label, place = self.options.label_columns(list(tables[0].columns))[0], places[0]
             one, two = (quoted(table.columns[label].iloc[place]) for table in tables)
-            self._first = f"{one} and {two} in row {tables[0].row(place)}"
+            self._first = f"{one} and {two} in row {tables[0].get_file_row(place)}"
         self.n_rows += len(places)
 
-    def check(self) -> None:
+    def raise_if_different(self) -> None:
         """Refuse where there are some."""
         if self.n_rows:
             cure = "Check the files" if self.options.id else "Match the rows with --id COLUMN"
@@ -297,7 +303,7 @@ class _Differing:
             raise invalid_option(expected="the same labels in both files", got=got, hint=cure)
 
 
-def _keys(table, name):
+def _build_key_index(table, name):
     """Return the values that tell rows apart, as an index."""
     import pandas as pd
 
@@ -321,11 +327,14 @@ def _side_by_side(streams):
     counts = [0, 0]
     while None not in tables:
         n = min(table.n_rows for table in tables)
-        yield [table.only(slice(n)) for table in tables]
+        yield [table.select_rows(slice(n)) for table in tables]
         for number, table in enumerate(tables):
             counts[number] += n
             left = table.n_rows > n
-            tables[number] = table.only(slice(n, None)) if left else next(streams[number], None)
+            if left:
+                tables[number] = table.select_rows(slice(n, None))
+            else:
+                tables[number] = next(streams[number], None)
     for number, table in enumerate(tables):
         if table is not None:
             rest = sum(block.n_rows for block in streams[number])

@@ -5,11 +5,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .._show import get_sections, plain, render_markdown
-from ._console import EXTRAS, Screen, progress
+from ._console import EXTRAS, Screen, show_progress
 from ._messages import invalid_option
-from ._options import any_number, examples
+from ._options import any_number, format_examples
 from ._outputs import check_outputs, write_results
-from ._prediction_batches import read_columns
+from ._prediction_batches import load_columns
 from ._remote import local_files
 from ._request import Request
 
@@ -31,7 +31,7 @@ def add_to(commands: Any) -> None:
         "rows are needed: for a verdict that finds a mean error with probability "
         "80 %, and for intervals of O/E, slope and C statistic that are short "
         "enough.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     parser.add_files()
     columns = parser.add_argument_group("columns")
@@ -42,7 +42,7 @@ def add_to(commands: Any) -> None:
     work = parser.add_argument_group("work")
     work.add_argument(
         "--error",
-        type=errors,
+        type=parse_errors,
         required=True,
         metavar="ERROR,...",
         help="the mean error to be found, such as 0.02",
@@ -50,10 +50,10 @@ def add_to(commands: Any) -> None:
     work.add_level()
     results = parser.add_argument_group("results")
     results.add_numbers()
-    parser.set_defaults(run=plan, modules=EXTRAS)
+    parser.set_defaults(run=run_plan, modules=EXTRAS)
 
 
-def errors(text: str) -> list[float]:
+def parse_errors(text: str) -> list[float]:
     """Return a type of argparse: mean errors between 0 and 0.5, separated by commas."""
     found = [any_number(part) for part in text.split(",")]
     wrong = next((size for size in found if not 0 < size < 0.5), None)
@@ -64,7 +64,7 @@ def errors(text: str) -> list[float]:
     return found
 
 
-def plan(options: Request) -> int:
+def run_plan(options: Request) -> int:
     """Print how many rows with labels serve a validation and a verdict; returns the exit code."""
     if options.prob is None:
         raise invalid_option(
@@ -75,12 +75,12 @@ def plan(options: Request) -> int:
     with local_files(options.files, options.allow_remote) as files:
         _check_rows(files)
         check_outputs(options, files)
-        size = _size(files, options)
+        size = _plan_size(files, options)
     screen = Screen()
     sections = get_sections(size)
-    screen.show(*sections)
+    screen.show_sections(*sections)
     numbers, text = lambda: {"plan": size.to_dict()}, lambda: render_markdown(sections)
-    return screen.finish(write_results(options, numbers, text))
+    return screen.finish_output(write_results(options, numbers, text))
 
 
 def _check_rows(files):
@@ -97,11 +97,11 @@ def _check_rows(files):
                 )
 
 
-def _size(files: "Sequence[str]", options: Request) -> Any:
+def _plan_size(files: "Sequence[str]", options: Request) -> Any:
     from .._validation import read_proba
     from ..inference import validation_sample_size
 
-    rows = read_columns(files, options)
+    rows = load_columns(files, options)
     proba = rows.scores
     if proba.shape[1] > 2:
         raise invalid_option(
@@ -111,7 +111,7 @@ def _size(files: "Sequence[str]", options: Request) -> Any:
         )
     if proba.shape[1] == 2:
         proba = read_proba(proba, tolerance=options.sum_tolerance)
-    with progress("planning"):
+    with show_progress("planning"):
         return validation_sample_size(
             proba if proba.shape[1] == 2 else proba[:, 0],
             error=options.error,

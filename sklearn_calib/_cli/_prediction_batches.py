@@ -13,25 +13,25 @@ from ._classes import (
     check_classes,
     check_order,
     find_class_order,
+    get_majority_label,
     in_class_order,
-    likeliest,
-    named_classes,
+    match_named_classes,
     order_classes,
     soft_classes,
 )
-from ._console import note
+from ._console import print_note
 from ._messages import AS_MISSING, invalid_option
 from ._request import Request, Roles
 from ._tables import (
     Tables,
     check_both,
+    check_labels,
     check_there,
-    checked_labels,
     find_codes,
-    probability,
-    right_of,
-    scores_of,
-    shares_of,
+    get_correctness,
+    get_probability,
+    get_scores,
+    get_shares,
     with_orders,
 )
 
@@ -73,7 +73,7 @@ class PredictionBatch(NamedTuple):
     classes: Any = None
     positive: Any = None
 
-    def take(self, rows: slice) -> "PredictionBatch":
+    def select_rows(self, rows: slice) -> "PredictionBatch":
         """Return a copy of some rows, which does not hold the others."""
         columns = {name: getattr(self, name) for name in _ROW_COLUMNS}
         return self._replace(
@@ -133,65 +133,65 @@ class PredictionBatches:
         self, files: Sequence[str], options: Request, known_classes: AnyArray | None = None
     ) -> None:
         self.files, self.options, self.tables = files, options, Tables(options)
-        roles = options.roles(self.tables.names(files[0], options.picked))
+        roles = options.find_roles(self.tables.list_columns(files[0], options.pick_columns))
         self.names, self.labels = roles.scores, roles.labels
         self._without_label = False
         self.classes = self._find_classes(known_classes)
         self.names = in_class_order(self.names, self.classes)
 
-    def batches(self, whole: bool = False) -> Iterator[PredictionBatch]:
+    def iter_batches(self, whole: bool = False) -> Iterator[PredictionBatch]:
         """Yield all rows, in batches of a multiple of 256 of them but for the last.
 
         With `whole` they come as one, in memory, whose times are what they are together.
         """
-        self.tables.begin()
+        self.tables.reset_counts()
         if whole:
-            yield join_batches([*self._read(whole)])
+            yield join_batches([*self._iter_tables(whole)])
             return
         left: PredictionBatch | None = None
-        for batch in self._read(whole):
+        for batch in self._iter_tables(whole):
             batch = batch if left is None else join_batches([left, batch])
             n = len(batch.labels) // _MONITOR_ROWS * _MONITOR_ROWS
-            left = batch.take(slice(n, None)) if n else batch
+            left = batch.select_rows(slice(n, None)) if n else batch
             if n:
-                yield batch.take(slice(n))
+                yield batch.select_rows(slice(n))
         if left is not None and len(left.labels):
             yield left
 
     def print_left_out(self) -> None:
         """Print which rows had holes, once all have been read."""
         if self._without_label and any(isinstance(label, str) for label in self.classes.tolist()):
-            note(f"{AS_MISSING}.")
+            print_note(f"{AS_MISSING}.")
         self.tables.print_left_out()
 
-    def _read(self, whole):
+    def _iter_tables(self, whole):
         from .._validation import check_votes
 
         kinds, dtypes = set[str](), set[Any]()
         for file in self.files:
-            for table in self.tables.blocks(file, self.options.picked, whole):
+            for table in self.tables.iter_blocks(file, self.options.pick_columns, whole):
                 if self.options.drop_missing:
                     self._without_label |= table.columns[self.labels].isna().any(axis=None)
-                (kept,) = self.tables.kept(table)
+                (kept,) = self.tables.drop_incomplete_rows(table)
                 if not kept.n_rows:
                     continue
-                batch = self._read_batch(kept, kinds)
+                batch = self._make_batch(kept, kinds)
                 dtypes.add(None if batch.time is None else batch.time.dtype)
                 if len(dtypes) > 1 and not whole:
                     raise MixedTimes
                 yield batch
         check_votes(frozenset(kinds))
-        self.tables.check()
+        self.tables.check_rows_kept()
 
-    def _read_batch(self, table: Block, kinds: set[str]) -> PredictionBatch:
+    def _make_batch(self, table: Block, kinds: set[str]) -> PredictionBatch:
         options = self.options
-        proba: Any = scores_of(table, self.names, options)
+        proba: Any = get_scores(table, self.names, options)
         if options.soft_labels:
-            votes = shares_of(table, self.labels)
+            votes = get_shares(table, self.labels)
             labels = votes.shares
             kinds |= votes.kinds
         elif options.prediction is not None:
-            labels = right_of(table, options, self.names).to_numpy()
+            labels = get_correctness(table, options, self.names).to_numpy()
         else:
             codes = find_codes(table, options.label, self.classes)
             check_there(codes, proba, table)
@@ -210,7 +210,7 @@ class PredictionBatches:
         if known is not None and not made and as_before:
             return known  # without a look at the labels: a new table may lack a class
         order = find_class_order(self.files, len(self.names), options, self.labels)
-        classes = order.owners
+        classes = order.column_classes
         if known is not None and classes.tolist() != known.tolist():
             own = ", ".join(map(str, known.tolist()))
             raise invalid_option(
@@ -224,12 +224,12 @@ class PredictionBatches:
 # -- all rows in memory ----------------------------------------------------------------------
 
 
-def called(files: Sequence[str]) -> str:
+def name_files(files: Sequence[str]) -> str:
     """Return what an error message calls some files."""
     return redact_secrets(files[0]) if len(files) == 1 else f"{len(files)} files"
 
 
-def read_columns(files: Sequence[str], options: Request) -> PredictionBatch:
+def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     """Return the columns that the options name, with no classes yet; refuse missing values.
 
     Those of ``--by`` and ``--features`` may have them. Without ``--label`` the labels are None.
@@ -242,13 +242,13 @@ def read_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     kinds: frozenset[str] = frozenset()
     reading, roles = Tables(options), list[Roles]()
 
-    def pick(present: Sequence[str]) -> list[str]:
-        roles[len(tables) :] = [options.roles(present)]
-        return [name for name in roles[-1].all if name in present or name not in folders]
+    def pick_columns(present: Sequence[str]) -> list[str]:
+        roles[len(tables) :] = [options.find_roles(present)]
+        return [name for name in roles[-1].all_columns if name in present or name not in folders]
 
     for file in files:
         folders = folder_values(file)
-        table = reading.read(file, pick)
+        table = reading.load_columns(file, pick_columns)
         for name in roles[-1].groups:
             if name not in table.columns:
                 table.columns[name] = folders[name]
@@ -257,10 +257,10 @@ def read_columns(files: Sequence[str], options: Request) -> PredictionBatch:
             for field, names in (("groups", roles[-1].groups), ("features", roles[-1].features))
             if names
         }
-        table = table._replace(columns=table.columns[roles[0].measured])
+        table = table._replace(columns=table.columns[roles[0].required_columns])
         if options.drop_missing and _labels_are_text(table, roles[-1].labels):
-            note(f"{AS_MISSING}.")
-        (kept,) = reading.kept(table)
+            print_note(f"{AS_MISSING}.")
+        (kept,) = reading.drop_incomplete_rows(table)
         chosen = slice(None) if kept.rows is None else kept.rows
         more = {field: each.iloc[chosen].reset_index(drop=True) for field, each in more.items()}
         tables.append(kept)
@@ -272,33 +272,33 @@ def read_columns(files: Sequence[str], options: Request) -> PredictionBatch:
             **more,
         )
         batches.append(batch)
-    reading.check()
+    reading.check_rows_kept()
     reading.print_left_out()
     for number, table in enumerate(tables):
-        batches[number], more_kinds = _read_table(table, batches[number], options)
+        batches[number], more_kinds = _parse_table(table, batches[number], options)
         kinds |= more_kinds
     rows = join_batches(batches)
     if options.prediction is not None:
         check_both(rows.labels, tables[0], options)
-    with add_error_context(source=called(files)):
+    with add_error_context(source=name_files(files)):
         check_votes(kinds)
     return rows._replace(given=rows.scores)
 
 
-def _read_table(table, batch, options):
+def _parse_table(table, batch, options):
     """Return a batch with labels and scores, and the kinds of votes that it has."""
-    scores = np.column_stack([probability(table, name, options) for name in batch.names])
+    scores = np.column_stack([get_probability(table, name, options) for name in batch.names])
     weight = None if options.weight is None else number_column(table, options.weight)
     together = None if options.group is None else whole_column(table, options.group, "group")
     batch = batch._replace(scores=scores, weight=weight, together=together)
     if options.soft_labels:
-        votes = shares_of(table, batch.label_names)
+        votes = get_shares(table, batch.label_names)
         return batch._replace(labels=votes.shares, votes=votes.number), votes.kinds
     labels = None
     if options.prediction is not None:
-        labels = right_of(table, options, batch.names, both=False)
+        labels = get_correctness(table, options, batch.names, both=False)
     elif batch.label_names:
-        labels = checked_labels(table, options.label)
+        labels = check_labels(table, options.label)
     return batch._replace(labels=labels), frozenset()
 
 
@@ -308,7 +308,7 @@ def _labels_are_text(table, names):
     return any(column.dtype.kind not in "fiub" and column.isna().any() for column in columns)
 
 
-def read_rows(files: Sequence[str], options: Request) -> PredictionBatch:
+def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     """Return the rows of some files, with the classes that their columns stand for.
 
     A single column is the probability of ``classes[1]``. Columns that fit other classes are
@@ -317,19 +317,19 @@ def read_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     from .._validation import read_labels, read_proba
 
     absent = options.absent
-    rows = read_columns(files, options)
+    rows = load_columns(files, options)
     n_columns = len(rows.names)
     if options.soft_labels:
-        with add_error_context(source=called(files)):
-            return _read_soft(rows, options)
-    named, positive = named_classes(options, rows.labels, n_columns)
-    with add_error_context(source=called(files)):
+        with add_error_context(source=name_files(files)):
+            return _parse_soft_labels(rows, options)
+    named, positive = match_named_classes(options, rows.labels, n_columns)
+    with add_error_context(source=name_files(files)):
         classes, codes = read_labels(rows.labels, classes=named)
         check_classes(classes, n_columns, options)
         labels = classes[codes]
         rows = _match_columns(rows, classes)
-        scores, classes = rows.scores, order_classes(classes, positive, n_columns).owners
-        if options.kind == "logits":
+        scores, classes = rows.scores, order_classes(classes, positive, n_columns).column_classes
+        if options.score_kind == "logits":
             scores = read_proba(scores, kind="logits", absent=absent)
         elif absent:
             scores = read_proba(scores, tolerance=options.sum_tolerance, absent=absent)
@@ -346,15 +346,15 @@ def _match_columns(rows, classes):
     names = [*rows.names]
     scores = match_columns(rows.scores, names, classes)
     given = match_columns(rows.given, names, classes)
-    return rows._replace(scores=scores, given=given, names=in_class_order(names, classes))
+    return rows._replace(scores=scores, given=given, list_columns=in_class_order(names, classes))
 
 
-def _read_soft(rows, options):
+def _parse_soft_labels(rows, options):
     """Return rows whose labels are shares of the class 1, or of one column per class."""
     from .._validation import read_proba
 
     scores = rows.scores
-    if options.kind == "logits":
+    if options.score_kind == "logits":
         scores = read_proba(scores, kind="logits")
     elif options.tolerance is not None:
         scores = read_proba(scores, tolerance=options.tolerance)
@@ -365,12 +365,12 @@ def _read_soft(rows, options):
 
 def check_soft_order(rows: PredictionBatch, options: Request) -> PredictionBatch:
     """Return rows of soft labels; refuse them if another order of the columns fits far better."""
-    labels = likeliest(rows.labels, rows.classes)
+    labels = get_majority_label(rows.labels, rows.classes)
     check_order(labels, rows.scores, rows.classes, len(rows.names), options)
     return rows
 
 
-def expanded(rows: PredictionBatch) -> PredictionBatch:
+def expand_soft_labels(rows: PredictionBatch) -> PredictionBatch:
     """Return soft labels as weighted rows of one label each, which belong together."""
     from .._validation import soft_rows
 

@@ -12,8 +12,8 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from .._argument_checks import require
-from .._files.opened import ADDRESS, files_of, standard_input
-from .._files.rows import queried
+from .._files.opened import ADDRESS, expand_paths, standard_input
+from .._files.rows import run_query
 from .._files.whole import NO_ROOM, temporary_folder
 from .._show import display_paths_as, error_reason, plain, quoted, redact_secrets
 from ..exceptions import InvalidInputError, invalid_input
@@ -69,17 +69,17 @@ def local_files(
         found = [
             path
             for number, pattern in enumerate(patterns)
-            for path in _fetched(pattern, os.path.join(folder, str(number)), query)
+            for path in _fetch_pattern(pattern, os.path.join(folder, str(number)), query)
         ]
         copies = {}
         for number in range(len(patterns) if folder else 0):
             place = os.path.join(folder, str(number), "")
             copies[place] = ""
         with display_paths_as(copies):
-            yield [path for _, path, _ in files_of(found)]
+            yield [path for _, path, _ in expand_paths(found)]
 
 
-def source_of(patterns: Sequence[str], files: Sequence[str]) -> str:
+def describe_source(patterns: Sequence[str], files: Sequence[str]) -> str:
     """Return what a report calls the files: copies by their addresses, without passwords."""
     first = "-" if patterns[0] == "-" else files[0]
     if _is_copied(patterns[0]):
@@ -103,10 +103,10 @@ def _refuse_pipe(pattern):
         )
 
 
-def _fetched(pattern, folder, query):
+def _fetch_pattern(pattern, folder, query):
     if query is not None:
         os.makedirs(folder)
-        return [_answered(pattern, query, os.path.join(folder, "query.arrow"))]
+        return [_save_query_rows(pattern, query, os.path.join(folder, "query.arrow"))]
     if pattern == "-":
         os.makedirs(folder)
         path = os.path.join(folder, _STANDARD_INPUT)
@@ -125,8 +125,8 @@ def _fetched(pattern, folder, query):
     os.makedirs(folder)
     try:
         if parts.scheme in ("http", "https"):
-            return [_downloaded(pattern, os.path.join(folder, _name_of(parts.path)))]
-        return [*_copied(pattern, folder)]
+            return [_download_file(pattern, os.path.join(folder, _make_file_name(parts.path)))]
+        return [*_copy_remote_files(pattern, folder)]
     except InvalidInputError:
         raise
     except (OSError, ValueError, HTTPException) as error:  # no such host, file or permission
@@ -139,11 +139,11 @@ def _fetched(pattern, folder, query):
         ) from None  # whose text has what is secret
 
 
-def _answered(address, query, path):
+def _save_query_rows(address, query, path):
     """Return the rows of a query in a file; the first of them tell the types of the columns."""
     pa, writer = require("pyarrow", "cli"), None
     with ExitStack() as stack:
-        for piece in queried(address, query):
+        for piece in run_query(address, query):
             table = pa.Table.from_pandas(piece, preserve_index=False)
             if writer is None:
                 known = [
@@ -162,11 +162,11 @@ def _answered(address, query, path):
     return path
 
 
-def _name_of(path):
+def _make_file_name(path):
     return re.sub(r"[^\w.=-]", "_", unquote(path).rsplit("/", 1)[-1]) or "table"
 
 
-def _downloaded(address, path):
+def _download_file(address, path):
     request = Request(address, headers={"User-Agent": "sklearn-calib"})
     with urlopen(request, timeout=_SECONDS) as answer, open(path, "wb") as file:
         shutil.copyfileobj(answer, file)
@@ -176,13 +176,13 @@ def _downloaded(address, path):
     return path
 
 
-def _copied(address, folder):
+def _copy_remote_files(address, folder):
     """Yield files of another file system, by pyarrow.
 
     Folders keep their names, which are columns.
     """
-    for _, path, filesystem in files_of([address]):
-        names = [_name_of(name) for name in path.split("/") if name]
+    for _, path, filesystem in expand_paths([address]):
+        names = [_make_file_name(name) for name in path.split("/") if name]
         place = os.path.join(folder, *names)
         os.makedirs(os.path.dirname(place), exist_ok=True)
         with filesystem.open_input_stream(path) as stream, open(place, "wb") as file:

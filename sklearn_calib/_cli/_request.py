@@ -77,18 +77,18 @@ class Request(argparse.Namespace):
     markdown: str | None = None
 
     @property
-    def csv(self) -> dict[str, Any]:
-        """How csv files are to be read, as `read_table` takes it; only what was given."""
+    def csv_options(self) -> dict[str, Any]:
+        """How csv files are to be read, as `load_table` takes it; only what was given."""
         form = {name: getattr(self, name) for name in FORM}
         return {name: value for name, value in form.items() if value is not None}
 
     @property
-    def kind(self) -> Literal["proba", "logits"]:
+    def score_kind(self) -> Literal["proba", "logits"]:
         """What the columns of scores hold."""
         return "logits" if self.logits else "proba"
 
     @property
-    def ends(self) -> tuple[float, float] | None:
+    def scale_ends(self) -> tuple[float, float] | None:
         """The ends of the scale of the scores; None of probabilities and logits."""
         return (0.0, 100.0) if self.percent else self.scale
 
@@ -98,26 +98,26 @@ class Request(argparse.Namespace):
         return 1 - 1e-6 if self.normalize else self.tolerance
 
     def label_columns(self, present: Collection[str] = ()) -> list[str]:
-        """Return the column of labels, or those of soft labels; `present` as in `split_columns`."""
+        """Return the column of labels, or those of soft labels; `present` as in `parse_columns`."""
         if self.label is None:
             return []
         given = [self.label] if isinstance(self.label, str) else self.label
-        return split_columns(given, present) if self.soft_labels else given
+        return parse_columns(given, present) if self.soft_labels else given
 
-    def roles(self, present: Sequence[str]) -> "Roles":
+    def find_roles(self, present: Sequence[str]) -> "Roles":
         """Return the columns that are named among those that are present; refuse two roles."""
-        scores = split_columns(self.prob, present)
+        scores = parse_columns(self.prob, present)
         labels, groups = self.label_columns(present), self.groups_among(present)
         check_different(labels, scores)
         _check_groups(groups, labels, scores)
         others = [*filter(None, (self.weight, self.time, self.group, self.prediction))]
         roles = Roles(labels, scores, others, groups, [])
-        roles.features.extend(self._features_among(present, roles.measured))
+        roles.features.extend(self._features_among(present, roles.required_columns))
         return roles
 
-    def picked(self, present: Sequence[str]) -> list[str]:
+    def pick_columns(self, present: Sequence[str]) -> list[str]:
         """Return all columns that are read."""
-        return self.roles(present).all
+        return self.find_roles(present).all_columns
 
     def groups_among(self, present: Sequence[str]) -> list[str]:
         """Return the columns of ``--by``, each once."""
@@ -208,20 +208,20 @@ class Roles:
     features: list[str]
 
     @property
-    def measured(self) -> list[str]:
+    def required_columns(self) -> list[str]:
         """The columns that must have a value, each once."""
         return [*dict.fromkeys([*self.labels, *self.scores, *self.others])]
 
     @property
-    def all(self) -> list[str]:
+    def all_columns(self) -> list[str]:
         """All columns that are read, each once."""
-        return [*dict.fromkeys([*self.measured, *self.groups, *self.features])]
+        return [*dict.fromkeys([*self.required_columns, *self.groups, *self.features])]
 
 
 # -- names ----------------------------------------------------------------------------------------
 
 
-def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[str]:
+def parse_names(values: Iterable[str], present: Collection[str] = ()) -> list[str]:
     """Return names out of arguments such as ``a,b`` and ``"x,y",z``.
 
     An argument may be one name.
@@ -239,18 +239,18 @@ def split_names(values: Iterable[str], present: Collection[str] = ()) -> list[st
     return names
 
 
-def split_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
+def parse_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
     """Return names of columns.
 
     That of a list, whose values are columns by place, stands for them all.
     """
-    names = split_names(values, present)
+    names = parse_names(values, present)
     return [column for name in names for column in list_columns(name, present)]
 
 
 def _names_after(option, values, present):
     """Return columns that an option names, each once."""
-    names = list(dict.fromkeys(split_columns(values or (), present)))
+    names = list(dict.fromkeys(parse_columns(values or (), present)))
     if values and not any(names):
         raise invalid_option(
             expected=f"a column after {option}",

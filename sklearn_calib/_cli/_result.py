@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._show import get_sections, quote_for_shell, quoted
 from .._spelling import find_nearest_name, suggest_name
-from ._console import Screen, note, progress
+from ._console import Screen, print_note, show_progress
 from ._messages import DONE, FOUND, invalid_option
 from ._options import Parser, as_number
 from ._outputs import write_report, write_results
-from ._remote import source_of
+from ._remote import describe_source
 from ._request import Request
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Condition(NamedTuple):
     sign: str
     limit: float | str
 
-    def check(self, found: dict[str, Any]) -> tuple[bool, str]:
+    def check_fields(self, found: dict[str, Any]) -> tuple[bool, str]:
         """Return whether it holds of the fields of its measure, and the finding in words."""
         value = found[self.field]
         limit = found[self.limit] if isinstance(self.limit, str) else self.limit
@@ -48,12 +48,12 @@ class Condition(NamedTuple):
         return holds, f"{name} is {value:.4g}, {'' if holds else 'not '}{self.sign} {shown}"
 
 
-def conditions_of(texts: Iterable[str] | None) -> list[Condition]:
+def parse_conditions(texts: Iterable[str] | None) -> list[Condition]:
     """Read conditions; refuses what is none."""
-    return [_condition(text) for text in texts or ()]
+    return [_parse_condition(text) for text in texts or ()]
 
 
-def _condition(text):
+def _parse_condition(text):
     match = _FORM.fullmatch(text)
     if match is None:
         raise invalid_option(
@@ -106,7 +106,7 @@ def measures_for(conditions: Sequence[Condition]) -> list[str] | None:
 _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
 
 
-def commands_of_repair(options: Request) -> str:
+def write_repair_commands(options: Request) -> str:
     """Write ``fit`` with the files and options of an audit, then ``apply``, one line each."""
     fit, apply = Parser(), Parser()
     columns = fit.add_columns()
@@ -121,13 +121,13 @@ def commands_of_repair(options: Request) -> str:
     ending = ".jsonl" if any(map(_JSON_LINES.search, options.files)) else ".csv"
     new, repaired = f"new{ending}", f"repaired{ending}"
     lines = (
-        ["fit", *options.files, *_given(fit, options), "--out", "map.json"],
-        ["apply", "map.json", new, *_given(apply, options), "--out", repaired],
+        ["fit", *options.files, *_collect_given_options(fit, options), "--out", "map.json"],
+        ["apply", "map.json", new, *_collect_given_options(apply, options), "--out", repaired],
     )
     return "".join(f"sklearn-calib {' '.join(map(quote_for_shell, line))}\n" for line in lines)
 
 
-def _given(parser, options):
+def _collect_given_options(parser, options):
     """Return the words that give a parser those of its options that differ from their defaults."""
     words = []
     for action in parser._actions:
@@ -161,13 +161,13 @@ def add_report(group: Any) -> None:
     )
 
 
-def settings_of(
+def collect_report_settings(
     files: Sequence[str],
     options: Request,
     conditions: Sequence[Condition],
 ) -> dict[str, Any]:
     """Return arguments of `calibration_report`: how, and where the rows come from."""
-    source = source_of(options.files, files)
+    source = describe_source(options.files, files)
     return {
         "level": options.level,
         "n_resamples": "auto" if options.resamples is None else options.resamples,
@@ -177,7 +177,7 @@ def settings_of(
     }
 
 
-def finish(
+def emit_report(
     screen: Screen,
     report: "CalibrationReport",
     options: Request,
@@ -187,43 +187,47 @@ def finish(
     (model,) = report.accuracy
     few = False
     if not options.no_advice:
-        with progress("recalibrating") as advance:
+        with show_progress("recalibrating") as advance:
             report.advise(advance)  # the verdict speaks of it
         advice = report.advice[model]
         few = advice is None
         of_table = options.label is not None and options.prob is not None
         if advice is not None and of_table:
-            advice.code = commands_of_repair(options)  # which read the file as audit does
-    screen.show(*get_sections(report))
+            advice.code = write_repair_commands(options)  # which read the file as audit does
+    screen.show_sections(*get_sections(report))
     if few:
         saved = len(report.classes) > 2 and options.label is None
         screen.print(f"{_NO_ROWS if saved else _TOO_FEW}\n")
-    after = _recalibrated(report, model, options) if options.recalibrate else None
+    after = _report_recalibrated(report, model, options) if options.recalibrate else None
     if after is not None:
         screen.print("each row recalibrated by a fit that has not seen it:")
-        screen.show(*get_sections(after))
+        screen.show_sections(*get_sections(after))
     page = None
     if not options.no_page:
         page = write_report(report, options.out, f"Calibration of {model}")
 
-    def numbers():
+    def get_numbers():
         content = report.to_dict()
         content["models"] += [] if after is None else after.to_dict()["models"]
         return content
 
-    def text():
+    def get_text():
         return "\n".join(each.to_markdown() for each in (report, after) if each is not None)
 
-    def fields(measure):
+    def get_fields(measure):
         if measure == "accuracy":
             return {"value": report.accuracy[model]}
         return next(vars(r) for r in report.rows if (r.model, r.measure) == (model, measure))
 
-    written = {"report": page, "summary": options.save, **write_results(options, numbers, text)}
-    return screen.finish(written, judged(screen, conditions, fields))
+    written = {
+        "report": page,
+        "summary": options.save,
+        **write_results(options, get_numbers, get_text),
+    }
+    return screen.finish_output(written, judge_conditions(screen, conditions, get_fields))
 
 
-def judged(
+def judge_conditions(
     screen: Screen,
     conditions: Sequence[Condition],
     fields: Callable[[str], dict[str, Any]],
@@ -232,17 +236,17 @@ def judged(
     """Say which conditions hold, given the fields of each measure; returns the exit code."""
     failed = []
     for condition in conditions:
-        holds, finding = condition.check(fields(condition.measure))
+        holds, finding = condition.check_fields(fields(condition.measure))
         if holds:
             failed.append(f"{of}{finding}")
         else:
             screen.print(f"passed: {of}{finding}")
     for finding in failed:
-        note(f"failed: {finding}")
+        print_note(f"failed: {finding}")
     return FOUND if failed else DONE
 
 
-def _recalibrated(report, model, options):
+def _report_recalibrated(report, model, options):
     """Return a report on the same rows, each recalibrated by a fit that has not seen it."""
     from ..report import calibration_report
 
@@ -254,7 +258,7 @@ def _recalibrated(report, model, options):
             hint="Leave it out",
         )
     summary = advice.summaries()["recalibrated"]
-    with progress("measuring") as advance:
+    with show_progress("measuring") as advance:
         return calibration_report(
             {f"{model}, recalibrated": summary},
             level=options.level,

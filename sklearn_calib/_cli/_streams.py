@@ -20,17 +20,17 @@ from .._argument_checks import require
 from .._files.arrow import (
     ArrowFile,
     arrow_frame,
-    batches_of,
     check_types,
+    flatten_records,
+    flatten_schema,
+    iter_batches,
     parquet_file,
-    split_records,
-    split_schema,
     workbook_in_arrow,
 )
 from .._files.columns import Block
-from .._files.csv_text import cells_of_any_length
-from .._files.opened import kind_of, opened
-from .._files.tables import CsvText, check_columns, reading, table_blocks
+from .._files.csv_text import allow_long_cells
+from .._files.opened import detect_format, open_decompressed
+from .._files.tables import CsvText, check_columns, table_blocks, translate_read_errors
 from .._files.whole import whole_file
 from .._show import plain, quoted
 from .._typing import FloatArray, Progress
@@ -47,7 +47,7 @@ def longer_lines(table: Block, new: Sequence[str], values: Any, missing: Any) ->
     Lines stay as they are.
     """
     lines = [line for line in table.text.split("\n") if line.strip(_BLANK)]
-    fields = _fields(new, values, missing)
+    fields = _format_fields(new, values, missing)
     if len(lines) != len(fields):
         raise invalid_option(
             expected=f"one object in each line of {plain(table.file)}",
@@ -74,17 +74,17 @@ def _check_new(lines, new, table):
                 )
 
 
-def _fields(names, values, missing):
+def _format_fields(names, values, missing):
     """Return the new fields of each row as text."""
     keys = [json.dumps(name, ensure_ascii=False) for name in names]
     columns = [
         [f"{key}: {'null' if value != value else repr(value)}" for value in column.tolist()]
         for key, column in zip(keys, np.asarray(values).T, strict=True)
     ]
-    return _joined_rows(columns, ", ", missing, [f"{key}: null" for key in keys])
+    return _join_row_texts(columns, ", ", missing, [f"{key}: null" for key in keys])
 
 
-def _joined_rows(columns, sep, missing, empty):
+def _join_row_texts(columns, sep, missing, empty):
     """Return texts of columns as one text for each row.
 
     Rows that have none get the `empty` ones.
@@ -103,7 +103,7 @@ def _with_fields(line, fields):
     return f"{inside}{comma}{fields}}}{end}"
 
 
-def objects_of(table: Any) -> bytes:
+def format_json_rows(table: Any) -> bytes:
     """Return the rows of an Arrow table as JSON lines; what is no number is null."""
     lines = []
     for row in table.to_pylist():
@@ -130,7 +130,7 @@ def _as_text(value):
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-_ROWS = 2**18  # of a parquet file at a time
+_PARQUET_BATCH_ROWS = 2**18  # of a parquet file at a time
 _PARQUET = (".parquet", ".parq", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
 _JSON = (".jsonl", ".ndjson")
@@ -144,7 +144,7 @@ _PACKED: dict[str, Callable[[BinaryIO], Any]] = {  # the same rows make the same
 Fill = Callable[[Block], tuple[FloatArray, Any]]
 
 
-def format_of(out: str) -> str:
+def get_format(out: str) -> str:
     """Return the format that a name asks for, "parquet", "csv" or "jsonl".
 
     "text" is the one read.
@@ -154,8 +154,8 @@ def format_of(out: str) -> str:
         return "parquet"
     if out == "-" or (os.path.exists(out) and not os.path.isfile(out)):
         return "text"
-    if _unpacked(name).endswith((*_CSV, *_JSON)):
-        return "csv" if _unpacked(name).endswith(_CSV) else "jsonl"
+    if _strip_compression(name).endswith((*_CSV, *_JSON)):
+        return "csv" if _strip_compression(name).endswith(_CSV) else "jsonl"
     raise invalid_option(
         expected=(
             "a table to write that ends in "
@@ -167,13 +167,13 @@ def format_of(out: str) -> str:
     )
 
 
-def _unpacked(out):
+def _strip_compression(out):
     """Return a name in small letters without the ending of a compression."""
     name, ending = os.path.splitext(out.lower())
     return name if ending in _PACKED else out.lower()
 
 
-def copy(
+def append_columns(
     files: Sequence[str],
     names: Sequence[str],
     new: Sequence[str],
@@ -197,7 +197,7 @@ def copy(
     progress : callable
         Called as ``progress(done, total)``, in thousandths.
     """
-    kinds = [_kind(file) for file in files]
+    kinds = [_get_kind(file) for file in files]
     if len(different := list(dict.fromkeys(kinds))) > 1:
         first, other = (
             f"{'JSON lines' if kind == 'json' else kind} {plain(files[kinds.index(kind)])}"
@@ -221,8 +221,8 @@ def copy(
         )
     write = {"parquet": _to_parquet, "csv": _to_csv, "jsonl": _to_jsonl}[into]
     if kinds[0] == "json" or kinds[0] == into == "csv":
-        write = _Text.copied if into == "csv" else _Text.copied_objects
-    with _opened(options.out) as file, cells_of_any_length():
+        write = _Text.append_to_csv if into == "csv" else _Text.append_to_objects
+    with _open_output(options.out) as file, allow_long_cells():
         total = 0
         for n_rows, share in write(source, file):
             total += n_rows
@@ -230,13 +230,13 @@ def copy(
         return total
 
 
-def _kind(file):
-    """Return the kind of a table, which `kind_of` names."""
-    with reading(file):
+def _get_kind(file):
+    """Return the kind of a table, which `detect_format` names."""
+    with translate_read_errors(file):
         with open(file, "rb") as stream:
-            begun = kind_of(stream, file)
-        with opened(file) as stream:
-            kind = kind_of(stream, file)
+            begun = detect_format(stream, file)
+        with open_decompressed(file) as stream:
+            kind = detect_format(stream, file)
     if kind in ("parquet", "arrow") and begun != kind:
         raise invalid_option(
             expected="text or plain parquet",
@@ -247,7 +247,7 @@ def _kind(file):
 
 
 @contextmanager
-def _opened(out: str) -> Iterator[BinaryIO]:
+def _open_output(out: str) -> Iterator[BinaryIO]:
     if out == "-":
         with standard_output("table", "Name a file with --out") as stream:
             yield stream
@@ -269,9 +269,9 @@ def _to_parquet(source, file):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = _wide(source)
-    with pq.ParquetWriter(file, schema, use_dictionary=source.repeating()) as writer:
-        for batch, share in _batches(source, schema):
+    schema = _extend_schema(source)
+    with pq.ParquetWriter(file, schema, use_dictionary=source.find_repeating_columns()) as writer:
+        for batch, share in _iter_batches(source, schema):
             writer.write_table(pa.Table.from_batches([batch]))  # at once, not in a buffer
             yield batch.num_rows, share
 
@@ -280,11 +280,11 @@ def _to_csv(source, file):
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    sep = "\t" if _unpacked(source.options.out).endswith(".tsv") else ","
-    schema, form = _wide(source, twice=True), arrow_csv.WriteOptions(delimiter=sep)
+    sep = "\t" if _strip_compression(source.options.out).endswith(".tsv") else ","
+    schema, form = _extend_schema(source, twice=True), arrow_csv.WriteOptions(delimiter=sep)
     try:
         with arrow_csv.CSVWriter(file, schema, write_options=form) as writer:
-            for batch, share in _batches(source, schema):
+            for batch, share in _iter_batches(source, schema):
                 writer.write_batch(batch)
                 yield batch.num_rows, share
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -296,12 +296,12 @@ def _to_csv(source, file):
 
 
 def _to_jsonl(source, file):
-    for batch, share in _batches(source, _wide(source)):
-        file.write(objects_of(batch))
+    for batch, share in _iter_batches(source, _extend_schema(source)):
+        file.write(format_json_rows(batch))
         yield batch.num_rows, share
 
 
-def _wide(source, twice=False):
+def _extend_schema(source, twice=False):
     """Return the types of all columns, the new ones behind.
 
     No reader of parquet tells two apart.
@@ -319,11 +319,11 @@ def _wide(source, twice=False):
     return pa.schema([*source.schema, *new], metadata=source.schema.metadata)
 
 
-def _batches(source, schema):
+def _iter_batches(source, schema):
     """Yield batches with the new columns, and how much has been read."""
     import pyarrow as pa
 
-    for columns, table, share in source.columns():
+    for columns, table, share in source.iter_columns():
         values, missing = source.fill(table)
         new = [pa.array(column, mask=missing, from_pandas=True) for column in values.T]
         yield pa.RecordBatch.from_arrays([*columns, *new], schema=schema), share
@@ -335,10 +335,10 @@ class _Typed:
     def __init__(self, files, names, new, fill, options):
         self.files, self.names, self.new, self.fill = files, list(names), new, fill
         self.options = options
-        self.sources = [_source(file, options.skip_rows or 0) for file in files]
+        self.sources = [_open_typed_source(file, options.skip_rows or 0) for file in files]
         self.schema = self.sources[0].schema_arrow
         for file, source in zip(files, self.sources, strict=True):
-            schema = split_schema(source.schema_arrow)
+            schema = flatten_schema(source.schema_arrow)
             check_columns(names, schema.names, file)
             check_types(names, schema, file)
             if not source.schema_arrow.equals(self.schema):
@@ -352,26 +352,26 @@ class _Typed:
                 expected=f"rows in {plain(files[0])}", got="none", hint="Check the export"
             )
 
-    def repeating(self):
+    def find_repeating_columns(self):
         """Return the columns whose values may come again: all but numbers with a fraction."""
         if (metadata := self.sources[0].metadata) is None:
             return _without_fractions(self.schema)
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
         return [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
 
-    def columns(self):
+    def iter_columns(self):
         """Yield all columns of each batch, those of the map as a table, and the share read."""
         import pyarrow as pa
 
         for number, (file, source) in enumerate(zip(self.files, self.sources, strict=True)):
-            first, batches = 0, batches_of(source, _ROWS)
+            first, batches = 0, iter_batches(source, _PARQUET_BATCH_ROWS)
             while True:
-                with reading(file):  # which may be cut off
+                with translate_read_errors(file):  # which may be cut off
                     batch, share = next(batches, (None, 1.0))
                 if batch is None:
                     break
                 frame = arrow_frame(
-                    split_records(pa.Table.from_batches([batch])).select(self.names)
+                    flatten_records(pa.Table.from_batches([batch])).select(self.names)
                 )
                 table = Block(frame, file, ".", first)
                 yield batch.columns, table, (number + share) / len(self.files)
@@ -382,10 +382,10 @@ class _Typed:
                 )
 
 
-def _source(file, skip_rows):
+def _open_typed_source(file, skip_rows):
     """Return a file of a kind that is no text, whose columns have types."""
-    with reading(file):
-        kind = _kind(file)
+    with translate_read_errors(file):
+        kind = _get_kind(file)
         if kind == "parquet":
             return parquet_file(file)
         if kind == "arrow":
@@ -411,15 +411,15 @@ class _Text:
         self.options = options
         self.first: CsvText | None = None
 
-    def copied(self, file):
+    def append_to_csv(self, file):
         """Copy csv into csv."""
         text = None
-        found = (_decimal_comma(table, self.names) for table, _ in self._tables())
+        found = (_decimal_comma(table, self.names) for table, _ in self._iter_tables())
         comma = next((one for one in found if one is not None), False)
         found.close()
         self.first = None  # the line of names is written yet
         try:
-            for table, share in self._tables():
+            for table, share in self._iter_tables():
                 if text is None:
                     text = io.TextIOWrapper(file, table.text.encoding, newline="")
                 text.write(self._longer_text(table, comma))
@@ -428,22 +428,22 @@ class _Text:
             if text is not None:
                 text.detach()  # who opened the file closes it
 
-    def copied_objects(self, file):
+    def append_to_objects(self, file):
         """Copy JSON lines into JSON lines."""
-        for table, share in self._tables():
+        for table, share in self._iter_tables():
             file.write(longer_lines(table, self.new, *self.fill(table)).encode())
             yield table.n_rows, share
 
     def _longer_text(self, table, comma):
         written = table.text
-        cells = _cells(*self.fill(table), comma, written.sep)
-        lines = _records(written)
+        cells = _join_cells(*self.fill(table), comma, written.sep)
+        lines = _iter_records(written)
         if written.named and written is not self.first:
             lines = lines[1:]  # one line of names for all files
         elif written.named:
-            cells = [written.sep.join(_quoted(name, written.sep) for name in self.new), *cells]
+            cells = [written.sep.join(_quote_cell(name, written.sep) for name in self.new), *cells]
         _check_count(lines, cells, table)
-        longer = list(map(partial(_longer, written), lines, cells))
+        longer = list(map(partial(_extend_row, written), lines, cells))
         if not longer[-1].endswith(("\n", "\r")):  # the last line of a file
             longer[-1] += "\n"
         return "".join(longer)
@@ -454,25 +454,27 @@ class _Text:
         import pyarrow as pa
 
         kinds: list[_Kind] = []
-        for table, _ in self._tables():
+        for table, _ in self._iter_tables():
             kinds = kinds or [_Kind() for _ in table.text.header]
-            for kind, column in zip(kinds, _columns(table), strict=True):
-                kind.see(column)
-        return pa.schema([*zip(self.first.header, (kind.type() for kind in kinds), strict=True)])
+            for kind, column in zip(kinds, _read_text_columns(table), strict=True):
+                kind.add_cells(column)
+        return pa.schema(
+            [*zip(self.first.header, (kind.arrow_type() for kind in kinds), strict=True)]
+        )
 
-    def repeating(self):
+    def find_repeating_columns(self):
         """Return what `_Typed` does."""
         return _without_fractions(self.schema)
 
-    def columns(self):
+    def iter_columns(self):
         """Return what `_Typed` does."""
-        for table, share in self._tables():
-            cells = zip(_columns(table), self.schema.types, strict=True)
+        for table, share in self._iter_tables():
+            cells = zip(_read_text_columns(table), self.schema.types, strict=True)
             yield [column.cast(kind) for column, kind in cells], table, share
 
-    def _tables(self) -> Iterator[tuple[Block, float]]:
+    def _iter_tables(self) -> Iterator[tuple[Block, float]]:
         for number, file in enumerate(self.files):
-            for table in table_blocks(file, lambda present: self.names, **self.options.csv):
+            for table in table_blocks(file, lambda present: self.names, **self.options.csv_options):
                 written = table.text
                 if isinstance(written, CsvText):
                     self.first = self.first or written
@@ -492,7 +494,7 @@ class _Text:
 # -- lines and cells ------------------------------------------------------------------------------
 
 
-def _records(written: CsvText) -> list[str]:
+def _iter_records(written: CsvText) -> list[str]:
     """Return the rows of a text with their ends, without blank lines, which are no rows."""
     lines = io.StringIO(written.text, newline="").readlines()
     if '"' in written.text:
@@ -506,7 +508,7 @@ def _records(written: CsvText) -> list[str]:
     return [line for line in lines if line.strip(blank)]
 
 
-def _longer(written: CsvText, line: str, cells: str) -> str:
+def _extend_row(written: CsvText, line: str, cells: str) -> str:
     """Return a row with new cells at its end.
 
     It gets the cells that it lacks, and empty ones go.
@@ -523,18 +525,18 @@ def _longer(written: CsvText, line: str, cells: str) -> str:
     return f"{bare}{sep * (1 + max(0, width - count))}{cells}{end}"
 
 
-def _cells(values, missing, comma, sep):
+def _join_cells(values, missing, comma, sep):
     """Return the new cells of each row, joined."""
     columns = []
     for column in values.T:
         texts = ["" if value != value else repr(value) for value in column.tolist()]
         if comma:
-            texts = [_quoted(text.replace(".", ","), sep) for text in texts]
+            texts = [_quote_cell(text.replace(".", ","), sep) for text in texts]
         columns.append(texts)
-    return _joined_rows(columns, sep, missing, [""] * len(columns))
+    return _join_row_texts(columns, sep, missing, [""] * len(columns))
 
 
-def _quoted(text, sep):
+def _quote_cell(text, sep):
     if any(character in text for character in (sep, '"', "\r", "\n")):
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -565,12 +567,12 @@ def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Block) -> No
         )
 
 
-def _columns(table: Block) -> list[Any]:
+def _read_text_columns(table: Block) -> list[Any]:
     """Return all columns of a block of csv as text; empty cells are missing."""
     import pyarrow as pa
 
     written: Any = table.text
-    lines = _records(written)[written.named :]
+    lines = _iter_records(written)[written.named :]
     width = len(written.header)
     rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
     _check_count(rows, [""] * table.n_rows, table)
@@ -593,7 +595,7 @@ class _Kind:
     def __init__(self):
         self.fit, self.filled = [*_NUMBERS], False
 
-    def see(self, column):
+    def add_cells(self, column):
         """Take the cells of one more block into account."""
         import pyarrow.compute as pc
 
@@ -601,7 +603,7 @@ class _Kind:
         forms = {name: pc.match_substring_regex(column, _NUMBERS[name]) for name in self.fit}
         self.fit = [name for name, found in forms.items() if pc.all(found).as_py() is not False]
 
-    def type(self):
+    def arrow_type(self):
         import pyarrow as pa
 
         return pa.type_for_alias(self.fit[0] if self.fit and self.filled else "string")

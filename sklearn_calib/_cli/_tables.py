@@ -16,14 +16,14 @@ from .._files.columns import (
     label_values,
     number_column,
 )
-from .._files.csv_text import meaning_of
-from .._files.tables import column_names, read_table, table_blocks
+from .._files.csv_text import infer_column_values
+from .._files.tables import column_names, load_table, table_blocks
 from .._show import format_row_numbers, plain, quote_for_shell, quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
-from ._console import note
+from ._console import print_note
 from ._messages import invalid_option
-from ._request import Request, split_names
+from ._request import Request, parse_names
 
 if TYPE_CHECKING:
     from .._validation import Votes
@@ -41,23 +41,23 @@ class Tables:
     """
 
     def __init__(self, options: Request) -> None:
-        self._options, self._form, self._drop = options, options.csv, options.drop_missing
-        self.begin()
+        self._options, self._form, self._drop = options, options.csv_options, options.drop_missing
+        self.reset_counts()
 
-    def begin(self) -> None:
+    def reset_counts(self) -> None:
         """Forget what was left out before: all is to be read anew."""
         self.n_rows = 0
         self._left_out: dict[str, tuple[int, list[int]]] = {}  # of files: how many, the first
 
-    def names(self, file: str, pick: Pick) -> list[str]:
+    def list_columns(self, file: str, pick: Pick) -> list[str]:
         """Return all columns of a file."""
         return column_names(file, pick, **self._form)
 
-    def read(self, file: str, pick: Pick) -> Block:
+    def load_columns(self, file: str, pick: Pick) -> Block:
         """Return some columns of a file at once."""
-        return read_table(file, pick, **self._form)
+        return load_table(file, pick, **self._form)
 
-    def blocks(self, file: str, pick: Pick, whole: bool) -> Iterator[Block]:
+    def iter_blocks(self, file: str, pick: Pick, whole: bool) -> Iterator[Block]:
         """Yield some columns in blocks, or as one if `whole`; labels that name classes are text.
 
         All rows say which predictions are right: these come as one block, too.
@@ -70,7 +70,9 @@ class Tables:
         size: dict[str, Any] = {"size": None} if whole or predicted else {}
         return table_blocks(file, pick, as_text=as_text, **size, **self._form)
 
-    def kept(self, *tables: Block, columns: Sequence[str] | None = None) -> list[Block]:
+    def drop_incomplete_rows(
+        self, *tables: Block, columns: Sequence[str] | None = None
+    ) -> list[Block]:
         """Return tables of the same rows without those that miss a value, if these are left out.
 
         Of the first table it is looked for in some `columns`, by default in all.
@@ -78,17 +80,17 @@ class Tables:
         whole = np.ones(tables[0].n_rows, dtype=bool)
         for number, table in enumerate(tables if self._drop else ()):
             asked = table.columns if columns is None or number else columns
-            whole &= table.filled([*asked])
+            whole &= table.find_filled_rows([*asked])
         self.n_rows += np.count_nonzero(whole)
         if whole.all():
             return [*tables]
         first, holes = tables[0], np.flatnonzero(~whole)
         count, rows = self._left_out.get(first.file, (0, []))
-        rows = rows + [first.row(place) for place in holes[: 5 - len(rows)]]
+        rows = rows + [first.get_file_row(place) for place in holes[: 5 - len(rows)]]
         self._left_out[first.file] = count + len(holes), rows
-        return [table.only(whole) for table in tables]
+        return [table.select_rows(whole) for table in tables]
 
-    def check(self) -> None:
+    def check_rows_kept(self) -> None:
         """Refuse files of which no row was kept."""
         if not self.n_rows:
             raise invalid_option(
@@ -102,32 +104,32 @@ class Tables:
             for file, (count, rows) in self._left_out.items()
         ]
         if said:
-            note(f"left out, with missing values: {'; '.join(said)}")
+            print_note(f"left out, with missing values: {'; '.join(said)}")
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
-def shares_of(table: Block, names: Sequence[str]) -> "Votes":
+def get_shares(table: Block, names: Sequence[str]) -> "Votes":
     """Return the columns of labels as shares; one column has one dimension, and no votes."""
     from .._validation import Votes, count_votes
 
     for name in names:
-        checked_labels(table, name)
+        check_labels(table, name)
     columns = [number_column(table, name) for name in names]
     if len(names) == 1:
-        return Votes(_checked_shares(table, names[0], columns[0]), None, frozenset())
-    with add_error_context(source=table.source, row=table.row):
+        return Votes(_check_shares(table, names[0], columns[0]), None, frozenset())
+    with add_error_context(source=table.source_name, row=table.get_file_row):
         return count_votes(np.column_stack(columns))
 
 
-def _checked_shares(table, name, values):
+def _check_shares(table, name, values):
     """Return a column of shares of one class."""
     wrong = np.flatnonzero((values < 0) | (values > 1))
     if len(wrong):
         raise invalid_option(
-            expected=f"shares from 0 to 1 in column {quoted(name)} of {table.source}",
-            got=f"{values[wrong[0]]:g} in row {table.row(wrong[0])}",
+            expected=f"shares from 0 to 1 in column {quoted(name)} of {table.source_name}",
+            got=f"{values[wrong[0]]:g} in row {table.get_file_row(wrong[0])}",
             hint=(
                 "Divide by the number of votes, which is the --weight; or name both "
                 "columns of votes, --label no,yes"
@@ -140,15 +142,15 @@ def check_there(codes: Any, proba: FloatArray, table: Block) -> None:
     """Refuse labels that are an option which their row does not have."""
     from .._validation import check_same_length
 
-    with add_error_context(source=table.source, row=table.row):
+    with add_error_context(source=table.source_name, row=table.get_file_row):
         check_same_length(codes, proba)
 
 
-def read_texts(column: Any, decimal: str | None) -> Any:
+def parse_texts(column: Any, decimal: str | None) -> Any:
     """Return a column that was read as text as if it had been read at once."""
     texts = column.dropna().unique()
     if len(texts) and all(isinstance(text, str) for text in texts):
-        return meaning_of(column, decimal)
+        return infer_column_values(column, decimal)
     return column
 
 
@@ -182,33 +184,33 @@ def with_order(table: Block, name: str) -> Any:
     return column
 
 
-def probability(table: Block, name: str, options: Request) -> FloatArray:
+def get_probability(table: Block, name: str, options: Request) -> FloatArray:
     """Return a column of numbers; of percentages a hundredth."""
     try:
         numbers = number_column(table, name, holes=options.absent is not None)
     except InvalidInputError as error:
-        several = len(split_names(options.prob)) > 1 or name not in options.prob
+        several = len(parse_names(options.prob)) > 1 or name not in options.prob
         if several and FILL in error.hint:
             cure = "Where that is an option which the row does not have, add --missing absent."
             error.set_fields(remark=cure)
         raise
     signed = in_percent(table, name)
     if (scale := options.scale) is not None and not signed:
-        return _of_scale(table, name, numbers, scale)
+        return _scale_to_unit(table, name, numbers, scale)
     return numbers / 100 if options.percent and not signed else numbers
 
 
-def scores_of(table: Block, names: Sequence[str], options: Request) -> FloatArray:
+def get_scores(table: Block, names: Sequence[str], options: Request) -> FloatArray:
     """Return the probabilities of a block of rows, checked."""
     from .._validation import read_proba
 
-    scores = np.column_stack([probability(table, name, options) for name in names])
-    how: dict[str, Any] = {"kind": options.kind, "tolerance": options.sum_tolerance}
-    with add_error_context(source=table.source, row=table.row):
+    scores = np.column_stack([get_probability(table, name, options) for name in names])
+    how: dict[str, Any] = {"kind": options.score_kind, "tolerance": options.sum_tolerance}
+    with add_error_context(source=table.source_name, row=table.get_file_row):
         return read_proba(scores, absent=options.absent, **how)
 
 
-def _of_scale(table, name, numbers, scale):
+def _scale_to_unit(table, name, numbers, scale):
     """Return marks as shares of the way from the lowest to the highest."""
     check_scale(table, name, numbers, scale, "Name the ends of the scale with --scale")
     low, high = scale
@@ -224,14 +226,16 @@ def check_scale(
     if len(outside):
         raise invalid_option(
             expected=(
-                f"numbers from {low:g} to {high:g} in column {quoted(name)} of {table.source}"
+                f"numbers from {low:g} to {high:g} in column {quoted(name)} of {table.source_name}"
             ),
-            got=f"{numbers[outside[0]]:g} in row {table.row(outside[0])}",
+            got=f"{numbers[outside[0]]:g} in row {table.get_file_row(outside[0])}",
             hint=cure,
         )
 
 
-def right_of(table: Block, options: Request, names: Sequence[str], *, both: bool = False) -> Any:
+def get_correctness(
+    table: Block, options: Request, names: Sequence[str], *, both: bool = False
+) -> Any:
     """Return whether the class of --prediction is that of --label: a Series of 1 and 0.
 
     `names` are the columns of scores; with `both`, some rows have to be right and some wrong.
@@ -245,7 +249,7 @@ def right_of(table: Block, options: Request, names: Sequence[str], *, both: bool
             hint="Leave --prediction out where there is one for each class",
         )
     truth, predicted = (
-        checked_labels(table, name) for name in (options.label, str(options.prediction))
+        check_labels(table, name) for name in (options.label, str(options.prediction))
     )
     if not all(each.dtype.kind in "iuf" for each in (truth, predicted)):
         truth, predicted = (each.map(str).str.strip() for each in (truth, predicted))
@@ -272,20 +276,20 @@ def check_both(right: Any, table: Block, options: Request) -> None:
         )
 
 
-def checked_labels(table: Block, name: str) -> Any:
+def check_labels(table: Block, name: str) -> Any:
     """Return a column of labels without holes."""
     check_filled(table, name, "label")
     return label_column(table, name)
 
 
-def joined(columns: Sequence[Any]) -> Any:
+def join_series(columns: Sequence[Any]) -> Any:
     """Return Series one below the other."""
     import pandas as pd
 
     return columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)
 
 
-def codes_of(table: Block, name: str, classes: AnyArray) -> IntArray:
+def encode_labels(table: Block, name: str, classes: AnyArray) -> IntArray:
     """Return the places of the labels among the classes; -1 for others."""
     names = any(isinstance(c, str) for c in classes.tolist())
     labels = label_values(table, name, names)
@@ -297,22 +301,22 @@ def codes_of(table: Block, name: str, classes: AnyArray) -> IntArray:
 
 
 def find_codes(table: Block, name: str, classes: AnyArray) -> IntArray:
-    """Return what `codes_of` does; refuse other labels."""
-    codes = codes_of(table, name, classes)
+    """Return what `encode_labels` does; refuse other labels."""
+    codes = encode_labels(table, name, classes)
     check_known(table, name, codes, classes)
     return codes
 
 
 def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> None:
-    """Refuse labels of which `codes_of` found no class."""
+    """Refuse labels of which `encode_labels` found no class."""
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
-        checked_labels(table, name)  # names missing ones
+        check_labels(table, name)  # names missing ones
         value = quoted(table.columns[name].iloc[unknown[0]])
         known = plain(", ".join(map(str, classes.tolist())))
         raise invalid_option(
             expected=f"labels among {known} in column {quoted(name)} of {plain(table.file)}",
-            got=f"{value} in row {table.row(unknown[0])}",
+            got=f"{value} in row {table.get_file_row(unknown[0])}",
             hint="Name all of them with --classes, or drop those rows",
         )
 
@@ -322,8 +326,8 @@ _NAME = re.compile(
     r"|(?i:(?:account|case|client|conversation|customer|doc|document|household|patient|person"
     r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
 )
-_ROWS = 200_000  # that are looked at
-_FEWEST = 30  # different values: with fewer, intervals by clusters say little
+_SCANNED_ROWS = 200_000  # that are looked at
+_MIN_DISTINCT_VALUES = 30  # different values: with fewer, intervals by clusters say little
 _REPEATS = 1.5  # rows of a value, on average
 
 
@@ -332,18 +336,18 @@ def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
     if options.group is not None or options.label is None or options.dask:
         return
     try:
-        found = _repeating(files[0], options)
+        found = _count_repeated_values(files[0], options)
     except (InvalidInputError, ValueError, TypeError, OSError):
         return
     for name, values, rows in found[:1]:
-        note(
+        print_note(
             f"{plain(name, 60)} has {values:,} different values in {rows:,} rows. If rows with the "
             "same value belong together, such as answers to one question, intervals and p-values "
             f"are too certain: add --cluster {quote_for_shell(name)}."
         )
 
 
-def _of_identifiers(names, options):
+def _find_identifier_columns(names, options):
     """Return names that look like those of clusters, and have no other role."""
     said = [options.weight, options.prediction, options.time]
     for words in (*(options.prob or ()), *(options.by or ()), *(options.features or ())):
@@ -351,22 +355,24 @@ def _of_identifiers(names, options):
     return [name for name in names if name not in said and _NAME.fullmatch(name)]
 
 
-def _repeating(file, options):
+def _count_repeated_values(file, options):
     """Return columns with their numbers of values and rows, the most values first."""
-    present = column_names(file, options.label_columns, **options.csv)
+    present = column_names(file, options.label_columns, **options.csv_options)
     label = options.label_columns(present)
-    names = _of_identifiers([name for name in present if name not in label], options)
+    names = _find_identifier_columns([name for name in present if name not in label], options)
     values: dict[str, set[Any]] = {name: set() for name in names}
     rows = dict.fromkeys(names, 0)
-    for table in table_blocks(file, lambda _: [*label, *names], **options.csv) if names else ():
+    for table in (
+        table_blocks(file, lambda _: [*label, *names], **options.csv_options) if names else ()
+    ):
         for name in names:
             column = table.columns[name].dropna()
             values[name].update(column.unique())
             rows[name] += len(column)
-        if max(rows.values()) >= _ROWS:
+        if max(rows.values()) >= _SCANNED_ROWS:
             break
     found = [(name, len(values[name]), rows[name]) for name in names]
     return sorted(
-        (one for one in found if one[1] >= _FEWEST and one[2] >= _REPEATS * one[1]),
+        (one for one in found if one[1] >= _MIN_DISTINCT_VALUES and one[2] >= _REPEATS * one[1]),
         key=lambda one: -one[1],
     )

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import quoted
 from ._console import EXTRAS, Screen, standard_output
-from ._map import DIALECTS, EDITED, add_map, read_map
+from ._map import DIALECTS, EDITED, add_map, load_map
 from ._messages import invalid_option
-from ._options import any_number, as_number, examples
+from ._options import any_number, as_number, format_examples
 from ._outputs import check_writable, write_json
-from ._request import Request, split_names
+from ._request import Request, parse_names
 
 if TYPE_CHECKING:
     from ..export import ExportedMap
@@ -32,7 +32,7 @@ def add_to(commands: Any) -> None:
         description="Find the scores to which a map of two classes gives at least the "
         "probabilities of --at: the rule for the raw score, to the last bit. Or "
         "write the bands between them as SQL that only compares the score.",
-        epilog=examples(*EXAMPLES),
+        epilog=format_examples(*EXAMPLES),
     )
     add_map(parser)
     parser.add_argument(
@@ -72,10 +72,10 @@ def add_to(commands: Any) -> None:
         help="names of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
     )
     sql.add_argument("--into", metavar="NAME", help="the name of the result (default: band)")
-    parser.set_defaults(run=threshold, modules=EXTRAS)
+    parser.set_defaults(run=run_threshold, modules=EXTRAS)
 
 
-def threshold(options: Request) -> int:
+def run_threshold(options: Request) -> int:
     """Print thresholds of a map, or bands of scores as SQL."""
     comma = next((text for text in options.at if re.fullmatch(r"\s*0,\d+\s*", text)), None)
     if comma is not None:
@@ -84,7 +84,7 @@ def threshold(options: Request) -> int:
             got=f"{comma!r}, which may be one with a decimal comma",
             hint=f"{as_number(comma)}, or give --at once for each of two",
         )
-    targets = [_target(text) for text in split_names(options.at)]
+    targets = [_parse_target(text) for text in parse_names(options.at)]
     if not targets:
         raise invalid_option(
             expected="a probability after --at", got="none", hint="Write for instance --at 0.02"
@@ -97,16 +97,16 @@ def threshold(options: Request) -> int:
     if options.sql is not None and (options.float32 or options.json is not None):
         got = "--float32" if options.float32 else "--json"
         raise invalid_option(expected="--sql alone", got=f"it with {got}", hint="Leave one out")
-    found = read_map(options.map, edited=options.edited)
+    found = load_map(options.map, edited=options.edited)
     if options.sql is not None:
-        content = f"{_sql(found, targets, options)}\n".encode()
+        content = f"{_write_sql(found, targets, options)}\n".encode()
         with standard_output("SQL", "Lead it to a file") as stream:
             stream.write(content)
         return 0
-    return _shown(found, targets, options)
+    return _show_thresholds(found, targets, options)
 
 
-def _target(text):
+def _parse_target(text):
     try:
         value = any_number(text)
     except Exception:
@@ -119,7 +119,7 @@ def _target(text):
     return value
 
 
-def _shown(found: "ExportedMap", targets: list[float], options: Request) -> int:
+def _show_thresholds(found: "ExportedMap", targets: list[float], options: Request) -> int:
     from ..recalibrators import thresholds_section
 
     if options.json is not None:
@@ -134,18 +134,18 @@ def _shown(found: "ExportedMap", targets: list[float], options: Request) -> int:
     dtype: Any = "float32" if options.float32 else "float64"
     thresholds = found.threshold(targets, input=options.scores, dtype=dtype)
     screen = Screen()
-    screen.show(thresholds_section(thresholds))
+    screen.show_sections(thresholds_section(thresholds))
     if options.json is not None:
         write_json({"thresholds": [one.to_dict() for one in thresholds]}, options.json)
-    return screen.finish({"numbers": options.json})
+    return screen.finish_output({"numbers": options.json})
 
 
-def _sql(found: "ExportedMap", targets: list[float], options: Request) -> str:
+def _write_sql(found: "ExportedMap", targets: list[float], options: Request) -> str:
     from ..export import to_sql
 
     edges, bands = sorted(set(targets)), None
     if options.names is not None:
-        names = split_names(options.names)
+        names = parse_names(options.names)
         if edges[0] == 0:
             raise invalid_option(
                 expected="--at above 0 with --names",

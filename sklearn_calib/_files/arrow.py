@@ -11,7 +11,7 @@ from ..exceptions import InvalidInputError, invalid_input
 from .csv_text import check_columns, invalid_skipping, rows_below
 from .opened import pyarrow_that
 
-_EXACT = 2**53  # whole numbers below are floats without a loss
+_MAX_EXACT_INTEGER = 2**53  # whole numbers below are floats without a loss
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
 
@@ -36,9 +36,9 @@ class ArrowFile:
     def __init__(self, source: BinaryIO) -> None:
         self._ipc, self._source = pyarrow_that("reads Arrow files", "pyarrow.ipc"), source
         self._is_stream = self._source.read(4) == b"\xff\xff\xff\xff"
-        self.schema_arrow = self._opened(None).schema
+        self.schema_arrow = self._open_reader(None).schema
 
-    def _opened(self, names):
+    def _open_reader(self, names):
         options = self._ipc.IpcReadOptions(
             included_fields=None
             if names is None
@@ -52,14 +52,14 @@ class ArrowFile:
         reader = self._ipc.open_stream if self._is_stream else self._ipc.open_file
         return reader(self._source, options=options)
 
-    def shares(
+    def iter_row_slices(
         self, batch_size: int, columns: Sequence[str] | None = None
     ) -> Iterator[tuple[Any, float]]:
         """Yield batches of at most so many rows of some columns.
 
         How much has been read after each.
         """
-        found = self._opened(columns)
+        found = self._open_reader(columns)
         number = None if self._is_stream else found.num_record_batches
         batches = found if number is None else map(found.get_batch, range(number))
         for place, batch in enumerate(batches, 1):
@@ -67,7 +67,7 @@ class ArrowFile:
                 yield batch.slice(start, batch_size), place / (number or place)
 
 
-def batches_of(
+def iter_batches(
     source: Any,
     batch_size: int,
     columns: Sequence[str] | None = None,
@@ -79,7 +79,7 @@ def batches_of(
     Of parquet a single row `group` may be read, which begins with the row `first`.
     """
     if source.metadata is None:
-        yield from source.shares(batch_size, columns)
+        yield from source.iter_row_slices(batch_size, columns)
         return
     groups = None if group is None else [group]
     done, total = first, source.metadata.num_rows
@@ -106,12 +106,12 @@ def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
         if column.null_count and nullable and (is_whole or types.is_boolean(column.type)):
             dtype = pd.Int64Dtype() if is_whole else pd.BooleanDtype()
             columns[name] = dtype.__from_arrow__(column)
-        elif column.null_count and is_whole and columns[name].max() >= _EXACT:
+        elif column.null_count and is_whole and columns[name].max() >= _MAX_EXACT_INTEGER:
             columns[name] = column.to_pandas(integer_object_nulls=True)
     return pd.DataFrame(columns, copy=False)
 
 
-def split_records(table: Any) -> Any:
+def flatten_records(table: Any) -> Any:
     """Return an Arrow table in which ``a.b`` is the field ``b`` of the records in column ``a``."""
     from pyarrow import types
 
@@ -120,9 +120,9 @@ def split_records(table: Any) -> Any:
     return table
 
 
-def split_schema(schema: Any) -> Any:
-    """Return the schema that `split_records` gives."""
-    return split_records(schema.empty_table()).schema
+def flatten_schema(schema: Any) -> Any:
+    """Return the schema that `flatten_records` gives."""
+    return flatten_records(schema.empty_table()).schema
 
 
 def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
@@ -142,11 +142,11 @@ def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
 _ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 
 
-_kept: dict[tuple[str, int, int], Any] | None = None  # rows by file, inside of `read_once`
+_kept: dict[tuple[str, int, int], Any] | None = None  # rows by file, inside of `keep_workbook`
 
 
 @contextmanager
-def read_once() -> Iterator[None]:
+def keep_workbook() -> Iterator[None]:
     """Keep the last workbook, so that it is opened once if it is read several times."""
     global _kept
     _kept = {}
@@ -156,7 +156,7 @@ def read_once() -> Iterator[None]:
         _kept = None
 
 
-def read_workbook(
+def load_workbook(
     stream: Any, file: str, pick: Callable[[Sequence[str]], Any] | None, skip_rows: int = 0
 ) -> Any:
     """Return some columns of the sheet as a pandas DataFrame; without `pick` all of them.
@@ -166,7 +166,7 @@ def read_workbook(
     """
     import pandas as pd
 
-    below = _kept_sheet(stream, file)[skip_rows:]
+    below = _get_cached_sheet(stream, file)[skip_rows:]
     filled = list(filter(_is_filled, below))
     if not filled:
         raise invalid_skipping(skip_rows, file)
@@ -184,22 +184,22 @@ def read_workbook(
     return pd.DataFrame(columns)
 
 
-def _kept_sheet(stream, file):
+def _get_cached_sheet(stream, file):
     """Return the rows of the sheet, as they were read before where the file is the same."""
     try:
         now = os.stat(file)
     except (OSError, ValueError):  # the standard input
-        return _sheet(stream, file)
+        return _open_sheet(stream, file)
     key = os.path.abspath(file), now.st_mtime_ns, now.st_size
     if _kept is None:
-        return _sheet(stream, file)
+        return _open_sheet(stream, file)
     if key not in _kept:
         _kept.clear()
-        _kept[key] = _sheet(stream, file)
+        _kept[key] = _open_sheet(stream, file)
     return _kept[key]
 
 
-def _sheet(stream, file):
+def _open_sheet(stream, file):
     try:
         openpyxl = require("openpyxl", "excel")
     except InvalidInputError as error:
@@ -207,7 +207,7 @@ def _sheet(stream, file):
         raise
     book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
     try:
-        sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
+        sheets = {sheet.title: _list_sheet_rows(sheet) for sheet in book.worksheets}
     finally:
         book.close()
     filled = [title for title, rows in sheets.items() if any(map(_is_filled, rows))]
@@ -221,7 +221,7 @@ def _sheet(stream, file):
     return sheets[filled[0]]
 
 
-def _rows(sheet):
+def _list_sheet_rows(sheet):
     if not hasattr(sheet, "iter_rows"):  # a sheet that is a chart
         return []
     sheet.reset_dimensions()  # a file may state fewer rows and columns than it has
@@ -236,7 +236,7 @@ def workbook_in_arrow(stream: Any, file: str, skip_rows: int = 0) -> ArrowFile:
     """Return all columns of the sheet; those of several kinds become text."""
     import pyarrow as pa
 
-    frame = read_workbook(stream, file, None, skip_rows)
+    frame = load_workbook(stream, file, None, skip_rows)
     columns = []
     for name in frame:
         try:

@@ -14,7 +14,7 @@ from typing import Any
 ENTRY = "sha256"
 
 
-def checksum(document: dict[str, Any], content: bytes = b"") -> str:
+def compute_checksum(document: dict[str, Any], content: bytes = b"") -> str:
     """Return the SHA-256 of a document but for its entry "sha256", and of what belongs to it.
 
     Parameters
@@ -31,46 +31,47 @@ def checksum(document: dict[str, Any], content: bytes = b"") -> str:
 
     Examples
     --------
-    >>> from sklearn_calib._files.checksum import checksum
-    >>> checksum({"a": 1.0, "b": [2]}) == checksum({"b": [2.0], "a": 1, "sha256": "..."})
+    >>> from sklearn_calib._files.checksum import compute_checksum
+    >>> document = {"b": [2.0], "a": 1, "sha256": "..."}
+    >>> compute_checksum({"a": 1.0, "b": [2]}) == compute_checksum(document)
     True
     """
     said = {name: value for name, value in document.items() if name != ENTRY}
-    text = "".join(_pieces(said)).encode(errors="surrogatepass")
+    text = "".join(_iter_json_pieces(said)).encode(errors="surrogatepass")
     return hashlib.sha256(text + content).hexdigest()
 
 
-def _pieces(value):
+def _iter_json_pieces(value):
     if isinstance(value, dict):
         yield "{"
-        for number, name in enumerate(sorted(value, key=_units)):
-            yield f"{',' * bool(number)}{_text(name)}:"
-            yield from _pieces(value[name])
+        for number, name in enumerate(sorted(value, key=_encode_utf16)):
+            yield f"{',' * bool(number)}{_format_text(name)}:"
+            yield from _iter_json_pieces(value[name])
         yield "}"
     elif isinstance(value, list | tuple):
         yield "["
         if all(type(one) is float for one in value):  # tables, which may be long
-            yield ",".join(map(_number, value))
+            yield ",".join(map(_format_number, value))
         else:
             for number, one in enumerate(value):
                 yield "," * bool(number)
-                yield from _pieces(one)
+                yield from _iter_json_pieces(one)
         yield "]"
     elif isinstance(value, float):
-        yield _number(value)
+        yield _format_number(value)
     else:
-        yield _text(value)
+        yield _format_text(value)
 
 
-def _text(value):
+def _format_text(value):
     return json.dumps(value, ensure_ascii=False)
 
 
-def _units(name):
+def _encode_utf16(name):
     return name.encode("utf-16-be", errors="surrogatepass")
 
 
-def _number(value):
+def _format_number(value):
     """Return a float as ECMAScript writes it: exponents below 1e-6 and from 1e21 on."""
     text = repr(value)
     if "e" not in text:

@@ -12,7 +12,7 @@ import numpy as np
 from .._show import format_row_numbers, plain, quoted
 from .._typing import AnyArray
 from ..exceptions import invalid_input
-from .csv_text import typed_texts
+from .csv_text import infer_cell_values
 
 #: What to do about a table without rows.
 NO_ROWS = "Check the export"
@@ -68,31 +68,31 @@ class Block(NamedTuple):
         return len(self.columns)
 
     @property
-    def source(self) -> str:
+    def source_name(self) -> str:
         """What messages call the place of the rows; empty for data in memory."""
         group = "" if self.group is None else f", row group {self.group}"
         return f"{plain(self.file)}{group}" if self.file else ""
 
-    def row(self, place: Any) -> int:
+    def get_file_row(self, place: Any) -> int:
         """Return the row of the file that stands at a place of the block."""
         return self.first + int(place if self.rows is None else self.rows[place])
 
-    def only(self, chosen: Any) -> "Block":
+    def select_rows(self, chosen: Any) -> "Block":
         """Return some rows, by their places or a mask, which keep their rows of the file."""
         rows = (np.arange(self.n_rows) if self.rows is None else self.rows)[chosen]
         columns = self.columns.iloc[chosen].reset_index(drop=True)
         return self._replace(columns=columns, rows=rows)
 
-    def filled(self, names: Collection[str]) -> AnyArray:
+    def find_filled_rows(self, names: Collection[str]) -> AnyArray:
         """Return which rows miss no value of some columns."""
         keep = np.ones(self.n_rows, dtype=bool)
         for name in names:
             keep &= self.columns[name].notna().to_numpy()
         return keep
 
-    def number_of_rows_in_words(self, holes: Any) -> str:
+    def describe_rows(self, holes: Any) -> str:
         """Return the rows of the file at some places, in words."""
-        return format_row_numbers([self.row(place) for place in holes])
+        return format_row_numbers([self.get_file_row(place) for place in holes])
 
 
 def list_columns(name: str, present: Collection[str]) -> list[str]:
@@ -106,8 +106,8 @@ def check_filled(block: Block, name: str, what: str, missing: Any = None) -> Non
     if missing is None:
         missing = block.columns[name].isna().to_numpy()
     if missing.any():
-        origin = f" of {block.source}" if block.source else ""
-        rows = block.number_of_rows_in_words(np.flatnonzero(missing))
+        origin = f" of {block.source_name}" if block.source_name else ""
+        rows = block.describe_rows(np.flatnonzero(missing))
         raise invalid_input(
             expected=f"a {what} in every row",
             got=f"nan in {rows} of column {quoted(name)}{origin}",
@@ -139,7 +139,7 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
         if block.of_csv:
             check_form(block, name)
     else:
-        numbers = _numbers_of_text(column, block.decimal)
+        numbers = _parse_numbers(column, block.decimal)
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
             raise _invalid_text(block, name, int(wrong.argmax()))
@@ -154,8 +154,8 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
     numbers = np.asarray(number_values(block, name, holes=holes), dtype=np.float64)
     endless = np.flatnonzero(np.isinf(numbers))
     if len(endless):
-        places = block.number_of_rows_in_words(endless)
-        got = f"{numbers[endless[0]]} in {places} of column {quoted(name)} of {block.source}"
+        places = block.describe_rows(endless)
+        got = f"{numbers[endless[0]]} in {places} of column {quoted(name)} of {block.source_name}"
         raise invalid_input(expected="a number in every row", got=got, hint="Repair those rows")
     return numbers
 
@@ -187,7 +187,7 @@ def check_form(block: Block, name: str) -> None:
             raise _invalid_text(block, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK)
 
 
-def _numbers_of_text(column, decimal):
+def _parse_numbers(column, decimal):
     """Return numbers of a column of text or of objects; NaN for what is none."""
     if (numbers := _at_once(column, decimal)) is not None:
         return numbers
@@ -196,7 +196,7 @@ def _numbers_of_text(column, decimal):
     if decimal is None:
         decimal = "," if any("," in v for v in values if isinstance(v, str)) else "."
 
-    def number(value):
+    def parse_number(value):
         if isinstance(value, str):
             text = value.strip()
             if in_percent:
@@ -207,7 +207,7 @@ def _numbers_of_text(column, decimal):
         known = isinstance(value, Real | Decimal) and not (isinstance(value, bool) or in_percent)
         return float(value) if known else np.nan
 
-    return np.array([number(value) for value in values])
+    return np.array([parse_number(value) for value in values])
 
 
 def _at_once(column, decimal):
@@ -259,8 +259,8 @@ def _invalid_text(block, name, row, cure=None):
             if block.decimal == ",":
                 cure = "Leave " + mark + " out where the point is the decimal mark"
     return invalid_input(
-        expected=f"numbers in column {quoted(name)} of {block.source}",
-        got=f"for instance {quoted(value)} in row {block.row(row)}",
+        expected=f"numbers in column {quoted(name)} of {block.source_name}",
+        got=f"for instance {quoted(value)} in row {block.get_file_row(row)}",
         hint=cure,
     )
 
@@ -288,13 +288,15 @@ class Coded:
         return np.asarray(self.values[self.codes], dtype=dtype)
 
 
-def values_of_text(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
+def parse_texts(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
     """Return what the cells of a column mean, given the different texts in it.
 
     Numbers if all of them are numbers, booleans if all are booleans, else the texts themselves:
     as if the column had been read at once.
     """
-    return dict(zip(texts, typed_texts(texts, decimal).tolist(), strict=True)) if texts else {}
+    return (
+        dict(zip(texts, infer_cell_values(texts, decimal).tolist(), strict=True)) if texts else {}
+    )
 
 
 def label_column(block: Block, name: str) -> Any:
@@ -322,10 +324,10 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
         check_filled(block, name, "label")
         return column.to_numpy()
-    labels = coded(block, name, "label")
+    labels = encode_column(block, name, "label")
     if block.of_csv and not names:
-        typed = values_of_text(labels.values.tolist(), block.decimal)
-        labels = Coded(array_of([*typed.values()]), labels.codes)
+        typed = parse_texts(labels.values.tolist(), block.decimal)
+        labels = Coded(make_array([*typed.values()]), labels.codes)
         _check_booleans(block, name, labels)
     return labels
 
@@ -334,20 +336,20 @@ def _check_booleans(block, name, labels):
     """Refuse True below a block of numbers, which is equal to 1 and would count as that."""
     boolean = labels.values.dtype.kind == "b"
     if block.forms is not None and block.forms.setdefault((name, "boolean"), boolean) != boolean:
-        rule = f"only numbers or only booleans in column {quoted(name)} of {block.source}"
-        got = f"{quoted(labels.values[labels.codes[0]])} in row {block.row(0)}"
+        rule = f"only numbers or only booleans in column {quoted(name)} of {block.source_name}"
+        got = f"{quoted(labels.values[labels.codes[0]])} in row {block.get_file_row(0)}"
         raise invalid_input(expected=rule, got=got, hint="Write all labels alike")
 
 
-def coded(block: Block, name: str, what: str | None = "value") -> Coded:
+def encode_column(block: Block, name: str, what: str | None = "value") -> Coded:
     """Return a column by its different values.
 
     Missing ones are refused, as a missing `what`; where that is None, they are None.
     """
-    values, codes = _factorize(block.columns[name])
+    values, codes = _factorize_column(block.columns[name])
     holes = codes < 0
     if not holes.any():
-        return Coded(array_of(values), codes)
+        return Coded(make_array(values), codes)
     if what is not None:
         check_filled(block, name, what, holes)  # refuses
     holed = np.empty(len(values) + 1, dtype=object)
@@ -363,12 +365,12 @@ def raw_column(column: Any) -> AnyArray | tuple[list[Any], AnyArray]:
     if getattr(column.dtype, "tz", None) is not None:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     if column.dtype.kind not in "fiumM":
-        return _factorize(column)
+        return _factorize_column(column)
     plain_type = isinstance(column.dtype, np.dtype)
     return column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
 
 
-def _factorize(column):
+def _factorize_column(column):
     """Return the different values of a column, in whatever order, and the place of each row's."""
     import pandas as pd
 
@@ -387,7 +389,7 @@ def _without_missing(values, codes):
     return [value for value, hole in zip(values, absent, strict=False) if not hole], place[codes]
 
 
-def array_of(values: list[Any]) -> AnyArray:
+def make_array(values: list[Any]) -> AnyArray:
     """Return values as numpy reads them, or as they are where it would make text of all of them."""
     if len({type(value) for value in values}) == 1 and isinstance(values[0], str | int | float):
         return np.array(values)

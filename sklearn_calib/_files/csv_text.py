@@ -33,7 +33,7 @@ def exact_numbers() -> dict[str, Any]:
     return {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
 
 
-def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
+def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
     """Return the encoding of a csv file that begins with `head`; refuse what is no text."""
     if not head.strip():
         raise invalid_input(expected=f"a header and rows in {plain(file)}", got="an empty file")
@@ -59,7 +59,7 @@ def encoding_of(head: bytes, file: str, encoding: str | None) -> str:
     return encoding
 
 
-def separator_of(
+def detect_separator(
     text: str,
     pick: Callable[[Sequence[str]], Any],
     sep: str | None,
@@ -96,7 +96,7 @@ def separator_of(
     return max(found, key=lambda candidate: len(candidate[1]))
 
 
-def split_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
+def separate_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
     """Return the first lines of a text, which are above its table, and the rest."""
     mark = "\n" if "\n" in text else "\r"
     *above, rest = text.split(mark, n_lines)
@@ -170,7 +170,7 @@ def _first_line(text, sep):
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
     filled = (line for line in lines if len(line) > 1 or (line and line[0].strip()))
     try:
-        with cells_of_any_length():  # with another separator the whole line is one cell
+        with allow_long_cells():  # with another separator the whole line is one cell
             return [name.strip() for name in next(filled, [])]
     except csv.Error as error:
         raise invalid_input(
@@ -181,7 +181,7 @@ def _first_line(text, sep):
 
 
 @contextmanager
-def cells_of_any_length() -> Iterator[None]:
+def allow_long_cells() -> Iterator[None]:
     """Let Python's csv module read cells of more than 131,072 characters, as pandas does."""
     before = csv.field_size_limit(2**31 - 1)
     try:
@@ -206,7 +206,7 @@ def row_blocks(
         text = decoder.decode(data, final=not data)
         rest += text[left:]
         left = max(0, left - len(text))
-        if end := _end_of_rows(rest, sep) if data else len(rest):
+        if end := _find_last_row_end(rest, sep) if data else len(rest):
             block, rest = rest[:end], rest[end:]
             yield block
             above += block.count("\n")
@@ -222,7 +222,7 @@ def row_blocks(
             )
 
 
-def head_of(stream: Any, size: int) -> bytes:
+def read_head(stream: Any, size: int) -> bytes:
     """Return the first bytes of a stream: some `size`, and more where the first line is longer."""
     head = stream.read(size)
     while len(head) <= LONGEST_ROW and not (b"\n" in head or b"\r" in head):
@@ -234,7 +234,7 @@ def head_of(stream: Any, size: int) -> bytes:
     return head
 
 
-def _end_of_rows(text, sep):
+def _find_last_row_end(text, sep):
     """Return where the last whole row of a text ends; a line break inside quotes ends none."""
     if sep is None:
         return text.rfind("\n") + 1
@@ -243,7 +243,7 @@ def _end_of_rows(text, sep):
         return text.rfind(mark) + 1
     if text.isascii():
         letters = np.frombuffer(text.encode(), np.uint8)
-        if (quotes := paired_quotes(letters, sep)) is not None:
+        if (quotes := find_quotes(letters, sep)) is not None:
             ends = np.flatnonzero(letters == ord(mark))
             ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
             return int(ends[-1]) + 1 if len(ends) else 0
@@ -257,7 +257,7 @@ def _end_of_rows(text, sep):
     return text.rfind(mark, 0, above) + 1
 
 
-def paired_quotes(letters: AnyArray, sep: str) -> AnyArray | None:
+def find_quotes(letters: AnyArray, sep: str) -> AnyArray | None:
     """Return the places of quotes among the bytes of a text.
 
     None where one stands inside of a cell.
@@ -300,9 +300,9 @@ def share_read(stream: Any) -> float:
 #: Cells that are missing values.
 MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"]
 MISSING += ["1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
-_EXACT = 2.0**53  # whole numbers below are floats without a loss
+_MAX_EXACT_INTEGER = 2.0**53  # whole numbers below are floats without a loss
 _IN_NUMBERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"  # characters of numbers, and below of booleans
-_FEW = 1000  # rows that mostly tell
+_PROBED_ROWS = 1000  # rows that mostly tell
 _SURELY_TEXT = rf"[^{_IN_NUMBERS}AaRrUuLlSs]"
 _BLANK, _LINE = np.frombuffer(b" \n", np.uint8)
 
@@ -328,7 +328,7 @@ class CsvCells:
         self.as_text = {*as_text}
         self._unclear = set(as_text)  # columns that pyarrow would give a type that pandas has not
 
-    def frame(self, text: str, named: bool) -> tuple[Any, Any]:
+    def read_frame(self, text: str, named: bool) -> tuple[Any, Any]:
         """Return a DataFrame of the columns, by their places, and what stands behind the last name.
 
         `named` says whether the line of names comes first. Raises what pandas raises.
@@ -347,22 +347,22 @@ class CsvCells:
 
         None where pyarrow is not there or may split otherwise than pandas.
         """
-        data = self._plain(text.lstrip("\r\n") if named else text)
+        data = self._strip_blanks(text.lstrip("\r\n") if named else text)
         if data is None:
             return None
         if b"0x" in data or b"0X" in data:  # which pyarrow takes for whole numbers
             self._unclear |= {*self.places}
         try:
-            table = self._split(data, named)
+            table = self._split_cells(data, named)
             unclear = {place for place in self.places if not _is_sure(table[str(place)])}
             if unclear:
                 self._unclear |= unclear
-                table = self._split(data, named)
+                table = self._split_cells(data, named)
         except (ImportError, ValueError):  # pyarrow's own errors are kinds of these
             return None
-        return {place: self._column(table[str(place)], place) for place in self.places}
+        return {place: self._decode_column(table[str(place)], place) for place in self.places}
 
-    def _split(self, data, named):
+    def _split_cells(self, data, named):
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
@@ -383,7 +383,7 @@ class CsvCells:
         parsing = arrow_csv.ParseOptions(delimiter=self.sep, newlines_in_values=True)
         return arrow_csv.read_csv(pa.BufferReader(data), reading, parsing, converting)
 
-    def _plain(self, text):
+    def _strip_blanks(self, text):
         """Return the text as bytes, without blanks before cells.
 
         None where only pandas can tell.
@@ -399,7 +399,7 @@ class CsvCells:
         if '"' not in text and " " not in text:
             return data
         letters = np.frombuffer(data, np.uint8)
-        quotes = paired_quotes(letters, self.sep)
+        quotes = find_quotes(letters, self.sep)
         if quotes is None or len(quotes) % 2:
             return None
         before = np.append(_LINE, letters)
@@ -412,7 +412,7 @@ class CsvCells:
             return data
         return None if len(quotes) else re.sub(rb"(?<=[%b]) +" % self.sep.encode(), b"", data)
 
-    def _column(self, column, place):
+    def _decode_column(self, column, place):
         import pandas as pd
         import pyarrow.compute as pc
         from pyarrow import types
@@ -423,7 +423,7 @@ class CsvCells:
         if types.is_string(kind):
             texts = column.to_pandas()
             surely = pc.any(pc.match_substring_regex(column, _SURELY_TEXT)).as_py()
-            return texts if surely else meaning_of(texts, self.decimal)
+            return texts if surely else infer_column_values(texts, self.decimal)
         if types.is_null(kind):
             return pd.Series(np.full(len(column), np.nan))
         return pd.Series(column.to_numpy())  # whole numbers with holes become float
@@ -489,11 +489,13 @@ def _is_sure(column):
     if types.is_floating(kind):
         ends = pc.min_max(column).as_py()
         largest = max(abs(ends["min"] or 0.0), abs(ends["max"] or 0.0))
-        if not (largest < _EXACT and np.isfinite(pc.sum(column).as_py() or 0.0)):  # NaN
+        if not (largest < _MAX_EXACT_INTEGER and np.isfinite(pc.sum(column).as_py() or 0.0)):  # NaN
             return False
-        return _has_fraction(column[:_FEW]) or column.null_count > 0 or _has_fraction(column)
+        return (
+            _has_fraction(column[:_PROBED_ROWS]) or column.null_count > 0 or _has_fraction(column)
+        )
     if types.is_integer(kind):  # which pandas reads as floats if one is missing
-        return column.null_count == 0 or pc.max(column).as_py() < _EXACT
+        return column.null_count == 0 or pc.max(column).as_py() < _MAX_EXACT_INTEGER
     return types.is_string(kind) or types.is_null(kind)
 
 
@@ -503,16 +505,16 @@ def _has_fraction(column):
     return bool((values % 1 != 0).any())
 
 
-def meaning_of(column: Any, decimal: str | None) -> Any:
+def infer_column_values(column: Any, decimal: str | None) -> Any:
     """Return what a Series of texts means: numbers or booleans if all of them are, else text."""
     import pandas as pd
 
     codes, texts = pd.factorize(column)
-    values = typed_texts(texts.tolist(), decimal, hole=bool((codes < 0).any()))
+    values = infer_cell_values(texts.tolist(), decimal, hole=bool((codes < 0).any()))
     return values.take(codes).reset_index(drop=True)  # the last is the missing one
 
 
-def typed_texts(texts: Collection[str], decimal: str | None, hole: bool = False) -> Any:
+def infer_cell_values(texts: Collection[str], decimal: str | None, hole: bool = False) -> Any:
     """Return what pandas makes of cells, as a Series; with a missing value at the end if `hole`."""
     import pandas as pd
 
@@ -534,5 +536,5 @@ def typed_texts(texts: Collection[str], decimal: str | None, hole: bool = False)
 
 def _lose_digits(column):
     """Return whether long whole numbers became floats, because a value is missing."""
-    large = column.dtype.kind == "f" and _EXACT <= column.max() < np.inf
+    large = column.dtype.kind == "f" and _MAX_EXACT_INTEGER <= column.max() < np.inf
     return large and bool(column.isna().any())

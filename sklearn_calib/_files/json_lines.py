@@ -17,11 +17,11 @@ from .._show import plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 from . import csv_text
 from .columns import NO_ROWS
-from .csv_text import check_columns, encoding_of, head_of, row_blocks, share_read
+from .csv_text import check_columns, detect_encoding, read_head, row_blocks, share_read
 
 _HEAD = 2**20  # bytes whose lines say which columns there are
-_EXACT = 2**53  # whole numbers up to here are floats without a loss
-_MANY = 50  # values of a single object that is a whole table
+_MAX_EXACT_INTEGER = 2**53  # whole numbers up to here are floats without a loss
+_TABLE_OBJECT_VALUES = 50  # values of a single object that is a whole table
 _BLANK = " \t\r\n"
 _BETWEEN = re.compile(r"[ \t\r\n,]*")  # of the objects of a list
 _KINDS = {bool: "boolean", int: "number", float: "number", str: "text"}
@@ -53,22 +53,22 @@ def json_frames(
     size : int
         Characters of a block.
     """
-    head = head_of(stream, _HEAD)
+    head = read_head(stream, _HEAD)
     if not head.strip():
         cure = "Check the export"
         raise invalid_input(expected=f"rows in {plain(file)}", got="an empty file", hint=cure)
-    encoding = encoding_of(head, file, encoding)
+    encoding = detect_encoding(head, file, encoding)
     begun = io.TextIOWrapper(io.BytesIO(head), encoding, errors="replace", newline="").read()
     source, unit = stream, "line"
     if begun.lstrip(_BLANK).startswith("["):
-        begun, unit = _lines_of_array(stream, encoding, file), "object"
+        begun, unit = _split_array(stream, encoding, file), "object"
         source, encoding = io.BytesIO(begun.encode()), "utf-8"
     if len(head) >= _HEAD:  # the last line is cut
         begun = begun[: begun.rfind("\n", 0, len(head)) % (len(begun) + 1)]
     reader, above = _Reader(file, unit), 0
-    needed = reader.choose(begun, pick, cut=len(head) >= _HEAD)
+    needed = reader.choose_columns(begun, pick, cut=len(head) >= _HEAD)
     for text in row_blocks(source, encoding, None, size, file):
-        frame = reader.frame(text, above, needed)
+        frame = reader.read_frame(text, above, needed)
         yield frame, share_read(stream), text
         above += text.count("\n")
 
@@ -82,13 +82,13 @@ class _Reader:
         self.kinds = {}  # of each column of which a value has been seen
         self.whole = set()  # columns of whole numbers alone
         self.parts = set()  # names whose repetition in an object leaves a value in doubt
-        self.scan = json.JSONDecoder(object_pairs_hook=self._object).scan_once
+        self.scan = json.JSONDecoder(object_pairs_hook=self._check_object).scan_once
 
-    def choose(self, text, pick, cut=False):
+    def choose_columns(self, text, pick, cut=False):
         """Return the names of the columns to read, after the first lines have shown all columns."""
-        rows, paths = [row for _, row in self._rows(text, 0)], {}
+        rows, paths = [row for _, row in self._iter_objects(text, 0)], {}
         for row in rows:
-            paths |= dict.fromkeys(_paths(row))
+            paths |= dict.fromkeys(_iter_paths(row))
         names = [".".join(map(str, path)) for path in paths]
         if not names:
             raise invalid_input(expected=f"rows in {plain(self.file)}", got="none", hint=NO_ROWS)
@@ -100,7 +100,7 @@ class _Reader:
                 cure = "Columns are those of the first MB: put a line that has all of them on top"
                 error.set_fields(remark=f"{cure}.")
                 raise
-            if len(rows) > 1 or len(names) < _MANY:
+            if len(rows) > 1 or len(names) < _TABLE_OBJECT_VALUES:
                 raise
             raise invalid_input(
                 expected=f"one object for each row of {plain(self.file)}",
@@ -114,15 +114,15 @@ class _Reader:
         self.paths = {name: place[name] for name in needed}
         self.parts = {part for path in self.paths.values() for part in path}
         for name in needed:
-            kinds = {_KINDS.get(type(_at(row, self.paths[name]))) for row in rows} - {None}
+            kinds = {_KINDS.get(type(_get_at_path(row, self.paths[name]))) for row in rows} - {None}
             if len(kinds) == 1:
                 self.kinds[name] = kinds.pop()
-            types = {type(_at(row, self.paths[name])) for row in rows}
+            types = {type(_get_at_path(row, self.paths[name])) for row in rows}
             if types <= {int, type(None)}:
                 self.whole.add(name)
         return needed
 
-    def frame(self, text, above, needed):
+    def read_frame(self, text, above, needed):
         """Return the columns of a block of lines that begins below `above` others."""
         import pandas as pd
 
@@ -149,18 +149,18 @@ class _Reader:
                 io.BytesIO(content),
                 arrow_json.ReadOptions(use_threads=False, block_size=len(content) + 1),
                 arrow_json.ParseOptions(
-                    explicit_schema=self._schema(pa), unexpected_field_behavior="ignore"
+                    explicit_schema=self._build_schema(pa), unexpected_field_behavior="ignore"
                 ),
             )
             if table.num_rows != _count_rows(text):  # two objects in one line
                 return None
-            return {name: self._column(table, name) for name in self.paths}
+            return {name: self._decode_column(table, name) for name in self.paths}
         except InvalidInputError:
             raise
         except (ImportError, ValueError, TypeError, NotImplementedError, LookupError):
             return None  # pyarrow's own errors are kinds of these
 
-    def _schema(self, pa):
+    def _build_schema(self, pa):
         tree: dict[Any, Any] = {}
         for name, path in self.paths.items():
             node = tree
@@ -170,20 +170,20 @@ class _Reader:
             whole = name in self.whole
             node[path[-1]] = pa.int64() if whole else kind[self.kinds[name]]
 
-        def typed(node):
+        def build_type(node):
             if not isinstance(node, dict):
                 return node
             if all(isinstance(part, str) for part in node):
-                return pa.struct([(part, typed(below)) for part, below in node.items()])
-            found = {*map(typed, node.values())}
+                return pa.struct([(part, build_type(below)) for part, below in node.items()])
+            found = {*map(build_type, node.values())}
             if found == {pa.int64(), pa.float64()}:
                 return pa.list_(pa.float64())
             [below] = found  # values of one type, or a ValueError
             return pa.list_(below)
 
-        return pa.schema([(part, typed(node)) for part, node in tree.items()])
+        return pa.schema([(part, build_type(node)) for part, node in tree.items()])
 
-    def _column(self, table, name):
+    def _decode_column(self, table, name):
         import pandas as pd
         import pyarrow.compute as pc
 
@@ -194,16 +194,16 @@ class _Reader:
             column = take(column, part)
         kind = self.kinds[name]
         if kind == "text" or (column.null_count and (kind == "boolean" or name in self.whole)):
-            return _series(column.to_pylist())
+            return _make_series(column.to_pylist())
         return pd.Series(column.to_numpy())
 
     # -- by Python --------------------------------------------------------------------------------
 
     def _by_python(self, text, above):
-        rows = [*self._rows(text, above)]
-        return {name: self._values(rows, name) for name in self.paths}
+        rows = [*self._iter_objects(text, above)]
+        return {name: self._get_values(rows, name) for name in self.paths}
 
-    def _rows(self, text, above):
+    def _iter_objects(self, text, above):
         """Yield (number of its line, object) of each line that is not blank."""
         for number, line in enumerate(text.split("\n"), above + 1):
             line = line.strip(_BLANK)
@@ -214,7 +214,7 @@ class _Reader:
                 if end != len(line):
                     raise json.JSONDecodeError("more behind it", line, end)
             except _Twice as error:
-                raise self._wrong(
+                raise self._invalid_value(
                     "each field once in an object",
                     f"{quoted(error)} twice",
                     number,
@@ -223,16 +223,16 @@ class _Reader:
             except RecursionError as error:
                 rule, got = "objects of some hundred levels at most", "a deeper one"
                 cure = "Leave out the field that is so deep"
-                raise self._wrong(rule, got, number, cure) from error
+                raise self._invalid_value(rule, got, number, cure) from error
             except (StopIteration, ValueError) as error:
-                raise self._broken(line, number, error) from error
+                raise self._invalid_line(line, number, error) from error
             if not isinstance(row, dict):
                 got = f"{quoted(line, 40)}"
                 cure = "Write the names of the fields into each line"
-                raise self._wrong("an object in each line", got, number, cure)
+                raise self._invalid_value("an object in each line", got, number, cure)
             yield number, row
 
-    def _object(self, pairs):
+    def _check_object(self, pairs):
         found = dict(pairs)
         if len(found) != len(pairs):
             names = [name for name, _ in pairs]
@@ -241,9 +241,9 @@ class _Reader:
                     raise _Twice(name)
         return found
 
-    def _values(self, rows, name):
+    def _get_values(self, rows, name):
         path = self.paths[name]
-        values = [_at(row, path) for _, row in rows]
+        values = [_get_at_path(row, path) for _, row in rows]
         if float in (types := {*map(type, values)}):
             values = [None if value != value else value for value in values]  # NaN
             types = {*map(type, values)}
@@ -256,7 +256,7 @@ class _Reader:
             [self.kinds[name]] = kinds
         if types and types != {int}:
             self.whole.discard(name)
-        return _series(values)
+        return _make_series(values)
 
     def _check_kind(self, rows, values, name):
         """Refuse the first value that is of another kind than those above it."""
@@ -268,17 +268,19 @@ class _Reader:
             named = f"of column {quoted(name)}"
             if kind is None:
                 got = "a list" if isinstance(value, list) else "an object"
-                cure = f"Its fields are columns, such as {plain(name, 40)}.{_first(value)}"
-                raise self._wrong(f"one value in each row {named}", got, number, cure)
+                cure = f"Its fields are columns, such as {plain(name, 40)}.{_first_name(value)}"
+                raise self._invalid_value(f"one value in each row {named}", got, number, cure)
             said = {"number": "numbers", "text": "text", "boolean": "true or false"}[known]
             cure = "Write all values of the column in one way"
             if known == "number" and kind == "text":
                 cure = "Write the number without quotes, and null where there is none"
             got = f"the {kind} {quoted(json.dumps(value))}"
-            raise self._wrong(f"{said} in all rows {named}, as in those above", got, number, cure)
+            raise self._invalid_value(
+                f"{said} in all rows {named}, as in those above", got, number, cure
+            )
         raise AssertionError(name)
 
-    def _broken(self, line, number, error):
+    def _invalid_line(self, line, number, error):
         why, part = str(error).partition(":")[0], line
         if isinstance(error, json.JSONDecodeError):
             why = f"{error.msg.partition(' (')[0].lower()} at character {error.pos + 1}"
@@ -286,19 +288,19 @@ class _Reader:
         elif isinstance(error, StopIteration):
             why = f"no value at character {error.value + 1}"
             part = line[max(0, error.value - 20) :]
-        return self._wrong(
+        return self._invalid_value(
             f"a JSON object in each {self.unit}",
             f"{quoted(part[:60], 40)} ({why})",
             number,
             f"Repair it, or leave it out. {_ONE_LINE}",
         )
 
-    def _wrong(self, rule, got, number, cure):
+    def _invalid_value(self, rule, got, number, cure):
         place = f"{self.unit} {number} of {plain(self.file)}"
         return invalid_input(expected=rule, got=f"{got} in {place}", hint=cure)
 
 
-def _paths(row):
+def _iter_paths(row):
     """Yield the paths to all values of an object, in their order."""
     stack = [((), row)]
     while stack:
@@ -311,7 +313,7 @@ def _paths(row):
             yield path
 
 
-def _at(value, path):
+def _get_at_path(value, path):
     """Return the value at the end of a path; None where an object lacks it."""
     for part in path:
         if isinstance(part, str):
@@ -322,7 +324,7 @@ def _at(value, path):
     return value
 
 
-def _first(value):
+def _first_name(value):
     return "0" if isinstance(value, list) else plain(next(iter(value), "name"), 40)
 
 
@@ -333,7 +335,7 @@ def _count_rows(text):
     return lines - len(re.findall(r"^[ \t\r]*$", text.removesuffix("\n"), re.MULTILINE))
 
 
-def _series(values):
+def _make_series(values):
     """Return values of one kind as numbers without a loss, booleans, text, or objects."""
     import pandas as pd
 
@@ -343,13 +345,13 @@ def _series(values):
         large = max(map(abs, whole), default=0)
         if types == {int} and large < 2**63:
             return pd.Series(np.array(values, dtype=np.int64))
-        if large <= _EXACT:
+        if large <= _MAX_EXACT_INTEGER:
             return pd.Series(np.array(values, dtype=float))  # None becomes NaN
         return pd.Series(values, dtype=object)
     return pd.Series(values) if types == {bool} else pd.Series(values, dtype=object)
 
 
-def joined_frames(frames: Sequence[Any]) -> Any:
+def join_frames(frames: Sequence[Any]) -> Any:
     """Return blocks of one file below each other; whole numbers stay as exact as they were."""
     import pandas as pd
 
@@ -358,13 +360,16 @@ def joined_frames(frames: Sequence[Any]) -> Any:
     kinds = [frame.dtypes for frame in frames]
     for name in frames[0]:
         if len({str(kind[name]) for kind in kinds}) > 1:
-            large = any(f[name].dtype.kind == "i" and f[name].abs().max() > _EXACT for f in frames)
+            large = any(
+                f[name].dtype.kind == "i" and f[name].abs().max() > _MAX_EXACT_INTEGER
+                for f in frames
+            )
             if large:
                 frames = [frame.astype({name: object}) for frame in frames]
     return pd.concat(frames, ignore_index=True)
 
 
-def _lines_of_array(stream, encoding, file):
+def _split_array(stream, encoding, file):
     """Return the objects of a list, one in each line, each as it is written."""
     text = io.TextIOWrapper(stream, encoding, newline="")
     whole = text.read(csv_text.LONGEST_ROW + 1)

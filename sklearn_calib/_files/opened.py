@@ -53,7 +53,7 @@ def is_address(text: str) -> bool:
     return bool(ADDRESS.match(text)) or (redact_secrets(text) != text and not os.path.exists(text))
 
 
-def path_of(path: Any, address: bool = False) -> str:
+def get_path_text(path: Any, address: bool = False) -> str:
     """Return a path as text.
 
     Raises TypeError for what is none: a number would be a file that is open.
@@ -75,14 +75,14 @@ def path_of(path: Any, address: bool = False) -> str:
     return text
 
 
-def files_of(data: Any) -> list[tuple[str, str, Any]]:
+def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
     """Return (name, path, filesystem) of each file that paths, patterns and addresses mean.
 
     The filesystem is None for files of this machine. A file that is meant twice is there once.
     Raises ValueError for patterns and folders without tables, TypeError for what is no path.
     """
     several = isinstance(data, list | tuple)
-    found = chain.from_iterable(_expand(item) for item in (data if several else [data]))
+    found = chain.from_iterable(_expand_patterns(item) for item in (data if several else [data]))
     different: dict[Any, tuple[str, str, Any]] = {}
     for name, path, filesystem in found:
         key = path if filesystem is not None or "\0" in path else os.path.realpath(path)
@@ -90,8 +90,8 @@ def files_of(data: Any) -> list[tuple[str, str, Any]]:
     return [*different.values()]
 
 
-def _expand(data):
-    text = path_of(data, address=True)
+def _expand_patterns(data):
+    text = get_path_text(data, address=True)
     if ADDRESS.match(text):
         yield from _expand_address(text)
     elif os.path.isdir(text):
@@ -205,12 +205,12 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def opened(file: str) -> Any:
+def open_decompressed(file: str) -> Any:
     """Open a binary stream that can be rewound, decompressed by its ending or its first bytes.
 
     A workbook, which is an archive too, stays packed.
     """
-    _check_rereadable(path_of(file))
+    _check_rereadable(get_path_text(file))
     with open(file, "rb") as stream:
         head = stream.read(8)
     ending = file.lower()[file.rfind(".") :] if "." in file else ""
@@ -236,7 +236,7 @@ def json_text(file: str) -> str:
     return content.decode()
 
 
-def kind_of(stream: Any, file: str) -> str:
+def detect_format(stream: Any, file: str) -> str:
     """Return what begins in a stream: "parquet", "arrow", "workbook", "json" or else "csv"."""
     head = stream.read(2**10)
     stream.seek(0)
@@ -259,16 +259,16 @@ class _Zstandard(io.RawIOBase):
 
     def __init__(self, path):
         self._path, self._file = path, None
-        self._begin()
+        self._start_reading()
 
-    def _begin(self):
+    def _start_reading(self):
         pa = pyarrow_that("unpacks .zst")
-        self._shut()
-        self._file = open(self._path, "rb")  # noqa: SIM115 - closed by `_shut`
+        self._close_streams()
+        self._file = open(self._path, "rb")  # noqa: SIM115 - closed by `_close_streams`
         self._text = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), "zstd")
         self._place = 0
 
-    def _shut(self):
+    def _close_streams(self):
         if self._file is not None:
             self._text.close()
             self._file.close()
@@ -289,14 +289,14 @@ class _Zstandard(io.RawIOBase):
         if (offset, whence) not in ((0, 0), (0, 1)):
             raise io.UnsupportedOperation("seek")
         if whence == 0:
-            self._begin()
+            self._start_reading()
         return self._place
 
     def fileno(self):
         return self._file.fileno()
 
     def close(self):
-        self._shut()
+        self._close_streams()
         super().close()
 
 

@@ -11,7 +11,7 @@ from .._argument_checks import require
 from .._show import error_reason, plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 
-ROWS = 2**17  # in a piece
+PIECE_ROWS = 2**17  # in a piece
 _TABLES = "__arrow_c_stream__", "read"  # of what is read otherwise
 _SERVER_SIDE = "sklearn_calib"  # the cursor of psycopg: without a name it fetches all rows at once
 
@@ -29,9 +29,9 @@ class Counting(NamedTuple):
     into: str
     counts: str | None
 
-    def of(self, query: str, source: Any) -> str:
+    def write_query(self, query: str, source: Any) -> str:
         """Return the query for the counts."""
-        first, last = _marks(source)
+        first, last = _get_quote_marks(source)
         *names, counts, into = (
             first + name.replace(last, 2 * last) + last
             for name in (*self.columns, self.counts or "", self.into)
@@ -41,7 +41,7 @@ class Counting(NamedTuple):
         return f"SELECT {given}, {number} AS {into} FROM (\n{inner}\n) counted GROUP BY {given}"
 
 
-def _marks(source):
+def _get_quote_marks(source):
     """Return what a database writes before and behind a name."""
     driver = type(source).__module__.partition(".")[0]
     if driver == "sqlalchemy":
@@ -50,7 +50,7 @@ def _marks(source):
     return "``" if driver in _BACKTICKS else '""'
 
 
-def queried(source: Any, query: str, counting: Counting | None = None) -> Iterator[Any]:
+def run_query(source: Any, query: str, counting: Counting | None = None) -> Iterator[Any]:
     """Yield the result of a query in pieces, or of counting its rows.
 
     `source` is the address of a database (by SQLAlchemy), an engine or a connection of SQLAlchemy,
@@ -63,8 +63,8 @@ def queried(source: Any, query: str, counting: Counting | None = None) -> Iterat
                 alchemy = require("sqlalchemy", "sql")
                 source = alchemy.create_engine(address)
                 stack.callback(source.dispose)
-            query = query if counting is None else counting.of(query, source)
-            result = _executed(source, query, stack)
+            query = query if counting is None else counting.write_query(query, source)
+            result = _execute_query(source, query, stack)
         except (InvalidInputError, TypeError):
             raise
         except Exception as error:  # of each driver its own
@@ -73,14 +73,14 @@ def queried(source: Any, query: str, counting: Counting | None = None) -> Iterat
             raise invalid_input(
                 expected="a query that the database answers", got=got, hint=cure
             ) from error
-        yield from pieces_of(result, ())
+        yield from iter_pieces(result, ())
 
 
-def _executed(source, query, stack):
+def _execute_query(source, query, stack):
     if type(source).__module__.startswith("sqlalchemy"):  # the driver alone is three times as fast
         if hasattr(source, "raw_connection"):
             held = source.raw_connection()
-            stack.callback(_close, held)
+            stack.callback(_close_cursor, held)
         else:
             held = source.connection
         source = held.driver_connection
@@ -94,18 +94,18 @@ def _executed(source, query, stack):
         raise invalid_input(
             "query", expected=rule, got=f"a {type(source).__name__}", hint=cure, error=TypeError
         )
-    cursor = _cursor(source)
-    stack.callback(_close, cursor)
+    cursor = _open_cursor(source)
+    stack.callback(_close_cursor, cursor)
     cursor.execute(query)
     return cursor
 
 
-def _close(cursor):
+def _close_cursor(cursor):
     with suppress(Exception):  # of each driver its own, where the connection is gone
         cursor.close()
 
 
-def _cursor(connection):
+def _open_cursor(connection):
     """Open a cursor that leaves the rows where they are until they are fetched."""
     driver = type(connection).__module__.partition(".")[0]
     if driver.startswith("psycopg"):
@@ -117,7 +117,7 @@ def _cursor(connection):
     return connection.cursor()
 
 
-def pieces_of(data: Any, names: Sequence[str]) -> Iterator[Any]:
+def iter_pieces(data: Any, names: Sequence[str]) -> Iterator[Any]:
     """Yield tables of a cursor, a result or an iterator, in turn; anything else as it is.
 
     `names` are the columns of iterators of tuples, in their order.
@@ -125,16 +125,16 @@ def pieces_of(data: Any, names: Sequence[str]) -> Iterator[Any]:
     if any(hasattr(data, name) for name in _TABLES):
         yield data
     elif callable(fetch := getattr(data, "fetch_record_batch", None)):  # of ADBC
-        yield from _guarded(fetch())
+        yield from _count_read_rows(fetch())
     elif callable(getattr(data, "fetchmany", None)):
-        yield from _guarded(_fetched(data))
+        yield from _count_read_rows(_fetch_frames(data))
     elif hasattr(data, "__next__"):
-        yield from _guarded(_gathered(data, names))
+        yield from _count_read_rows(_gather_tables(data, names))
     else:
         yield data
 
 
-def _guarded(pieces):
+def _count_read_rows(pieces):
     """Yield pieces, and count the rows before one that could not be had."""
     n_rows = 0
     try:
@@ -159,7 +159,7 @@ def _guarded(pieces):
         )
 
 
-def _fetched(result):
+def _fetch_frames(result):
     """Yield frames of a cursor, or of a result of SQLAlchemy."""
     described = getattr(result, "description", None)
     if callable(names := getattr(result, "keys", None)):
@@ -173,11 +173,11 @@ def _fetched(result):
         raise invalid_input(
             expected="columns of different names", got=f"{quoted(twice[0])} twice", hint=cure
         )
-    while rows := result.fetchmany(ROWS):
-        yield _frame(rows, columns)
+    while rows := result.fetchmany(PIECE_ROWS):
+        yield _make_frame(rows, columns)
 
 
-def _gathered(iterator, names):
+def _gather_tables(iterator, names):
     """Yield tables as they are, tuples of arrays as tables, rows as tables of many."""
     for first in iterator:
         rows = isinstance(first, tuple | list | Mapping)
@@ -185,14 +185,14 @@ def _gathered(iterator, names):
         if not rows:
             yield first
         elif len(values) and np.ndim(values[0]):
-            given = first if isinstance(first, Mapping) else _named(first, names)
+            given = first if isinstance(first, Mapping) else _name_values(first, names)
             yield {name: np.asarray(column) for name, column in given.items()}
         else:
-            columns = [*first] if isinstance(first, Mapping) else [*_named(first, names)]
-            yield _frame([*chain([first], islice(iterator, ROWS - 1))], columns)
+            columns = [*first] if isinstance(first, Mapping) else [*_name_values(first, names)]
+            yield _make_frame([*chain([first], islice(iterator, PIECE_ROWS - 1))], columns)
 
 
-def _named(values, names):
+def _name_values(values, names):
     names = getattr(values, "_fields", names)
     if len(values) != len(names):
         rule = f"tuples of {len(names)}, {', '.join(map(quoted, names))}"
@@ -201,7 +201,7 @@ def _named(values, names):
     return dict(zip(names, values, strict=True))
 
 
-def _frame(rows, columns):
+def _make_frame(rows, columns):
     pd = require("pandas", "cli")
     with suppress(TypeError):  # rows of SQLAlchemy, of pyodbc
         rows = [row if isinstance(row, Mapping) else tuple(row) for row in rows]

@@ -13,36 +13,36 @@ from ..exceptions import InvalidInputError, invalid_input
 from .arrow import (
     ArrowFile,
     arrow_frame,
-    batches_of,
     check_types,
+    flatten_records,
+    flatten_schema,
+    iter_batches,
+    load_workbook,
     parquet_file,
-    read_workbook,
-    split_records,
-    split_schema,
 )
 from .columns import NO_ROWS, Block
 from .csv_text import (
     CsvCells,
     check_columns,
-    encoding_of,
-    head_of,
-    meaning_of,
+    detect_encoding,
+    detect_separator,
+    infer_column_values,
     quote_without_end,
+    read_head,
     row_blocks,
     rows_below,
-    separator_of,
+    separate_title,
     share_read,
-    split_title,
 )
-from .json_lines import joined_frames, json_frames
-from .opened import kind_of, opened
+from .json_lines import join_frames, json_frames
+from .opened import detect_format, open_decompressed
 
 _HEAD = 2**20  # bytes that the separator is looked for in
-_BLOCK = 2**23  # bytes of a file of text that are read at a time
+_BLOCK_BYTES = 2**23  # bytes of a file of text that are read at a time
 #: What says how a csv file is written; the last holds for workbooks, too.
 FORM = ("sep", "decimal", "encoding", "header", "skip_rows")
-_FEW = 2**16  # bytes of a csv file of which only the names are wanted
-_ROWS = 2**17  # of a parquet or Arrow file at a time
+_PROBED_BYTES = 2**16  # bytes of a csv file of which only the names are wanted
+_BATCH_ROWS = 2**17  # of a parquet or Arrow file at a time
 
 
 class CsvText(NamedTuple):
@@ -55,7 +55,7 @@ class CsvText(NamedTuple):
     named: bool  # whether the block begins with the line of names
 
 
-def read_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> Block:
+def load_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> Block:
     """Return some columns of a file: csv, JSON lines, parquet, Arrow or a workbook.
 
     Parameters
@@ -80,23 +80,23 @@ def table_blocks(
     file: str,
     pick: Callable[[Sequence[str]], Any],
     *,
-    size: int | None = _BLOCK,
+    size: int | None = _BLOCK_BYTES,
     as_text: Collection[str] = (),
     stream: Any = None,
     row_groups: Collection[int] | None = (),
     nullable: bool = False,
     **form: Any,
 ) -> Iterator[Block]:
-    """Yield what `read_table` reads in blocks of rows: memory does not grow with the file.
+    """Yield what `load_table` reads in blocks of rows: memory does not grow with the file.
 
     Parameters
     ----------
     file, pick
-        As in `read_table`.
+        As in `load_table`.
     size : int or None, default=2**23
         Bytes of a file of text that are read at a time; None reads all.
     as_text : collection of str, default=()
-        Columns that stay text, so that all blocks have the same kind; see `values_of_text`.
+        Columns that stay text, so that all blocks have the same kind; see `parse_texts`.
     stream : file object, default=None
         The content of the file, where it is open.
     row_groups : collection of int, or None
@@ -104,7 +104,7 @@ def table_blocks(
     nullable : bool, default=False
         As in `arrow_frame`.
     **form
-        How the file is written, as in `read_table`.
+        How the file is written, as in `load_table`.
     """
     rows, forms = 0, dict[tuple[str, str], Any]()
 
@@ -112,12 +112,14 @@ def table_blocks(
         # without a column no row is counted: folders may hold all that is needed
         return pick(names) or names[:1]
 
-    with reading(file), stream or opened(file) as stream:
-        kind = kind_of(stream, file)
+    with translate_read_errors(file), stream or open_decompressed(file) as stream:
+        kind = detect_format(stream, file)
         if kind == "csv":
-            tables = _read_csv(stream, file, pick_some, form, size, as_text)
+            tables = _iter_csv_blocks(stream, file, pick_some, form, size, as_text)
         else:
-            tables = _typed(kind, stream, file, pick_some, form, size, row_groups, nullable)
+            tables = _iter_typed_blocks(
+                kind, stream, file, pick_some, form, size, row_groups, nullable
+            )
         for table in tables:
             if table.n_rows:
                 yield table._replace(forms=forms)
@@ -127,22 +129,22 @@ def table_blocks(
 
 
 def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> list[str]:
-    """Return the names of all columns of a file; parameters as in `read_table`."""
+    """Return the names of all columns of a file; parameters as in `load_table`."""
     found: list[str] = []
 
-    def note(present):
+    def note_names(present):
         found[:] = present
         return pick(present)
 
-    with reading(file), opened(file) as stream:
-        kind = kind_of(stream, file)
+    with translate_read_errors(file), open_decompressed(file) as stream:
+        kind = detect_format(stream, file)
         if kind in ("parquet", "arrow"):
             source = parquet_file(stream) if kind == "parquet" else ArrowFile(stream)
-            return list(split_schema(source.schema_arrow).names)
+            return list(flatten_schema(source.schema_arrow).names)
         if kind == "csv":
-            next(_read_csv(stream, file, note, form, _FEW, ()), None)
+            next(_iter_csv_blocks(stream, file, note_names, form, _PROBED_BYTES, ()), None)
         else:
-            next(_typed(kind, stream, file, note, form, _FEW), None)
+            next(_iter_typed_blocks(kind, stream, file, note_names, form, _PROBED_BYTES), None)
     return found
 
 
@@ -153,22 +155,22 @@ def weigh_more(files: Sequence[str], most: int) -> bool:
     """
     total = 0
     for file in files:
-        with reading(file):
-            total += max(os.path.getsize(file), _unpacked(file, most - total))
+        with translate_read_errors(file):
+            total += max(os.path.getsize(file), _count_unpacked_bytes(file, most - total))
         if total > most:
             return True
     return False
 
 
-def _unpacked(file, most):
+def _count_unpacked_bytes(file, most):
     """Count bytes of the rows of a file; of text, none are counted beyond the first too many."""
-    with opened(file) as stream:
-        kind = kind_of(stream, file)
+    with open_decompressed(file) as stream:
+        kind = detect_format(stream, file)
         if kind == "parquet":
             return 8 * (about := parquet_file(stream).metadata).num_rows * about.num_columns
         if kind == "arrow":
             names = (source := ArrowFile(stream)).schema_arrow.names
-            rows = sum(batch.num_rows for batch, _ in batches_of(source, _ROWS, names[:1]))
+            rows = sum(batch.num_rows for batch, _ in iter_batches(source, _BATCH_ROWS, names[:1]))
             return 8 * rows * len(names)
         n_bytes = 0
         while n_bytes <= most and (piece := stream.read(_HEAD)):
@@ -177,7 +179,7 @@ def _unpacked(file, most):
 
 
 @contextmanager
-def reading(
+def translate_read_errors(
     file: str, kinds: type[Exception] | tuple[type[Exception], ...] = Exception
 ) -> Iterator[None]:
     """Return what goes wrong inside is refused in one sentence about the file.
@@ -189,10 +191,10 @@ def reading(
     except InvalidInputError:
         raise
     except kinds as error:
-        raise _unreadable(error, file) from error
+        raise _invalid_file(error, file) from error
 
 
-def _unreadable(error, file):
+def _invalid_file(error, file):
     """Return what to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
         rule, byte = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
@@ -207,20 +209,20 @@ def _unreadable(error, file):
 # -- files whose values have types ----------------------------------------------------------------
 
 
-def _typed(kind, stream, file, pick, form, size, *arrow):
+def _iter_typed_blocks(kind, stream, file, pick, form, size, *arrow):
     """Yield blocks of a file that is no csv, or all of it where `size` is None."""
     if size is not None:
-        yield from _typed_blocks(kind, stream, file, pick, form, size, *arrow)
+        yield from _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow)
         return
     frames, decimal = [], None
-    for block in _typed_blocks(kind, stream, file, pick, form, _BLOCK, *arrow):
+    for block in _iter_checked_blocks(kind, stream, file, pick, form, _BLOCK_BYTES, *arrow):
         frames.append(block.columns)
         decimal = block.decimal
     if frames:
-        yield Block(joined_frames(frames), file, decimal)
+        yield Block(join_frames(frames), file, decimal)
 
 
-def _typed_blocks(kind, stream, file, pick, form, size, *arrow):
+def _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow):
     skip_rows = form.get("skip_rows") or 0
     if kind in ("parquet", "arrow"):
         source = ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
@@ -229,7 +231,7 @@ def _typed_blocks(kind, stream, file, pick, form, size, *arrow):
             yield block._replace(decimal=form.get("decimal"))
         return
     if kind == "workbook":
-        yield Block(read_workbook(stream, file, pick, skip_rows), file, ".")
+        yield Block(load_workbook(stream, file, pick, skip_rows), file, ".")
         return
     if skip_rows:
         cure = "Leave such lines out of the file"
@@ -248,13 +250,13 @@ def _typed_blocks(kind, stream, file, pick, form, size, *arrow):
 def _arrow_blocks(source, file, pick, row_groups=(), nullable=False):
     import pyarrow as pa
 
-    schema = split_schema(source.schema_arrow)
+    schema = flatten_schema(source.schema_arrow)
     needed = list(dict.fromkeys(pick(schema.names)))
     check_columns(needed, schema.names, file)
     check_types(needed, schema, file)
     for group, first in _find_row_groups(source, row_groups):
-        for batch, share in batches_of(source, _ROWS, needed, group, first):
-            table = split_records(pa.Table.from_batches([batch])).select(needed)
+        for batch, share in iter_batches(source, _BATCH_ROWS, needed, group, first):
+            table = flatten_records(pa.Table.from_batches([batch])).select(needed)
             frame = arrow_frame(table, nullable=nullable)
             yield Block(frame, file, first=first, share=share, group=group)
             first += len(frame)
@@ -273,27 +275,29 @@ def _find_row_groups(source, wanted):
 # -- csv ------------------------------------------------------------------------------------------
 
 
-def _read_csv(stream, file, pick, form, size, as_text):
+def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     decimal, given, skip_rows = form.get("decimal"), form.get("header"), form.get("skip_rows") or 0
-    head = head_of(stream, _HEAD)
-    encoding = encoding_of(head, file, form.get("encoding"))
+    head = read_head(stream, _HEAD)
+    encoding = detect_encoding(head, file, form.get("encoding"))
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
         encoding = "utf-8"
     text = codecs.getincrementaldecoder(encoding)().decode(head)
-    title, text = split_title(text, skip_rows, file)
-    sep, header = separator_of(text, pick, form.get("sep"), given)
+    title, text = separate_title(text, skip_rows, file)
+    sep, header = detect_separator(text, pick, form.get("sep"), given)
     needed = pick(header)
-    cells = [re.split(r"[,;\t|]", line) for line in text[:_FEW].splitlines()]
+    cells = [re.split(r"[,;\t|]", line) for line in text[:_PROBED_BYTES].splitlines()]
     check_columns(needed, header, file, sep, rows_below(cells, skip_rows))
     places = sorted({header.index(name) for name in needed})
     texts = {header.index(name) for name in as_text if name in header}
     cells = CsvCells(len(header), places, sep, decimal or ".", texts)
     decimal = "." if decimal is None and sep == "," else decimal
     first, frames = 0, []
-    for number, text in enumerate(row_blocks(stream, encoding, sep, size or _BLOCK, file, title)):
+    for number, text in enumerate(
+        row_blocks(stream, encoding, sep, size or _BLOCK_BYTES, file, title)
+    ):
         named = number == 0 and given is None  # the line of names, where there is one
         try:
-            frame, extra = cells.frame(text, named)
+            frame, extra = cells.read_frame(text, named)
         except ValueError as error:
             raise quote_without_end(error, file, first - 1) from error
         if extra is not None and extra.notna().any():
@@ -320,10 +324,12 @@ def _read_csv(stream, file, pick, form, size, as_text):
             yield Block(frame, file, decimal, first, **rest)
         first += len(frame)
     if frames:
-        yield Block(_joined(frames, stream, file, pick, form, as_text), file, decimal, of_csv=True)
+        yield Block(
+            _join_frames(frames, stream, file, pick, form, as_text), file, decimal, of_csv=True
+        )
 
 
-def _joined(frames, stream, file, pick, form, as_text):
+def _join_frames(frames, stream, file, pick, form, as_text):
     """Return blocks below each other; columns that mean different things in them are read again."""
     import pandas as pd
 
@@ -332,9 +338,9 @@ def _joined(frames, stream, file, pick, form, as_text):
     if not mixed:
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
     stream.seek(0)
-    (table,) = _read_csv(stream, file, pick, form, None, [*as_text, *mixed])
+    (table,) = _iter_csv_blocks(stream, file, pick, form, None, [*as_text, *mixed])
     for name in mixed:
-        table.columns[name] = meaning_of(table.columns[name], form.get("decimal") or ".")
+        table.columns[name] = infer_column_values(table.columns[name], form.get("decimal") or ".")
     return table.columns
 
 

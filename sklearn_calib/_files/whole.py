@@ -47,14 +47,14 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     with suppress(FileNotFoundError):
         mode = os.stat(path).st_mode
     if mode is not None and not stat.S_ISREG(mode):
-        opened = _opened_pipe if stat.S_ISFIFO(mode) else open
+        opened = _open_pipe if stat.S_ISFIFO(mode) else open
         with opened(path, "wb") as file:  # a folder raises IsADirectoryError
             yield file
         return
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     path = os.path.realpath(path)
-    folder, mark = os.path.dirname(path), _mark(path)
+    folder, mark = os.path.dirname(path), _make_lock_name(path)
     _remove_leftovers(folder, mark)
     temporary = ""
     try:
@@ -82,7 +82,7 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def held(path: str | Path, seconds: float) -> Iterator[bool]:
+def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
     """Hold a file against other processes that call this; waits for them.
 
     The lock is that of the system on a file ``.NAME.lock`` in the same folder, which goes at the
@@ -169,7 +169,7 @@ def _is_own_folder(entry):
     return own and entry.is_dir(follow_symlinks=False)
 
 
-def _mark(path):
+def _make_lock_name(path):
     """Tell files of one folder apart, however long their names are."""
     return hashlib.sha256(os.fsencode(os.path.basename(path))).hexdigest()[:8]
 
@@ -239,7 +239,7 @@ else:
         return True
 
 
-def _opened_pipe(path, mode):
+def _open_pipe(path, mode):
     """Open a named pipe when another process reads it; `open` alone would wait for ever."""
     end = time.monotonic() + SECONDS
     while time.monotonic() < end:

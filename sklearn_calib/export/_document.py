@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_flag, is_number
-from .._files.checksum import ENTRY, checksum
+from .._files.checksum import ENTRY, compute_checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._validation import canonical_proba
 from .._version import __version__
@@ -109,7 +109,7 @@ class MapDocument:
         }
         found |= self.notes
         found |= {"largest_error": self.largest_error} if self.largest_error else {}
-        return found | {ENTRY: checksum(found)}
+        return found | {ENTRY: compute_checksum(found)}
 
     @property
     def head(self) -> str:
@@ -209,7 +209,7 @@ def _document_fitted(fitted, kind, tabulate):
 
 def compute_map_checksum(classes: list[Any], kind: str, tree: dict[str, Any]) -> str:
     """Return the SHA-256 of what determines predictions: labels and nodes, nothing else."""
-    return checksum({"classes": classes, "classes_type": kind, "map": tree})
+    return compute_checksum({"classes": classes, "classes_type": kind, "map": tree})
 
 
 def make_check_scores(k: int, kind: str) -> FloatArray:
@@ -235,7 +235,7 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
         _check_names(document, found.root.to_tree())
         return replace(found, estimator=found.estimator | {"edited": True}).checked()
     _run_check(found)
-    if (own := checksum(document)) != document[ENTRY]:
+    if (own := compute_checksum(document)) != document[ENTRY]:
         stated = short_repr(document[ENTRY])
         raise invalid_field(
             ENTRY,

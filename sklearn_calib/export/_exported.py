@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from .. import meta
-from .._files.opened import path_of
+from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._show import plain, quoted
 from .._typing import ArrayLike, Self
@@ -375,7 +375,7 @@ def to_json(
     )
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
     if path is not None:
-        write_whole(path_of(path), text)
+        write_whole(get_path_text(path), text)
     return text
 
 
@@ -429,7 +429,7 @@ def _get_content(source):
         if begins or '"format"' in source:  # no path, if a damaged document
             return source.encode()
     is_text = isinstance(source, str)  # which may have been meant as JSON
-    source = path_of(source)
+    source = get_path_text(source)
     try:
         size = os.path.getsize(source)
     except FileNotFoundError:

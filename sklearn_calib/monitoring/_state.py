@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.checksum import ENTRY, checksum
+from .._files.checksum import ENTRY, compute_checksum
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._aftermath import from_json_state, to_json_state
@@ -56,7 +56,7 @@ def save_state(monitor: Any) -> dict[str, Any]:
             for n, *numbers, time in monitor._course.moments
         ],
     }
-    return state | {ENTRY: checksum(state)}
+    return state | {ENTRY: compute_checksum(state)}
 
 
 def restore_monitor(cls: Any, state: Any) -> Any:
@@ -73,7 +73,7 @@ def restore_monitor(cls: Any, state: Any) -> Any:
         )
     try:
         found = _from_dict(cls, state)
-        if state[ENTRY] != checksum(state):
+        if state[ENTRY] != compute_checksum(state):
             raise ValueError("its content has another checksum")
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         got = f"{type(error).__name__}: {error}".rstrip(".")

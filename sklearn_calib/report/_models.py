@@ -68,7 +68,7 @@ class Model:
         draw, classes = self.summary.drawn, self.summary.classes
         if draw is None or classes is None:
             return None
-        rows = (draw if most is None else draw.coarsened(most)).rows()
+        rows = (draw if most is None else draw.reduce_draw(most)).rows()
         return None if rows is None else DrawnSample(rows, classes)
 
     def accuracy(self) -> float:
@@ -141,7 +141,7 @@ class PredictionsModel(Model):
             _drop_equal_weight(predictions.weight),
             extras=rows,
         )
-        drawn = draw.coarsened(most).rows()
+        drawn = draw.reduce_draw(most).rows()
         if drawn is None:
             return None
         known = predictions.proba[drawn.extras]  # with its logarithms

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.opened import path_of
+from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._show import (
     MARK,
@@ -185,7 +185,7 @@ class WrittenReport(Shown):
         """
         text = json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
         if path is not None:
-            write_whole(path_of(path), text)
+            write_whole(get_path_text(path), text)
         return text
 
     def to_markdown(self) -> str:
@@ -240,7 +240,7 @@ class WrittenReport(Shown):
             summary=f'<p class="source">{made}<br>{self._subject()}</p>',
             body=render_html(self._sections(drawn=True)),
         )
-        absolute_path = os.path.abspath(path_of(path))
+        absolute_path = os.path.abspath(get_path_text(path))
         write_whole(absolute_path, text)
         return absolute_path
 

@@ -16,7 +16,7 @@ from ..recalibrators import (
     resolve_recalibrator,
 )
 
-_ENTRIES, _FEWEST, _MOST = 500_000, 20_000, 100_000  # of scores; rows
+_SAMPLE_ENTRIES, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS = 500_000, 20_000, 100_000  # of scores; rows
 _STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
 _OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are kept whatever the others are
 _SHARE = 2  # a class keeps one in so many of the rows that would be its share
@@ -26,7 +26,7 @@ _OF_LABELS, _HALF = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
 
 def rows_to_draw(n_classes: int) -> int:
     """Return how many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
-    return int(np.clip(_ENTRIES // n_classes, _FEWEST, _MOST))
+    return int(np.clip(_SAMPLE_ENTRIES // n_classes, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS))
 
 
 def _row_keys(scores, codes):
@@ -74,7 +74,7 @@ class DrawnRows(NamedTuple):
     share: FloatArray = np.zeros(0)
     n_seen: int = 0
 
-    def take(self, rows: AnyArray) -> "DrawnRows":
+    def select_rows(self, rows: AnyArray) -> "DrawnRows":
         """Return some of the rows, while others may still come."""
         return DrawnRows(*(_take_rows(column, rows) for column in self[:_N_COLUMNS]))
 
@@ -84,15 +84,15 @@ class DrawnRows(NamedTuple):
         return int(self.counts.sum())
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether no row was left out."""
         return self.n_drawn == self.n_seen
 
     @property
-    def unit(self) -> FloatArray:
+    def count_weight(self) -> FloatArray:
         """The weight of one of the `counts` of each row; all together weigh as the rows here."""
         unit = np.ones(len(self.codes)) if self.weight is None else self.weight
-        if self.whole:
+        if self.is_complete:
             return unit
         scale = self.n_drawn / self.n_seen
         return unit * self.share * scale
@@ -100,7 +100,7 @@ class DrawnRows(NamedTuple):
     @property
     def sample_weight(self) -> FloatArray | None:
         """The weights of a fit; None where all are 1."""
-        weight = self.unit * self.counts
+        weight = self.count_weight * self.counts
         return None if (weight == 1).all() else weight
 
 
@@ -116,7 +116,7 @@ def _join_rows(parts):
     fresh[1:] = rows.key[order[1:]] != rows.key[order[:-1]]
     starts = np.flatnonzero(fresh)
     counts = np.add.reduceat(rows.counts[order], starts) if len(starts) else rows.counts
-    return rows.take(order[starts])._replace(counts=counts)
+    return rows.select_rows(order[starts])._replace(counts=counts)
 
 
 def _take_rows(column, rows):
@@ -189,7 +189,7 @@ class RowDraw:
         """
         scores = scores.reshape(len(scores), -1)
         key = _row_keys(scores, codes)
-        stratum = codes.astype(np.intp) * self._steps + self._step(true)
+        stratum = codes.astype(np.intp) * self._steps + self._get_odds_octave(true)
         own = [] if weight is None else [(weight + 0.0).view(np.uint64)]
         for digest in (*own, *digests):
             key = scrambled(key ^ scrambled(digest))
@@ -202,18 +202,20 @@ class RowDraw:
             return
         if counts is None:
             counts = np.ones(len(codes), dtype=np.int64)
-        self._parts.append(DrawnRows(key, stratum, scores, weight, counts, extras).take(kept))
+        self._parts.append(
+            DrawnRows(key, stratum, scores, weight, counts, extras).select_rows(kept)
+        )
         if sum(len(part.key) for part in self._parts[1:]) > self.most // 2:
-            self._settle()
+            self._keep_sample()
 
-    def _step(self, true):
+    def _get_odds_octave(self, true):
         """Return the octave of the odds of the true class."""
         with np.errstate(divide="ignore"):
             octave = ((true / (1.0 - true)).view(np.int64) >> 52) - 1023
         half = self._steps // 2
         return np.clip(octave, -half, self._steps - 1 - half) + half
 
-    def coarsened(self, most: int) -> "RowDraw":
+    def reduce_draw(self, most: int) -> "RowDraw":
         """Return the draw of fewer rows, as if it had been made so."""
         n_classes = len(self._seen) // self._steps
         return RowDraw(n_classes, min(most, self.most)).merge(self)
@@ -223,14 +225,14 @@ class RowDraw:
         self._seen += other._seen
         self._limit = np.minimum(self._limit, other._limit)
         self._parts = [*self._parts, *other._parts]
-        self._settle()
+        self._keep_sample()
         return self
 
     def copy(self) -> "RowDraw":
         """Return the same rows, in a draw of its own."""
-        return self.coarsened(self.most)
+        return self.reduce_draw(self.most)
 
-    def _settle(self):
+    def _keep_sample(self):
         """Keep what belongs to the sample."""
         if not self._parts:
             return
@@ -253,11 +255,11 @@ class RowDraw:
             own[full] = rows.key[order[starts[full] + least]]
             limit = np.maximum(limit, np.repeat(own, size))
         self._limit = np.minimum(limit, self._limit)
-        self._parts = [rows.take(np.flatnonzero(ranks))]
+        self._parts = [rows.select_rows(np.flatnonzero(ranks))]
 
     def rows(self) -> DrawnRows | None:
         """Return the sample; None where there were no rows."""
-        self._settle()
+        self._keep_sample()
         if not self._parts:
             return None
         (rows,) = self._parts
@@ -269,7 +271,7 @@ class RowDraw:
         return rows._replace(codes=codes, share=share, n_seen=n_seen)
 
 
-def merged_draws(
+def merge_draws(
     mine: RowDraw | None, theirs: RowDraw | None, n_mine: int, n_theirs: int
 ) -> RowDraw | None:
     """Return the draw of all rows of two summaries; None where one has rows and no draw."""
@@ -330,8 +332,8 @@ class DrawnSample:
         self.drawn, self.classes = drawn, classes
         if proba is None:
             proba = read_proba(drawn.scores, kind=kind)
-        self.squares = drawn.counts * drawn.unit**2
-        weight = drawn.counts * drawn.unit
+        self.squares = drawn.counts * drawn.count_weight**2
+        weight = drawn.counts * drawn.count_weight
         self.predictions = Predictions(proba, drawn.codes, weight, classes, 1)
 
     def folds(
@@ -350,7 +352,7 @@ class DrawnSample:
         self, recalibrator: str | Estimator, folds: Sequence[Any], groups: AnyArray | None = None
     ) -> HeldOut:
         """Recalibrate each row by a fit to the folds that it is not in."""
-        predictions, unit = self.predictions, self.drawn.unit
+        predictions, unit = self.predictions, self.drawn.count_weight
         numbers = np.arange(len(self.classes))
         proba, rows, left = [], [], []
         for kept, out in folds:

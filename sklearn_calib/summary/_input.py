@@ -27,8 +27,8 @@ from .._validation import (
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
 
-_BLOCK = 65_536  # rows that are converted at once; they fit into the second cache
-_EXACT = 1e-15  # rows whose sum is farther from 1 are divided by it
+_BLOCK_ROWS = 65_536  # rows that are converted at once; they fit into the second cache
+_SUM_TOLERANCE = 1e-15  # rows whose sum is farther from 1 are divided by it
 
 
 class Labels:
@@ -79,7 +79,9 @@ class Labels:
     def n_classes(self) -> int:
         return 2 if self.classes is None else len(self.classes)
 
-    def read(self, y: ArrayLike, columns: int, empty: bool) -> tuple[AnyArray | None, AnyArray]:
+    def read_labels(
+        self, y: ArrayLike, columns: int, empty: bool
+    ) -> tuple[AnyArray | None, AnyArray]:
         """Return the classes after a batch, and the positions of its labels, of shape (n_samples,).
 
         Nothing is changed; `columns` are those of the scores, 1 for a single one; `empty` says
@@ -90,7 +92,7 @@ class Labels:
             shown = np.bincount(y.codes, minlength=len(y.values)) > 0
             places = np.cumsum(shown) - 1
             try:
-                classes, codes = self.read(y.values[shown], columns, empty)
+                classes, codes = self.read_labels(y.values[shown], columns, empty)
                 return classes, codes[places[y.codes]]
             except ValueError:
                 y = np.asarray(y)  # the message names the row
@@ -105,7 +107,7 @@ class Labels:
             read_labels(y, input_name="y")  # words the error
         labels = read_array(y, "labels")
         if classes is None:
-            classes = self._learned(labels, is_single)
+            classes = self._learn_both_classes(labels, is_single)
         if classes is None:  # all rows have the positive label so far
             return None, np.ones(len(labels), dtype=np.uint8)
         numbers = labels.ndim == 1 and labels.dtype.kind in "biuf"
@@ -128,7 +130,7 @@ class Labels:
                     error.set_fields(hint=words)
             raise
 
-    def watch(
+    def watch_order(
         self,
         codes: AnyArray,
         scores: "Scores",
@@ -140,28 +142,28 @@ class Labels:
 
         The first rows of the batch are looked at, while few rows have come before.
         """
-        if self.doubt is not None or n_before >= _BLOCK or not has_own_order(self.classes):
+        if self.doubt is not None or n_before >= _BLOCK_ROWS or not has_own_order(self.classes):
             return
-        rows, proba = next(scores.blocks())
+        rows, proba = next(scores.iter_blocks())
         if proba.ndim == 1:
             proba = np.column_stack([1 - proba, proba])[:, :: 2 * self.positive - 1]
         times = np.ones(len(proba)) if counts is None else counts[rows].astype(np.float64)
         if weight is not None:
             times[weight[rows] == 0] = 0
-        times *= min(1.0, _BLOCK / max(1.0, times.sum()))
+        times *= min(1.0, _BLOCK_ROWS / max(1.0, times.sum()))
         each = np.repeat(np.arange(len(proba)), times.astype(np.intp))
         codes = codes[rows][each].astype(np.intp)
         self.doubt = describe_doubtful_order(proba[each], codes, self.classes, "classes")
         if self.doubt is not None and not self.silent:
             warn_calibration(*self.doubt)
 
-    def learn(self, classes: AnyArray | None) -> None:
+    def learn_classes(self, classes: AnyArray | None) -> None:
         """Keep the classes that a batch has shown."""
         if classes is not None:
             self.positive = find_positive(classes, self.pos_label)
         self.classes = classes
 
-    def _learned(self, labels, is_single):
+    def _learn_both_classes(self, labels, is_single):
         """Return both classes if a batch shows that beside `pos_label`, else None."""
         known, _ = read_labels(labels)
         others = known[[not equals(self.pos_label, label) for label in known.tolist()]]
@@ -179,14 +181,17 @@ class Labels:
             raise invalid_input(expected=rule, got=f"also the label {others[0]!r}", hint=cure)
         return both
 
-    def agree(self, other: "Labels") -> None:
+    def check_agreement(self, other: "Labels") -> None:
         """Raise ValueError where another summary has other classes; learn what it knows."""
         if self.classes is None or other.classes is None:
             same = self.positive_label == other.positive_label
         else:
-            same = self.said == other.said
+            same = self.class_text == other.class_text
         if not same:
-            got, cure = f"{self.said} and {other.said}", "Summarise them with one classes="
+            got, cure = (
+                f"{self.class_text} and {other.class_text}",
+                "Summarise them with one classes=",
+            )
             raise invalid_input(expected="summaries of the same classes", got=got, hint=cure)
         self.doubt = self.doubt or other.doubt
         if self.classes is None:
@@ -197,7 +202,7 @@ class Labels:
         return self.pos_label if self.classes is None else self.classes[self.positive]
 
     @property
-    def said(self) -> str:
+    def class_text(self) -> str:
         """The classes in words; equal for labels that mean the same."""
         known = None if self.classes is None else self.classes.tolist()
         positive = f" with positive {self.positive_label!r}" if self.n_classes == 2 else ""
@@ -224,16 +229,16 @@ class Scores(NamedTuple):
     outside: bool
     uneven: bool
 
-    def blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+    def iter_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
         """Yield rows in pieces: (their place, float64 probabilities)."""
-        for start in range(0, len(self.raw), _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        for start in range(0, len(self.raw), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
             block = self.raw[rows].astype(np.float64, order="F")  # columns lie side by side
             if self.outside:
                 block = np.clip(block, 0.0, 1.0)
             if self.uneven:
                 total = _row_sums(block)
-                block /= np.where(np.abs(total - 1.0) > _EXACT, total, 1.0)[:, None]
+                block /= np.where(np.abs(total - 1.0) > _SUM_TOLERANCE, total, 1.0)[:, None]
             yield rows, block
 
 
@@ -286,7 +291,7 @@ def soft_batch(
     return rows.labels, given, mass, counts, sure, more
 
 
-def checked_scores(y_proba: ArrayLike) -> Scores:
+def check_scores(y_proba: ArrayLike) -> Scores:
     """Return scores of a batch without a copy of them.
 
     What `canonical_proba` refuses is refused.
@@ -299,13 +304,13 @@ def checked_scores(y_proba: ArrayLike) -> Scores:
         valid_proba(raw)  # words the error
     slack = get_sum_tolerance(raw.dtype, 1 if raw.ndim == 1 else raw.shape[1])
     outside = uneven = False
-    for start in range(0, len(raw), _BLOCK):
-        block = raw[start : start + _BLOCK]
+    for start in range(0, len(raw), _BLOCK_ROWS):
+        block = raw[start : start + _BLOCK_ROWS]
         low, high = block.min(), block.max()
         fine = low >= -slack and high <= 1 + slack
         if fine and raw.ndim == 2:
             error = np.abs(_row_sums(block) - 1.0).max()
-            fine, uneven = error <= slack, uneven or error > _EXACT
+            fine, uneven = error <= slack, uneven or error > _SUM_TOLERANCE
         if not fine:
             return Scores(valid_proba(raw), False, False)  # divided, or refused
         outside = outside or low < 0 or high > 1
@@ -328,7 +333,7 @@ def one_label_per_row(y: Any, n: int) -> Any:
     return y
 
 
-def checked_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
+def check_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
     """Return weights of a batch, in the unit of all batches; all of them may be 0."""
     if sample_weight is None:
         return None
@@ -337,7 +342,7 @@ def checked_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None
     return np.rint(weight) if n and are_counts(weight) else weight
 
 
-def checked_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
+def check_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
     """Return how often each row of a batch is there, int64."""
     if counts is None:
         return None

@@ -14,9 +14,9 @@ from .._argument_checks import check_count, require
 from .._files.arrow import arrow_frame, check_types, parquet_file
 from .._files.columns import Block, list_columns
 from .._files.csv_text import check_columns
-from .._files.opened import files_of, kind_of, opened
-from .._files.rows import ROWS, pieces_of
-from .._files.tables import FORM, reading, table_blocks
+from .._files.opened import detect_format, expand_paths, open_decompressed
+from .._files.rows import PIECE_ROWS, iter_pieces
+from .._files.tables import FORM, table_blocks, translate_read_errors
 from .._show import quoted
 from .._validation import collect_lazy_frame
 from ..exceptions import add_error_context, invalid_input
@@ -53,18 +53,18 @@ class FilePart(NamedTuple):
     texts: tuple[str, ...]
     groups: tuple[int, ...] | None = None
 
-    def open(self) -> Any:
+    def open_stream(self) -> Any:
         """Open the file as a binary stream."""
         if self.filesystem is not None:
             return self.filesystem.open_input_file(self.path)
-        return opened(self.path)
+        return open_decompressed(self.path)
 
-    def split(self, numbers: Sequence[str]) -> "list[FilePart]":
+    def split_row_groups(self, numbers: Sequence[str]) -> "list[FilePart]":
         """Return one part per row group; numbers that are text are written as in those above."""
         from pyarrow import types
 
-        with reading(self.name), self.open() as stream:
-            if kind_of(stream, self.path) != "parquet":
+        with translate_read_errors(self.name), self.open_stream() as stream:
+            if detect_format(stream, self.path) != "parquet":
                 return [self]
             file = parquet_file(stream)
             of_text = (f for f in file.schema_arrow if f.name in numbers)
@@ -72,21 +72,21 @@ class FilePart(NamedTuple):
                 return [self]
             return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [self]
 
-    def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
+    def iter_blocks(self, needed: Sequence[str]) -> Iterator[Block]:
         """Yield some columns, of which the names of folders may hold some."""
         import pandas as pd
 
         folders = folder_values(self.path)
 
-        def pick(present):
+        def pick_columns(present):
             inside = [name for name in needed if name in present or name not in folders]
             return inside or present[:1]  # some column, to count the rows
 
         texts = [name for name in self.texts if name in needed and name not in folders]
-        with reading(self.name):
-            stream = self.open()
+        with translate_read_errors(self.name):
+            stream = self.open_stream()
         how = {"stream": stream, "row_groups": self.groups, "nullable": True}
-        for block in table_blocks(self.path, pick, as_text=texts, **how, **self.options):
+        for block in table_blocks(self.path, pick_columns, as_text=texts, **how, **self.options):
             columns = block.columns
             for name in needed:
                 if name not in columns:
@@ -125,15 +125,19 @@ def check_form(csv: Any) -> dict[str, Any]:
     return csv
 
 
-def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
+def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
     """Return one part for each file, or one for all that is no file; `texts` as in `FilePart`."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
         return [StreamPart(collect_lazy_frame(data))]
     parts: list[Any] = []
-    for name, path, filesystem in files_of(data):
+    for name, path, filesystem in expand_paths(data):
         part = FilePart(name, path, filesystem, csv, tuple(texts))
-        with add_error_context(), reading(name, _ERRORS), part.open() as stream:
-            is_parquet = kind_of(stream, path) == "parquet"
+        with (
+            add_error_context(),
+            translate_read_errors(name, _ERRORS),
+            part.open_stream() as stream,
+        ):
+            is_parquet = detect_format(stream, path) == "parquet"
         if is_parquet and filesystem is None and is_summary_file(path):
             parts.append(SummaryPart(name, path))
         elif is_parquet or filesystem is None:
@@ -144,7 +148,7 @@ def parts_of(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
     return parts
 
 
-def anywhere(part: Any) -> Any:
+def make_path_absolute(part: Any) -> Any:
     """Return the part with the whole path of its file: another process may be in another folder."""
     if getattr(part, "path", None) is None or getattr(part, "filesystem", None) is not None:
         return part
@@ -168,51 +172,51 @@ class StreamPart(NamedTuple):
     data: Any
     name: str = ""
 
-    def blocks(self, needed: Sequence[str]) -> Iterator[Block]:
+    def iter_blocks(self, needed: Sequence[str]) -> Iterator[Block]:
         """Yield some columns."""
         forms: dict[str, dict[Any, bool]] = defaultdict(dict)
         first: dict[str, int] = Counter()
-        for piece in pieces_of(self.data, needed):
-            for file, frame, share in _frames_of(piece, [*needed], self.name):
+        for piece in iter_pieces(self.data, needed):
+            for file, frame, share in _iter_frames(piece, [*needed], self.name):
                 yield Block(frame, file, None, first[file], forms[file], share)
                 first[file] += len(frame)
 
 
-def _frames_of(data, needed, source):
+def _iter_frames(data, needed, source):
     """Yield (file, DataFrame, how much has been read) of the batches of a table."""
     name = source or "the table"
     if isinstance(data, Mapping) or hasattr(data, "iloc"):
-        for frame, share in _split_table(data, needed, name):
+        for frame, share in _iter_row_slices(data, needed, name):
             yield source, frame, share
         return
     if hasattr(data, "scanner"):  # pyarrow.dataset
         schema, name = data.schema, "the dataset"
     else:
-        data = _reader(data)
+        data = _open_reader(data)
         schema = data.schema
     check_columns(needed, schema.names, name)
     check_types(needed, schema, name)
-    for file, batch in _batches_of(data, needed, source):
-        for start in range(0, batch.num_rows, ROWS):
-            piece = batch.slice(start, ROWS)
+    for file, batch in _iter_batches(data, needed, source):
+        for start in range(0, batch.num_rows, PIECE_ROWS):
+            piece = batch.slice(start, PIECE_ROWS)
             yield file, arrow_frame(piece.select(needed), nullable=True), 1.0
 
 
-def _batches_of(data, needed, source):
+def _iter_batches(data, needed, source):
     """Yield (file, batch) of a dataset or a reader of pyarrow."""
     if not hasattr(data, "scanner"):
         yield from ((source, batch) for batch in data)
         return
-    for tagged in data.scanner(columns=needed, batch_size=ROWS).scan_batches():
+    for tagged in data.scanner(columns=needed, batch_size=PIECE_ROWS).scan_batches():
         yield getattr(tagged.fragment, "path", ""), tagged.record_batch
 
 
-def _split_table(data, needed, source):
+def _iter_row_slices(data, needed, source):
     """Yield DataFrames of some rows of a table, or of arrays by name; and how much that was."""
     import pandas as pd
 
     if isinstance(data, Mapping):
-        data = _split_arrays(data)
+        data = _get_array_columns(data)
         needed = [column for name in needed for column in list_columns(name, data)]
     check_columns(needed, [*data], source)
     columns = {name: data[name] for name in needed}
@@ -222,10 +226,10 @@ def _split_table(data, needed, source):
             expected="columns of one length", got=f"{lengths}", hint="Check where they are from"
         )
     n = next(iter(lengths.values()))
-    for first in range(0, n, ROWS):
-        rows = slice(first, first + ROWS)
+    for first in range(0, n, PIECE_ROWS):
+        rows = slice(first, first + PIECE_ROWS)
         some = {name: _take_rows(column, rows) for name, column in columns.items()}
-        yield pd.DataFrame(some, copy=False), min(1.0, (first + ROWS) / n)
+        yield pd.DataFrame(some, copy=False), min(1.0, (first + PIECE_ROWS) / n)
 
 
 def _take_rows(column, rows):
@@ -234,7 +238,7 @@ def _take_rows(column, rows):
     return column.iloc[rows].reset_index(drop=True)
 
 
-def _split_arrays(data):
+def _get_array_columns(data):
     """Return the columns of arrays by name; those of a table stand under their places."""
     columns = {}
     for name, values in data.items():
@@ -246,7 +250,7 @@ def _split_arrays(data):
     return columns
 
 
-def _reader(data):
+def _open_reader(data):
     pa = require("pyarrow", "cli")
     if hasattr(data, "to_arrow") and not hasattr(data, "__arrow_c_stream__"):
         data = data.to_arrow()  # early versions of polars

@@ -13,7 +13,7 @@ from ._state import CellTable
 
 _ROOM = 2**12
 _FINE = 2**18  # pairs of a cell and a combination; more are made coarser
-_MOST = 2**23
+_MAX_PAIRS = 2**23
 
 
 class PairSums(NamedTuple):
@@ -54,7 +54,7 @@ class PatternCells(CellTable):
         from .._kernels._cells_compiled import get_occupied_cells
 
         if self._table is None:
-            self._table = _settled(get_occupied_cells(self._slots))
+            self._table = _add_equal_pairs(get_occupied_cells(self._slots))
         return self._table
 
     def add(
@@ -68,9 +68,9 @@ class PatternCells(CellTable):
         """Add rows, which were checked; see `CellState.add`."""
         weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
         if weights and self.pairs.shape[1] < cells.WEIGHTED_COLUMNS:
-            self._table, self._slots = _widened(self.pairs), None
+            self._table, self._slots = _widen_pairs(self.pairs), None
         if self._slots is None:
-            self._rebuild()
+            self._rebuild_table()
         self._fill_slots(p, q, y, pattern, *weights)
 
     def add_block(
@@ -85,7 +85,7 @@ class PatternCells(CellTable):
         if block.ndim == 1 or block.shape[1] == 2:
             part = two_class_part(codes, block, positive)
         else:
-            part = _confidence(codes, block)
+            part = _compute_confidence(codes, block)
         p, q, hit = part.p, part.q, part.hit
         if weight is not None:
             kept = weight > 0
@@ -97,13 +97,13 @@ class PatternCells(CellTable):
         """Add the rows of another."""
         mine, theirs = self.pairs, other.pairs
         if mine.shape[1] != theirs.shape[1]:
-            mine, theirs = _widened(mine), _widened(theirs)
+            mine, theirs = _widen_pairs(mine), _widen_pairs(theirs)
         self._shift = max(self._shift, other._shift)
-        self._table = _settled(_coarser(np.concatenate([mine, theirs]), self._shift))
+        self._table = _add_equal_pairs(_coarsen_pairs(np.concatenate([mine, theirs]), self._shift))
         self._slots = None
-        self._fit()
+        self._limit_pairs()
 
-    def sums(self) -> PairSums:
+    def compute_sums(self) -> PairSums:
         """Return the pairs with their mean scores."""
         table = np.ascontiguousarray(self.pairs[:, : cells.PATTERN_COLUMN])
         start, high = cells.decode_cells(table[:, cells.ID])
@@ -118,19 +118,19 @@ class PatternCells(CellTable):
         )
 
     def _make_room(self):
-        self._fit()
-        self._rebuild()
+        self._limit_pairs()
+        self._rebuild_table()
 
-    def _fit(self):
+    def _limit_pairs(self):
         """Make pairs coarser, as far as that makes them few enough."""
         if len(self.pairs) > _FINE and self._shift < cells.MAX_SHIFT:
             self._shift = _least_shift(self.pairs, self._shift, _FINE)
-            self._table = _settled(_coarser(self.pairs, self._shift))
-        if len(self.pairs) > _MOST:
-            rule = f"at most {_MOST} combinations of groups and scores"
+            self._table = _add_equal_pairs(_coarsen_pairs(self.pairs, self._shift))
+        if len(self.pairs) > _MAX_PAIRS:
+            rule = f"at most {_MAX_PAIRS} combinations of groups and scores"
             raise invalid_input(expected=rule, got="more", hint="Name fewer columns to group by")
 
-    def _rebuild(self):
+    def _rebuild_table(self):
         n = len(self.pairs)
         room = 2 * n if n > _FINE else min(max(_ROOM, 4 * n), _FINE + 1)
         self._open_slots(self.pairs, room)
@@ -143,14 +143,14 @@ class PatternCells(CellTable):
         self.__dict__.update(state)
 
 
-def _confidence(codes, block):
+def _compute_confidence(codes, block):
     """Return the largest probability of each row, and the sum of the others."""
     ((problem, pair),) = iter_two_class_pairs("confidence", block)
     hit = (codes == problem.target).astype(np.uint8)
     return ProblemRows(0, problem.rows, problem.score, np.ascontiguousarray(pair[:, 0]), hit)
 
 
-def _settled(pairs):
+def _add_equal_pairs(pairs):
     """Return pairs in order, equal ones added."""
     if not len(pairs):
         return pairs
@@ -176,14 +176,14 @@ def _least_shift(pairs, shift, most):
     start, high = cells.decode_cells(pairs[:, cells.ID])
     other = pairs[1:, cells.PATTERN_COLUMN] != pairs[:-1, cells.PATTERN_COLUMN]
 
-    def fits(shift):
+    def fits_limit(shift):
         ids = cells.encode_cells(cells.find_cell_starts(start, high, shift), high)
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other) <= most
 
-    return cells.find_smallest_shift(fits, shift)
+    return cells.find_smallest_shift(fits_limit, shift)
 
 
-def _coarser(pairs, shift):
+def _coarsen_pairs(pairs, shift):
     """Return pairs with the identities of coarser cells, and offsets from these."""
     pairs = pairs.copy()
     start, high = cells.decode_cells(pairs[:, cells.ID])
@@ -197,7 +197,7 @@ def _coarser(pairs, shift):
     return pairs
 
 
-def _widened(pairs):
+def _widen_pairs(pairs):
     if pairs.shape[1] > cells.WEIGHTED_COLUMNS:
         return pairs
     return np.column_stack(

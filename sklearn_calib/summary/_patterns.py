@@ -8,14 +8,14 @@ import numpy as np
 
 from .._typing import AnyArray, IntArray, Progress
 from ..exceptions import invalid_input
-from ._parts import SummaryPart, check_form, parts_of
+from ._parts import SummaryPart, check_form, make_parts
 from ._pattern_cells import PairSums, PatternCells
 from ._sampled import Draw
 from ._sources import fold_parts, invalid_grouping, summarize
 from ._summary import CalibrationSummary
-from ._values import ColumnValues, split_groups
+from ._values import ColumnValues, decode_groups
 
-_MOST = 2**62
+_MAX_COMBINATIONS = 2**62
 
 
 class _ValuesTally:
@@ -61,14 +61,14 @@ def count_values(
     values : dict of str to ColumnValues
     """
 
-    def read(texts):
-        parts = parts_of(data, texts, check_form(csv))
+    def read_parts(texts):
+        parts = make_parts(data, texts, check_form(csv))
         return fold_parts(parts, partial(_ValuesTally, [*names]), n_jobs, progress).columns
 
-    columns = read([])
-    texts = [name for name, column in columns.items() if column.mixed]
+    columns = read_parts([])
+    texts = [name for name, column in columns.items() if column.has_mixed_kinds]
     if texts:  # blocks of a csv file: read again as they are written
-        again = read(texts)
+        again = read_parts(texts)
         for name in texts:
             columns[name] = again[name]
             columns[name].as_text = True
@@ -117,14 +117,14 @@ def summarize_groups(
     size = 1
     for column in columns:
         size *= column.n_groups
-    if size > _MOST:
+    if size > _MAX_COMBINATIONS:
         raise invalid_input(
             expected="fewer columns of groups", got=f"{len(columns)}", hint="Name at most a dozen"
         )
     draw = (draw or Draw(0))._replace(groups=tuple(columns))
     summary = summarize(data, **options, _draw=draw)
-    pairs = (summary.patterns or PatternCells()).sums()
+    pairs = (summary.patterns or PatternCells()).compute_sums()
     numbers, place = np.unique(pairs.pattern, return_inverse=True)
     counts = np.bincount(place, pairs.counts.sum(axis=1), len(numbers)).astype(np.int64)
-    groups = split_groups(columns, numbers)
+    groups = decode_groups(columns, numbers)
     return Grouped(summary, groups, counts, pairs._replace(pattern=place))

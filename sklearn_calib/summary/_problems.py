@@ -68,13 +68,15 @@ def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Problem
     return ProblemRows(0, slice(None), second, first, codes.astype(np.uint8, copy=False))
 
 
-def parts_of_many(kind: Multiclass, codes: AnyArray, block: FloatArray) -> Iterator[ProblemRows]:
+def split_multiclass_rows(
+    kind: Multiclass, codes: AnyArray, block: FloatArray
+) -> Iterator[ProblemRows]:
     """Yield the rows of a block of several classes, as `Predictions.problems` parts them."""
     for number, rows, score, target in make_two_class_problems(kind, block):
         yield ProblemRows(number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8))
 
 
-def states_of(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:
+def make_states(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:
     """Return empty states of the problems, which share `max_cells`: at least 4096 for each."""
     if n_classes == 2 or kind in ("auto", "confidence"):
         return [CellState(max_cells)]
@@ -194,7 +196,7 @@ class CellProblems:
         problems = []
         for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
             if mass > 0:
-                codes, proba, weight = rows_of(state)
+                codes, proba, weight = expand_cells(state)
                 share = 1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
                 title = name_problem(self.kind, self.classes, number)
                 events = codes.astype(float)
@@ -215,7 +217,7 @@ def check_kind(asked: Multiclass, kind: Multiclass) -> None:
         )
 
 
-def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
+def expand_cells(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return codes, probabilities and weights of two rows per cell; empty ones are left out.
 
     Both labels are at the common mean; at means of their own, isotonic regression would see them.
@@ -230,7 +232,7 @@ def rows_of(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
 _Result = tuple[float, float]
 
 
-def _spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _Result:
+def _test_spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _Result:
     excess = totals["brier"] - totals["variance"]
     variance = totals["spiegelhalter_variance"]
     return tests.run_spiegelhalter_test(excess, variance, totals["certain_and_wrong"])
@@ -238,22 +240,22 @@ def _spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _Result:
 
 def _hosmer_lemeshow(table: AnyArray, totals: dict[str, float], n_bins: int = 10) -> _Result:
     n_bins = check_count(n_bins, "n_bins")
-    rows, events = _unweighted(table)
+    rows, events = _count_rows(table)
     return tests.run_hosmer_lemeshow_test(compute_mean_scores(table)[:, 1], rows, events, n_bins, 0)
 
 
-def _cox(table: AnyArray, totals: dict[str, float]) -> _Result:
+def _test_cox(table: AnyArray, totals: dict[str, float]) -> _Result:
     rest, score = compute_mean_scores(table).T
-    return tests.run_cox_test(score, rest, *_unweighted(table))
+    return tests.run_cox_test(score, rest, *_count_rows(table))
 
 
-def _cumulative(table: AnyArray, totals: dict[str, float], *, statistic: str) -> _Result:
+def _test_cumulative(table: AnyArray, totals: dict[str, float], *, statistic: str) -> _Result:
     score, weight = compute_mean_scores(table)[:, 1], get_label_sums(table)[0]
     residual = weight[:, 1] - weight.sum(axis=1) * score
     return tests.run_cumulative_test(score, residual, totals["squared_variance"], statistic)
 
 
-def _unweighted(table):
+def _count_rows(table):
     """Return the numbers of rows and of events in each cell."""
     if table.shape[1] == WEIGHTED_COLUMNS:
         cure = "Test 'spiegelhalter', 'kuiper' or a measure"
@@ -265,17 +267,17 @@ def _unweighted(table):
 
 #: The classical tests by name: functions of the cells, their totals and the opening of errors.
 CLASSICAL: dict[str, Callable[..., _Result]] = {
-    "spiegelhalter": _spiegelhalter,
+    "spiegelhalter": _test_spiegelhalter,
     "hosmer_lemeshow": _hosmer_lemeshow,
-    "cox": _cox,
+    "cox": _test_cox,
     **{
-        statistic: partial(_cumulative, statistic=statistic)
+        statistic: partial(_test_cumulative, statistic=statistic)
         for statistic in tests.SURVIVAL_FUNCTIONS
     },
 }
 
 
-def classical(name: str, state: CellState, options: dict[str, Any]) -> _Result:
+def run_classical_test(name: str, state: CellState, options: dict[str, Any]) -> _Result:
     """Return (statistic, p-value) of a classical test of a problem."""
     known = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:

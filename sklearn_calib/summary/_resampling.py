@@ -81,7 +81,7 @@ class CellSample(PooledPredictions):
         self.n_samples = int(self.counts.sum())
 
     @classmethod
-    def of_table(cls, table: AnyArray, shift: int, max_cells: int) -> "CellSample":
+    def from_table(cls, table: AnyArray, shift: int, max_cells: int) -> "CellSample":
         """Return the cells of a table, made coarser where they are more than `max_cells`."""
         from .._kernels._cells_compiled import merge_cells_to_limit
 
@@ -154,13 +154,13 @@ class CellSample(PooledPredictions):
         predictions : Predictions
             The cells with other weights.
         """
-        if self._labels.few:
+        if self._labelled_rows.few:
             drawn = rng.integers(0, self.n_samples, self.n_samples)
-            counts = np.bincount(self._place[drawn], minlength=self.counts.size)
+            counts = np.bincount(self._row_positions[drawn], minlength=self.counts.size)
             counts = counts.reshape(self.counts.shape)
         else:
             counts = rng.poisson(self.counts)
-        mean, variance, equal = self._of_labels
+        mean, variance, equal = self._label_moments
         weight = counts * mean
         if not equal:
             varied = variance > 0
@@ -182,8 +182,10 @@ class CellSample(PooledPredictions):
         predictions : Predictions
             The cells with other weights.
         """
-        rows, total, moments = self._of_cells
-        labels = self._labels if law is None else CellBinomialSampler(rows, law, of_rows=False)
+        rows, total, moments = self._cell_moments
+        labels = (
+            self._labelled_rows if law is None else CellBinomialSampler(rows, law, of_rows=False)
+        )
         weight = weight_of_some(labels.ones(rng), rows, total, moments, rng)
         return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
@@ -200,7 +202,7 @@ class CellSample(PooledPredictions):
         weight : ndarray of shape (n_draws, n_cells)
             The weight of label 1 in each cell.
         """
-        rows, total, moments = self._of_cells
+        rows, total, moments = self._cell_moments
         shape = n_draws, len(rows)
         if (rows <= 1).all():
             ones = (rng.random(shape) < self.proba[:, 1]) * rows
@@ -279,22 +281,22 @@ class CellSample(PooledPredictions):
         return Predictions(proba, codes[kept], weight[kept], classes, 1), squares[kept]
 
     @cached_property
-    def _of_labels(self):
+    def _label_moments(self):
         """Mean and variance of the weights of each cell and label; whether all variances are 0."""
         return weight_moments(self.counts, self.weight, self.squares)
 
     @cached_property
-    def _place(self):
+    def _row_positions(self):
         """The place among cells and labels of each row."""
         return np.repeat(np.arange(self.counts.size), self.counts.ravel())
 
     @cached_property
-    def _of_cells(self):
+    def _cell_moments(self):
         """Numbers of rows, weights and moments of the weights of each cell."""
         sums = [part.sum(axis=1) for part in (self.counts, self.weight, self.squares)]
         return sums[0], sums[1], weight_moments(*sums)
 
     @cached_property
-    def _labels(self):
+    def _labelled_rows(self):
         """The rows of all cells, each with the mean score of its cell."""
-        return CellBinomialSampler(self._of_cells[0], self.proba[:, 1], of_rows=False)
+        return CellBinomialSampler(self._cell_moments[0], self.proba[:, 1], of_rows=False)

@@ -9,7 +9,7 @@ from .._files.columns import Block, check_filled
 from .._typing import AnyArray
 from .._validation import read_proba
 from ._drawn import RowDraw, rows_to_draw
-from ._input import checked_scores
+from ._input import check_scores
 from ._pattern_cells import PatternCells
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, combine_groups
@@ -44,7 +44,7 @@ class Draw(NamedTuple):
     groups: tuple[ColumnValues, ...] = ()
 
     @property
-    def columns(self) -> tuple[str, ...]:
+    def extra_columns(self) -> tuple[str, ...]:
         """All that the rows keep beside scores, labels and weights."""
         return self.features if self.group is None else (*self.features, self.group)
 
@@ -67,16 +67,16 @@ def draw_batch(
         keep the shares before their other columns.
     """
     labels, scores, *rest = given
-    extras = block.columns[[*draw.columns]] if draw.columns else None
+    extras = block.columns[[*draw.extra_columns]] if draw.extra_columns else None
     if draw.group is not None:
         check_filled(block, draw.group, "group")
-    proba = probabilities(draw, scores)
+    proba = convert_scores(draw, scores)
     if soft:
         summary.update(labels, proba, *rest, soft_labels=True)
-        batch, extras = _items(labels, proba, *rest), _with_shares(labels, extras)
+        batch, extras = _iter_items(labels, proba, *rest), _with_shares(labels, extras)
     else:
-        batch = summary._batch(labels, proba, *rest)
-    digest = [] if extras is None else digests(extras)
+        batch = summary._iter_checked_blocks(labels, proba, *rest)
+    digest = [] if extras is None else digest_columns(extras)
     pattern = combine_groups(draw.groups, block)
     if draw.groups and summary.patterns is None:
         summary.patterns = PatternCells()
@@ -85,7 +85,7 @@ def draw_batch(
         place = slice(start, start + len(codes))
         start = place.stop
         if not soft:
-            summary._add(codes, proba, weight, counts)
+            summary._add_checked_rows(codes, proba, weight, counts)
         if summary.patterns is not None:
             positive = summary._labels.positive
             summary.patterns.add_block(pattern[place], codes, proba, weight, positive)
@@ -106,12 +106,12 @@ def draw_batch(
         summary.drawn.add(codes, proba, true, weight, counts, frame, more)
 
 
-def _items(shares, proba, weight, counts):
+def _iter_items(shares, proba, weight, counts):
     """Yield checked items in blocks, each with the class of its largest share."""
-    scores = checked_scores(proba)
+    scores = check_scores(proba)
     two = np.ndim(shares) == 1
     most = (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)
-    for rows, block in scores.blocks():
+    for rows, block in scores.iter_blocks():
         own, times = (None if c is None else np.asarray(c[rows]) for c in (weight, counts))
         yield most[rows], block, None if own is None else own.astype(np.float64), times
 
@@ -126,7 +126,7 @@ def _with_shares(shares, extras):
     return frame if extras is None else pd.concat([frame, extras.reset_index(drop=True)], axis=1)
 
 
-def probabilities(draw: Draw | None, scores: AnyArray) -> AnyArray:
+def convert_scores(draw: Draw | None, scores: AnyArray) -> AnyArray:
     """Return scores as they are given, in the form that a summary takes."""
     if draw is None or (draw.kind == "proba" and draw.tolerance is None):
         return scores
@@ -134,15 +134,15 @@ def probabilities(draw: Draw | None, scores: AnyArray) -> AnyArray:
     return np.asarray(given)
 
 
-def digests(frame: Any) -> list[AnyArray]:
+def digest_columns(frame: Any) -> list[AnyArray]:
     """Return a number for each value of each column of a frame: equal where the values are.
 
     Numbers in text are numbers, as if the column had been read at once.
     """
-    return [_digest(frame[name]) for name in frame]
+    return [_digest_column(frame[name]) for name in frame]
 
 
-def _digest(column):
+def _digest_column(column):
     import pandas as pd
 
     if column.dtype.kind in "iuf" and isinstance(column.dtype, np.dtype):

@@ -12,15 +12,15 @@ from joblib import Parallel, delayed, effective_n_jobs
 from .._argument_checks import check_flag, check_jobs, check_progress, require
 from .._files.columns import (
     Block,
-    array_of,
-    coded,
+    encode_column,
     in_percent,
     label_values,
     list_columns,
+    make_array,
     number_values,
-    values_of_text,
+    parse_texts,
 )
-from .._files.rows import Counting, queried
+from .._files.rows import Counting, run_query
 from .._show import quoted
 from .._spelling import suggest_name
 from .._typing import AnyArray, ArrayLike, Multiclass, Progress
@@ -31,11 +31,11 @@ from ._parts import (
     FilePart,
     StreamPart,
     SummaryPart,
-    anywhere,
     check_form,
     folder_values,
+    make_parts,
+    make_path_absolute,
     part_size,
-    parts_of,
 )
 from ._sampled import Draw, draw_batch
 from ._summary import CalibrationSummary
@@ -65,32 +65,32 @@ class Plan(NamedTuple):
     soft: bool = False  # the labels are shares
 
     @property
-    def measured(self) -> list[str]:
+    def required_columns(self) -> list[str]:
         """The columns that must have a value."""
         group = None if self.draw is None else self.draw.group
         given = [*self.labels, *self.prob, self.weight, self.counts, group]
         return [*dict.fromkeys(name for name in given if name is not None)]
 
     @property
-    def needed(self) -> list[str]:
+    def all_columns(self) -> list[str]:
         """All columns that are read."""
         more = [] if self.draw is None else [column.name for column in self.draw.groups]
-        return [*dict.fromkeys([*self.measured, *self.by, *more, *self.extras])]
+        return [*dict.fromkeys([*self.required_columns, *self.by, *more, *self.extra_columns])]
 
     @property
-    def texts(self) -> list[str]:
+    def text_columns(self) -> list[str]:
         """The columns of a text file that are read as text."""
         groups = () if self.draw is None else self.draw.groups
         labels = () if self.soft else self.labels
-        return [*labels, *self.extras, *(column.name for column in groups if column.as_text)]
+        return [*labels, *self.extra_columns, *(column.name for column in groups if column.as_text)]
 
     @property
-    def extras(self) -> tuple[str, ...]:
+    def extra_columns(self) -> tuple[str, ...]:
         """Columns that a draw keeps; all but the group may have missing values."""
-        return () if self.draw is None else self.draw.columns
+        return () if self.draw is None else self.draw.extra_columns
 
     @property
-    def names(self) -> bool:
+    def has_text_classes(self) -> bool:
         """Whether the classes are text."""
         given = [self.pos_label] if self.classes is None else np.asarray(self.classes).tolist()
         return any(isinstance(label, str) for label in given)
@@ -276,30 +276,30 @@ def summarize(
         soft=bool(soft_labels),
     )
     make = partial(Tally, plan)
-    make().summary()  # options that cannot be are refused before the work
+    make().make_summary()  # options that cannot be are refused before the work
     if query is not None:
         counting = None
         if in_database:
-            counting, plan = _counted(plan)
+            counting, plan = _count_in_database(plan)
             make = partial(Tally, plan)
-        data = queried(data, query, counting)
+        data = run_query(data, query, counting)
     if _is_dask(data):
-        total = fold_dask(data, plan.needed, make)
+        total = fold_dask(data, plan.all_columns, make)
     elif type(data).__module__.startswith("pyspark."):
-        total = fold_spark(data, plan.needed, make)
+        total = fold_spark(data, plan.all_columns, make)
     else:
-        parts = parts_of(data, plan.texts, csv)
+        parts = make_parts(data, plan.text_columns, csv)
         if not (labels and probs) and any(not isinstance(one, SummaryPart) for one in parts):
             cure = "Name the columns of the labels and of the probabilities"
             raise invalid_input(expected="label= and prob=", got="none of one of them", hint=cure)
         total = fold_parts(parts, make, n_jobs, progress)
-    total.warn()
-    return total.result()
+    total.warn_left_out()
+    return total.make_result()
 
 
-def _counted(plan):
+def _count_in_database(plan):
     """Return what the database counts, and the plan for its answer."""
-    names = [name for name in plan.needed if name != plan.counts]
+    names = [name for name in plan.all_columns if name != plan.counts]
     into = "n_rows"
     while into in names:
         into += "_"
@@ -320,24 +320,26 @@ def fold_parts(
         pieces: list[Any] = []
         for part in parts:
             is_file = isinstance(part, FilePart)
-            pieces += part.split(total.numbers) if is_file else [part]
+            pieces += part.split_row_groups(total.numbers) if is_file else [part]
         parts = pieces
     ends = np.cumsum([0, *(part_size(part) for part in parts)]).tolist()
 
-    def report(number, share):
+    def report_progress(number, share):
         if progress is not None:
             begun, ended = ends[number : number + 2]
             progress(int(begun + share * (ended - begun)), ends[-1])
 
     if n_jobs in (None, 1) or len(parts) == 1:
-        tallies = (_fold_part(part, make, partial(report, i)) for i, part in enumerate(parts))
+        tallies = (
+            _fold_part(part, make, partial(report_progress, i)) for i, part in enumerate(parts)
+        )
     else:
-        jobs = [delayed(_fold_part)(anywhere(part), make) for part in parts]
+        jobs = [delayed(_fold_part)(make_path_absolute(part), make) for part in parts]
         tallies = _in_processes(n_jobs, jobs)
     for number, tally in enumerate(tallies):
         with add_error_context(source=parts[number].name):  # summaries may be of other classes
             total.merge(tally)
-        report(number, 1.0)
+        report_progress(number, 1.0)
     return total
 
 
@@ -348,7 +350,7 @@ def _fold_part(part, make, report=None):
         tally.add_summary(part)
         return tally
     with add_error_context():
-        for block in part.blocks(tally.needed):
+        for block in part.iter_blocks(tally.needed):
             tally.add(block)
             if report is not None:
                 report(block.share)
@@ -374,21 +376,21 @@ def _in_processes(n_jobs, jobs):
 
 
 def _find_row(block, rows, row):
-    return block.row(rows[row])
+    return block.get_file_row(rows[row])
 
 
 class Tally:
     """Summaries by group, of one plan; of all rows if the plan has no groups."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.needed = plan, plan.needed
+        self.plan, self.needed = plan, plan.all_columns
         self.numbers = (*plan.prob, plan.weight)
         self.groups: dict[tuple[Any, ...], CalibrationSummary] = {}
         self.left_out = 0  # rows with a missing value
         self._places: list[tuple[str, list[int]]] = []  # the first of them in each part
         self.kinds: frozenset[str] = frozenset()  # of soft labels, see `count_votes`
 
-    def summary(self) -> CalibrationSummary:
+    def make_summary(self) -> CalibrationSummary:
         """Return a summary of no rows."""
         plan = self.plan
         empty = CalibrationSummary(plan.max_cells, plan.multiclass, plan.classes, plan.pos_label)
@@ -407,15 +409,15 @@ class Tally:
         """Add the rows of a block; a wrong one is told by its place."""
         plan = self.plan
         if plan.drop_missing:
-            keep = block.filled(plan.measured)
+            keep = block.find_filled_rows(plan.required_columns)
             if not keep.all():
                 self._leave_out(block, np.flatnonzero(~keep))
-                block = block.only(keep)
+                block = block.select_rows(keep)
             if not block.n_rows:
                 return
-        labels, votes = self._labels(block)
+        labels, votes = self._get_labels(block)
         names = [column for name in plan.prob for column in list_columns(name, block.columns)]
-        scores = [self._score(block, name) for name in names]
+        scores = [self._get_scores(block, name) for name in names]
         proba = scores[0] if len(scores) == 1 else np.stack(scores).T  # columns lie side by side
         rest = [
             None if name is None else number_values(block, name)
@@ -423,36 +425,36 @@ class Tally:
         ]
         if votes is not None:
             rest[0] = votes if rest[0] is None else votes * rest[0]
-        for key, rows in grouped(block, plan.by):
+        for key, rows in iter_groups(block, plan.by):
             summary = self.groups.get(key)
             if summary is None:
-                summary = self._new(key)
+                summary = self._add_group(key)
             part: list[Any] = [
                 a if rows is None or a is None else a[rows] for a in (labels, proba, *rest)
             ]
             with add_error_context(
-                source=block.source,
-                row=block.row if rows is None else partial(_find_row, block, rows),
+                source=block.source_name,
+                row=block.get_file_row if rows is None else partial(_find_row, block, rows),
             ):
                 if plan.draw is None:
                     summary.update(*part, soft_labels=plan.soft)
                 else:
                     draw_batch(summary, plan.draw, block, part, plan.soft)
 
-    def _labels(self, block):
+    def _get_labels(self, block):
         """Return the labels of a block, or its shares with the votes of each row."""
         names = self.plan.labels
         if not self.plan.soft:
-            return label_values(block, names[0], self.plan.names), None
+            return label_values(block, names[0], self.plan.has_text_classes), None
         columns = [number_values(block, name) for name in names]
         if len(columns) == 1:
             return columns[0], None
-        with add_error_context(source=block.source, row=block.row):
+        with add_error_context(source=block.source_name, row=block.get_file_row):
             votes = count_votes(np.column_stack(columns))
         self.kinds |= votes.kinds
         return votes.shares, votes.number if (votes.number != 1).any() else None
 
-    def _score(self, block, name):
+    def _get_scores(self, block, name):
         """Return a column of scores.
 
         Of percentages a hundredth, which text with a sign is already.
@@ -463,7 +465,9 @@ class Tally:
 
     def _leave_out(self, block, places):
         self.left_out += len(places)
-        self._places.append((block.source, [block.row(place) for place in places[:5]]))
+        self._places.append(
+            (block.source_name, [block.get_file_row(place) for place in places[:5]])
+        )
         del self._places[5:]
 
     def left_out_in_words(self) -> str:
@@ -476,7 +480,7 @@ class Tally:
         more = ", ..." if self.left_out > len(known) else ""
         return f"{self.left_out} rows ({', '.join(known)}{more})"
 
-    def _new(self, key):
+    def _add_group(self, key):
         if len(self.groups) == _MOST_GROUPS:
             got, cure = "more", "Group by columns of few values, for instance by the day"
             raise invalid_input(
@@ -484,7 +488,7 @@ class Tally:
                 got=got,
                 hint=cure,
             )
-        self.groups[key] = self.summary()
+        self.groups[key] = self.make_summary()
         return self.groups[key]
 
     def merge(self, other: "Tally") -> "Tally":
@@ -496,13 +500,13 @@ class Tally:
             mine = self.groups.get(key)
             if mine is None:
                 if len(self.groups) == _MOST_GROUPS:
-                    self._new(key)  # refuses
+                    self._add_group(key)  # refuses
                 self.groups[key] = theirs.copy()
             else:
                 mine.merge(theirs)
         return self
 
-    def warn(self) -> None:
+    def warn_left_out(self) -> None:
         """Tell of rows that were left out, and of classes that the columns do not fit.
 
         Raises ValueError where some rows are shares and others votes.
@@ -519,20 +523,22 @@ class Tally:
                 warn_calibration(*summary._labels.doubt)
                 break
 
-    def result(self) -> Any:
+    def make_result(self) -> Any:
         """Return what `summarize` returns."""
         if not self.plan.by:
-            return self.groups.get((), self.summary())
+            return self.groups.get((), self.make_summary())
         keys = sorted(self.groups, key=lambda key: [(type(v).__name__, v) for v in key])
         return {key[0] if self.plan.one_key else key: self.groups[key] for key in keys}
 
 
-def grouped(block: Block, by: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], AnyArray | None]]:
+def iter_groups(
+    block: Block, by: Sequence[str]
+) -> Iterator[tuple[tuple[Any, ...], AnyArray | None]]:
     """Yield (key, rows of the block) of each group that the block has; rows None are all."""
     if not by:
         yield (), None
         return
-    columns = [coded(block, name, None) for name in by]
+    columns = [encode_column(block, name, None) for name in by]
     code, size = columns[0].codes, len(columns[0].values)
     for column in columns[1:]:
         code, size = code * len(column.values) + column.codes, size * len(column.values)
@@ -560,7 +566,7 @@ def fold_dask(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
     """Return the tally of all partitions, computed by the scheduler that dask has at hand."""
     dask = require("dask", "dask")
     if isinstance(data, dict):
-        pieces = _pieces_of_arrays(data, needed)
+        pieces = _iter_array_pieces(data, needed)
     else:
         missing = [name for name in needed if name not in data.columns]
         if missing:
@@ -579,7 +585,7 @@ def fold_dask(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
     return tallies[0].compute()
 
 
-def _pieces_of_arrays(data, needed):
+def _iter_array_pieces(data, needed):
     """Return dicts of the blocks of arrays that lie side by side."""
     arrays = {name: data[name] for name in needed if name in data}
     if len(arrays) < len(needed):
@@ -618,7 +624,7 @@ def _merge_tallies(tallies, make):
 def fold_spark(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
     """Return the tally of all partitions of a Spark DataFrame, each computed where it is."""
 
-    def tally_of(batches):
+    def tally_batches(batches):
         import pyarrow as pa
 
         filled = (batch for batch in batches if batch.num_rows)
@@ -626,7 +632,7 @@ def fold_spark(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
             tally = _fold_piece(chain([first], filled), "a partition", make)
             yield pa.RecordBatch.from_pydict({"tally": [pickle.dumps(tally)]})
 
-    rows = data.select(*needed).mapInArrow(tally_of, "tally binary").collect()
+    rows = data.select(*needed).mapInArrow(tally_batches, "tally binary").collect()
     return _merge_tallies([pickle.loads(row["tally"]) for row in rows], make)
 
 
@@ -691,15 +697,15 @@ def find_classes(
     texts: dict[str, None] = {}
     decimal = None
     with add_error_context():
-        for part in parts_of(data, (label,), csv):
+        for part in make_parts(data, (label,), csv):
             if isinstance(part, SummaryPart):
                 known = CalibrationSummary.from_parquet(part.path).classes
                 found |= dict.fromkeys([] if known is None else known.tolist())
                 continue
-            for block in part.blocks([label]):
+            for block in part.iter_blocks([label]):
                 if drop_missing:
-                    block = block.only(block.filled([label]))
-                values = coded(block, label, "label").values
+                    block = block.select_rows(block.find_filled_rows([label]))
+                values = encode_column(block, label, "label").values
                 if block.of_csv:
                     texts |= dict.fromkeys(values.tolist())
                     decimal = block.decimal
@@ -711,12 +717,12 @@ def find_classes(
                         expected=f"at most {_MOST_CLASSES} different labels", got="more", hint=cure
                     )
                 if _enough and len(found) + len(texts) >= _enough:
-                    return _sorted(found, texts, decimal)
-    return _sorted(found, texts, decimal)
+                    return _sort_groups(found, texts, decimal)
+    return _sort_groups(found, texts, decimal)
 
 
-def _sorted(found, texts, decimal):
-    found |= dict.fromkeys(values_of_text(texts, decimal).values())
+def _sort_groups(found, texts, decimal):
+    found |= dict.fromkeys(parse_texts(texts, decimal).values())
     if not found:
         raise invalid_input(expected="rows with labels", got="none", hint="Check the data")
-    return read_labels(array_of([*found]))[0]
+    return read_labels(make_array([*found]))[0]

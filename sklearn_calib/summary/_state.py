@@ -142,9 +142,9 @@ class CellState(CellTable):
         from .._kernels import _cells_compiled as kernels
 
         if weight is not None:
-            self._widen()
+            self._widen_table()
         if self._slots is None:
-            self._rebuild(self.table, len(p))
+            self._rebuild_table(self.table, len(p))
         more = list[AnyArray]()
         if weight is None and count is None:
             sums = kernels.sum_row_losses(p, q, y)
@@ -168,7 +168,7 @@ class CellState(CellTable):
         self._slots = None
         self.sums = add_sums(self.sums, other.sums)
 
-    def equals(self, other: "CellState", tolerance: float) -> bool:
+    def is_close_to(self, other: "CellState", tolerance: float) -> bool:
         """Return whether cells and counts are the same, and other sums up to a tolerance."""
         mine, theirs = self.table, other.table
         if mine.shape[1] != theirs.shape[1]:
@@ -188,15 +188,15 @@ class CellState(CellTable):
         from .._kernels._cells_compiled import get_occupied_cells
 
         most = int(_HEADROOM * self.max_cells)
-        self._rebuild(get_occupied_cells(self._slots) if self._room < most else self.table)
+        self._rebuild_table(get_occupied_cells(self._slots) if self._room < most else self.table)
 
-    def _rebuild(self, cells, more=_FIRST_ROOM):
+    def _rebuild_table(self, cells, more=_FIRST_ROOM):
         """Start a hash table of these cells with room for `more`; little room for few rows."""
         most = int(_HEADROOM * self.max_cells)
         first = min(_FIRST_ROOM, len(cells) + 2 * more)
         self._open_slots(cells, max(min(max(first, 4 * len(cells)), most), len(cells) + 1))
 
-    def _widen(self):
+    def _widen_table(self):
         if self.table.shape[1] == UNWEIGHTED_COLUMNS:
             self._table = add_weight_columns(self._table)
             self._slots = None
@@ -216,9 +216,9 @@ class CellState(CellTable):
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.restore(**state)
+        self.restore_cells(**state)
 
-    def restore(self, table: AnyArray, shift: int, max_cells: int, sums: list[int]) -> None:
+    def restore_cells(self, table: AnyArray, shift: int, max_cells: int, sums: list[int]) -> None:
         """Restore the state of these cells, in the order of their scores."""
         CellState.__init__(self, max_cells)
         self.sums, self._shift, self._table = sums, shift, table

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from .._argument_checks import require
-from .._files.checksum import ENTRY, checksum
-from .._files.opened import path_of
+from .._files.checksum import ENTRY, compute_checksum
+from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._kernels._cells import (
     CUT_KEYS,
@@ -125,8 +125,8 @@ class Storable:
         ...     CalibrationSummary.from_parquet(path) == summary
         True
         """
-        path, parquet = path_of(path), require("pyarrow.parquet", "cli")
-        table = _packed(_to_table(self))
+        path, parquet = get_path_text(path), require("pyarrow.parquet", "cli")
+        table = _pack_table(_to_table(self))
         whole = ("problem", *_WHOLE)
         encoding = {
             name: "DELTA_BINARY_PACKED" if name in whole else "BYTE_STREAM_SPLIT"
@@ -158,7 +158,7 @@ class Storable:
         ValueError
             The file is truncated, damaged, of another version or no summary; it is named.
         """
-        path, parquet = path_of(path), require("pyarrow.parquet", "cli")
+        path, parquet = get_path_text(path), require("pyarrow.parquet", "cli")
         with open(path, "rb") as file:
             try:
                 table = parquet.ParquetFile(file).read()
@@ -201,7 +201,7 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
     True
     """
     parquet = require("pyarrow.parquet", "cli")
-    with open(path_of(path), "rb") as file:
+    with open(get_path_text(path), "rb") as file:
         if file.read(4) != b"PAR1":
             return False
         try:
@@ -226,12 +226,12 @@ def _to_table(summary):
         problem = np.repeat(np.arange(len(tables), dtype=np.int64), [len(t) for t in tables])
         columns = {"problem": problem, **columns}
     table = pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
-    metadata = _metadata(summary)
-    metadata[ENTRY] = checksum(metadata, cells.tobytes())
+    metadata = _build_metadata(summary)
+    metadata[ENTRY] = compute_checksum(metadata, cells.tobytes())
     return table.replace_schema_metadata({KEY: json.dumps(metadata)})
 
 
-def _metadata(summary):
+def _build_metadata(summary):
     labels = summary._labels
     classes = None if labels.classes is None else labels.classes.tolist()
     for label in [*(classes or ()), labels.pos_label]:
@@ -253,15 +253,15 @@ def _metadata(summary):
                 "shift": state.shift,
                 "zeros": _common_zeros(state.table, state.shift),
                 "max_cells": state.max_cells,
-                "totals": _texts(state.sums),
+                "totals": _format_sums(state.sums),
             }
             for state in summary._states
         ],
-        "joint": None if summary._joint is None else _texts(summary._joint),
+        "joint": None if summary._joint is None else _format_sums(summary._joint),
     }
 
 
-def _texts(sums):
+def _format_sums(sums):
     """Return odd whole numbers and the powers of 2 that they are multiplied by."""
     powers = [(number & -number).bit_length() - 1 if number else 0 for number in sums]
     return [f"{n >> power:#x} << {power}" for n, power in zip(sums, powers, strict=True)]
@@ -299,7 +299,7 @@ def _from_table(cls, table, name):
             hint="Read it with the version of sklearn-calib that wrote it",
         )
     try:
-        summary = _assembled(cls, _unpacked(table), metadata)
+        summary = _assemble_summary(cls, _unpack_table(table), metadata)
     except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError) as error:
         raise invalid_input(
             expected=f"an unchanged calibration summary in {name}",
@@ -309,14 +309,14 @@ def _from_table(cls, table, name):
     return summary
 
 
-def _assembled(cls, table, metadata):
+def _assemble_summary(cls, table, metadata):
     summary = cls.__new__(cls)
     summary.__init__(**{key: metadata[key] for key in ("max_cells", "multiclass")})
     labels = summary._labels
     labels.pos_label, labels.guessed = metadata["pos_label"], metadata["guessed"]
     classes = metadata["classes"]
     classes = None if classes is None else np.array(classes)
-    summary._open(classes)
+    summary._create_states(classes)
     summary.soft = metadata.get("soft", False)
     if classes is not None and labels.pos_label is not None:
         labels.positive = classes.tolist().index(labels.pos_label)
@@ -328,14 +328,14 @@ def _assembled(cls, table, metadata):
     for place, name in enumerate(columns):
         target = cells if name in _WHOLE else view_as_float(cells)
         target[:, place] = table.column(name).to_numpy()
-    if metadata[ENTRY] != checksum(metadata, cells.tobytes()):
+    if metadata[ENTRY] != compute_checksum(metadata, cells.tobytes()):
         raise ValueError("another checksum")
     ends = np.cumsum([said["cells"] for said in metadata["problems"]])
     for state, said, own in zip(
         summary._states, metadata["problems"], np.split(cells, ends[:-1]), strict=True
     ):
         totals = _from_texts(said["totals"])
-        state.restore(own.copy(), said["shift"], said["max_cells"], totals)
+        state.restore_cells(own.copy(), said["shift"], said["max_cells"], totals)
     if summary._joint is not None:
         summary._joint = _from_texts(metadata["joint"])
     return summary
@@ -344,40 +344,42 @@ def _assembled(cls, table, metadata):
 # -- files ----------------------------------------------------------------------------------------
 
 
-def _of_problems(table, name):
+def _repeat_for_cells(table, name):
     """Return what is said of each problem, repeated for its cells."""
     problems = json.loads(table.schema.metadata[KEY])["problems"]
     return np.repeat([p[name] for p in problems], [p["cells"] for p in problems])
 
 
-def _middles(table):
+def _get_middle_offsets(table):
     """Return the offset of each cell if its rows were in its middle."""
     ids, n0, n1 = (table.column(name).to_numpy() for name in _WHOLE)
-    shift = _of_problems(table, "shift")
+    shift = _repeat_for_cells(table, "shift")
     dropped = count_dropped_bits(ids, shift) - STEP_BITS
     return np.where(dropped >= 0, (n0 + n1) << np.maximum(dropped, 0) >> 1, 0)
 
 
-def _packed(table):
+def _pack_table(table):
     ids = table.column("id").to_numpy()
-    packed = _with_column(table, "id", _PACKED_ID, _packed_ids(ids, table))
+    packed = _with_column(table, "id", _PACKED_ID, _pack_ids(ids, table))
     offset = table.column("offset").to_numpy()
     if "w0" in table.column_names or offset.max(initial=0.0) >= _MOST_PACKED:
         return packed
-    excess = offset.astype(np.int64) - _middles(table)
+    excess = offset.astype(np.int64) - _get_middle_offsets(table)
     bits = (excess << 1) ^ (excess >> 63)
     return _with_column(packed, "offset", _PACKED, bits.view(np.float64))
 
 
-def _unpacked(table):
+def _unpack_table(table):
     if _PACKED_ID in table.column_names:
-        ids = _unpacked_ids(table.column(_PACKED_ID).to_numpy(), table)
+        ids = _unpack_ids(table.column(_PACKED_ID).to_numpy(), table)
         table = _with_column(table, _PACKED_ID, "id", ids)
     if _PACKED not in table.column_names:
         return table
     bits = table.column(_PACKED).to_numpy().view(np.int64)
     excess = (bits >> 1) ^ -(bits & 1)
-    return _with_column(table, _PACKED, "offset", (excess + _middles(table)).astype(float))
+    return _with_column(
+        table, _PACKED, "offset", (excess + _get_middle_offsets(table)).astype(float)
+    )
 
 
 def _with_column(table, old, new, values):
@@ -396,17 +398,17 @@ def _common_zeros(table, shift):
     return (used & -used).bit_length() - 1 if used else 0
 
 
-def _packed_ids(ids, table):
+def _pack_ids(ids, table):
     start, high = decode_cells(ids)
-    coarse, zeros = _of_problems(table, "shift") > 0, _of_problems(table, "zeros")
+    coarse, zeros = _repeat_for_cells(table, "shift") > 0, _repeat_for_cells(table, "zeros")
     at_cut = coarse & (start & ((1 << STEP_BITS) - 1) != 0)
     code = np.where(at_cut, start >> STEP_BITS << 1 | 1, start >> zeros)
     return np.where(high, ~code, code)
 
 
-def _unpacked_ids(packed, table):
+def _unpack_ids(packed, table):
     code, high = decode_cells(packed)
-    coarse, zeros = _of_problems(table, "shift") > 0, _of_problems(table, "zeros")
+    coarse, zeros = _repeat_for_cells(table, "shift") > 0, _repeat_for_cells(table, "zeros")
     cut = [
         cuts[np.searchsorted(cuts >> STEP_BITS, code >> 1).clip(max=len(cuts) - 1)]
         for cuts in CUT_KEYS

@@ -36,12 +36,12 @@ from ..metrics import (
     compute_curve,
 )
 from ..recalibrators import fit_recalibrator, resolve_recalibrator
-from ._drawn import RowDraw, merged_draws
+from ._drawn import RowDraw, merge_draws
 from ._input import (
     Labels,
-    checked_counts,
-    checked_scores,
-    checked_weight,
+    check_counts,
+    check_scores,
+    check_weight,
     one_label_per_row,
     soft_batch,
 )
@@ -53,11 +53,11 @@ from ._problems import (
     CellProblems,
     MulticlassTotals,
     Totals,
-    classical,
+    expand_cells,
     joint_totals,
-    parts_of_many,
-    rows_of,
-    states_of,
+    make_states,
+    run_classical_test,
+    split_multiclass_rows,
     two_class_part,
 )
 from ._resampling import CellSample
@@ -70,7 +70,7 @@ _MOST_CELLS = 2**24
 N_JOINT = len(MulticlassTotals._fields)
 _DRAWN_CELLS = 4096  # of a sample that is drawn from often
 _USUAL = ("identity", "temperature", "platt", "beta", "isotonic")
-_ROUNDING = 1e-11  # relative, of sums of floating-point numbers in another order
+_SUM_TOLERANCE = 1e-11  # relative, of sums of floating-point numbers in another order
 
 
 class CalibrationSummary(Storable):
@@ -165,12 +165,12 @@ class CalibrationSummary(Storable):
         self.multiclass = multiclass
         self._labels = Labels(classes, pos_label)
         self._max_cells = int(max_cells)
-        self._open(self._labels.classes)
+        self._create_states(self._labels.classes)
 
-    def _open(self, classes):
+    def _create_states(self, classes):
         """Create empty states of the two-class problems of these classes."""
         self._labels.classes = classes
-        self._states = states_of(self.multiclass, self._labels.n_classes, self._max_cells)
+        self._states = make_states(self.multiclass, self._labels.n_classes, self._max_cells)
         self._joint = None if self._labels.n_classes == 2 else [0] * N_JOINT
 
     # -- rows in ------------------------------------------------------------------------------
@@ -225,17 +225,19 @@ class CalibrationSummary(Storable):
         (2, 2.0)
         """
         with restore_if_raised(self):
-            for rows in self._batch(y_true, y_proba, sample_weight, counts, soft_labels):
-                self._add(*rows)
+            for rows in self._iter_checked_blocks(
+                y_true, y_proba, sample_weight, counts, soft_labels
+            ):
+                self._add_checked_rows(*rows)
         return self
 
-    def _batch(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
+    def _iter_checked_blocks(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
         """Yield checked rows in blocks: codes, probabilities, weights, counts."""
         check_indexes(y_true, y_proba, sample_weight, counts)
-        scores = checked_scores(y_proba)
+        scores = check_scores(y_proba)
         y_true, n = one_label_per_row(y_true, len(scores.raw)), len(scores.raw)
-        weight = checked_weight(sample_weight, n)
-        count = checked_counts(counts, n)
+        weight = check_weight(sample_weight, n)
+        count = check_counts(counts, n)
         if not n:
             return
         columns = 1 if scores.raw.ndim == 1 else scores.raw.shape[1]
@@ -243,21 +245,21 @@ class CalibrationSummary(Storable):
         if check_flag(soft_labels, "soft_labels"):
             given = y_true, scores, weight, count, y_proba
             y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given)
-        classes, codes = self._labels.read(y_true, columns, not self.n_samples)
+        classes, codes = self._labels.read_labels(y_true, columns, not self.n_samples)
         if classes is not None:
             scores = scores._replace(raw=match_columns(scores.raw, y_proba, classes))
         if max(columns, 2) != self._labels.n_classes:
-            self._open(classes)
-        self._labels.learn(classes)
-        self._labels.watch(codes, scores, sure, count, self.n_samples)
+            self._create_states(classes)
+        self._labels.learn_classes(classes)
+        self._labels.watch_order(codes, scores, sure, count, self.n_samples)
         self.soft = self.soft or bool(soft_labels)
         whole = self._states[0].sums if self._joint is None else self._joint
         whole[0] -= more << UNIT_BITS  # items are counted, not the rows of each
-        for rows, block in scores.blocks():
+        for rows, block in scores.iter_blocks():
             given = [None if column is None else column[rows] for column in (weight, count)]
             yield codes[rows], block, *given
 
-    def _add(self, codes, block, weight, count):
+    def _add_checked_rows(self, codes, block, weight, count):
         """Add checked rows; those of weight or count 0 are left out."""
         kept = [column > 0 for column in (weight, count) if column is not None]
         if kept and not np.all(kept):
@@ -272,7 +274,7 @@ class CalibrationSummary(Storable):
             sums, whole = joint_totals(codes, block, weight, count)
             self._joint = add_sums(self._joint, sums)
             by_class = self.multiclass in ("top_label", "classwise")
-            parts = parts_of_many(self.multiclass, codes, block) if by_class else [whole]
+            parts = split_multiclass_rows(self.multiclass, codes, block) if by_class else [whole]
         for number, rows, *columns in parts:
             given = [None if column is None else column[rows] for column in (weight, count)]
             self._states[number].add(*columns, *given)
@@ -306,13 +308,13 @@ class CalibrationSummary(Storable):
             raise invalid_input(expected="summaries of one multiclass option", got=got, hint=cure)
         if self._labels.guessed and other._labels.guessed:  # no rows, no classes yet
             if not self.n_samples:
-                self._open(other.classes)
+                self._create_states(other.classes)
             elif not other.n_samples:
                 other = other.copy()
-                other._open(self.classes)
-        self._labels.agree(other._labels)
+                other._create_states(self.classes)
+        self._labels.check_agreement(other._labels)
         self.soft = self.soft or other.soft
-        self.drawn = merged_draws(self.drawn, other.drawn, self.n_samples, other.n_samples)
+        self.drawn = merge_draws(self.drawn, other.drawn, self.n_samples, other.n_samples)
         if self.patterns is not None and other.patterns is not None:
             self.patterns.merge(other.patterns)
         self._max_cells = min(self._max_cells, other._max_cells)
@@ -367,7 +369,7 @@ class CalibrationSummary(Storable):
             )
         empty = CalibrationSummary(cast("int", max_cells), self.multiclass)
         empty._labels = copy.deepcopy(self._labels)
-        empty._open(self.classes)
+        empty._create_states(self.classes)
         return empty.merge(self)
 
     def copy(self) -> "CalibrationSummary":
@@ -394,11 +396,11 @@ class CalibrationSummary(Storable):
     def totals(self) -> Totals | MulticlassTotals:
         """Sums over all rows that need no cells; `Totals` for two classes."""
         kind: type[Any] = Totals if self._joint is None else MulticlassTotals
-        named = dict(zip(kind._fields, self._sums.tolist(), strict=True))
+        named = dict(zip(kind._fields, self._total_sums.tolist(), strict=True))
         return kind(**named | {name: int(named[name]) for name in _WHOLE})
 
     @property
-    def _sums(self):
+    def _total_sums(self):
         return self._states[0].totals if self._joint is None else convert_to_floats(self._joint)
 
     @property
@@ -445,7 +447,7 @@ class CalibrationSummary(Storable):
         """
         self._check_filled()
         self._check_two_classes("whole vectors of probabilities")
-        proba, codes, weight = self._rows()
+        proba, codes, weight = self._make_rows()
         if self.classes is None:
             y = np.full(len(codes), self._labels.pos_label)
         else:
@@ -465,7 +467,7 @@ class CalibrationSummary(Storable):
         classes = np.arange(2) if self.classes is None else self.classes
         if self._joint is not None:
             return CellProblems(self.multiclass, self._states, classes)
-        proba, codes, weight = self._rows()
+        proba, codes, weight = self._make_rows()
         return Predictions(proba, codes, weight, classes, self._labels.positive)
 
     def samples(self, max_cells: int | None = None) -> list[CellSample]:
@@ -492,14 +494,14 @@ class CalibrationSummary(Storable):
         self._check_filled()
         self._check_independent()
         return [
-            CellSample.of_table(state.table, state.shift, max_cells or len(state.table))
+            CellSample.from_table(state.table, state.shift, max_cells or len(state.table))
             for state in self._states
             if len(state.table)
         ]
 
-    def _rows(self):
+    def _make_rows(self):
         """Return (probabilities in the order of the classes, codes, weights) of `rows`."""
-        codes, proba, weight = rows_of(self._states[0])
+        codes, proba, weight = expand_cells(self._states[0])
         if self._labels.positive == 0:
             codes, proba = 1 - codes, np.ascontiguousarray(proba[:, ::-1])
         return proba, codes, weight
@@ -581,14 +583,14 @@ class CalibrationSummary(Storable):
         >>> round(summary.measure("smooth_calibration_error"), 4)
         0.0457
         """
-        measure = self._known(name, exact=self.exact)
+        measure = self._get_measure(name, exact=self.exact)
         measure.check_options(options)
         predictions, totals = self.predictions(), self.totals
         if name in ADDED_UP:
             return getattr(totals, ADDED_UP[name]) / totals.weight
-        return measure.evaluate(predictions, **self._options(measure, options))
+        return measure.evaluate(predictions, **self._adapt_options(measure, options))
 
-    def _options(self, measure: Measure, options: dict[str, Any]) -> dict[str, Any]:
+    def _adapt_options(self, measure: Measure, options: dict[str, Any]) -> dict[str, Any]:
         """Return the options of a measure as they are for cells.
 
         Refused where single rows are needed.
@@ -722,7 +724,7 @@ class CalibrationSummary(Storable):
                 got=repr(cv),
                 hint="Leave the default",
             )
-        functions = [self._known(name) for name in measures]
+        functions = [self._get_measure(name) for name in measures]
         models = {
             name if isinstance(name, str) else type(name).__name__: resolve_recalibrator(name)
             for name in recalibrators
@@ -738,7 +740,7 @@ class CalibrationSummary(Storable):
             values[name] = {f.spec.name: f.evaluate(predictions) for f in functions}
         return values
 
-    def _known(self, name, exact=False):
+    def _get_measure(self, name, exact=False):
         """Return a measure.
 
         `exact` cells are as good as rows for one value, not for drawing from them.
@@ -835,7 +837,7 @@ class CalibrationSummary(Storable):
         self._check_independent()
         if statistic in CLASSICAL:
             state = self._only_state()
-            return SignificanceResult(*classical(statistic, state, options))
+            return SignificanceResult(*run_classical_test(statistic, state, options))
         cure = "Pass 999 for p-values down to 0.001"
         n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
@@ -845,7 +847,7 @@ class CalibrationSummary(Storable):
             raise unknown_name("a statistic", statistic, known)
         measure.check_options(options)
         self._check_reads_cells(measure)
-        options = self._options(measure, options)
+        options = self._adapt_options(measure, options)
         if len(self._states) == 1 and self._joint is not None:
             options.pop("multiclass", None)  # the problem is a two-class one by now
         self._only_state()
@@ -913,11 +915,11 @@ class CalibrationSummary(Storable):
         if not isinstance(other, CalibrationSummary):
             return NotImplemented
         return (
-            (self.max_cells, self.multiclass, self._labels.said)
-            == (other.max_cells, other.multiclass, other._labels.said)
-            and np.allclose(self._sums, other._sums, _ROUNDING, 0.0)
+            (self.max_cells, self.multiclass, self._labels.class_text)
+            == (other.max_cells, other.multiclass, other._labels.class_text)
+            and np.allclose(self._total_sums, other._total_sums, _SUM_TOLERANCE, 0.0)
             and all(
-                mine.equals(theirs, _ROUNDING)
+                mine.is_close_to(theirs, _SUM_TOLERANCE)
                 for mine, theirs in zip(self._states, other._states, strict=True)
             )
         )

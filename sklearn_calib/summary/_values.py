@@ -11,19 +11,19 @@ from .._show import quoted
 from .._typing import AnyArray, IntArray
 from ..exceptions import invalid_input
 
-_MOST = 2**20  # texts
+_MAX_TEXTS = 2**20  # texts
 _AT_ONCE = 2**18  # numbers that wait to be sorted
 
 
 def combine_groups(columns: "Sequence[ColumnValues]", block: Block) -> IntArray:
-    """Return the number of the combination of groups of each row; see `split_groups`."""
+    """Return the number of the combination of groups of each row; see `decode_groups`."""
     number = np.zeros(block.n_rows, dtype=np.int64)
     for column in columns:
         number = number * column.n_groups + column.find_groups(block)
     return number
 
 
-def split_groups(columns: "Sequence[ColumnValues]", numbers: AnyArray) -> list[IntArray]:
+def decode_groups(columns: "Sequence[ColumnValues]", numbers: AnyArray) -> list[IntArray]:
     """Return the groups that numbers of combinations stand for, one array for each column."""
     groups = []
     for column in reversed(columns):
@@ -57,21 +57,21 @@ class ColumnValues:
         if isinstance(column, tuple):
             values, codes = column
             missing, *counts = np.bincount(codes + 1, minlength=len(values) + 1).tolist()
-            self._count(missing, zip(values, counts, strict=True))
+            self._add_counts(missing, zip(values, counts, strict=True))
         else:
-            absent = _absent(column)
+            absent = _find_absent(column)
             self.missing += int(np.count_nonzero(absent))
-            self._wait(*np.unique(column[~absent], return_counts=True))
+            self._queue_values(*np.unique(column[~absent], return_counts=True))
 
     def merge(self, other: "ColumnValues") -> None:
         """Add the values of another."""
         self.decimal = other.decimal or self.decimal
-        self._count(other.missing, other.others.items())
+        self._add_counts(other.missing, other.others.items())
         self._shift = max(self._shift, other._shift)
-        self._wait(*other.numbers)
+        self._queue_values(*other.number_counts)
 
     @property
-    def numbers(self) -> tuple[AnyArray, IntArray]:
+    def number_counts(self) -> tuple[AnyArray, IntArray]:
         """The numbers, and how many rows each has."""
         if self._waiting:
             parts = [(self._numbers, self._counts), *self._waiting]
@@ -85,14 +85,14 @@ class ColumnValues:
         return self._numbers, self._counts
 
     @property
-    def mixed(self) -> bool:
+    def has_mixed_kinds(self) -> bool:
         """Whether blocks were of several kinds, as blocks of a csv file can be."""
         kinds = {type(value) for value in self.others}
-        return len(kinds) + bool(len(self.numbers[0])) > 1
+        return len(kinds) + bool(len(self.number_counts[0])) > 1
 
-    def table(self) -> tuple[AnyArray, IntArray]:
+    def make_table(self) -> tuple[AnyArray, IntArray]:
         """Return the values, numbers first and None or NaN last, and how many rows each has."""
-        numbers, counts = self.numbers
+        numbers, counts = self.number_counts
         if not self.others:
             if not self.missing:
                 return numbers, counts
@@ -107,9 +107,9 @@ class ColumnValues:
         return values, np.append(counts, np.array(more, dtype=np.int64))
 
     def assign_groups(self, codes: IntArray, n_groups: int) -> None:
-        """Put the values that `table` lists into groups."""
+        """Put the values that `make_table` lists into groups."""
         self.n_groups = n_groups
-        self._number_groups = codes[: len(self.numbers[0])]
+        self._number_groups = codes[: len(self.number_counts[0])]
         others = codes[len(self._number_groups) :].tolist()
         self._other_groups = dict(zip(self.others, others, strict=False))
         self._missing_group = int(codes[-1]) if self.missing else 0
@@ -130,21 +130,21 @@ class ColumnValues:
                     hint="Run again when the files are written",
                 ) from error
             return np.array([*groups, self._missing_group])[codes]
-        numbers = self.numbers[0]
+        numbers = self.number_counts[0]
         if not len(numbers):
             return np.full(len(column), self._missing_group)
         place = np.searchsorted(numbers, column).clip(max=len(numbers) - 1)
-        return np.where(_absent(column), self._missing_group, self._number_groups[place])
+        return np.where(_find_absent(column), self._missing_group, self._number_groups[place])
 
-    def _count(self, missing, others):
+    def _add_counts(self, missing, others):
         self.missing += missing
         for value, count in others:
             self.others[value] = self.others.get(value, 0) + count
-        if len(self.others) > _MOST:
-            rule = f"at most {_MOST} different values of column {quoted(self.name)}"
+        if len(self.others) > _MAX_TEXTS:
+            rule = f"at most {_MAX_TEXTS} different values of column {quoted(self.name)}"
             raise invalid_input(expected=rule, got="more", hint="Group by a column of fewer values")
 
-    def _wait(self, values, counts):
+    def _queue_values(self, values, counts):
         if not len(values):
             return
         if values.dtype.kind == "u":
@@ -156,10 +156,10 @@ class ColumnValues:
         self._waiting.append((values, counts))
         self._n_waiting += len(values)
         if self._n_waiting > _AT_ONCE:
-            _ = self.numbers
+            _ = self.number_counts
 
 
-def _absent(values):
+def _find_absent(values):
     if values.dtype.kind in "mM":
         return np.isnat(values)
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)

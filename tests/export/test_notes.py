@@ -10,7 +10,7 @@ import pytest
 from golden_sets import golden_set
 from refused import refuses
 
-from sklearn_calib._files.checksum import checksum
+from sklearn_calib._files.checksum import compute_checksum
 from sklearn_calib.export import (
     from_dict,
     from_json,
@@ -29,7 +29,7 @@ STORED = sorted(MAPS.glob("*.json"))
 
 def signed(document):
     """With a checksum that fits, as a forger would write it."""
-    return document | {"sha256": checksum(document)}
+    return document | {"sha256": compute_checksum(document)}
 
 
 # -- the checksum of the map ------------------------------------------------------------------
@@ -47,7 +47,7 @@ def test_the_same_data_give_the_same_checksum():
     assert len({first, other, labels}) == 3
     document = to_dict(PlattScaling().fit(P, Y))
     parts = {name: document[name] for name in ("classes", "classes_type", "map")}
-    assert checksum(parts) == first  # as the page says
+    assert compute_checksum(parts) == first  # as the page says
 
 
 def test_the_checksum_follows_the_map():

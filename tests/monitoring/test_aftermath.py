@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtrc, expit, log_expit, logit, logsumexp
 
 from sklearn_calib import recalibrators
-from sklearn_calib._files.checksum import checksum
+from sklearn_calib._files.checksum import compute_checksum
 from sklearn_calib._kernels._log_odds_cells import (
     FINE_CELLS,
     bin_counts,
@@ -312,7 +312,7 @@ def test_the_labels_of_a_state():
     state = CalibrationMonitor().update(y, proba).state_dict()
     state["records"][0][0]["blocks"][0][-1] = [[3, 8]]
     with refuses(ValueError, value=".*counts that cannot be"):
-        CalibrationMonitor.from_state_dict(state | {"sha256": checksum(state)})
+        CalibrationMonitor.from_state_dict(state | {"sha256": compute_checksum(state)})
 
 
 def test_no_diagnosis_of_an_impossible_event():

@@ -120,7 +120,7 @@ def test_a_merge_can_be_run_twice(frame):
     plan = Plan(("y",), ("p",), None, None, ("shop",), True, 4096, "auto", None, None)
     make = partial(Tally, plan)
     tallies = [_fold_piece(frame[i::3], f"partition {i}", make) for i in range(3)]
-    first, again = (_merge_tallies(tallies, make).result() for _ in range(2))
+    first, again = (_merge_tallies(tallies, make).make_result() for _ in range(2))
     assert first == again
     assert sum(first.values()) == of_rows(frame)
 

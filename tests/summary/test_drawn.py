@@ -53,7 +53,7 @@ def test_any_order_and_any_parts(table, tmp_path, monkeypatch, most):
     whole = drawn(table, **given)
     shuffled = table.sample(frac=1, random_state=0)
     same(whole, drawn(shuffled, **given))
-    monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 509)
+    monkeypatch.setattr("sklearn_calib.summary._parts.PIECE_ROWS", 509)
     same(whole, drawn(shuffled, **given))
     for number, part in enumerate(np.array_split(np.arange(len(table)), [1, 1, 700])):
         table.iloc[part].to_parquet(tmp_path / f"{number}.parquet")
@@ -67,8 +67,8 @@ def test_any_order_and_any_parts(table, tmp_path, monkeypatch, most):
     ]  # fmt: skip
     merged = pickle.loads(pickle.dumps(parts[2])) + parts[0] + parts[1] + parts[3]
     same(whole, merged.drawn.rows())
-    assert whole.whole == (most > 200)
-    assert whole.n_drawn == len(table) if whole.whole else whole.n_drawn < 600
+    assert whole.is_complete == (most > 200)
+    assert whole.n_drawn == len(table) if whole.is_complete else whole.n_drawn < 600
 
 
 def test_csv_and_parquet_draw_the_same_rows(table, tmp_path):
@@ -99,14 +99,14 @@ def test_rare_classes_are_kept_and_every_row_is_stood_for(table):
     assert of_class[2] >= min(10, rare) and of_class.sum() == found.n_drawn < len(table) / 3
     stood_for = np.bincount(found.codes, found.counts * found.share, K)
     np.testing.assert_allclose(stood_for, np.bincount(table["y"]), rtol=1e-12)
-    assert found.unit @ found.counts == pytest.approx(found.n_drawn)
+    assert found.count_weight @ found.counts == pytest.approx(found.n_drawn)
     assert found.n_seen == len(table)
 
 
 def test_a_smaller_draw_is_part_of_a_larger_one(table):
     draw = Draw(400)
     summary = summarize(table, label="y", prob=P, classes=range(K), _draw=draw)
-    same(summary.drawn.coarsened(100).rows(), drawn(table, 100))
+    same(summary.drawn.reduce_draw(100).rows(), drawn(table, 100))
 
 
 def test_equal_rows_are_counted(table):
@@ -115,7 +115,7 @@ def test_equal_rows_are_counted(table):
     rounded["p0"] = 1 - rounded["p1"] - rounded["p2"]
     rounded = rounded[rounded["p0"] >= 0]
     found = drawn(rounded, 100_000)
-    assert found.whole and found.n_drawn == len(rounded) > 5 * len(found.codes)
+    assert found.is_complete and found.n_drawn == len(rounded) > 5 * len(found.codes)
     weights = found.sample_weight
     one = TemperatureScaling().fit(found.scores, found.codes, sample_weight=weights)
     two = TemperatureScaling().fit(rounded[P].to_numpy(), rounded["y"])
@@ -162,7 +162,7 @@ def test_logits():
     rows = dict(zip(P, z.T, strict=True)) | {"y": y}
     summary = summarize(rows, label="y", prob=P, classes=range(K), _draw=Draw(kind="logits"))
     found = summary.drawn.rows()
-    assert found.scores.max() > 400 and found.whole
+    assert found.scores.max() > 400 and found.is_complete
     assert summary.measure("log_loss") == pytest.approx(log_loss(y, proba), rel=1e-9)
     sample = DrawnSample(found, summary.classes, "logits")
     assert sample.predictions.proba.max() <= 1

@@ -38,7 +38,7 @@ def table():
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(module, "ROWS", 300)
+    monkeypatch.setattr(module, "PIECE_ROWS", 300)
 
 
 @pytest.fixture(scope="module")
@@ -119,9 +119,11 @@ def test_sqlalchemy(table, address):
 
 
 def test_counted_in_the_database(table, connection, address, monkeypatch):
-    said, queried = [], module._executed
+    said, queried = [], module._execute_query
     monkeypatch.setattr(
-        module, "_executed", lambda source, *more: (said.append(more[0]), queried(source, *more))[1]
+        module,
+        "_execute_query",
+        lambda source, *more: (said.append(more[0]), queried(source, *more))[1],
     )
     for source in (connection, address):
         check_counted(source, table)

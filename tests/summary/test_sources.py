@@ -19,7 +19,7 @@ from refused import refuses
 from sklearn_calib._files.csv_text import exact_numbers
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.summary import CalibrationSummary, find_classes, summarize
-from sklearn_calib.summary._parts import ROWS
+from sklearn_calib.summary._parts import PIECE_ROWS
 
 COLUMNS = {"label": "y", "prob": "p", "max_cells": 4096}
 
@@ -101,7 +101,7 @@ def test_csv(frame, tmp_path, monkeypatch):
     frame.to_csv("wide.txt", index=False, encoding="utf-16", sep="\t")
     for file in ("comma.csv", "semicolon.csv.gz", "wide.txt"):
         assert summarize(file, **COLUMNS) == expected, file
-        monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 1000)
+        monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 1000)
     frame[:2000].to_csv("one.csv", index=False)
     frame[2000:].to_parquet("two.parquet")
     assert summarize(["one.csv", "two.parquet"], **COLUMNS) == expected
@@ -240,7 +240,7 @@ def test_processes_give_the_same(folder, backend):
 
 
 def test_progress_inside_a_file(frame, tmp_path, monkeypatch):
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 10_000)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 10_000)
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_csv(tmp_path / "t.csv.gz", index=False)
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=500)
@@ -283,8 +283,8 @@ def test_errors_name_file_row_group_and_row(
     frame, tmp_path, column, value, message, by, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 900)
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 10_000)
+    monkeypatch.setattr("sklearn_calib.summary._parts.PIECE_ROWS", 900)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 10_000)
     other = changed(frame, column, value)
     other.to_parquet("t.parquet", row_group_size=2000)
     other.to_csv("t.csv", index=False)
@@ -366,14 +366,14 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
         assert pa.total_allocated_bytes() == before
         return most
 
-    few, many = peak(3 * ROWS), peak(12 * ROWS)
+    few, many = peak(3 * PIECE_ROWS), peak(12 * PIECE_ROWS)
     assert many < 1.2 * few, "python's share; the rest is a batch of Arrow"
 
 
 def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 900)
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK", 10_000)
+    monkeypatch.setattr("sklearn_calib.summary._parts.PIECE_ROWS", 900)
+    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 10_000)
     holed = frame[["y", "p", "w"]].astype({"y": "Int64", "w": float})
     for row, column in ((5, "y"), (6, "p"), (1800, "p"), (1801, "w"), (4000, "y"), (4001, "p")):
         holed.loc[row, column] = pd.NA if column == "y" else np.nan
@@ -391,7 +391,7 @@ def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
         with refuses(ValueError, value="nan in row"):
             summarize(data, weight="w", **COLUMNS)
     with refuses(ValueError, value="nan in rows 6, 1800 and 4001 of column 'p'"):
-        monkeypatch.setattr("sklearn_calib.summary._parts.ROWS", 9000)
+        monkeypatch.setattr("sklearn_calib.summary._parts.PIECE_ROWS", 9000)
         summarize(holed[["y", "p"]].assign(y=1), **COLUMNS)
     assert find_classes("t.csv", label="y", drop_missing=True).tolist() == [0, 1]
     wrong = holed.assign(p=holed["p"].where(holed.index != 1803, 7.0))

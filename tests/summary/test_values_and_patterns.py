@@ -46,7 +46,7 @@ def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeyp
     whole.add(*given[:4], w if weighted else None)
     order = np.random.default_rng(1).permutation(len(p))
     parts = [taken(given, place) for place in np.array_split(order, 5)]
-    found, merged = whole.sums(), cells_of(*parts, weighted=weighted).sums()
+    found, merged = whole.compute_sums(), cells_of(*parts, weighted=weighted).compute_sums()
     for one, other in zip(found, merged, strict=True):
         np.testing.assert_array_equal(one, other)  # weights are multiples of 1 / 2
     assert (len(found.pattern) <= 600) == (most == 600)
@@ -66,7 +66,7 @@ def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeyp
 def test_more_combinations_than_memory_are_refused(monkeypatch):
     monkeypatch.setattr(_pattern_cells, "_FINE", 50)
     monkeypatch.setattr(_pattern_cells, "_ROOM", 64)
-    monkeypatch.setattr(_pattern_cells, "_MOST", 500)
+    monkeypatch.setattr(_pattern_cells, "_MAX_PAIRS", 500)
     given = list(rows())
     given[0] = np.arange(2000)
     with pytest.raises(ValueError, match=r"at most 500 combinations .* Name fewer columns"):
@@ -79,7 +79,7 @@ def test_a_summary_adds_what_it_was_given():
     summary, cells = CalibrationSummary(classes=["no", "yes"], pos_label="no"), PatternCells()
     summary.update(np.array(["no", "yes"])[y], p, w)
     cells.add_block(pattern, y, p, w, summary._labels.positive)
-    found = cells.sums()
+    found = cells.compute_sums()
     assert found.weight.sum() == summary.weight
     assert found.counts.sum() == summary.n_samples
     assert found.weight[:, 1].sum() == w[y == 0].sum()
@@ -87,7 +87,7 @@ def test_a_summary_adds_what_it_was_given():
 
 
 def values_in(data, name="a", **options):
-    values, counts = count_values(data, [name], **options)[name].table()
+    values, counts = count_values(data, [name], **options)[name].make_table()
     return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 
@@ -98,7 +98,7 @@ def test_values_of_every_kind():
     assert values_in({"a": np.array([True, False, True])}) == {True: 2, False: 1}
     assert [*values_in({"a": day}).values()] == [2, 1]
     for frame in (pd.DataFrame({"a": pd.array([1, None, 1], "Int64")}), {"a": [1.0, np.nan, 1]}):
-        table = count_values(frame, ["a"])["a"].table()
+        table = count_values(frame, ["a"])["a"].make_table()
         assert np.isnan(table[0][-1]) and table[1].tolist() == [2, 1]
 
 
