@@ -79,7 +79,7 @@ def test_the_longest_names_can_be_written_and_held(tmp_path):
 
 def test_a_lock_ends_with_its_process(tmp_path):
     path = tmp_path / "state.json"
-    process, _ = started("held(sys.argv[1], 0)", path)
+    process, _ = started("lock_file(sys.argv[1], 0)", path)
     with pytest.raises(TimeoutError), lock_file(path, 0.1):
         pass
     kill(process)
@@ -90,7 +90,7 @@ def test_a_lock_ends_with_its_process(tmp_path):
 
 def test_who_waits_gets_it(tmp_path):
     path = tmp_path / "state.json"
-    process, _ = started("held(sys.argv[1], 0)", path)
+    process, _ = started("lock_file(sys.argv[1], 0)", path)
     begin = time.monotonic()
     with pytest.raises(TimeoutError), lock_file(path, 0.4):
         pass

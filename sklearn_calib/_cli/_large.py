@@ -60,7 +60,7 @@ def audit_groups(
     del values[plan["label"]]
     partitions = []
     for name, column in values.items():
-        listed, counts = column.table()
+        listed, counts = column.make_table()
         listed = _parse_values(listed, column)
         partition = partition_values(plain(name), listed, counts, **_AS_REPORTS)
         column.assign_groups(partition.codes, len(partition.names))

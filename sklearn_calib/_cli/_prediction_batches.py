@@ -346,7 +346,7 @@ def _match_columns(rows, classes):
     names = [*rows.names]
     scores = match_columns(rows.scores, names, classes)
     given = match_columns(rows.given, names, classes)
-    return rows._replace(scores=scores, given=given, list_columns=in_class_order(names, classes))
+    return rows._replace(scores=scores, given=given, names=in_class_order(names, classes))
 
 
 def _parse_soft_labels(rows, options):
