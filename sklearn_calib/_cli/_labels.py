@@ -125,10 +125,10 @@ def _read_rows(files, options):
         tables.append(kept)
     reading.check_rows_kept()
     reading.print_left_out()
-    return join_batches([_read_batch(table, options) for table in tables])
+    return join_batches([_make_batch(table, options) for table in tables])
 
 
-def _read_batch(table, options):
+def _make_batch(table, options):
     labels, columns = _find_columns(options, list(table.columns))
     truth = np.column_stack([_parse_labels(table, name) for name in labels])
     scores = np.column_stack([get_probability(table, name, options) for name in columns])

@@ -1,5 +1,5 @@
 """Reads tables and documents from files, and writes them safely.
 
 It may import `_kernels`, `_validation` and the layers below them.
-Start reading with `read_table` in `tables.py`.
+Start reading with `load_table` in `tables.py`.
 """
