@@ -899,7 +899,7 @@ def test_errors_of_gains_of_an_advice(clustered):
         source = _Source(None)
         source.squares = weight**2
         variance = 2 * (weight**2 * deviations**2).sum()
-    found = source.error(SimpleNamespace(weight=weight), deviations)
+    found = source.compute_error(SimpleNamespace(weight=weight), deviations)
     assert found == pytest.approx(np.sqrt(variance) / weight.sum())
 
 

@@ -244,7 +244,7 @@ def test_trees_that_see_the_other_class_keep_exact_scores():
     given = (one, scores), (other, turned)
     found, back = (model.predict_proba(s, groups=groups) for model, s in given)
     np.testing.assert_allclose(back[:, ::-1], found, rtol=1e-9)
-    margin = [model._margin(model._seen(s)) for model, s in given]
+    margin = [model._compute_margin(model._swap_columns(s)) for model, s in given]
     assert len(np.unique(margin[0])) > 300
     np.testing.assert_allclose(margin[1], margin[0], rtol=1e-12)
 

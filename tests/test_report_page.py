@@ -276,7 +276,7 @@ def test_steps_are_the_isotonic_fit():
     path = draw_steps(LARGE, curve)
     places = np.array(re.findall(r"H([\d.]+)V", path), float)
     values = [float(v) for v in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", path)]
-    at = np.searchsorted(places, LARGE.x(curve.predicted))
+    at = np.searchsorted(places, LARGE.locate_x(curve.predicted))
     drawn = 1 - (np.array(values)[at] - LARGE.top) / LARGE.side
     np.testing.assert_allclose(drawn, curve.observed, atol=1e-4)
     assert len(values) < len(curve.observed) / 3, "points that repeat a value are drawn"
@@ -414,7 +414,9 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
     at = [float(x) for x in re.findall(r'class="dot" cx="([\d.]+)"', text)]
     odds = np.log(curve.predicted[1:] / (1 - curve.predicted[1:]))
     steps = np.diff(at[1:]) / np.diff(odds)
-    assert np.ptp(steps) < 0.02 and frame.left < at[0] < frame.x(frame.axis.margin_borders[0])
+    assert np.ptp(steps) < 0.02 and frame.left < at[0] < frame.locate_x(
+        frame.axis.margin_borders[0]
+    )
     heights = [*map(float, re.findall(r"v(-[\d.]+)h6", text))]
     assert heights == [pytest.approx(-(frame.bars[1] - frame.bars[0]))]  # a quarter, the most
 

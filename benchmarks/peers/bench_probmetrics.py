@@ -69,10 +69,10 @@ def _structured(name, cls, k):
         """Both parameter vectors in one objective."""
         A, b = (other.v_, other.b_) if name == "svs" else (other.W_[:, :k], other.W_[:, k])
         A, b = np.asarray(A, float), np.asarray(b, float)
-        z = mine._inputs(proba)
+        z = mine._scale_inputs(proba)
         moved = (z * A if A.ndim == 1 else z @ A.T) + b
         value = np.mean(logsumexp(moved, axis=1) - moved[np.arange(len(y)), y])
-        ridge_a, ridge_b = mine._ridges(float(len(y)), k)
+        ridge_a, ridge_b = mine._compute_ridges(float(len(y)), k)
         eye = 1.0 if A.ndim == 1 else np.eye(k)
         value += (ridge_a * (A - eye) ** 2).sum() + (ridge_b * b**2).sum()
         return max(0.0, mine.objective_ - value)

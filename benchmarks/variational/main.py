@@ -82,7 +82,7 @@ def questions_of(case, multiclass, truth):
             mean = both[np.arange(len(both)), case.proba.argmax(axis=1)]
         else:
             mean = both[:, 1] if multiclass == "auto" else both[:, number]
-        key = kit._vector_key(case.proba) if multiclass == "classwise" else problem.cell_of_row
+        key = kit._vector_key(case.proba) if multiclass == "classwise" else problem.cell_indices
         true = question._replace(compute_residual=mean[:, None] - question.score)
         found.append((question, key, true))
     return found

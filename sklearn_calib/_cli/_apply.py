@@ -208,7 +208,7 @@ def _match_columns(found, names, options):
         )
     classes, positive = match_named_classes(options, pd.Series(found.classes_), len(names))
     labels = found.classes_.tolist()
-    places = find_columns([*names], labels, None if classes else found._fitted_names())
+    places = find_columns([*names], labels, None if classes else found._get_fitted_names())
     if places is not None:
         codes = np.argsort(places).tolist()
     elif classes is None:

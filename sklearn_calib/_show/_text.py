@@ -141,17 +141,17 @@ def _render_cell(cell):
 
 def get_sections(shown: "Shown") -> list[Section]:
     """Return the sections of a result."""
-    return shown._sections()
+    return shown._make_sections()
 
 
 class Shown:
-    """Prints what `_sections` returns, and shows it in a notebook."""
+    """Prints what `_make_sections` returns, and shows it in a notebook."""
 
-    def _sections(self) -> list[Section]:
+    def _make_sections(self) -> list[Section]:
         raise NotImplementedError(f"{type(self).__name__} has no _sections; see Section")
 
     def __str__(self) -> str:
-        return render_text(self._sections())
+        return render_text(self._make_sections())
 
     def _repr_html_(self) -> str:
-        return wrap_for_notebook(render_html(self._sections()))
+        return wrap_for_notebook(render_html(self._make_sections()))

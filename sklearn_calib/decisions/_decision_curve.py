@@ -51,7 +51,7 @@ class NetBenefitDifference(Shown):
         pd = require("pandas", "cli")
         return pd.DataFrame(_collect_arrays(self))
 
-    def _sections(self):
+    def _make_sections(self):
         table = Table(_make_header("difference", self.level), _format_cells(self, self.difference))
         return [Section(tables=[table], notes=[_how_many(self.threshold)])]
 
@@ -132,7 +132,7 @@ class DecisionCurve(Shown):
             table[name] = getattr(self, name)
         return pd.DataFrame(table)
 
-    def _sections(self):
+    def _make_sections(self):
         everybody = self.treat_all[_choose_positions(self.threshold)]
         cells = zip(_format_cells(self, self.net_benefit), everybody, strict=True)
         table = Table(

@@ -112,7 +112,7 @@ class ExpectedMetrics(Shown):
             rows.append(row)
         return pd.DataFrame(rows)
 
-    def _sections(self):
+    def _make_sections(self):
         lines = [["metric", "expected", "standard deviation"]]
         for name, deviation in self.standard_deviations.items():
             lines.append([name, f"{getattr(self, name):.4f}", f"{deviation:.4f}"])

@@ -4,7 +4,7 @@ It may import `metrics`, `recalibrators` and the layers below them.
 Start reading with `decompose_loss` in `_decompose.py`.
 """
 
-from ..metrics import register as _register
+from ..metrics import register_measures as _register
 from ._adapters import as_eval_metric
 from ._calibration_index import CalibrationIndices as CalibrationIndices
 from ._calibration_index import calibration_indices

@@ -72,7 +72,7 @@ def _make_problem_question(problem: "BinaryProblem") -> _Question:
         proba,
         problem.hit.astype(np.intp),
         problem.weight,
-        problem.cell_of_row,
+        problem.cell_indices,
         slice(1, 2),
         problem.rows,
         "isotonic",

@@ -118,15 +118,15 @@ class Display:
         ModuleNotFoundError
             Matplotlib is not installed.
         """
-        return self._drawn_on(ax, curve_kwargs)
+        return self._draw_on(ax, curve_kwargs)
 
-    def _curves(self):
+    def _list_curves(self):
         """Return the curves that can be styled, with their default styles by name."""
         return self._look
 
-    def _styles(self, given):
+    def _resolve_styles(self, given):
         """Return the style of each curve: the default, updated by `given`."""
-        curves = self._curves()
+        curves = self._list_curves()
         several = [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
         fit = isinstance(several, list | tuple) and len(several) == len(curves)
         fit = fit and all(isinstance(one, Mapping) for one in several)
@@ -138,9 +138,9 @@ class Display:
             raise unknown_name("an option of curve_kwargs", name, self._styled, error=TypeError)
         return {name: curves[name] | dict(one) for name, one in zip(curves, several, strict=True)}
 
-    def _drawn_on(self, axes, curve_kwargs=None, **options):
+    def _draw_on(self, axes, curve_kwargs=None, **options):
         """Draw on the axes or on new ones; returns the display itself."""
-        self.styles_ = self._styles(curve_kwargs)
+        self.styles_ = self._resolve_styles(curve_kwargs)
         if axes is None:
             axes = self._new_axes(require("matplotlib.pyplot", "plot"))
         axes = np.ravel(np.asarray(axes, dtype=object))
@@ -162,7 +162,7 @@ class Display:
         """Make the axes of a new figure; by default those of `_subplots`."""
         return plt.subplots(layout="constrained", **self._subplots())[1]
 
-    def _grid(self, plt, width, height, layout="constrained"):
+    def _make_grid(self, plt, width, height, layout="constrained"):
         """Make the axes of a new figure in rows of at most four panels."""
         count = len(self.points())
         columns = min(count, 4)
@@ -189,13 +189,13 @@ def _suggest_option_names(method):
     known = [*parameters][1:]  # without the class
 
     @wraps(method)
-    def checked(cls, *args, **options):
+    def call_with_suggestions(cls, *args, **options):
         for name in options:
             if name not in known:
                 raise unknown_name("an option", name, known, error=TypeError)
         return method(cls, *args, **options)
 
-    return checked
+    return call_with_suggestions
 
 
 class ModelsDisplay(Display):
@@ -207,7 +207,7 @@ class ModelsDisplay(Display):
     def __init__(self, curves: dict[str, Any]) -> None:
         self.curves = curves
 
-    def _curves(self):
+    def _list_curves(self):
         return {name: {"label": escape_legend_label(name)} for name in self.curves}
 
     def _in_turn(self, ax, curves=None):

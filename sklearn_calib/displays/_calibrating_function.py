@@ -210,9 +210,9 @@ class CalibratingFunctionDisplay(Display):
         return [[*shared, (self.scores, values)] for values in self.functions.values()]
 
     def _new_axes(self, plt):
-        return self._grid(plt, 3.0, 3.0)
+        return self._make_grid(plt, 3.0, 3.0)
 
-    def _curves(self):
+    def _list_curves(self):
         return {name: {"color": "C0", "label": escape_mathtext(name)} for name in self.functions}
 
     def _draw(self, *axes):

@@ -190,20 +190,20 @@ class DecisionCurveDisplay(ModelsDisplay):
             regrets, where there are any.
         """
         panels = [[(curve.threshold, _scale_value(curve)) for curve in self.curves.values()]]
-        regrets = self._regrets()
+        regrets = self._list_regrets()
         return [*panels, *([[(r.threshold, r.regret) for r in regrets]] if regrets else [])]
 
-    def _regrets(self):
+    def _list_regrets(self):
         found = [getattr(curve, "regret", None) for curve in self.curves.values()]
         return [regret for regret in found if regret is not None]
 
     def _subplots(self):
-        if not self._regrets():
+        if not self._list_regrets():
             return {"figsize": (7, 4.2)}
         return {"figsize": (7, 6.4), "nrows": 2, "sharex": True, "height_ratios": (2, 1)}
 
     def _draw(self, ax, *below):
-        limits, before = self._limits(), ax.get_ylim() if ax.lines else ()
+        limits, before = self._compute_limits(), ax.get_ylim() if ax.lines else ()
         drawn = [*self._in_turn(ax)]
         for curve, style in drawn:
             ax.plot(curve.threshold, _scale_value(curve), zorder=3, **style)
@@ -230,7 +230,7 @@ class DecisionCurveDisplay(ModelsDisplay):
             below[0].set(xlim=(0, 1))
         (below[0] if below else ax).set_xlabel("threshold of action")
 
-    def _limits(self):
+    def _compute_limits(self):
         """Return limits around the curves, without the curve of acting on all, and the ends."""
         curves = self.curves.values()
         lines = []

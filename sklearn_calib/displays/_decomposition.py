@@ -208,17 +208,17 @@ class DecompositionDisplay(ModelsDisplay):
             in the plane discriminations against miscalibrations.
         """
         if self.kind == "plane":
-            return [[self._plane()]]
+            return [[self._compute_plane_points()]]
         place = np.arange(len(self.parts))
-        refinement, calibration = self._terms()
+        refinement, calibration = self._stack_terms()
         return [[(refinement, place), (refinement + calibration, place)]]
 
-    def _terms(self):
+    def _stack_terms(self):
         parts = self.parts.values()
         return np.array([(part.refinement, part.calibration) for part in parts]).T
 
-    def _plane(self):
-        refinement, calibration = self._terms()
+    def _compute_plane_points(self):
+        refinement, calibration = self._stack_terms()
         parts = self.parts.values()
         return calibration, np.array([part.uncertainty for part in parts]) - refinement
 
@@ -228,7 +228,7 @@ class DecompositionDisplay(ModelsDisplay):
 
     _styled = BARS
 
-    def _curves(self):
+    def _list_curves(self):
         if self.kind == "plane":
             return {name: {"label": escape_mathtext(name, 24)} for name in self.parts}
         rest = ("irreducible", "grouping") if self._is_split() else ("refinement",)
@@ -244,7 +244,7 @@ class DecompositionDisplay(ModelsDisplay):
             return
         place = np.arange(len(self.parts))
         parts = list(self.parts.values())
-        refinement, calibration = self._terms()
+        refinement, calibration = self._stack_terms()
         loss = get_loss(parts[0].loss)
         best, unit = loss.range[0], escape_mathtext(loss.label)
         bars = [("refinement", refinement - best, best, 0.12)]
@@ -269,7 +269,7 @@ class DecompositionDisplay(ModelsDisplay):
 
     def _draw_plane(self, ax):
         parts = list(self.parts.values())
-        x, y = self._plane()
+        x, y = self._compute_plane_points()
         plane = LossPlane.from_points(x, y, parts[0].uncertainty)
         ax.set(xlim=plane.x_limits, ylim=plane.y_limits)
         ax.axvline(0, color=blend_color(ax, 0.5), lw=0.8, zorder=1)

@@ -166,12 +166,12 @@ class GradeDisplay(Display):
         -------
         panels : list of list of tuple of ndarray
         """
-        place, rows = self._filled()
+        place, rows = self._select_filled_grades()
         names = "observed", "predicted"
         rates = (np.array([getattr(row, name) for row in rows]) for name in names)
         return [[(place, rate) for rate in rates]]
 
-    def _filled(self):
+    def _select_filled_grades(self):
         """Return the grades that have rows, with their positions."""
         filled = [(n, row) for n, row in enumerate(self.found.rows) if row.n_rows]
         return np.array([n for n, _ in filled]), [row for _, row in filled]
@@ -187,7 +187,7 @@ class GradeDisplay(Display):
     }
 
     def _draw(self, ax):
-        place, rows = self._filled()
+        place, rows = self._select_filled_grades()
         low, high, observed, predicted = (
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_low", "observed_high", "observed", "predicted")

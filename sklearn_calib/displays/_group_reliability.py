@@ -246,19 +246,19 @@ default="isotonic"
             O/E against the places from below, if there are dots; then for each curve the observed
             frequencies against the predicted probabilities.
         """
-        rows = self._dots()
+        rows = self._select_dots()
         ratios = np.array([row.observed_over_expected for row in rows])
         dots = [[(ratios, np.arange(len(rows)))]] if rows else []
         return [*dots, *([(one.predicted, one.observed)] for _, one in self.curves)]
 
-    def _dots(self) -> list[GroupRow]:
+    def _select_dots(self) -> list[GroupRow]:
         """Return the groups of the dot plot, from below."""
         rows = self.found.worst(len(self.found.rows))
         known = [row for row in rows if np.isfinite(row.observed_over_expected)]
         return sorted(known[: self.n_dots], key=lambda row: row.observed_over_expected)
 
     def _new_axes(self, plt):
-        dots, count = len(self._dots()), len(self.curves)
+        dots, count = len(self._select_dots()), len(self.curves)
         columns = (1 if count < 3 else 2) * bool(count) if dots else min(count, 4)
         lines = max(-(-count // max(columns, 1)), 1)
         left = 6.6 if dots else 0.0
@@ -280,12 +280,12 @@ default="isotonic"
         "miscalibrated": {"color": "C3", "label": "miscalibrated"},
     }
 
-    def _style(self, row):
+    def _choose_style(self, row):
         fine, wrong = self.styles_.values()
         return wrong if row.adjusted_p_value <= self.found.alpha else fine
 
     def _draw(self, *axes):
-        rows = self._dots()
+        rows = self._select_dots()
         if rows:
             self._draw_dots(axes[0], rows)
         for ax, (row, curve) in zip(axes[bool(rows) :], self.curves, strict=True):
@@ -298,7 +298,7 @@ default="isotonic"
             for name in ("observed_over_expected", "ratio_low", "ratio_high")
         )
         low, high = (np.where(np.isnan(end), value, end) for end in (low, high))  # no interval
-        styles = [self._style(row) for row in rows]
+        styles = [self._choose_style(row) for row in rows]
         ax.axvline(1, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1)
         for style in self.styles_.values():
             chosen = np.array([one is style for one in styles])
@@ -324,7 +324,7 @@ default="isotonic"
     def _draw_curve(self, ax, row, curve):
         draw_unit_square(ax, aspect="equal", xlabel="predicted", ylabel="observed")
         bands = "confidence" if curve.consistency_low is None else "consistency"
-        draw_curve(ax, curve, {"linewidth": 1.6} | self._style(row), bands)
+        draw_curve(ax, curve, {"linewidth": 1.6} | self._choose_style(row), bands)
         name = _name_row(self.found, row)
         ax.set_title(_wrap_name(name, _LINE, 3), fontsize=8.5)
         told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"

@@ -93,17 +93,20 @@ class MonitorDisplay(Display):
             The logarithms of e-value and detector, and slope and shift; against the rows, or the
             times where the monitor knows them.
         """
-        x, history = self._x(), self.history
+        x, history = self._get_x(), self.history
         return [
-            [(x, self._shown(history.log_e_value)), (x, self._shown(history.log_detector))],
+            [
+                (x, self._convert_log(history.log_e_value)),
+                (x, self._convert_log(history.log_detector)),
+            ],
             [(x, history.slope), (x, history.shift)],
         ]
 
-    def _x(self):
+    def _get_x(self):
         return self.history.n_samples if self.history.time is None else self.history.time
 
     @staticmethod
-    def _shown(log):
+    def _convert_log(log):
         """Convert to common logarithms; NaN at the start of the detector."""
         return np.where(np.isfinite(log), log, np.nan) / np.log(10)
 
@@ -129,7 +132,7 @@ class MonitorDisplay(Display):
         by_time = self.history.time is not None
         lower.set_xlabel("time" if by_time else "rows")
         for number, alarm in enumerate(self.alarms):
-            at = self._place(alarm)
+            at = self._locate_alarm(alarm)
             upper.axvline(
                 at, color=blend_color(upper, 0.3), lw=1, label=None if number else "alarm"
             )
@@ -141,7 +144,7 @@ class MonitorDisplay(Display):
             for label in lower.get_xticklabels():
                 label.set(rotation=30, ha="right")
 
-    def _place(self, alarm):
+    def _locate_alarm(self, alarm):
         time = self.history.time
         if time is None:
             return alarm.n_samples

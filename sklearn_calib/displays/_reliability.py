@@ -355,7 +355,7 @@ class ReliabilityDisplay(ModelsDisplay):
                 got=got,
                 hint="Leave scale out, or pass other axes",
             )
-        return self._drawn_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")
+        return self._draw_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.
@@ -368,10 +368,10 @@ class ReliabilityDisplay(ModelsDisplay):
         """
         return [
             [(curve.predicted, curve.observed) for curve in named.values() if curve is not None]
-            for _, named in self._panels()
+            for _, named in self._list_panels()
         ]
 
-    def _panels(self):
+    def _list_panels(self):
         """Return, for each panel, its title and {model: its curve or None}."""
         titles = [curve.title for curve in next(iter(self.curves.values()))]
         return [
@@ -380,16 +380,16 @@ class ReliabilityDisplay(ModelsDisplay):
         ]
 
     def _new_axes(self, plt):
-        return self._grid(plt, 4.2, 5.0, "tight")
+        return self._make_grid(plt, 4.2, 5.0, "tight")
 
     def _draw(self, *axes, bands, logit):
         self.histogram_axes_ = []
-        for ax, (title, curves) in zip(axes, self._panels(), strict=True):
+        for ax, (title, curves) in zip(axes, self._list_panels(), strict=True):
             panel = Panel(ax, [one for one in curves.values() if one is not None], logit)
             for curve, style in self._in_turn(ax, curves):
-                panel.add(curve, bands, style)
+                panel.add_curve(curve, bands, style)
             ax.set_title(escape_mathtext(title))
-            panel.finish(ax is axes[0])
+            panel.finish_panel(ax is axes[0])
             self.histogram_axes_.append(panel.histogram)
 
 
@@ -499,7 +499,7 @@ class Panel:
             ax.axvline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
             ax.axhline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
 
-    def add(self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]) -> None:
+    def add_curve(self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]) -> None:
         """Draw a curve with its bands and its histogram; without one its colour is left out."""
         if curve is None:
             return
@@ -538,7 +538,7 @@ class Panel:
                     alpha=0.8,
                 )
 
-    def finish(self, with_legend: bool) -> None:
+    def finish_panel(self, with_legend: bool) -> None:
         """Fit the histogram's height; one entry of the legend for each curve and kind of band."""
         columns = [patch.get_data().values.max() for patch in self.histogram.patches]
         ends = [line.get_ydata().max() for line in self.histogram.lines]

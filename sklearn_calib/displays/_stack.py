@@ -88,10 +88,10 @@ class StackDisplay(Display):
         panels: list[Any] = [[(weights, np.arange(len(weights)))]]
         if self.losses:
             means, _ = np.array([*self.losses.values()]).T
-            panels.append([(means, self._places())])
+            panels.append([(means, self._compute_positions())])
         return panels
 
-    def _places(self):
+    def _compute_positions(self):
         names = list(self.weights)
         return np.array([names.index(name) for name in self.losses])
 
@@ -111,9 +111,9 @@ class StackDisplay(Display):
         if losses is None:
             return
         means, errors = np.array([*self.losses.values()]).T
-        losses.plot(means, self._places(), "o", **self.styles_["losses"])
+        losses.plot(means, self._compute_positions(), "o", **self.styles_["losses"])
         style = self.styles_["losses"]
-        losses.hlines(self._places(), means - errors, means + errors, lw=1, **style)
+        losses.hlines(self._compute_positions(), means - errors, means + errors, lw=1, **style)
         best = means.min()
         far = means[means < best + 20 * errors.max()].max()
         losses.set_xlim(best - 2 * errors.max(), max(far, best) + 2 * errors.max())

@@ -101,7 +101,7 @@ def to_code(
             got=f"{count}",
             hint="Use to_json or to_onnx, or a method with fewer parameters",
         )
-    return _Printer(known, name, program).text(document)
+    return _Printer(known, name, program).write_file(document)
 
 
 def _check_name(name, language):
@@ -128,12 +128,12 @@ class _Printer:
         self._helpers: set[str] = set()
         self._n_lines = 0
 
-    def text(self, document: MapDocument) -> str:
+    def write_file(self, document: MapDocument) -> str:
         """Return the whole file."""
         program, language = self.program, self.language
         self._uses = count_uses([program.valid, *program.outputs])
-        check = self._lines([program.valid])
-        body = self._lines(program.outputs)
+        check = self._write_lines([program.valid])
+        body = self._write_lines(program.outputs)
         valid = self._said[id(program.valid)]
         results = [self._said[id(one)] for one in program.outputs]
         tables = [language.table(name, values) for name, values in self._tables.values()]
@@ -143,12 +143,12 @@ class _Printer:
         parts.append(language.function(self.name, program.n_inputs, check, valid, body, results))
         return "\n".join(parts)
 
-    def _lines(self, roots: Sequence[Expr]) -> list[str]:
+    def _write_lines(self, roots: Sequence[Expr]) -> list[str]:
         lines = []
         for one in iter_expressions(roots):
             if id(one) in self._said:
                 continue
-            text = self._operation(one)
+            text = self._write_operation(one)
             depth = 1 + max((self._depth[id(arg)] for arg in one.args), default=-1)
             leaf = one.op in LEAVES
             if one.op == "search" or (not leaf and (self._uses[id(one)] > 1 or depth > _DEEPEST)):
@@ -160,7 +160,7 @@ class _Printer:
             self._said[id(one)], self._depth[id(one)] = text, depth
         return lines
 
-    def _operation(self, one: Expr) -> str:
+    def _write_operation(self, one: Expr) -> str:
         args = [self._said[id(arg)] for arg in one.args]
         data: Any = one.data
         if one.op == "number":
@@ -170,9 +170,9 @@ class _Printer:
         if one.op in self.language.helpers:
             self._helpers.add(one.op)
         if isinstance(data, np.ndarray):
-            args = [self._table(data), str(len(data)), *args]
+            args = [self._name_table(data), str(len(data)), *args]
         return self.language.operations[one.op].format(*args).replace("NAME", self.name)
 
-    def _table(self, values: np.ndarray) -> str:
+    def _name_table(self, values: np.ndarray) -> str:
         new = f"{self.name}_table_{len(self._tables) + 1}"
         return self._tables.setdefault(values.tobytes(), (new, values))[0]

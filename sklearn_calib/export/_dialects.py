@@ -106,20 +106,20 @@ class Dialect:
     join: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
     functions: dict[str, str] = field(default_factory=dict)
 
-    def operation(self, name: str) -> str:
+    def get_template(self, name: str) -> str:
         """Return the template of an operation."""
         return self.functions.get(name) or _FUNCTIONS[name]
 
-    def literal(self, value: float) -> str:
+    def write_literal(self, value: float) -> str:
         """Write a number of type double."""
         text = self.number.format(write_double(value))
         return f"({text})" if text.startswith("-") else text
 
-    def column(self, name: str) -> str:
+    def write_column(self, name: str) -> str:
         """Write a column of scores as numbers of type double."""
-        return self.cast.format(self.name(name, "columns"), self.double)
+        return self.cast.format(self.quote_name(name, "columns"), self.double)
 
-    def name(self, name: str, what: str) -> str:
+    def quote_name(self, name: str, what: str) -> str:
         """Quote a name as an identifier, with any characters."""
         if not isinstance(name, str) or not name or not name.isprintable():
             got = repr(name)[:80]

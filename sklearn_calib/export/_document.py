@@ -132,7 +132,7 @@ class MapDocument:
         kind: Any = self.input
         return np.asarray(self.root(canonical_proba(scores, kind=kind)))
 
-    def checked(self) -> "MapDocument":
+    def add_check_rows(self) -> "MapDocument":
         """Return the document with the check rows of its map."""
         scores = make_check_scores(len(self.classes), self.input)
         return replace(self, check=(scores, self.rows(scores)))
@@ -158,7 +158,7 @@ def to_document(
         return _document_fitted(source, "proba" if input is None else input, tabulate)
     if input in (None, document.input):
         return document
-    return replace(document, input=input).checked()
+    return replace(document, input=input).add_check_rows()
 
 
 def _document_fitted(fitted, kind, tabulate):
@@ -233,7 +233,7 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     found = _read_parts(document)
     if check_flag(edited, "edited"):
         _check_names(document, found.root.to_tree())
-        return replace(found, estimator=found.estimator | {"edited": True}).checked()
+        return replace(found, estimator=found.estimator | {"edited": True}).add_check_rows()
     _run_check(found)
     if (own := compute_checksum(document)) != document[ENTRY]:
         stated = short_repr(document[ENTRY])

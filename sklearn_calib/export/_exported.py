@@ -80,7 +80,7 @@ class ExportedMap(Recalibrator):
         name = f"{said.get('name', 'unknown')!r}{', edited' * ('edited' in said)}"
         return f"<ExportedMap of {name}, {len(given.get('classes', []))} classes>"
 
-    def _ready(self, found=None):
+    def _store_nodes(self, found=None):
         """Keep the nodes, which are otherwise read at each use; `found` is the document, read."""
         found = found or read_document(self.document)
         self.classes_, self.n_features_in_ = found.classes, len(found.classes)
@@ -102,7 +102,7 @@ class ExportedMap(Recalibrator):
 
     def __getattr__(self, name: str) -> Any:
         if name in ("classes_", "n_features_in_", "_root") and "document" in vars(self):
-            self._ready()
+            self._store_nodes()
             return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -139,7 +139,7 @@ class ExportedMap(Recalibrator):
         ValueError
             Columns or labels that the map does not know, and a damaged document.
         """
-        self._ready()
+        self._store_nodes()
         if classes is not None:
             given, _ = read_labels(classes, classes=classes, input_name="classes")
             if given.tolist() != self.classes_.tolist():
@@ -157,7 +157,7 @@ class ExportedMap(Recalibrator):
         check_same_length(codes, proba)
         return self
 
-    def _fitted_names(self):
+    def _get_fitted_names(self):
         """Return the names of the scores that the document says the map was fitted to."""
         return self.document.get("columns", {}).get("scores")
 
@@ -178,7 +178,7 @@ class ExportedMap(Recalibrator):
     def _make_map(self) -> CalibrationMap:
         return self._root
 
-    def _kind_of_scores(self) -> Any:
+    def _get_score_kind(self) -> Any:
         return self.document["input"]
 
 
@@ -323,7 +323,7 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     found = read_document(document, edited=edited)
     if edited:
         document = found.to_dict()
-    return ExportedMap(document)._ready(found)
+    return ExportedMap(document)._store_nodes(found)
 
 
 def to_json(
@@ -452,7 +452,9 @@ def _get_content(source):
 def _parse_json(content):
     _check_depth(content)
     try:
-        return json.loads(content, object_pairs_hook=_read_once, parse_constant=_no_constant)
+        return json.loads(
+            content, object_pairs_hook=_reject_repeated_keys, parse_constant=_no_constant
+        )
     except InvalidInputError:
         raise
     except (ValueError, RecursionError) as error:
@@ -468,7 +470,7 @@ def _check_depth(content):
         )
 
 
-def _read_once(pairs):
+def _reject_repeated_keys(pairs):
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]

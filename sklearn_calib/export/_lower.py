@@ -87,20 +87,20 @@ class RowExpression:
         return True
 
     @classmethod
-    def of_margin(cls, x: Any) -> Self:
+    def from_margin(cls, x: Any) -> Self:
         """Return rows of two classes from the log-odds of the second."""
         both = np.column_stack([-x, x])
         return cls(expit(both), 2, log_expit(both), make_margin_origin(x))
 
     @classmethod
-    def of_logits(cls, z: Any, k: int) -> Self:
+    def from_logits(cls, z: Any, k: int) -> Self:
         """Return rows from one logit for each class."""
-        parts = z.exponentials()
+        parts = z.compute_exponentials()
         total = parts.sum()
         return cls(parts / total, k, z - z.max() - np.log(total))
 
     @classmethod
-    def of_probabilities(cls, x: Any, k: int) -> tuple[Any, Self]:
+    def from_probabilities(cls, x: Any, k: int) -> tuple[Any, Self]:
         """Return whether `x` are probabilities, and the rows, as `canonical_proba` does."""
         p = np.clip(x, 0.0, 1.0)
         total = p.sum()
@@ -109,7 +109,7 @@ class RowExpression:
         within = ((x >= -SLACK) & (x <= 1 + SLACK)).all()
         return within & (error <= SLACK), cls(p / divisor, k)
 
-    def of(self, p: Any, k: int | None = None, exact: Any = None) -> Self:
+    def make_rows(self, p: Any, k: int | None = None, exact: Any = None) -> Self:
         """Return other rows of the same program or graph."""
         return type(self)(p, self.k if k is None else k, exact)
 
@@ -125,20 +125,20 @@ class RowExpression:
     def _log_at_least(self, least):
         return np.log(np.maximum(self.p, least))
 
-    def divided(self, values: Any) -> Self:
+    def divide_by_sums(self, values: Any) -> Self:
         """Divide rows by their sums; a row of zeros keeps p."""
         whole = values.sum()
         some = whole > 0.0
-        return self.of(some.where(values, self.p) / some.where(whole, self.p.sum()))
+        return self.make_rows(some.where(values, self.p) / some.where(whole, self.p.sum()))
 
     def against_rest(self) -> Iterator[Self]:
         """Iterate over each class against the rest, as `each_against_rest` does."""
-        others, log_others = self.others()
+        others, log_others = self.sum_others()
         for c in range(self.k):
             exact = None
             if self.exact is not None:
                 exact = np.column_stack([log_others[c], self.exact.column(c)])
-            yield self.of(np.column_stack([others[c], self.p.column(c)]), 2, exact)
+            yield self.make_rows(np.column_stack([others[c], self.p.column(c)]), 2, exact)
 
     # -- the number that a function of two classes reads ------------------------------------------
 
@@ -151,14 +151,16 @@ class RowExpression:
             log = (self.p > 0.0).where(self._log_at_least(MIN_FLOAT), float(LOG_OF_ZERO))
         return log.column(1) - log.column(0)
 
-    def number(self, function: FunctionOfScore) -> Any:
+    def compute_input_score(self, function: FunctionOfScore) -> Any:
         """Return the score that a function reads, rounded if the function rounds it."""
         x = self.score(function.input)
         if not (self.double and function.rounds_scores):
             return x
         return round_expression(x, 0.0 if function.input == "proba" else 1.0)
 
-    def found(self, function: FunctionOfScore, targets: FloatArray, moved: Moved) -> Any:
+    def count_reached_targets(
+        self, function: FunctionOfScore, targets: FloatArray, moved: Moved
+    ) -> Any:
         """Count the targets that moved(x) reaches, without a logarithm of other precision."""
         if function.input == "proba" and self.origin is None:
             origin = make_probability_origin(self.p.column(1))
@@ -169,9 +171,9 @@ class RowExpression:
             targets,
             *origin.ends,
         )
-        return np.searchsorted(self.placed(edges, origin), origin.number, side="right")
+        return np.searchsorted(self.shift_edges(edges, origin), origin.number, side="right")
 
-    def placed(self, edges: FloatArray, origin: Origin) -> FloatArray:
+    def shift_edges(self, edges: FloatArray, origin: Origin) -> FloatArray:
         """Return edges as rows that may have been rounded are compared with them."""
         return edges
 
@@ -194,7 +196,7 @@ class RowExpression:
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
-    def others(self) -> tuple[Any, Any]:
+    def sum_others(self) -> tuple[Any, Any]:
         """Sum all other probabilities for each class, with logarithms if they are exact."""
         raise NotImplementedError
 
@@ -202,7 +204,7 @@ class RowExpression:
         """Return, for each class, whether it is the first of the largest."""
         raise NotImplementedError
 
-    def thresholds(self) -> Any:
+    def compute_thresholds(self) -> Any:
         """Return thresholds of ordered classes: log-odds of being above each class but the last."""
         raise NotImplementedError
 
@@ -265,16 +267,16 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
     if document.input == "logits":
         valid = (abs(x) <= LARGEST_LOGIT).all()
         if second_only:
-            rows = ProgramExpression.of_margin(x)
+            rows = ProgramExpression.from_margin(x)
         else:
-            rows = ProgramExpression.of_logits(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k)
+            rows = ProgramExpression.from_logits(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k)
     elif second_only:
         valid = (x >= 0.0) & (x <= 1.0)
         rows = ProgramExpression(
             np.column_stack([1.0 - x, x]), 2, origin=make_probability_origin(x)
         )
     else:
-        valid, rows = ProgramExpression.of_probabilities(x, k)
+        valid, rows = ProgramExpression.from_probabilities(x, k)
     outputs = rows.after(document.root).p.every
     return ops.merge_equal_expressions(
         ops.Program(k, valid.every[0], tuple(outputs[1:] if second_only else outputs))
@@ -303,29 +305,29 @@ class ProgramExpression(RowExpression):
         """Return a sum of Chebyshev polynomials of numbers in [-1, 1]."""
         return ops.apply_search("chebyshev", z, coef)
 
-    def others(self) -> tuple[Any, Any]:
+    def sum_others(self) -> tuple[Any, Any]:
         log = (
             None
             if self.exact is None
-            else ops.reduce_excluding_each(ops.add_logarithms, self.exact.single())
+            else ops.reduce_excluding_each(ops.add_logarithms, self.exact.split_columns())
         )
-        return ops.reduce_excluding_each(np.add, self.p.single()), log
+        return ops.reduce_excluding_each(np.add, self.p.split_columns()), log
 
     def is_top(self) -> Any:
-        p = self.p.single()
+        p = self.p.split_columns()
         before = list(itertools.accumulate(p, np.maximum))
         from_here = list(itertools.accumulate(p[::-1], np.maximum))[::-1]
         found = [one >= top for one, top in zip(p, from_here, strict=True)]
         later = zip(found[1:], before[:-1], p[1:], strict=True)
         return np.column_stack([found[0], *(same & (top < one) for same, top, one in later)])
 
-    def thresholds(self) -> Any:
+    def compute_thresholds(self) -> Any:
         if self.exact is None:  # one logarithm for each sum
-            terms = np.maximum(self.p, SMALLEST_PROBABILITY).single()
+            terms = np.maximum(self.p, SMALLEST_PROBABILITY).split_columns()
             sums: Any = (itertools.accumulate(part, np.add) for part in (terms, terms[::-1]))
             below, above = ([np.log(one) for one in list(part)[:-1]] for part in sums)
         else:
-            terms = self.exact.single()
+            terms = self.exact.split_columns()
             sums = (itertools.accumulate(part, ops.add_logarithms) for part in (terms, terms[::-1]))
             below, above = (list(part)[:-1] for part in sums)
         return np.column_stack(above[::-1]) - np.column_stack(below)
@@ -335,12 +337,12 @@ class ProgramExpression(RowExpression):
         if not known.any():
             return other
         found, place, number_of_key = _search_keys(
-            levels.single(), cells.keys[known], cells.n_levels + 1
+            levels.split_columns(), cells.keys[known], cells.n_levels + 1
         )
         tables = np.empty((number_of_key.max() + 2, self.k))
         tables[0] = 0.0
         tables[number_of_key + 1] = cells.rows[known]
-        return found.where(np.column_stack([place.entries_of(t) for t in tables.T]), other)
+        return found.where(np.column_stack([place.select_from(t) for t in tables.T]), other)
 
 
 def _search_keys(levels: list[Any], keys: IntArray, base: int):
@@ -362,7 +364,7 @@ def _search_keys(levels: list[Any], keys: IntArray, base: int):
             at += 1
         codes, rank_of_keys = np.unique(code_of_keys, return_inverse=True)
         place = np.searchsorted(codes, code, side="right")
-        conditions.append(code <= place.entries_of(np.append(-1.0, codes)))
-        rank = place.entries_of(np.append(0.0, np.arange(len(codes))))
+        conditions.append(code <= place.select_from(np.append(-1.0, codes)))
+        rank = place.select_from(np.append(0.0, np.arange(len(codes))))
         rank_of_keys = rank_of_keys.ravel()
     return np.column_stack(conditions).all(), place, rank_of_keys

@@ -69,7 +69,7 @@ def parse_notes(document: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(notes.get("date", ""), str):
         raise invalid_field("date", expected="a text", got=short_repr(notes["date"]))
     columns = notes.get("columns", {})
-    if not isinstance(columns, dict) or not all(map(_is_list_of_names, columns.values())):
+    if not isinstance(columns, dict) or not all(map(_is_name_list, columns.values())):
         raise invalid_field("columns", expected="lists of names", got=short_repr(columns))
     if "scale" in notes and not _is_scale(notes["scale"]):
         raise invalid_field(
@@ -78,7 +78,7 @@ def parse_notes(document: dict[str, Any]) -> dict[str, Any]:
     return notes
 
 
-def _is_list_of_names(names):
+def _is_name_list(names):
     return isinstance(names, list) and _are_names(names)
 
 

@@ -158,10 +158,10 @@ def _apply_map(document, scores):
     """Apply the map of a document to scores; invalid rows become NaN."""
     k = len(document.classes)
     if document.input == "logits":
-        rows = GraphExpression.of_logits(scores, k)
+        rows = GraphExpression.from_logits(scores, k)
         good = (abs(scores) <= MAX_LOGIT_BY_DTYPE[scores.graph.dtype.name]).all()
     else:
-        good, rows = GraphExpression.of_probabilities(scores, k)
+        good, rows = GraphExpression.from_probabilities(scores, k)
     return good.where(rows.after(document.root).p, np.nan)
 
 

@@ -166,7 +166,7 @@ def _convert_model(scope, operator, container):
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
     known = model.classes_
     known = known.astype(str if known.dtype.kind in "UO" else np.int64)
-    label = graph.tensor(known).entries(mean.top().reshaped(-1))
+    label = graph.add_constant(known).entries(mean.find_top_column().change_shape(-1))
     _add_constants(graph, container)
     out, kind = operator.outputs, guess_proto_type(operator.outputs[1].type)
     container.add_node("Identity", [label.name], [out[0].full_name])
@@ -220,9 +220,9 @@ def _compute_scores(model, pair, scope, operator, container, graph):
         p = np.clip(scores, 0.0, 1.0)
         rows = GraphExpression(p / p.sum(), own)
     elif own == 2:
-        rows = GraphExpression.of_margin(scores.column(-1))
+        rows = GraphExpression.from_margin(scores.column(-1))
     else:
-        rows = GraphExpression.of_logits(scores, own)
+        rows = GraphExpression.from_logits(scores, own)
     if kind == "margins" and model.response_method == "predict_proba":
         rows = _round_as_predicted(rows, last)
     return _add_missing_classes(rows, pair.columns, k)

@@ -56,7 +56,7 @@ class Graph:
 
     def add(self, op: str, *inputs: Operand, **attributes: Any) -> "Tensor":
         """Add an operation, and return its result; an equal operation is reused."""
-        names = [self.tensor(value).name for value in inputs]
+        names = [self.add_constant(value).name for value in inputs]
         key = (op, *names, str(attributes))
         if key not in self._known:
             self._known[key] = new = f"{self.prefix}{len(self._known)}"
@@ -64,7 +64,7 @@ class Graph:
             self.write(op, names, [new], name=new, **attributes)
         return Tensor(self, self._known[key])
 
-    def tensor(self, value: Operand) -> "Tensor":
+    def add_constant(self, value: Operand) -> "Tensor":
         """Add a constant: integers as int64, other numbers in the graph's dtype, or text."""
         if isinstance(value, Tensor):
             return value
@@ -134,30 +134,30 @@ class Tensor(NDArrayOperatorsMixin):
         """Select entries of a table along its first axis."""
         return self.graph.add("Gather", self, position, axis=0)
 
-    def entries_of(self, table: AnyArray) -> "Tensor":
+    def select_from(self, table: AnyArray) -> "Tensor":
         """Select entries of a table at the positions in this tensor."""
-        return self.graph.tensor(table).entries(self)
+        return self.graph.add_constant(table).entries(self)
 
-    def top(self) -> "Tensor":
+    def find_top_column(self) -> "Tensor":
         """Return the column of each row's largest entry, the first of equals, of shape (n, 1)."""
         return self.graph.add("ArgMax", self, axis=1, keepdims=1)
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> "Tensor":
-        return self.reduced("Sum", axis)
+        return self.reduce_axis("Sum", axis)
 
     def max(self, axis: int = 1, keepdims: bool = True) -> "Tensor":
-        return self.reduced("Max", axis)
+        return self.reduce_axis("Max", axis)
 
     def min(self) -> "Tensor":
-        return self.reduced("Min")
+        return self.reduce_axis("Min")
 
-    def reduced(self, op: str, axis: int = 1) -> "Tensor":
+    def reduce_axis(self, op: str, axis: int = 1) -> "Tensor":
         """Reduce along an axis, which stays with length 1."""
         if op == "Sum" or self.graph.opset >= _AXES_ARE_INPUT:
             return self.graph.add(f"Reduce{op}", self, np.array([axis]), keepdims=1)
         return self.graph.add(f"Reduce{op}", self, axes=[axis], keepdims=1)
 
-    def reshaped(self, *shape: int) -> "Tensor":
+    def change_shape(self, *shape: int) -> "Tensor":
         """Change the shape; 0 stands for the number of rows."""
         return self.graph.add("Reshape", self, np.array(shape))
 
@@ -165,11 +165,11 @@ class Tensor(NDArrayOperatorsMixin):
         """Return whether all truth values of a row are true, of shape (n, 1)."""
         return self.where(1.0, 0.0).min() > 0.5
 
-    def log_of_sum(self) -> "Tensor":
+    def log_sum_exp(self) -> "Tensor":
         """Return the logarithm of the sum of the exponentials of a row, of shape (n, 1)."""
-        return self.reduced("LogSumExp")
+        return self.reduce_axis("LogSumExp")
 
-    def exponentials(self) -> "Tensor":
+    def compute_exponentials(self) -> "Tensor":
         """Return e to the power of each number of a row, less the largest."""
         return np.exp(self - self.max())
 
@@ -209,7 +209,7 @@ def _search_entries(entries, x, side):
     """Count the increasing numbers that are at most x."""
     if not len(entries):
         return x.graph.add("Where", x <= np.inf, np.array(0), np.array(0))
-    table = x.graph.tensor(entries)
+    table = x.graph.add_constant(entries)
     return x.graph.search(len(entries), lambda position: table.entries(position) <= x)
 
 
@@ -255,7 +255,7 @@ class GraphExpression(RowExpression):
             return make_probability_origin(self.p.column(1))
         return super().pair_origin()
 
-    def placed(self, edges: AnyArray, origin: Origin) -> AnyArray:
+    def shift_edges(self, edges: AnyArray, origin: Origin) -> AnyArray:
         # a fitted score lies exactly at its step, or in a cell of its own that is very narrow:
         # rounding must neither put it below the step nor out of the cell at either end
         unit = 1.0 if origin.ends[0] < 0 else 0.0
@@ -266,8 +266,8 @@ class GraphExpression(RowExpression):
             upper = edges + np.minimum(slack, gaps[1:])
         return np.where(gaps[:-1] < slack, upper, lower)
 
-    def number(self, function: FunctionOfScore) -> Any:
-        x = super().number(function)
+    def compute_input_score(self, function: FunctionOfScore) -> Any:
+        x = super().compute_input_score(function)
         if not (self.p.graph.slack and isinstance(function, CurveBetweenKnots)):
             return x
         # between knots that are close together the curve may be almost vertical
@@ -278,11 +278,11 @@ class GraphExpression(RowExpression):
         )
         return (abs(x - knot) <= slack).where(knot, x)
 
-    def divided(self, values: Tensor) -> "GraphExpression":
+    def divide_by_sums(self, values: Tensor) -> "GraphExpression":
         filled = (values.sum() > 0.0).where(values, self.p)
-        return self.of(filled / filled.sum())
+        return self.make_rows(filled / filled.sum())
 
-    def others(self) -> tuple[list[Tensor], list[Tensor] | None]:
+    def sum_others(self) -> tuple[list[Tensor], list[Tensor] | None]:
         before, after = (
             self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
             for end in (0, 1)
@@ -290,15 +290,15 @@ class GraphExpression(RowExpression):
         others = before + after  # in the order of `iter_one_vs_rest`: steps see the last digit
         classes, log_others = np.arange(self.k), None
         if self.exact is not None:
-            log_others = [self.exact.columns(np.delete(classes, c)).log_of_sum() for c in classes]
+            log_others = [self.exact.columns(np.delete(classes, c)).log_sum_exp() for c in classes]
         return [others.column(c) for c in classes], log_others
 
     def is_top(self) -> Tensor:
-        return self.p.top() == np.arange(self.k)
+        return self.p.find_top_column() == np.arange(self.k)
 
-    def thresholds(self) -> Tensor:
+    def compute_thresholds(self) -> Tensor:
         below, above = (
-            np.column_stack([self.log.columns(which).log_of_sum() for which in sums])
+            np.column_stack([self.log.columns(which).log_sum_exp() for which in sums])
             for sums in zip(
                 *((np.arange(c), np.arange(c, self.k)) for c in range(1, self.k)), strict=True
             )
@@ -307,14 +307,18 @@ class GraphExpression(RowExpression):
 
     def in_cells(self, cells: Cells, levels: Any, other: Any) -> Any:
         graph = levels.graph
-        keys = graph.tensor(cells.keys.astype(float))
+        keys = graph.add_constant(cells.keys.astype(float))
 
-        def order(position):
+        def compare_with_key(position):
             """Compare levels with a key: -1 (before), 0 (equal) or 1 (after)."""
             sign: Any = np.sign(levels - keys.entries(position))
-            return graph.add("GatherElements", sign, abs(sign).top(), axis=1).reshaped(-1)
+            return graph.add(
+                "GatherElements", sign, abs(sign).find_top_column(), axis=1
+            ).change_shape(-1)
 
-        after = graph.search(len(cells.keys), lambda position: np.less_equal(0.0, order(position)))
+        after = graph.search(
+            len(cells.keys), lambda position: np.less_equal(0.0, compare_with_key(position))
+        )
         cell = np.maximum(after, np.array(1)) - np.array(1)
-        found = (order(cell) == 0.0).reshaped(-1, 1)
-        return found.where(cell.entries_of(cells.rows), other)
+        found = (compare_with_key(cell) == 0.0).change_shape(-1, 1)
+        return found.where(cell.select_from(cells.rows), other)

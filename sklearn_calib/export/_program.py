@@ -70,28 +70,28 @@ class Columns(NDArrayOperatorsMixin):
     def column(self, c: int) -> "Columns":
         return Columns([self.every[c]])
 
-    def single(self) -> "list[Columns]":
+    def split_columns(self) -> "list[Columns]":
         """Return each column alone."""
         return [Columns([one]) for one in self.every]
 
     def sum(self, axis: int = 1, keepdims: bool = True) -> "Columns":
-        return combine_pairwise(np.add, self.single())
+        return combine_pairwise(np.add, self.split_columns())
 
     def max(self, axis: int = 1, keepdims: bool = True) -> "Columns":
-        return combine_pairwise(np.maximum, self.single())
+        return combine_pairwise(np.maximum, self.split_columns())
 
     def min(self) -> "Columns":
         return -(-self).max()
 
     def all(self) -> "Columns":
         """Return the condition that all hold."""
-        return combine_pairwise(np.bitwise_and, self.single())
+        return combine_pairwise(np.bitwise_and, self.split_columns())
 
-    def log_of_sum(self) -> "Columns":
+    def log_sum_exp(self) -> "Columns":
         """Return the logarithm of the sum of the exponentials."""
-        return combine_pairwise(add_logarithms, self.single())
+        return combine_pairwise(add_logarithms, self.split_columns())
 
-    def exponentials(self) -> "Columns":
+    def compute_exponentials(self) -> "Columns":
         """Return e to the power of each, less the largest."""
         return exp_nonpositive(self - self.max())
 
@@ -99,10 +99,10 @@ class Columns(NDArrayOperatorsMixin):
         """Return the probabilities of logits."""
         if len(self.every) == 2:
             return expit(self - Columns(self.every[::-1]))
-        parts = self.exponentials()
+        parts = self.compute_exponentials()
         return parts / parts.sum()
 
-    def entries_of(self, table: FloatArray) -> "Columns":
+    def select_from(self, table: FloatArray) -> "Columns":
         """Return the entry of a table at a position that `search` found."""
         values = np.clip(np.asarray(table, dtype=np.float64), -MAX_TABLE_VALUE, MAX_TABLE_VALUE)
         if (values == values[0]).all():

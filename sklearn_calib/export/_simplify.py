@@ -69,8 +69,8 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     root = _simplify_map(document.root, float(tolerance), len(document.classes))
     before = document.largest_error.get("simplify", 0.0)
     errors = document.largest_error | {"simplify": before + float(tolerance)}
-    found = replace(document, root=root, largest_error=errors).checked()
-    return ExportedMap(found.to_dict())._ready()
+    found = replace(document, root=root, largest_error=errors).add_check_rows()
+    return ExportedMap(found.to_dict())._store_nodes()
 
 
 def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMap:
@@ -93,12 +93,12 @@ def _is_long(node):
 
 
 def _tabulate_map(node, tolerance):
-    def predict(proba):
+    def predict_floored(proba):
         return np.maximum(node(proba), SMALLEST_PROBABILITY)
 
     ends = [-part.least for part in node.parts if part.least is not None]
     points = np.unique([sign * end for sign in (-1, 1) for end in ends])
-    curve = Curve(input="logit", name="a mixture", predict=predict, points=points)
+    curve = Curve(input="logit", name="a mixture", predict=predict_floored, points=points)
     return replace(tabulate_curve(curve, tolerance), ties=False)
 
 

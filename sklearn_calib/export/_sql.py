@@ -39,53 +39,53 @@ class Printer:
         self.names = names
         self.deepest = 0  # of what was printed
 
-    def text(self, root: Expr) -> str:
+    def write_expression(self, root: Expr) -> str:
         """Write one expression."""
         said, depth = dict(self.names), dict.fromkeys(self.names, 1)
         for one in list(iter_expressions([root], said)):
-            said[id(one)] = self._operation(one, [said[id(arg)] for arg in one.args])
+            said[id(one)] = self._write_operation(one, [said[id(arg)] for arg in one.args])
             depth[id(one)] = _count_symbols(one, [depth[id(arg)] for arg in one.args])
         self.deepest = max(self.deepest, depth[id(root)])
         return said[id(root)]
 
-    def _operation(self, one: Expr, args: list[str]) -> str:
+    def _write_operation(self, one: Expr, args: list[str]) -> str:
         data: Any = one.data
         if one.op == "number":  # some databases take the smallest numbers for zeros
             tiny = 0 < abs(data) < SMALLEST_DIVISOR
-            return self.dialect.literal(np.copysign(SMALLEST_DIVISOR, data) if tiny else data)
+            return self.dialect.write_literal(np.copysign(SMALLEST_DIVISOR, data) if tiny else data)
         if one.op == "search":
             return args[0]  # what the lookups compare
         if one.op == "lookup":
-            return self._tree(args[0], *merge_equal_pieces(one.args[0].data, data))
+            return self._write_tree(args[0], *merge_equal_pieces(one.args[0].data, data))
         if one.op == "chebyshev":
-            return self._chebyshev(args[0], data.tolist())
+            return self._write_chebyshev(args[0], data.tolist())
         self._check_length(sum(map(len, args)))
-        return self.dialect.operation(one.op).format(*args)
+        return self.dialect.get_template(one.op).format(*args)
 
-    def _tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
+    def _write_tree(self, x: str, edges: FloatArray, values: FloatArray) -> str:
         """Write the value of the piece of x with balanced CASEs, or with a form of the dialect."""
         self._check_length(len(edges) * (len(x) + 50))
         if self.dialect.pieces and len(edges) > self.dialect.few:
             return self.dialect.pieces(x, *(list(map(write_double, t)) for t in (edges, values)))
-        literal = self.dialect.literal
+        literal = self.dialect.write_literal
 
-        def piece(first, last):
+        def write_piece(first, last):
             if first == last:
                 return literal(values[first])
             starts = sorted({first + (last + 1 - first) * i // _WAYS for i in range(_WAYS)})
             ends = [start - 1 for start in starts[1:]]
             whens = [
-                f"WHEN {x} < {literal(edges[end])} THEN {piece(start, end)}"
+                f"WHEN {x} < {literal(edges[end])} THEN {write_piece(start, end)}"
                 for start, end in zip(starts, ends, strict=False)
             ]
-            return f"CASE {' '.join(whens)} ELSE {piece(starts[-1], last)} END"
+            return f"CASE {' '.join(whens)} ELSE {write_piece(starts[-1], last)} END"
 
-        return piece(0, len(edges))
+        return write_piece(0, len(edges))
 
-    def _chebyshev(self, z: str, coef: list[float]) -> str:
+    def _write_chebyshev(self, z: str, coef: list[float]) -> str:
         """Write T_j(z) = cos(j arccos z); Clenshaw's recurrence needs every term twice."""
         self._check_length(len(coef) * (len(z) + 60))
-        literal = self.dialect.literal
+        literal = self.dialect.write_literal
         terms = [f"{literal(c)} * COS({literal(j)} * ACOS({z}))" for j, c in enumerate(coef) if j]
         return f"({' + '.join([literal(coef[0]), *terms])})"
 
@@ -163,7 +163,7 @@ def name_entries(program: Program, columns: Sequence[str]) -> dict[int, str]:
 def qualify_name(dialect: Dialect, name: TableName, what: str) -> str:
     """Quote the name of a table, with schema and catalogue if given."""
     parts = [name] if isinstance(name, str) else list(name)
-    return ".".join(dialect.name(part, what) for part in parts)
+    return ".".join(dialect.quote_name(part, what) for part in parts)
 
 
 @dataclass
@@ -188,7 +188,7 @@ class Query(Statement):
     a source it is one value, of the columns of the query that it stands in.
     """
 
-    def text(self, into: str | Sequence[str] | None) -> str:
+    def write_query(self, into: str | Sequence[str] | None) -> str:
         """Write the query."""
         roots = [self.program.valid, *self.program.outputs]
         every = list(iter_expressions(roots))
@@ -199,23 +199,25 @@ class Query(Statement):
                 got=f"{len(every)}",
                 hint=cure,
             )
-        results = self._results(into)
-        kept = [self.dialect.name(name, "keep") for name in self.kept]
+        results = self._quote_results(into)
+        kept = [self.dialect.quote_name(name, "keep") for name in self.kept]
         stages = _make_stages(every, count_uses(roots))
         last_use = _find_last_uses(every, roots, stages)
-        names = name_entries(self.program, [self.dialect.column(name) for name in self.columns])
+        names = name_entries(
+            self.program, [self.dialect.write_column(name) for name in self.columns]
+        )
         parts, before = [], self.table
         source = [self.source] if isinstance(self.source, str) else self.source
         prefix = _find_unused_name([*self.kept, *source])
         for number, stage in enumerate(stages):
             made = {id(one): f"{prefix}{number}_{i}" for i, one in enumerate(stage)}
-            made = {one: self.dialect.name(name, "column") for one, name in made.items()}
+            made = {one: self.dialect.quote_name(name, "column") for one, name in made.items()}
             printer = Printer(self.dialect, names)
-            added = [f"{printer.text(one)} AS {made[id(one)]}" for one in stage]
+            added = [f"{printer.write_expression(one)} AS {made[id(one)]}" for one in stage]
             later = [one for one in names if one not in made and last_use[one] > number]
             carried = {one: names[one] for one in later}
             chosen = ", ".join([*kept, *carried.values(), *added])
-            name = self.dialect.name(f"{prefix}{number}", "stage")
+            name = self.dialect.quote_name(f"{prefix}{number}", "stage")
             origin = f" FROM {before}{self.dialect.fence}" if before else ""
             parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen}{origin})")
             names, before = carried | made, name
@@ -224,7 +226,7 @@ class Query(Statement):
         )
         return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
 
-    def _results(self, into):
+    def _quote_results(self, into):
         count = len(self.program.outputs)
         if isinstance(into, str):
             into = [into] if count == 1 else [f"{into}_{i}" for i in range(count)]
@@ -234,7 +236,7 @@ class Query(Statement):
                 "into", expected=f"into: a text, or {count} names", got=got, hint="Name the results"
             )
         require_unique_names([*into, *self.kept], "names of the results and of keep")
-        return [self.dialect.name(name, "into") for name in into]
+        return [self.dialect.quote_name(name, "into") for name in into]
 
 
 def _make_stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr]]:
@@ -266,9 +268,12 @@ def _find_last_uses(every, roots, stages) -> dict[int, int]:
 
 def _guard_results(printer, program, results):
     """Write the results under their names, for valid rows."""
-    valid = printer.text(program.valid)
+    valid = printer.write_expression(program.valid)
     pairs = zip(program.outputs, results, strict=True)
-    return [f"CASE WHEN {valid} THEN {printer.text(one)} END AS {name}" for one, name in pairs]
+    return [
+        f"CASE WHEN {valid} THEN {printer.write_expression(one)} END AS {name}"
+        for one, name in pairs
+    ]
 
 
 def _find_unused_name(names):
@@ -283,7 +288,7 @@ class Join(Statement):
 
     columns: str
 
-    def text(self, table: TableName) -> str:
+    def write_statements(self, table: TableName) -> str:
         """Write the statements."""
         lookups = [one for one in iter_expressions(self.program.outputs) if one.op == "lookup"]
         places = {id(one.args[0]): one.args[0] for one in lookups}
@@ -302,7 +307,7 @@ class Join(Statement):
         fields = [self.dialect.quote("low"), self.dialect.quote("high"), *of_lookups]
         bounds = np.concatenate([[-UNREACHED_SCORE], edges, [UNREACHED_SCORE]])
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
-        texts = [f"({', '.join(map(self.dialect.literal, row))})" for row in rows]
+        texts = [f"({', '.join(map(self.dialect.write_literal, row))})" for row in rows]
         stored = self.dialect.stored or self.dialect.double
         first, *others = (f"{field} {stored} NOT NULL" for field in fields)
         columns = ", ".join([first + self.dialect.key, *others])
@@ -312,15 +317,15 @@ class Join(Statement):
             for i in range(0, len(texts), INSERT_ROWS)
         ]
         names = {id(one): f"m.{field}" for one, field in zip(lookups, of_lookups, strict=True)}
-        query = self._query(name, names)
+        query = self._write_query(name, names)
         return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, query, ""])
 
-    def _query(self, table, names):
-        quote, column = self.dialect.quote, self.dialect.name(self.columns, "columns")
+    def _write_query(self, table, names):
+        quote, column = self.dialect.quote, self.dialect.quote_name(self.columns, "columns")
         score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
         names = names | name_entries(self.program, [score])
         printer = Printer(self.dialect, names)
-        kept = [f"s.{self.dialect.name(one, 'keep')}" for one in self.kept]
+        kept = [f"s.{self.dialect.quote_name(one, 'keep')}" for one in self.kept]
         results = _guard_results(printer, self.program, [quote("calibrated")])
         joined = self.dialect.join.format(
             table=table, x=score, low=quote("low"), high=quote("high")
@@ -477,19 +482,19 @@ def to_sql(
         raise invalid_input(expected=rule, got=f"{len(names)}", hint=cure)
     program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
-        return f"{head}\n{Query(known, program, names, source, keep).text(into)}"
+        return f"{head}\n{Query(known, program, names, source, keep).write_query(into)}"
     if bands is None and equals(into, "table"):
-        return f"{head}\n{Join(known, program, columns, source, keep).text(table)}"
+        return f"{head}\n{Join(known, program, columns, source, keep).write_statements(table)}"
     score = known.column(columns)
     printer = Printer(known, name_entries(program, [score]))
-    valid = printer.text(program.valid)
+    valid = printer.write_expression(program.valid)
     if bands is None:
-        result = printer.text(program.outputs[0])
+        result = printer.write_expression(program.outputs[0])
     else:
         result = _write_bands(known, fitted, document, score, bands)
     found = f"CASE WHEN {valid} THEN {result} END"
     if printer.deepest > known.deepest:  # one value, by stages
-        found = f"({Query(known, program, [columns], '', ()).text('calibrated')})"
+        found = f"({Query(known, program, [columns], '', ()).write_query('calibrated')})"
     return f"{head} {_name_results(known, found, into)}"
 
 
@@ -500,7 +505,7 @@ def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None)
         raise invalid_input(
             expected="one name into which the result goes", got=repr(into)[:80], hint="Pass a text"
         )
-    return f"{text} AS {dialect.name(into, 'into')}"
+    return f"{text} AS {dialect.quote_name(into, 'into')}"
 
 
 def _write_bands(dialect, fitted, document, score, bands):
@@ -509,7 +514,7 @@ def _write_bands(dialect, fitted, document, score, bands):
     own = fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
     kind: Any = document.input
     found = own.threshold(edges, input=kind) if edges else []
-    literal, whens = dialect.literal, []
+    literal, whens = dialect.write_literal, []
     for one, name in reversed([*zip(found, names[1:], strict=True)]):
         ends = [
             f"{score} >= {literal(low)} AND {score} <= {literal(high)}"

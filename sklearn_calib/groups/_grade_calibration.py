@@ -162,7 +162,7 @@ class GradeCalibration(Shown):
         )
         return Section("Grades", sentences=[self.summary], tables=[table], notes=[note])
 
-    def _sections(self):
+    def _make_sections(self):
         return [self.section()]
 
     def _cells(self, row):

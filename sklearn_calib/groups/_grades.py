@@ -255,7 +255,7 @@ class Grades(Shown):
         """Return edges and names as lists: ``Grades(**grades.to_dict())`` is equal."""
         return {"edges": [*self.edges], "names": [*self.names]}
 
-    def _sections(self):
+    def _make_sections(self):
         ends = [0, *self.edges, 1]
         rows = [
             (plain(name, 40), f"{low:.6g}", f"{high:.6g}")

@@ -183,7 +183,7 @@ class GroupCalibration(Shown):
             f"({self.level:.0%})."
         )
 
-    def _sections(self):
+    def _make_sections(self):
         return [self.section(_SHOWN)]
 
     def section(self, n: int) -> Section:

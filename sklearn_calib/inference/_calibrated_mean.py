@@ -607,7 +607,7 @@ def _make_map_function(rows, method):
         return partial(_fit_unless_constant, rows, _fit_line)
     method = resolve_recalibrator("platt" if by_line else method)
     proba = _to_proba(rows)
-    fit = partial(_recalibrate, method=method, proba=proba, shares=shares)
+    fit = partial(_recalibrate_scores, method=method, proba=proba, shares=shares)
     return partial(_fit_unless_constant, rows, fit)
 
 
@@ -638,7 +638,7 @@ def _fit_line(number, train, outcome, weight):
     return height + slope * (number - middle)
 
 
-def _recalibrate(number, train, outcome, weight, *, method, proba, shares):
+def _recalibrate_scores(number, train, outcome, weight, *, method, proba, shares):
     """Fit a recalibrator; numbers become fractions of the range of the outcome."""
     low, high = outcome.min(), outcome.max()
     if shares:

@@ -232,20 +232,28 @@ class CalibratedMean(Shown):
         found |= {"power": [*self.power], "labels_saved": self.labels_saved}
         return {name: None if value != value else value for name, value in found.items()}
 
-    def _sections(self):
+    def _make_sections(self):
         head = ["", "estimate", "standard error", f"{100 * self.level:g} % interval"]
         rows = [
-            ["labels and scores", *_cells(self.estimate, self.se, self.low, self.high)],
+            ["labels and scores", *_format_cells(self.estimate, self.se, self.low, self.high)],
             [
                 "labels alone",
-                *_cells(self.labels_estimate, self.labels_se, self.labels_low, self.labels_high),
+                *_format_cells(
+                    self.labels_estimate, self.labels_se, self.labels_low, self.labels_high
+                ),
             ],
         ]
         if self.raw == self.raw:
             rows.append(["scores as they are", f"{self.raw:.4f}", "", ""])
-        return [Section(sentences=self._said(), tables=[Table(head, rows)], notes=self._notes())]
+        return [
+            Section(
+                sentences=self._describe_mean(),
+                tables=[Table(head, rows)],
+                notes=self._list_notes(),
+            )
+        ]
 
-    def _said(self):
+    def _describe_mean(self):
         what = f"The {self.outcome}"
         if self.positive is not None:
             what += f" of {self.positive!r}"
@@ -258,7 +266,7 @@ class CalibratedMean(Shown):
             said += [f"The scores are worth {more:.0f} more labels."]
         return said
 
-    def _notes(self):
+    def _list_notes(self):
         rows = f"{self.n_labelled} labelled rows, {self.n_unlabelled} without a label"
         of = f", in {self.n_clusters} clusters with labels" if self.n_clusters else ""
         power = " and ".join(f"{value:.2f}" for value in self.power)
@@ -271,7 +279,7 @@ class CalibratedMean(Shown):
         return [*notes, tested]
 
 
-def _cells(estimate, se, low, high):
+def _format_cells(estimate, se, low, high):
     return [f"{estimate:.4f}", f"{se:.4f}", f"{low:.4f} to {high:.4f}"]
 
 

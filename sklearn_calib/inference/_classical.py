@@ -194,13 +194,13 @@ def hosmer_lemeshow_test(
                 hint=cure,
             )
 
-        def statistic(score, mass, hits, _):
+        def compute_statistic(score, mass, hits, _):
             return _classical_tests.compute_binned_chi_square(score, mass, hits, n_bins)[0]
 
         return _rank_among_draws(
             problem,
             predictions,
-            statistic,
+            compute_statistic,
             _draw_labels,
             n_resamples,
             random_state,
@@ -278,7 +278,7 @@ def cox_test(
     p, hit, w = problem.score, problem.hit, problem.weight
     if predictions.clusters is not None:
         line = ClusterLine(compute_finite_log_odds(p, 1 - p), hit, w, predictions.clusters)
-        return SignificanceResult(*line.cox())
+        return SignificanceResult(*line.test_line())
     return SignificanceResult(*_classical_tests.run_cox_test(p, 1 - p, np.ones(len(p)), hit))
 
 
@@ -363,13 +363,13 @@ def cumulative_test(
     problem, predictions = _one_problem(given, groups, soft_labels)
     if predictions.clusters is not None:
 
-        def size(score, mass, hits, variance):
+        def measure_size(score, mass, hits, variance):
             return _classical_tests.measure_path(score, hits - mass * score, variance, statistic)
 
         return _rank_among_draws(
             problem,
             predictions,
-            size,
+            measure_size,
             ClusterSample.events,
             n_resamples,
             random_state,
@@ -396,7 +396,7 @@ def _draw_labels(sample, n_draws, rng):
 
     Bins of few clusters keep the size of what they are off by if residuals change sign.
     """
-    return [sample.voted(rng).weight[1::2] for _ in range(n_draws)]
+    return [sample.draw_by_votes(rng).weight[1::2] for _ in range(n_draws)]
 
 
 def _rank_among_draws(problem, predictions, statistic, draw, n_resamples, random_state, name):
@@ -409,7 +409,7 @@ def _rank_among_draws(problem, predictions, statistic, draw, n_resamples, random
     observed, *null = (
         statistic(score, mass, hits, variance) for hits in (sample.weight[:, 1], *null)
     )
-    found = MonteCarloResult.of_draws(observed, np.array(null), name)
+    found = MonteCarloResult.from_draws(observed, np.array(null), name)
     return SignificanceResult(found.statistic, found.pvalue)
 
 
@@ -559,7 +559,7 @@ def polynomial_test(
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     (problem,) = predictions.problems()
     p, hit = problem.score, problem.hit
-    warn_of_certain_and_wrong(p, hit, "the test rests on it")
+    warn_certain_and_wrong(p, hit, "the test rests on it")
     fit = fit_polynomial(
         compute_finite_log_odds(p, 1 - p), np.ones(len(p)), hit, internal=not held_out
     )
@@ -577,7 +577,7 @@ def polynomial_test(
     )
 
 
-def warn_of_certain_and_wrong(p: FloatArray, hit: FloatArray, what: str) -> None:
+def warn_certain_and_wrong(p: FloatArray, hit: FloatArray, what: str) -> None:
     """Give a `CalibrationWarning` where a prediction of 0 or 1 is wrong: `what` rests on it."""
     wrong = int(((hit != p) & ((p == 0) | (p == 1))).sum())
     if wrong:

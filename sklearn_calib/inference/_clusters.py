@@ -139,7 +139,7 @@ class ClusterSample(PooledPredictions):
     most_cells : int, default=4096
         Equal scores share a cell; of more different ones the narrowest intervals.
     items : ndarray of shape (n_samples,), intp, default=None
-        The soft label that each row is a part of, for `voted`.
+        The soft label that each row is a part of, for `draw_by_votes`.
 
     Attributes
     ----------
@@ -223,16 +223,16 @@ class ClusterSample(PooledPredictions):
             The cells with other weights, whose sums over labels are those of the rows. Single
             ones may be below 0: they are for what is a function of the residuals of cells.
         """
-        (weight,) = self._turned(1, rng, law)
+        (weight,) = self._turn_residuals(1, rng, law)
         total = self.weight.sum(axis=1)
         return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
-        return self._turned(n_draws, rng, None)
+        return self._turn_residuals(n_draws, rng, None)
 
-    def _turned(self, n_draws, rng, law):
-        factor = self._factor if law is None else self._to_variance_of(law)
+    def _turn_residuals(self, n_draws, rng, law):
+        factor = self._residual_factor if law is None else self._scale_to_variance(law)
         law = self.proba[:, 1] if law is None else law
         middle = self.weight.sum(axis=1) * law
         turned = np.empty((n_draws, len(law)))
@@ -246,17 +246,17 @@ class ClusterSample(PooledPredictions):
         return turned
 
     @cached_property
-    def _factor(self):
-        return self._to_variance_of(self.proba[:, 1])
+    def _residual_factor(self):
+        return self._scale_to_variance(self.proba[:, 1])
 
-    def _to_variance_of(self, law):
+    def _scale_to_variance(self, law):
         """Return the factor that gives residuals the squares of labels from this law."""
         of_place = np.repeat(law, 2)
         residual = np.tile([0.0, 1.0], len(law)) - of_place
         variance = of_place * (1 - of_place)
         return np.sqrt(compute_variance_ratio(residual, variance, self.weight.ravel()))
 
-    def voted(self, rng: np.random.Generator) -> Predictions:
+    def draw_by_votes(self, rng: np.random.Generator) -> Predictions:
         """Draw labels of calibrated rows, for norms of bins, which ignore the sign.
 
         Two rows of a cluster follow one random number as often as gives the squared sums of the
@@ -272,7 +272,7 @@ class ClusterSample(PooledPredictions):
         predictions : Predictions
             The cells with other weights, whose sums over labels are those of the rows.
         """
-        cell, mass, groups, votes, alike = self._votes
+        cell, mass, groups, votes, alike = self._draw_probabilities
         chance = self.proba[cell, 1]
         if alike == 0:
             ones = rng.binomial(votes, chance)
@@ -287,7 +287,7 @@ class ClusterSample(PooledPredictions):
         return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
 
     @cached_property
-    def _votes(self):
+    def _draw_probabilities(self):
         """Return cell, weight and cluster of each item, the votes, and the chance to follow."""
         cell, groups, mass, votes = self.place // 2, self.groups, self.rows, 1
         ones = mass * (self.place % 2)
@@ -312,7 +312,7 @@ class ClusterSample(PooledPredictions):
         of_cluster = self.table.sum(axis=1)
         return float(self.weight.sum() ** 2 / (of_cluster**2).sum())
 
-    def sums(self, of_places: FloatArray) -> FloatArray:
+    def sum_by_cluster(self, of_places: FloatArray) -> FloatArray:
         """Sum numbers of shape (2 n_cells, ...) over the rows of each cluster, weighted."""
         return self.table @ of_places
 
@@ -552,19 +552,19 @@ class ClusterLine:
     groups: IntArray
     level: float = 0.95
 
-    def large(self, estimate: float) -> tuple[tuple[float, float], float]:
+    def test_in_the_large(self, estimate: float) -> tuple[tuple[float, float], float]:
         """Compute the interval of calibration in the large, and the p-value of 0."""
 
-        def expected(a):
+        def compute_expected(a):
             return np.bincount(self.groups, self.weight * expit(a + self.z))
 
         events = np.bincount(self.groups, self.weight * self.hit)
-        total = EventTotal(events, self.weight.sum(), expected)
+        total = EventTotal(events, self.weight.sum(), compute_expected)
         return total.find_interval(estimate, self.level), float(
             2 * stats.norm.sf(abs(total.standardise_total(0.0)))
         )
 
-    def ends(self, a: float, b: float) -> list[tuple[float, float]]:
+    def compute_line_intervals(self, a: float, b: float) -> list[tuple[float, float]]:
         """Compute the intervals of intercept and slope around their estimates."""
         columns = np.column_stack([np.ones_like(self.z), self.z])
         errors, freedom = compute_jackknife(
@@ -576,16 +576,16 @@ class ClusterLine:
 
     def chi_squares(self, large: float) -> tuple[float, float]:
         """Score tests: of slope 1 given calibration in the large; of intercept 0 and slope 1."""
-        columns, *rows = self._score(large)
+        columns, *rows = self._make_score_columns(large)
         slope = run_score_test(columns[:, 1:], *rows)[0]
-        return slope**2, self.cox()[0]
+        return slope**2, self.test_line()[0]
 
-    def cox(self) -> tuple[float, float]:
+    def test_line(self) -> tuple[float, float]:
         """Return (chi-square, p-value) of intercept 0 and slope 1."""
-        root, pvalue = run_score_test(*self._score(0.0))
+        root, pvalue = run_score_test(*self._make_score_columns(0.0))
         return root**2, pvalue
 
-    def _score(self, a):
+    def _make_score_columns(self, a):
         """Return columns uncorrelated at slope 1, and the other arguments of `run_score_test`."""
         mean = expit(a + self.z)
         variance = mean * (1 - mean)

@@ -214,8 +214,8 @@ class InternalValidation(Shown):
         """
         rule = "a threshold between 0 and 1"
         check_between("threshold", threshold, 0, 1, expected=rule, hint="Pass for instance 0.1")
-        column = self._column(pos_label)
-        models = self._of_models(column)
+        column = self._find_column(pos_label)
+        models = self._get_model_predictions(column)
         own = self.proba[:, column]
         tail = (1 - self.level) / 2
         low, high = np.quantile(models, [tail, 1 - tail], axis=0)
@@ -235,7 +235,7 @@ class InternalValidation(Shown):
             level=self.level,
         )
 
-    def _column(self, pos_label):
+    def _find_column(self, pos_label):
         if pos_label is None:
             if len(self.classes) > 2:
                 known = self.classes[:10].tolist()
@@ -252,7 +252,7 @@ class InternalValidation(Shown):
             raise unknown_name("pos_label", pos_label, self.classes.tolist())
         return places[0]
 
-    def _of_models(self, column):
+    def _get_model_predictions(self, column):
         if self.method == "cross_validation":
             cure = "Take method='optimism'"
             raise invalid_input(
@@ -337,7 +337,9 @@ class InternalValidation(Shown):
             raise invalid_input(
                 expected=rule, got=f"n_parameters={n_parameters!r} with kind={kind!r}", hint=cure
             )
-        intercept, slope = self.line if kind == "corrected" else self._heuristic(n_parameters)
+        intercept, slope = (
+            self.line if kind == "corrected" else self._compute_heuristic(n_parameters)
+        )
         if not (slope > 0 and isfinite(slope) and isfinite(intercept)):
             cure = "The model holds nothing for new rows: take fewer features, or more rows"
             if isnan(slope):
@@ -347,7 +349,7 @@ class InternalValidation(Shown):
             intercept = -intercept
         return _make_fitted_line(float(intercept), float(slope), self.classes, self.proba)
 
-    def _heuristic(self, n_parameters):
+    def _compute_heuristic(self, n_parameters):
         if not (is_number(n_parameters) and n_parameters >= 0):
             cure = "Count the coefficients without the intercept"
             raise invalid_input(
@@ -365,14 +367,14 @@ class InternalValidation(Shown):
 
     # -- as text -------------------------------------------------------------------------------
 
-    def _sections(self):
+    def _make_sections(self):
         head = ["", "apparent", "optimism", "corrected"]
         shown = any(not isnan(row.low) for row in self.rows)
         head += [f"{100 * self.level:g} % interval"] * shown
-        table = Table(head, [_cells(row)[: len(head)] for row in self.rows])
-        return [Section(tables=[table], notes=self._notes())]
+        table = Table(head, [_format_cells(row)[: len(head)] for row in self.rows])
+        return [Section(tables=[table], notes=self._list_notes())]
 
-    def _notes(self):
+    def _list_notes(self):
         what, most = f"{self.n_resamples} bootstrap samples", self.n_resamples
         if self.n_folds:
             most = self.n_resamples // self.n_folds
@@ -388,7 +390,7 @@ class InternalValidation(Shown):
         return notes
 
 
-def _cells(row):
+def _format_cells(row):
     numbers = [row.apparent, row.optimism, row.corrected]
     ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
     return [row.measure, *("" if isnan(x) else f"{x:.4f}" for x in numbers), ends]

@@ -30,7 +30,7 @@ from ._refits import (
     build_bootstrap_rows,
     build_cross_validation_rows,
     check_estimator_given,
-    resampled,
+    judge_resampled_fits,
 )
 
 _METHODS = ("optimism", ".632+", "cross_validation")
@@ -206,12 +206,14 @@ def internal_validation(
     judge = Judge(predictions, asked | _get_required_measures(len(predictions.classes)))
     everyone = np.arange(len(predictions.codes))
     fitted = refits.fit(everyone)
-    proba = refits.proba(fitted, everyone)
-    own = judge.values(judge.columns(proba)[None], [predictions.weight])[0, :, 0]
+    proba = refits.predict_all_rows(fitted, everyone)
+    own = judge.compute_measures(judge.columns(proba)[None], [predictions.weight])[0, :, 0]
     crossed = method == "cross_validation"
     n_folds = refits.n_folds if crossed else 0
     rngs = spawned(random_state, -(-n_resamples // n_folds) if crossed else n_resamples)
-    found = resampled(refits, judge, rngs, method, keep_predictions and not crossed, n_jobs)
+    found = judge_resampled_fits(
+        refits, judge, rngs, method, keep_predictions and not crossed, n_jobs
+    )
     if crossed:
         rows = build_cross_validation_rows(judge.named, own, found.values["original"])
     else:

@@ -249,7 +249,7 @@ def confidence_interval(
     if is_summary(y_true):
         _check_summary_alone(y_proba, sample_weight, labels, pos_label, groups, soft_labels)
         plain, sample, options = _prepare_cells(y_true, function, options)
-        predictions, (seen, _) = sample.predictions, sample.filled
+        predictions, (seen, _) = sample.predictions, sample.select_filled_entries
         of_squares = sample.weight.sum() / sample.squares.sum()
         unit = 1.0 if are_counts(sample.weight) else of_squares
     else:
@@ -274,7 +274,7 @@ def confidence_interval(
     _check_inversion(function, method)
     if together is not None and method == "inversion":
         sample = _prepare_clusters(predictions, function, options)
-        predictions, (seen, _) = sample.predictions, sample.filled
+        predictions, (seen, _) = sample.predictions, sample.select_filled_entries
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
         few_event_interval(predictions, None, level, counts)  # warns
@@ -286,7 +286,7 @@ def confidence_interval(
             low, high = (plain + longer * (end - plain) for end in (low, high))
         estimate, chance = min(max(plain, low), high), None
     else:
-        law = _recalibrate(seen, recalibrator, unit, predictions)
+        law = _recalibrate_law(seen, recalibrator, unit, predictions)
         observed, simulate = _make_simulation(predictions, function, options, sample, draws)
         whole = partial(evaluate_population, function, **options)
         line = partial(_Line, predictions, whole, simulate)
@@ -388,7 +388,7 @@ def _prepare_clusters(predictions, function, options):
     return ClusterSample(problem, predictions.clusters, MAX_SUMMARY_CELLS)
 
 
-def _recalibrate(predictions, recalibrator, unit=1.0, rows=None):
+def _recalibrate_law(predictions, recalibrator, unit=1.0, rows=None):
     """Return a law of the labels of some rows (None: the same), learned from predictions.
 
     A weight of 1 stands for `unit` rows: what counts weights sees no common factor of fractions.
@@ -409,11 +409,11 @@ def _make_simulation(predictions, function, options, sample, settings):
     evaluate = partial(function.evaluate, **options)
     if sample is not None:
 
-        def of_cells(truth):
+        def simulate_from_cells(truth):
             draw = partial(sample.relabelled, law=truth[::2, 1])
             return simulate_distribution(draw, evaluate, **settings)
 
-        return evaluate(predictions), of_cells
+        return evaluate(predictions), simulate_from_cells
     evaluate_draws = None if options else EVALUATE_DRAWS.get(function.spec.name)
     pooled = None
     if evaluate_draws is not None:
@@ -423,12 +423,12 @@ def _make_simulation(predictions, function, options, sample, settings):
         return evaluate(predictions), lambda truth: draw(law=truth)
 
     def draw_events(truth):
-        rows, cells = pooled.of_law(truth), (pooled.score, pooled.mass)
+        rows, cells = pooled.with_law(truth), (pooled.score, pooled.mass)
 
-        def batch(size, rng):
+        def evaluate_batch(size, rng):
             return evaluate_draws(*cells, rows.events(size, rng))
 
-        return simulate_batches(batch, **settings)
+        return simulate_batches(evaluate_batch, **settings)
 
     return evaluate(pooled.predictions), draw_events
 
@@ -438,23 +438,23 @@ def _invert_test(line, predictions, law, observed, tail, progress):
     near = 1e-12 * max(1.0, abs(observed))  # rounding makes nothing larger or smaller
     shaped, done = line(law), count(1)
 
-    def reached(line, too_small):
-        found = line.limit(line.first(too_small))
+    def is_reached(line, too_small):
+        found = line.compute_limit(line.find_first(too_small))
         if progress is not None:
             progress(next(done), 4)
         return found
 
-    def below(share):
+    def make_rejection(share):
         return lambda values: _monte_carlo_pvalue(values >= observed - near) <= share
 
-    low, estimate = (reached(shaped, below(share)) for share in (tail, 0.5))
+    low, estimate = (is_reached(shaped, make_rejection(share)) for share in (tail, 0.5))
     if low > 0:  # where it is 0, calibration is not rejected, and all lines begin there
         half = line(_one_sided(predictions, law))
-        low = min(low, half.limit(half.first(below(tail))))
+        low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
     # an unbiased estimate may be near 0, or below, where the truth is not
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
-        reached(each, lambda values: _monte_carlo_pvalue(values <= observed + near) > tail)
+        is_reached(each, lambda values: _monte_carlo_pvalue(values <= observed + near) > tail)
         for each in (shaped, line(shift))
     )
     high, chance = max(low, *highs), float(shaped.simulated(0.0).mean())
@@ -495,26 +495,26 @@ class _Line:
         self.predictions, self.evaluate_population = predictions, evaluate_population
         self.plain = np.asarray(predictions.proba)
         self.step = law - self.plain
-        self.simulated = cache(lambda t: simulate(self.truth(t)))
+        self.simulated = cache(lambda t: simulate(self.compute_truth(t)))
 
-    def truth(self, t):
+    def compute_truth(self, t):
         truth = np.clip(self.plain + t * self.step, 0, None)
         return truth / truth.sum(axis=1, keepdims=True)
 
-    def limit(self, t):
+    def compute_limit(self, t):
         """Compute the value of the sample's cells: each row with every label, weighted."""
         k = self.plain.shape[1]
         everything = Predictions(
             np.tile(self.plain, (k, 1)),
             np.repeat(np.arange(k), len(self.plain)),
-            (self.truth(t) * self.predictions.weight[:, None]).T.ravel(),
+            (self.compute_truth(t) * self.predictions.weight[:, None]).T.ravel(),
             self.predictions.classes,
         )
         everything.items = np.tile(np.arange(len(self.plain)), k)  # copies are no further rows
         value = self.evaluate_population(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 
-    def first(self, too_small):
+    def find_first(self, too_small):
         """Find the smallest t, to 2 %, that is large enough.
 
         The largest tried if none is.

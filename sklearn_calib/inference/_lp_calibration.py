@@ -170,10 +170,10 @@ def binning_sample_size(
         choice = 72 / beta * np.log(8 / (beta * delta))
         estimates = 8 / beta**2 * (bins * np.log(2) + np.log(8 * n_classes / delta))
         return int(np.ceil(choice) + np.ceil(estimates))
-    return _paper(beta, delta, n_classes, bins)
+    return _compute_paper_size(beta, delta, n_classes, bins)
 
 
-def _paper(beta, delta, k, bins):
+def _compute_paper_size(beta, delta, k, bins):
     n_levels = choose_n_levels(beta)
     pools = np.floor(np.log2(max(bins, 1))) + 1
     first, accuracy = delta / 3, beta / 12

@@ -40,7 +40,7 @@ class MonteCarloResult:
     ranked: float = np.nan
 
     @classmethod
-    def of_draws(
+    def from_draws(
         cls,
         statistic: float,
         null_distribution: FloatArray,
@@ -209,7 +209,7 @@ def calibration_test(
         warn_few_events(predictions, problem)
         items = None if predictions.items is None else predictions.items[problem.rows]
         sample = ClusterSample(problem, predictions.clusters, items=items)
-        draw = sample.voted if name in _OF_BINS else None
+        draw = sample.draw_by_votes if name in _OF_BINS else None
     observed, ranked, null = simulate_if_calibrated(
         predictions,
         sample,
@@ -220,7 +220,7 @@ def calibration_test(
         n_jobs=n_jobs,
         progress=progress,
     )
-    return MonteCarloResult.of_draws(observed, null, name, ranked)
+    return MonteCarloResult.from_draws(observed, null, name, ranked)
 
 
 def _reads_cells(predictions, name, statistic, options):
@@ -250,7 +250,7 @@ def _make_evaluation(predictions, statistic, options):
 
     plain = np.array(predictions.proba)
 
-    def called(predictions):
+    def call_statistic(predictions):
         return float(statistic(predictions.classes[predictions.codes], plain, **options))
 
-    return called, getattr(statistic, "__name__", "statistic")
+    return call_statistic, getattr(statistic, "__name__", "statistic")

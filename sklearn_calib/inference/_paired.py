@@ -216,12 +216,12 @@ class PairedLosses:
         if freedom > 0:
             half = float(ndtri((1 + level) / 2) * np.sqrt(float(around / freedom)))
         if self._clusters is not None:
-            half = self._half_of_clusters(level)
+            half = self._compute_cluster_half_width(level)
         first, second, middle = float(one / total), float(two / total), float(mean)
         low, high = middle - half, middle + half
         return PairedDifference(measure, first, second, middle, low, high, level, "normal")
 
-    def _half_of_clusters(self, level):
+    def _compute_cluster_half_width(self, level):
         """Compute half of the interval from the sums of the clusters."""
         mass, change = np.array([*(self._clusters or {}).values()]).T
         mass, change = mass[mass > 0], change[mass > 0]

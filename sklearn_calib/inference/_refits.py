@@ -77,11 +77,11 @@ class Refits:
         self._labels = self._names[self.codes]
         tagged = hasattr(estimator, "__sklearn_tags__")
         self._pairwise = tagged and bool(get_tags(estimator).input_tags.pairwise)
-        self._params = self._metadata()
+        self._params = self._collect_metadata()
         splits_groups = groups is not None and _find_fit_argument(estimator, "groups") is not None
         self._folds = None if splits_groups else _find_copy_folds(estimator, self.codes, groups)
 
-    def _metadata(self):
+    def _collect_metadata(self):
         """Return the metadata of fit, by argument name, with one entry per row."""
         found = {}
         if self.weight is not None:
@@ -107,7 +107,7 @@ class Refits:
         if copies and self._folds is not None:
             name, fold = self._folds
             fitted.set_params(**{name: PredefinedSplit(fold[rows])})
-        part = self._part(rows)
+        part = self._select_part(rows)
         params = {name: values[rows] for name, values in self._params.items()}
         fitted.fit(part, self._labels[rows], **params)
         if not hasattr(fitted, "predict_proba"):
@@ -119,12 +119,12 @@ class Refits:
             )
         return fitted
 
-    def _part(self, rows):
+    def _select_part(self, rows):
         if type(self.X) is np.ndarray and not self._pairwise:
             return self.X[rows]  # 50 times faster
         return safe_split(self.estimator, self.X, self.codes, rows)[0]
 
-    def proba(self, fitted: Estimator, train: IntArray) -> FloatArray:
+    def predict_all_rows(self, fitted: Estimator, train: IntArray) -> FloatArray:
         """Predict all rows with an estimator that was fitted on the rows `train`."""
         X = self.X
         if self._pairwise:
@@ -136,47 +136,49 @@ class Refits:
         _, columns = read_labels(fitted.classes_, classes=self._names)
         return plain if (np.diff(columns) > 0).all() else plain[:, np.argsort(columns)]
 
-    def resampled(self, rng: np.random.Generator) -> Refit:
+    def fit_on_resample(self, rng: np.random.Generator) -> Refit:
         """Fit on rows, or groups of rows, drawn with replacement until all classes are there."""
         for redrawn in range(_MOST_DRAWS):
-            rows = self._drawn(rng)
+            rows = self._draw_rows(rng)
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
-                return Refit(self.proba(self.fit(rows, copies=True), rows), count, redrawn)
+                return Refit(
+                    self.predict_all_rows(self.fit(rows, copies=True), rows), count, redrawn
+                )
         raise invalid_input(
             expected="rows of each class in a bootstrap sample",
             got=f"{_MOST_DRAWS} samples without",
             hint="Give rare classes more rows, or groups that are finer",
         )
 
-    def _drawn(self, rng):
+    def _draw_rows(self, rng):
         n = len(self.codes)
         if self.groups is None:
             return np.sort(rng.integers(0, n, n))
-        order, starts, size = self._layout
+        order, starts, size = self._group_layout
         chosen = rng.integers(0, len(size), len(size))
         return np.concatenate([order[starts[g] : starts[g] + size[g]] for g in np.sort(chosen)])
 
     @cached_property
-    def _layout(self):
+    def _group_layout(self):
         size = np.bincount(self.groups)
         return np.argsort(self.groups, kind="stable"), np.cumsum(size) - size, size
 
     def cross_fitted(self, rng: np.random.Generator) -> Refit:
         """Predict each row with a fit on the other folds of a random partition."""
         for redrawn in range(_MOST_DRAWS):
-            parts = list(self._partition(rng))
+            parts = list(self._split_folds(rng))
             if all(len(np.unique(self.codes[train])) == len(self.classes) for train, _ in parts):
                 proba = np.empty((len(self.codes), len(self.classes)))
                 for train, test in parts:
-                    proba[test] = self.proba(self.fit(train), train)[test]
+                    proba[test] = self.predict_all_rows(self.fit(train), train)[test]
                 return Refit(proba, np.ones(len(self.codes)), redrawn)
         rule, got = "rows of each class outside every fold", f"{_MOST_DRAWS} partitions without"
         raise invalid_input(
             expected=rule, got=got, hint="Give rare classes more rows, or groups that are finer"
         )
 
-    def _partition(self, rng):
+    def _split_folds(self, rng):
         seed = int(rng.integers(2**32))
         kind = StratifiedKFold if self.groups is None else FastStratifiedGroupKFold
         folds = kind(self.n_folds, shuffle=True, random_state=seed)
@@ -309,10 +311,10 @@ class Judge:
         self._quick = [name for name, what in self.named.items() if isinstance(what, str)]
 
     def columns(self, proba: FloatArray) -> FloatArray:
-        """Select the columns that `values` takes: the event's column of two, else all."""
+        """Select the columns that `compute_measures` takes: the event's column of two, else all."""
         return proba[:, self.predictions.positive] if len(self.predictions.classes) == 2 else proba
 
-    def values(self, models: FloatArray, weights: Sequence[FloatArray]) -> FloatArray:
+    def compute_measures(self, models: FloatArray, weights: Sequence[FloatArray]) -> FloatArray:
         """Compute measures of shape (n_weights, n_measures, n_models).
 
         Parameters
@@ -330,7 +332,7 @@ class Judge:
         for place, what in enumerate(self.named.values()):
             if isinstance(what, Measure):
                 for model, predicted in enumerate(models):
-                    predictions = self.predictions.with_proba(self._both(predicted))
+                    predictions = self.predictions.with_proba(self._stack_both_columns(predicted))
                     for i, weight in enumerate(safe):
                         own = weight if weight.ndim == 1 else weight[model]
                         found[i, place, model] = what.evaluate(predictions.with_weight(own))
@@ -338,7 +340,7 @@ class Judge:
             values[:, ~some] = np.nan
         return found
 
-    def _both(self, predicted):
+    def _stack_both_columns(self, predicted):
         if predicted.ndim == 2:
             return predicted
         columns = [1 - predicted, predicted]
@@ -354,7 +356,9 @@ class Judge:
             np.tile(proba, (k, 1)), codes, None, predictions.classes, predictions.positive
         )
         judge = Judge(each, self.named)
-        return judge.values(judge.columns(np.tile(proba, (k, 1)))[None], [weight])[0, :, 0]
+        return judge.compute_measures(judge.columns(np.tile(proba, (k, 1)))[None], [weight])[
+            0, :, 0
+        ]
 
 
 class Resampled(NamedTuple):
@@ -374,7 +378,7 @@ class Resampled(NamedTuple):
     n_redrawn: int
 
 
-def resampled(
+def judge_resampled_fits(
     refits: Refits, judge: Judge, rngs: Sequence[Any], method: str, keep: bool, n_jobs: int | None
 ) -> Resampled:
     """Fit and judge one model for each generator."""
@@ -406,13 +410,15 @@ _WEIGHTS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
 
 
 def _subset_rows(refits, judge, rngs, judged, keep):
-    draw = refits.resampled if "sample" in judged else refits.cross_fitted
+    draw = refits.fit_on_resample if "sample" in judged else refits.cross_fitted
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
         predicted = np.stack([judge.columns(one.proba) for one in refitted])
         count, weight = np.stack([one.counts for one in refitted]), judge.predictions.weight
-        values = judge.values(predicted, [_WEIGHTS[rows](weight, count) for rows in judged])
+        values = judge.compute_measures(
+            predicted, [_WEIGHTS[rows](weight, count) for rows in judged]
+        )
     said = [(one.message, one.filename, one.lineno) for one in caught]
     redrawn = sum(one.n_redrawn for one in refitted)
     return values, predicted.astype(np.float32) if keep else None, redrawn, said

@@ -56,11 +56,11 @@ def simulate_null_distribution(
     """
     bounds = label_bounds(predictions.proba if law is None else law)
 
-    def draw(rng):
+    def draw_null_labels(rng):
         return predictions.with_labels(draw_labels(bounds, rng))
 
     return simulate_distribution(
-        draw, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
+        draw_null_labels, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
     )
 
 
@@ -81,7 +81,7 @@ def simulate_bootstrap_distribution(
     """
     n_groups = 0 if groups is None else int(groups.max()) + 1
 
-    def draw(rng):
+    def draw_multiplicities(rng):
         if groups is not None:
             return predictions.with_weight(
                 predictions.weight * drawn_clusters(n_groups, rng)[groups]
@@ -91,7 +91,7 @@ def simulate_bootstrap_distribution(
         )
 
     return simulate_distribution(
-        draw, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
+        draw_multiplicities, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
     )
 
 
@@ -129,13 +129,15 @@ def simulate_distribution(
     (3,)
     """
 
-    def batch(size, rng):
+    def evaluate_batch(size, rng):
         values = []
         for _ in range(size):
             values.append(evaluate(draw(rng)))
         return np.array(values)
 
-    return simulate_batches(batch, n_resamples, random_state, n_jobs=n_jobs, progress=progress)
+    return simulate_batches(
+        evaluate_batch, n_resamples, random_state, n_jobs=n_jobs, progress=progress
+    )
 
 
 def simulate_batches(
@@ -254,9 +256,9 @@ class PooledRows:
         cells = Predictions(np.repeat(mean, 2, axis=0), codes, None, np.arange(2))
         cells.problems()  # sorted once for all that is drawn
         self._cells = cells
-        self.predictions = self._labelled(np.add.reduceat(weight * hit, starts))
+        self.predictions = self._make_predictions(np.add.reduceat(weight * hit, starts))
 
-    def of_law(self, law: FloatArray) -> "PooledRows":
+    def with_law(self, law: FloatArray) -> "PooledRows":
         """Return the same rows with labels of another law, of shape (n_samples, n_classes).
 
         Where cells hold many rows, all rows of a cell get the mean chance of these.
@@ -273,7 +275,7 @@ class PooledRows:
         drawn = [self._rows.ones(rng, self._weight) for _ in range(n_draws)]
         return np.array(drawn, dtype=np.float64)
 
-    def _labelled(self, ones):
+    def _make_predictions(self, ones):
         """Return the cells as `Predictions`, two rows each, with these weights of label 1."""
         weight = np.empty((len(ones), 2))
         weight[:, 0], weight[:, 1] = self.mass - ones, ones
@@ -291,7 +293,7 @@ class PooledRows:
         predictions : Predictions
             Two rows for each cell, one of each label.
         """
-        return self._labelled(self._rows.ones(rng, self._weight))
+        return self._make_predictions(self._rows.ones(rng, self._weight))
 
 
 def pool_rows(

@@ -104,7 +104,7 @@ class ValidationSampleSize(Shown):
         pd = require("pandas", "cli")
         return pd.DataFrame([asdict(one) for one in self.targets])
 
-    def _sections(self):
+    def _make_sections(self):
         head = ["", "anticipated", "width", "standard error", "rows", "events"]
         rows = [
             [
@@ -250,7 +250,9 @@ def validation_sample_size(
         found.append(("O/E", 1.0, oe_width, se, (1 - phi) / (phi * se**2)))
     if slope_width is not None:
         se = slope_width / (2 * z)
-        found.append(("calibration slope", 1.0, slope_width, se, law.of_slope() / se**2))
+        found.append(
+            ("calibration slope", 1.0, slope_width, se, law.compute_slope_variance() / se**2)
+        )
     if c_width is not None:
         se = c_width / (2 * z)
         found.append(("C statistic", c, c_width, se, _rows_for_c_statistic(c, phi, se)))
@@ -293,7 +295,7 @@ class _Law(NamedTuple):
         below = np.cumsum(others) - others / 2
         return float(events @ below / (events.sum() * others.sum()))
 
-    def of_slope(self) -> float:
+    def compute_slope_variance(self) -> float:
         """Compute the variance of the slope, times the number of rows."""
         each = self.weight * self.p * (1 - self.p)
         a, b, ab = each.sum(), each @ self.z**2, each @ self.z

@@ -141,7 +141,7 @@ class CalibrationTester(BaseEstimator):
             Parameters out of range, fewer rows than parts, or invalid scores, labels or
             weights; see `canonical_proba`.
         """
-        required, margin = self._required()
+        required, margin = self._compute_required()
         if not check_count(self.n_parts, "n_parts") % 2:
             raise invalid_input(
                 expected="an odd n_parts >= 1",
@@ -205,9 +205,9 @@ class CalibrationTester(BaseEstimator):
         >>> CalibrationTester(epsilon=0.1, tolerance=0.05, method="distance").sample_size()
         19403
         """
-        return self._required()[0]
+        return self._compute_required()[0]
 
-    def _required(self):
+    def _compute_required(self):
         """Return the rows for the verdict, and the margins of both kinds of predictions."""
         check_known("method", self.method, _METHODS)
         tolerance, epsilon = self.tolerance, self.epsilon

@@ -22,7 +22,7 @@ from .._warnings import warn_calibration
 from ..decomposition import compute_problem_indices
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
-from ._classical import spiegelhalter_test, warn_of_certain_and_wrong
+from ._classical import spiegelhalter_test, warn_certain_and_wrong
 from ._clusters import ClusterLine, ClusterSample, warn_few_events, with_cluster_ids
 from ._monte_carlo import MonteCarloResult
 from ._resampling import pool_rows, simulate_if_calibrated
@@ -135,13 +135,13 @@ class ValidationSummary(Shown):
         KeyError
             No such row, or several tables.
         """
-        return self._only()[quantity]
+        return self._get_only_table()[quantity]
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the rows if there is one table."""
-        return iter(self._only())
+        return iter(self._get_only_table())
 
-    def _only(self):
+    def _get_only_table(self):
         if len(self.tables) != 1:
             got = f"{len(self.tables)} tables"
             raise invalid_input(
@@ -161,7 +161,7 @@ class ValidationSummary(Shown):
         rows = [{"problem": t.problem, **asdict(row)} for t in self.tables for row in t.rows]
         return pd.DataFrame(rows)
 
-    def _sections(self):
+    def _make_sections(self):
         head = ["", "estimate", f"{100 * self.level:g} % interval", "if calibrated", "p-value"]
         tables = []
         for one in self.tables:
@@ -362,8 +362,8 @@ def validation_summary(
         codes = problem.hit.astype(np.intp)
         two = Predictions(both, codes, None if equal else problem.weight, np.arange(2))
         rows = _compute_rates(problem, weight, level, own)
-        warn_of_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
-        rows += _MovedLines(problem, weight, level, how, own).rows()
+        warn_certain_and_wrong(problem.score, problem.hit, "the slope rests on it")
+        rows += _MovedLines(problem, weight, level, how, own).make_rows()
         rows += _compute_overall(two, weight, smoother, draws, own)
         rate = float(weight @ problem.hit / weight.sum())
         n_rows = (
@@ -420,13 +420,13 @@ class _MovedLines:
         if groups is not None:
             self.clusters = ClusterLine(self.z, self.hit, weight, groups, level)
 
-    def rows(self):
+    def make_rows(self):
         names = "calibration in the large", "intercept", "slope", "Cox chi-square"
         targets = 0.0, 0.0, 1.0, 2.0
-        found = zip(names, self._found(), targets, strict=True)
+        found = zip(names, self._compute_estimates(), targets, strict=True)
         return [ValidationRow(name, e, *ends, goal, p) for name, (e, ends, p), goal in found]
 
-    def _found(self):
+    def _compute_estimates(self):
         """Compute (estimate, interval, p-value) of each row."""
         missing, got = (_NAN, _NOTHING, _NAN), f"the same in all rows ({self.title})"
         if (self.hit == self.hit[0]).all():
@@ -435,56 +435,61 @@ class _MovedLines:
             return [missing] * 4
         start = line.compute_log_likelihood(self.z, self.hit, self.weight)
         if self.certain:
-            return [missing, *self._both(start, 0.0, start)]  # any intercept fits as well
+            return [missing, *self._estimate_both(start, 0.0, start)]  # any intercept fits as well
         large, top = line.maximise_likelihood(self.z, self.one, self.hit, self.weight)
-        of_large = self._large(large, top, 2 * (top - start))
+        of_large = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             cure = "There is no slope: check where the predictions come from"
             warn_calibration(
                 expected="at least two different predictions", got=got, hint=cure, estimator=self
             )
             return [of_large, missing, missing, missing]
-        return [of_large, *self._both(start, large, top)]
+        return [of_large, *self._estimate_both(start, large, top)]
 
-    def _large(self, estimate, top, ratio):
+    def _test_in_the_large(self, estimate, top, ratio):
         if self.clusters is not None:
-            return estimate, *self.clusters.large(estimate)
-        error = self._errors(self.columns[:, :1], self.z + estimate)[1][0]
+            return estimate, *self.clusters.test_in_the_large(estimate)
+        error = self._compute_errors(self.columns[:, :1], self.z + estimate)[1][0]
         if self.ci == "profile":
 
-            def likelihood(a):
+            def compute_likelihood(a):
                 return line.compute_log_likelihood(self.z + a, self.hit, self.weight)
 
-            ends = line.find_profile_interval(likelihood, estimate, top, error, self.drop)
+            ends = line.find_profile_interval(compute_likelihood, estimate, top, error, self.drop)
         else:
-            ends = self._wald(estimate, error)
+            ends = self._compute_wald_interval(estimate, error)
         if self.ci == "sandwich":
             ratio = (estimate / error) ** 2
         return estimate, ends, float(stats.chi2.sf(ratio, 1))
 
-    def _both(self, start, large, top_of_large):
+    def _estimate_both(self, start, large, top_of_large):
         (a, b), top = line.fit_line(self.z, self.hit, self.weight)
         ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
         if self.clusters is not None:
             ratios = self.clusters.chi_squares(large)
         if line.threshold_separates(self.z, self.hit):
-            return self._separated(b, top, ratios)
+            return self._handle_separation(b, top, ratios)
         if self.clusters is not None:
-            return self._three(float(a), float(b), self.clusters.ends(a, b), ratios)
-        covered, errors = self._errors(self.columns, a + b * self.z)
+            return self._make_three_rows(float(a), float(b), self.clusters.ends(a, b), ratios)
+        covered, errors = self._compute_errors(self.columns, a + b * self.z)
         if self.ci == "profile":
             ends = [
-                line.find_profile_interval(self._profile(held, other), own, top, error, self.drop)
+                line.find_profile_interval(
+                    self._profile_likelihood(held, other), own, top, error, self.drop
+                )
                 for held, own, other, error in ((0, a, b, errors[0]), (1, b, a, errors[1]))
             ]
         else:
-            ends = [self._wald(value, error) for value, error in zip((a, b), errors, strict=True)]
+            ends = [
+                self._compute_wald_interval(value, error)
+                for value, error in zip((a, b), errors, strict=True)
+            ]
         if self.ci == "sandwich":
             away = np.array([a, b - 1])
             ratios = ((b - 1) / errors[1]) ** 2, away @ np.linalg.solve(covered, away)
-        return self._three(float(a), float(b), ends, ratios)
+        return self._make_three_rows(float(a), float(b), ends, ratios)
 
-    def _separated(self, b, top, ratios):
+    def _handle_separation(self, b, top, ratios):
         sign = np.sign(b)
         warn_calibration(
             expected="outcomes that overlap in the prediction",
@@ -499,15 +504,15 @@ class _MovedLines:
             ratios = _NOTHING
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
-            profile = self._profile(1, 0.0)
+            profile = self._profile_likelihood(1, 0.0)
             ends = line.find_profile_interval(profile, sign * np.inf, top, step, self.drop)
-        return self._three(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
+        return self._make_three_rows(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
 
-    def _three(self, a, b, ends, ratios):
+    def _make_three_rows(self, a, b, ends, ratios):
         slope, both = (float(stats.chi2.sf(ratios[n - 1], n)) for n in (1, 2))
         return [(a, ends[0], _NAN), (b, ends[1], slope), (float(ratios[1]), _NOTHING, both)]
 
-    def _profile(self, held, start):
+    def _profile_likelihood(self, held, start):
         """Maximise the likelihood over b (or a) for a fixed a (or b), by `held`.
 
         Each climb begins where the last ended.
@@ -515,20 +520,20 @@ class _MovedLines:
         given, free = self.columns[:, held], np.ascontiguousarray(self.columns[:, 1 - held])
         last = [start]
 
-        def profile(c):
+        def maximise_at(c):
             last[0], value = line.maximise_likelihood(
                 c * given, free, self.hit, self.weight, last[0]
             )
             return value
 
-        return profile
+        return maximise_at
 
-    def _errors(self, columns, eta):
+    def _compute_errors(self, columns, eta):
         squares = self.weight**2 if self.ci == "sandwich" else None
         found = line.compute_covariance(columns, eta, self.hit, self.weight, squares)
         return found, np.sqrt(found.diagonal())
 
-    def _wald(self, estimate, error):
+    def _compute_wald_interval(self, estimate, error):
         half = np.sqrt(self.drop) * error
         return float(estimate - half), float(estimate + half)
 
@@ -563,7 +568,7 @@ def _compute_overall(predictions, weight, smoother, draws, groups=None):
     for number, name in enumerate(_QUANTITIES):
         null, pvalue = drawn[:, number], _NAN
         if name in _CURVE:
-            found = MonteCarloResult.of_draws(observed[number], null, name, ranked[number])
+            found = MonteCarloResult.from_draws(observed[number], null, name, ranked[number])
             pvalue = found.pvalue
         elif name == "Brier":
             pvalue = brier

@@ -70,7 +70,7 @@ class Cells(CalibrationMap):
         levels = np.floor(rows.p * n_levels + self.slack)
         missing = (n_levels - levels.sum()) / float(rows.k)
         out = rows.p if self.keep else (levels + missing) / n_levels
-        return rows.divided(rows.in_cells(self, levels, out) if len(self.keys) else out)
+        return rows.divide_by_sums(rows.in_cells(self, levels, out) if len(self.keys) else out)
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
         """Cut where a level of either class changes."""
@@ -79,5 +79,5 @@ class Cells(CalibrationMap):
         def find_level(x, column):
             return np.floor(rows(x).proba[:, column] * float(self.n_levels) + self.slack)
 
-        ranges.cut_at(lambda x: find_level(x, 1), steps, jumps=True)
-        ranges.cut_at(lambda x: find_level(x, 0), steps, jumps=True)
+        ranges.cut_at_levels(lambda x: find_level(x, 1), steps, jumps=True)
+        ranges.cut_at_levels(lambda x: find_level(x, 0), steps, jumps=True)

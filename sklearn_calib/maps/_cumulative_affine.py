@@ -38,7 +38,7 @@ class CumulativeAffine(CalibrationMap):
         )
 
     def lower(self, rows: Any) -> Any:
-        eta = rows.thresholds() * float(self.slope) + self.shifts
+        eta = rows.compute_thresholds() * float(self.slope) + self.shifts
         above = [expit(eta).column(c) for c in range(rows.k - 1)]
         inner = [np.maximum(one - other, 0.0) for one, other in itertools.pairwise(above)]
         table = np.column_stack([expit(-eta.column(0)), *inner, above[-1]])

@@ -102,7 +102,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             Numbers("", -_VALUE_SLACK, 1 + _VALUE_SLACK).read(self.values, f"{at}.values")
 
     @cached_property
-    def _tables(self):
+    def _make_piece_tables(self):
         """Return the start and the length of each piece, and other terms of its t."""
         low, high = self.knots[:-1], self.knots[1:]
         if self.scale == "input":
@@ -114,7 +114,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         if self.domain is not None:
             x = move_into(x, *self.domain)
         piece = np.searchsorted(self.knots[1:-1], x, side="right")
-        low, width, *more = (take_entries(table, piece) for table in self._tables)
+        low, width, *more = (take_entries(table, piece) for table in self._make_piece_tables)
         if self.scale == "input":
             return piece, (x - low) / width, width
         share = np.exp(log_expit(x) - more[0]) * np.expm1(low - x) / more[1]
@@ -163,12 +163,12 @@ class PiecewiseLinear(CurveBetweenKnots):
         return self.lower_piece(piece, t)
 
     @cached_property
-    def _rises(self):
+    def _compute_rises(self):
         return np.diff(self.values)
 
     def lower_piece(self, place: Any, t: Any) -> Any:
         start = take_entries(self.values[:-1], place)
-        return start + t * take_entries(self._rises, place)
+        return start + t * take_entries(self._compute_rises, place)
 
     def direction(self) -> int | None:
         return join_differences(self.values)
@@ -213,7 +213,7 @@ class PiecewiseCubic(CurveBetweenKnots):
         )
 
     @property
-    def _widths(self):
+    def _compute_widths(self):
         """Return the lengths of the pieces."""
         low, high = self.knots[:-1], self.knots[1:]
         return high - low if self.scale == "input" else subtract_probabilities(low, high)
@@ -229,7 +229,7 @@ class PiecewiseCubic(CurveBetweenKnots):
 
     def lower_piece(self, place: Any, t: Any) -> Any:
         """Write the cubic in powers of t, and straight lines beyond the knots."""
-        width, rise, at = self._widths, np.diff(self.values), t
+        width, rise, at = self._compute_widths, np.diff(self.values), t
         left, right = width * self.slopes[:-1], width * self.slopes[1:]
         if self._goes_beyond:
             t = np.clip(at, 0.0, 1.0)
@@ -248,7 +248,7 @@ class PiecewiseCubic(CurveBetweenKnots):
         Differentiated from s^2 (1 + 2 t) v + t^2 (3 - 2 t) v' + w t s^2 m - w t^2 s m', s = 1 - t.
         """
         fall = self.values[:-1] - self.values[1:]
-        rise, end = self._widths * self.slopes[:-1], self._widths * self.slopes[1:]
+        rise, end = self._compute_widths * self.slopes[:-1], self._compute_widths * self.slopes[1:]
         return 6 * fall + 3 * (rise + end), -6 * fall - 4 * rise - 2 * end, rise
 
     def direction(self) -> int | None:

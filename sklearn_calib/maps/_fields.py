@@ -112,10 +112,10 @@ class Number(Field):
             self.high is not None and number > self.high
         )
         if outside or (self.whole and number != int(number)):
-            raise invalid_field(at, expected=self._rule(), got=short_repr(value))
+            raise invalid_field(at, expected=self._describe_range(), got=short_repr(value))
         return int(number) if self.whole else number
 
-    def _rule(self):
+    def _describe_range(self):
         kind = "a whole number" if self.whole else "a number"
         low = "" if self.low is None else f" >= {self.low:g}"
         high = "" if self.high is None else f" <= {self.high:g}"
@@ -213,7 +213,9 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         _check_numbers(value, at, max(dimensions))
     try:
         table = np.array(value)
-        if table.dtype == object and _all_of(table.ravel().tolist(), int, float):  # long integers
+        if table.dtype == object and _are_all_kinds(
+            table.ravel().tolist(), int, float
+        ):  # long integers
             table = table.astype(np.float64)
     except OverflowError:
         raise invalid_field(at, expected="finite numbers", got="an integer above 1.8e308") from None
@@ -239,7 +241,7 @@ def _check_numbers(values, at, depth):
     """Check for Python numbers: numpy would also accept text and truth values."""
     if depth < 1:
         raise invalid_field(at, expected="a number", got="a list")
-    if _all_of(values, float, int):
+    if _are_all_kinds(values, float, int):
         return
     for i, value in enumerate(values):
         if isinstance(value, list | tuple) and depth > 1:
@@ -249,7 +251,7 @@ def _check_numbers(values, at, depth):
             raise invalid_field(f"{at}[{i}]", expected=rule, got=short_repr(value))
 
 
-def _all_of(values, *kinds):
+def _are_all_kinds(values, *kinds):
     return set(map(type, values)) <= set(kinds)
 
 

@@ -68,7 +68,7 @@ class OneVsRest(CalibrationMap):
         columns = []
         for part, pair in zip(parts, rows.against_rest(), strict=True):
             columns.append(pair.after(part).p.column(1))
-        return rows.divided(np.column_stack(columns))
+        return rows.divide_by_sums(np.column_stack(columns))
 
     def direction(self) -> int | None:
         return 1 if {part.direction() for part in self.parts} <= {0, 1} else None

@@ -50,7 +50,9 @@ class Ranges:
     def _add_cuts(self, keys):
         self.starts = np.union1d(self.starts, keys)
 
-    def cut_at(self, score: ScoreFunction, levels: FloatArray, *, jumps: bool = False) -> None:
+    def cut_at_levels(
+        self, score: ScoreFunction, levels: FloatArray, *, jumps: bool = False
+    ) -> None:
         """Cut where a function of the scores passes levels; it turns at cuts alone."""
         if len(levels):
             keys = find_crossings(score, self.starts, self.stops, np.asarray(levels), self.dtype)[2]

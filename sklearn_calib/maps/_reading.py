@@ -26,10 +26,10 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
         An unknown kind, a field that is missing or unknown or holds something else than it says,
         more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names the place.
     """
-    return _read(tree, n_classes, "map", MAX_DEPTH, iter(range(MAX_NODES)))
+    return _read_node(tree, n_classes, "map", MAX_DEPTH, iter(range(MAX_NODES)))
 
 
-def _read(tree, k, at, depth, budget):
+def _read_node(tree, k, at, depth, budget):
     if depth == 0:
         raise invalid_field(at, expected=f"at most {MAX_DEPTH} nodes inside each other", got="more")
     if next(budget, None) is None:
@@ -82,6 +82,6 @@ def _read_parts(parts, kind, k, at, depth, budget):
     if not parts:
         raise invalid_field(at, expected="a list of nodes", got="none")
     return tuple(
-        None if part is None and kind.gaps else _read(part, k, f"{at}[{i}]", depth - 1, budget)
+        None if part is None and kind.gaps else _read_node(part, k, f"{at}[{i}]", depth - 1, budget)
         for i, part in enumerate(parts)
     )

@@ -84,7 +84,7 @@ class Rows:
         return self.column(self.log, 1) - self.column(self.log, 0)
 
     @cached_property
-    def _rank(self):
+    def _compute_rank_scores(self):
         """Return log-odds in which all positive numbers keep their order."""
         if self.exact_log is not None:
             return self.log_odds
@@ -98,7 +98,7 @@ class Rows:
             return self._round_score(kind)
         if kind == "proba":
             return self.proba[:, 1]
-        return self.log_odds if kind == "logit" else self._rank
+        return self.log_odds if kind == "logit" else self._compute_rank_scores
 
     def _round_score(self, kind):
         key = "rounded", kind
@@ -250,12 +250,12 @@ class TensorRows:
         self._constants = {} if constants is None else constants
 
     @property
-    def _given(self):
+    def _get_input(self):
         return self._proba if self._log is None else self._log
 
     @property
     def n_classes(self) -> int:
-        return self._given.shape[1]
+        return self._get_input.shape[1]
 
     @property
     def proba(self) -> Any:
@@ -380,7 +380,7 @@ class TensorRows:
 
     def select(self, rows: slice) -> "TensorRows":
         """Return some rows."""
-        return self._with_same_kind(self._given[rows, :])
+        return self._with_same_kind(self._get_input[rows, :])
 
     def join(self, blocks: list[Any]) -> Any:
         """Return blocks of rows one below the other."""
@@ -395,6 +395,6 @@ class TensorRows:
         key = id(part), name
         if key not in self._constants:
             values = np.array(getattr(part, name), dtype=np.float64)
-            given = self._given
+            given = self._get_input
             self._constants[key] = self.xp.asarray(values, dtype=given.dtype, device=given.device)
         return self._constants[key]

@@ -41,7 +41,9 @@ class SoftmaxAffine(CalibrationMap):
     def apply(self, rows: Any) -> Any:
         is_scaled = self.coef.ndim == 0  # then a constant of each row changes nothing
         if rows.n_classes == 2 and is_scaled and self.least is None:
-            return rows.from_log_odds(self._slopes[1] * rows.log_odds + self._added_log_odds)
+            return rows.from_log_odds(
+                self._compute_slopes[1] * rows.log_odds + self._added_log_odds
+            )
         u = rows.relative_log if self.centred or is_scaled else rows.log
         if self.centred:
             u = u - rows.row_max(u)
@@ -49,21 +51,23 @@ class SoftmaxAffine(CalibrationMap):
         if self.least is not None and self.least > float(rows.xp.finfo(u.dtype).min):
             u = rows.xp.clip(u, self.least, None)
         if rows.n_classes == 2:
-            zero, one = self._slopes
+            zero, one = self._compute_slopes
             log_odds = one * rows.column(u, 1) - zero * rows.column(u, 0)
             return rows.from_log_odds(log_odds + self._added_log_odds)
         if is_scaled:
-            u = u * self._slopes[1]
+            u = u * self._compute_slopes[1]
         elif self.coef.ndim == 1:
             u = u * rows.constant(self, "coef")
         else:
             u = u @ rows.constant(self, "coef").T
-        if self._moves:
+        if self._has_offset:
             return rows.softmax(u + rows.constant(self, "intercept"))
-        return rows.softmax(u, is_centred=self.centred and is_scaled and self._slopes[1] >= 0)
+        return rows.softmax(
+            u, is_centred=self.centred and is_scaled and self._compute_slopes[1] >= 0
+        )
 
     @cached_property
-    def _slopes(self):
+    def _compute_slopes(self):
         """Return the factors of log p_0 and log p_1 in the log-odds of the result."""
         if self.coef.ndim == 2:
             difference = self.coef[1] - self.coef[0]
@@ -72,7 +76,7 @@ class SoftmaxAffine(CalibrationMap):
         return float(coef[0]), float(coef[1])
 
     @cached_property
-    def _moves(self):
+    def _has_offset(self):
         """Return whether the intercept has an effect.
 
         One number for all classes has none.
@@ -81,7 +85,7 @@ class SoftmaxAffine(CalibrationMap):
 
     @cached_property
     def _added_log_odds(self):
-        return float(self.intercept[1] - self.intercept[0]) if self._moves else 0.0
+        return float(self.intercept[1] - self.intercept[0]) if self._has_offset else 0.0
 
     def lower(self, rows: Any) -> Any:
         u = rows.log
@@ -93,28 +97,28 @@ class SoftmaxAffine(CalibrationMap):
         return rows.of((moved + self.intercept).softmax())
 
     def direction(self) -> int | None:
-        return join_directions(np.sign(self._slopes).astype(int).tolist())
+        return join_directions(np.sign(self._compute_slopes).astype(int).tolist())
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
-        zero, one = self._slopes
+        zero, one = self._compute_slopes
         if self.least is not None:
             for column, sign in ((0, -1), (1, 1)):
                 self._cut_at_least(ranges, rows, column, sign)
         turn = 0.0
         if not self.centred and zero * one < 0:
             turn = np.log(-one / zero)
-        ranges.cut_at(lambda x: rows(x).log_odds, np.array([turn]))
+        ranges.cut_at_levels(lambda x: rows(x).log_odds, np.array([turn]))
 
     def _cut_at_least(self, ranges, rows, column, sign):
         """Cut where an entry of u passes `least`."""
 
-        def rise(x):
+        def compute_rising_score(x):
             """Return a logarithm, with the other sign if it falls, or the log-odds."""
             given = rows(x)
             return sign * (given.log_odds if self.centred else given.log[:, column])
 
         level = self.least if self.centred else sign * self.least
-        ranges.cut_at(rise, np.array([level]))
+        ranges.cut_at_levels(compute_rising_score, np.array([level]))
 
     def keeps_absent(self) -> bool:
         return self.coef.ndim == self.intercept.ndim == 0 and self.least is None

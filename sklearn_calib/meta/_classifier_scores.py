@@ -15,7 +15,9 @@ from ..recalibrators import all_recalibrators, suggest_method_name
 from ..staging import classifier_logits
 
 Class = TypeVar("Class", bound=type)
-ROUNDING = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
+ROW_SUM_TOLERANCE = (
+    0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
+)
 
 
 def count_rows(X: Features) -> int:
@@ -68,7 +70,7 @@ def _remove_rounding(proba):
     if table.dtype.kind != "f":
         return proba
     total = table.sum(axis=1, keepdims=True, dtype=np.float64)
-    return table / total if np.abs(total - 1).max(initial=0) <= ROUNDING else proba
+    return table / total if np.abs(total - 1).max(initial=0) <= ROW_SUM_TOLERANCE else proba
 
 
 def compute_aligned_scores(
@@ -127,7 +129,7 @@ def suggest_argument_names(cls: Class) -> Class:
     known = [*signature(cls).parameters]
 
     @wraps(init)
-    def checked(self, *args, **kwargs):
+    def init_with_suggestions(self, *args, **kwargs):
         for name, value in kwargs.items():
             if name not in known:
                 raise invalid_input(
@@ -138,7 +140,7 @@ def suggest_argument_names(cls: Class) -> Class:
                 )
         init(self, *args, **kwargs)
 
-    cls.__init__ = checked  # type: ignore[misc]
+    cls.__init__ = init_with_suggestions  # type: ignore[misc]
     return cls
 
 

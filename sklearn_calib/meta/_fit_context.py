@@ -287,11 +287,11 @@ class FitContext:
         """Warn if a fitted recalibrator harms the rows it was fitted to."""
         scores, rows, y_encoded = held_out
 
-        def refit(part):
+        def fit_part(part):
             return self.fit_recalibrator(HeldOutScores(scores[part], rows[part], y_encoded[part]))
 
         weight = self.weight[rows]
-        warn_if_harmful(recalibrator, refit, scores, y_encoded, weight, self.classes)
+        warn_if_harmful(recalibrator, fit_part, scores, y_encoded, weight, self.classes)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,11 +122,11 @@ class MultilabelContext(FitContext):
     def warn_if_harmful(self, recalibrator: Estimator, held_out: HeldOutScores) -> None:
         pairs, rows, table = held_out
 
-        def refit(part):
+        def fit_part(part):
             some = [pair[part] for pair in pairs]
             return self.fit_recalibrator(HeldOutScores(some, rows[part], table[part]))
 
-        warn_if_labels_harmed(recalibrator, refit, pairs, table, self.weight[rows])
+        warn_if_labels_harmed(recalibrator, fit_part, pairs, table, self.weight[rows])
 
 
 def _resolve_label_recalibrator(recalibrator: RecalibratorLike) -> Estimator:

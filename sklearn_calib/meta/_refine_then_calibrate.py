@@ -451,7 +451,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     def _finish_fit(self, context, winner):
         """Recalibrate the chosen model, and refit it."""
         stage, staging = self.best_stage_, winner.staging
-        folds = [fold.truncate(staging, stage) for fold in winner.folds]
+        folds = [fold.truncate_estimator(staging, stage) for fold in winner.folds]
         scores = stack_rows([fold.compute_scores(context) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
         held_out = HeldOutScores(scores, rows, context.y_encoded[rows])

@@ -37,7 +37,7 @@ class SearchFold(NamedTuple):
     def compute_scores(self, context: "FitContext") -> FloatArray:
         return context.compute_scores(self.estimator, self.columns, self.X)
 
-    def truncate(self, staging: "Staging | None", stage: int) -> "SearchFold":
+    def truncate_estimator(self, staging: "Staging | None", stage: int) -> "SearchFold":
         if staging is None:
             return self
         stage = min(stage, staging.n_stages(self.estimator))

@@ -67,7 +67,7 @@ from ._two_bin import averaged_two_bin_error as averaged_two_bin_error
 _REGISTRY: dict[str, Measure] = {}
 
 
-def _complete() -> dict[str, Measure]:
+def _complete_registry() -> dict[str, Measure]:
     """Return the registry, after importing the measures of higher sub-packages."""
     _import_measures()
     return _REGISTRY
@@ -82,7 +82,7 @@ def _import_measures() -> None:
             _import_module(f"{whole.__name__}.{room.name}")
 
 
-def register(things: _Iterable[object]) -> list[str]:
+def register_measures(things: _Iterable[object]) -> list[str]:
     """Add the measures among `things` to the registry.
 
     Returns their names, sorted. A sub-package calls it once with what its import lines brought; it
@@ -94,7 +94,7 @@ def register(things: _Iterable[object]) -> list[str]:
 
 
 # Every measure imported above is registered.
-_OWN = register(globals().values())
+_OWN = register_measures(globals().values())
 
 
 def all_metrics() -> dict[str, Measure]:
@@ -106,7 +106,7 @@ def all_metrics() -> dict[str, Measure]:
     >>> all_metrics()["brier_loss"].spec.proper
     True
     """
-    return dict(sorted(_complete().items()))
+    return dict(sorted(_complete_registry().items()))
 
 
 def all_losses() -> dict[str, ProperLoss]:
@@ -118,7 +118,7 @@ def all_losses() -> dict[str, ProperLoss]:
     >>> list(all_losses())
     ['brier', 'log', 'spherical']
     """
-    found = [f.spec.loss for f in _complete().values() if f.spec.loss is not None]
+    found = [f.spec.loss for f in _complete_registry().values() if f.spec.loss is not None]
     return {loss.name: loss for loss in sorted(found, key=lambda loss: loss.name)}
 
 
@@ -192,7 +192,7 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     >>> search.best_params_
     {'C': 1.0}
     """
-    scorers = {function.spec.scorer_name: function for function in _complete().values()}
+    scorers = {function.spec.scorer_name: function for function in _complete_registry().values()}
     if isinstance(name, str) and name in scorers:
         return scorers[name].scorer(**options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"

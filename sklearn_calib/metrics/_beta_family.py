@@ -111,10 +111,12 @@ class BetaFamilyLoss(ProperLoss):
 
 @lru_cache(maxsize=64)
 def _find_undecided(loss):
-    def gap(z):
+    def compute_loss_gap(z):
         return float(np.diff(loss.of_labels(_check_two_classes(z))[0])[0])
 
-    return tuple(_check_two_classes(brentq(gap, -_REACH, _REACH, xtol=1e-14, rtol=1e-14))[0])
+    return tuple(
+        _check_two_classes(brentq(compute_loss_gap, -_REACH, _REACH, xtol=1e-14, rtol=1e-14))[0]
+    )
 
 
 def _check_two_classes(z):

@@ -161,7 +161,7 @@ def _bin_gaps(problem, n_bins, strategy, debias):
         if bins is None:
             rows = bin_distinct_values(problem.score, None, n_bins, strategy)
         else:
-            rows = bins[problem.cell_of_row]
+            rows = bins[problem.cell_indices]
         variance = _compute_variance(problem, rows, gap, mass)[filled]
     return gap[filled], variance, mass[filled]
 

@@ -111,7 +111,7 @@ def _make_smoother(problem):
     residual = problem.weight * (problem.hit - problem.score)
     spectrum = dct(bin_linearly(problem.score, residual, GRID_CELLS) / problem.weight.sum())
 
-    def smoothed(bandwidth):
+    def smooth_at_bandwidth(bandwidth):
         points = min(GRID_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth)))))
         kept = slice(min(points, int(_BAND / bandwidth) + 1))
         values = idct(spectrum[kept] * np.exp(_EXPONENTS[kept] * bandwidth**2), n=points)
@@ -120,4 +120,4 @@ def _make_smoother(problem):
         gap = size[at] + size[at + 1]
         return float(size.sum() + (gap / 6 - size[at] * size[at + 1] / gap).sum())
 
-    return smoothed
+    return smooth_at_bandwidth

@@ -218,7 +218,7 @@ def _compute_label_error(predictions, p, n_levels, estimator):
     table, weight = predictions.proba, predictions.weight / predictions.weight.sum()
     order, starts = predictions.derive_from_proba(group_rows, int(n_levels))
 
-    def error(codes):
+    def compute_error(codes):
         total, own = sum_gap_powers(table, codes, weight, order, starts, p)
         if estimator == "plugin":
             return float(total ** (1 / p)) if np.isfinite(p) else float(total)
@@ -226,7 +226,7 @@ def _compute_label_error(predictions, p, n_levels, estimator):
         square = (total - own) / max(1 - np.vdot(weight, weight), np.finfo(float).tiny)
         return float(np.sign(square) * np.sqrt(abs(square)))
 
-    return error, len(starts)
+    return compute_error, len(starts)
 
 
 def _check_options(p, n_levels, estimator):

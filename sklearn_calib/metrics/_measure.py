@@ -102,7 +102,7 @@ def _require_arrays(call: Function) -> Function:
     """Return the call of a measure with an error if labels or scores are missing."""
 
     @wraps(call)
-    def _checked(self, *arrays, **options):
+    def _call_checked(self, *arrays, **options):
         for name in (*_ARRAYS,)[len(arrays) :]:
             if name not in options:
                 others = [other for other in options if find_nearest_name(other, [name])]
@@ -113,7 +113,7 @@ def _require_arrays(call: Function) -> Function:
                 )
         return call(self, *arrays, **options)
 
-    return cast("Function", _checked)
+    return cast("Function", _call_checked)
 
 
 class Measure(Generic[P]):
@@ -339,10 +339,10 @@ def measure(
     if loss is not None:
         properties |= {"range": loss.range, "perfect": loss.range[0], "proper": loss.strict}
 
-    def decorate(function):
+    def make_measure(function):
         return Measure(function, MetricSpec(function.__name__, loss=loss, **properties), validate)
 
-    return decorate
+    return make_measure
 
 
 def binary_measure(
@@ -384,9 +384,9 @@ def binary_measure(
     """
     notions = MULTICLASS_REDUCTIONS if joint is None else (*MULTICLASS_REDUCTIONS, "canonical")
 
-    def decorate(function):
+    def make_average_measure(function):
         @wraps(function)
-        def average(predictions, *, multiclass="auto", **options):
+        def average_problems(predictions, *, multiclass="auto", **options):
             if joint is not None and equals(multiclass, "canonical"):
                 return joint(predictions, **options)
             value = 0.0
@@ -396,10 +396,10 @@ def binary_measure(
 
         first = Parameter("predictions", Parameter.POSITIONAL_OR_KEYWORD)
         option = Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto")
-        average.__signature__ = Signature([first, option, *_get_options(function)])
-        return measure(multiclass=notions, **properties)(average)
+        average_problems.__signature__ = Signature([first, option, *_get_options(function)])
+        return measure(multiclass=notions, **properties)(average_problems)
 
-    return decorate
+    return make_average_measure
 
 
 def _get_options(function):

@@ -78,7 +78,7 @@ class _ScoreOrder:
         self.is_shared = False  # by resamples, for which an order pays
 
     @cached_property
-    def sorted(self):
+    def sort_scores(self):
         """The order of the rows, where each distinct score starts in it, and these scores."""
         order = slice(None)
         if (self.score[1:] < self.score[:-1]).any():
@@ -157,7 +157,7 @@ class BinaryProblem:
             )
             if pooled is not None:
                 return Cells(*pooled)
-        order, starts, score = self._score_order.sorted
+        order, starts, score = self._score_order.sort_scores
         weight, hits = np.ones(len(self.hit)), self.hit[order]
         if (self.weight != 1).any():  # gathering them takes as long as the sort
             weight = self.weight[order]
@@ -183,12 +183,12 @@ class BinaryProblem:
         -------
         result : object
         """
-        return _memoize(self._score_order.derived, function, self.cells.score, options)
+        return _memoize_result(self._score_order.derived, function, self.cells.score, options)
 
     @cached_property
-    def cell_of_row(self) -> IntArray:
+    def cell_indices(self) -> IntArray:
         """Return the position among the cells of each row."""
-        order, starts, _ = self._score_order.sorted
+        order, starts, _ = self._score_order.sort_scores
         first = np.zeros(len(self.score), dtype=np.intp)
         first[starts[1:]] = 1
         out = np.empty_like(first)
@@ -196,7 +196,7 @@ class BinaryProblem:
         return out
 
 
-def _memoize(found, function, given, options):
+def _memoize_result(found, function, given, options):
     """Compute the result of a function, and keep it in `found`."""
     key = function, options
     if key not in found:
@@ -310,11 +310,11 @@ class Predictions:
             clusters = np.unique(clusters[rows], return_inverse=True)[1].ravel()
         items = None if self.items is None else self.items[rows]
         of_rows = {"items": items, "clusters": clusters, "kept": None, "n_given": -1, "index": None}
-        return self._other(self._given[rows], self.codes[rows], weight, **of_rows)
+        return self._replace_rows(self._given[rows], self.codes[rows], weight, **of_rows)
 
     def with_proba(self, proba: FloatArray) -> "Predictions":
         """Return the same labels and weights with other (canonical) predictions."""
-        return self._other(proba, self.codes, self._weight)
+        return self._replace_rows(proba, self.codes, self._weight)
 
     def with_clusters(self, clusters: IntArray | None) -> "Predictions":
         """Return the same rows with a cluster number for each."""
@@ -332,18 +332,18 @@ class Predictions:
 
     def with_labels(self, codes: IntArray) -> "Predictions":
         """Return the same predictions and weights with other labels."""
-        return self._changed(codes, self._weight)
+        return self._resample_rows(codes, self._weight)
 
     def with_weight(self, weight: FloatArray) -> "Predictions":
         """Return the same predictions and labels with other weights, not all 0."""
-        return self._changed(self.codes, weight)
+        return self._resample_rows(self.codes, weight)
 
-    def _other(self, proba, codes, weight, **more):
+    def _replace_rows(self, proba, codes, weight, **more):
         """Return other predictions, from which nothing has been derived yet."""
         more |= {"_score_orders": {}, "_derived": {}, "_problems": {}, "is_resample": False}
         return replace(self, _given=proba, codes=codes, _weight=weight, **more)
 
-    def _changed(self, codes, weight):
+    def _resample_rows(self, codes, weight):
         """Return a resample, which shares what depends on the predictions."""
         changed = copy(self)
         vars(changed).pop("weight", None)
@@ -376,7 +376,7 @@ class Predictions:
         """
         if not self.is_resample:
             return function(self.proba, *options)
-        return _memoize(self._derived, function, self.proba, options)
+        return _memoize_result(self._derived, function, self.proba, options)
 
     def problems(self, multiclass: Multiclass = "auto") -> list[BinaryProblem]:
         """Return the two-class problems of a `multiclass` option.
@@ -452,7 +452,7 @@ class PooledPredictions:
         return predictions
 
     @cached_property
-    def filled(self) -> tuple[Predictions, FloatArray]:
+    def select_filled_entries(self) -> tuple[Predictions, FloatArray]:
         """The entries of `predictions` that have rows, and their summed squared weights."""
         kept = np.flatnonzero(self.counts.ravel())
         return self.predictions.take(kept), self.squares.ravel()[kept]
@@ -631,7 +631,7 @@ def validate_multilabel(
             )
         rows.append(kept)
 
-    def predictions(chosen):
+    def validate_labels(chosen):
         return validate_predictions(
             np.concatenate([table[rows[i], i] for i in chosen]).astype(np.intp),
             stack_rows([pairs[i][rows[i]] for i in chosen]),
@@ -641,9 +641,9 @@ def validate_multilabel(
         )
 
     if multilabel == "micro":
-        return [("all labels", predictions(range(len(pairs))))]
+        return [("all labels", validate_labels(range(len(pairs))))]
     all_predictions = []
     for i, name in enumerate(names):
         with add_error_context(source=f"label {name}"):
-            all_predictions.append((f"label {name}", predictions([i])))
+            all_predictions.append((f"label {name}", validate_labels([i])))
     return all_predictions

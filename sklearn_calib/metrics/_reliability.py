@@ -244,23 +244,23 @@ class CurveRows:
         score, weight = problem.score, problem.weight
         hits = weight * problem.hit
 
-        def relabelled(rng):
+        def redraw_labels(rng):
             return weight * (rng.random(len(score)) < score)
 
-        def redrawn(rng):
+        def redraw_rows(rng):
             drawn = multiplicities(len(score), rng)
             return weight * drawn, hits * drawn
 
-        return cls(score, weight, hits, weight**2, problem.title, relabelled, redrawn)
+        return cls(score, weight, hits, weight**2, problem.title, redraw_labels, redraw_rows)
 
     @classmethod
     def from_pooled(cls, pooled: Any, title: str) -> "CurveRows":
         """Return the cells of pooled rows, drawn as their rows or clusters would be."""
 
-        def relabelled(rng):
+        def redraw_labels(rng):
             return pooled.relabelled(rng).weight[1::2]
 
-        def redrawn(rng):
+        def redraw_rows(rng):
             weight = pooled.redrawn(rng).weight.reshape(-1, 2)
             return weight.sum(axis=1), weight[:, 1]
 
@@ -270,8 +270,8 @@ class CurveRows:
             hits=pooled.weight[:, 1],
             squares=pooled.squares.sum(axis=1),
             title=title,
-            relabelled=relabelled,
-            redrawn=redrawn,
+            relabelled=redraw_labels,
+            redrawn=redraw_rows,
             share_intervals=None if pooled.n_clusters is None else pooled.share_intervals,
         )
 

@@ -226,16 +226,16 @@ class AdaptiveCalibration(Recalibrator):
         if self.neighborhood == "interval" and intervals is None:
             rows = weight * get_rows_per_weight(weight)
             self._wald = _Wald(proba, codes, rows, self.level)
-            self.intervals_ = expit(np.column_stack(self._wald.ends(self.log_odds_)))
+            self.intervals_ = expit(np.column_stack(self._wald.compute_ends(self.log_odds_)))
         elif self.neighborhood == "interval":
             self._wald = None
             self.intervals_ = np.column_stack(
                 [np.bincount(row_knot, weights=weight * end) / mass for end in intervals.T]
             )
         self._invented = self.prior_weight / get_rows_per_weight(weight)
-        self._arrange()
+        self._arrange_cells()
 
-    def _arrange(self):
+    def _arrange_cells(self):
         from .._kernels._range_sums import WindowCells
 
         part = self.share if self.neighborhood == "nearest" else None
@@ -248,30 +248,32 @@ class AdaptiveCalibration(Recalibrator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "weights_" in state:
-            self._arrange()
+            self._arrange_cells()
 
     def _predict_pairs(self, proba):
         score = compute_rank_score(proba)
         if self.neighborhood == "nearest":
             return two_columns(self._cells.estimate_nearest(score))
-        return two_columns(self._cells.estimate_window(score, *self._ends(score)))
+        return two_columns(self._cells.estimate_window(score, *self._compute_interval_ends(score)))
 
-    def _ends(self, score):
+    def _compute_interval_ends(self, score):
         if self._wald is not None:
-            return self._wald.ends(score)
+            return self._wald.compute_ends(score)
         ends = (interpolate_probability(score, self.log_odds_, end) for end in self.intervals_.T)
         return _to_interval_ends(np.column_stack(list(ends)))
 
     def _make_map(self):
         if self.neighborhood == "nearest":
-            return self._curve(self.log_odds_, self._cells.find_nearest)
+            return self._make_curve(self.log_odds_, self._cells.find_nearest)
         points = self.log_odds_
         if self._wald is not None:  # its intervals need not move in one direction
-            points = np.append(points, self._wald.crossings(points))
-        return self._curve(points, lambda score: self._cells.find_window(*self._ends(score)))
+            points = np.append(points, self._wald.compute_crossings(points))
+        return self._make_curve(
+            points, lambda score: self._cells.find_window(*self._compute_interval_ends(score))
+        )
 
-    def _curve(self, points, window):
-        def piece(score):
+    def _make_curve(self, points, window):
+        def number_pieces(score):
             """Return a number that identifies the cells around a score.
 
             The map is smooth between scores of equal numbers.
@@ -284,7 +286,7 @@ class AdaptiveCalibration(Recalibrator):
             name=type(self).__name__,
             predict=self._predict_pairs,
             points=points,
-            piece=piece,
+            piece=number_pieces,
         )
 
 
@@ -300,12 +302,12 @@ class _Wald:
         )
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
-    def ends(self, at):
+    def compute_ends(self, at):
         """Compute log-odds of the lower and upper ends at these log-odds."""
         half = self.factor * compute_standard_error(_with_one(at), self.covariance)
         return at - half, at + half
 
-    def crossings(self, at):
+    def compute_crossings(self, at):
         """Compute the log-odds whose intervals end at these."""
         (square, cross), (_, constant) = self.factor**2 * self.covariance
         a, b, c = 1 - square, at + cross, at * at - constant  # a x^2 - 2 b x + c = 0

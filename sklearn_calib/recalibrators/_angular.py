@@ -203,7 +203,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     free = [value is None for value in known]
     values = np.array(known, dtype=float)
 
-    def split(found):
+    def split_parameters(found):
         """Return (mu's coefficient of s, tau, intercept) and the Jacobian."""
         values[free] = found
         theta, a, b = values
@@ -214,7 +214,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     starts = [0.2, 0.8, 1.3], [0.5, 1.5, 4.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, np.pi / 2), (1e-6, _STEEPEST), (None, None)
     starts, bounds = compress(starts, free), compress(bounds, free)
-    values[free] = _minimise_from_grid(link, s, codes, share, split, starts, bounds)
+    values[free] = _minimise_from_grid(link, s, codes, share, split_parameters, starts, bounds)
     return values
 
 
@@ -234,15 +234,17 @@ def _fit_any_line(link, s, codes, share, intercept):
         unit = np.sqrt(curvature @ (s - centre) ** 2) or 1.0
     free = [True, True, intercept is None]
 
-    def split(found):
+    def split_parameters(found):
         values = np.array([*found, intercept])[:3].astype(float)
         return tuple(values), np.eye(3)[:, free]
 
     starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, _STEEPEST), (0, _NOISIEST), (None, None)
     starts, bounds = compress(starts, free), compress(bounds, free)
-    found = _minimise_from_grid(link, (s - centre) / unit, codes, share, split, starts, bounds)
-    (coefficient, tau, b), _ = split(found)
+    found = _minimise_from_grid(
+        link, (s - centre) / unit, codes, share, split_parameters, starts, bounds
+    )
+    (coefficient, tau, b), _ = split_parameters(found)
     coefficient /= unit
     a = max(np.hypot(coefficient, tau), 1e-12)
     return np.arctan2(tau, coefficient), a, b - coefficient * centre
@@ -251,7 +253,7 @@ def _fit_any_line(link, s, codes, share, intercept):
 def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     """Maximise the likelihood by L-BFGS-B from the best point of a coarse grid."""
 
-    def loss(found, s, positive, share):
+    def compute_loss(found, s, positive, share):
         (coefficient, tau, b), jacobian = split(found)
         log, by_mu, by_tau = compute_log_likelihood(
             link, coefficient * s + b, max(tau, 0.0), positive
@@ -260,11 +262,13 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
         return -(share @ log), -np.array([by_mu @ s, share @ by_tau, by_mu.sum()]) @ jacobian
 
     few = _sample_rows(s, codes, share)
-    best = min(product(*starts), key=lambda point: loss(point, *few)[0])
+    best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
     data, bounds = (s, codes == 1, share), list(bounds)
-    found = minimize(loss, best, data, method="L-BFGS-B", jac=True, bounds=bounds, options=options)
-    return _polish_minimum(lambda point: loss(point, *data), found.x, bounds)
+    found = minimize(
+        compute_loss, best, data, method="L-BFGS-B", jac=True, bounds=bounds, options=options
+    )
+    return _polish_minimum(lambda point: compute_loss(point, *data), found.x, bounds)
 
 
 def _polish_minimum(loss, point, bounds):

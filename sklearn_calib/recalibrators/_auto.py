@@ -316,7 +316,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     def _fit(self, proba, codes, weight):
         per_weight = get_rows_per_weight(weight)
         n_rows = float(weight.sum() * per_weight)
-        chains = self._chains(proba, n_rows)
+        chains = self._make_chains(proba, n_rows)
         folds = []
         alone = self._groups is not None and self._groups.max() == 0
         if alone:
@@ -347,10 +347,10 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             )
             outside = Parallel(n_jobs=self.n_jobs)(calls)
             with report_task(last, self, None, proba, codes):
-                self._weigh(self._without_failures(chains, outside), outside, per_weight)
-                self._refit(chains, proba, codes, weight, n_rows)
+                self._fit_weights(self._without_failures(chains, outside), outside, per_weight)
+                self._refit_chains(chains, proba, codes, weight, n_rows)
 
-    def _chains(self, proba, n_rows):
+    def _make_chains(self, proba, n_rows):
         if equals(self.recalibrators, "auto"):
             found = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
             if get_absent_mask(proba) is None:
@@ -389,7 +389,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             estimator=self,
         )
 
-    def _weigh(self, names, outside, per_weight):
+    def _fit_weights(self, names, outside, per_weight):
         from .._kernels._mixture_proportions import fit_mixture_weights
 
         prior = get_prior_rows(names)
@@ -409,7 +409,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         weights[weights < _SMALLEST_WEIGHT] = 0.0
         self.weights_ = dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
 
-    def _refit(self, chains, proba, codes, weight, n_rows):
+    def _refit_chains(self, chains, proba, codes, weight, n_rows):
         kept = {name: chains[name] for name, share in self.weights_.items() if share > 0}
         fitted, failed = fit_chains(kept, proba, codes, weight)
         for name, error in failed.items():

@@ -201,7 +201,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     @property
     def map_(self) -> CalibrationMap:
         """Return the fitted map, for rows whose probabilities are not below ``floor_``."""
-        return self._derive("map", self._make_whole_map)
+        return self._derive_once("map", self._make_whole_map)
 
     # -- what a user calls ------------------------------------------------------------------
 
@@ -267,7 +267,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             new._validate_params()
             new._derived = {}  # a prediction fills it and sets no attribute
             soft_labels = check_flag(soft_labels, "soft_labels")
-            if not soft_labels and new._fit_out_of_core(X, y, sample_weight, classes):
+            if not soft_labels and new._fit_in_passes(X, y, sample_weight, classes):
                 return self
             rows = new._validate_fit(X, y, sample_weight, classes, soft_labels=soft_labels)
             new.classes_ = rows.classes
@@ -294,7 +294,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         self = self._make_snapshot()
         if not isinstance(X, np.ndarray) and (on_device := device_map(self, X)) is not None:
-            return on_device.proba()
+            return on_device.compute_proba()
         proba = self._check_predict(X)
         if proba.size < MAX_UNSHARED_ENTRIES:
             return self._predict_canonical(proba)
@@ -312,7 +312,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         self = self._make_snapshot()
         if (on_device := device_map(self, X)) is not None:
-            return on_device.labels(self.classes_)
+            return on_device.compute_labels(self.classes_)
         place = self.predict_proba(X).argmax(axis=1)
         return self.classes_[place]
 
@@ -393,7 +393,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return find_thresholds(
             lambda rows: self._predict_canonical(rows)[:, 1],
             target,
-            input=input or self._kind_of_scores(),
+            input=input or self._get_score_kind(),
             dtype=dtype,
             floor=self.floor_ if self.capabilities.takes_logarithm else None,
             turning_map=self._find_turning_map,
@@ -417,7 +417,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _validate_params(self):
         validate_params(self)
 
-    def _fit_out_of_core(self, X, y, sample_weight, classes):
+    def _fit_in_passes(self, X, y, sample_weight, classes):
         """Fit to scores that are not to be read as a whole; return whether that was done."""
         return False
 
@@ -472,10 +472,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_derived"}
 
-    def _kind_of_scores(self) -> ScoreKind:
+    def _get_score_kind(self) -> ScoreKind:
         return "proba"
 
-    def _derive(self, name, compute):
+    def _derive_once(self, name, compute):
         """Return what follows from the fitted attributes, computed once for each fit."""
         derived = vars(self).setdefault("_derived", {})
         if name not in derived:
@@ -577,9 +577,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
         if isinstance(X, np.ndarray):
             return proba
-        return match_columns(proba, X, self.classes_, self._fitted_names())
+        return match_columns(proba, X, self.classes_, self._get_fitted_names())
 
-    def _fitted_names(self):
+    def _get_fitted_names(self):
         return getattr(self, "feature_names_in_", None)
 
     def _check_absent(self, proba):
@@ -599,7 +599,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return  # no names, and none to compare them with
         if hasattr(X, "columns"):
             check_names_differ(X)
-        if not reset and find_columns(X, self.classes_, self._fitted_names()) is not None:
+        if not reset and find_columns(X, self.classes_, self._get_fitted_names()) is not None:
             return  # names whose order was followed
         if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
             check_feature_names(self, X, reset=reset)

@@ -96,7 +96,7 @@ class BBQ(Recalibrator):
         root = np.cbrt(rows)
         least = max(1, int(root / 10 + BIN_EDGE_TOLERANCE))
         most = max(least, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE)))
-        models = [data.binned(n_bins, self.criterion) for n_bins in range(least, most + 1)]
+        models = [data.fit_bins(n_bins, self.criterion) for n_bins in range(least, most + 1)]
         evidence = np.array([model[0] for model in models])
         weights = np.exp(evidence - evidence.max())
         kept = _select_before_elbow(weights)
@@ -124,7 +124,7 @@ class _Sorted:
         self._before = np.append(0.0, np.cumsum(mass))
         self.rows = self._before[-1]
 
-    def binned(self, n_bins, prior):
+    def fit_bins(self, n_bins, prior):
         """Log evidence, inner edges and values of a model."""
         size = self.rows / n_bins
         size = np.floor(size + BIN_EDGE_TOLERANCE) if size >= 1 - BIN_EDGE_TOLERANCE else size

@@ -61,9 +61,9 @@ class ScoreBlock:
         self.kind = kind
         self._known_classes = classes
         with add_error_context(source=self.source):
-            self._read(item)
+            self._read_item(item)
 
-    def _read(self, item):
+    def _read_item(self, item):
         kind, classes = self.kind, self._known_classes
         item = item() if callable(item) else item
         if not isinstance(item, tuple | list) or len(item) not in (2, 3):
@@ -125,7 +125,7 @@ class ScoreBlock:
                 return np.zeros(self.n_rows)  # other blocks may have the weights
             return canonical_weight(given, self.n_rows, keeps_unit=True)
 
-    def rows(self, place: slice, floor: float) -> tuple[Rows, FloorStatistics, float]:
+    def select_rows(self, place: slice, floor: float) -> tuple[Rows, FloorStatistics, float]:
         """Return the rows with positive weight, and the `end` and `lowest` of `Reading`."""
         with add_error_context(source=self.source):
             part, codes, weight = self.scores[place], self.codes[place], self.weight[place]
@@ -191,7 +191,7 @@ def _read_block(numbered, function, floor, kind, classes):
         table = table.reshape(block.n_rows, -1)
     readings = []
     for place in iter_row_blocks(table, _SLICE_ENTRIES):
-        rows, *rest = block.rows(place, floor)
+        rows, *rest = block.select_rows(place, floor)
         value = function(*rows) if len(rows[0]) else None
         readings.append(Reading(value, *rest, len(block.classes), block.single))
     return reduce(operator.add, readings)
@@ -255,7 +255,7 @@ class Blocks:
         self.n_passes, self.floor = 0, SMALLEST_PROBABILITY
         self._sample: Any = None
 
-    def read(self, function: Callable[..., Any]) -> Any:
+    def sum_over_slices(self, function: Callable[..., Any]) -> Any:
         """Sum ``function(z, codes, weight)`` over slices of all rows, in one pass.
 
         The first time perhaps two: where there are exact zeros, all rows decide what they count as.
@@ -281,10 +281,10 @@ class Blocks:
         self.n_classes, self.single = total.n_classes, total.single
         used, self.floor = self.floor, total.end.floor
         if used != self.floor and total.lowest < max(used, self.floor):
-            return self.read(function)
+            return self.sum_over_slices(function)
         return total.value
 
-    def sample(self) -> Rows:
+    def sample_pieces(self) -> Rows:
         """Return a sample: pieces of 1000 adjacent rows from fixed random positions.
 
         20,000 rows; of few classes up to 200,000, if that is no more than one in 20. Of blocks
@@ -292,44 +292,48 @@ class Blocks:
         be read in order, the first ones are taken.
         """
         if self._sample is None:
-            self._sample = self._joined([part for group in self._sampled() for part in group])
+            self._sample = self._join_parts(
+                [part for group in self._sample_groups() for part in group]
+            )
         return self._sample
 
-    def warn_of_order(self) -> None:
+    def warn_column_order(self) -> None:
         """Warn where the sample must have its columns in another order than that of the classes."""
         if has_own_order(self.classes):
-            z, codes, _ = self.sample()
+            z, codes, _ = self.sample_pieces()
             warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
 
-    def _joined(self, parts):
+    def _join_parts(self, parts):
         if len({z.shape[1] for z, *_ in parts}) != 1:  # without rows or of different widths:
-            self.read(lambda *_: 0)  # says which block it is
+            self.sum_over_slices(lambda *_: 0)  # says which block it is
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
-    def _sampled(self):
+    def _sample_groups(self):
         blocks = self.blocks
         rng = np.random.default_rng(0)
         if not isinstance(blocks, list | tuple):
             first: list[ScoreBlock] = []
             for number, item in enumerate(blocks):
-                first.append(self._block(number, item))
+                first.append(self._make_block(number, item))
                 if sum(block.n_rows for block in first) >= _SAMPLE:
                     break
-            return [self._some(first, min(_SAMPLE, _most_rows(first)), rng)]
+            return [self._copy_some_rows(first, min(_SAMPLE, _most_rows(first)), rng)]
         if not any(map(callable, blocks)):
-            every = [self._block(number, item) for number, item in enumerate(blocks)]
+            every = [self._make_block(number, item) for number, item in enumerate(blocks)]
             share, most = sum(block.n_rows for block in every) // _SAMPLE_SHARE, _most_rows(every)
-            return [self._some(every, min(most, max(_SAMPLE, share)), rng)]
+            return [self._copy_some_rows(every, min(most, max(_SAMPLE, share)), rng)]
         groups = []
         chosen = rng.permutation(len(blocks))[: max(1, len(blocks) // _LOADED)]
         for number in chosen:
-            one = [self._block(number, blocks[number])]
-            groups.append(self._some(one, _most_rows(one) // min(len(chosen), _PLACES), rng))
+            one = [self._make_block(number, blocks[number])]
+            groups.append(
+                self._copy_some_rows(one, _most_rows(one) // min(len(chosen), _PLACES), rng)
+            )
             if sum(len(z) for group in groups for z, *_ in group) >= min(_SAMPLE, _most_rows(one)):
                 break
         return groups
 
-    def _some(self, blocks, most, rng):
+    def _copy_some_rows(self, blocks, most, rng):
         """Copy about `most` rows of these blocks, so that the blocks are not kept."""
         piece = min(_PIECE, max(1, _most_rows(blocks) // _PLACES))
         places = [
@@ -340,14 +344,14 @@ class Blocks:
         n_rows = sum(place.stop - place.start for _, place in places)
         order = rng.permutation(len(places))[: -(-most * len(places) // max(1, n_rows))]
         chosen = [places[which] for which in order]
-        parts = [block.rows(place, self.floor) for block, place in chosen]
+        parts = [block.select_rows(place, self.floor) for block, place in chosen]
         if parts and min(part[2] for part in parts) < self.floor:
             self.floor = reduce(operator.add, (part[1] for part in parts)).floor
-            parts = [block.rows(place, self.floor) for block, place in chosen]
+            parts = [block.select_rows(place, self.floor) for block, place in chosen]
         rows = [part[0] for part in parts if len(part[0][0])]
-        return [self._joined(rows)] if rows else []
+        return [self._join_parts(rows)] if rows else []
 
-    def _block(self, number, item):
+    def _make_block(self, number, item):
         return ScoreBlock(number, item, self.kind, self.classes)
 
 

@@ -67,7 +67,7 @@ class BoosterOptions:
         self.monotone = monotone
         self.use_score = use_score
 
-    def _steps(self):
+    def _count_steps(self):
         """Return the number of steps in a round, and of trees in a step."""
         return -(-self.n_trees // STEP), min(STEP, int(self.n_trees))
 
@@ -83,7 +83,7 @@ class BoosterRows(NamedTuple):
     target: FloatArray
     weight: FloatArray
 
-    def take(self, rows: IntArray) -> "BoosterRows":
+    def take_rows(self, rows: IntArray) -> "BoosterRows":
         """Return some of the rows."""
         columns = [column[rows] for column in self.columns]
         return BoosterRows(self.margin[rows], columns, self.target[rows], self.weight[rows])
@@ -99,7 +99,7 @@ class Round(NamedTuple):
     trees: list[Any]
     lines: list[tuple[float, float]]
 
-    def line(self, raised: FloatArray) -> FloatArray:
+    def map_margin(self, raised: FloatArray) -> FloatArray:
         """Map the margin with the line of the last step."""
         intercept, slope = self.lines[-1]
         return np.clip(slope * raised + intercept, -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
@@ -114,15 +114,15 @@ class _Track:
         self.codes = np.zeros((len(rows.margin), len(rows.columns) + 1), np.uint8)
         coding.write_bins(rows.columns, self.codes)
 
-    def begin(self, edges):
+    def begin_round(self, edges):
         self.raised = self.margin
         assign_bins(self.margin, edges, self.codes[:, -1])
 
-    def follow(self, one, block):
+    def follow_round(self, one, block):
         from .._kernels._offset_trees import add_trees
 
         self.raised = add_trees(block, self.codes, self.raised)
-        self.margin = one.line(self.raised)
+        self.margin = one.map_margin(self.raised)
 
 
 class Correction:
@@ -134,7 +134,7 @@ class Correction:
         self.rounds: list[Round] = []
         self.gains: list[FloatArray] = []  # of each column, one array for each step
 
-    def grow(
+    def grow_step(
         self,
         track: _Track,
         options: BoosterOptions,
@@ -145,14 +145,14 @@ class Correction:
         from .._kernels._offset_trees import boost_trees
 
         s, rows = options, track.rows
-        n_steps, n_trees = s._steps()
+        n_steps, n_trees = s._count_steps()
         if not self.rounds or len(self.rounds[-1].trees) == n_steps:
             edges = np.empty(0)
             if s.use_score:
                 edges = compute_bin_edges(track.margin, rows.weight, s.n_bins)
             self.rounds.append(Round(edges, [], []))
             for one in (track, *followers):
-                one.begin(edges)
+                one.begin_round(edges)
         block, track.raised, gains = boost_trees(
             track.codes,
             rows.target,
@@ -171,11 +171,11 @@ class Correction:
         last.trees.append(block)
         last.lines.append(_fit_line(track.raised, rows, s))
         self.gains.append(gains)
-        track.margin = last.line(track.raised)
+        track.margin = last.map_margin(track.raised)
         for one in followers:
-            one.follow(last, block)
+            one.follow_round(last, block)
 
-    def first(self, n_steps: int) -> Self:
+    def keep_first_steps(self, n_steps: int) -> Self:
         """Return the same correction with its first steps only."""
         kept: list[Round] = []
         self.gains = self.gains[:n_steps]
@@ -190,9 +190,9 @@ class Correction:
         """Predict the corrected log-odds of any rows."""
         track = _Track(rows, self.coding)
         for one in self.rounds:
-            track.begin(one.edges)
+            track.begin_round(one.edges)
             for block in one.trees:
-                track.follow(one, block)
+                track.follow_round(one, block)
         return track.margin
 
 
@@ -205,14 +205,14 @@ def _fit_line(score, rows, options):
     one = np.zeros(len(score), np.intp)
     spread = compute_weighted_deviation(score, rows.weight)
 
-    def fitted(z):
+    def fit_shrunken(z):
         return fit_shrunken_lines(
             z, rows.target, rows.weight, one, 1, (0.0, 1.0), options.l2, spread
         )[0]
 
-    intercept, slope = fitted(score)
+    intercept, slope = fit_shrunken(score)
     if options.monotone and slope < 0:
-        return float(fitted(np.zeros_like(score))[0]), 0.0
+        return float(fit_shrunken(np.zeros_like(score))[0]), 0.0
     return float(intercept), float(slope)
 
 
@@ -241,20 +241,23 @@ def cross_validate_steps(
     """
     if not folds:
         return 0, np.array([sum_losses(before, rows) / rows.weight.sum()]), []
-    corrections = [Correction(rows.take(train), options.n_bins) for train, _ in folds]
+    corrections = [Correction(rows.take_rows(train), options.n_bins) for train, _ in folds]
     tracks = [  # of the rows that each learns from, and of those that judge it
-        [_Track(rows.take(part), correction.coding) for part in parts]
+        [_Track(rows.take_rows(part), correction.coding) for part in parts]
         for correction, parts in zip(corrections, folds, strict=True)
     ]
     mass = sum(held.rows.weight.sum() for _, held in tracks)
-    n_steps, _ = options._steps()
-    losses, best = [sum(sum_losses(before[test], rows.take(test)) for _, test in folds) / mass], 0
+    n_steps, _ = options._count_steps()
+    losses, best = (
+        [sum(sum_losses(before[test], rows.take_rows(test)) for _, test in folds) / mass],
+        0,
+    )
     for number in range(1, options.n_rounds * n_steps + 1):
         for correction, (train, held) in zip(corrections, tracks, strict=True):
-            correction.grow(train, options, least, [held])
+            correction.grow_step(train, options, least, [held])
         losses.append(sum(sum_losses(held.margin, held.rows) for _, held in tracks) / mass)
         if losses[number] < losses[best] - GAIN:
             best = number
         elif number - best >= options.patience * n_steps:
             break
-    return best, np.array(losses), [correction.first(best) for correction in corrections]
+    return best, np.array(losses), [correction.keep_first_steps(best) for correction in corrections]

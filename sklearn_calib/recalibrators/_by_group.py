@@ -26,7 +26,7 @@ from ._group_columns import read_group_columns
 class ByGroup(ClassifierMixin, BaseEstimator):
     """Base of the estimators whose features are probabilities, and a table of groups beside them.
 
-    Subclasses write `_fit(rows)` and `_predict(proba, columns)` for two classes. More classes
+    Subclasses write `_fit(rows)` and `_predict_second(proba, columns)` for two classes. More classes
     are handled one-vs-rest.
     """
 
@@ -144,9 +144,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         proba = match_columns(proba, X, self.classes_, getattr(self, "feature_names_in_", None))
         columns = read_group_columns(groups, len(proba))
         if len(self.classes_) == 2:
-            return self._predict(proba, columns)
+            return self._predict_second(proba, columns)
         return combine_one_vs_rest(
-            self.one_vs_rest_, proba, lambda part, pair: part._predict(pair, columns)
+            self.one_vs_rest_, proba, lambda part, pair: part._predict_second(pair, columns)
         )
 
     def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:
@@ -160,5 +160,5 @@ class ByGroup(ClassifierMixin, BaseEstimator):
     def _fit(self, rows: FitInput) -> None:
         raise NotImplementedError
 
-    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
+    def _predict_second(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
         raise NotImplementedError

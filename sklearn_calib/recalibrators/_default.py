@@ -149,20 +149,22 @@ class _TwoSteps(FittedSoftmax):
 
     def _fit(self, given, codes, weight):
         self.n_samples_, two = float(weight.sum()), given.ndim == 1
-        given, k = self._squeezed(given), 2 if two else given.shape[1]
+        given, k = self._squeeze_log_proba(given), 2 if two else given.shape[1]
         if two:
             prior_rows = _PRIOR_ROWS * k
             fit = fit_slope_and_intercept(given, codes, weight, prior_rows, self.offsets)
-            self._take(fit)
+            self._keep_first(fit)
             penalty = (_PENALTY_FOR_TWO if self.offsets else 1.0) * k / self.n_samples_
-            self._keep(fit_structured_pair(np.stack(self._pair(given)), codes, weight, penalty))
+            self._keep_fit(
+                fit_structured_pair(np.stack(self._compute_log_pair(given)), codes, weight, penalty)
+            )
             return
-        self._start(given, codes, weight)
-        ridges = StructuredMatrixScaling()._ridges(self.n_samples_, k)
-        first = np.log(self._smoothed(given)).T
-        self._keep(fit_softmax_regression(first, codes, weight, *ridges))
+        self._fit_first_step(given, codes, weight)
+        ridges = StructuredMatrixScaling()._compute_ridges(self.n_samples_, k)
+        first = np.log(self._apply_first_step(given)).T
+        self._keep_fit(fit_softmax_regression(first, codes, weight, *ridges))
 
-    def _squeezed(self, given):
+    def _squeeze_log_proba(self, given):
         if not self.squeezed:
             return given
         if given.ndim == 1:
@@ -170,10 +172,10 @@ class _TwoSteps(FittedSoftmax):
         log = -np.log1p(given.max(axis=1, keepdims=True) - given)
         return log - logsumexp(log, axis=1, keepdims=True)
 
-    def _take(self, first):
+    def _keep_first(self, first):
         self.inverse_temperature_, self.offsets_ = first
 
-    def _start(self, log, codes, weight):
+    def _fit_first_step(self, log, codes, weight):
         """Fit the temperature, or temperature and offsets if that is clearly better."""
         fit, k = fit_temperature(log, codes, weight), log.shape[1]
         if fit.status == "separable":  # no finite optimum without an invented row of all labels
@@ -182,12 +184,12 @@ class _TwoSteps(FittedSoftmax):
         joint = fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k, start)
         alone, losses = (float(fit.beta), np.zeros(k)), []
         for first in (alone, joint):
-            self._take(first)
-            true = self._smoothed(log)[np.arange(len(codes)), codes]
+            self._keep_first(first)
+            true = self._apply_first_step(log)[np.arange(len(codes)), codes]
             losses.append(float(-weight @ np.log(true)))
         if losses[0] - losses[1] > _NATS * (k - 2):
             return
-        self._take(alone)
+        self._keep_first(alone)
         if fit.status == "uninformative" and not self.squeezed:
             warn_calibration(
                 expected="scores that are higher for the true class",
@@ -196,12 +198,12 @@ class _TwoSteps(FittedSoftmax):
                 estimator=self,
             )
 
-    def _smoothed(self, log):
+    def _apply_first_step(self, log):
         """Compute the result of the first step."""
         scaled = scale_proba(log, self.inverse_temperature_, self.offsets_)
         return mix_with_uniform(scaled, 1.0 / (self.n_samples_ + 1.0))
 
-    def _pair(self, score):
+    def _compute_log_pair(self, score):
         """Compute the logarithms of the first step's two probabilities, from log-odds."""
         score = self.inverse_temperature_ * score + (self.offsets_[1] - self.offsets_[0])
         share = 1.0 / (self.n_samples_ + 1.0)
@@ -209,11 +211,11 @@ class _TwoSteps(FittedSoftmax):
 
     def _compute_proba(self, given):
         """Return the probabilities that the weights of the maps are fitted to."""
-        given = self._squeezed(given)
+        given = self._squeeze_log_proba(given)
         if given.ndim == 2:
-            z = np.log(self._smoothed(given))
+            z = np.log(self._apply_first_step(given))
             return softmax(z @ self.coef_.T + self.intercept_, axis=1)
-        first, second = self._pair(given)
+        first, second = self._compute_log_pair(given)
         move = self.intercept_[1] - self.intercept_[0]
         z = self.coef_[1] * second - self.coef_[0] * first + move
         return apply_sigmoid(z)

@@ -34,23 +34,23 @@ class DeviceMap:
         self._xp = scores.xp
         self._constants: dict[Any, Any] = {}  # arrays of the map on the device
 
-    def proba(self) -> Any:
+    def compute_proba(self) -> Any:
         """Compute calibrated probabilities of shape (n_samples, n_classes)."""
         given = self._scores
         out = self._xp.empty((len(given), self._k), dtype=given.dtype, device=given.device)
-        for place, rows in self._results():
+        for place, rows in self._iter_results():
             out[place, :] = rows
         return out
 
-    def labels(self, classes: AnyArray) -> Any:
+    def compute_labels(self, classes: AnyArray) -> Any:
         """Return the most probable class of each row: a tensor, or text in a numpy array."""
         xp = self._xp
-        found = xp.concat([xp.argmax(rows, axis=1) for _, rows in self._results()])
+        found = xp.concat([xp.argmax(rows, axis=1) for _, rows in self._iter_results()])
         if classes.dtype.kind not in "biuf":
             return classes[to_numpy(found, xp)]
         return xp.take(xp.asarray(np.array(classes), device=self._scores.device), found, axis=0)
 
-    def _results(self) -> Iterator[tuple[slice, Any]]:
+    def _iter_results(self) -> Iterator[tuple[slice, Any]]:
         xp = self._xp
         for place, rows in self._scores.blocks():
             if self._scores.kind == "proba":

@@ -108,15 +108,15 @@ class DirichletCalibration(FittedSoftmax):
     def _fit(self, proba, codes, weight):
         k, z = proba.shape[1], log_proba(np.asarray(proba))
         if self.penalty == "auto":
-            fit, scale = self._tuned(z, codes, weight)
+            fit, scale = self._fit_tuned(z, codes, weight)
         else:
             mu = self.penalty if self.intercept_penalty is None else self.intercept_penalty
             ridge = np.full((k, k), self.penalty / (k * (k - 1)))
             np.fill_diagonal(ridge, 1e-8)
             fit, scale = fit_softmax_regression(z.T, codes, weight, ridge, mu / k), 1.0
-        self._keep(fit, scale)
+        self._keep_fit(fit, scale)
 
-    def _tuned(self, z, codes, weight):
+    def _fit_tuned(self, z, codes, weight):
         """Fit on temperature-scaled log-probabilities, and return the inverse temperature."""
         if self.intercept_penalty is not None:
             raise invalid_input(

@@ -59,12 +59,12 @@ class EnsembleTemperatureScaling(Recalibrator):
     def _fit(self, proba, codes, weight):
         self.temperature_scaling_ = self._fit_step(TemperatureScaling(), proba, codes, weight)
         rows = np.arange(len(codes))
-        parts = np.stack([p[rows, codes] for p in self._parts(proba)]).T
+        parts = np.stack([p[rows, codes] for p in self._compute_parts(proba)]).T
         self.weights_ = fit_proportions(parts, weight, np.array([0.9, 0.05, 0.05])).prior
         mixed = np.maximum(parts @ self.weights_, 1e-300)
         self.loss_ = -float(weight @ np.log(mixed) / weight.sum())
 
-    def _parts(self, proba):
+    def _compute_parts(self, proba):
         beta = self.temperature_scaling_.inverse_temperature_
         scaled = scale_proba(log_proba(proba), beta)
         return scaled, np.asarray(proba), np.full(proba.shape, 1.0 / proba.shape[1])

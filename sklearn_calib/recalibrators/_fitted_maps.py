@@ -83,7 +83,7 @@ class CombinedRecalibrator(Recalibrator):
         return get_absent_mask(proba) is None or self.map_.keeps_absent()
 
     def _parts_predict_by_map(self):
-        return self._derive(
+        return self._derive_once(
             "parts predict by map", lambda: all(map(predicts_by_map, self._list_parts()))
         )
 

@@ -153,7 +153,7 @@ class ColumnSchema(NamedTuple):
     categories: list[dict[Any, int] | None]
 
     @classmethod
-    def learn(cls, columns: dict[Any, AnyArray]) -> "ColumnSchema":
+    def learn_categories(cls, columns: dict[Any, AnyArray]) -> "ColumnSchema":
         """Learn the categories, in the order in which they come."""
         categories: list[dict[Any, int] | None] = []
         for column in columns.values():
@@ -162,7 +162,7 @@ class ColumnSchema(NamedTuple):
             categories.append(places if column.dtype == object else None)
         return cls(list(columns), categories)
 
-    def encode(self, columns: dict[Any, AnyArray]) -> list[AnyArray]:
+    def encode_columns(self, columns: dict[Any, AnyArray]) -> list[AnyArray]:
         """Encode the same columns of other rows; -1 marks missing or new categories."""
         triples = zip(select_columns(columns, self.names), self.names, self.categories, strict=True)
         return [

@@ -153,7 +153,7 @@ class GroupRecalibration(ByGroup):
         )
         line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
         self.pooled_line_ = line
-        self._schema = ColumnSchema.learn(data.group_columns)
+        self._schema = ColumnSchema.learn_categories(data.group_columns)
         keys = _make_keys(list(data.group_columns.values()))
         self.groups_ = sorted(set(keys), key=_sort_key)
         self._places = {key: place for place, key in enumerate(self.groups_)}
@@ -167,9 +167,9 @@ class GroupRecalibration(ByGroup):
                 ),
                 estimator=self,
             )
-        base = self._base(data.proba)
+        base = self._compute_base(data.proba)
         self.floor_ = estimate_floor(base)
-        z, group = self._score(base), self._group(keys)
+        z, group = self._compute_score(base), self._find_group(keys)
         target, number = data.y_encoded.astype(float), len(self.groups_)
         lines = fit_shrunken_lines(
             z, target, data.weight, group, number, line, self.strength,
@@ -181,28 +181,28 @@ class GroupRecalibration(ByGroup):
             [np.bincount(group, data.weight * part, minlength=number) for part in parts]
         )
 
-    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
-        self._schema.encode(columns)  # refuses numbers as text, which would be new groups
-        group = self._group(_make_keys(select_columns(columns, self.group_names_)))
+    def _predict_second(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
+        self._schema.encode_columns(columns)  # refuses numbers as text, which would be new groups
+        group = self._find_group(_make_keys(select_columns(columns, self.group_names_)))
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
-        t = intercept + slope * self._score(self._base(proba))
+        t = intercept + slope * self._compute_score(self._compute_base(proba))
         return apply_sigmoid(t)
 
     def _on_scores(self):
         """Return whether the pooled map is itself a line on the log-odds."""
         return isinstance(self.pooled_, PlattScaling) and self.pooled_.scale == "logit"
 
-    def _base(self, proba):
+    def _compute_base(self, proba):
         """Return the probabilities that the lines start from."""
         return (
             proba if self._on_scores() else predict_proba_aligned(self.pooled_, proba, np.arange(2))
         )
 
-    def _score(self, base):
+    def _compute_score(self, base):
         return compute_log_odds(clip_to_floor(base, self.floor_))
 
-    def _group(self, keys: list[tuple[Any, ...]]) -> IntArray:
+    def _find_group(self, keys: list[tuple[Any, ...]]) -> IntArray:
         """Return the position of each row's group; -1 (all rows) for a new one."""
         return np.fromiter((self._places.get(key, -1) for key in keys), np.intp, count=len(keys))
 

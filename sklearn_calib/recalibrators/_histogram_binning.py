@@ -119,7 +119,7 @@ class HistogramBinning(Recalibrator):
         self.prior_weight = prior_weight
 
     def _fit(self, proba, codes, weight):
-        score = self._score(proba)
+        score = self._compute_score(proba)
         self.n_bins_ = self.n_bins
         if self.n_bins == "bdeu":
             self.n_bins_ = _choose_number(score, codes, weight, self.strategy)
@@ -146,7 +146,7 @@ class HistogramBinning(Recalibrator):
             return maps.make_steps("proba", np.nextafter(self._cuts, np.inf), self.bin_values_)
         return maps.make_rank_steps(self._cuts, self.bin_values_, right_closed=True)
 
-    def _score(self, proba):
+    def _compute_score(self, proba):
         """Return the values to cut: probabilities for equal widths, ranks for equal masses."""
         return np.asarray(proba)[:, 1] if self.strategy == "uniform" else compute_rank_score(proba)
 

@@ -36,5 +36,5 @@ class Identity(Recalibrator):
     def _make_map(self):
         return maps.Identity()
 
-    def _nodes(self):
+    def _make_nodes(self):
         return {"node": "identity"}

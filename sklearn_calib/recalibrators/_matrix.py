@@ -55,5 +55,5 @@ class MatrixScaling(SoftmaxRegression):
 
     capabilities = replace(SoftmaxRegression.capabilities, max_classes=200)
 
-    def _ridges(self, n, k):
+    def _compute_ridges(self, n, k):
         return np.full((k, k), float(self.penalty)), float(self.penalty)

@@ -157,12 +157,14 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     def _fit(self, data: FitInput) -> None:
         _check_number(data)
         self._turned = _is_turned(data)
-        data = data._replace(proba=self._seen(data.proba), y_encoded=data.y_encoded ^ self._turned)
-        self._schema = ColumnSchema.learn(data.group_columns)
+        data = data._replace(
+            proba=self._swap_columns(data.proba), y_encoded=data.y_encoded ^ self._turned
+        )
+        self._schema = ColumnSchema.learn_categories(data.group_columns)
         self.floor_ = estimate_floor(data.proba)
         rows = BoosterRows(
-            self._margin(data.proba),
-            self._schema.encode(data.group_columns),
+            self._compute_margin(data.proba),
+            self._schema.encode_columns(data.group_columns),
             data.y_encoded.astype(float),
             data.weight,
         )
@@ -170,24 +172,26 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         if least == "auto":
             least = max(20.0, min(80.0, data.weight.sum() / 50))
         best, self.cv_losses_, self._corrections = cross_validate_steps(
-            rows, _clip_log_odds(data.proba), self._folds(data), self, float(least)
+            rows, _clip_log_odds(data.proba), self._split_folds(data), self, float(least)
         )
-        n_steps, n_trees = self._steps()
+        n_steps, n_trees = self._count_steps()
         self.n_rounds_, self.n_trees_ = -(-best // n_steps), best * n_trees
         gains = np.sum([one.gains for one in self._corrections], axis=(0, 1)) if best else []
         names = [*self._schema.names, SCORE]
         self.feature_gains_ = dict(zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0))
 
-    def _predict(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
-        columns_read = self._schema.encode(columns)
+    def _predict_second(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
+        columns_read = self._schema.encode_columns(columns)
         if self.n_rounds_ == 0:
             return np.array(proba)
         nothing = np.empty(0)
-        rows = BoosterRows(self._margin(self._seen(proba)), columns_read, nothing, nothing)
+        rows = BoosterRows(
+            self._compute_margin(self._swap_columns(proba)), columns_read, nothing, nothing
+        )
         margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
-        return self._seen(apply_sigmoid(margin))
+        return self._swap_columns(apply_sigmoid(margin))
 
-    def _seen(self, proba):
+    def _swap_columns(self, proba):
         """Exchange the two columns into the order that the trees use, and back."""
         if not self._turned:
             return proba
@@ -197,10 +201,10 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
             turned if log is None else attach_log_proba(turned, np.ascontiguousarray(log[:, ::-1]))
         )
 
-    def _margin(self, proba):
+    def _compute_margin(self, proba):
         return _clip_log_odds(clip_to_floor(proba, self.floor_))
 
-    def _folds(self, data):
+    def _split_folds(self, data):
         """Return pairs (train, test) of positions among the rows with positive weight."""
         cv = 5 if self.cv is None else self.cv
         if isinstance(cv, Integral):

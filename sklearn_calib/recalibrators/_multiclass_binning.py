@@ -239,7 +239,7 @@ class MulticlassBinning(Recalibrator):
         proba = np.asarray(proba)
         self._set_scale()
         rng = legacy_generator(self.random_state)
-        chosen, rest = self._halves(len(proba), rng)
+        chosen, rest = self._split_rows(len(proba), rng)
         heavy, self.mass_in_bins_ = self._heavy_cells(proba[chosen], weight[chosen])
         self.bins_ = heavy
         k = proba.shape[1]
@@ -247,7 +247,9 @@ class MulticlassBinning(Recalibrator):
         parts = np.array_split(rest, n_pools)
         absent = np.setdiff1d(np.arange(k), codes)
         sums = [
-            self._sums(*complete_with_absent(proba[part], codes[part], weight[part], absent))
+            self._compute_sums(
+                *complete_with_absent(proba[part], codes[part], weight[part], absent)
+            )
             for part in parts
         ]
         labels, first, size = sums[0]
@@ -265,11 +267,11 @@ class MulticlassBinning(Recalibrator):
             float(self.shrink),
             most,
         )
-        found = calibrate_cells(heavy, labels, first, rule, self._estimates(sums, k, rng))
+        found = calibrate_cells(heavy, labels, first, rule, self._make_estimates(sums, k, rng))
         self.n_iter_, self.n_merges_ = found.n_iter, found.n_merges
-        self._remember(found)
-        self._warn_of(found, len(proba))
-        self.error_bound_ = self._bound(found, size, weight[chosen].sum(), k)
+        self._keep_bins(found)
+        self._warn_small_cells(found, len(proba))
+        self.error_bound_ = self._bound_error(found, size, weight[chosen].sum(), k)
         share = weight / weight.sum() / (2 if k == 2 else 1)
         target = np.eye(k)[codes]
         self.brier_before_ = float(share @ ((proba - target) ** 2).sum(axis=1))
@@ -294,7 +296,7 @@ class MulticlassBinning(Recalibrator):
                 hint="The noise belongs to estimates from pools; leave it out",
             )
 
-    def _halves(self, n, rng):
+    def _split_rows(self, n, rng):
         """Return the rows that choose the cells, and the rows for the estimates."""
         everything = np.arange(n)
         if not self.split and self.pools is None:
@@ -316,10 +318,10 @@ class MulticlassBinning(Recalibrator):
         found = found[np.lexsort(found.T[::-1])].reshape(-1, proba.shape[1])
         return found, float(counts[kept].sum() / total)
 
-    def _sums(self, proba, codes, weight):
+    def _compute_sums(self, proba, codes, weight):
         """Compute label masses and the mean prediction of each cell, and the sample size."""
         b, k = len(self.bins_), proba.shape[1]
-        cell = self._cell_of(proba)
+        cell = self._find_cell(proba)
         inside = cell >= 0
         size = float(weight.sum())
         labels = np.bincount(
@@ -334,7 +336,7 @@ class MulticlassBinning(Recalibrator):
         first[mass == 0] = round_to_simplex(self.bins_[mass == 0], self.n_levels_)
         return labels, first, size
 
-    def _estimates(self, sums, k, rng):
+    def _make_estimates(self, sums, k, rng):
         if self.pools is None:
             return SinglePool(sums[0][0])
         noise = None
@@ -345,11 +347,11 @@ class MulticlassBinning(Recalibrator):
             noise = partial(rng.laplace, 0, scale)
         return SplitPools([labels for labels, _, _ in sums], noise)
 
-    def _cell_of(self, proba):
+    def _find_cell(self, proba):
         """Return the heavy cell of each row, or -1."""
         return find_cells(np.ascontiguousarray(proba), self.n_levels_, self.bins_)
 
-    def _remember(self, found):
+    def _keep_bins(self, found):
         self._group = found.group
         self._prediction, self._touched = found.prediction, found.touched
         self.groups_ = []
@@ -366,7 +368,7 @@ class MulticlassBinning(Recalibrator):
                 )
             )
 
-    def _warn_of(self, found, n):
+    def _warn_small_cells(self, found, n):
         if not len(self.bins_):
             warn_calibration(
                 expected=(
@@ -384,7 +386,7 @@ class MulticlassBinning(Recalibrator):
                 estimator=self,
             )
 
-    def _bound(self, found, size, size_of_choice, k):
+    def _bound_error(self, found, size, size_of_choice, k):
         """Convert the largest error of a cell on new rows to a bound of the l_p error."""
         if not self.split or self.pools is not None:
             return float("nan")

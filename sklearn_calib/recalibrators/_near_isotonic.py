@@ -121,7 +121,7 @@ class NearIsotonicCalibration(OnLogOdds):
         found = find_breakpoints(path.merges)
         if isinstance(self.penalty, str):
             tried = thin_values(np.append(0.0, found), MAX_PENALTIES)
-            costs = np.array([self._cost(path, lam) for lam in tried])
+            costs = np.array([self._compute_cost(path, lam) for lam in tried])
             # where every fit is impossible for some row, the isotonic one
             best = tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
         else:
@@ -129,7 +129,7 @@ class NearIsotonicCalibration(OnLogOdds):
         self.breakpoints_, self.penalty_ = found / rows, float(best) / rows
         self.values_ = np.clip(path.expand_solution(best), 0.0, 1.0)
 
-    def _cost(self, path, lam):
+    def _compute_cost(self, path, lam):
         bic = self.penalty == "bic"
         starts, value = find_run_starts(path, lam, 6 if bic else 12)
         loss, total, ones = compute_group_losses(starts, value, path)

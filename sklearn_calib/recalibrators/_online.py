@@ -143,13 +143,13 @@ class OnlineCalibration(Recalibrator):
             self.__dict__.pop("_derived", None)  # the map as it was
             if known is None:
                 self.classes_ = rows.classes
-                self._begin(n_classes)
+                self._begin_learning(n_classes)
             if n_classes == 2:
-                self._learn(proba, codes, weight)
+                self._learn_rows(proba, codes, weight)
             else:
                 for column, pair in enumerate(iter_one_vs_rest(proba)):
                     hit = (codes == column).astype(np.intp)
-                    self.one_vs_rest_[column]._learn(pair, hit, weight)
+                    self.one_vs_rest_[column]._learn_rows(pair, hit, weight)
         return self
 
     @property
@@ -160,19 +160,19 @@ class OnlineCalibration(Recalibrator):
     def shift_(self) -> float:
         return float(np.exp(self.log_weights_) @ FINE_GRID.shift)
 
-    def _begin(self, n_classes):
+    def _begin_learning(self, n_classes):
         if n_classes == 2:
             self.log_weights_ = FINE_GRID.log_prior.copy()
             return
         self.one_vs_rest_ = [type(self)(self.share) for _ in range(n_classes)]
         for part in self.one_vs_rest_:
-            part._begin(2)
+            part._begin_learning(2)
 
     def _fit(self, proba, codes, weight):
-        self._begin(2)
-        self._learn(proba, codes, weight)
+        self._begin_learning(2)
+        self._learn_rows(proba, codes, weight)
 
-    def _learn(self, proba, codes, weight):
+    def _learn_rows(self, proba, codes, weight):
         log_weight = self.log_weights_
         z = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
         towards = np.where(codes == 1, 1.0, -1.0)

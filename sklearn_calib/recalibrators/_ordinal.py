@@ -127,29 +127,29 @@ class OrdinalCalibration(Recalibrator):
         self.order = order
 
     def _find_decreasing_correlation(self, proba, codes, weight):
-        if self._are_of_the_scale(proba, codes):
+        if self._follow_scale(proba, codes):
             return None  # `_fit` says more
-        rank = np.argsort(self._columns_of_order())
+        rank = np.argsort(self._order_columns())
         return negative_rank_correlation(take_columns(proba, np.argsort(rank)), rank[codes], weight)
 
     def _check_fit_input(self, rows):
         super()._check_fit_input(rows)
         self._categories = rows.category_order
 
-    def _columns_of_order(self):
+    def _order_columns(self):
         """Return the column of each class, from the lowest to the highest."""
         order = self._categories if self.order is None else self.order
         return order_scale_columns(order, self.classes_)
 
-    def _are_of_the_scale(self, proba, codes):
+    def _follow_scale(self, proba, codes):
         """Return whether columns follow the scale although the order of labels is expected."""
         if self.order is None or has_own_order(self.classes_):
             return False
         places = find_likely_order(np.asarray(proba), codes)
-        return places is not None and (places == self._columns_of_order()).all()
+        return places is not None and (places == self._order_columns()).all()
 
-    def _warn_of_columns(self, proba, codes):
-        if self._are_of_the_scale(proba, codes):
+    def _warn_column_order(self, proba, codes):
+        if self._follow_scale(proba, codes):
             names = self.order_.tolist()
             warn_calibration(
                 expected=f"columns in the order of the classes {self.classes_.tolist()}",
@@ -159,10 +159,10 @@ class OrdinalCalibration(Recalibrator):
             )
 
     def _fit(self, proba, codes, weight):
-        columns = self._columns_of_order()
+        columns = self._order_columns()
         self.order_ = self.classes_[columns]
         self._columns = columns
-        self._warn_of_columns(proba, codes)
+        self._warn_column_order(proba, codes)
         proba, codes = take_columns(proba, columns), np.argsort(columns)[codes]
         share = weight / weight.sum()
         target = np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
@@ -171,7 +171,7 @@ class OrdinalCalibration(Recalibrator):
         check_converged("OrdinalCalibration", fit.gap, fit.loss)
         self.slope_, self.shifts_ = fit.slope, fit.shifts
 
-    def _columns_of_fit(self):
+    def _get_fitted_columns(self):
         return getattr(self, "_columns", np.arange(len(self.classes_)))  # older pickles have none
 
     def _make_scale_map(self):
@@ -179,12 +179,12 @@ class OrdinalCalibration(Recalibrator):
         return maps.CumulativeAffine(slope=self.slope_, shifts=self.shifts_)
 
     def _predict_proba(self, proba):
-        columns = self._columns_of_fit()
+        columns = self._get_fitted_columns()
         mapped = self._make_scale_map()(take_columns(proba, columns))
         return mapped[:, np.argsort(columns)]
 
     def _make_map(self):
-        columns = self._columns_of_fit()
+        columns = self._get_fitted_columns()
         if (np.diff(columns) == 1).all():
             return self._make_scale_map()
         there = np.eye(len(columns))[columns]

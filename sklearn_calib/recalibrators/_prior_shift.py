@@ -586,12 +586,12 @@ class PriorShift(Recalibrator):
                         "column out"
                     ),
                 )
-        self.training_prior_, self.prior_ = source, self._target(source, observed)
+        self.training_prior_, self.prior_ = source, self._compute_target(source, observed)
         if self.prior_ is not source:
             self._check_present(source)
         self.prior_ = self.prior_.copy()  # each array its own
 
-    def _fit_out_of_core(self, X, y, sample_weight, classes):
+    def _fit_in_passes(self, X, y, sample_weight, classes):
         if y is not None or self.mean is None:
             return False
         proba = read_proba(X, input_name="X")
@@ -617,7 +617,7 @@ class PriorShift(Recalibrator):
                 )
         self.offset_ = offset_to_mean(self.mean, proba, weight, self.classes_)
 
-    def _target(self, source, observed):
+    def _compute_target(self, source, observed):
         if not isinstance(self.prior, str):
             return class_frequencies(self.prior, self.classes_, "prior")
         if self.prior in ESTIMATED:
@@ -638,7 +638,7 @@ class PriorShift(Recalibrator):
             return not self.offset_.any()
         return self.strength == 0 or np.array_equal(self.prior_, self.training_prior_)
 
-    def _added(self):
+    def _compute_offsets(self):
         if "offset_" in vars(self):
             return self.offset_
         return compute_log_ratio(self.prior_, self.training_prior_, self.strength)
@@ -648,10 +648,10 @@ class PriorShift(Recalibrator):
             return self.map_(proba)
         if self._changes_nothing():
             return np.array(proba)
-        return shift_posterior(proba, self._added())  # in which zeros stay zeros
+        return shift_posterior(proba, self._compute_offsets())  # in which zeros stay zeros
 
     def _make_map(self):
         if self._changes_nothing():
             return maps.Identity()
-        intercept = np.maximum(self._added(), MIN_EXPORTED_LOG)
+        intercept = np.maximum(self._compute_offsets(), MIN_EXPORTED_LOG)
         return maps.SoftmaxAffine(coef=1.0, intercept=intercept)

@@ -196,31 +196,31 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _fit(self, proba, codes, weight):
         from .._kernels._monotone_program import compute_moments
 
-        score = self._score(proba)
+        score = self._round_score(proba)
         knots, _, mass, share = pool_equal_scores(score, codes, weight)
-        known = self._known()
+        known = self._parse_constraints()
         points = knots if known is None else np.union1d(knots, self._score_at(known.at))
         self.domain_ = points[[0, -1]]
-        degrees, bounds = self._candidates()
+        degrees, bounds = self._list_candidates()
         if len(points) == 1 or not self.domain_[1] - self.domain_[0] > 0:
             self._fit_constant(float(weight @ codes / weight.sum()), bounds[-1], known)
             return
         x = self._to_unit(knots)
-        own = None if known is None else self._own(known)
+        own = None if known is None else self._move_constraints(known)
         self.degree_, bound = degrees[0], bounds[0]
         if len(degrees) * len(bounds) > 1:
-            self.degree_, bound = self._choose(x, share, mass, degrees, bounds, own)
+            self.degree_, bound = self._choose_candidate(x, share, mass, degrees, bounds, own)
         self.degree_ = int(min(self.degree_, len(points) - 1))
         # y^2 of 0/1 labels is y: the pooled rows keep the spread within ties
         mean_t, mean_y, _ = compute_moments(x, share, mass, self.degree_)
         data = [(mean_t, mean_y, float(mass @ share / mass.sum()))]
-        [[fit]] = self._solve(data, self.degree_, [bound], own)
+        [[fit]] = self._fit_candidates(data, self.degree_, [bound], own)
         if fit is None:
             raise self._impossible_constraints(
                 known, f"a rising polynomial of degree {self.degree_}"
             )
         self.coef_, self.l1_, self.optimality_gap_ = fit.coef, fit.l1, float(fit.gap)
-        self.constraint_gap_ = 0.0 if known is None else self._missed(known, own)
+        self.constraint_gap_ = 0.0 if known is None else self._measure_violation(known, own)
         if self.optimality_gap_ > _WORST_GAP:
             warn_calibration(
                 expected=f"an optimality gap of at most {_WORST_GAP}",
@@ -255,7 +255,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             input=self.scale, ties=True, domain=self.domain_, coef=self.coef_
         )
 
-    def _score(self, proba):
+    def _round_score(self, proba):
         if self.scale == "logit":
             return round_to_36_bits(compute_log_odds(proba), least_exponent=0)
         return round_second_column(proba)
@@ -266,7 +266,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             return np.zeros_like(score)
         return np.clip(2 * (score - low) / (high - low) - 1, -1.0, 1.0)
 
-    def _candidates(self):
+    def _list_candidates(self):
         """Return the degrees and bounds to try, increasing."""
         degrees = _DEGREES if isinstance(self.degree, str) else self.degree
         try:
@@ -288,7 +288,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             )
         return degrees.tolist(), bounds.tolist()
 
-    def _solve(self, data, degree, bounds, own, tol=1e-10):
+    def _fit_candidates(self, data, degree, bounds, own, tol=1e-10):
         """Fit each part of the data for each bound.
 
         None if constraints cannot be satisfied.
@@ -302,7 +302,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         name = None if self.solver == "cvxpy" else "CLARABEL"
         return [[fit_program(*part, degree, bound, name, own) for bound in bounds] for part in data]
 
-    def _choose(self, x, share, mass, degrees, bounds, own):
+    def _choose_candidate(self, x, share, mass, degrees, bounds, own):
         """Choose the degree and the bound with the smallest held-out error."""
         from .._kernels._monotone_program import compute_moments
 
@@ -324,7 +324,7 @@ class RestrictedPolynomialRegression(Recalibrator):
             rests.append((mean_t / total, mean_y / total, 0.0))
         losses = np.zeros((len(degrees), len(bounds)))
         for i, degree in enumerate(degrees):
-            for f, fits in enumerate(self._solve(rests, degree, bounds, own, 1e-8)):
+            for f, fits in enumerate(self._fit_candidates(rests, degree, bounds, own, 1e-8)):
                 rows = fold == f
                 held = x[rows], share[rows], mass[rows]
                 for j, fit in enumerate(fits):
@@ -345,13 +345,13 @@ class RestrictedPolynomialRegression(Recalibrator):
 
         for degree in range(1, 1 if own is None else len(x) + len(own.x)):
             data = [compute_moments(x, share, mass, degree)]
-            if self._solve(data, degree, [bound], own)[0][0] is not None:
+            if self._fit_candidates(data, degree, [bound], own)[0][0] is not None:
                 return degree
         return 1
 
     # -- constraints of the user's own
 
-    def _known(self):
+    def _parse_constraints(self):
         """Parse and check the constraints; None without any."""
         if self.constraints is None or len(self.constraints) == 0:
             return None
@@ -379,14 +379,14 @@ class RestrictedPolynomialRegression(Recalibrator):
         return known
 
     def _score_at(self, at):
-        return self._score(np.column_stack([1 - at, at]))
+        return self._round_score(np.column_stack([1 - at, at]))
 
     def _per_unit(self, at):
         """Compute how fast the domain moved to [-1, 1] passes at probabilities."""
         pace = 2 / (self.domain_[1] - self.domain_[0])
         return pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)
 
-    def _own(self, known):
+    def _move_constraints(self, known):
         """Return the constraints on the domain moved to [-1, 1]."""
         from .._kernels._monotone_program import LinearConstraints
 
@@ -394,7 +394,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         x = self._to_unit(self._score_at(known.at))
         return LinearConstraints(x, known.slope, known.low / pace, known.high / pace)
 
-    def _missed(self, known, own):
+    def _measure_violation(self, known, own):
         """Compute by how much the map misses its constraints, in their own units."""
         pace = np.where(known.slope, self._per_unit(known.at), 1.0)
         reached = own.make_matrix(self.degree_) @ self.coef_ * pace

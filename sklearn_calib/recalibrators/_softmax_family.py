@@ -31,7 +31,7 @@ class FittedSoftmax(Recalibrator):
         array_api=True, multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
     )
 
-    def _keep(self, fit, scale=1.0):
+    def _keep_fit(self, fit, scale=1.0):
         self.coef_ = scale * (fit.A + (1.0 if fit.A.ndim == 1 else np.eye(len(fit.A))))
         self.intercept_ = fit.b - fit.b.mean()
         self.objective_, self.gradient_norm_ = fit.objective, fit.gradient_norm
@@ -42,7 +42,7 @@ class SoftmaxRegression(FittedSoftmax):
     """Base of vector, matrix and structured scaling: softmax(beta (I + A) log p + b).
 
     Temperature scaling comes first and gives beta; A and b are then found near 0 by Newton's
-    method. A subclass says with `_ridges` what is penalised and whether A is diagonal or full.
+    method. A subclass says with `_compute_ridges` what is penalised and whether A is diagonal or full.
     """
 
     temperature_scaling_: TemperatureScaling
@@ -55,18 +55,18 @@ class SoftmaxRegression(FittedSoftmax):
     def __init__(self, penalty: float = 1e-4) -> None:
         self.penalty = penalty
 
-    def _ridges(self, n, k):
+    def _compute_ridges(self, n, k):
         """Return penalties of A, of shape (k,) or (k, k), and of b, for the squares."""
         raise NotImplementedError
 
     def _fit(self, proba, codes, weight):
         step = TemperatureScaling(laplace=self._laplace)
         self.temperature_scaling_ = self._fit_step(step, proba, codes, weight)
-        ridge_a, ridge_b = self._ridges(float(weight.sum()), proba.shape[1])
-        z = self._inputs(proba)
-        self._keep(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
+        ridge_a, ridge_b = self._compute_ridges(float(weight.sum()), proba.shape[1])
+        z = self._scale_inputs(proba)
+        self._keep_fit(fit_softmax_regression(z.T, codes, weight, ridge_a, ridge_b))
 
-    def _inputs(self, proba):
+    def _scale_inputs(self, proba):
         if self._laplace:
             step = self.temperature_scaling_
             beta, share = step.inverse_temperature_, 1.0 / (step.n_samples_ + 1.0)

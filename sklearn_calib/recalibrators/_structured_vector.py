@@ -48,5 +48,5 @@ class StructuredVectorScaling(StructuredScaling):
     True
     """
 
-    def _ridges(self, n, k):
+    def _compute_ridges(self, n, k):
         return np.full(k, self.penalty * k / n), self.penalty * k / n

@@ -146,7 +146,7 @@ class TemperatureScaling(Recalibrator):
         self.warm_start = warm_start
         self.criterion = criterion
 
-    def _fit_out_of_core(self, X, y, sample_weight, classes):
+    def _fit_in_passes(self, X, y, sample_weight, classes):
         if self.criterion != "log_loss":
             return False
         kind, least = "proba", _MAP_ENTRIES
@@ -263,17 +263,17 @@ class TemperatureScaling(Recalibrator):
         return self
 
     def _fit_passes(self, blocks, start):
-        blocks.warn_of_order()
+        blocks.warn_column_order()
         sample = None
         if start is None:
-            sample = blocks.sample()
+            sample = blocks.sample_pieces()
             fit = fit_temperature(*sample)
             start = fit.beta if fit.status == "inside" else 1.0
 
-        def run(beta):
-            return blocks.read(partial(run_temperature_pass, beta=beta))
+        def run_pass(beta):
+            return blocks.sum_over_slices(partial(run_temperature_pass, beta=beta))
 
-        self._settle(partial(fit_temperature_passes, run, start, sample=sample))
+        self._solve_or_smooth(partial(fit_temperature_passes, run_pass, start, sample=sample))
         self.classes_ = np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes
         self.n_features_in_ = 1 if blocks.single else blocks.n_classes
         self.floor_, self.n_iter_ = blocks.floor, blocks.n_passes
@@ -289,7 +289,7 @@ class TemperatureScaling(Recalibrator):
                 hint="Take the log loss",
             )
 
-        def solve(smoothing):
+        def solve_smoothed(smoothing):
             if options:
                 return fit_temperature_by_options(z, codes, weight, smoothing), total
             if self.criterion != "log_loss":
@@ -297,9 +297,9 @@ class TemperatureScaling(Recalibrator):
             near = None if smoothing else start
             return fit_temperature(z, codes, weight, smoothing, near), total
 
-        self._settle(solve)
+        self._solve_or_smooth(solve_smoothed)
 
-    def _settle(self, solve):
+    def _solve_or_smooth(self, solve):
         """Solve for labels as they are, and again, smoothed, where the temperature would be 0.
 
         ``solve(label_smoothing)`` gives the fit and the sum of the weights.

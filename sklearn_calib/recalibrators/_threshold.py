@@ -71,9 +71,9 @@ class Threshold(Shown):
         if not self.intervals or self.target < self.lowest:
             said = f"the map gives {self.lowest:.3g} to {self.highest:.3g}"
             return f"{'every' if self.intervals else 'no'} score ({said})"
-        return " or ".join(map(self._between, self.intervals))
+        return " or ".join(map(self._format_range, self.intervals))
 
-    def _between(self, ends):
+    def _format_range(self, ends):
         low, high = _ENDS[self.input]
         if ends[0] == ends[1]:
             return f"score = {ends[0]!r}"
@@ -85,7 +85,7 @@ class Threshold(Shown):
         """Return the threshold as a dict of numbers, texts and lists."""
         return vars(self) | {"intervals": [list(ends) for ends in self.intervals]}
 
-    def _sections(self):
+    def _make_sections(self):
         return [Section(sentences=[f"p >= {self.target:.6g}: {self.rule}"])]
 
 
@@ -126,11 +126,11 @@ def find_thresholds(
     check_known("dtype", dtype, _TYPES, "Say how the scores are stored")
     targets = _check_targets(target)
 
-    def rows(x):
+    def read_rows(x):
         return read_proba(x, kind=input)  # type: ignore[arg-type]
 
-    def of_scores(x):
-        given = rows(x)
+    def evaluate_scores(x):
+        given = read_rows(x)
         return value(given if floor is None else clip_to_floor(given, floor))
 
     low, high = _ENDS[input]
@@ -139,11 +139,11 @@ def find_thresholds(
     found = turning_map()
     ranges = Ranges(low, high, dtype)
     if found is not None and found.direction() is None:
-        found.cut(ranges, lambda x: Rows.from_canonical(rows(x)))
-        ranges.move_to_jumps(of_scores)
+        found.cut(ranges, lambda x: Rows.from_canonical(read_rows(x)))
+        ranges.move_to_jumps(evaluate_scores)
         if ranges.needs_search:
-            ranges.search_turns(of_scores)
-    listed = _make_thresholds(of_scores, ranges, targets, input)
+            ranges.search_turns(evaluate_scores)
+    listed = _make_thresholds(evaluate_scores, ranges, targets, input)
     return listed[0] if np.ndim(target) == 0 else listed
 
 

@@ -97,7 +97,7 @@ class TopLabel(CombinedRecalibrator):
         self.rest = rest
 
     def _fit(self, proba, codes, weight):
-        top, groups = self._groups(proba)
+        top, groups = self._group_rows(proba)
         self.recalibrators_ = {}
         for key, rows in groups.items():
             pair = pair_top_with_rest(proba[rows], top[rows])
@@ -117,7 +117,7 @@ class TopLabel(CombinedRecalibrator):
         return [*self.recalibrators_.values()]
 
     def _predict_by_parts(self, proba):
-        top, groups = self._groups(proba)
+        top, groups = self._group_rows(proba)
         out = np.array(proba)
         for key, rows in groups.items():
             part = self.recalibrators_.get(key)
@@ -137,7 +137,7 @@ class TopLabel(CombinedRecalibrator):
             return parts[0]
         return maps.TopLabel(parts=parts, rest=self.rest_inverse_temperature_)
 
-    def _groups(self, proba):
+    def _group_rows(self, proba):
         plain = np.asarray(proba)
         if plain.shape[1] == 2:
             top = np.ones(len(plain), dtype=np.intp)

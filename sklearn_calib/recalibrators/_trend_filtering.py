@@ -182,10 +182,14 @@ def _make_points(score, codes, weight):
     step = np.rint(score / _SCORE_STEP).astype(np.intp)
     present = np.flatnonzero(np.bincount(step))
 
-    def sums(values):
+    def sum_by_step(values):
         return np.bincount(step, weights=values)[present]
 
-    mass, first, second = sums(weight), sums(weight * score), sums(weight * codes)
+    mass, first, second = (
+        sum_by_step(weight),
+        sum_by_step(weight * score),
+        sum_by_step(weight * codes),
+    )
     if len(present) > MAX_POINTS:
         cell = _find_cell_starts(first / mass, mass)
         mass, first, second = (np.add.reduceat(part, cell) for part in (mass, first, second))

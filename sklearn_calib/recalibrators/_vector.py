@@ -62,7 +62,7 @@ class VectorScaling(SoftmaxRegression):
     ((3,), True)
     """
 
-    def _ridges(self, n, k):
+    def _compute_ridges(self, n, k):
         return np.full(k, float(self.penalty)), float(self.penalty)
 
     def fit_blocks(
@@ -135,10 +135,14 @@ class VectorScaling(SoftmaxRegression):
         temperature._fit_passes(blocks, None)
         self.temperature_scaling_, beta = temperature, temperature.inverse_temperature_
 
-        def run(coef, intercept):
-            return blocks.read(partial(run_vector_pass, beta=beta, coef=coef, intercept=intercept))
+        def run_pass(coef, intercept):
+            return blocks.sum_over_slices(
+                partial(run_vector_pass, beta=beta, coef=coef, intercept=intercept)
+            )
 
-        self._keep(fit_vector_passes(run, blocks.sample(), beta, float(self.penalty), tol))
+        self._keep_fit(
+            fit_vector_passes(run_pass, blocks.sample_pieces(), beta, float(self.penalty), tol)
+        )
         for name in ("classes_", "n_features_in_", "floor_"):
             setattr(self, name, getattr(temperature, name))
         self.n_iter_ = blocks.n_passes

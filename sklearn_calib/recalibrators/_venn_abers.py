@@ -81,9 +81,9 @@ class VennAbers(Recalibrator):
         """
         proba = self._check_predict(X)
         if not hasattr(self, "one_vs_rest_"):
-            return self._interval(proba)
+            return self._compute_interval(proba)
         parts = zip(self.one_vs_rest_, iter_one_vs_rest(proba), strict=True)
-        return np.stack([part._interval(pair) for part, pair in parts], axis=1)
+        return np.stack([part._compute_interval(pair) for part, pair in parts], axis=1)
 
     def _fit(self, proba, codes, weight):
         from .._kernels._venn_abers import compute_venn_abers_table
@@ -101,7 +101,7 @@ class VennAbers(Recalibrator):
         edges = np.column_stack([on, after]).ravel()
         return maps.make_steps("rank", edges, upper / (1.0 - lower + upper))
 
-    def _interval(self, proba):
+    def _compute_interval(self, proba):
         score = compute_rank_score(proba)
         below = np.searchsorted(self.scores_, score, side="left")
         hit = self.scores_[np.minimum(below, len(self.scores_) - 1)] == score

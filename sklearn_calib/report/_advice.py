@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
 _OF_OPTIONS = ("identity", "auto", "temperature")  # where rows have options of their own
 _FOLDS = 5
-_CELLS = 4096  # of a summary; moves no score by more than 1/512 of it
-_ENTRIES = 50_000  # rows times classes
-_FEWEST = 5  # rows of each class
+_N_SUMMARY_CELLS = 4096  # of a summary; moves no score by more than 1/512 of it
+_MAX_SAMPLE_ENTRIES = 50_000  # rows times classes
+_MIN_CLASS_ROWS = 5  # rows of each class
 
 
 class AdviceRow(NamedTuple):
@@ -137,17 +137,17 @@ def make_advice(
     """
     of_independent = _CellSource if model.two_classes else _SampleSource
     source = of_independent(model) if model.n_clusters is None else _ClusterSource(model)
-    if not source.draw(generator(random_state)):
+    if not source.draw_folds(generator(random_state)):
         return None
     options = model.predictions is not None and get_absent_mask(model.predictions.proba) is not None
     names = _OF_OPTIONS if options else ADVISED
     steps, all_predictions = len(names) + 1, {}
     with ignore_calibration_warnings():
         for number, name in enumerate(names, 1):
-            all_predictions[name] = source.held_out(name)
+            all_predictions[name] = source.predict_held_out(name)
             if progress is not None:
                 progress(number, steps)
-        stack = source.stack()
+        stack = source.fit_stack()
     if progress is not None:
         progress(steps, steps)
     loss = LogLoss()
@@ -168,8 +168,8 @@ def make_advice(
         recalibrated=recalibrated,
         code=code,
         _summaries={
-            "as given": source.summary_of(given),
-            "recalibrated": source.summary_of(recalibrated),
+            "as given": source.make_summary(given),
+            "recalibrated": source.make_summary(recalibrated),
         },
         _unit="rows" if model.predictions is None or model.predictions.items is None else "items",
     )
@@ -197,14 +197,14 @@ class _Source:
     def __init__(self, model):
         self._model = model
 
-    def error(self, predictions, deviations):
+    def compute_error(self, predictions, deviations):
         return np.sqrt(2 * self.squares @ deviations**2) / predictions.weight.sum()
 
     def loss_as_given(self):
         summary = self._model.summary
         return summary.totals.log_loss / summary.weight
 
-    def summary_of(self, predictions):
+    def make_summary(self, predictions):
         return summarize_predictions(predictions)
 
 
@@ -214,25 +214,27 @@ class _CellSource(_Source):
     def __init__(self, model):
         super().__init__(model)
         self.n_rows, summary = model.summary.n_samples, model.summary
-        self._summary = summary.coarsen(_CELLS) if summary.max_cells > _CELLS else summary
+        self._summary = (
+            summary.coarsen(_N_SUMMARY_CELLS) if summary.max_cells > _N_SUMMARY_CELLS else summary
+        )
         (self._sample,) = self._summary.samples()
 
-    def draw(self, rng):
+    def draw_folds(self, rng):
         """Draw the folds, the same for all methods; whether there are enough rows."""
-        if self._sample.counts.sum(axis=0).min() < _FEWEST:
+        if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS:
             return False
         self._folds = self._sample.folds(_FOLDS, rng)
         self._counts = np.concatenate([fold.counts[fold.weight > 0] for fold in self._folds])
         return True
 
-    def held_out(self, name):
+    def predict_held_out(self, name):
         predictions, self.squares = self._sample.held_out(get_recalibrator(name), self._folds)
         return predictions
 
-    def stack(self):
+    def fit_stack(self):
         return self._summary.fit("auto")
 
-    def summary_of(self, predictions):
+    def make_summary(self, predictions):
         weight = predictions.weight / self._counts
         given = None if (weight == 1).all() else weight
         summary = CalibrationSummary(classes=[0, 1])
@@ -242,10 +244,10 @@ class _CellSource(_Source):
 class _SampleSource(_Source):
     """Several classes: of many rows a sample that their digits draw."""
 
-    def draw(self, rng):
+    def draw_folds(self, rng):
         """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
         n_classes = len(self._model.summary.classes)
-        self._sample = self._model.sample(max(_ENTRIES // n_classes, 1000))
+        self._sample = self._model.sample_rows(max(_MAX_SAMPLE_ENTRIES // n_classes, 1000))
         if self._sample is None:
             return False
         drawn = self._sample.drawn
@@ -255,12 +257,12 @@ class _SampleSource(_Source):
         self._folds = self._sample.folds(_FOLDS)
         return True
 
-    def held_out(self, name):
+    def predict_held_out(self, name):
         held = self._sample.held_out(name, self._folds)
         self.squares = held.squares
         return held.predictions
 
-    def stack(self):
+    def fit_stack(self):
         predictions = self._sample.predictions
         weight = self._sample.drawn.sample_weight
         return get_recalibrator("auto").fit(
@@ -274,11 +276,11 @@ class _SampleSource(_Source):
 class _ClusterSource(_Source):
     """Rows that belong together: folds, and a sample of many rows, of whole clusters."""
 
-    def draw(self, rng):
+    def draw_folds(self, rng):
         """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
         predictions = self._model.predictions
         groups = predictions.clusters
-        most = max(_ENTRIES // len(predictions.classes), 1000)
+        most = max(_MAX_SAMPLE_ENTRIES // len(predictions.classes), 1000)
         order = rng.permutation(int(groups.max()) + 1)
         size = np.cumsum(np.bincount(groups)[order])
         chosen = order[: max(int(np.searchsorted(size, most, side="right")), _FOLDS)]
@@ -298,7 +300,7 @@ class _ClusterSource(_Source):
         self._folds = [*splitter.split(codes, codes, clusters)]
         return all(len(test) for _, test in self._folds)
 
-    def held_out(self, name):
+    def predict_held_out(self, name):
         proba = cross_fitted_proba(
             name,
             np.asarray(self._predictions.proba),
@@ -308,14 +310,14 @@ class _ClusterSource(_Source):
         )
         return self._predictions.with_proba(proba)
 
-    def error(self, predictions, deviations):
+    def compute_error(self, predictions, deviations):
         moved = predictions.weight * deviations
         return np.sqrt(2) * sum_error(moved, self._predictions.clusters) / predictions.weight.sum()
 
     def loss_as_given(self):
         return super().loss_as_given() if self._whole else None
 
-    def stack(self):
+    def fit_stack(self):
         return get_recalibrator("auto").fit(
             self._predictions.proba, self._predictions.codes, **self._fit_options()
         )
@@ -331,4 +333,4 @@ class _ClusterSource(_Source):
 def _has_enough_rows(counts):
     """Return whether there are two classes, and enough rows of each that is there."""
     there = counts[counts > 0]
-    return len(there) > 1 and there.min() >= _FEWEST
+    return len(there) > 1 and there.min() >= _MIN_CLASS_ROWS

@@ -185,7 +185,7 @@ def calibration_report(
     else:
         named = y_proba if isinstance(y_proba, dict) else {name: y_proba}
 
-        def read(proba):
+        def read_predictions(proba):
             return validate_predictions(
                 y_true,
                 proba,
@@ -197,7 +197,7 @@ def calibration_report(
                 soft_labels=soft_labels,
             )
 
-        models = _make_models_from_rows(named, read, groups, check_columns)
+        models = _make_models_from_rows(named, read_predictions, groups, check_columns)
     first = next(iter(models.values()))
     fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(soft_labels)
     source = source and redact_secrets(source)
@@ -206,11 +206,11 @@ def calibration_report(
         n_samples=first.n_samples,
         classes=first.classes,
         level=level,
-        accuracy={key: model.accuracy() for key, model in models.items()},
+        accuracy={key: model.compute_accuracy() for key, model in models.items()},
         decomposition={
-            key: parts for key, model in models.items() if (parts := model.decomposed())
+            key: parts for key, model in models.items() if (parts := model.decompose_log_loss())
         },
-        floored={key: model.floored() for key, model in models.items()},
+        floored={key: model.count_floored_rows() for key, model in models.items()},
         sklearn_log_loss=_compute_sklearn_losses(models, named),
         source=source,
         advice=dict.fromkeys(models),

@@ -123,7 +123,7 @@ def check_column_order(predictions: Predictions, name: str) -> None:
 def check_summary_order(models: Mapping[str, Model]) -> None:
     """Check summaries likewise; of more than two classes a sample of the rows is needed."""
     for name, model in models.items():
-        sample = None if model.two_classes else model.sample()
+        sample = None if model.two_classes else model.sample_rows()
         if sample is not None:
             check_column_order(sample.predictions, name)
         if model.two_classes and model.summary.samples()[0].exchanged:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _DRAWS = 999
 _EXACT_ROWS = 2048  # of more rows the test takes so many cells
-_CELLS = 256  # where it takes other draws
+_N_TILTED_CELLS = 256  # where it takes other draws
 _IN_DOUBT = 0.005  # p-values up to that are worth other draws
 _BOUND_SHARE = 0.05  # of the level of a label: for the bound, the rest for the draws
 _DRAWS_OF_LEVEL = 2  # draws decide alone where they resolve SIGNIFICANCE over that
@@ -112,7 +112,7 @@ def _make_path(model):
         order = np.argsort(predictions.second, kind="stable")
         hits = (predictions.codes[order] == 1).astype(np.int64)
         return predictions.second[order], np.ones(len(order), np.int64), hits, weight[order]
-    (sample,) = model.summary.samples(_CELLS)
+    (sample,) = model.summary.samples(_N_TILTED_CELLS)
     order = np.argsort(sample.proba[:, 1], kind="stable")
     counts = sample.counts[order].astype(np.int64)
     return sample.proba[order, 1], counts.sum(axis=1), counts[:, 1], np.ones(len(counts))
@@ -160,11 +160,11 @@ def _compute_log_bound(factor, logs, p, hit):
     if excess <= 0:
         return 0.0
 
-    def exponent(t):
+    def compute_exponent(t):
         moved = np.logaddexp(logs[:, 0], logs[:, 1] + t * factor) - t * factor * p
         return float(moved.sum() - t * excess)
 
-    found = minimize_scalar(exponent, bounds=(0.0, _LARGEST_STEP), method="bounded")
+    found = minimize_scalar(compute_exponent, bounds=(0.0, _LARGEST_STEP), method="bounded")
     return min(float(found.fun), 0.0)
 
 
@@ -174,11 +174,11 @@ class _LabelTable(NamedTuple):
     known: FloatArray  # of shape (n_samples, n_labels)
     weight: FloatArray  # of shape (n_samples,)
 
-    def rows(self, label):
+    def find_label_rows(self, label):
         """Return the positions of the rows that count for a label."""
         return np.flatnonzero(self.known[:, label] * (self.weight > 0))
 
-    def interval(self, loss, all_predictions, means, shares, level):
+    def compute_interval(self, loss, all_predictions, means, shares, level):
         """Return the ends for a mean of losses, less the mean; a row counts once.
 
         Parameters
@@ -195,7 +195,7 @@ class _LabelTable(NamedTuple):
         moved = np.zeros(len(self.weight))
         second = third = 0.0
         for label, (predictions, mean) in enumerate(zip(all_predictions, means, strict=True)):
-            rows = self.rows(label)
+            rows = self.find_label_rows(label)
             counted = shares[label] * self.weight[rows]
             moved[rows] += counted * (loss.of_rows(predictions.proba, predictions.codes) - mean)
             of_labels, proba = loss.of_labels(predictions.proba), np.asarray(predictions.proba)
@@ -220,8 +220,10 @@ def _average_measures(functions, rows, models, pooled, table, level):
         low, high = np.mean([row.low for row in own]), np.mean([row.high for row in own])
         micro_low = micro_high = np.nan
         if (loss := function.spec.loss) is not None:
-            low, high = macro + table.interval(loss, all_predictions, values, shares[0], level)
-            micro_low, micro_high = micro + table.interval(
+            low, high = macro + table.compute_interval(
+                loss, all_predictions, values, shares[0], level
+            )
+            micro_low, micro_high = micro + table.compute_interval(
                 loss, all_predictions, [micro] * len(all_predictions), shares[1], level
             )
         average = LabelAverage(
@@ -239,7 +241,7 @@ def _average_measures(functions, rows, models, pooled, table, level):
 
 
 FORMAT, SCHEMA = "sklearn-calib-label-report", 1
-_DRAWS_OF_ALL, _FEWEST = 6000, 20  # resamples of all labels together, and of one at least
+_N_TOTAL_DRAWS, _MIN_LABEL_DRAWS = 6000, 20  # resamples of all labels together, and of one at least
 _FEW_LABELS, _COSTLY = 100, "lower_distance_to_calibration"  # of more labels by its name alone
 
 
@@ -338,13 +340,13 @@ class LabelReport(WrittenReport):
         content |= {"averages": [one._asdict() for one in self.averages], "labels": labels}
         return clean_values(content)
 
-    def _sections(self, drawn=False):
+    def _make_sections(self, drawn=False):
         return make_label_sections(self, drawn)
 
     def _notebook_sections(self):
-        return self._sections(drawn=True)[:5]
+        return self._make_sections(drawn=True)[:5]
 
-    def _subject(self):
+    def _describe_subject(self):
         return f"{self.n_samples:,} rows; {len(self.labels)} labels"
 
 
@@ -482,7 +484,7 @@ def multilabel_report(
     }
     rng = generator(random_state)
     if n_resamples == "auto":
-        n_resamples = int(np.clip(_DRAWS_OF_ALL // len(names), _FEWEST, PAIRS_DRAWN))
+        n_resamples = int(np.clip(_N_TOTAL_DRAWS // len(names), _MIN_LABEL_DRAWS, PAIRS_DRAWN))
     with ignore_calibration_warnings():  # the report names labels without events
         rows = measure_models(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))
@@ -495,7 +497,7 @@ def multilabel_report(
         min(row.adjusted_p_value for row in found),
         _average_measures(functions, rows, models, pooled, table, level),
         rows,
-        float(np.mean([model.accuracy() for model in models.values()])),
+        float(np.mean([model.compute_accuracy() for model in models.values()])),
         int(np.count_nonzero(weight > 0)),
         level,
         name,

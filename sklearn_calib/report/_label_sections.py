@@ -17,7 +17,7 @@ PAIRS_DRAWN = 200  # resamples of a label at most
 SHOWN = 100  # labels in a page, the worst
 _IN_TEXT, _DRAWN = 20, 3
 _NAMED, _NAME = 5, 40  # labels in a sentence, and letters of a name
-_FEW = 10  # events, or rows without: fewer say hardly anything
+_MIN_EVENTS = 10  # events, or rows without: fewer say hardly anything
 _IN_LINE = ("log_loss", "expected_calibration_error")
 
 
@@ -43,7 +43,7 @@ def describe_finding(row: "GroupRow") -> str:
     elif row.events >= row.weight:
         words.append("no negative row")
     if row.adjusted_p_value > SIGNIFICANCE_LEVEL:
-        few = min(row.events, row.weight - row.events) * row.n_rows / row.weight < _FEW
+        few = min(row.events, row.weight - row.events) * row.n_rows / row.weight < _MIN_EVENTS
         return ", ".join(words or ["too few positives to say" if few else "nothing"])
     sides = {
         "too high": row.ratio_high < 1,
@@ -77,12 +77,12 @@ def _write_sentences(report):
             f"No row is positive for {join_truncated(named, _NAMED)}: such a label has no slope, "
             "and only probabilities that are too high can be seen."
         )
-    few = [row for row in report.labels if 0 < row.events * row.n_rows / row.weight < _FEW]
+    few = [row for row in report.labels if 0 < row.events * row.n_rows / row.weight < _MIN_EVENTS]
     if few:
         verb, own = ("has", "it") if len(few) == 1 else ("have", "them")
         labels = "label" if len(few) == 1 else "labels"
         said.append(
-            f"{len(few)} {labels} {verb} fewer than {_FEW} positive rows, which say little of "
+            f"{len(few)} {labels} {verb} fewer than {_MIN_EVENTS} positive rows, which say little of "
             f"{own}."
         )
     return said
@@ -117,7 +117,7 @@ def _list_labels(report):
     ]
     header = ("label", "found", "rows", "positives", "O/E", "slope", *short, "adjusted p")
 
-    def line(row):
+    def make_label_line(row):
         p = f"{row.adjusted_p_value:.2g}"
         return [
             plain(row.group, _NAME),
@@ -130,17 +130,22 @@ def _list_labels(report):
             Cell(p) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL else p,
         ]
 
-    def shown(most):
+    def make_list_section(most):
         table = Table(
-            header, [line(row) for row in report.worst(most)], "", "names unbroken", 2, (2, 5)
+            header,
+            [make_label_line(row) for row in report.worst(most)],
+            "",
+            "names unbroken",
+            2,
+            (2, 5),
         )
         left = len(report.labels) - most
         notes = [f"... and {left} more, less far off"] if left > 0 else []
         return Section(tables=[table], notes=notes)
 
     parts = [
-        shown(_IN_TEXT)._replace(only="text terminal"),
-        shown(SHOWN)._replace(only="html markdown"),
+        make_list_section(_IN_TEXT)._replace(only="text terminal"),
+        make_list_section(SHOWN)._replace(only="html markdown"),
         Section(notes=[_LINES.format(level=f"{report.level:.0%}")], only="html markdown"),
     ]
     return Section("Each label", parts=parts, kind="whole")
@@ -148,7 +153,7 @@ def _list_labels(report):
 
 def _format_count(events):
     """Format a sum of weights."""
-    return f"{events:.0f}" if events >= _FEW else f"{events:.3g}"
+    return f"{events:.0f}" if events >= _MIN_EVENTS else f"{events:.3g}"
 
 
 def _format_estimate(value, low, high):

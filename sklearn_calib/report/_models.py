@@ -45,7 +45,7 @@ class Model:
         self.two_classes = len(self.classes) == 2
         self.n_samples = summary.n_samples
 
-    def cells(self, most: int | None = None) -> Any:
+    def pool_cells(self, most: int | None = None) -> Any:
         """Return the rows of the one two-class problem in cells, to draw rows or clusters from.
 
         Returns
@@ -57,7 +57,7 @@ class Model:
         (problem,) = self.predictions.problems()
         return ClusterSample(problem, self.predictions.clusters, most or self.summary.max_cells)
 
-    def sample(self, most: int | None = None) -> DrawnSample | None:
+    def sample_rows(self, most: int | None = None) -> DrawnSample | None:
         """Return rows of several classes that their digits draw; None without rows.
 
         Parameters
@@ -71,14 +71,14 @@ class Model:
         rows = (draw if most is None else draw.reduce_draw(most)).rows()
         return None if rows is None else DrawnSample(rows, classes)
 
-    def accuracy(self) -> float:
+    def compute_accuracy(self) -> float:
         """Return the share of the rows whose class of the largest probability is the true one."""
         if not self.two_classes:
             totals: Any = self.summary.totals
             return float(totals.correct / self.summary.weight)
         return _compute_accuracy(self.summary.predictions())
 
-    def floored(self) -> tuple[int, int]:
+    def count_floored_rows(self) -> tuple[int, int]:
         """Count rows whose true class has a probability that the log loss raises, or exactly 0.
 
         Of soft labels the items.
@@ -86,20 +86,20 @@ class Model:
         zero = self.summary.totals.certain_and_wrong
         if not self.two_classes:
             return zero, zero
-        sample = self.cells()
+        sample = self.pool_cells()
         return int(sample.counts[sample.proba <= LOG_LOSS_FLOOR].sum()), zero
 
-    def decomposed(self) -> LossDecomposition | None:
+    def decompose_log_loss(self) -> LossDecomposition | None:
         """Decompose the log loss by temperature; of two classes from the cells."""
         if self.two_classes:
-            cells, squares = self.summary.samples()[0].filled
+            cells, squares = self.summary.samples()[0].select_filled_entries
             return decompose_predictions(cells, squares=squares)
-        drawn = self.sample()
+        drawn = self.sample_rows()
         if drawn is None:
             return None
         return decompose_predictions(drawn.predictions, squares=drawn.squares)
 
-    def graded(self, grades: Grades) -> GradeCalibration:
+    def test_model_grades(self, grades: Grades) -> GradeCalibration:
         """Test rating grades of the cells."""
         rows, summary = self.summary.rows(), self.summary
         found = grade_calibration(
@@ -128,7 +128,7 @@ class PredictionsModel(Model):
         self.positive = predictions.classes[predictions.positive]
         self.n_samples, self.n_clusters = predictions.n_items, predictions.n_clusters
 
-    def sample(self, most: int | None = None) -> DrawnSample | None:
+    def sample_rows(self, most: int | None = None) -> DrawnSample | None:
         predictions = self.predictions
         n_classes = len(predictions.classes)
         most = rows_to_draw(n_classes) if most is None else most
@@ -147,10 +147,10 @@ class PredictionsModel(Model):
         known = predictions.proba[drawn.extras]  # with its logarithms
         return DrawnSample(drawn, np.arange(n_classes), proba=known)
 
-    def accuracy(self) -> float:
+    def compute_accuracy(self) -> float:
         return _compute_accuracy(self.predictions)
 
-    def floored(self) -> tuple[int, int]:
+    def count_floored_rows(self) -> tuple[int, int]:
         predictions = self.predictions
         low = LogLoss().of_rows(predictions.proba, predictions.codes) >= LARGEST_LOG_LOSS
         zero = np.asarray(predictions.proba)[np.arange(len(low)), predictions.codes] == 0
@@ -158,7 +158,7 @@ class PredictionsModel(Model):
             return int(low.sum()), int(zero.sum())
         return len(np.unique(predictions.items[low])), len(np.unique(predictions.items[zero]))
 
-    def decomposed(self) -> LossDecomposition | None:
+    def decompose_log_loss(self) -> LossDecomposition | None:
         """Decompose the log loss by temperature; of two classes from the cells.
 
         None where rows have options of their own: there the frequencies of the classes are no
@@ -169,10 +169,10 @@ class PredictionsModel(Model):
         if self.predictions.clusters is not None:  # intervals are those of independent rows
             return decompose_predictions(self.predictions).without_intervals()
         if self.two_classes and not has_exact_log(self.predictions.proba):
-            return super().decomposed()
+            return super().decompose_log_loss()
         return decompose_predictions(self.predictions)
 
-    def graded(self, grades: Grades) -> GradeCalibration:
+    def test_model_grades(self, grades: Grades) -> GradeCalibration:
         """Test rating grades of the cells."""
         predictions = self.predictions
         counts, y = predictions.weight * predictions.unit, predictions.classes[predictions.codes]

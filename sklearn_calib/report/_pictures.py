@@ -24,7 +24,7 @@ FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
 _BINS, _SMALL_BINS, _CLASS_BINS = 15, 10, 5
 _BANDS = 200  # draws of clusters
-_CELLS = 4096  # bands are drawn from so many cells of a summary
+_N_BAND_CELLS = 4096  # bands are drawn from so many cells of a summary
 _BEFORE, _AFTER = "before", "after recalibration (auto)"
 
 
@@ -181,7 +181,7 @@ def _make_large_series(summary, level, tone, model):
         curve = replace(curve, confidence_low=curve.observed, confidence_high=curve.observed)
     else:
         (problem,) = model.predictions.problems()
-        rows = CurveRows.from_pooled(model.cells(_CELLS), problem.title)
+        rows = CurveRows.from_pooled(model.pool_cells(_N_BAND_CELLS), problem.title)
         curve = compute_curve(rows, "quantile", _BINS, level, _BANDS, np.random.default_rng(0))
     return DiagramSeries(curve, steps, tone)
 
@@ -190,7 +190,7 @@ def coarsen_to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
     """Return a summary of cells that are few enough to draw bands from."""
     if summary.exact or (summary.classes is not None and len(summary.classes) > 2):
         return summary
-    return summary.coarsen(min(summary.max_cells, _CELLS))
+    return summary.coarsen(min(summary.max_cells, _N_BAND_CELLS))
 
 
 def _describe_series(series):

@@ -117,9 +117,9 @@ class CalibrationReport(WrittenReport):
                 got=f"{len(self._models)} of them",
                 hint=f"Write report.verdicts[{next(iter(self._models))!r}]",
             )
-        return self.verdicts[self._name(None)]
+        return self.verdicts[self._check_model_name(None)]
 
-    def _name(self, name):
+    def _check_model_name(self, name):
         """Return the name of the model that is meant; None is the only one."""
         if name is None and len(self._models) == 1:
             return next(iter(self._models))
@@ -279,7 +279,7 @@ class CalibrationReport(WrittenReport):
                     got=f"{len(model.classes)}",
                     hint="Leave grades out, or pass the probability of one class and y == label",
                 )
-        self.grades = {name: model.graded(bands) for name, model in self._models.items()}
+        self.grades = {name: model.test_model_grades(bands) for name, model in self._models.items()}
         return self.grades
 
     def _check_independent(self, argument):
@@ -325,7 +325,7 @@ class CalibrationReport(WrittenReport):
             report's level.
         """
         n_bins = check_count(n_bins, "n_bins")
-        sample = self._models[self._name(model)].cells()
+        sample = self._models[self._check_model_name(model)].pool_cells()
         return make_bins(sample, n_bins, self.level)
 
     def line(self, model: str | None = None) -> Line | None:
@@ -342,7 +342,7 @@ class CalibrationReport(WrittenReport):
             None if they are not determined: with fewer than ten events, or if a threshold separates
             the outcomes. With more than two classes, the line is that of the largest probability.
         """
-        return fit_event_line(self._models[self._name(model)].cells())
+        return fit_event_line(self._models[self._check_model_name(model)].pool_cells())
 
     def decomposition_lines(self) -> list[str]:
         """Return the decomposition of the log loss in words, one line per model.
@@ -401,14 +401,14 @@ class CalibrationReport(WrittenReport):
         }
         return clean_values(content)
 
-    def _sections(self, drawn=False):
+    def _make_sections(self, drawn=False):
         _ = self.verdicts  # what is computed is computed before anything is written
         return make_sections(self, make_curves(self) if drawn else None)
 
     def _notebook_sections(self):
         return [show_verdicts(self), show_reliability(self, make_curves(self)), show_measures(self)]
 
-    def _subject(self):
+    def _describe_subject(self):
         names = [f"<bdi>{escape_html(label, 24)}</bdi>" for label in self.classes]
         return f"{self.n_samples:,} rows; {len(self.classes)} classes: {join_truncated(names, 12)}"
 

@@ -91,13 +91,13 @@ def _show_origin(report):
 def show_verdicts(report: Any) -> Section:
     """Show the sentences of a few models; of many one line each, and sentences on demand."""
 
-    def said(name):
+    def make_verdict_section(name):
         sentences = [one.text for one in report.verdicts[name].sentences]
         accuracy = Section(notes=[f"accuracy {report.accuracy[name]:.4f}"], only="html")
         title = name if len(report.accuracy) > 1 else ""
         return Section(name=title, sentences=sentences, parts=[accuracy], kind="verdict")
 
-    parts = [said(name) for name in report.accuracy]
+    parts = [make_verdict_section(name) for name in report.accuracy]
     if not _has_many_models(report):
         return Section("Verdict", parts=parts)
     folded = Section(parts=parts, folded="in sentences", only="html")
@@ -214,7 +214,7 @@ def _show_advice(advice: "Advice") -> Section:
 def _show_features(report):
     """Recalibrate or retrain, of each model whose features were given."""
 
-    def said(name):
+    def make_feature_section(name):
         parts = report.features[name]
         if parts is None:
             return Section(sentences=[_TOO_FEW])
@@ -234,7 +234,9 @@ def _show_features(report):
 
     if not report.features:
         return Section()
-    return Section("Recalibrate or retrain", parts=_make_parts(report, report.features, said))
+    return Section(
+        "Recalibrate or retrain", parts=_make_parts(report, report.features, make_feature_section)
+    )
 
 
 def _format_term(parts, term, what, level):
@@ -247,13 +249,13 @@ def _format_term(parts, term, what, level):
 def _show_bins(report):
     header = ("score", "rows", "predicted", "observed", f"{report.level:.0%} interval", "ratio")
 
-    def table(name):
+    def make_bin_table(name):
         return Section(tables=[Table(header, [_format_bin(one) for one in report.bins(name)])])
 
     note = Section(notes=[_BINS])
     return Section(
         "Bins of equal mass",
-        parts=[*_make_parts(report, report.accuracy, table), note],
+        parts=[*_make_parts(report, report.accuracy, make_bin_table), note],
         only="html" if _has_many_models(report) else _WRITTEN,
     )
 
@@ -276,10 +278,10 @@ def _show_groups(report):
     if not report.groups:
         return Section()
 
-    def worst(name):
+    def make_group_section(name):
         return report.groups[name].section(SHOWN_GROUPS)
 
-    parts = _make_parts(report, report.groups, worst)
+    parts = _make_parts(report, report.groups, make_group_section)
     return Section("Groups", parts=[*parts, Section(notes=[_GROUPS], only="html")], kind="whole")
 
 
@@ -288,10 +290,12 @@ def _show_grades(report):
     if not report.grades:
         return Section()
 
-    def table(name):
+    def make_grade_section(name):
         return report.grades[name].section()._replace(title="")
 
-    return Section("Grades", parts=_make_parts(report, report.grades, table), kind="whole")
+    return Section(
+        "Grades", parts=_make_parts(report, report.grades, make_grade_section), kind="whole"
+    )
 
 
 def _show_classes(report):

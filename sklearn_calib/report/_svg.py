@@ -64,15 +64,15 @@ class Frame(NamedTuple):
     ticks: tuple[float, ...]
     axis: LogitAxis | None = None
 
-    def x(self, value: float) -> float:
+    def locate_x(self, value: float) -> float:
         """Return the horizontal place of a probability."""
-        return self.left + self.side * self._share(value)
+        return self.left + self.side * self._locate_on_axis(value)
 
-    def y(self, value: float) -> float:
+    def locate_y(self, value: float) -> float:
         """Return the vertical place of a frequency."""
-        return self.top + self.side * (1 - self._share(value))
+        return self.top + self.side * (1 - self._locate_on_axis(value))
 
-    def _share(self, value):
+    def _locate_on_axis(self, value):
         return value if self.axis is None else np.clip(self.axis.locate_fraction(value), 0, 1)
 
     def on_log_odds(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
@@ -141,7 +141,7 @@ def _draw_axes(frame, confidence):
     low, high = frame.bars[1], frame.bars[0]
     grid, numbers = "", []
     for tick in frame.ticks:
-        x, y = frame.x(tick), frame.y(tick)
+        x, y = frame.locate_x(tick), frame.locate_y(tick)
         grid += (
             f"M{_to_xy(left, y)}H{_to_px(right)}M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
         )
@@ -174,7 +174,7 @@ def _draw_margins(frame):
         return ""
     right, bottom = frame.left + frame.side, frame.top + frame.side
     lines = "".join(
-        f"M{_to_px(frame.x(p))} {frame.top}V{bottom}M{frame.left} {_to_px(frame.y(p))}H{right}"
+        f"M{_to_px(frame.locate_x(p))} {frame.top}V{bottom}M{frame.left} {_to_px(frame.locate_y(p))}H{right}"
         for p in frame.axis.margin_borders
     )
     return f'<path class="margin" d="{lines}"><title>beyond: exactly 0 or 1</title></path>'
@@ -197,10 +197,10 @@ def _draw_band(frame, curve):
     """Draw where the points of calibrated predictions lie."""
     if curve.consistency_low is None or curve.consistency_high is None:
         return ""
-    x = frame.x(curve.predicted)
+    x = frame.locate_x(curve.predicted)
     around = [
-        *zip(x, frame.y(curve.consistency_low), strict=True),
-        *zip(x[::-1], frame.y(curve.consistency_high)[::-1], strict=True),
+        *zip(x, frame.locate_y(curve.consistency_low), strict=True),
+        *zip(x[::-1], frame.locate_y(curve.consistency_high)[::-1], strict=True),
     ]
     return (
         f'<path class="band" d="{_draw_path(around)}Z"><title>calibrated predictions lie here with '
@@ -210,7 +210,7 @@ def _draw_band(frame, curve):
 
 def _draw_series(frame, series):
     curve = series.curve
-    x, y = frame.x(curve.predicted), frame.y(curve.observed)
+    x, y = frame.locate_x(curve.predicted), frame.locate_y(curve.observed)
     parts = []
     if series.steps is not None:
         parts.append(
@@ -221,7 +221,7 @@ def _draw_series(frame, series):
         parts.append(f'<path class="line" d="{_draw_path(zip(x, y, strict=True))}"/>')
     low, high = curve.confidence_low, curve.confidence_high
     if low is not None and high is not None:
-        bars = zip(x, frame.y(low), frame.y(high), strict=True)
+        bars = zip(x, frame.locate_y(low), frame.locate_y(high), strict=True)
         bars = "".join(f"M{_to_xy(across, a)}V{_to_px(b)}" for across, a, b in bars)
         parts.append(f'<path class="interval" d="{bars}"/>')
     radius = 4 if frame.side == LARGE.side else 3
@@ -241,11 +241,11 @@ def draw_steps(frame: Frame, curve: "ReliabilityCurve") -> str:
     """
     x, y = curve.predicted, curve.observed
     rises = np.flatnonzero(np.diff(y)) + 1
-    path = f"M{_to_xy(frame.x(x[0]), frame.y(y[0]))}"
+    path = f"M{_to_xy(frame.locate_x(x[0]), frame.locate_y(y[0]))}"
     for number in rises:
-        middle = frame.x((x[number - 1] + x[number]) / 2)
-        path += f"H{_to_px(middle)}V{_to_px(frame.y(y[number]))}"
-    return f"{path}H{_to_px(frame.x(x[-1]))}"
+        middle = frame.locate_x((x[number - 1] + x[number]) / 2)
+        path += f"H{_to_px(middle)}V{_to_px(frame.locate_y(y[number]))}"
+    return f"{path}H{_to_px(frame.locate_x(x[-1]))}"
 
 
 def _describe_dots(curve: "ReliabilityCurve") -> list[str]:
@@ -303,13 +303,13 @@ def _draw_histogram(frame, series):
     for one, (shares, edges, beyond) in zip(series, drawn, strict=True):
         heights = bottom - scale * shares
         kind = "bars" if len(series) == 1 else "outline"
-        outline = f"M{_to_xy(frame.x(edges[0]), bottom)}"
+        outline = f"M{_to_xy(frame.locate_x(edges[0]), bottom)}"
         for right, height in zip(edges[1:], heights, strict=True):
-            outline += f"V{_to_px(height)}H{_to_px(frame.x(right))}"
+            outline += f"V{_to_px(height)}H{_to_px(frame.locate_x(right))}"
         outline += f"V{bottom}"
         for p, share in zip((0, 1), beyond, strict=True):
             if share > 0:
-                left = frame.x(p) - 3
+                left = frame.locate_x(p) - 3
                 outline += f"M{_to_xy(left, bottom)}v{_to_px(-scale * share)}h6V{bottom}"
         parts.append(f'<path class="{kind} tone{one.tone}" d="{outline}"/>')
     if not small:
@@ -322,9 +322,9 @@ def _draw_columns(frame, heights, edges):
     top, bottom = frame.bars
     for at, (left, right) in enumerate(pairwise(edges)):
         shares = " and ".join(f"{one[at]:.1%}" for one in heights)
-        width = frame.x(right) - frame.x(left)
+        width = frame.locate_x(right) - frame.locate_x(left)
         yield (
-            f'<rect class="near" x="{_to_px(frame.x(left))}" y="{top}" width="{_to_px(width)}" '
+            f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" width="{_to_px(width)}" '
             f'height="{bottom - top}"><title>{to_digits(left, 2)} to {to_digits(right, 2)}: '
             f"{shares} of the rows</title></rect>"
         )

@@ -130,9 +130,7 @@ def measure_models(
     done, rows = 0, []
     for name, model in models.items():
         found = {
-            f: _make_row_of_sums(name, f, model, level)
-            for f in functions
-            if _is_summed_up(f, model)
+            f: _make_sum_row(name, f, model, level) for f in functions if _is_summed_up(f, model)
         }
         for part in plans[name]:
             values = []
@@ -170,7 +168,7 @@ def _plan_draws(model, functions, n_resamples):
     if on_cells:
         size = model.summary.n_samples // _ROWS_OF_CELL
         size = int(np.clip(size, _FEWEST_CELLS, _MOST_CELLS))
-        (whole,), sample = model.summary.samples(), model.cells(size)
+        (whole,), sample = model.summary.samples(), model.pool_cells(size)
         draws = (
             partial(simulate_distribution, sample.redrawn),
             partial(simulate_distribution, sample.relabelled),
@@ -250,7 +248,7 @@ def make_draw_interval(
     return min(float(low), value), max(float(high), value)
 
 
-def _make_row_of_sums(name, function, model, level):
+def _make_sum_row(name, function, model, level):
     """Make a row from the mean, its standard error, and the law for drawn labels."""
     sums, key = model.summary.totals._asdict(), ADDED_UP[function.spec.name]
     weight, squares = sums["weight"], sums["squared_weight"]

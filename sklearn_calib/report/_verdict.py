@@ -133,13 +133,13 @@ class _Findings:
         n = model.n_clusters
         self.rows = f"{model.n_samples} rows" + ("" if n is None else f" in {n} clusters")
         self.level, self.error = report.level, _find_error(report, name)
-        whole, tested = model.cells(), model.cells(_TESTED_CELLS)
+        whole, tested = model.pool_cells(), model.pool_cells(_TESTED_CELLS)
         self.test = _run_test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
         self.certain = *count_certain(whole, items), len(whole.proba)
         critical = float(np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE_LEVEL))
         inflation = _compute_inflation(model, tested, self.test)
-        coarse = model.cells(_POWER_CELLS)
+        coarse = model.pool_cells(_POWER_CELLS)
         of = self.evidence = collect_evidence(whole, coarse, self.level, critical, inflation)
         low, high = self.error.low, self.error.high
         if of.unseen > 0:
@@ -203,7 +203,7 @@ def _run_test(sample, seed):
     residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
     squares = np.einsum("ij,ij->i", residual @ kernel, residual)
     observed, *null = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / mass.sum(), 1.0)
-    return MonteCarloResult.of_draws(observed, np.array(null), "kernel_calibration_error")
+    return MonteCarloResult.from_draws(observed, np.array(null), "kernel_calibration_error")
 
 
 def _to_points(share):

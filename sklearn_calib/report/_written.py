@@ -146,21 +146,21 @@ def clean_values(value: Any) -> Any:
 class WrittenReport(Shown):
     """A report that is written as a page, as JSON and as Markdown.
 
-    A report has a `to_dict`, its `_sections` with pictures or without, those that a notebook shows,
-    and `_subject`, a line of safe HTML about its rows.
+    A report has a `to_dict`, its `_make_sections` with pictures or without, those that a notebook shows,
+    and `_describe_subject`, a line of safe HTML about its rows.
     """
 
     source: str | None
     created: str
     version: str
 
-    def _sections(self, drawn: bool = False) -> list[Section]:
+    def _make_sections(self, drawn: bool = False) -> list[Section]:
         raise NotImplementedError(f"{type(self).__name__} has no _sections; see WrittenReport")
 
     def _notebook_sections(self) -> list[Section]:
         raise NotImplementedError(f"{type(self).__name__} has no sections for notebooks")
 
-    def _subject(self) -> str:
+    def _describe_subject(self) -> str:
         raise NotImplementedError(f"{type(self).__name__} has no _subject; see WrittenReport")
 
     def to_dict(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class WrittenReport(Shown):
 
     def to_markdown(self) -> str:
         """Return the report as Markdown, for an issue, a notebook or a model card."""
-        return render_markdown([Section("Calibration report", parts=self._sections())])
+        return render_markdown([Section("Calibration report", parts=self._make_sections())])
 
     def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
         """Write one self-contained file to send around: no scripts, no network.
@@ -237,8 +237,8 @@ class WrittenReport(Shown):
         text = _FRAME.format(
             title=escape_html(title),
             style=COLOURS + DIAGRAM + MARK + PAGE,
-            summary=f'<p class="source">{made}<br>{self._subject()}</p>',
-            body=render_html(self._sections(drawn=True)),
+            summary=f'<p class="source">{made}<br>{self._describe_subject()}</p>',
+            body=render_html(self._make_sections(drawn=True)),
         )
         absolute_path = os.path.abspath(get_path_text(path))
         write_whole(absolute_path, text)

@@ -856,7 +856,7 @@ class CalibrationSummary(Storable):
         observed = sign * measure.evaluate(sample.predictions, **options)
         rngs = spawned(random_state, n_resamples)
         null = [sign * measure.evaluate(sample.relabelled(rng), **options) for rng in rngs]
-        return MonteCarloResult.of_draws(observed, np.array(null), measure.spec.name)
+        return MonteCarloResult.from_draws(observed, np.array(null), measure.spec.name)
 
     def reliability_curve(
         self,

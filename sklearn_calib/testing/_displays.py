@@ -206,7 +206,7 @@ def check_draws_again(display: Any) -> None:
     _assert_shows(second, display.points())
 
 
-def check_number_of_axes(display: Any) -> None:
+def check_axes_count(display: Any) -> None:
     right = _n_panels(display)
     for number in {right + 1, max(right - 1, 1)} - {right}:
         axes = _make_bare_axes(number)

@@ -14,7 +14,7 @@ from ..metrics import Predictions, ProperLoss, get_loss
 from ._contract import assert_refused
 
 
-def given(k: int) -> tuple[FloatArray, FloatArray]:
+def make_predictions(k: int) -> tuple[FloatArray, FloatArray]:
     """Return predictions in the middle, near the edges, undecided and certain, and truths."""
     rng, even = np.random.default_rng(0), np.full(k, 1 / k)
     inner = [rng.dirichlet(np.full(k, a), 12) for a in (5.0, 1.0, 0.2)]
@@ -29,7 +29,7 @@ def check_loss_names(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     assert loss.range[0] < loss.range[1], "a range from the smallest value to the largest"
 
 
-def check_of_labels(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_label_losses(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """Check finite losses for each label.
 
     Rows alone, in a table and with logarithms agree.
@@ -46,7 +46,7 @@ def check_of_labels(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatAr
     assert np.allclose(loss.of_labels(inner), loss.of_labels(deep), rtol=1e-9, atol=1e-9)
 
 
-def check_of_rows(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_row_losses(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
     """Check that `of_rows`, `of_logits` and `mean` agree with `of_labels`."""
     codes = np.arange(len(proba)) % k
     expected = loss.of_labels(proba)[np.arange(len(proba)), codes]
@@ -129,7 +129,7 @@ def check_without_floor(loss: ProperLoss, k: int, proba: FloatArray, truths: Flo
     assert np.allclose(loss.without_floor().of_labels(truths), loss.of_labels(truths), atol=1e-12)
 
 
-def check_number_of_classes(loss: ProperLoss, k: int, *_: FloatArray) -> None:
+def check_class_count(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     """Check that another number of classes than the loss declares raises an error."""
     if loss.n_classes is None:
         return

@@ -76,13 +76,15 @@ def check_proper(metric: Measure, k: int, *_: AnyArray) -> None:
     for truth in rng.dirichlet(np.ones(k), size=20):
         others = [*rng.dirichlet(np.ones(k), size=10), *(0.9 * truth + 0.1 * np.eye(k))]
 
-        def expected(p, truth=truth):
+        def compute_expected(p, truth=truth):
             value = metric(codes, np.tile(p, (k, 1)), sample_weight=truth, labels=codes)
             return -value if metric.spec.greater_is_better else value
 
-        least = expected(truth)
+        least = compute_expected(truth)
         for p in others:
-            assert expected(p) > least, f"{np.round(p, 3)} beats the truth {np.round(truth, 3)}"
+            assert compute_expected(p) > least, (
+                f"{np.round(p, 3)} beats the truth {np.round(truth, 3)}"
+            )
 
 
 def check_argument_in_errors(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:

@@ -267,15 +267,15 @@ def check_monotone(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 def check_bad_input(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
     fitted = fit_quietly(recalibrator, proba, y)
 
-    def changed(value, row=17, column=0):
+    def change_entry(value, row=17, column=0):
         bad = proba.copy()
         bad[row, column] = value
         return bad
 
     refit = partial(fit_quietly, recalibrator)
-    assert_refused(lambda: refit(changed(np.nan), y), "finite", "row 17")
-    assert_refused(lambda: fitted.predict_proba(changed(np.inf)), "finite", "row 17")
-    assert_refused(lambda: refit(changed(3.2), y), "[0, 1]", "kind='logits'")
+    assert_refused(lambda: refit(change_entry(np.nan), y), "finite", "row 17")
+    assert_refused(lambda: fitted.predict_proba(change_entry(np.inf)), "finite", "row 17")
+    assert_refused(lambda: refit(change_entry(3.2), y), "[0, 1]", "kind='logits'")
     assert_refused(lambda: refit(0.5 * proba, y), "sum to 1", "kind='logits'")
     assert_refused(lambda: refit(proba[:0], y[:0]), "at least one row")
     assert_refused(lambda: refit(proba[None], y), "dimensions")
@@ -415,17 +415,17 @@ def check_shape(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
 def _largest_jump(fitted):
     """Find the largest change between neighbours of a grid, refined by bisection."""
 
-    def curve(s):
+    def compute_curve(s):
         return fitted.predict_proba(s)[:, 1]
 
     grid = np.linspace(0.001, 0.999, 4001)
-    at = int(np.abs(np.diff(curve(grid))).argmax())
+    at = int(np.abs(np.diff(compute_curve(grid))).argmax())
     low, high = grid[at], grid[at + 1]
     for _ in range(40):
         middle = (low + high) / 2
-        left, center, right = curve(np.array([low, middle, high]))
+        left, center, right = compute_curve(np.array([low, middle, high]))
         low, high = (low, middle) if abs(center - left) > abs(right - center) else (middle, high)
-    return abs(np.diff(curve(np.array([low, high])))[0])
+    return abs(np.diff(compute_curve(np.array([low, high])))[0])
 
 
 def _fit_default(recalibrator, k):

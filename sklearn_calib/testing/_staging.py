@@ -18,7 +18,7 @@ from ..staging import Staging, classifier_logits, find_staging
 from ._contract import TOLERANCE, assert_same
 
 
-def given(k: int) -> tuple[AnyArray, AnyArray]:
+def make_rows(k: int) -> tuple[AnyArray, AnyArray]:
     """Return the rows that each check is given."""
     return make_classification(240, n_features=8, n_informative=6, n_classes=k, random_state=0)
 

@@ -287,7 +287,7 @@ class GaussianLogisticModel:
         s, share, c2, r = self._nodes, self._weights, self.scale_**2, self.ratio
         steps, density = make_normal_rule()
 
-        def equations(log_unknowns):
+        def compute_equations(log_unknowns):
             eta, gamma, tau = np.exp(log_unknowns)
             kappa = r * (share @ (s / (strength + tau * s)))
             mean = eta * c2 * (share @ (1 / (strength + tau * s)))
@@ -299,8 +299,8 @@ class GaussianLogisticModel:
             return np.log(new), 2 * mean, np.sqrt(variance)
 
         start = np.log([0.4, 0.2, 0.2]) if start is None else start
-        solution = root(lambda u: equations(u)[0] - u, start, tol=1e-14).x
-        new, inner, norm = equations(solution)
+        solution = root(lambda u: compute_equations(u)[0] - u, start, tol=1e-14).x
+        new, inner, norm = compute_equations(solution)
         residual = np.abs(new - solution).max()
         if not residual < _RESIDUAL:
             rule, cure = f"a residual below {_RESIDUAL:g}", "Use a larger strength"

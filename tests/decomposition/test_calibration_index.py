@@ -78,7 +78,7 @@ def test_the_curve_of_r():
     p = (i * 0.6180339887498949 % 1).round(2)
     y = (i * 0.7548776662466927 % 1 < p**1.3).astype(int)
     problem = validate_predictions(y, p).problems()[0]
-    curve = smooth_frequencies(problem)[problem.cell_of_row]
+    curve = smooth_frequencies(problem)[problem.cell_indices]
     expected = [0.0990715134015674, 0.2553436934943207, 0.0820313420332473, 0.6789960411329119]
     assert curve[[10, 75, 120, 150]] == pytest.approx(expected, abs=1e-13)
     assert curve[0] == 0  # -0.0433561590480379 there

@@ -471,8 +471,8 @@ def test_rows_are_needed():
 def test_a_wrong_converter_is_noticed(monkeypatch):
     X, y, new = data()
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
-    of_margin = GraphExpression.of_margin
-    monkeypatch.setattr(GraphExpression, "of_margin", lambda margin: of_margin(-margin))
+    of_margin = GraphExpression.from_margin
+    monkeypatch.setattr(GraphExpression, "from_margin", lambda margin: of_margin(-margin))
     with pytest.raises(RuntimeError, match=r"differences up to .* export the map alone"):
         to_onnx(model, new)
     with monkeypatch.context() as patch:

@@ -120,7 +120,7 @@ def test_the_training_loss_never_rises(options):
     track = _Track(rows, correction.coding)
     losses = [sum_losses(track.margin, rows)]
     for _ in range(15):
-        correction.grow(track, settings, 20.0)
+        correction.grow_step(track, settings, 20.0)
         losses.append(sum_losses(track.margin, rows))
     assert (np.diff(losses) <= 1e-9).all()
     assert np.array_equal(correction.predict(rows), track.margin)
@@ -496,8 +496,10 @@ def test_the_first_steps_are_what_was_fitted_first(case):
     for correction, n_steps in ((long, 8), (short, 4)):
         track = _Track(rows, correction.coding)
         for _ in range(n_steps):
-            correction.grow(track, BoosterOptions(**SETTINGS), 20.0)
+            correction.grow_step(track, BoosterOptions(**SETTINGS), 20.0)
     assert [len(one.trees) for one in long.rounds] == [3, 3, 2]
-    assert [len(one.trees) for one in long.first(4).rounds] == [3, 1] and len(long.gains) == 4
+    assert [len(one.trees) for one in long.keep_first_steps(4).rounds] == [3, 1] and len(
+        long.gains
+    ) == 4
     assert np.array_equal(long.predict(rows), short.predict(rows))
-    assert np.array_equal(long.first(0).predict(rows), rows.margin)
+    assert np.array_equal(long.keep_first_steps(0).predict(rows), rows.margin)

@@ -47,7 +47,7 @@ def drawn(monkeypatch):
 
     def give(samples):
         order = iter(samples)
-        monkeypatch.setattr(Refits, "_drawn", lambda self, rng: next(order))
+        monkeypatch.setattr(Refits, "_draw_rows", lambda self, rng: next(order))
 
     return give
 

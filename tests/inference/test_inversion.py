@@ -23,7 +23,7 @@ from sklearn_calib.inference._intervals import (
     _make_simulation,
     _monte_carlo_pvalue,
     _one_sided,
-    _recalibrate,
+    _recalibrate_law,
     _shift_predictions,
 )
 from sklearn_calib.inference._measure_forms import EVALUATE_DRAWS, evaluate_population
@@ -62,18 +62,20 @@ def test_truths_on_a_line():
     case = case_of([0.2, 0.5, 0.9], [0, 1, 1])
     law = np.array([[0.7, 0.3], [0.5, 0.5], [0.0, 1.0]])
     line = line_of(case, law)
-    np.testing.assert_allclose(line.truth(0.0), case.proba, atol=1e-15)
-    np.testing.assert_allclose(line.truth(1.0), law, atol=1e-15)
-    np.testing.assert_allclose(line.truth(3.0), [[0.5, 0.5], [0.5, 0.5], [0, 1]], atol=1e-15)
-    np.testing.assert_allclose(line.truth(64.0), [[0, 1], [0.5, 0.5], [0, 1]], atol=1e-15)
+    np.testing.assert_allclose(line.compute_truth(0.0), case.proba, atol=1e-15)
+    np.testing.assert_allclose(line.compute_truth(1.0), law, atol=1e-15)
+    np.testing.assert_allclose(
+        line.compute_truth(3.0), [[0.5, 0.5], [0.5, 0.5], [0, 1]], atol=1e-15
+    )
+    np.testing.assert_allclose(line.compute_truth(64.0), [[0, 1], [0.5, 0.5], [0, 1]], atol=1e-15)
 
 
 def test_truths_of_several_classes_stay_probabilities():
     proba = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
     law = np.array([[0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
     line = line_of(validate_predictions([0, 2], proba, None, [0, 1, 2]), law)
-    np.testing.assert_allclose(line.truth(4.0)[0], [0, 0.7 / 1.6, 0.9 / 1.6], atol=1e-15)
-    np.testing.assert_allclose(line.truth(4.0)[1], [0, 0, 1], atol=1e-15)
+    np.testing.assert_allclose(line.compute_truth(4.0)[0], [0, 0.7 / 1.6, 0.9 / 1.6], atol=1e-15)
+    np.testing.assert_allclose(line.compute_truth(4.0)[1], [0, 0, 1], atol=1e-15)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -87,14 +89,14 @@ def test_limits_are_expectations(weighted):
     for t in (0.0, 1.0, 0.5):
         q = p + t * (truth - p)
         expected = weight @ (q * (1 - p) ** 2 + (1 - q) * p**2) / weight.sum()
-        assert line.limit(t) == pytest.approx(expected, rel=1e-14)
+        assert line.compute_limit(t) == pytest.approx(expected, rel=1e-14)
 
 
 def test_the_limit_of_calibrated_predictions_is_zero():
     p = np.random.default_rng(0).random(40)
     line = line_of(case_of(p, np.arange(40) % 2), np.full((40, 2), 0.5), expected_calibration_error)
-    assert line.limit(0.0) == 0.0
-    assert line.limit(1.0) > 0.1
+    assert line.compute_limit(0.0) == 0.0
+    assert line.compute_limit(1.0) > 0.1
 
 
 def test_simulations_are_of_the_truth_and_made_once():
@@ -127,7 +129,7 @@ def test_the_first_that_is_not_too_small(threshold):
         return t
 
     line.simulated = simulated
-    found = line.first(lambda t: t < threshold)
+    found = line.find_first(lambda t: t < threshold)
     assert found >= threshold, "never one that is too small"
     assert found - threshold <= 0.02 * max(1.0, found)
     assert found == 0.0 or threshold > 0
@@ -142,7 +144,7 @@ def test_the_largest_strength_tried():
         return t
 
     line.simulated = simulated
-    assert line.first(lambda t: True) == pytest.approx(64.0)
+    assert line.find_first(lambda t: True) == pytest.approx(64.0)
     assert max(tried) <= 64.0
 
 
@@ -181,11 +183,11 @@ def test_the_law_is_the_recalibrated_one():
     p = rng.random(200)
     y = (rng.random(200) < p**2).astype(int)
     weight = rng.random(200)
-    law = _recalibrate(case_of(p, y, weight), "platt")
+    law = _recalibrate_law(case_of(p, y, weight), "platt")
     expected = PlattScaling().fit(p, y, sample_weight=weight).predict_proba(p)
     np.testing.assert_allclose(law, expected, atol=1e-12)
     one = case_of(np.full(20, 0.5), np.ones(20, dtype=int))  # one class, one score: no warning
-    assert _recalibrate(one, "platt").shape == (20, 2)
+    assert _recalibrate_law(one, "platt").shape == (20, 2)
 
 
 @pytest.mark.slow
@@ -199,10 +201,12 @@ def test_ends_along_both_lines():
     assert estimate == pytest.approx(expected_calibration_error.evaluate(case), abs=1e-15)
     plain = np.asarray(case.proba)
     ends = {}
-    for name, law in (("none", plain), ("platt", _recalibrate(case, "platt"))):
+    for name, law in (("none", plain), ("platt", _recalibrate_law(case, "platt"))):
         ends[name] = _invert_test(partial(_Line, *parts), case, law, estimate, 0.05, None)
     shift = line_of(case, _shift_predictions(case, estimate), expected_calibration_error, 60)
-    alone = shift.limit(shift.first(lambda v: _monte_carlo_pvalue(v <= estimate) > 0.05))
+    alone = shift.compute_limit(
+        shift.find_first(lambda v: _monte_carlo_pvalue(v <= estimate) > 0.05)
+    )
     # a law that is the prediction has no line: its limits are 0, the shift decides
     assert (ends["none"][0], ends["none"][2]) == (0.0, alone)
     low, middle, high, _ = ends["platt"]
@@ -274,8 +278,8 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     line = _Line(
         case, partial(evaluate_population, function, **options), None, np.roll(p, 1, axis=1)
     )
-    assert line.limit(0.0) == pytest.approx(0.0, abs=1e-9)
-    assert line.limit(1.0) > 1e-3
+    assert line.compute_limit(0.0) == pytest.approx(0.0, abs=1e-9)
+    assert line.compute_limit(1.0) > 1e-3
     found = confidence_interval(case.codes, p, measure, n_resamples=3, labels=range(k), **options)
     assert found.on_these_rows == pytest.approx(function.evaluate(case, **options), abs=1e-12)
     assert 0 <= found.low <= found.estimate <= found.high
@@ -302,7 +306,7 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(measure, optio
     )
     line = _Line(case, evaluate, None, law)
     direct = _Line(case, partial(evaluate_population, function, **given), None, law)
-    assert line.limit(1.0) == direct.limit(1.0)
+    assert line.compute_limit(1.0) == direct.compute_limit(1.0)
     shares = np.clip(SCORES**2, 0.1, 0.9)
     plain, named = (function(shares, p, soft_labels=True, **one) for one in (options, given))
     assert plain == pytest.approx(named, abs=1e-12)
@@ -441,7 +445,7 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     weight = rng.integers(1, 4, 300) if weighted else np.ones(300)
     pooled = pool_rows(case_of(p, np.arange(300) % 2, weight), always=True)
     law = np.column_stack([1 - p**2, p**2])
-    events = pooled.of_law(law).events(20, np.random.default_rng(1))
+    events = pooled.with_law(law).events(20, np.random.default_rng(1))
     found = EVALUATE_DRAWS[measure](pooled.score, pooled.mass, events)
     for value, row in zip(found, events, strict=True):
         pairs = np.repeat(pooled.score, 2), np.column_stack([pooled.mass - row, row]).ravel()
@@ -463,7 +467,7 @@ def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):
     top = np.ones(n, int) if k == 2 else p.argmax(axis=1)
     score, chance = p[np.arange(n), top], law[np.arange(n), top]
     expected = [part.sum() for part in np.split(chance[np.argsort(score)], pooled._starts[1:])]
-    drawn = pooled.of_law(law).events(2000, np.random.default_rng(1))
+    drawn = pooled.with_law(law).events(2000, np.random.default_rng(1))
     error = np.sqrt(n / 16 / 2000)
     np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=3 * error)
     # the plain law is that of the predictions

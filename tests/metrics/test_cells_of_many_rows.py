@@ -61,7 +61,7 @@ def test_cells_are_those_of_an_order(name):
     p, y = law(name)
     problem = BinaryProblem(p, y.astype(float), np.ones(N))
     score, place = np.unique(p, return_inverse=True)
-    assert problem._score_order.sorted is not None and "sorted" in vars(problem._score_order)
+    assert problem._score_order.sort_scores is not None and "sorted" in vars(problem._score_order)
     ordered = problem.cells
     fresh = BinaryProblem(p, y.astype(float), np.ones(N))
     pooled = fresh.cells
@@ -71,7 +71,7 @@ def test_cells_are_those_of_an_order(name):
         assert np.array_equal(cells.mass, np.bincount(place))
         assert np.array_equal(cells.hits, np.bincount(place, y))
     assert not np.signbit(pooled.score).any()
-    assert np.array_equal(fresh.cell_of_row, place)
+    assert np.array_equal(fresh.cell_indices, place)
 
 
 def test_weights_resamples_and_scores_outside_keep_their_order():

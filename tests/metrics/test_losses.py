@@ -28,7 +28,7 @@ from sklearn_calib.metrics import (
     get_loss,
     log_loss,
     measure,
-    register,
+    register_measures,
     spherical_loss,
     validate_predictions,
 )
@@ -269,7 +269,7 @@ def test_a_registered_loss_is_taken_by_its_name(monkeypatch):
     from sklearn_calib import metrics
 
     monkeypatch.setattr(metrics, "_REGISTRY", dict(metrics._REGISTRY))
-    assert register([middle_loss]) == ["middle_loss"]
+    assert register_measures([middle_loss]) == ["middle_loss"]
     proba, y = make_overconfident(2, 300)
     parts = decompose_loss(y, proba, loss="middle")
     assert parts.risk == pytest.approx(middle_loss(y, proba), rel=1e-14)

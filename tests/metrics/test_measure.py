@@ -124,7 +124,7 @@ def test_cells():
         rows = score == value
         assert cells.mass[i] == pytest.approx(weight[rows].sum())
         assert cells.hits[i] == pytest.approx(weight[rows] @ hit[rows])
-        assert (problem.cell_of_row[rows] == i).all()
+        assert (problem.cell_indices[rows] == i).all()
     assert cells.residual.sum() == pytest.approx(weight @ (hit - score) / weight.sum())
 
 

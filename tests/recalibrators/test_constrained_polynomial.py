@@ -224,7 +224,7 @@ def test_copies_and_exports():
 
 
 def test_a_gap_of_the_constraints_is_told(monkeypatch):
-    monkeypatch.setattr(RestrictedPolynomialRegression, "_missed", lambda *_: 1e-3)
+    monkeypatch.setattr(RestrictedPolynomialRegression, "_measure_violation", lambda *_: 1e-3)
     with pytest.warns(CalibrationWarning, match=r"a map that misses its constraints .* got 0.001"):
         fitted(ORIGIN)
 

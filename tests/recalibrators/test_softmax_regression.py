@@ -119,7 +119,7 @@ def test_ensemble_temperature_kkt():
     proba, y = make_overconfident(4, 800, random_state=3)
     y[::7] = (y[::7] + 1) % 4
     ets = EnsembleTemperatureScaling().fit(proba, y)
-    parts = np.stack([p[np.arange(800), y] for p in ets._parts(proba)])
+    parts = np.stack([p[np.arange(800), y] for p in ets._compute_parts(proba)])
     gain = (parts / (ets.weights_ @ parts)).mean(axis=1)
     assert gain.max() <= 1 + 1e-5
     assert np.abs(gain[ets.weights_ > 1e-4] - 1).max() < 1e-4
