@@ -485,7 +485,7 @@ def to_sql(
         return f"{head}\n{Query(known, program, names, source, keep).write_query(into)}"
     if bands is None and equals(into, "table"):
         return f"{head}\n{Join(known, program, columns, source, keep).write_statements(table)}"
-    score = known.column(columns)
+    score = known.write_column(columns)
     printer = Printer(known, name_entries(program, [score]))
     valid = printer.write_expression(program.valid)
     if bands is None:

@@ -470,7 +470,8 @@ class _MovedLines:
         if line.threshold_separates(self.z, self.hit):
             return self._handle_separation(b, top, ratios)
         if self.clusters is not None:
-            return self._make_three_rows(float(a), float(b), self.clusters.ends(a, b), ratios)
+            ends = self.clusters.compute_line_intervals(a, b)
+            return self._make_three_rows(float(a), float(b), ends, ratios)
         covered, errors = self._compute_errors(self.columns, a + b * self.z)
         if self.ci == "profile":
             ends = [

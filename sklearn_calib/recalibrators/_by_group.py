@@ -26,8 +26,8 @@ from ._group_columns import read_group_columns
 class ByGroup(ClassifierMixin, BaseEstimator):
     """Base of the estimators whose features are probabilities, and a table of groups beside them.
 
-    Subclasses write `_fit(rows)` and `_predict_second(proba, columns)` for two classes. More classes
-    are handled one-vs-rest.
+    Subclasses write `_fit(rows)` and `_predict_second(proba, columns)` for two classes. More
+    classes are handled one-vs-rest.
     """
 
     classes_: AnyArray

@@ -42,7 +42,8 @@ class SoftmaxRegression(FittedSoftmax):
     """Base of vector, matrix and structured scaling: softmax(beta (I + A) log p + b).
 
     Temperature scaling comes first and gives beta; A and b are then found near 0 by Newton's
-    method. A subclass says with `_compute_ridges` what is penalised and whether A is diagonal or full.
+    method. `_compute_ridges` of a subclass returns what is penalised; its shape makes A diagonal
+    or full.
     """
 
     temperature_scaling_: TemperatureScaling

@@ -156,7 +156,8 @@ def make_advice(
         for name, predictions in all_predictions.items()
     }
     whole = source.loss_as_given()
-    rows = [_make_row(name, all_predictions[name], losses, source.error, whole) for name in names]
+    error = source.compute_error
+    rows = [_make_row(name, all_predictions[name], losses, error, whole) for name in names]
     given, recalibrated = all_predictions["identity"], all_predictions["auto"]
     return Advice(
         rows=rows,

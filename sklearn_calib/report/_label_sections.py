@@ -82,8 +82,8 @@ def _write_sentences(report):
         verb, own = ("has", "it") if len(few) == 1 else ("have", "them")
         labels = "label" if len(few) == 1 else "labels"
         said.append(
-            f"{len(few)} {labels} {verb} fewer than {_MIN_EVENTS} positive rows, which say little of "
-            f"{own}."
+            f"{len(few)} {labels} {verb} fewer than {_MIN_EVENTS} positive rows, "
+            f"which say little of {own}."
         )
     return said
 

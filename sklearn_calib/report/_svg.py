@@ -174,7 +174,8 @@ def _draw_margins(frame):
         return ""
     right, bottom = frame.left + frame.side, frame.top + frame.side
     lines = "".join(
-        f"M{_to_px(frame.locate_x(p))} {frame.top}V{bottom}M{frame.left} {_to_px(frame.locate_y(p))}H{right}"
+        f"M{_to_px(frame.locate_x(p))} {frame.top}V{bottom}M{frame.left} "
+        f"{_to_px(frame.locate_y(p))}H{right}"
         for p in frame.axis.margin_borders
     )
     return f'<path class="margin" d="{lines}"><title>beyond: exactly 0 or 1</title></path>'
@@ -324,7 +325,8 @@ def _draw_columns(frame, heights, edges):
         shares = " and ".join(f"{one[at]:.1%}" for one in heights)
         width = frame.locate_x(right) - frame.locate_x(left)
         yield (
-            f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" width="{_to_px(width)}" '
+            f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" '
+            f'width="{_to_px(width)}" '
             f'height="{bottom - top}"><title>{to_digits(left, 2)} to {to_digits(right, 2)}: '
             f"{shares} of the rows</title></rect>"
         )

@@ -146,8 +146,8 @@ def clean_values(value: Any) -> Any:
 class WrittenReport(Shown):
     """A report that is written as a page, as JSON and as Markdown.
 
-    A report has a `to_dict`, its `_make_sections` with pictures or without, those that a notebook shows,
-    and `_describe_subject`, a line of safe HTML about its rows.
+    A report has a `to_dict`, its `_make_sections` with pictures or without, those that a
+    notebook shows, and `_describe_subject`, a line of safe HTML about its rows.
     """
 
     source: str | None
