@@ -148,7 +148,7 @@ class Shown:
     """Prints what `_make_sections` returns, and shows it in a notebook."""
 
     def _make_sections(self) -> list[Section]:
-        raise NotImplementedError(f"{type(self).__name__} has no _sections; see Section")
+        raise NotImplementedError(f"{type(self).__name__} has no _make_sections; see Section")
 
     def __str__(self) -> str:
         return render_text(self._make_sections())

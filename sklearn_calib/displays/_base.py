@@ -118,15 +118,15 @@ class Display:
         ModuleNotFoundError
             Matplotlib is not installed.
         """
-        return self._draw_on(ax, curve_kwargs)
+        return self._drawn_on(ax, curve_kwargs)
 
-    def _list_curves(self):
+    def _curves(self):
         """Return the curves that can be styled, with their default styles by name."""
         return self._look
 
     def _resolve_styles(self, given):
         """Return the style of each curve: the default, updated by `given`."""
-        curves = self._list_curves()
+        curves = self._curves()
         several = [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
         fit = isinstance(several, list | tuple) and len(several) == len(curves)
         fit = fit and all(isinstance(one, Mapping) for one in several)
@@ -138,7 +138,7 @@ class Display:
             raise unknown_name("an option of curve_kwargs", name, self._styled, error=TypeError)
         return {name: curves[name] | dict(one) for name, one in zip(curves, several, strict=True)}
 
-    def _draw_on(self, axes, curve_kwargs=None, **options):
+    def _drawn_on(self, axes, curve_kwargs=None, **options):
         """Draw on the axes or on new ones; returns the display itself."""
         self.styles_ = self._resolve_styles(curve_kwargs)
         if axes is None:
@@ -207,7 +207,7 @@ class ModelsDisplay(Display):
     def __init__(self, curves: dict[str, Any]) -> None:
         self.curves = curves
 
-    def _list_curves(self):
+    def _curves(self):
         return {name: {"label": escape_legend_label(name)} for name in self.curves}
 
     def _in_turn(self, ax, curves=None):

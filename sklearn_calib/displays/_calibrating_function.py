@@ -212,7 +212,7 @@ class CalibratingFunctionDisplay(Display):
     def _new_axes(self, plt):
         return self._make_grid(plt, 3.0, 3.0)
 
-    def _list_curves(self):
+    def _curves(self):
         return {name: {"color": "C0", "label": escape_mathtext(name)} for name in self.functions}
 
     def _draw(self, *axes):

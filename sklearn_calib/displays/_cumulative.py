@@ -183,7 +183,7 @@ class CumulativeDifferenceDisplay(Display):
 
     _figure: ClassVar = {"figsize": (6, 4.2)}
 
-    def _list_curves(self):
+    def _curves(self):
         if self.axis == "rows":
             return {"path": {"color": "C0"}}
         names = "up to the threshold", "above it"

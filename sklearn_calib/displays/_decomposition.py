@@ -228,7 +228,7 @@ class DecompositionDisplay(ModelsDisplay):
 
     _styled = BARS
 
-    def _list_curves(self):
+    def _curves(self):
         if self.kind == "plane":
             return {name: {"label": escape_mathtext(name, 24)} for name in self.parts}
         rest = ("irreducible", "grouping") if self._is_split() else ("refinement",)

@@ -138,7 +138,7 @@ class RefinementCurveDisplay(Display):
         curve = self.curve
         return [[(curve.stage, curve.risk), (curve.stage, curve.refinement)]]
 
-    def _list_curves(self):
+    def _curves(self):
         return {
             "risk": {"color": "C0", "label": escape_mathtext(get_loss(self.curve.loss).title)},
             "refinement": {"color": "C1", "label": "refinement: remains"},

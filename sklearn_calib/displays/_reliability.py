@@ -355,7 +355,7 @@ class ReliabilityDisplay(ModelsDisplay):
                 got=got,
                 hint="Leave scale out, or pass other axes",
             )
-        return self._draw_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")
+        return self._drawn_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.

@@ -250,7 +250,7 @@ class NullDistributionDisplay(Display):
         -------
         self : NullDistributionDisplay
         """
-        return self._draw_on(ax, curve_kwargs, bins=bins)
+        return self._drawn_on(ax, curve_kwargs, bins=bins)
 
     def points(self, bins: int = 40) -> list[list[tuple[Any, ...]]]:
         """Return the histogram of the replicates, and the statistic.

@@ -173,14 +173,15 @@ def _compute_distance(problem, resolution, method, bounded):
     n_cells = int(np.ceil(1 / (resolution or _ROUNDED) - 1e-9))
     cells = problem.cells
     hits, misses = cells.hits, np.maximum(cells.mass - cells.hits, 0.0)
-    rows = cells.score, hits / cells.mass.sum(), misses / cells.mass.sum()
+    total = cells.mass.sum()
+    hits, misses = hits / total, misses / total
     if method == "rounded":
-        value, lower = kernel.bracket_distance(*rows, n_cells, 1 / n_cells)
+        value, lower = kernel.bracket_distance(cells.score, hits, misses, n_cells, 1 / n_cells)
         return DistanceInterval(value, value - lower + 1 / n_cells)
     if resolution is None:
-        program = kernel.make_score_program(*rows)
+        program = kernel.make_score_program(cells.score, hits, misses)
     else:
-        program = kernel.make_uniform_program(*rows, n_cells)
+        program = kernel.make_uniform_program(cells.score, hits, misses, n_cells)
     found = kernel.solve_program(program)
     bound = program.mean_move + kernel.bound_grid_loss(program, found) if bounded else np.nan
     return DistanceInterval(found.value, bound)

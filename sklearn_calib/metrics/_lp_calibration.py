@@ -187,8 +187,9 @@ def lp_calibration_test(
     from .._kernels._level_sets_compiled import draw_labels
 
     n_resamples = check_count(n_resamples, "n_resamples")
-    rows = y_true, y_proba, sample_weight, labels, pos_label
-    predictions = validate_predictions(*rows, validate=_read_float32)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label, validate=_read_float32
+    )
     error, n_cells = _compute_label_error(predictions, p, n_levels, estimator)
     value = error(predictions.codes)
     rng, table = generator(random_state), predictions.proba

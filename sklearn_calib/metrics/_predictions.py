@@ -554,8 +554,18 @@ def validate_predictions(
             weight = None
     if is_ordered and check_order:
         warn_column_order(proba, codes, classes, "labels", weight)
-    rows = proba, codes, weight, classes, positive, unit
-    return Predictions(*rows, items=items, kept=kept, n_given=n_given, index=index)
+    return Predictions(
+        proba,
+        codes,
+        weight,
+        classes,
+        positive,
+        unit,
+        items=items,
+        kept=kept,
+        n_given=n_given,
+        index=index,
+    )
 
 
 def validate_multilabel(

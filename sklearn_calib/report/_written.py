@@ -155,13 +155,15 @@ class WrittenReport(Shown):
     version: str
 
     def _make_sections(self, drawn: bool = False) -> list[Section]:
-        raise NotImplementedError(f"{type(self).__name__} has no _sections; see WrittenReport")
+        raise NotImplementedError(f"{type(self).__name__} has no _make_sections; see WrittenReport")
 
     def _notebook_sections(self) -> list[Section]:
         raise NotImplementedError(f"{type(self).__name__} has no sections for notebooks")
 
     def _describe_subject(self) -> str:
-        raise NotImplementedError(f"{type(self).__name__} has no _subject; see WrittenReport")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no _describe_subject; see WrittenReport"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         raise NotImplementedError(f"{type(self).__name__} has no to_dict; see WrittenReport")
