@@ -159,7 +159,7 @@ def test_many_rows(monkeypatch):
     how = "sklearn_calib.report._label_report."
     monkeypatch.setattr(how + "_DRAWS", 99)
     monkeypatch.setattr(how + "_EXACT_ROWS", 500)
-    monkeypatch.setattr(how + "_CELLS", 64)
+    monkeypatch.setattr(how + "_N_TILTED_CELLS", 64)
     monkeypatch.setattr(how + "compute_chernoff_bound", lambda case: 1.0)
     rng = np.random.default_rng(1)
     P = rng.beta(1, 3, size=(600, 2))

@@ -50,7 +50,9 @@ class Mixture(CalibrationMap):
 
     def lower(self, rows: Any) -> Any:
         weighted = zip(self.weights.tolist(), self.parts, strict=True)
-        return rows.of(combine_pairwise(np.add, [rows.after(part).p * w for w, part in weighted]))
+        return rows.make_rows(
+            combine_pairwise(np.add, [rows.after(part).p * w for w, part in weighted])
+        )
 
     def direction(self) -> int | None:
         return join_directions(part.direction() for part in self.parts)

@@ -42,7 +42,7 @@ class CumulativeAffine(CalibrationMap):
         above = [expit(eta).column(c) for c in range(rows.k - 1)]
         inner = [np.maximum(one - other, 0.0) for one, other in itertools.pairwise(above)]
         table = np.column_stack([expit(-eta.column(0)), *inner, above[-1]])
-        return rows.of(table / table.sum())
+        return rows.make_rows(table / table.sum())
 
     def direction(self) -> int:
         return int(self.slope > 0)

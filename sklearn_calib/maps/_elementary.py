@@ -20,7 +20,7 @@ class Identity(CalibrationMap):
         return rows.with_proba(rows.proba)
 
     def lower(self, rows: Any) -> Any:
-        return rows.of(rows.p)
+        return rows.make_rows(rows.p)
 
     def direction(self) -> int:
         return 1
@@ -45,7 +45,7 @@ class Uniform(CalibrationMap):
         return rows.uniform()
 
     def lower(self, rows: Any) -> Any:
-        return rows.of(rows.p * 0.0 + 1.0 / rows.k)
+        return rows.make_rows(rows.p * 0.0 + 1.0 / rows.k)
 
     def direction(self) -> int:
         return 0
@@ -83,7 +83,7 @@ class Raised(CalibrationMap):
             return rows
         higher = np.maximum(rows.p, self.floor)
         low = rows.p.min() < self.floor
-        return rows.of(low.where(higher / higher.sum(), rows.p))
+        return rows.make_rows(low.where(higher / higher.sum(), rows.p))
 
     def direction(self) -> int:
         return 1
@@ -108,7 +108,7 @@ class Squeezed(CalibrationMap):
 
     def lower(self, rows: Any) -> Any:
         shares = 1.0 / (1.0 + rows.log.max(axis=1, keepdims=True) - rows.log)
-        return rows.of(shares / shares.sum(axis=1, keepdims=True))
+        return rows.make_rows(shares / shares.sum(axis=1, keepdims=True))
 
     def direction(self) -> int:
         return 1

@@ -63,7 +63,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
         return self._is_sigmoid == other._is_sigmoid
 
     def lower(self, rows: Any) -> Any:
-        return rows.of(self.to_pair(self.lower_value(rows)))
+        return rows.make_rows(self.to_pair(self.lower_value(rows)))
 
     def lower_value(self, rows: Any) -> Any:
         """Write the value, before the link, as operations on rows."""

@@ -94,7 +94,7 @@ class SoftmaxAffine(CalibrationMap):
         if self.least is not None:
             u = np.maximum(u, self.least)
         moved = u @ self.coef.T if self.coef.ndim == 2 else u * self.coef
-        return rows.of((moved + self.intercept).softmax())
+        return rows.make_rows((moved + self.intercept).softmax())
 
     def direction(self) -> int | None:
         return join_directions(np.sign(self._compute_slopes).astype(int).tolist())

@@ -65,7 +65,7 @@ class TopLabel(CalibrationMap):
             log_top = is_top.where(rows.exact, 0.0).sum()
             exact = np.column_stack([log_others.log_of_sum(), log_top])
         p: Any = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
-        pair = rows.of(p, 2, exact)
+        pair = rows.make_rows(p, 2, exact)
         found = [p if part is None else pair.after(part).p for part in self.parts]
         rest, top = found[0].column(0), found[0].column(1)
         if len(found) > 1:  # the numbers of the part of the predicted class
@@ -76,7 +76,7 @@ class TopLabel(CalibrationMap):
         if None in self.parts:
             kept = np.array([float(part is None) for part in self.parts])
             out = (is_top.where(kept, 0.0).sum() > 0.5).where(rows.p, out)
-        return rows.of(out)
+        return rows.make_rows(out)
 
 
 def find_others(proba: FloatArray, top: IntArray) -> tuple[FloatArray, AnyArray]:
