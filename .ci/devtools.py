@@ -33,10 +33,15 @@ class Browser:
         self.process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
         port, path = self._address()
         self.socket = websocket.create_connection(
-            f"ws://127.0.0.1:{port}{path}", timeout=60, max_size=None, enable_multithread=False
+            f"ws://127.0.0.1:{port}{path}",
+            timeout=60,
+            max_size=None,
+            enable_multithread=False,
         )
         self.number, self.session, self.events = 0, None, []
-        (tab,) = (t for t in self("Target.getTargets")["targetInfos"] if t["type"] == "page")
+        (tab,) = (
+            t for t in self("Target.getTargets")["targetInfos"] if t["type"] == "page"
+        )
         attached = self("Target.attachToTarget", targetId=tab["targetId"], flatten=True)
         self.session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -52,7 +57,10 @@ class Browser:
         """The port and the path that it writes down when it is ready."""
         file = Path(self.folder) / "DevToolsActivePort"
         for _ in range(600):
-            if file.exists() and len(lines := file.read_text(encoding="utf-8").split()) == 2:
+            if (
+                file.exists()
+                and len(lines := file.read_text(encoding="utf-8").split()) == 2
+            ):
                 return lines
             if self.process.poll() is not None:
                 raise RuntimeError(f"chromium ended with {self.process.returncode}")
@@ -77,7 +85,9 @@ class Browser:
         """Load a page; what its console says is wrong, and the addresses that it asks for."""
         self.events = []
         self("Page.navigate", url=url)
-        while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
+        while not any(
+            event.get("method") == "Page.loadEventFired" for event in self.events
+        ):
             self.events.append(json.loads(self.socket.recv()))
         # formulas are drawn after the page has loaded
         self.run("window.MathJax?.startup?.promise?.then(() => 1)")
@@ -89,28 +99,46 @@ class Browser:
             method, params = event.get("method"), event.get("params", {})
             if method == "Runtime.exceptionThrown":
                 details = params["exceptionDetails"]
-                problems.append(details.get("exception", {}).get("description", details["text"]))
+                problems.append(
+                    details.get("exception", {}).get("description", details["text"])
+                )
             elif method == "Log.entryAdded" and params["entry"]["level"] == "error":
-                problems.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
-            elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "assert"):
-                said = [str(a.get("value", a.get("description"))) for a in params["args"]]
+                problems.append(
+                    f"{params['entry']['text']} {params['entry'].get('url', '')}"
+                )
+            elif method == "Runtime.consoleAPICalled" and params["type"] in (
+                "error",
+                "assert",
+            ):
+                said = [
+                    str(a.get("value", a.get("description"))) for a in params["args"]
+                ]
                 problems.append(" ".join(said))
         return problems
 
     def _addresses(self):
-        asked = [e for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        asked = [
+            e for e in self.events if e.get("method") == "Network.requestWillBeSent"
+        ]
         return [event["params"]["request"]["url"] for event in asked]
 
     def run(self, script):
         """The value of a script, waited for."""
-        result = self("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        result = self(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+        )
         if "exceptionDetails" in result:
             raise RuntimeError(result["exceptionDetails"]["exception"]["description"])
         return result["result"].get("value")
 
     def resize(self, width):
         """The window's width; below 500 that of a telephone."""
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+        size = {
+            "width": width,
+            "height": 900,
+            "deviceScaleFactor": 1,
+            "mobile": width < 500,
+        }
         self("Emulation.setDeviceMetricsOverride", **size)
 
     def media(self, kind="", scheme="light"):
@@ -121,7 +149,13 @@ class Browser:
     def press(self, key="Tab", code=9):
         """One key, down and up."""
         for kind in ("keyDown", "keyUp"):
-            self("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code)
+            self(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=code,
+            )
 
     def pdf(self):
         """The page on A4, as bytes."""

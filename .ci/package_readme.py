@@ -30,7 +30,8 @@ def absolute(text, source, documentation, tag):
 def main(tree):
     project = (tree / "pyproject.toml").read_text(encoding="utf-8")
     source, documentation = (
-        re.search(rf'^{name} = "(.+)"$', project, re.M)[1] for name in ("Source", "Documentation")
+        re.search(rf'^{name} = "(.+)"$', project, re.M)[1]
+        for name in ("Source", "Documentation")
     )
     version = (tree / "sklearn_calib" / "_version.py").read_text(encoding="utf-8")
     tag = "v" + re.search(r'__version__ = "(.+)"', version)[1]

@@ -36,7 +36,9 @@ def _reports():
         softer = proba**0.7 / (proba**0.7).sum(axis=1, keepdims=True)
         models = {"raw": proba, "softer": softer} if n_classes > 2 else proba
         labels = np.arange(n_classes)
-        found[f"classes_{n_classes}"] = calibration_report(y, models, labels=labels, **options)
+        found[f"classes_{n_classes}"] = calibration_report(
+            y, models, labels=labels, **options
+        )
     found["classes_2"].advise()
     proba, y = make_overconfident(2, 600)
     groups = {"region": np.array(["north", "south"])[y], "age": np.arange(600) % 4}
@@ -55,7 +57,9 @@ def _results():
     proba, y = make_overconfident(2, 600)
     groups = np.array(HOSTILE)[np.arange(600) % len(HOSTILE)]
     shown = {
-        "result_of_groups": group_calibration(y, proba, {HOSTILE[0]: groups}, n_resamples=19),
+        "result_of_groups": group_calibration(
+            y, proba, {HOSTILE[0]: groups}, n_resamples=19
+        ),
         "result_of_validation": validation_summary(y, proba, n_resamples=19),
     }
     frame = (
@@ -63,4 +67,6 @@ def _results():
         '<meta name="viewport" content="width=device-width"><title>{0}</title></head>'
         "<body><main><h1>{0}</h1>{1}</main></body></html>"
     )
-    return {name: frame.format(name, found._repr_html_()) for name, found in shown.items()}
+    return {
+        name: frame.format(name, found._repr_html_()) for name, found in shown.items()
+    }

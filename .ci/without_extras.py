@@ -32,7 +32,11 @@ PAGES = (
     *(
         f"doc/user_guide/{name}"
         for name in (
-            *("a_judge_and_200_labels.rst", "class_frequencies_change.rst", "coming_from_r.rst"),
+            *(
+                "a_judge_and_200_labels.rst",
+                "class_frequencies_change.rst",
+                "coming_from_r.rst",
+            ),
             *("imbalanced_data.rst", "large_data_logits.inc"),
             *("production.rst", "troubleshooting.rst"),
         )
@@ -63,16 +67,24 @@ for n_classes, dtype in ((2, "float64"), (3, "float32")):
     proba, y = make_overconfident(n_classes, 300)
     proba, weight = proba.astype(dtype), np.arange(300) % 3 + 1
     for name, recalibrator in all_recalibrators().items():
-        weighted = {"sample_weight": weight} if recalibrator.capabilities.sample_weight else {}
+        weighted = (
+            {"sample_weight": weight} if recalibrator.capabilities.sample_weight else {}
+        )
         for options in ({}, weighted):
-            found = recalibrator().fit(proba, y, **options).predict_proba(np.asfortranarray(proba))
+            found = (
+                recalibrator()
+                .fit(proba, y, **options)
+                .predict_proba(np.asfortranarray(proba))
+            )
             assert abs(found.sum(axis=1) - 1).max() < 1e-9, name
     for name, measure in all_metrics().items():
         assert measure(y, proba) == measure(y, proba), f"{name}: not a number"
         assert np.isfinite(measure(y, proba, sample_weight=weight)), name
     calibration_report(y, proba, n_resamples=5)
 assert not compiled, f"compile_kernels leaves {compiled}"
-print(f"{len(all_recalibrators())} recalibrators and {len(all_metrics())} measures work")
+print(
+    f"{len(all_recalibrators())} recalibrators and {len(all_metrics())} measures work"
+)
 
 with tempfile.TemporaryDirectory() as folder:
     page = Path(calibration_report(y, proba).to_html(Path(folder) / "report.html"))
@@ -89,13 +101,19 @@ with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.Stri
             for block in re.findall(r"code-block:: python\n\n((?:(?:   .*)?\n)+)", text)
         ]
         assert blocks, f"{each}: no code"
-        sys.modules["snippet"] = module = types.ModuleType("snippet")  # so that classes are pickled
+        sys.modules["snippet"] = module = types.ModuleType(
+            "snippet"
+        )  # so that classes are pickled
         for block in blocks:
-            code = re.sub(r"(?m)^ReliabilityDisplay\..*$", "", block)  # needs matplotlib
+            code = re.sub(
+                r"(?m)^ReliabilityDisplay\..*$", "", block
+            )  # needs matplotlib
             exec(compile(code, each, "exec"), vars(module))
         n_blocks += len(blocks)
     os.chdir(here)
-print(f"{n_blocks} programs of {len(PAGES)} pages run, {time.perf_counter() - begun:.0f} s")
+print(
+    f"{n_blocks} programs of {len(PAGES)} pages run, {time.perf_counter() - begun:.0f} s"
+)
 
 error = io.StringIO()
 with contextlib.redirect_stderr(error):

@@ -25,20 +25,38 @@ def peers():
             row = runner.measure(peer, case)
             print({k: v for k, v in row.items() if v})
             rows.append(row)
-    columns = ["peer", "case", "ours_s", "theirs_s", "ratio", "difference", "bar", "note"]
+    columns = [
+        "peer",
+        "case",
+        "ours_s",
+        "theirs_s",
+        "ratio",
+        "difference",
+        "bar",
+        "note",
+    ]
     runner.write(HERE / "peers" / "results.csv", rows, columns)
 
 
 def main():
     folders = {path.parent.name for path in HERE.glob("*/main.py")}
     single = [*HERE.glob("papers/*/*.py"), *HERE.glob("scale/*.py")]
-    single += [HERE / "export" / f"{name}.py" for name in ("engines", "one_row", "speed")]
+    single += [
+        HERE / "export" / f"{name}.py" for name in ("engines", "one_row", "speed")
+    ]
     single += [HERE / "stack" / "few_rows.py", HERE / "variational" / "report.py"]
     single += [HERE / "monitoring" / "after.py", HERE / "cluster_coverage" / "bins.py"]
-    single += [HERE / "cluster_coverage" / f"{name}.py" for name in ("means", "hosmer_lemeshow")]
+    single += [
+        HERE / "cluster_coverage" / f"{name}.py"
+        for name in ("means", "hosmer_lemeshow")
+    ]
     single += [HERE / "calibrated_mean" / "rates.py"]
     single += [*(HERE / "validation").glob("internal*.py")]
-    papers = {f"{path.parent.name}/{path.stem}": path for path in single if path.stem != "main"}
+    papers = {
+        f"{path.parent.name}/{path.stem}": path
+        for path in single
+        if path.stem != "main"
+    }
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     sys.argv[:2] = sys.argv[1:2]  # the rest is for the benchmark
     if name == "peers":
@@ -46,10 +64,14 @@ def main():
     elif name in folders:
         runpy.run_path(str(HERE / name / "main.py"), run_name="__main__")
     elif name in papers:
-        sys.path.insert(0, str(papers[name].parent))  # what the experiments of a paper share
+        sys.path.insert(
+            0, str(papers[name].parent)
+        )  # what the experiments of a paper share
         runpy.run_path(str(papers[name]), run_name="__main__")
     else:
-        sys.exit(f"usage: run.py {' | '.join(['peers', *sorted(folders), *sorted(papers)])}")
+        sys.exit(
+            f"usage: run.py {' | '.join(['peers', *sorted(folders), *sorted(papers)])}"
+        )
 
 
 if __name__ == "__main__":

@@ -46,14 +46,22 @@ def largest_difference(ours, theirs):
 def measure(peer, case):
     """One row of the table."""
     answer = case.ours()  # also compiles
-    row = {"peer": peer, "case": case.name, "difference": "", "theirs_s": "", "ratio": ""}
+    row = {
+        "peer": peer,
+        "case": case.name,
+        "difference": "",
+        "theirs_s": "",
+        "ratio": "",
+    }
     if case.theirs is not None:
         start = time.perf_counter()
         other = case.theirs()
         slow = time.perf_counter() - start > 10
         difference = (case.difference or largest_difference)(answer, other)
         if not difference <= case.tolerance:
-            raise AssertionError(f"{peer}, {case.name}: answers differ by {difference:.3g}")
+            raise AssertionError(
+                f"{peer}, {case.name}: answers differ by {difference:.3g}"
+            )
         row["difference"] = f"{difference:.1e}"
     else:
         slow = False
@@ -89,7 +97,9 @@ def rounds(path, jobs, function, processes=2):
     todo = [job for job in jobs if tuple(job) not in done]
     name = path.name.partition(".")[0]
     if todo:
-        print(f"{name}: {len(jobs) - len(todo)} of {len(jobs)} rounds are there already")
+        print(
+            f"{name}: {len(jobs) - len(todo)} of {len(jobs)} rounds are there already"
+        )
     calls = (delayed(_labelled)(function, job) for job in todo)
     with open(path, "a", encoding="utf-8") as file:
         finished = Parallel(n_jobs=processes, return_as="generator_unordered")(calls)
@@ -167,7 +177,9 @@ def write(path, rows, columns=None):
 
     The columns are by default those of the rows.
     """
-    columns = columns or dict.fromkeys(name for row in rows for name in row if name != "machine")
+    columns = columns or dict.fromkeys(
+        name for row in rows for name in row if name != "machine"
+    )
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*columns, "machine"], lineterminator="\n")
         writer.writeheader()
@@ -178,7 +190,8 @@ def write(path, rows, columns=None):
 def machine():
     """One line: cores, Python and the libraries that matter."""
     versions = " ".join(
-        f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scikit-learn", "numba")
+        f"{name} {importlib.metadata.version(name)}"
+        for name in ("numpy", "scikit-learn", "numba")
     )
     threads = os.environ["OMP_NUM_THREADS"]
     return (

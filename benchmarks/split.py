@@ -36,4 +36,6 @@ def part_of(name):
         return "choosing"
     if base in JUDGED:
         return "judging"
-    raise KeyError(f"expected a data set of the split, got {name!r}. Add it to one of the parts")
+    raise KeyError(
+        f"expected a data set of the split, got {name!r}. Add it to one of the parts"
+    )

@@ -46,7 +46,9 @@ MODELS = {
     "naive Bayes": GaussianNB,
     "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
     "logistic": lambda: LogisticRegression(max_iter=300),
-    "logistic, weighted": lambda: LogisticRegression(max_iter=300, class_weight="balanced"),
+    "logistic, weighted": lambda: LogisticRegression(
+        max_iter=300, class_weight="balanced"
+    ),
     "forest, weighted": lambda: RandomForestClassifier(
         min_samples_leaf=3, class_weight="balanced", random_state=0
     ),
@@ -63,7 +65,9 @@ def table(name, folder):
         data = np.load(folder / base / f"{base}.npz")
         frame, y = pd.DataFrame(data["X"]), data["y"]
     else:
-        frame = pd.read_csv(folder / base / f"{base}.csv.gz").drop(columns="split", errors="ignore")
+        frame = pd.read_csv(folder / base / f"{base}.csv.gz").drop(
+            columns="split", errors="ignore"
+        )
         if target:
             frame = frame.dropna(subset=[target]).drop(columns="target")
         y = frame.pop(target or "target").to_numpy()
@@ -80,6 +84,11 @@ def table(name, folder):
     frequent = np.bincount(y)[y] >= (RARE * len(y) if name in SEVERAL else 0)
     X = make_column_transformer(
         (StandardScaler(), make_column_selector(dtype_include="number")),
-        (OneHotEncoder(sparse_output=False), make_column_selector(dtype_exclude="number")),
-    ).fit_transform(frame[frequent].fillna({c: "?" for c in frame.select_dtypes(exclude="number")}))
+        (
+            OneHotEncoder(sparse_output=False),
+            make_column_selector(dtype_exclude="number"),
+        ),
+    ).fit_transform(
+        frame[frequent].fillna({c: "?" for c in frame.select_dtypes(exclude="number")})
+    )
     return np.asarray(X), np.unique(y[frequent], return_inverse=True)[1]

@@ -52,7 +52,14 @@ NAMES = {
     "_validation": ["canonical_labels", "canonical_proba", "log_proba"],
 }
 _RETURNED = {name for names in RETURNED.values() for name in names.split()}
-_WRITTEN = {"Capabilities", "Display", "Measure", "ProperLoss", "Recalibrator", "Staging"}
+_WRITTEN = {
+    "Capabilities",
+    "Display",
+    "Measure",
+    "ProperLoss",
+    "Recalibrator",
+    "Staging",
+}
 _RESULTS = _RETURNED - _WRITTEN  # not what methods of your own are written against
 FIRST = [
     "CalibratedModel",
@@ -76,10 +83,16 @@ FIRST = [
 
 def _names(module):
     """The public names of a part of the package, each as users import it."""
-    home = importlib.import_module(f"sklearn_calib.{module}" if module else "sklearn_calib")
-    names = NAMES.get(module) or [n for n in names_of(module) if callable(getattr(home, n))]
+    home = importlib.import_module(
+        f"sklearn_calib.{module}" if module else "sklearn_calib"
+    )
+    names = NAMES.get(module) or [
+        n for n in names_of(module) if callable(getattr(home, n))
+    ]
     offered = sklearn_calib.__all__
-    found = [f"sklearn_calib.{n}" if n in offered else f"{home.__name__}.{n}" for n in names]
+    found = [
+        f"sklearn_calib.{n}" if n in offered else f"{home.__name__}.{n}" for n in names
+    ]
     return sorted(found, key=lambda name: name.rpartition(".")[2].lower())
 
 
@@ -88,8 +101,12 @@ def tasks():
     found = [entry.name for entry in pkgutil.iter_modules(sklearn_calib.__path__)]
     known = {module for parts in TASKS.values() for module in parts} | set(REPEATED)
     *first, (last, parts) = TASKS.items()
-    rest = {n: n.capitalize() for n in found if not n.startswith("_") and n not in known}
-    rest = {module: title for module, title in rest.items() if _names(module)}  # for users
+    rest = {
+        n: n.capitalize() for n in found if not n.startswith("_") and n not in known
+    }
+    rest = {
+        module: title for module, title in rest.items() if _names(module)
+    }  # for users
     for task, modules in [*first, (last, parts | rest)]:
         yield task, {title: _names(module) for module, title in modules.items()}
 
@@ -118,16 +135,26 @@ def _list(names, folder=None, home=""):
     """Names with their first lines: of the module `home` short, others as they are imported."""
     lines = [".. autosummary::", *([f"   :toctree: {folder}"] if folder else []), ""]
     short = ["~" if name.rpartition(".")[0] == home else "" for name in names]
-    return [*lines, *(f"   {s}{name}" for s, name in zip(short, names, strict=True)), ""]
+    return [
+        *lines,
+        *(f"   {s}{name}" for s, name in zip(short, names, strict=True)),
+        "",
+    ]
 
 
 def pages():
     """One page per part of the package, what is called before what is returned; their index."""
     written = {}
     index = [
-        *(".. title:: API reference: temperature scaling, Platt scaling, ECE and more", ""),
+        *(
+            ".. title:: API reference: temperature scaling, Platt scaling, ECE and more",
+            "",
+        ),
         *("API reference", "=============", ""),
-        *("Estimators follow scikit-learn: ``fit``, ``predict_proba``, ``get_params``.", ""),
+        *(
+            "Estimators follow scikit-learn: ``fit``, ``predict_proba``, ``get_params``.",
+            "",
+        ),
         *("The first names", "---------------", "", *_list(_full(FIRST))),
     ]
     for task, parts in tasks():
@@ -135,7 +162,9 @@ def pages():
         index += [f"   :caption: {task}", ""]
         index += [f"   {_file(title)}" for title in parts] + [""]
         for title, names in parts.items():
-            links = ", ".join(f":py:obj:`~{name}`" for name in names if _is_called(name))
+            links = ", ".join(
+                f":py:obj:`~{name}`" for name in names if _is_called(name)
+            )
             links = links or ", ".join(f":py:obj:`~{name}`" for name in names)
             index += [f"* :doc:`{_file(title)}` (``{_home(names)}``): {links}"]
             written[_file(title)] = _page(title, names)
@@ -161,11 +190,17 @@ def _page(title, names):
     called = [name for name in names if _is_called(name)]
     returned = [name for name in names if name not in called]
     home = _home(names)
-    said = "" if all(n.rpartition(".")[0] == home for n in names) else ", but for names in full"
+    said = (
+        ""
+        if all(n.rpartition(".")[0] == home for n in names)
+        else ", but for names in full"
+    )
     lines = [title, "=" * len(title), "", f"Imported from ``{home}``{said}."]
     lines += ["", *_list(called or returned, "generated", home)]
     if called and returned:
-        heading = "What these return, special cases, and protocols for methods of your own"
+        heading = (
+            "What these return, special cases, and protocols for methods of your own"
+        )
         lines += [heading, "-" * len(heading), "", *_list(returned, "generated", home)]
     return "\n".join(lines)
 
@@ -177,13 +212,20 @@ def add_fields(app, what, name, thing, options, lines):
     annotation = str(thing.__annotations__.get("return", ""))
     for found in sorted(_RESULTS & set(re.findall(r"\w+", annotation))):
         (path,) = (one for one in documented() if one.rpartition(".")[2] == found)
-        lines += [f".. rubric:: What a :py:obj:`~{path}` holds", "", *_fields(_thing(path)), ""]
+        lines += [
+            f".. rubric:: What a :py:obj:`~{path}` holds",
+            "",
+            *_fields(_thing(path)),
+            "",
+        ]
 
 
 def _fields(cls):
     """The lines of the docstring that describe the fields, or what it says and their names."""
     text = inspect.getdoc(cls)
-    if found := re.search(r"(?s)(?:Attributes|Parameters)\n-+\n(.*?)(?=\n\n\S|\Z)", text):
+    if found := re.search(
+        r"(?s)(?:Attributes|Parameters)\n-+\n(.*?)(?=\n\n\S|\Z)", text
+    ):
         return _listed(found[1].splitlines())
     names = ", ".join(f"``{name}``" for name in getattr(cls, "_fields", ()))
     return [text.splitlines()[0], *(["", f"Its fields are {names}."] if names else [])]
@@ -198,6 +240,8 @@ def _listed(lines):
             listed += ["", f"* **{name}**" + (f" ({kind})" if kind else "")]
         elif line:
             listed.append(
-                f"  {line.strip()}" if listed[-1][0] == " " else f"  \u2013 {line.strip()}"
+                f"  {line.strip()}"
+                if listed[-1][0] == " "
+                else f"  \u2013 {line.strip()}"
             )
     return listed

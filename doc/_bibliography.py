@@ -16,7 +16,9 @@ Entry = namedtuple("Entry", "key surnames year title")
 _NAME = r"(?:(?:Van|Le) )?[A-ZÀ-Ž][\w\-]+(?: Filho)?"
 _NAMES = rf"(?P<names>{_NAME}(?:(?:,| and)\s+{_NAME})*)(?P<others> et al\.)?"
 SOURCE = re.compile(rf"{_NAMES}\s+\((?P<year>(?:19|20)\d\d)\)")
-UNNAMED = re.compile(r'"(?P<title>[^"]+)"\s+\((?P<year>(?:19|20)\d\d), submitted\s+without names\)')
+UNNAMED = re.compile(
+    r'"(?P<title>[^"]+)"\s+\((?P<year>(?:19|20)\d\d), submitted\s+without names\)'
+)
 
 
 def entries(path=BIBLIOGRAPHY):
@@ -43,9 +45,15 @@ def entry_of(match, after, known):
     if match.re is UNNAMED:
         named = [e for e in known if _words(e.title) == _words(_plain(match["title"]))]
     else:
-        surnames = tuple(_plain(name) for name in re.split(r",\s+|\s+and\s+", match["names"]))
+        surnames = tuple(
+            _plain(name) for name in re.split(r",\s+|\s+and\s+", match["names"])
+        )
         shown = len(surnames) if match["others"] else None
-        named = [e for e in known if (e.surnames[:shown], e.year) == (surnames, match["year"])]
+        named = [
+            e
+            for e in known
+            if (e.surnames[:shown], e.year) == (surnames, match["year"])
+        ]
         title = re.match(r'\s*\(?,?\s*"([^"]+)"', after)
         if len(named) > 1 and title:
             start = _words(_plain(title[1]))
@@ -56,7 +64,9 @@ def entry_of(match, after, known):
 def link_sources(app, what, name, thing, options, lines):
     """Turn the year of each source in a docstring into a link (an autodoc event)."""
     known, text = entries(), "\n".join(lines)
-    for match, after in reversed(sorted(sources(text), key=lambda found: found[0].start())):
+    for match, after in reversed(
+        sorted(sources(text), key=lambda found: found[0].start())
+    ):
         entry = entry_of(match, after, known)
         if entry and match.re is SOURCE:
             start = match.start("year") - 1
@@ -68,9 +78,16 @@ def link_sources(app, what, name, thing, options, lines):
 
 def _plain(text):
     r"""Without TeX and accents: Holzm{\"u}ller, Holzmüller and Holzmueller are one."""
-    text = text.replace("\\ell", "l").replace("\\l", "l").replace("ł", "l").replace("$", "")
+    text = (
+        text.replace("\\ell", "l")
+        .replace("\\l", "l")
+        .replace("ł", "l")
+        .replace("$", "")
+    )
     text = re.sub(r"\\[^a-zA-Z]|[{}]", "", text)
-    text = "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+    text = "".join(
+        c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c)
+    )
     return re.sub(r"([aou])e(?=[lnkc])", r"\1", text).strip()
 
 

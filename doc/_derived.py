@@ -27,19 +27,29 @@ def write(folder):
     for page in (folder / "api").rglob("*.rst"):
         if page.stem not in kept:  # of an earlier build
             page.unlink()
-    _put(folder / "user_guide" / "generated" / "recalibrators.inc", _recalibrator_table())
+    _put(
+        folder / "user_guide" / "generated" / "recalibrators.inc", _recalibrator_table()
+    )
     _put(folder / "user_guide" / "generated" / "arena.inc", _arena_table())
     _put(folder / "user_guide" / "generated" / "measures.inc", _measure_table())
     _put(folder / "user_guide" / "generated" / "errors.inc", _error_tables())
     _put(folder / "user_guide" / "generated" / "exit_codes.inc", exit_codes())
-    _put(folder / "user_guide" / "generated" / "options_of_commands.inc", options_of_commands())
+    _put(
+        folder / "user_guide" / "generated" / "options_of_commands.inc",
+        options_of_commands(),
+    )
     for name, text in command_tables().items():
         _put(folder / "user_guide" / "generated" / f"command_{name}.inc", text)
     for name, text in _export.tables(_table).items():
         _put(folder / "user_guide" / "generated" / name, text)
-    _put(folder / "user_guide" / "generated" / "picture.inc", _picture(folder.parent / "README.md"))
+    _put(
+        folder / "user_guide" / "generated" / "picture.inc",
+        _picture(folder.parent / "README.md"),
+    )
     _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
-    _put(folder / "extending" / "generated" / "orientation.inc", make_orientation_table())
+    _put(
+        folder / "extending" / "generated" / "orientation.inc", make_orientation_table()
+    )
     _put(folder / "whats_new.rst", _whats_new(folder / "whats_new"))
     for table in sorted((folder.parent / "benchmarks").rglob("*.csv")):
         name = f"{table.parent.name}_{table.stem}.inc"
@@ -65,19 +75,29 @@ def make_orientation_table():
 
 def command_tables():
     """The options of each command of the command line, as tables of their groups."""
-    (commands,) = (a for a in cli_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    (commands,) = (
+        a for a in cli_parser()._actions if isinstance(a, argparse._SubParsersAction)
+    )
     return {name: _option_tables(parser) for name, parser in commands.choices.items()}
 
 
 def options_of_commands():
     """Which commands that read tables have which option about their columns and their reading."""
-    (commands,) = (a for a in cli_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    (commands,) = (
+        a for a in cli_parser()._actions if isinstance(a, argparse._SubParsersAction)
+    )
     found: dict[str, list[str]] = {}
     for name, parser in commands.choices.items():
         for group in parser._action_groups:
-            for action in group._group_actions if group.title in ("columns", "reading") else ():
+            for action in (
+                group._group_actions if group.title in ("columns", "reading") else ()
+            ):
                 found.setdefault(action.option_strings[0], []).append(name)
-    readers = [name for name in commands.choices if any(name in names for names in found.values())]
+    readers = [
+        name
+        for name in commands.choices
+        if any(name in names for names in found.values())
+    ]
     rows = [
         (f"``{option}``", *("yes" if name in names else "" for name in readers))
         for option, names in found.items()
@@ -98,7 +118,9 @@ def _option_tables(parser):
     lines = []
     for group in parser._action_groups:
         actions = [
-            action for action in group._group_actions if "--help" not in action.option_strings
+            action
+            for action in group._group_actions
+            if "--help" not in action.option_strings
         ]
         if not actions:
             continue
@@ -109,7 +131,9 @@ def _option_tables(parser):
         lines += [f"   * - {title}", "     - meaning"]
         for action in actions:
             names = ", ".join(action.option_strings)
-            given = "" if action.nargs == 0 else f" {action.metavar or _choices(action)}"
+            given = (
+                "" if action.nargs == 0 else f" {action.metavar or _choices(action)}"
+            )
             text = action.help % {**vars(action), "prog": parser.prog}
             text = re.sub(r"([*|])", r"\\\1", text)
             text = re.sub(r'"[^"]+"|--[a-z][a-z-]*|[a-z0-9]+://', _as_code, text)
@@ -140,7 +164,9 @@ def first_line(thing):
 def _table(header, rows, widths="auto"):
     lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
     for row in [header, *rows]:
-        lines += [f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)]
+        lines += [
+            f"   {'* -' if i == 0 else '  -'} {cell}" for i, cell in enumerate(row)
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -153,7 +179,11 @@ def _result_table(path):
         machine = f"\nMachine: {rows[0][-1]}.\n"
         header, rows = header[:-1], [row[:-1] for row in rows]
     wide = {"note", "difference"}  # they stay in the file
-    kept = [i for i, name in enumerate(header) if name not in wide and any(r[i] for r in rows)]
+    kept = [
+        i
+        for i, name in enumerate(header)
+        if name not in wide and any(r[i] for r in rows)
+    ]
     rows = [[re.sub(r"([*|])", r"\\\1", row[i]) for i in kept] for row in rows]
     widths = [min(36, max(8, *(len(row[j]) for row in rows))) for j in range(len(kept))]
     names = [re.sub("_s$", " [s]", header[i]).replace("_", " ") for i in kept]
@@ -171,7 +201,12 @@ def _error_tables():
             if found.module == module
         ]
         title = f"``sklearn_calib.{module}``"
-        lines += [title, "~" * len(title), "", _table(("expected ...", "what to do"), rows)]
+        lines += [
+            title,
+            "~" * len(title),
+            "",
+            _table(("expected ...", "what to do"), rows),
+        ]
     return "\n".join(lines)
 
 
@@ -183,8 +218,14 @@ def _arena(classes):
     """Rows of the registered methods in the table of CalArena's protocol, the best first."""
     path = Path(__file__).parents[1] / "benchmarks" / "arena" / "leaderboard.csv"
     with path.open(newline="", encoding="utf-8") as file:
-        rows = [r for r in csv.DictReader(file) if (r["classes"], r["rows"]) == (classes, "all")]
-    return {r["method"]: r for r in rows if r["method"] in recalibrators.all_recalibrators()}
+        rows = [
+            r
+            for r in csv.DictReader(file)
+            if (r["classes"], r["rows"]) == (classes, "all")
+        ]
+    return {
+        r["method"]: r for r in rows if r["method"] in recalibrators.all_recalibrators()
+    }
 
 
 def _in_arena(classes):
@@ -213,10 +254,19 @@ def _arena_table(best=10):
                     f"{float(row['wins, log loss']):.2f} ({interval})",
                     f"{float(row['wins, Brier']):.2f}",
                     *(f"{float(row[number]):.1f}" for number in numbers),
-                    f"{float(row['seconds']):.2g}" if row["seconds"] else "",  # kept losses
+                    f"{float(row['seconds']):.2g}"
+                    if row["seconds"]
+                    else "",  # kept losses
                 )
             )
-    header = ("classes", "method", "wins, log loss", "wins, Brier", "log loss [%]", "hurt [%]")
+    header = (
+        "classes",
+        "method",
+        "wins, log loss",
+        "wins, Brier",
+        "log loss [%]",
+        "hurt [%]",
+    )
     header += ("Brier [%]", "hurt [%]", "time [s]")
     return _table(header, rows)
 
@@ -268,7 +318,14 @@ def _measure_table():
         )
         for name, function in metrics.all_metrics().items()
     ]
-    header = ("measure", "description", "scorer", "range", "proper", "multiclass options")
+    header = (
+        "measure",
+        "description",
+        "scorer",
+        "range",
+        "proper",
+        "multiclass options",
+    )
     return _table(header, rows)
 
 

@@ -21,7 +21,9 @@ def entries(text):
 
 def parsed(lines):
     """Names stand at the margin of the block; below each its line and its fields."""
-    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    margin = min(
+        (len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0
+    )
     found = []
     for line in filter(str.strip, lines):
         field = re.match(r"\s+:(title|words): (.+)", line)
@@ -30,5 +32,7 @@ def parsed(lines):
         elif field:
             found[-1] = found[-1]._replace(**{field[1]: field[2].strip()})
         else:
-            found[-1] = found[-1]._replace(line=f"{found[-1].line} {line.strip()}".strip())
+            found[-1] = found[-1]._replace(
+                line=f"{found[-1].line} {line.strip()}".strip()
+            )
     return found

@@ -8,7 +8,12 @@ from sklearn_calib import export, recalibrators
 from sklearn_calib.datasets import make_overconfident
 
 #: Columns of the table, those that the package has; a writer that refuses a map says "no".
-WRITERS = {"JSON": "to_json", "ONNX": "to_onnx", "SQL": "to_sql", "C, JavaScript": "to_code"}
+WRITERS = {
+    "JSON": "to_json",
+    "ONNX": "to_onnx",
+    "SQL": "to_sql",
+    "C, JavaScript": "to_code",
+}
 
 #: Of differences.csv, besides one for each target.
 OTHER_COLUMNS = ("method", "classes", "steps beside", "rows")
@@ -42,7 +47,9 @@ def _largest_differences(table):
         measured = {True: [], False: []}
         for line in lines:
             if line[target]:
-                measured[line["method"].split(".")[0] in tabulated].append(float(line[target]))
+                measured[line["method"].split(".")[0] in tabulated].append(
+                    float(line[target])
+                )
         cells = [f"{max(found):.1e}" if found else "" for found in measured.values()]
         missing = sum(not line[target] for line in lines)
         rows.append((target, cells[1], cells[0], str(missing)))
@@ -55,9 +62,18 @@ def _nodes(table):
     for name, node in sorted(definitions.items()):
         if name == "node":
             continue
-        lines += [f"``{name}``", "~" * (len(name) + 4), "", _plain(node["description"]), ""]
+        lines += [
+            f"``{name}``",
+            "~" * (len(name) + 4),
+            "",
+            _plain(node["description"]),
+            "",
+        ]
         rows = [
-            (f"``{field}``" + " (optional)" * (field not in node["required"]), _plain(said))
+            (
+                f"``{field}``" + " (optional)" * (field not in node["required"]),
+                _plain(said),
+            )
             for field, entry in node["properties"].items()
             if field != "node" and (said := entry.get("description"))
         ]
@@ -104,7 +120,12 @@ def _methods(table):
             continue
         nodes = ", ".join(f"``{kind}``" for kind in sorted(kinds(document["map"])))
         takes = [
-            _SAID[tuple(_takes(getattr(export, writer), d) for d in (document, several[name]))]
+            _SAID[
+                tuple(
+                    _takes(getattr(export, writer), d)
+                    for d in (document, several[name])
+                )
+            ]
             for writer in writers.values()
         ]
         rows.append((link, nodes + " (a table)" * tabulated, *takes))
@@ -114,7 +135,9 @@ def _methods(table):
 def _takes(write, document):
     columns = [f"p{i}" for i in range(len(document["classes"]))]
     try:
-        write(document, columns) if write is getattr(export, "to_sql", None) else write(document)
+        write(document, columns) if write is getattr(export, "to_sql", None) else write(
+            document
+        )
     except (ValueError, TypeError):
         return False
     return True

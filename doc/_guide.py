@@ -21,7 +21,11 @@ class Pages(TocTree):
     def run(self):
         found = parsed(list(self.content))
         self.content = [entry.page for entry in found]
-        self.options = {"hidden": None, "maxdepth": 1, "caption": " ".join(self.arguments)}
+        self.options = {
+            "hidden": None,
+            "maxdepth": 1,
+            "caption": " ".join(self.arguments),
+        }
         items = "\n".join(f"* :doc:`{entry.page}`: {entry.line}" for entry in found)
         return [*super().run(), *self.parse_text_to_nodes(items)]
 
@@ -36,7 +40,10 @@ def _describe(app, doctree):
     entry = known.get(name)
     if entry:
         app.env.note_dependency(index, docname=name)
-        line, words = re.sub(r":\w+:`([^`<]*)[^`]*`|[`*]", r"\1", entry.line), entry.words
+        line, words = (
+            re.sub(r":\w+:`([^`<]*)[^`]*`|[`*]", r"\1", entry.line),
+            entry.words,
+        )
         if entry.title:
             app.env.longtitles[name] = nodes.title("", entry.title)
     else:

@@ -22,10 +22,19 @@ def imports(root=ROOT):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.ImportFrom) and node.level:
                     base = package[: len(package) - node.level + 1]
-                    names = [node.module] if node.module else [alias.name for alias in node.names]
+                    names = (
+                        [node.module]
+                        if node.module
+                        else [alias.name for alias in node.names]
+                    )
                     tops = {[*base, *name.split(".")][0] for name in names}
-                    found[part] |= {top for top in tops if top != part and top not in SMALL}
-    return {part: {other for other in others if other in found} for part, others in found.items()}
+                    found[part] |= {
+                        top for top in tops if top != part and top not in SMALL
+                    }
+    return {
+        part: {other for other in others if other in found}
+        for part, others in found.items()
+    }
 
 
 def read_orientation(root=ROOT):
@@ -44,7 +53,9 @@ def read_orientation(root=ROOT):
 def ground(graph):
     """Small modules that all may use: drawn as one, without arrows."""
     found = {"exceptions"}
-    helpers = sorted(part for part in graph if part.startswith("_") and part != "_kernels")
+    helpers = sorted(
+        part for part in graph if part.startswith("_") and part != "_kernels"
+    )
     for _ in helpers:
         found |= {part for part in helpers if graph[part] <= found}
     return found
@@ -54,19 +65,28 @@ def levels(graph):
     """The parts from the ground up: each stands above all that it imports."""
     level = {}
     while len(level) < len(graph):
-        ready = [part for part in graph if part not in level and graph[part] <= set(level)]
+        ready = [
+            part for part in graph if part not in level and graph[part] <= set(level)
+        ]
         if not ready:
-            raise ValueError(f"a circle of imports among {sorted(set(graph) - set(level))}")
+            raise ValueError(
+                f"a circle of imports among {sorted(set(graph) - set(level))}"
+            )
         for part in ready:
             level[part] = 1 + max((level[other] for other in graph[part]), default=-1)
-    return [[r for r in graph if level[r] == height] for height in range(max(level.values()) + 1)]
+    return [
+        [r for r in graph if level[r] == height]
+        for height in range(max(level.values()) + 1)
+    ]
 
 
 def drawing():
     """An SVG of the parts, the ground floor at the bottom; arrows leave out what follows."""
     graph = imports()
     small = ground(graph)
-    graph = {part: others - small for part, others in graph.items() if part not in small}
+    graph = {
+        part: others - small for part, others in graph.items() if part not in small
+    }
     floors = levels(graph)
     width, step = 900, 84
     top = step * len(floors)

@@ -42,7 +42,11 @@ KINDS = {
 
 
 def _message(call, module, texts):
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = (
+        call.func.attr
+        if isinstance(call.func, ast.Attribute)
+        else getattr(call.func, "id", "")
+    )
     if name == "invalid_combination":
         first, second = (_text(argument, texts) for argument in call.args)
         hint = next(keyword.value for keyword in call.keywords if keyword.arg == "hint")
@@ -65,7 +69,8 @@ def _assigned(tree):
     return {
         name: found[0]
         for name, found in values.items()
-        if len(found) == 1 and isinstance(found[0], ast.Constant | ast.JoinedStr | ast.BinOp)
+        if len(found) == 1
+        and isinstance(found[0], ast.Constant | ast.JoinedStr | ast.BinOp)
     }
 
 

@@ -47,14 +47,20 @@ def requirements(source):
     needed = set()
     for name in _used(ast.parse(source)):
         needed.add(USED_BY.get(name))
-        if isinstance(name, Import) and name.partition(".")[0] not in sys.stdlib_module_names:
+        if (
+            isinstance(name, Import)
+            and name.partition(".")[0] not in sys.stdlib_module_names
+        ):
             module = name.partition(".")[0]
             needed.add(DISTRIBUTIONS.get(module, module))
     needed -= {None, "sklearn_calib", PACKAGE, *base}
     chosen = sorted(name for name, parts in extras.items() if parts <= needed)
     others = sorted(needed.difference(*(extras[name] for name in chosen)))
     ours = f"{PACKAGE}[{','.join(chosen)}]" if chosen else PACKAGE
-    return [f"{ours}>={version(PACKAGE)}", *(declared.get(name, name) for name in others)]
+    return [
+        f"{ours}>={version(PACKAGE)}",
+        *(declared.get(name, name) for name in others),
+    ]
 
 
 class Import(str):
@@ -120,7 +126,9 @@ def notebook_of(path):
     from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 
     _, blocks = split_code_and_text_blocks(str(path))
-    made = jupyter_notebook(blocks, copy.deepcopy(DEFAULT_GALLERY_CONF), str(path.parent))
+    made = jupyter_notebook(
+        blocks, copy.deepcopy(DEFAULT_GALLERY_CONF), str(path.parent)
+    )
     return complete(made, path.read_text(encoding="utf-8"))
 
 

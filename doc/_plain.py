@@ -36,18 +36,28 @@ def write(app, error):
     """All pages of a finished build in HTML."""
     if error or app.builder.name != "html":
         return
-    builder, listed = TextBuilder(app, app.env), {name: [] for name in SECTIONS.values()}
+    builder, listed = (
+        TextBuilder(app, app.env),
+        {name: [] for name in SECTIONS.values()},
+    )
     builder.init()
     for name in sorted(app.env.found_docs):
         tree = app.env.get_and_resolve_doctree(name, builder, tags=builder.tags)
         path = app.outdir / f"{name}.txt"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(as_text(builder, tree), encoding="utf-8")
-        section = next(title for start, title in SECTIONS.items() if name.startswith(start))
+        section = next(
+            title for start, title in SECTIONS.items() if name.startswith(start)
+        )
         title = app.env.titles[name].astext()
         listed[section].append(f"- [{title}]({name}.txt): {first_sentence(tree)}")
-    parts = [f"# {app.config.project}", "> Probability calibration in Python for scikit-learn."]
-    parts += [f"## {title}\n\n" + "\n".join(lines) for title, lines in listed.items() if lines]
+    parts = [
+        f"# {app.config.project}",
+        "> Probability calibration in Python for scikit-learn.",
+    ]
+    parts += [
+        f"## {title}\n\n" + "\n".join(lines) for title, lines in listed.items() if lines
+    ]
     (app.outdir / "llms.txt").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 

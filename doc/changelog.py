@@ -12,7 +12,9 @@ KINDS = ("added", "changed", "fixed")
 OVERVIEW = "overview"
 #: Read the Docs goes on to the default version: "stable" is not there until a final release is.
 PAGES = "https://sklearn-calib.readthedocs.io/page/"
-HEAD = "# Changes\n\nEach with links to what it names: [What's new]({}whats_new.html).\n"
+HEAD = (
+    "# Changes\n\nEach with links to what it names: [What's new]({}whats_new.html).\n"
+)
 
 
 def order(version):
@@ -32,7 +34,9 @@ def changes(folder=HERE / "whats_new"):
         known = {path.name for kind in KINDS for path in version.glob(f"{kind}.*.rst")}
         unknown = {path.name for path in version.iterdir()} - known - {opening.name}
         if unknown:
-            raise ValueError(f"expected names {'|'.join(KINDS)}.SLUG.rst, got {sorted(unknown)}")
+            raise ValueError(
+                f"expected names {'|'.join(KINDS)}.SLUG.rst, got {sorted(unknown)}"
+            )
         if opening.exists():
             yield version.name, OVERVIEW, [opening.read_text(encoding="utf-8").strip()]
         for kind in KINDS:
@@ -48,7 +52,9 @@ def changes(folder=HERE / "whats_new"):
 def markdown(text):
     """A fragment in Markdown: names of the package as code, pages and addresses as links."""
     text = " ".join(text.split())
-    text = re.sub(r":(?:class|func|meth|attr|mod):`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)
+    text = re.sub(
+        r":(?:class|func|meth|attr|mod):`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text
+    )
     text = re.sub(r":doc:`(?:[^`<]*?)<?/?([\w/]+)>?`", _page, text)
     text = re.sub(r"`([^`<]+) <([^>]+)>`__?", r"[\1](\2)", text)
     return text.replace("``", "`")
@@ -80,7 +86,11 @@ def changelog():
         if kind == OVERVIEW:
             lines += map(page_in_markdown, texts)
         else:
-            lines += [f"### {kind.capitalize()}\n", *(f"* {markdown(text)}" for text in texts), ""]
+            lines += [
+                f"### {kind.capitalize()}\n",
+                *(f"* {markdown(text)}" for text in texts),
+                "",
+            ]
         last = version
     return "\n".join(lines)
 

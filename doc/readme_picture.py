@@ -31,8 +31,12 @@ svg {{{LIGHT}
 def naive_bayes() -> dict[str, tuple[Any, Any]]:
     """Its probabilities of the rows to calibrate on and of the test rows, with their labels."""
     X, y = load_digits(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
-    X, X_calib, y, y_calib = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=0.4, stratify=y, random_state=0
+    )
+    X, X_calib, y, y_calib = train_test_split(
+        X, y, test_size=0.5, stratify=y, random_state=0
+    )
     model = GaussianNB(var_smoothing=1e-3).fit(X, y)
     parts = {"calibrate": (X_calib, y_calib), "test": (X_test, y_test)}
     return {name: (model.predict_proba(X), y) for name, (X, y) in parts.items()}

@@ -31,10 +31,15 @@ def compile_kernels() -> None:
     from .recalibrators import TemperatureScaling, VectorScaling, all_recalibrators
     from .summary import CalibrationSummary
 
-    measures: list[Callable[..., object]] = [*all_metrics().values(), calibration_witness]
+    measures: list[Callable[..., object]] = [
+        *all_metrics().values(),
+        calibration_witness,
+    ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        warnings.filterwarnings("default", "compiled code", CalibrationWarning)  # it is not kept
+        warnings.filterwarnings(
+            "default", "compiled code", CalibrationWarning
+        )  # it is not kept
         for dtype in ("float64", "float32"):
             for n_classes in (2, 4):
                 proba, y = make_overconfident(n_classes, 300)
@@ -44,14 +49,22 @@ def compile_kernels() -> None:
                 for measure in measures:
                     measure(y, proba)
                 lp_calibration_test(y, proba, n_resamples=9)
-                CalibrationSummary().update(y, proba).update(y, np.asfortranarray(proba))
+                CalibrationSummary().update(y, proba).update(
+                    y, np.asfortranarray(proba)
+                )
                 VectorScaling().fit_blocks([(proba, y)], kind="proba")
                 VectorScaling().fit_blocks([(proba, y)])
-            for n_classes, n_rows in ((2, 50_000), (4, 25_000), (40, 2500)):  # each has its pass
+            for n_classes, n_rows in (
+                (2, 50_000),
+                (4, 25_000),
+                (40, 2500),
+            ):  # each has its pass
                 proba, y = make_overconfident(n_classes, n_rows)
                 TemperatureScaling().fit(proba.astype(dtype), y)
         proba, y = make_overconfident(2, 300)
         group_calibration(y, proba, [proba[:, 1] > 0.5], n_resamples=9)
         MulticalibratedScores(n_rounds=1).fit(proba, y, groups=proba[:, 1] > 0.5)
         summary = CalibrationSummary().update(y, proba[:, 1])
-        (summary + summary).update(y, proba, sample_weight=proba[:, 0]).measure("brier_loss")
+        (summary + summary).update(y, proba, sample_weight=proba[:, 0]).measure(
+            "brier_loss"
+        )

@@ -42,7 +42,10 @@ def check_known(
 
 def is_number(value: object) -> TypeGuard[float]:
     """Return whether a value is a real number; True and a duration of numpy are not."""
-    return isinstance(value, Real) and type(value).__name__ not in ("bool", "timedelta64")
+    return isinstance(value, Real) and type(value).__name__ not in (
+        "bool",
+        "timedelta64",
+    )
 
 
 def is_whole_number(value: object) -> TypeGuard[float]:
@@ -78,17 +81,24 @@ def check_between(
         raise invalid_input(argument, expected=expected, got=repr(value), hint=hint)
 
 
-def check_count(value: object, name: str, least: int = 1, hint: str = "Leave the default") -> int:
+def check_count(
+    value: object, name: str, least: int = 1, hint: str = "Leave the default"
+) -> int:
     """Return a whole number of at least `least` as an int; raise ValueError for anything else.
 
     Numbers of repetitions and of stored values also have an upper limit.
     """
     got = repr(value)[:60]
     if not (is_whole_number(value) and value >= least):
-        raise invalid_input(name, expected=f"a whole number {name} >= {least}", got=got, hint=hint)
+        raise invalid_input(
+            name, expected=f"a whole number {name} >= {least}", got=got, hint=hint
+        )
     if value > _MAX_COUNTS.get(name, math.inf):
         raise invalid_input(
-            name, expected=f"a whole number {name} <= {_MAX_COUNTS[name]}", got=got, hint=hint
+            name,
+            expected=f"a whole number {name} <= {_MAX_COUNTS[name]}",
+            got=got,
+            hint=hint,
         )
     return int(value)
 
@@ -116,11 +126,13 @@ def check_sizes(params: dict[str, Any]) -> None:
         if name in ("mean", "error_score") or not is_number(value):
             continue  # a probability has bounds of its own, and NaN stands for a failed fit
         size = abs(float(value))
-        if not (size in (0, math.inf) or _MIN_PARAMETER_SIZE <= size <= _MAX_PARAMETER_SIZE):
-            expected = (
-                f"{name} of 0, or from {_MIN_PARAMETER_SIZE:g} to {_MAX_PARAMETER_SIZE:g} in size"
+        if not (
+            size in (0, math.inf) or _MIN_PARAMETER_SIZE <= size <= _MAX_PARAMETER_SIZE
+        ):
+            expected = f"{name} of 0, or from {_MIN_PARAMETER_SIZE:g} to {_MAX_PARAMETER_SIZE:g} in size"
+            raise invalid_input(
+                name, expected=expected, got=got, hint="Take one of these"
             )
-            raise invalid_input(name, expected=expected, got=got, hint="Take one of these")
 
 
 def _is_python_or_numpy_number(number):

@@ -33,7 +33,9 @@ def atomic_fit(model: Any) -> Iterator[Any]:
     except BaseException as error:
         _forget(new)
         cause: BaseException | None = error
-        while isinstance(cause, SystemError):  # what compiled code makes of an interruption
+        while isinstance(
+            cause, SystemError
+        ):  # what compiled code makes of an interruption
             cause = cause.__cause__
         if isinstance(cause, KeyboardInterrupt) and cause is not error:
             raise KeyboardInterrupt from error
@@ -45,7 +47,9 @@ def atomic_fit(model: Any) -> Iterator[Any]:
 def _forget(model):
     """Drop what a fit has learned; private attributes belong to the class."""
     vars(model).pop("_derived", None)
-    learned = {name for name in vars(model) if name.endswith("_") and not name.startswith("_")}
+    learned = {
+        name for name in vars(model) if name.endswith("_") and not name.startswith("_")
+    }
     if learned:  # before its first fit a model has none, and need not be asked
         for name in learned.difference(model._get_param_names()):
             delattr(model, name)

@@ -25,7 +25,9 @@ class BaseMetaClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if not hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
+        if not hasattr(
+            getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"
+        ):
             return tags  # a model of another library in a FrozenEstimator
         inner = get_tags(self.estimator)
         tags.input_tags.sparse = inner.input_tags.sparse

@@ -23,7 +23,9 @@ def report_fit(estimator: Any, n_tasks: int, X: Any, y: Any) -> Iterator[Any]:
     if not hasattr(estimator, "_init_callback_context"):
         yield None
         return
-    context = estimator._init_callback_context(max_subtasks=n_tasks, sequential_subtasks=False)
+    context = estimator._init_callback_context(
+        max_subtasks=n_tasks, sequential_subtasks=False
+    )
     context.call_on_fit_task_begin(estimator=estimator, X=X, y=y)
     yield context
     context.call_on_fit_task_end(estimator=estimator, X=X, y=y)
@@ -37,7 +39,9 @@ def make_task_contexts(context: Any, n_tasks: int, name: str) -> list[Any]:
 
 
 @contextmanager
-def report_task(context: Any, caller: Any, sub_estimator: Any, X: Any, y: Any) -> Iterator[None]:
+def report_task(
+    context: Any, caller: Any, sub_estimator: Any, X: Any, y: Any
+) -> Iterator[None]:
     """Report one sub-fit, and let the sub-estimator report into it if it can."""
     if context is None:
         yield

@@ -28,7 +28,9 @@ def clone_from_copied_params(estimator: Any) -> Any:
     kept = cloned.get_params(deep=False)
     for name in params:
         if name not in kept or not _is_equal(kept[name], params[name]):
-            raise RuntimeError(f"the constructor of {type(estimator).__name__} changes {name}")
+            raise RuntimeError(
+                f"the constructor of {type(estimator).__name__} changes {name}"
+            )
     for name in ("_metadata_request", "_skl_callbacks", "_sklearn_output_config"):
         if hasattr(estimator, name):
             setattr(cloned, name, copy.copy(getattr(estimator, name)))

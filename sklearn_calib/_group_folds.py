@@ -28,7 +28,9 @@ class FastStratifiedGroupKFold(StratifiedGroupKFold):
         order = np.lexsort((counts[codes], group))
         is_first = np.append(True, np.diff(group[order]) > 0)
         rarest = codes[order[is_first]]
-        folds = StratifiedKFold(self.n_splits, shuffle=self.shuffle, random_state=self.random_state)
+        folds = StratifiedKFold(
+            self.n_splits, shuffle=self.shuffle, random_state=self.random_state
+        )
         for _, chosen in folds.split(rarest, rarest):
             is_test = np.isin(group, chosen)
             yield np.flatnonzero(~is_test), np.flatnonzero(is_test)

@@ -10,9 +10,7 @@ from .exceptions import InvalidInputError, invalid_input
 _NO_SHARE = 2.0**-53  # of the weight of a cell
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-MIN_ROWS_PER_CELL = (
-    16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
-)
+MIN_ROWS_PER_CELL = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
 
 
 def generator(random_state: RandomStateLike) -> np.random.Generator:
@@ -31,7 +29,9 @@ def generator(random_state: RandomStateLike) -> np.random.Generator:
     True
     """
     if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(0, 2**32, size=4, dtype=np.uint32))
+        return np.random.default_rng(
+            random_state.randint(0, 2**32, size=4, dtype=np.uint32)
+        )
     try:
         if isinstance(random_state, bool):
             raise TypeError
@@ -165,12 +165,20 @@ class CellBinomialSampler:
         ends = np.minimum, np.maximum
         return [end.reduceat(self._given, self._starts) for end in ends]
 
-    def ones(self, rng: np.random.Generator, weight: FloatArray | None = None) -> AnyArray:
+    def ones(
+        self, rng: np.random.Generator, weight: FloatArray | None = None
+    ) -> AnyArray:
         """Draw how many labels are 1 in each cell, or their summed weight."""
         if weight is None and not self.few:
-            return self._numbers(rng) if self._of_rows else rng.binomial(self.rows, self._given)
+            return (
+                self._numbers(rng)
+                if self._of_rows
+                else rng.binomial(self.rows, self._given)
+            )
         hit = rng.random(len(self._chance)) < self._chance
-        return np.bincount(self._cell, hit if weight is None else hit * weight, len(self.rows))
+        return np.bincount(
+            self._cell, hit if weight is None else hit * weight, len(self.rows)
+        )
 
     def _numbers(self, rng):
         low, high = self._range
@@ -207,7 +215,9 @@ def weight_moments(
     number = np.maximum(counts, 1)
     mean = weight / number
     variance = squares / number - mean**2
-    variance = np.where(variance > 1e-9 * mean**2, variance, 0.0)  # else the weights are equal
+    variance = np.where(
+        variance > 1e-9 * mean**2, variance, 0.0
+    )  # else the weights are equal
     return mean, variance, not variance.any()
 
 
@@ -229,6 +239,8 @@ def weight_of_some(
         n, k = counts[split], some[split]
         size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
         share = rng.beta(size * k / n, size * (n - k) / n)
-        share[share < _NO_SHARE] = 0.0  # down to 1e-300; a share near 1 is rounded to 1 as well
+        share[share < _NO_SHARE] = (
+            0.0  # down to 1e-300; a share near 1 is rounded to 1 as well
+        )
         drawn[split] = weight[split] * share
     return drawn

@@ -41,7 +41,9 @@ class SimplexArray(np.ndarray):
     def __array_finalize__(self, obj: object) -> None:
         self._log = self._absent = None
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(
+        self, array: Any, context: Any = None, return_scalar: bool = False
+    ) -> Any:
         array = np.asarray(array)
         return array[()] if array.ndim == 0 else array
 
@@ -49,7 +51,9 @@ class SimplexArray(np.ndarray):
         rows = np.asarray(self)[key]
         if np.ndim(rows) != 2 or rows.shape[1] != self.shape[1]:
             return rows  # one column, or some
-        absent, log = (None if part is None else part[key] for part in (self._absent, self._log))
+        absent, log = (
+            None if part is None else part[key] for part in (self._absent, self._log)
+        )
         return rows if absent is log is None else attach_log_proba(rows, log, absent)
 
     def copy(self, order: Any = "C") -> FloatArray:
@@ -127,7 +131,9 @@ def log_proba(proba: FloatArray) -> FloatArray:
     positive = np.maximum(np.asarray(proba), SMALLEST_PROBABILITY)
     if np.isnan(positive.sum()):
         raise invalid_input(
-            expected="numbers as probabilities", got="NaN", hint="Call canonical_proba first"
+            expected="numbers as probabilities",
+            got="NaN",
+            hint="Call canonical_proba first",
         )
     return np.log(positive, out=positive)
 
@@ -224,7 +230,9 @@ def stack_rows(blocks: Sequence[FloatArray]) -> FloatArray:
     """Stack canonical arrays, and their logarithms if every block has them."""
     plain = np.vstack([np.asarray(block) for block in blocks])
     logs = [log for block in blocks if (log := get_exact_log(block)) is not None]
-    return attach_log_proba(plain, np.vstack(logs)) if len(logs) == len(blocks) else plain
+    return (
+        attach_log_proba(plain, np.vstack(logs)) if len(logs) == len(blocks) else plain
+    )
 
 
 def take_columns(proba: FloatArray, columns: IntArray) -> FloatArray:

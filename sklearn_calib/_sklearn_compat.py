@@ -6,7 +6,11 @@ import numpy as np
 from sklearn import get_config
 from sklearn.metrics._scorer import _BaseScorer as BaseScorer
 from sklearn.utils import _safe_indexing as safe_indexing
-from sklearn.utils._array_api import _convert_to_numpy, _max_precision_float_dtype, get_namespace
+from sklearn.utils._array_api import (
+    _convert_to_numpy,
+    _max_precision_float_dtype,
+    get_namespace,
+)
 from sklearn.utils.metaestimators import _safe_split as safe_split
 from sklearn.utils.validation import _check_feature_names as check_feature_names
 from sklearn.utils.validation import _check_method_params
@@ -28,12 +32,18 @@ _EVAL_SET_PARAMS = (
 )  # fmt: skip
 
 
-def check_method_params(X: Any, params: dict[str, Any], indices: Any = None) -> dict[str, Any]:
+def check_method_params(
+    X: Any, params: dict[str, Any], indices: Any = None
+) -> dict[str, Any]:
     """Select rows of parameters with one entry per row of X; others stay complete.
 
     scikit-learn itself goes by the length alone: ``eval_X`` of as many rows as X would be cut.
     """
-    whole = {name: params[name] for name in params if name.rpartition("__")[2] in _EVAL_SET_PARAMS}
+    whole = {
+        name: params[name]
+        for name in params
+        if name.rpartition("__")[2] in _EVAL_SET_PARAMS
+    }
     others = {name: value for name, value in params.items() if name not in whole}
     return {**_check_method_params(X, params=others, indices=indices), **whole}
 
@@ -47,7 +57,9 @@ def get_array_namespace(values: Any) -> Any:
         return None  # what is nearly always given: one look
     if not get_config().get("array_api_dispatch", False):
         return None
-    if not (hasattr(values, "device") and hasattr(values, "dtype")) or hasattr(values, "iloc"):
+    if not (hasattr(values, "device") and hasattr(values, "dtype")) or hasattr(
+        values, "iloc"
+    ):
         return None
     xp = get_namespace(values)[0]
     return None if any(name in xp.__name__ for name in ("numpy", "jax")) else xp
@@ -56,7 +68,9 @@ def get_array_namespace(values: Any) -> Any:
 def to_numpy(values: Any, xp: Any) -> AnyArray:
     """Convert a foreign array to numpy, without a copy if it is on the host."""
     values = values.detach() if hasattr(values, "detach") else values
-    if "bfloat16" in str(values.dtype):  # numpy has no such numbers; float32 holds them exactly
+    if "bfloat16" in str(
+        values.dtype
+    ):  # numpy has no such numbers; float32 holds them exactly
         values = xp.astype(values, xp.float32)
     return _convert_to_numpy(values, xp)
 

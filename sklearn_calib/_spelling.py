@@ -33,13 +33,19 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
             if found:
                 return by_letters[min(found, key=len)]
         for other in names:
-            initials = "".join(word[:1] for word in re.split(r"[\W_]+", other)).casefold()
-            if initials.endswith(wanted) and len(wanted) >= len(initials) - 1:  # but for neg_
+            initials = "".join(
+                word[:1] for word in re.split(r"[\W_]+", other)
+            ).casefold()
+            if (
+                initials.endswith(wanted) and len(wanted) >= len(initials) - 1
+            ):  # but for neg_
                 return other
     close = get_close_matches(wanted, by_letters, 1)
     if close:
         return by_letters[close[0]]
-    inside = [x for x in by_letters if min(len(x), len(wanted)) > 1 and x[0] == wanted[0]]
+    inside = [
+        x for x in by_letters if min(len(x), len(wanted)) > 1 and x[0] == wanted[0]
+    ]
     inside = [x for x in inside if _is_left(x, wanted) or _is_left(wanted, x)]
     return by_letters[max(inside, key=len)] if inside else None
 
@@ -58,7 +64,10 @@ def _is_left(short, text):
 
 
 def suggest_name(
-    name: object, known: Iterable[object], otherwise: str = "Check the spelling", prefix: str = ""
+    name: object,
+    known: Iterable[object],
+    otherwise: str = "Check the spelling",
+    prefix: str = "",
 ) -> str:
     """Return the hint for a name that is not known: the nearest one, if one is near."""
     near = find_nearest_name(name, known)

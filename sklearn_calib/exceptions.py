@@ -114,7 +114,9 @@ class CalibrationWarning(StructuredMessage, UserWarning):
 @cache
 def _error_class(error):
     """Return the class that is a built-in error and an `InvalidInputError`."""
-    return type(error.__name__, (InvalidInputError, error), {"__module__": error.__module__})
+    return type(
+        error.__name__, (InvalidInputError, error), {"__module__": error.__module__}
+    )
 
 
 def _make_error(error, fields):
@@ -157,7 +159,9 @@ _NUMPY_SCALAR = re.compile(
 )
 
 
-def message_fields(argument: str | None, *, expected: str, got: str, hint: str) -> dict[str, Any]:
+def message_fields(
+    argument: str | None, *, expected: str, got: str, hint: str
+) -> dict[str, Any]:
     """Return the fields of a message, without the names of numpy's scalars."""
     value = _NUMPY_SCALAR.sub(r"\1\2", got)
     return {"argument": argument, "expected": expected, "value": value, "hint": hint}

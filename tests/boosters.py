@@ -32,4 +32,6 @@ def skipped():
     """Parameters of tests, one for each package that cannot be had: skipped, with the reason."""
     for name in ("xgboost", "lightgbm", "catboost"):
         if why_not(name):
-            yield pytest.param(None, id=name, marks=pytest.mark.skip(reason=why_not(name)))
+            yield pytest.param(
+                None, id=name, marks=pytest.mark.skip(reason=why_not(name))
+            )

@@ -24,9 +24,12 @@ from sklearn_calib._kernels._cells import (
 def sums_of_rows(ids, distance, y, weight, count):
     """A table of the rows' sums in the order of the probabilities; the reference of the kernels."""
     order = np.argsort(ids.view(np.uint64), kind="stable")
-    first = np.flatnonzero(np.append(len(ids) > 0, np.diff(ids[order].view(np.uint64)) != 0))
+    first = np.flatnonzero(
+        np.append(len(ids) > 0, np.diff(ids[order].view(np.uint64)) != 0)
+    )
     table = np.zeros(
-        (len(first), UNWEIGHTED_COLUMNS if weight is None else WEIGHTED_COLUMNS), dtype=np.int64
+        (len(first), UNWEIGHTED_COLUMNS if weight is None else WEIGHTED_COLUMNS),
+        dtype=np.int64,
     )
     table[:, ID] = ids[order][first]
     w = np.ones(len(ids)) if weight is None else weight
@@ -38,7 +41,9 @@ def sums_of_rows(ids, distance, y, weight, count):
     if weight is not None:
         for column, label in ((W0, zeros), (W1, ones)):
             numbers[:, column] = np.add.reduceat((label * count * w)[order], first)
-            numbers[:, column + 2] = np.add.reduceat((label * count * w * w)[order], first)
+            numbers[:, column + 2] = np.add.reduceat(
+                (label * count * w * w)[order], first
+            )
     return table
 
 

@@ -47,7 +47,12 @@ LIMITS = {
     "most options of another command": 21,
 }
 #: Of the way of a call: (files, depth) at most.
-WAYS = {"audit": (86, 20), "report": (66, 15), "fit": (33, 17), "predict_proba": (12, 13)}
+WAYS = {
+    "audit": (86, 20),
+    "report": (66, 15),
+    "fit": (33, 17),
+    "predict_proba": (12, 13),
+}
 #: Words that name no thing and no unit.
 VAGUE = set(
     """
@@ -114,9 +119,18 @@ def code_lines(path):
     text = path.read_text(encoding="utf-8")
     documented = set()
     for node in ast.walk(parsed(path)):
-        if isinstance(node, ast.Module | DEFINITIONS) and ast.get_docstring(node) is not None:
+        if (
+            isinstance(node, ast.Module | DEFINITIONS)
+            and ast.get_docstring(node) is not None
+        ):
             documented |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
-    silent = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+    silent = (
+        tokenize.COMMENT,
+        tokenize.NL,
+        tokenize.NEWLINE,
+        tokenize.INDENT,
+        tokenize.DEDENT,
+    )
     found = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in (*silent, tokenize.ENDMARKER):
@@ -158,14 +172,21 @@ def count_function_tokens(path):
 @cache
 def nodes_of_kind(*kinds):
     """Return all syntax nodes of some kinds in the package."""
-    return [node for path in FILES for node in ast.walk(parsed(path)) if isinstance(node, kinds)]
+    return [
+        node
+        for path in FILES
+        for node in ast.walk(parsed(path))
+        if isinstance(node, kinds)
+    ]
 
 
 @cache
 def function_names():
     """Return the name of each function and method, without special methods."""
     names = [node.name for node in nodes_of_kind(ast.FunctionDef, ast.AsyncFunctionDef)]
-    return [name for name in names if not (name.startswith("__") and name.endswith("__"))]
+    return [
+        name for name in names if not (name.startswith("__") and name.endswith("__"))
+    ]
 
 
 def percent_of_names(condition):
@@ -208,8 +229,12 @@ def count_unpacked_tuples():
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 reads[node.id].append(id(node))
             elif isinstance(node, ast.Call):
-                starred |= {id(one.value) for one in node.args if isinstance(one, ast.Starred)}
-        count += sum(name in reads and starred.issuperset(reads[name]) for name in tuples)
+                starred |= {
+                    id(one.value) for one in node.args if isinstance(one, ast.Starred)
+                }
+        count += sum(
+            name in reads and starred.issuperset(reads[name]) for name in tuples
+        )
     return count
 
 
@@ -219,7 +244,11 @@ def count_vague_constants():
     for path in FILES:
         for node in parsed(path).body:
             if isinstance(node, ast.Assign):
-                names = [one for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)]
+                names = [
+                    one
+                    for one in ast.walk(node.targets[0])
+                    if isinstance(one, ast.Name)
+                ]
                 count += sum(name.id.strip("_") in VAGUE for name in names)
     return count
 
@@ -264,7 +293,9 @@ def depends(path):
     for module, node in imported(path):
         if module.split(".")[0] != "sklearn_calib":
             continue
-        names = [a.name for a in node.names] if isinstance(node, ast.ImportFrom) else [""]
+        names = (
+            [a.name for a in node.names] if isinstance(node, ast.ImportFrom) else [""]
+        )
         found |= {defining(module, name) for name in names}
     return found - {None, path}
 
@@ -319,10 +350,16 @@ def repeats():
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 skipped |= set(range(node.lineno, node.end_lineno + 1))
-        kept = [(i, t) for i, t in code_lines(path) if i not in skipped and t.strip("()[]{},:")]
+        kept = [
+            (i, t)
+            for i, t in code_lines(path)
+            if i not in skipped and t.strip("()[]{},:")
+        ]
         texts[path] = kept
         for start in range(len(kept) - RUN + 1):
-            places[tuple(text for _, text in kept[start : start + RUN])].append((path, start))
+            places[tuple(text for _, text in kept[start : start + RUN])].append(
+                (path, start)
+            )
     found = []
     for several in places.values():
         for (a, i), (b, j) in combinations(several, 2):
@@ -335,7 +372,9 @@ def repeats():
                 if one != other:
                     break
                 length += 1
-            found.append((name_of(a), texts[a][i][0], name_of(b), texts[b][j][0], length))
+            found.append(
+                (name_of(a), texts[a][i][0], name_of(b), texts[b][j][0], length)
+            )
     return sorted(found, key=lambda one: -one[-1])
 
 
@@ -372,10 +411,17 @@ def named_losses():
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.arguments):
                 quiet |= {id(one) for one in [*node.defaults, *node.kw_defaults]}
-            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            elif (
+                isinstance(node, ast.Assign)
+                and ast.unparse(node.targets[0]) == "__all__"
+            ):
                 quiet |= {id(one) for one in ast.walk(node.value)}
         for node in ast.walk(parsed(path)):
-            if isinstance(node, ast.Constant) and id(node) not in quiet and node.value in LOSSES:
+            if (
+                isinstance(node, ast.Constant)
+                and id(node) not in quiet
+                and node.value in LOSSES
+            ):
                 found.add(f"{name_of(path)}:{node.lineno}")
     return sorted(found)
 
@@ -385,9 +431,15 @@ def public_names():
 
     What `extending` repeats for authors of methods is not counted.
     """
-    rooms = sorted({layer(path) for path in FILES if layer(path)[0] != "_"} - {"extending"})
+    rooms = sorted(
+        {layer(path) for path in FILES if layer(path)[0] != "_"} - {"extending"}
+    )
     modules = [import_module(f"sklearn_calib.{room}") for room in rooms]
-    return {(name, id(getattr(m, name))) for m in modules for name in getattr(m, "__all__", [])}
+    return {
+        (name, id(getattr(m, name)))
+        for m in modules
+        for name in getattr(m, "__all__", [])
+    }
 
 
 # -- the way of a call ------------------------------------------------------------------------
@@ -406,7 +458,11 @@ class Way(NamedTuple):
         return {file for file, *_ in self.calls}
 
     def __str__(self):
-        counts = len(self.calls), sum(n == 1 for n in self.calls.values()), len(self.files)
+        counts = (
+            len(self.calls),
+            sum(n == 1 for n in self.calls.values()),
+            len(self.files),
+        )
         counts += len(self.deepest), len(self.before), len(self.written)
         return "".join(f"{count:>10}" for count in counts)
 
@@ -417,7 +473,9 @@ def way(call):
 
     def note(frame, event, _):
         code = frame.f_code
-        if event not in ("call", "return") or not code.co_filename.startswith(str(ROOT)):
+        if event not in ("call", "return") or not code.co_filename.startswith(
+            str(ROOT)
+        ):
             return
         if event == "return":
             open_.pop()
@@ -428,7 +486,9 @@ def way(call):
         if code.co_name[0] != "<":
             calls[function] += 1
             room = file.split("/")[0]
-            if room not in ("_show", "report") and any(f == "_show/_html.py" for f, *_ in open_):
+            if room not in ("_show", "report") and any(
+                f == "_show/_html.py" for f, *_ in open_
+            ):
                 written.add(function)
         if len(open_) > len(deepest):
             deepest[:] = open_
@@ -456,7 +516,10 @@ def ways():
     proba, y = make_overconfident(2, 600)
     X = proba - 0.5
     model = CalibratedModel(LogisticRegression()).fit(X, y)
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         table, page = Path(folder, "rows.csv"), Path(folder, "page.html")
         lines = ["y,p", *(f"{hit},{p}" for hit, p in zip(y, proba[:, 1], strict=True))]
         table.write_text("\n".join(lines), encoding="utf-8")
@@ -474,9 +537,13 @@ def ways():
 
 def options():
     """How many options each command has, all spellings counted."""
-    (commands,) = (a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    (commands,) = (
+        a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction)
+    )
     return {
-        name: sum(option not in ("-h", "--help") for option in command._option_string_actions)
+        name: sum(
+            option not in ("-h", "--help") for option in command._option_string_actions
+        )
         for name, command in commands.choices.items()
     }
 
@@ -485,7 +552,9 @@ COUNTS = {
     "tokens": lambda: sum(count_tokens(path) for path in FILES),
     "code lines": lambda: sum(len(code_lines(path)) for path in FILES),
     "tokens per 100 code lines": lambda: (
-        100 * sum(map(count_tokens, FILES)) // sum(len(code_lines(path)) for path in FILES)
+        100
+        * sum(map(count_tokens, FILES))
+        // sum(len(code_lines(path)) for path in FILES)
     ),
     "where parameters": count_where_parameters,
     "tuples that are only unpacked": count_unpacked_tuples,
@@ -493,8 +562,12 @@ COUNTS = {
     "percent of function names of one word": lambda: percent_of_names(
         lambda words: len(words) == 1
     ),
-    "percent of function names with a participle": lambda: percent_of_names(starts_with_participle),
-    "percent of function names with of": lambda: percent_of_names(lambda words: "of" in words),
+    "percent of function names with a participle": lambda: percent_of_names(
+        starts_with_participle
+    ),
+    "percent of function names with of": lambda: percent_of_names(
+        lambda words: "of" in words
+    ),
     "percent of docstrings that are not imperative": percent_not_imperative,
     "files": lambda: len(FILES),
     "sub-packages": lambda: len({path.parent for path in FILES}) - 1,
@@ -503,7 +576,9 @@ COUNTS = {
     "pairs of places that repeat six or more lines": lambda: len(repeats()),
     "classes": lambda: sum(map(len, classes().values())),
     "row types": lambda: len(row_types()),
-    "names of classes in several files": lambda: sum(len(f) > 1 for f in classes().values()),
+    "names of classes in several files": lambda: sum(
+        len(f) > 1 for f in classes().values()
+    ),
     "places where a loss is named by a string": lambda: len(named_losses()),
     "public names": lambda: len(public_names()),
     "options of audit": lambda: options()["audit"],
@@ -521,7 +596,9 @@ def main():
     for name, found in ways().items():
         print(f"  {name:<15}{found}")
     if "-v" in sys.argv:
-        print("row types:", *(f"{file} {name}" for file, name in row_types()), sep="\n  ")
+        print(
+            "row types:", *(f"{file} {name}" for file, name in row_types()), sep="\n  "
+        )
         for circle in circles():
             print("circle:", ", ".join(circle))
         for one, line, other, at, length in repeats():

@@ -67,6 +67,9 @@ class LinearOwnOrder(LogisticRegression):
         if len(self.classes_) == 2:
             self.coef_, self.intercept_ = -self.coef_, -self.intercept_
         else:
-            self.coef_, self.intercept_ = self.coef_[::-1].copy(), self.intercept_[::-1].copy()
+            self.coef_, self.intercept_ = (
+                self.coef_[::-1].copy(),
+                self.intercept_[::-1].copy(),
+            )
         self.classes_ = np.array(self.classes_[::-1])
         return self

@@ -28,5 +28,9 @@ def refuses(kind, **fields):
     for name, wanted in fields.items():
         found = getattr(error, name)
         pattern = rf".*\b{wanted}\Z" if name == "where" else wanted
-        fits = re.match(pattern, found, re.DOTALL) if isinstance(wanted, str) else wanted == found
+        fits = (
+            re.match(pattern, found, re.DOTALL)
+            if isinstance(wanted, str)
+            else wanted == found
+        )
         assert fits, f"{name}: {found!r}, not {wanted!r}, of: {error}"

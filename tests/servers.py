@@ -26,9 +26,17 @@ def mariadb_server(folder):
     if not all(map(shutil.which, ("mariadbd", "mariadb-install-db", "mariadb"))):
         pytest.skip("MariaDB's server is not installed (Debian: mariadb-server)")
     data, socket, user = folder / "data", folder / "s", getpass.getuser()
-    root = ["--auth-root-authentication-method=normal", f"--user={user}", f"--datadir={data}"]
+    root = [
+        "--auth-root-authentication-method=normal",
+        f"--user={user}",
+        f"--datadir={data}",
+    ]
     subprocess.run(["mariadb-install-db", *root], check=True, capture_output=True)
-    options = ["--skip-networking", f"--socket={socket}", f"--pid-file={folder / 'pid'}"]
+    options = [
+        "--skip-networking",
+        f"--socket={socket}",
+        f"--pid-file={folder / 'pid'}",
+    ]
     server = subprocess.Popen(
         ["mariadbd", *root[1:], *options, f"--log-error={folder / 'log'}"],
         stdout=subprocess.DEVNULL,
@@ -38,7 +46,9 @@ def mariadb_server(folder):
     def run(statements):
         command = ["mariadb", "--no-defaults", f"--socket={socket}", "-uroot", "-BNr"]
         command += ["--default-character-set=utf8mb4"]
-        said = subprocess.run(command, input=statements.encode(), capture_output=True, check=True)
+        said = subprocess.run(
+            command, input=statements.encode(), capture_output=True, check=True
+        )
         return said.stdout.decode().splitlines()
 
     try:
@@ -47,7 +57,9 @@ def mariadb_server(folder):
                 break
             time.sleep(0.1)
         run("CREATE DATABASE t CHARACTER SET utf8mb4")
-        yield Server(lambda text: run(f"USE t; SET max_statement_time = 20; {text}"), str(socket))
+        yield Server(
+            lambda text: run(f"USE t; SET max_statement_time = 20; {text}"), str(socket)
+        )
     finally:
         server.kill()
         server.wait()
@@ -69,18 +81,28 @@ def postgres_server(folder):
     options = {"cwd": "/", "check": True, "capture_output": True}
     initial = [*command, "init", "-o", "-A trust -U test"]
     subprocess.run(initial, **options)
-    started = ["-o", f"-k {folder} -c listen_addresses=''", "-l", str(folder / "log"), "start"]
+    started = [
+        "-o",
+        f"-k {folder} -c listen_addresses=''",
+        "-l",
+        str(folder / "log"),
+        "start",
+    ]
     subprocess.run([*command, *started], cwd="/", check=True, stdout=subprocess.DEVNULL)
 
     def run(statements):
         connection = ["-h", str(folder), "-U", "test", "-d", "postgres"]
         words = ["psql", "-X", *connection, "-qAt", "-F", "\t", "-P", "null=NULL"]
         words += ["-v", "ON_ERROR_STOP=1"]
-        said = subprocess.run(words, input=statements.encode(), capture_output=True, check=True)
+        said = subprocess.run(
+            words, input=statements.encode(), capture_output=True, check=True
+        )
         return said.stdout.decode().splitlines()
 
     try:
-        yield Server(lambda text: run(f"SET statement_timeout = '20s'; {text}"), str(folder))
+        yield Server(
+            lambda text: run(f"SET statement_timeout = '20s'; {text}"), str(folder)
+        )
     finally:
         subprocess.run([*command, "-m", "immediate", "stop"], **options)
 

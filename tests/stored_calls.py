@@ -67,7 +67,9 @@ def tied_rows(k):
 
 
 #: From 0.002 to 300, one row in nine has none.
-WEIGHT = np.where(np.arange(N) % 9 == 4, 0.0, np.exp(np.arange(N) % 7 * 2.0 - 6.3) + 0.013)
+WEIGHT = np.where(
+    np.arange(N) % 9 == 4, 0.0, np.exp(np.arange(N) % 7 * 2.0 - 6.3) + 0.013
+)
 TWO, THREE = tied_rows(2), tied_rows(3)
 Y, P, OTHER = TWO["y"], TWO["first"][:, 1], TWO["second"][:, 1]
 X = np.column_stack([np.log(P / (1 - P)), OTHER, np.arange(N) % 3])
@@ -118,7 +120,9 @@ def calls_of_linear_models():
                 yield (
                     "estimate_angle",
                     f"{name}, {how}",
-                    lambda m=model, h=how: linear.estimate_angle(m.fit(X, Y), X, Y, **h),
+                    lambda m=model, h=how: linear.estimate_angle(
+                        m.fit(X, Y), X, Y, **h
+                    ),
                 )
     yield (
         "logistic_intervals",
@@ -178,9 +182,14 @@ def calls_of_samples():
             yield (
                 "binning_sample_size",
                 f"{method}, {p}",
-                lambda m=method, p=p: inference.binning_sample_size(p, 0.1, method=m, n_classes=3),
+                lambda m=method, p=p: inference.binning_sample_size(
+                    p, 0.1, method=m, n_classes=3
+                ),
             )
-    for how in ({"c_statistic": 0.8, "prevalence": 0.1}, {"linear_predictor": (-1.5, 1.2)}):
+    for how in (
+        {"c_statistic": 0.8, "prevalence": 0.1},
+        {"linear_predictor": (-1.5, 1.2)},
+    ):
         for more in ({}, {"threshold": 0.2}, {"error": 0.1}, {"level": 0.8}):
             yield (
                 "validation_sample_size",
@@ -189,11 +198,16 @@ def calls_of_samples():
             )
     for method in ("smooth", "distance"):
         for parts in (1, 3):
-            tester = inference.CalibrationTester(0.4, method=method, n_parts=parts, tolerance=0.02)
+            tester = inference.CalibrationTester(
+                0.4, method=method, n_parts=parts, tolerance=0.02
+            )
             yield (
                 "CalibrationTester",
                 f"{method}, {parts}",
-                lambda t=tester: (t.sample_size, t.test(np.tile(Y, 60), np.tile(P, 60))),
+                lambda t=tester: (
+                    t.sample_size,
+                    t.test(np.tile(Y, 60), np.tile(P, 60)),
+                ),
             )
     for loss in ("log_loss", "brier_loss"):
         yield "PairedLosses", loss, lambda loss=loss: paired(loss)
@@ -233,7 +247,10 @@ def calls_of_shifts():
             "prior_shift_test",
             f"{k} classes",
             lambda k=k: inference.prior_shift_test(
-                tied_rows(k)["first"], tied_rows(k)["y"], tied_rows(k)["second"], n_resamples=19
+                tied_rows(k)["first"],
+                tied_rows(k)["y"],
+                tied_rows(k)["second"],
+                n_resamples=19,
             ),
         )
 
@@ -252,7 +269,9 @@ def calls_of_theory():
         yield "GaussianLogisticModel", f"{ratio}", lambda m=model: m.limit([0.5, 0.05])
     for name in datasets.__all__:
         made = getattr(datasets, name)
-        given = {"make_overconfident": (3, 40), "make_high_dimensional": (40, 30)}.get(name, (40,))
+        given = {"make_overconfident": (3, 40), "make_high_dimensional": (40, 30)}.get(
+            name, (40,)
+        )
         yield "datasets", name, lambda made=made, given=given: made(*given)
 
 
@@ -274,7 +293,9 @@ def calls_of_groups():
         yield (
             "grade_calibration",
             f"edges {edges}",
-            lambda e=edges: groups.grade_calibration(Y, P, groups.Grades(e), n_resamples=19),
+            lambda e=edges: groups.grade_calibration(
+                Y, P, groups.Grades(e), n_resamples=19
+            ),
         )
     for loss in ("log", "brier", "spherical"):
         for given in ({"features": TABLE}, {"recalibrator": "isotonic"}, {"cv": 3}):
@@ -328,7 +349,10 @@ def calls_of_models():
     for name, model in boosted.items():
         yield "staging", name, lambda m=model: stages_of(m.fit(X, Y))
     for name in sorted(all_recalibrators()):
-        if all_recalibrators()[name].__name__ not in ("StackedCalibration", "OnlineCalibration"):
+        if all_recalibrators()[name].__name__ not in (
+            "StackedCalibration",
+            "OnlineCalibration",
+        ):
             yield (
                 "cross_fitted_proba",
                 name,
@@ -341,7 +365,9 @@ def calls_of_models():
         yield (
             "CalibratedModel",
             f"frozen, {recalibrator}",
-            lambda r=recalibrator: CalibratedModel(frozen, r).fit(X, Y).predict_proba(X),
+            lambda r=recalibrator: (
+                CalibratedModel(frozen, r).fit(X, Y).predict_proba(X)
+            ),
         )
     scorer_model = LogisticRegression().fit(X, Y)
     for measure in all_metrics().values():
@@ -350,8 +376,16 @@ def calls_of_models():
     losses = dict(all_losses()) | {"beta": BetaFamilyLoss(1.5, 0.7)}
     for name, loss in sorted(losses.items()):
         for k, data in ((2, TWO), (3, THREE)):
-            yield "all_losses", f"{name}, {k} classes", lambda loss=loss, d=data: of_loss(loss, d)
-    for kind, scores in (("proba", P), ("logits", X[:, 0]), ("logits", 3 * THREE["first"])):
+            yield (
+                "all_losses",
+                f"{name}, {k} classes",
+                lambda loss=loss, d=data: of_loss(loss, d),
+            )
+    for kind, scores in (
+        ("proba", P),
+        ("logits", X[:, 0]),
+        ("logits", 3 * THREE["first"]),
+    ):
         yield (
             "canonical_proba",
             f"{kind}, {np.ndim(scores)}",
@@ -396,7 +430,9 @@ def calls_of_results():
     """What results answer to a question with an argument."""
     curve = functools.partial(decisions.regret_curve, Y, P, n_resamples=9, cv=3)
     risks = functools.partial(decisions.risk_coverage_curve, Y, P)
-    expected = functools.partial(decisions.expected_metrics, P, y_true=Y, sample_weight=WEIGHT)
+    expected = functools.partial(
+        decisions.expected_metrics, P, y_true=Y, sample_weight=WEIGHT
+    )
     parts = functools.partial(decomposition.decompose_loss, Y, P, features=TABLE)
     internal = functools.partial(
         inference.internal_validation, LogisticRegression(C=3), X, Y, n_resamples=6
@@ -404,32 +440,45 @@ def calls_of_results():
     asked = {
         "RegretCurve": lambda: curve().at([0.1, 0.25, 0.5, 0.77]),
         "RiskCoverageCurve": lambda: risks().perfect_risk_at([0.2, 0.9, 1.0]),
-        "ExpectedMetrics": lambda: [expected().z(name) for name in ("accuracy", "log_loss")],
+        "ExpectedMetrics": lambda: [
+            expected().z(name) for name in ("accuracy", "log_loss")
+        ],
         "LossDecomposition": lambda: [
             parts().interval(name) for name in ("risk", "calibration", "refinement")
         ],
         "PolynomialTest": lambda: inference.polynomial_test(Y, P).belt([0.1, 0.5, 0.9]),
-        "InternalValidation": lambda: [internal().shrinkage(), internal().instability()],
-        "InternalValidation, heuristic": lambda: internal(sample_weight=WEIGHT + 0.5).shrinkage(
-            kind="heuristic", n_parameters=3
-        ),
+        "InternalValidation": lambda: [
+            internal().shrinkage(),
+            internal().instability(),
+        ],
+        "InternalValidation, heuristic": lambda: internal(
+            sample_weight=WEIGHT + 0.5
+        ).shrinkage(kind="heuristic", n_parameters=3),
         "Grades.fit": lambda: groups.Grades.fit(np.tile(Y, 9), np.tile(P, 9)),
         "Grades.fit, few": lambda: groups.Grades.fit(Y, P, min_events=2, max_grades=3),
         "Grades.from_quantiles": lambda: [
             groups.Grades.from_quantiles(P, 5),
             groups.Grades.from_quantiles(P, 5).transform(OTHER),
         ],
-        "Line": lambda: calibration_report(Y, P, n_resamples=5).line().slope_interval(0.8),
-        "Advice": lambda: calibration_report(Y, P, n_resamples=5, sample_weight=WEIGHT).advise(),
+        "Line": lambda: (
+            calibration_report(Y, P, n_resamples=5).line().slope_interval(0.8)
+        ),
+        "Advice": lambda: calibration_report(
+            Y, P, n_resamples=5, sample_weight=WEIGHT
+        ).advise(),
         "CostSensitiveClassifier": lambda: (
             decisions.CostSensitiveClassifier(
-                LogisticRegression(), [[0.0, 1.0, 0.4], [3.0, 0.2, 0.5]], actions=["a", "b", "c"]
+                LogisticRegression(),
+                [[0.0, 1.0, 0.4], [3.0, 0.2, 0.5]],
+                actions=["a", "b", "c"],
             )
             .fit(X, Y)
             .expected_cost(X)
         ),
         "PriorShift": lambda: (
-            PriorShift.from_class_weight({0: 1.0, 1: 3.0}, Y).fit(TWO["first"], Y).predict_proba(P)
+            PriorShift.from_class_weight({0: 1.0, 1: 3.0}, Y)
+            .fit(TWO["first"], Y)
+            .predict_proba(P)
         ),
         "partial_fit": lambda: (
             CalibratedModel(FrozenEstimator(LogisticRegression().fit(X, Y)), "online")
@@ -437,7 +486,9 @@ def calls_of_results():
             .partial_fit_recalibrator(X, 1 - Y)
             .predict_proba(X)
         ),
-        "GaussianLogisticModel": lambda: GaussianLogisticModel(0.5, 0.2).loss_of_weights(1.3, 0.8),
+        "GaussianLogisticModel": lambda: GaussianLogisticModel(
+            0.5, 0.2
+        ).loss_of_weights(1.3, 0.8),
     }
     for k, rows in ((2, TWO), (3, THREE)):
         asked[f"CellSample, {k} classes"] = lambda rows=rows, k=k: sampled(
@@ -473,7 +524,8 @@ def sampled(sample):
 def merged_summaries():
     """Merged in turn, copied, and read from what was written."""
     parts = [
-        CalibrationSummary(classes=[0, 1]).update(Y[i::3], P[i::3], WEIGHT[i::3]) for i in range(3)
+        CalibrationSummary(classes=[0, 1]).update(Y[i::3], P[i::3], WEIGHT[i::3])
+        for i in range(3)
     ]
     merged = parts[0].copy().merge(parts[1]).merge(parts[2])
     again = CalibrationSummary.from_arrow(merged.to_arrow())
@@ -518,7 +570,9 @@ def calls_of_reports():
 
 def report_of(rows, how):
     y = 0.5 * rows["second"] + 0.5 * np.eye(rows["first"].shape[1])[rows["y"]]
-    found = calibration_report(y if "soft_labels" in how else rows["y"], rows["first"], **how)
+    found = calibration_report(
+        y if "soft_labels" in how else rows["y"], rows["first"], **how
+    )
     drawn = []
     for picture in re.findall(r"<svg.*?</svg>", found._repr_html_(), re.S):
         drawn.append(numbers_in(picture))
@@ -526,9 +580,7 @@ def report_of(rows, how):
 
 
 #: Checksums, dates, versions, colours and times.
-OTHER_NUMBERS = (
-    r"\b[0-9a-f]{12,}\b|\d{4}-\d\d-\d\d\S*|\d+(\.\d+){2,}\S*|#[0-9a-f]{3,8}|\d[\d.]* m?s\b"
-)
+OTHER_NUMBERS = r"\b[0-9a-f]{12,}\b|\d{4}-\d\d-\d\d\S*|\d+(\.\d+){2,}\S*|#[0-9a-f]{3,8}|\d[\d.]* m?s\b"
 
 
 def numbers_in(text):
@@ -557,9 +609,21 @@ def maps_of(model, at):
 
 def calls_of_streams():
     for how in ({}, {"alarm": "test"}, {"groups": [0, 1]}):
-        yield "CalibrationMonitor", f"merged and stored, {how}", lambda h=how: monitor_of(**h)
-    for title, more in {"rows": {}, "weight": {"weight": "w"}, "by": {"by": ["c"]}}.items():
-        yield "summarize", title, lambda more=more: summarize(frame(), label="y", prob="p", **more)
+        yield (
+            "CalibrationMonitor",
+            f"merged and stored, {how}",
+            lambda h=how: monitor_of(**h),
+        )
+    for title, more in {
+        "rows": {},
+        "weight": {"weight": "w"},
+        "by": {"by": ["c"]},
+    }.items():
+        yield (
+            "summarize",
+            title,
+            lambda more=more: summarize(frame(), label="y", prob="p", **more),
+        )
 
 
 def monitor_of(**how):
@@ -576,8 +640,12 @@ def monitor_of(**how):
 
 
 def frame():
-    table = pd.DataFrame({"y": Y, "p": P, "q": OTHER, "w": WEIGHT + 0.25, "g": np.arange(N) % 16})
-    return table.assign(c=TABLE["c"], day=[f"2024-02-{1 + i // 20:02d}" for i in range(N)])
+    table = pd.DataFrame(
+        {"y": Y, "p": P, "q": OTHER, "w": WEIGHT + 0.25, "g": np.arange(N) % 16}
+    )
+    return table.assign(
+        c=TABLE["c"], day=[f"2024-02-{1 + i // 20:02d}" for i in range(N)]
+    )
 
 
 COLUMNS = ["--label", "y", "--prob", "p"]
@@ -585,7 +653,17 @@ FIT = ["fit", "t.csv", *COLUMNS, "--out", "m.json"]
 COMMANDS = {
     "audit": ["audit", "t.csv", *COLUMNS, "--json", "r.json", "--resamples", "9"],
     "audit with weights": [
-        *("audit", "t.csv", *COLUMNS, "--weight", "w", "--json", "r.json", "--resamples", "9"),
+        *(
+            "audit",
+            "t.csv",
+            *COLUMNS,
+            "--weight",
+            "w",
+            "--json",
+            "r.json",
+            "--resamples",
+            "9",
+        ),
         *("--no-advice", "--by", "c", "--markdown", "r.md"),
     ],
     "audit with grades": [
@@ -601,7 +679,16 @@ COMMANDS = {
 AFTER = {
     "apply": ["apply", "m.json", "t.csv", "--prob", "p", "--out", "o.csv"],
     "threshold": ["threshold", "m.json", "--at", "0.2,0.5"],
-    "export to sql": ["export", "m.json", "--to", "sql", "--prob", "p", "--out", "o.sql"],
+    "export to sql": [
+        "export",
+        "m.json",
+        "--to",
+        "sql",
+        "--prob",
+        "p",
+        "--out",
+        "o.sql",
+    ],
     "export to python": ["export", "m.json", "--to", "python", "--out", "o.py"],
 }
 
@@ -611,7 +698,11 @@ def calls_of_commands():
         yield "commands", title, lambda words=words: printed_by(words)
     for title, words in AFTER.items():
         first = [*FIT, "--recalibrator", "histogram_binning"]
-        yield "commands", title, lambda words=words, first=first: printed_by(first, words)
+        yield (
+            "commands",
+            title,
+            lambda words=words, first=first: printed_by(first, words),
+        )
 
 
 def printed_by(*commands):
@@ -624,7 +715,10 @@ def printed_by(*commands):
             frame().assign(y=frame()["y"].where(np.arange(N) % 3 > 0)).to_csv(
                 "few.csv", index=False
             )
-            with contextlib.redirect_stdout(text), contextlib.redirect_stderr(io.StringIO()):
+            with (
+                contextlib.redirect_stdout(text),
+                contextlib.redirect_stderr(io.StringIO()),
+            ):
                 codes = [code_of(words) for words in commands]
             written = {
                 path.name: numbers_in(path.read_text(encoding="utf-8"))

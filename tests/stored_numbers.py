@@ -42,7 +42,9 @@ from sklearn_calib.summary import CalibrationSummary
 
 FILE = Path(__file__).parent / "data" / "stored_numbers.json"
 #: Calls that take longer than so many seconds are left to other tests.
-LONGEST = dict.fromkeys(("paired_difference", "calibration_report", "decompose_loss"), 0.2)
+LONGEST = dict.fromkeys(
+    ("paired_difference", "calibration_report", "decompose_loss"), 0.2
+)
 LONGEST["commands"] = 0.5
 USUALLY = 0.1
 N = test_functions.N
@@ -81,8 +83,13 @@ def fields_of(result, name="", depth=0):
     elif isinstance(result, np.ndarray) and type(result) is not np.ndarray:
         parts = [("", np.asarray(result))]
     elif type(result).__module__.startswith("sklearn_calib."):
-        parts = [*parts_of_object(result), *(answers_of_object(result) if depth == 0 else ())]
-    elif isinstance(result, list | tuple) and not all(np.isscalar(one) for one in result):
+        parts = [
+            *parts_of_object(result),
+            *(answers_of_object(result) if depth == 0 else ()),
+        ]
+    elif isinstance(result, list | tuple) and not all(
+        np.isscalar(one) for one in result
+    ):
         parts = parts_of_list(result, depth)
     else:
         try:
@@ -120,7 +127,9 @@ def parts_of_object(result):
         names -= set(result.get_params(deep=False))
     for cls in type(result).__mro__:
         if cls.__module__.startswith("sklearn_calib."):
-            names |= {key for key, one in vars(cls).items() if isinstance(one, property)}
+            names |= {
+                key for key, one in vars(cls).items() if isinstance(one, property)
+            }
     for name in sorted(names):
         if name[0] != "_" and name not in LEFT_OUT:
             try:
@@ -130,7 +139,16 @@ def parts_of_object(result):
 
 
 #: Methods without arguments that draw, write, or change the object.
-NOT_ASKED = {"copy", "plot", "reset", "section", "advise", "to_markdown", "to_json", "fit"}
+NOT_ASKED = {
+    "copy",
+    "plot",
+    "reset",
+    "section",
+    "advise",
+    "to_markdown",
+    "to_json",
+    "fit",
+}
 
 
 def answers_of_object(result):
@@ -141,7 +159,8 @@ def answers_of_object(result):
         needed = [
             one
             for one in inspect.signature(method).parameters.values()
-            if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+            if one.default is one.empty
+            and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
         ]
         is_ours = method.__module__.startswith("sklearn_calib.")
         if name[0] != "_" and len(needed) == 1 and name not in NOT_ASKED and is_ours:
@@ -211,11 +230,19 @@ def calls_of_functions():
                 if clusters and k == 2:
                     how["groups"] = None
                 title = f"{option}, {k} classes"
-                yield name, title, lambda f=function, k=k, how=how: call(f, tied_rows(k), **how)
+                yield (
+                    name,
+                    title,
+                    lambda f=function, k=k, how=how: call(f, tied_rows(k), **how),
+                )
             if weighs:
                 how = option | ({"groups": None} if clusters else {})
                 title = f"{option}, without weights"
-                yield name, title, lambda f=function, how=how: call(f, tied_rows(2), **how)
+                yield (
+                    name,
+                    title,
+                    lambda f=function, how=how: call(f, tied_rows(2), **how),
+                )
         for title, ask in other_calls_of(name, function):
             yield name, title, ask
 
@@ -223,7 +250,11 @@ def calls_of_functions():
 def takes_clusters(name, function):
     """Whether clusters of rows may be left out: the rows of two classes have none here."""
     known = inspect.signature(function).parameters
-    return "groups" in known and known["groups"].default is None and name != "group_calibration"
+    return (
+        "groups" in known
+        and known["groups"].default is None
+        and name != "group_calibration"
+    )
 
 
 def other_calls_of(name, function):
@@ -233,7 +264,10 @@ def other_calls_of(name, function):
     if takes_clusters(name, function):
         yield "clusters of two classes", lambda: call(function, tied_rows(2))
         if 3 in classes:
-            yield "without clusters, 3 classes", lambda: call(function, tied_rows(3), groups=None)
+            yield (
+                "without clusters, 3 classes",
+                lambda: call(function, tied_rows(3), groups=None),
+            )
     if "soft_labels" in known:
         more = {"sample_weight": WEIGHT} if "sample_weight" in known else {}
         for k in classes:
@@ -250,7 +284,10 @@ def other_calls_of(name, function):
             )
     yield "many rows", lambda: call(function, many_rows(), **many_weights(known))
     if "labels" in known and 3 in classes:
-        yield "without a class", lambda: call(function, without_a_class(), labels=range(3))
+        yield (
+            "without a class",
+            lambda: call(function, without_a_class(), labels=range(3)),
+        )
 
 
 MANY = 20_480
@@ -289,7 +326,11 @@ def many_rows():
 
 
 def many_weights(known):
-    return {"sample_weight": np.resize(WEIGHT + 0.5, MANY)} if "sample_weight" in known else {}
+    return (
+        {"sample_weight": np.resize(WEIGHT + 0.5, MANY)}
+        if "sample_weight" in known
+        else {}
+    )
 
 
 def shares_of(k):
@@ -347,7 +388,9 @@ def results_of_map(cls, option, k):
     for name, method in inspect.getmembers(model, inspect.ismethod):
         if name.startswith(("predict_", "posterior")) and name != "predict_proba":
             try:
-                found[name] = method(between[:9], **{key: one[:9] for key, one in at.items()})
+                found[name] = method(
+                    between[:9], **{key: one[:9] for key, one in at.items()}
+                )
             except (TypeError, ValueError, AttributeError):
                 found[name] = REFUSED
     if k == 2 and hasattr(model, "threshold") and not at:
@@ -374,7 +417,11 @@ def calls_of_models():
         for setting in settings:
             for option in [{}, *options_of_class(cls)]:
                 title = str({key: str(one) for key, one in (setting | option).items()})
-                yield cls.__name__, title, lambda c=cls, o=setting | option: results_of_model(c, o)
+                yield (
+                    cls.__name__,
+                    title,
+                    lambda c=cls, o=setting | option: results_of_model(c, o),
+                )
     yield "GroupRecalibration", "of many groups", results_of_groups
 
 
@@ -404,7 +451,13 @@ def results_of_model(cls, option):
     else:
         model = cls(LR, **option).fit(X, y, sample_weight=WEIGHT + 0.01)
     found = {"self": model}
-    for name in ("predict_proba", "predict", "decision_function", "predict_actions", "confidence"):
+    for name in (
+        "predict_proba",
+        "predict",
+        "decision_function",
+        "predict_actions",
+        "confidence",
+    ):
         try:
             found[name] = getattr(model, name)(X)
         except (AttributeError, TypeError, ValueError):
@@ -417,7 +470,9 @@ def results_of_groups():
     group = np.arange(len(y)) % 5
     model = GroupRecalibration(strength=3.0)
     model.fit(proba, y, groups=group, sample_weight=np.resize(WEIGHT, len(y)))
-    return model, model.predict_proba(proba, groups=np.roll(group, 1) + (group == 2) * 40)
+    return model, model.predict_proba(
+        proba, groups=np.roll(group, 1) + (group == 2) * 40
+    )
 
 
 def calls_of_summaries():
@@ -546,7 +601,11 @@ def drawn_by(made):
             for patch in ax.patches
         ]
         found[f"collections {number}"] = [
-            np.ravel(np.concatenate([np.asarray(one.get_offsets(), float), *vertices_of(one)]))
+            np.ravel(
+                np.concatenate(
+                    [np.asarray(one.get_offsets(), float), *vertices_of(one)]
+                )
+            )
             for one in ax.collections
         ]
     plt.close("all")
@@ -595,7 +654,8 @@ def answer(ask):
 
 def rounded(values):
     return {
-        key: one if isinstance(one, str) else float(f"{one:.8g}") for key, one in values.items()
+        key: one if isinstance(one, str) else float(f"{one:.8g}")
+        for key, one in values.items()
     }
 
 

@@ -55,7 +55,9 @@ def test_temperature_is_that_of_the_options_there(kind):
     def loss(beta):
         return -log_softmax(beta * np.where(GONE, -np.inf, Z), axis=1)[ROWS, Y].mean()
 
-    best = minimize_scalar(loss, bounds=(0.1, 3), method="bounded", options={"xatol": 1e-9})
+    best = minimize_scalar(
+        loss, bounds=(0.1, 3), method="bounded", options={"xatol": 1e-9}
+    )
     fitted = TemperatureScaling().fit(MARKED[kind], Y)
     assert fitted.inverse_temperature_ == pytest.approx(best.x, rel=1e-5)
     assert fitted.loss_ == pytest.approx(best.fun, rel=1e-9)
@@ -83,7 +85,9 @@ def test_laplace_is_even_on_the_options_there():
     share = 1 / (len(Y) + 1)
     even = ~GONE / (~GONE).sum(axis=1, keepdims=True)
     wanted = (1 - share) * plain + share * even
-    np.testing.assert_allclose(fitted.predict_proba(MARKED["proba"]), wanted, atol=1e-12)
+    np.testing.assert_allclose(
+        fitted.predict_proba(MARKED["proba"]), wanted, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", list(MARKED))
@@ -140,10 +144,18 @@ def test_every_other_method_refuses(name):
     ("rows", "more", "said"),
     [
         (HOLES, {}, r"canonical_proba\(scores, absent='nan'\) returns"),
-        ([[np.nan, np.nan], [0.5, 0.5]], {"absent": "nan"}, "an option in every row, got none"),
+        (
+            [[np.nan, np.nan], [0.5, 0.5]],
+            {"absent": "nan"},
+            "an option in every row, got none",
+        ),
         ([0.5, np.nan], {"absent": "nan"}, "several columns"),
         (HOLES, {"absent": "zero"}, "absent 'nan' or None"),
-        ([[0.5, np.nan], [np.inf, 1]], {"absent": "nan", "kind": "logits"}, "got inf in row 1"),
+        (
+            [[0.5, np.nan], [np.inf, 1]],
+            {"absent": "nan", "kind": "logits"},
+            "got inf in row 1",
+        ),
         ([[0.5, np.nan], [0.5, 0.5]], {"absent": "nan"}, "a sum of 0.5 in row 0"),
     ],
 )
@@ -191,8 +203,12 @@ def table(tmp_path, kind):
 def read(path, names):
     if not path.endswith(".jsonl"):
         kind = pd.read_csv if path.endswith(".csv") else pd.read_parquet
-        return kind(path)[[f"{name}_calibrated" for name in names.split(",")]].to_numpy()
-    rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        return kind(path)[
+            [f"{name}_calibrated" for name in names.split(",")]
+        ].to_numpy()
+    rows = [
+        json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()
+    ]
     found = [[row[f"p.{place}_calibrated"] for place in range(K)] for row in rows]
     return np.array(found, dtype=float)
 
@@ -232,7 +248,9 @@ def test_audit(tmp_path, capsys):
     assert main([*words, "--missing", "absent", "--json", str(out)]) == 0
     (model,) = json.loads(out.read_text(encoding="utf-8"))["models"]
     values = {row["measure"]: row["value"] for row in model["measures"]}
-    assert values["brier_loss"] == pytest.approx(brier_loss(y, canonical_proba(p, absent="nan")))
+    assert values["brier_loss"] == pytest.approx(
+        brier_loss(y, canonical_proba(p, absent="nan"))
+    )
     assert re.search(r"fit .*--missing absent", capsys.readouterr().out)
     assert main(words) == 2
     assert "--missing", "absent" in capsys.readouterr().err

@@ -11,11 +11,22 @@ from sklearn_calib._cli import main
 from sklearn_calib._cli._prediction_batches import name_files
 from sklearn_calib._cli._remote import describe_source
 from sklearn_calib._files import opened
-from sklearn_calib._show import error_reason, plain, quote_for_shell, quoted, redact_secrets
+from sklearn_calib._show import (
+    error_reason,
+    plain,
+    quote_for_shell,
+    quoted,
+    redact_secrets,
+)
 from sklearn_calib.export import from_json, to_json
 from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.report import calibration_report
-from sklearn_calib.summary import CalibrationSummary, find_classes, is_summary_file, summarize
+from sklearn_calib.summary import (
+    CalibrationSummary,
+    find_classes,
+    is_summary_file,
+    summarize,
+)
 
 ADDRESSES = {
     "postgresql://user:TOPSECRET@h/db": "postgresql://h/db",
@@ -30,7 +41,9 @@ ADDRESSES = {
     "host=h password=TOPSECRET": "host=h password=...",
     "jdbc:sqlserver://h;user=u;password=TOPSECRET": "jdbc:sqlserver://h;user=u;password=...",
     "AccountName=a;AccountKey=TOPSECRET==;Suffix=e": "AccountName=a;AccountKey=...;Suffix=e",
-    "https://h/" + "long/" * 30 + "t.csv?token=TOPSECRET": "https://h/" + "long/" * 30 + "t.csv",
+    "https://h/" + "long/" * 30 + "t.csv?token=TOPSECRET": "https://h/"
+    + "long/" * 30
+    + "t.csv",
 }
 
 
@@ -140,7 +153,9 @@ def test_libraries_that_repeat_a_secret_are_not_quoted(address, capsys):
 def test_a_reason_that_repeats_no_secret_is_quoted():
     said = "no route to h"
     assert error_reason(OSError(said), "https://user:pass@h/t.csv?k=v") == said
-    assert error_reason(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"
+    assert (
+        error_reason(OSError("for 'pa%73s'"), "https://user:pass@h/t.csv") == "OSError"
+    )
 
 
 @pytest.mark.parametrize(
@@ -161,6 +176,8 @@ def test_google_is_asked_for_seconds(monkeypatch, address, asked):
 
     fs = SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri))
     monkeypatch.setattr(opened, "require", lambda *_: fs)
-    with refuses(ValueError, expected="an address that pyarrow can open", value=".*no network"):
+    with refuses(
+        ValueError, expected="an address that pyarrow can open", value=".*no network"
+    ):
         list(opened.expand_paths(address))
     assert given == [asked]

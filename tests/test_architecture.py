@@ -83,7 +83,9 @@ def imports(tree, path):
             yield node.module, node
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1]
-            for name in [node.module] if node.module else [alias.name for alias in node.names]:
+            for name in (
+                [node.module] if node.module else [alias.name for alias in node.names]
+            ):
                 yield ".".join(["sklearn_calib", *base, name]), node
 
 
@@ -99,12 +101,18 @@ def broken_rules(source, path):
             target = parts[1]
             if target != own and FLOOR[target] >= FLOOR[own]:
                 yield f"{own} imports {target}"
-            foreign = target != own and target not in ("_kernels", *FLOORS[0], *FLOORS[1])
+            foreign = target != own and target not in (
+                "_kernels",
+                *FLOORS[0],
+                *FLOORS[1],
+            )
             private = [part for part in parts[2:] if part.startswith("_")] + names
             if foreign and private:
                 yield f"{own} imports a private name: {module} {private}"
         if parts[0] == "sklearn" and path.name != "_sklearn_compat.py":
-            private = [p for p in parts[1:] if p.startswith("_") and p != "_param_validation"]
+            private = [
+                p for p in parts[1:] if p.startswith("_") and p != "_param_validation"
+            ]
             if private or names:
                 yield f"private name of scikit-learn: {module} {names}"
         if own == "_kernels":
@@ -117,11 +125,18 @@ def broken_rules(source, path):
                 yield f"compiled kernel imported at the top of {path.name}"
 
 
-@pytest.mark.parametrize("room", sorted({path.relative_to(ROOT).parts[0] for path in FILES}))
+@pytest.mark.parametrize(
+    "room", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
+)
 def test_layers_and_lazy_imports(room):
     files = [path for path in FILES if path.relative_to(ROOT).parts[0] == room]
-    broken = {path.name: [*broken_rules(path.read_text(encoding="utf-8"), path)] for path in files}
-    assert not any(broken.values()), {name: rules for name, rules in broken.items() if rules}
+    broken = {
+        path.name: [*broken_rules(path.read_text(encoding="utf-8"), path)]
+        for path in files
+    }
+    assert not any(broken.values()), {
+        name: rules for name, rules in broken.items() if rules
+    }
 
 
 @pytest.mark.parametrize(
@@ -132,20 +147,56 @@ def test_layers_and_lazy_imports(room):
             "from ..metrics._measure import Measure",
             "imports a private name",
         ),
-        ("displays/_new.py", "from ..recalibrators import _base", "imports a private name"),
+        (
+            "displays/_new.py",
+            "from ..recalibrators import _base",
+            "imports a private name",
+        ),
         (
             "meta/_new.py",
             "def f():\n    from ..staging._xgboost import own",
             "imports a private name",
         ),
-        ("meta/_new.py", "import sklearn_calib.staging._base", "meta imports a private name"),
-        ("metrics/_new.py", "from ..recalibrators import PlattScaling", "imports recalibrators"),
-        ("metrics/_new.py", "from sklearn.utils._tags import Tags", "private name of scikit-learn"),
-        ("_kernels/_new.py", "from sklearn.base import clone", "a kernel imports scikit-learn"),
-        ("displays/_new.py", "import matplotlib.pyplot as plt", "imported at the top of _new.py"),
-        ("metrics/_new.py", "from .._kernels._range_sums import RangeSums", "compiled kernel"),
-        ("metrics/_new.py", "def f():\n    from .._kernels._range_sums import RangeSums", None),
-        ("displays/_new.py", "from ._base import Display\nfrom ..metrics import log_loss", None),
+        (
+            "meta/_new.py",
+            "import sklearn_calib.staging._base",
+            "meta imports a private name",
+        ),
+        (
+            "metrics/_new.py",
+            "from ..recalibrators import PlattScaling",
+            "imports recalibrators",
+        ),
+        (
+            "metrics/_new.py",
+            "from sklearn.utils._tags import Tags",
+            "private name of scikit-learn",
+        ),
+        (
+            "_kernels/_new.py",
+            "from sklearn.base import clone",
+            "a kernel imports scikit-learn",
+        ),
+        (
+            "displays/_new.py",
+            "import matplotlib.pyplot as plt",
+            "imported at the top of _new.py",
+        ),
+        (
+            "metrics/_new.py",
+            "from .._kernels._range_sums import RangeSums",
+            "compiled kernel",
+        ),
+        (
+            "metrics/_new.py",
+            "def f():\n    from .._kernels._range_sums import RangeSums",
+            None,
+        ),
+        (
+            "displays/_new.py",
+            "from ._base import Display\nfrom ..metrics import log_loss",
+            None,
+        ),
     ],
 )
 def test_planted_imports(file, source, broken):
@@ -197,7 +248,16 @@ def test_no_layer_is_unknown():
     assert {layer(path) for path in FILES} <= set(FLOOR)
 
 
-LATER = ("sklearn", "pandas", "scipy", "rich", "numba", "cvxpy", "matplotlib", "xgboost")
+LATER = (
+    "sklearn",
+    "pandas",
+    "scipy",
+    "rich",
+    "numba",
+    "cvxpy",
+    "matplotlib",
+    "xgboost",
+)
 
 
 @pytest.mark.slow
@@ -207,8 +267,17 @@ LATER = ("sklearn", "pandas", "scipy", "rich", "numba", "cvxpy", "matplotlib", "
         ("", "numpy"),
         ("c = sklearn_calib.CalibratedModel", "sklearn_calib.report"),
         *(
-            (f"from sklearn_calib._cli import main; main({line.split()!r})", "sklearn_calib.report")
-            for line in ("--help", "--version", "audit --help", "fit --nonsense", "nonsense")
+            (
+                f"from sklearn_calib._cli import main; main({line.split()!r})",
+                "sklearn_calib.report",
+            )
+            for line in (
+                "--help",
+                "--version",
+                "audit --help",
+                "fit --nonsense",
+                "nonsense",
+            )
         ),
     ],
 )
@@ -222,7 +291,9 @@ try:
 except SystemExit:
     pass
 print("heavy:", [m for m in {heavy} if m in sys.modules])"""
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert out.stdout.splitlines()[-1] == "heavy: []", "it imports them"
 
 
@@ -234,7 +305,9 @@ import sys, sklearn_calib.metrics as metrics
 print("sklearn_calib.decisions" in sys.modules)
 metrics.get_scorer("neg_area_under_risk_coverage")
 print(sorted(metrics._REGISTRY))"""
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert out.stdout.splitlines() == ["False", str(sorted(all_metrics()))]
     assert {"expected_cost_score", "integrated_calibration_index"} < set(all_metrics())
 

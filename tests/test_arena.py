@@ -10,7 +10,15 @@ import pytest
 
 pd = pytest.importorskip("pandas")
 FOLDER = Path(__file__).parents[1] / "benchmarks"
-NAMES = ("runner", "tables", "split", "tasks", "methods", "custom_calibrators", "leaderboard")
+NAMES = (
+    "runner",
+    "tables",
+    "split",
+    "tasks",
+    "methods",
+    "custom_calibrators",
+    "leaderboard",
+)
 
 
 @pytest.fixture
@@ -52,7 +60,9 @@ def test_calarena_files(arena, tmp_path, monkeypatch):
         for part, got in (("cal", (p_cal, y_cal)), ("test", (p_test, y_test))):
             for array, expected in zip(got, kept[task[0], task[2], part], strict=True):
                 np.testing.assert_array_equal(array, expected)
-        for factories in (arena("methods").competitors()[name] for name in ("platt", "identity")):
+        for factories in (
+            arena("methods").competitors()[name] for name in ("platt", "identity")
+        ):
             (row,) = arena("main").one_task(factories, *task)
             assert row["problem"] == ""
             assert 0 < row["log loss"] < 10
@@ -65,16 +75,30 @@ def test_wins_are_those_of_calarena(arena):
     won = board.wins(losses)
     np.testing.assert_allclose(won, [[1, 0.5, 0], [0, 0, 1]])
     means = board.resampled(won, np.array(["x", "y"]))
-    assert set(np.round(means[:, 0], 6)) == {0.0, 0.5, 1.0}  # both twice, or one of each
+    assert set(np.round(means[:, 0], 6)) == {
+        0.0,
+        0.5,
+        1.0,
+    }  # both twice, or one of each
 
 
 def test_hurt_and_relative_loss(arena):
     """Beside doing nothing: 10 % better and 5 % worse, and a ratio that is clipped."""
     rows = [
         {"source": "local", "data set": f"set {i}", "model": "m", "n": 100, "draw": 0}
-        | {"method": method, "log loss": loss, "Brier": loss, "seconds": 0.1, "problem": ""}
+        | {
+            "method": method,
+            "log loss": loss,
+            "Brier": loss,
+            "seconds": 0.1,
+            "problem": "",
+        }
         for i in range(2)
-        for method, loss in (("identity", 1.0), ("platt", (0.9, 1.05)[i]), ("beta", (1.0, 99)[i]))
+        for method, loss in (
+            ("identity", 1.0),
+            ("platt", (0.9, 1.05)[i]),
+            ("beta", (1.0, 99)[i]),
+        )
     ]
     board = arena("leaderboard").leaderboard(pd.DataFrame(rows))
     assert board.loc["platt", "hurt, log loss %"] == 50
@@ -118,8 +142,10 @@ def test_kept_losses_are_those_of_the_same_tasks(arena, tmp_path):
     task = {"source": "local", "model": "given", "n": 100, "draw": 0, "k": 2}
     table = pd.DataFrame(
         [
-            task | {"data set": "htru2", "identity": 0.33333, "Beta": 0.33333, "platt": 0.3},
-            task | {"data set": "spambase", "identity": 0.5, "Beta": 0.25, "platt": 0.3},
+            task
+            | {"data set": "htru2", "identity": 0.33333, "Beta": 0.33333, "platt": 0.3},
+            task
+            | {"data set": "spambase", "identity": 0.5, "Beta": 0.25, "platt": 0.3},
             task | {"data set": "adult", "identity": 9.0, "Beta": 9.0, "platt": 9.0},
         ]
     ).assign(machine="one", CatBoost=[np.nan, 0.2, 0.2])
@@ -135,12 +161,19 @@ def test_kept_losses_are_those_of_the_same_tasks(arena, tmp_path):
         ]
     )
     found = main.kept(results, tmp_path).set_index(["method", "data set"])
-    assert len(found) == 4 + 2 + 1  # no task that was not measured, no loss that was not
+    assert (
+        len(found) == 4 + 2 + 1
+    )  # no task that was not measured, no loss that was not
     assert set(found.loc["platt", "log loss"]) == {0.1}
-    assert found.loc[("Beta", "htru2"), "Brier"] == 1 / 3  # in all digits: a tie, not a win
+    assert (
+        found.loc[("Beta", "htru2"), "Brier"] == 1 / 3
+    )  # in all digits: a tie, not a win
     assert found.loc[("Beta", "spambase"), "log loss"] == 0.25
     assert list(found.loc["Beta", "problem"].ne("")) == [True, False]
-    for wrong in (results.assign(**{"log loss": 0.4}), results[results["method"] == "platt"]):
+    for wrong in (
+        results.assign(**{"log loss": 0.4}),
+        results[results["method"] == "platt"],
+    ):
         with pytest.raises(SystemExit, match="no match"):
             main.kept(wrong, tmp_path)
 

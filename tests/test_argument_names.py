@@ -46,7 +46,12 @@ GIVEN = {
     "get_scorer": {"name": "neg_log_loss"},
     "approximate_leave_one_out": {"model": MODEL, "X": X, "y": Y},
     "calibrated_mean": {"y": Y, "score": PROBA[:, 1], "score_unlabelled": PROBA[:, 0]},
-    "internal_validation": {"estimator": LogisticRegression(), "X": X, "y": Y, "n_resamples": 2},
+    "internal_validation": {
+        "estimator": LogisticRegression(),
+        "X": X,
+        "y": Y,
+        "n_resamples": 2,
+    },
     "logistic_intervals": {"model": MODEL, "X_train": X, "X": X},
     "prior_shift_test": {"proba_source": PROBA, "y": Y, "proba_target": PROBA},
     "summarize": {"data": {"p": PROBA[:, 1], "y": Y}, "label": "y", "prob": "p"},
@@ -64,14 +69,18 @@ GIVEN = {
 #: Functions that are not looked at, each with its reason.
 EXEMPT = {
     **dict.fromkeys(
-        ("validate_predictions", "compute_curve", "validate_multilabel"), "for authors of measures"
+        ("validate_predictions", "compute_curve", "validate_multilabel"),
+        "for authors of measures",
     ),
     **dict.fromkeys(
-        ("simulate_null_distribution", "simulate_bootstrap_distribution"), "takes a validated case"
+        ("simulate_null_distribution", "simulate_bootstrap_distribution"),
+        "takes a validated case",
     ),
     "simulate_distribution": "takes a function that draws",
     "find_groups": "takes the name of the function that was called",
-    **dict.fromkeys(("measure", "binary_measure"), "is a decorator for authors of measures"),
+    **dict.fromkeys(
+        ("measure", "binary_measure"), "is a decorator for authors of measures"
+    ),
     "own_logits": "takes an estimator that was looked at",
 }
 ROOMS_OF_AUTHORS = ("testing", "staging", "theory")
@@ -85,7 +94,9 @@ CALLERS_OWN = {
     ("to_json", "path"): "Python's own error",
     ("to_json", "indent"): "Python's own error",
     ("to_onnx", "X"): "is looked at only with a classifier",
-    **dict.fromkeys((("estimate_angle", x) for x in LINK), "is looked at without a covariance"),
+    **dict.fromkeys(
+        (("estimate_angle", x) for x in LINK), "is looked at without a covariance"
+    ),
     ("to_sql", "table"): "is looked at only with into='table'",
     ("summarize", "pos_label"): "is any label",
     ("log_proba", "proba"): "is what canonical_proba gave",
@@ -96,8 +107,12 @@ FREE = {
     "keeps_unit": "says who asks",
     "source": "is shown as it is",
     "unit": "is shown as it is",
-    **dict.fromkeys(("advice", "check_columns", "debias", "drop_missing", "edited"), "true or not"),
-    **dict.fromkeys(("held_out", "keep", "normalize", "assume_centered"), "true or not"),
+    **dict.fromkeys(
+        ("advice", "check_columns", "debias", "drop_missing", "edited"), "true or not"
+    ),
+    **dict.fromkeys(
+        ("held_out", "keep", "normalize", "assume_centered"), "true or not"
+    ),
     "soft_labels": "true or not",
 }
 
@@ -111,7 +126,15 @@ def functions():
 
 
 FUNCTIONS = dict(functions())
-SHARED = ("y_true", "y_proba", "sample_weight", "labels", "pos_label", "multilabel", "multiclass")
+SHARED = (
+    "y_true",
+    "y_proba",
+    "sample_weight",
+    "labels",
+    "pos_label",
+    "multilabel",
+    "multiclass",
+)
 
 
 def arguments():
@@ -137,7 +160,10 @@ def check(argument, function):
     with pytest.raises((ValueError, TypeError)) as caught:
         function()
     said = str(caught.value)
-    assert re.search(rf"\b{argument}\b", said) or "as many labels as rows of scores" in said, said
+    assert (
+        re.search(rf"\b{argument}\b", said)
+        or "as many labels as rows of scores" in said
+    ), said
 
 
 @pytest.mark.parametrize(("name", "argument"), arguments())
@@ -162,7 +188,10 @@ METHODS = {
     "model": (CalibratedModel(LogisticRegression(), cv=2), {"X": X, "y": Y}),
     "refined": (RefineThenCalibrateCV(LogisticRegression(), cv=2), {"X": X, "y": Y}),
     "multilabel": (MultilabelCalibration(), {"X": PROBA, "y": np.eye(2)[Y]}),
-    "costs": (CostSensitiveClassifier(LogisticRegression(), costs=np.eye(2)), {"X": X, "y": Y}),
+    "costs": (
+        CostSensitiveClassifier(LogisticRegression(), costs=np.eye(2)),
+        {"X": X, "y": Y},
+    ),
     "summary": (CalibrationSummary(), {"y_true": Y, "y_proba": PROBA}),
     "monitor": (CalibrationMonitor(), {"y": Y, "y_proba": PROBA}),
     "tester": (CalibrationTester(0.1), {"y_true": Y, "y_proba": PROBA}),
@@ -178,11 +207,15 @@ def methods():
     for name, (thing, _) in METHODS.items():
         shared = name in all_recalibrators() and name not in ("temperature", "adaptive")
         of_all = LEARN if shared else (*LEARN, *PREDICT)
-        for method in ("update",) if callable(getattr(thing, "update", None)) else of_all:
+        for method in (
+            ("update",) if callable(getattr(thing, "update", None)) else of_all
+        ):
             function = getattr(type(thing), method, None)
             if not callable(function):  # none, or an option of that name
                 continue
-            for argument, parameter in [*inspect.signature(function).parameters.items()][1:]:
+            for argument, parameter in [
+                *inspect.signature(function).parameters.items()
+            ][1:]:
                 flags = "only_later", "_goes_on"
                 free = {*FREE, *flags, *(OF_MODEL if name in OF_FEATURES else ())}
                 if parameter.kind is not parameter.VAR_KEYWORD and argument not in free:

@@ -28,7 +28,9 @@ NO_TEXTS = [np.array([1, 2]), pd.NA]
 
 
 @pytest.mark.parametrize("odd", NO_TEXTS, ids=["array", "NA"])
-@pytest.mark.parametrize("option", ["strategy", "multiclass", "multilabel", "soft_labels"])
+@pytest.mark.parametrize(
+    "option", ["strategy", "multiclass", "multilabel", "soft_labels"]
+)
 def test_an_option_of_a_measure(option, odd):
     with refuses(ValueError):
         expected_calibration_error(Y, P, **{option: odd})

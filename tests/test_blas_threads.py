@@ -28,7 +28,13 @@ class Looking(Identity):
 
 def test_by_the_number_of_classes():
     with threadpool_limits(2, user_api="blas"):
-        cases = {(5, 2): {2}, (2000, 10): {1}, (5_000_000, 2): {1}, (9, 199): {2}, (50, 199): {1}}
+        cases = {
+            (5, 2): {2},
+            (2000, 10): {1},
+            (5_000_000, 2): {1},
+            (9, 199): {2},
+            (50, 199): {1},
+        }
         for shape, wanted in (cases | {(2000, 200): {2}}).items():
             with limit_blas_threads(*shape):
                 assert threads() == wanted

@@ -9,7 +9,10 @@ import pytest
 from refused import refuses
 from scipy import sparse, special
 
-from sklearn_calib._kernels._two_class_problems import pair_top_with_rest, pair_with_rest
+from sklearn_calib._kernels._two_class_problems import (
+    pair_top_with_rest,
+    pair_with_rest,
+)
 from sklearn_calib._simplex_array import (
     SimplexArray,
     compute_log_odds,
@@ -25,7 +28,11 @@ from sklearn_calib._validation import (
 )
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.metrics import expected_calibration_error, log_loss, lp_calibration_error
+from sklearn_calib.metrics import (
+    expected_calibration_error,
+    log_loss,
+    lp_calibration_error,
+)
 from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary, summarize
@@ -34,17 +41,57 @@ from sklearn_calib.summary import CalibrationSummary, summarize
 @pytest.mark.parametrize(
     ("scores", "kind", "error", "message"),
     [
-        ([], "proba", ValueError, "expected at least one row and one column of scores, got shape"),
+        (
+            [],
+            "proba",
+            ValueError,
+            "expected at least one row and one column of scores, got shape",
+        ),
         ([[]], "proba", ValueError, "expected at least one row and one column"),
-        ([[[0.5, 0.5]]], "proba", ValueError, "expected one or two dimensions of scores, got 3"),
-        ([0.2, np.nan], "proba", ValueError, "expected finite scores, got nan in row 1, column 0"),
+        (
+            [[[0.5, 0.5]]],
+            "proba",
+            ValueError,
+            "expected one or two dimensions of scores, got 3",
+        ),
+        (
+            [0.2, np.nan],
+            "proba",
+            ValueError,
+            "expected finite scores, got nan in row 1, column 0",
+        ),
         ([[0.2, 0.8], [np.inf, 0]], "proba", ValueError, "got inf in row 1, column 0"),
-        ([[0.0, -np.inf]], "logits", ValueError, "pass their exponentials with kind='proba'"),
-        ([0.2, 3.2], "proba", ValueError, r"expected probabilities in \[0, 1\], got 3.2 in row 1"),
-        ([-0.1], "proba", ValueError, r"got -0.1 in row 0.*canonical_proba\(scores, kind='logits'"),
-        ([[0.2, 0.2]], "proba", ValueError, "rows that sum to 1, got a sum of 0.4 in row 0"),
+        (
+            [[0.0, -np.inf]],
+            "logits",
+            ValueError,
+            "pass their exponentials with kind='proba'",
+        ),
+        (
+            [0.2, 3.2],
+            "proba",
+            ValueError,
+            r"expected probabilities in \[0, 1\], got 3.2 in row 1",
+        ),
+        (
+            [-0.1],
+            "proba",
+            ValueError,
+            r"got -0.1 in row 0.*canonical_proba\(scores, kind='logits'",
+        ),
+        (
+            [[0.2, 0.2]],
+            "proba",
+            ValueError,
+            "rows that sum to 1, got a sum of 0.4 in row 0",
+        ),
         (["0.2"], "proba", TypeError, "expected numbers as scores, got dtype <U3"),
-        (np.array([".2"], object), "proba", TypeError, r"got '.2' in row 0.*astype\(float\)"),
+        (
+            np.array([".2"], object),
+            "proba",
+            TypeError,
+            r"got '.2' in row 0.*astype\(float\)",
+        ),
         (np.array([1j]), "proba", TypeError, "got dtype complex128"),
         (sparse.eye(2), "proba", TypeError, r"got a sparse matrix\. Call .toarray\(\)"),
         ([1e200], "logits", ValueError, "expected logits of size at most 1e\\+150"),
@@ -105,7 +152,11 @@ def test_logits_keep_what_probabilities_lose():
     assert compute_log_odds(scores[1:]).tolist() == [2e4, -3e5]
     assert compute_log_odds(scores[[False, False, True]]).tolist() == [-3e5]
     assert compute_log_odds(scores.copy()).tolist() == [1e4, 2e4, -3e5]
-    assert compute_log_odds(pickle.loads(pickle.dumps(scores))).tolist() == [1e4, 2e4, -3e5]
+    assert compute_log_odds(pickle.loads(pickle.dumps(scores))).tolist() == [
+        1e4,
+        2e4,
+        -3e5,
+    ]
     assert compute_log_odds(stack_rows([scores, scores]))[-1] == -3e5
     assert canonical_proba(scores) is scores
     assert type(scores[:, 1]) is np.ndarray and type(scores * 2) is np.ndarray
@@ -120,7 +171,9 @@ def test_softmax():
     proba = canonical_proba(logits, kind="logits")
     assert isinstance(proba, SimplexArray)
     np.testing.assert_allclose(proba, special.softmax(logits, axis=1), atol=1e-15)
-    np.testing.assert_allclose(canonical_proba([2.0], kind="logits")[0, 1], special.expit(2.0))
+    np.testing.assert_allclose(
+        canonical_proba([2.0], kind="logits")[0, 1], special.expit(2.0)
+    )
 
 
 def test_one_class_against_the_rest():
@@ -129,7 +182,9 @@ def test_one_class_against_the_rest():
     for column in range(4):
         pair = pair_with_rest(scores, column)
         rest = special.logsumexp(np.delete(logits, column, axis=1), axis=1)
-        np.testing.assert_allclose(compute_log_odds(pair), logits[:, column] - rest, rtol=1e-12)
+        np.testing.assert_allclose(
+            compute_log_odds(pair), logits[:, column] - rest, rtol=1e-12
+        )
     top = logits.argmax(axis=1)
     expected = compute_log_odds(pair_with_rest(scores, 3))[top == 3]
     found = compute_log_odds(pair_top_with_rest(scores, top))[top == 3]
@@ -151,15 +206,30 @@ def test_take_columns():
     [
         (None, None, ValueError, "expected labels y, got None"),
         ([], None, ValueError, "expected at least one label"),
-        ([0, 1, 5], [0, 1], ValueError, r"expected labels among \[0, 1\], got .*5.* in row 2"),
+        (
+            [0, 1, 5],
+            [0, 1],
+            ValueError,
+            r"expected labels among \[0, 1\], got .*5.* in row 2",
+        ),
         (["a"], ["b", "c"], ValueError, r"got 'a' in row 0 of y\. Pass all classes"),
         (["a"], [0, 1], ValueError, "expected labels among"),
         ([0.5, 1.0], None, ValueError, "expected class labels, got fractions"),
-        ([0.0, np.nan], None, ValueError, "expected a label in every row, got nan in row 1"),
+        (
+            [0.0, np.nan],
+            None,
+            ValueError,
+            "expected a label in every row, got nan in row 1",
+        ),
         (["a", None], None, ValueError, "got None in row 1"),
         ([[0, 1], [1, 0]], None, ValueError, "expected one label per row.*argmax"),
         ([0], [0, 0], ValueError, "expected different classes"),
-        (np.array(["a", 1], object), None, TypeError, "expected labels of one type.*got int and"),
+        (
+            np.array(["a", 1], object),
+            None,
+            TypeError,
+            "expected labels of one type.*got int and",
+        ),
     ],
 )
 def test_refused_labels(y, classes, error, message):
@@ -197,10 +267,16 @@ def test_tables_of_labels():
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        ([1.0], r"expected one sample_weight per row, shape \(2,\), a 1d array, got shape \(1,\)"),
+        (
+            [1.0],
+            r"expected one sample_weight per row, shape \(2,\), a 1d array, got shape \(1,\)",
+        ),
         ([1.0, -1.0], "expected sample_weight >= 0 and finite, got -1 in row 1"),
         ([np.nan, 1.0], "got nan in row 0"),
-        ([0.0, 0.0], "expected at least one sample_weight above 0, got all-zero weights"),
+        (
+            [0.0, 0.0],
+            "expected at least one sample_weight above 0, got all-zero weights",
+        ),
     ],
 )
 def test_refused_weights(weight, message):
@@ -222,43 +298,73 @@ def _hostile(kind):
             "nothing masked": (np.ma.array([1, 0]), [1, 0]),
             "nullable integers": (pd.array([1, pd.NA], dtype="Int64"), "in row 1"),
             "nullable integers, whole": (pd.array([1, 0], dtype="Int64"), [1, 0]),
-            "nullable booleans": (pd.array([True, False], dtype="boolean"), [True, False]),
+            "nullable booleans": (
+                pd.array([True, False], dtype="boolean"),
+                [True, False],
+            ),
             "nullable text": (pd.Series(["b", None], dtype="string"), "in row 1"),
-            "arrow integers": (pd.Series([1, None], dtype="int64[pyarrow]"), "in row 1"),
+            "arrow integers": (
+                pd.Series([1, None], dtype="int64[pyarrow]"),
+                "in row 1",
+            ),
             "category": (pd.Categorical(["b", "a"], ["z", "b", "a"]), ["b", "a"]),
             "category of integers": (pd.Series([3, 1]).astype("category"), [3, 1]),
             "category, missing": (pd.Categorical(["b", None]), "in row 1"),
             "polars nulls": (pl.Series([1, None]), "in row 1"),
             "polars text nulls": (pl.Series(["a", None]), "got None in row 1"),
-            "polars categorical": (pl.Series(["b", "a"], dtype=pl.Categorical), ["b", "a"]),
-            "polars enum": (pl.Series(["b", "a"], dtype=pl.Enum(["b", "c", "a"])), ["b", "a"]),
+            "polars categorical": (
+                pl.Series(["b", "a"], dtype=pl.Categorical),
+                ["b", "a"],
+            ),
+            "polars enum": (
+                pl.Series(["b", "a"], dtype=pl.Enum(["b", "c", "a"])),
+                ["b", "a"],
+            ),
             "pyarrow text": (pa.array(["b", "a"]), ["b", "a"]),
             "pyarrow chunks": (pa.chunked_array([["b"], ["a"]]), ["b", "a"]),
             "pyarrow nulls": (pa.array([1, None]), "in row 1"),
-            "pyarrow dictionary": (pa.array(["b", "a"]).dictionary_encode(), ["b", "a"]),
+            "pyarrow dictionary": (
+                pa.array(["b", "a"]).dictionary_encode(),
+                ["b", "a"],
+            ),
             "dates": (day, day.tolist()),
             "dates of Python": (day.tolist(), day.tolist()),
-            "not a time": (np.array(["2020-01-01", "NaT"], "M8[D]"), "got NaT in row 1"),
+            "not a time": (
+                np.array(["2020-01-01", "NaT"], "M8[D]"),
+                "got NaT in row 1",
+            ),
             "not a duration": (np.array([1, "NaT"], "m8[s]"), "got NaT in row 1"),
-            "not a time, pandas": (pd.Series([pd.Timestamp("2020"), pd.NaT]), "got NaT in row 1"),
+            "not a time, pandas": (
+                pd.Series([pd.Timestamp("2020"), pd.NaT]),
+                "got NaT in row 1",
+            ),
             "not a time, object": (
                 np.array([day[0], np.datetime64("NaT", "D")], object),
                 "got NaT",
             ),
             "decimals": ([Decimal(1), Decimal(0)], [1, 0]),
             "decimal nan": ([Decimal(1), Decimal("sNaN")], "got sNaN in row 1"),
-            "fractions": ([Fraction(3, 2), Fraction(1, 2)], [Fraction(3, 2), Fraction(1, 2)]),
+            "fractions": (
+                [Fraction(3, 2), Fraction(1, 2)],
+                [Fraction(3, 2), Fraction(1, 2)],
+            ),
             "uint64 above int64": (huge, huge.tolist()),
             "uint64, wide": (np.array([2**64 - 1, 0], np.uint64), [2**64 - 1, 0]),
             "integers above uint64": ([2**70 + 1, 2**70], [2**70 + 1, 2**70]),
             "integers above a float": ([10**400, 1], [10**400, 1]),
-            "integers that numpy would round": ([2**63, 2**63 + 1, -1], "floats below 2**53"),
+            "integers that numpy would round": (
+                [2**63, 2**63 + 1, -1],
+                "floats below 2**53",
+            ),
             "int8, whole range": (np.array([127, -128], np.int8), [127, -128]),
             "half precision": (np.array([1, 0], np.float16), [1, 0]),
             "long double": (np.array([1, 0], np.longdouble), [1, 0]),
             "negative zero": ([0.0, -0.0, 1.0], [0, 0, 1]),
             "booleans and integers": ([True, 2], [1, 2]),
-            "nan of float32": (np.array([np.float32("nan"), 1], object), "got nan in row 0"),
+            "nan of float32": (
+                np.array([np.float32("nan"), 1], object),
+                "got nan in row 0",
+            ),
             "infinity": ([np.inf, 1], "got inf in row 0"),
             "bytes": ([b"b", b"a"], [b"b", b"a"]),
             "text of numpy 2": (_numpy_text(["b", "a"]), ["b", "a"]),
@@ -266,7 +372,10 @@ def _hostile(kind):
             "complex": ([1j, 0], "labels that have an order, got dtype complex128"),
             "record": (np.zeros(2, [("a", int)]), "labels that have an order"),
             "void": (np.zeros(2, "V4"), "labels that have an order"),
-            "dicts": (np.array([{}, {}], object), "labels that are single values, got dict"),
+            "dicts": (
+                np.array([{}, {}], object),
+                "labels that are single values, got dict",
+            ),
             "lists": (pd.Series([[0], [1]]), "labels that are single values, got list"),
             "ragged": ([[0], [0, 1]], "an array of labels with rows of one length"),
             "number": (3, "one label per row"),
@@ -281,12 +390,21 @@ def _hostile(kind):
         holed = frame.mask(frame == 0.75)
         right = [0.5, 0.75]
         return {
-            "masked": (np.ma.array(frame, mask=frame == 0.75), "a masked entry in row 1"),
+            "masked": (
+                np.ma.array(frame, mask=frame == 0.75),
+                "a masked entry in row 1",
+            ),
             "nothing masked": (np.ma.array(right), right),
             "nullable": (frame.astype("Float64"), right),
-            "nullable, missing": (holed.astype("Float64"), "got nan in row 1, column 1"),
+            "nullable, missing": (
+                holed.astype("Float64"),
+                "got nan in row 1, column 1",
+            ),
             "arrow": (frame.astype("float64[pyarrow]"), right),
-            "arrow, missing": (holed.astype("float64[pyarrow]"), "got nan in row 1, column 1"),
+            "arrow, missing": (
+                holed.astype("float64[pyarrow]"),
+                "got nan in row 1, column 1",
+            ),
             "mixed columns": (frame.astype({"a": "Float64"}), right),
             "category": (pd.Series(right).astype("category"), right),
             "polars nulls": (pl.from_pandas(holed), "got nan in row 1, column 1"),
@@ -375,7 +493,9 @@ def test_hostile_input(kind):
         if not isinstance(expected, str):
             assert _read(kind, values) == list(expected), name
             continue
-        with pytest.raises((ValueError, TypeError), match=re.escape(expected)) as caught:
+        with pytest.raises(
+            (ValueError, TypeError), match=re.escape(expected)
+        ) as caught:
             _read(kind, values)
         form = r"expected .+, got .+\. [A-Z].+\."
         assert re.fullmatch(form, str(caught.value)), (name, str(caught.value))
@@ -390,8 +510,14 @@ def test_hostile_input(kind):
         ([1, 0], [0.0, 1.0]),
         ([1, 0], [Decimal(1), Decimal(0)]),
         ([True, False], [1, 0]),
-        (np.array(["2020-01-01"], "M8[D]"), np.array(["2021-01-01", "2020-01-01"], "M8[s]")),
-        ([datetime.date(2020, 1, 1)], [datetime.date(2021, 1, 1), datetime.date(2020, 1, 1)]),
+        (
+            np.array(["2020-01-01"], "M8[D]"),
+            np.array(["2021-01-01", "2020-01-01"], "M8[s]"),
+        ),
+        (
+            [datetime.date(2020, 1, 1)],
+            [datetime.date(2021, 1, 1), datetime.date(2020, 1, 1)],
+        ),
     ],
     ids=str,
 )
@@ -415,7 +541,9 @@ def test_softmax_of_half_precision_stored_in_single():
     logits = np.random.default_rng(0).normal(size=(200, 10))
     half = special.softmax(logits, axis=1).astype(np.float16).astype(np.float32)
     assert np.abs(half.sum(axis=1) - 1).max() > 1e-4
-    with pytest.warns(CalibrationWarning, match="as numbers of half precision make them"):
+    with pytest.warns(
+        CalibrationWarning, match="as numbers of half precision make them"
+    ):
         warned = canonical_proba(half)
     with refuses(ValueError, hint=".*numbers of half precision: divide rows") as caught:
         canonical_proba(half, tolerance=1e-6)
@@ -429,12 +557,16 @@ def test_softmax_of_half_precision_stored_in_single():
 
 def test_bfloat16_stored_in_single():
     """Eight binary digits and the range of float32: many are no numbers of half precision."""
-    proba = special.softmax(4 * np.random.default_rng(0).normal(size=(200, 100)), axis=1)
+    proba = special.softmax(
+        4 * np.random.default_rng(0).normal(size=(200, 100)), axis=1
+    )
     bits = proba.astype(np.float32).view(np.uint32)
     brain = (bits + 0x8000 & 0xFFFF0000).astype(np.uint32).view(np.float32)  # rounded
     total = brain.astype(float).sum(axis=1, keepdims=True)
     assert 2e-3 < np.abs(total - 1).max() < 4e-3
-    with pytest.warns(CalibrationWarning, match="0.01 away from it, as bfloat16 numbers make them"):
+    with pytest.warns(
+        CalibrationWarning, match="0.01 away from it, as bfloat16 numbers make them"
+    ):
         found = canonical_proba(brain)
     np.testing.assert_allclose(found, brain / total, rtol=1e-15)
     np.testing.assert_array_equal(found, canonical_proba(brain, tolerance=0.01))
@@ -479,7 +611,9 @@ def test_rounded_decimals_are_recognised(decimals, dtype, k):
     proba = np.random.default_rng(k).dirichlet(np.ones(k), 300)
     rounded = proba.round(decimals).astype(dtype)
     if decimals > 1:
-        with pytest.warns(CalibrationWarning, match=f"as {decimals} decimals make them") as said:
+        with pytest.warns(
+            CalibrationWarning, match=f"as {decimals} decimals make them"
+        ) as said:
             warned = canonical_proba(rounded)
         assert len(said) == 1
     with refuses(ValueError, expected="rows that sum to 1") as caught:
@@ -509,7 +643,9 @@ def test_one_rule_for_rounded_rows_everywhere():
         "report": lambda p: calibration_report(y, p, n_resamples=20).rows[0].value,
     }
     for name, use in uses.items():
-        with pytest.warns(CalibrationWarning, match="rows that sum to 1, got sums up to") as said:
+        with pytest.warns(
+            CalibrationWarning, match="rows that sum to 1, got sums up to"
+        ) as said:
             found = use(rounded)
         assert len(said) == 1, name
         assert found == pytest.approx(use(divided), rel=1e-9), name
@@ -531,7 +667,9 @@ def test_what_the_message_says_of_other_sums():
     for tolerance in (-0.1, 1, True, "auto", np.nan):
         with refuses(ValueError, expected=r"a tolerance in \[0, 1\)"):
             canonical_proba([0.5], tolerance=tolerance)
-    with refuses(ValueError, expected="tolerance without kind", value="both", hint="Leave"):
+    with refuses(
+        ValueError, expected="tolerance without kind", value="both", hint="Leave"
+    ):
         canonical_proba([0.5], kind="logits", tolerance=0.1)
 
 
@@ -556,7 +694,9 @@ def test_a_lazy_table_is_collected():
     assert log_loss(y, lazy) == log_loss(y, table)
     assert CalibrationSummary().update(y, lazy) == CalibrationSummary().update(y, table)
     rows = pl.DataFrame({"y": y, "p": p})
-    assert summarize(rows.lazy(), label="y", prob="p") == summarize(rows, label="y", prob="p")
+    assert summarize(rows.lazy(), label="y", prob="p") == summarize(
+        rows, label="y", prob="p"
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,14 @@ from words import QUICKER, same
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, decisions, groups
 from sklearn_calib._cli import main
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.export import ExportedMap, from_dict, from_json, simplify, to_dict, to_json
+from sklearn_calib.export import (
+    ExportedMap,
+    from_dict,
+    from_json,
+    simplify,
+    to_dict,
+    to_json,
+)
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
@@ -60,7 +67,12 @@ OTHER = np.round(rng.beta(2, 1.2, N), 3).clip(0.01, 0.99)
 OTHER_Y = (rng.random(N) < np.sqrt(OTHER)).astype(int)
 QUERY = np.linspace(0.003, 0.997, 61)
 MAPS = sorted(all_recalibrators().values(), key=lambda cls: cls.__name__)
-SLOW_MAPS = ("AdaptiveCalibration", "OnlineCalibration", "TrendFiltering", "TrendFilteringEnsemble")
+SLOW_MAPS = (
+    "AdaptiveCalibration",
+    "OnlineCalibration",
+    "TrendFiltering",
+    "TrendFilteringEnsemble",
+)
 BOUND = 1e-4
 
 
@@ -99,7 +111,9 @@ def second(model, at=QUERY):
 
 def close(title, found, expected, bound=1e-12):
     worst = np.abs(np.asarray(found) - expected).max()
-    assert worst <= bound, f"{title}: expected a difference of at most {bound}, got {worst}"
+    assert worst <= bound, (
+        f"{title}: expected a difference of at most {bound}, got {worst}"
+    )
 
 
 def by_name(cls):
@@ -125,7 +139,9 @@ def test_a_second_fit_forgets_the_first(cls):
     assert same_names or differing <= {"_derived"}, f"{cls.__name__}: {differing}"
     unfitted = clone(fitted(cls))
     assert not [name for name in vars(unfitted) if name.endswith("_")]
-    close(f"clone of {cls.__name__}", second(unfitted.fit(OTHER, OTHER_Y)), second(fresh))
+    close(
+        f"clone of {cls.__name__}", second(unfitted.fit(OTHER, OTHER_Y)), second(fresh)
+    )
     params = fitted(cls).get_params(deep=False)
     again = build(cls).set_params(**params).fit(OTHER, OTHER_Y)
     close(f"{cls.__name__}.set_params", second(again), second(fresh))
@@ -186,7 +202,9 @@ def test_simplify_after_simplify_keeps_its_promise(cls):
     thrice = simplify(to_dict(twice), 5e-4)
     for made, total in ((once, 1e-3), (twice, 3e-3), (thrice, 3.5e-3)):
         said = made.document["largest_error"]
-        expected = {"simplify": pytest.approx(total)} | ({"tabulate": bound} if bound else {})
+        expected = {"simplify": pytest.approx(total)} | (
+            {"tabulate": bound} if bound else {}
+        )
         assert said == expected, f"{cls.__name__}: expected {expected}, got {said}"
         if made.document["map"]["node"] in ("steps", "piecewise_linear"):
             close(cls.__name__, second(made, fine), exact, total + bound + 1e-9)
@@ -203,7 +221,9 @@ CHAINS = [
 ]
 
 
-@pytest.mark.parametrize("steps", CHAINS, ids=lambda steps: "-".join(map(by_name, steps)))
+@pytest.mark.parametrize(
+    "steps", CHAINS, ids=lambda steps: "-".join(map(by_name, steps))
+)
 @quiet
 def test_tables_in_a_pipeline(steps):
     chain = make_pipeline(*(step() for step in steps)).fit(P, Y)
@@ -284,7 +304,9 @@ def test_summaries_that_are_saved_read_and_updated(tmp_path):
     assert whole.n_cells > 9000 and whole.exact
     merged = coarse.copy().merge(coarse)
     assert merged.n_samples == merged.weight == 2 * (N + 9000)
-    assert merged.measure("brier_loss") == pytest.approx(coarse.measure("brier_loss"), rel=1e-6)
+    assert merged.measure("brier_loss") == pytest.approx(
+        coarse.measure("brier_loss"), rel=1e-6
+    )
 
 
 # --- results -----------------------------------------------------------------------------------
@@ -311,8 +333,12 @@ def test_summaries_are_the_same_after_a_copy_a_pickle_and_a_table(kind):
     found = CalibrationSummary(classes=[0, 1]).update(Y, P, 1.0 + np.arange(N) % 4)
     if kind == "coarse":
         many = np.random.default_rng(1).random(5000)
-        found = found.update((many < 0.4).astype(int), many, np.full(5000, 0.5)).coarsen(4096)
-    expected = dict(fields_of([found.totals, found.samples(), found.reliability_curve()]))
+        found = found.update(
+            (many < 0.4).astype(int), many, np.full(5000, 0.5)
+        ).coarsen(4096)
+    expected = dict(
+        fields_of([found.totals, found.samples(), found.reliability_curve()])
+    )
     for title, other in (
         ("a pickle", pickle.loads(pickle.dumps(found))),
         ("a copy", found.copy()),
@@ -320,7 +346,9 @@ def test_summaries_are_the_same_after_a_copy_a_pickle_and_a_table(kind):
     ):
         other.merge(CalibrationSummary(classes=[0, 1]))
         assert other == found, f"{title} of a summary, {kind}"
-        again = dict(fields_of([other.totals, other.samples(), other.reliability_curve()]))
+        again = dict(
+            fields_of([other.totals, other.samples(), other.reliability_curve()])
+        )
         for field, value in expected.items():
             where = f"{title} of a summary, {kind}, {field}"
             np.testing.assert_array_equal(again[field], value, err_msg=where)
@@ -349,10 +377,21 @@ def test_monitors_that_are_saved_loaded_and_updated(how):
         blocks.update(y[rows], p[rows])
         blocks = pickle.loads(pickle.dumps(blocks))
     found, expected = blocks, whole
-    for name in ("log_e_value_", "p_value_", "log_detector_", "slope_", "shift_", "n_samples_"):
+    for name in (
+        "log_e_value_",
+        "p_value_",
+        "log_detector_",
+        "slope_",
+        "shift_",
+        "n_samples_",
+    ):
         got, wanted = getattr(found, name), getattr(expected, name)
-        assert got == pytest.approx(wanted, rel=1e-9), f"{name}: expected {wanted}, got {got}"
-    assert [one.n_samples for one in found.alarms_] == [one.n_samples for one in expected.alarms_]
+        assert got == pytest.approx(wanted, rel=1e-9), (
+            f"{name}: expected {wanted}, got {got}"
+        )
+    assert [one.n_samples for one in found.alarms_] == [
+        one.n_samples for one in expected.alarms_
+    ]
     again = whole.reset().update(y, p)
     assert again.log_e_value_ == pytest.approx(blocks.log_e_value_, rel=1e-9)
     assert again.n_samples_ == len(y)
@@ -368,7 +407,9 @@ MODELS = [
     AngularCalibratedClassifier(LogisticRegression()),
     decisions.CostSensitiveClassifier(LogisticRegression(), [[0, 1], [3, 0]]),
     decisions.SelectiveClassifier(LogisticRegression(), coverage=0.8),
-    groups.MulticalibratedModel(LogisticRegression(), groups=[0], n_rounds=1, n_trees=3, cv=2),
+    groups.MulticalibratedModel(
+        LogisticRegression(), groups=[0], n_rounds=1, n_trees=3, cv=2
+    ),
     RefineThenCalibrateCV(LogisticRegression(), {"C": [0.1]}, cv=2),
 ]
 
@@ -395,7 +436,11 @@ def test_maps_of_many_labels_and_groups_that_are_fitted_again():
     proba, y = np.column_stack([P, OTHER]), np.column_stack([Y, OTHER_Y])
     for pooling in ("none", "all", "shrink"):
         fresh = MultilabelCalibration("platt", pooling=pooling).fit(proba[::-1], y)
-        model = MultilabelCalibration("platt", pooling=pooling).fit(proba, y).fit(proba[::-1], y)
+        model = (
+            MultilabelCalibration("platt", pooling=pooling)
+            .fit(proba, y)
+            .fit(proba[::-1], y)
+        )
         found = np.asarray(model.predict_proba(proba))
         close(f"pooling={pooling!r}", found, np.asarray(fresh.predict_proba(proba)))
     segment = np.arange(N) % 3
@@ -427,7 +472,9 @@ def folders(tmp_path, monkeypatch):
     rows = np.arange(ROWS)
     day, shop = rows % DAYS, np.array(["n", "s"])[rows // DAYS % 2]
     label = np.where(np.tile(Y, TIMES) == 1, "yes", "no")
-    frame = pd.DataFrame({"p": np.tile(P, TIMES), "label": label, "day": day, "shop": shop})
+    frame = pd.DataFrame(
+        {"p": np.tile(P, TIMES), "label": label, "day": day, "shop": shop}
+    )
     frame.to_csv("whole.csv", index=False)
     for kind in ("parquet", "csv", "jsonl", "arrow"):
         for (one, other), part in frame.groupby(["day", "shop"]):
@@ -519,7 +566,16 @@ def test_other_commands_read_partitions_as_one_table(folders, capsys, command):
             "labels": None,
         }[command]
         if command == "labels":
-            more = ["--label", "y1,y2", "--prob", "p,q", "--resamples", "2", "--out", "none"]
+            more = [
+                "--label",
+                "y1,y2",
+                "--prob",
+                "p,q",
+                "--resamples",
+                "2",
+                "--out",
+                "none",
+            ]
         code = main([command, *source, *more])
         printed = capsys.readouterr()
         return code, printed.out, printed.err
@@ -551,7 +607,9 @@ def test_other_commands_read_partitions_as_one_table(folders, capsys, command):
             with open("m.json", encoding="utf-8") as file:
                 other = json.load(file)
             at = np.linspace(0.05, 0.95, 9)
-            close("fit", second(from_dict(other), at), second(from_dict(whole), at), 1e-9)
+            close(
+                "fit", second(from_dict(other), at), second(from_dict(whole), at), 1e-9
+            )
 
 
 @pytest.mark.parametrize(
@@ -567,7 +625,10 @@ def test_other_commands_read_partitions_as_one_table(folders, capsys, command):
 def test_a_model_that_is_cut_twice_is_a_model_that_is_cut_once(model):
     rng = np.random.default_rng(6)
     X, y = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
-    staging, whole = find_staging(model), clone(model).set_params(random_state=0).fit(X, y)
+    staging, whole = (
+        find_staging(model),
+        clone(model).set_params(random_state=0).fit(X, y),
+    )
     before = whole.predict_proba(X)
     first = staging.truncated(whole, 4)
     twice, once = staging.truncated(first, 2), staging.truncated(whole, 2)
@@ -579,7 +640,11 @@ def test_a_model_that_is_cut_twice_is_a_model_that_is_cut_once(model):
 
 def test_cells_of_groups_that_are_merged_take_more_rows():
     rng = np.random.default_rng(8)
-    p, y, pattern = rng.random(90).round(1), rng.integers(0, 2, 90), rng.integers(0, 3, 90)
+    p, y, pattern = (
+        rng.random(90).round(1),
+        rng.integers(0, 2, 90),
+        rng.integers(0, 3, 90),
+    )
     found, other, expected = PatternCells(), PatternCells(), PatternCells()
     parts = [(found, slice(0, 30)), (other, slice(30, 60)), (found, slice(60, 90))]
     for number, (cells, rows) in enumerate(parts):
@@ -589,7 +654,11 @@ def test_cells_of_groups_that_are_merged_take_more_rows():
         cells.add(*given)
     expected.add(pattern, p, 1 - p, y.astype(np.uint8), None)
     for name in ("pattern", "proba", "counts", "weight", "squares"):
-        close(name, getattr(found.compute_sums(), name), getattr(expected.compute_sums(), name))
+        close(
+            name,
+            getattr(found.compute_sums(), name),
+            getattr(expected.compute_sums(), name),
+        )
 
 
 def test_a_second_adaptation_forgets_the_errors_of_the_first():

@@ -109,7 +109,9 @@ def test_file_without_its_line(package, tmp_path):
 def test_right_ones_pass():
     """So that a check that always fails is seen, too."""
     names = {param.values[1] for param in RECALIBRATORS}
-    checks = [c for c in contract_checks(PlattScaling()) if c[0].partition("[")[0] in names]
+    checks = [
+        c for c in contract_checks(PlattScaling()) if c[0].partition("[")[0] in names
+    ]
     assert not failures(checks)
     names = {param.values[1] for param in MEASURES}
     checks = [c for c in contract_checks(brier_loss) if c[0].partition("[")[0] in names]
@@ -270,7 +272,9 @@ class ClaimsToBeNative(PlattScaling):
     capabilities = Capabilities(monotone=True, continuous=True, cost="O(n)")
 
     def _fit_one_vs_rest(self, proba, codes, weight):
-        second = np.column_stack([1 - np.asarray(proba)[:, -1], np.asarray(proba)[:, -1]])
+        second = np.column_stack(
+            [1 - np.asarray(proba)[:, -1], np.asarray(proba)[:, -1]]
+        )
         self._fit(second, (codes == proba.shape[1] - 1).astype(np.intp), weight)
 
     def _predict_canonical(self, proba):
@@ -279,17 +283,23 @@ class ClaimsToBeNative(PlattScaling):
 
 @caught_by("check_capabilities")
 class StatesNoCost(PlattScaling):
-    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True, cost="cheap")
+    capabilities = Capabilities(
+        monotone=True, continuous=True, takes_logarithm=True, cost="cheap"
+    )
 
 
 @caught_by("check_shape")
 class ClaimsToBeFlexible(PlattScaling):
-    capabilities = Capabilities(monotone=True, continuous=True, takes_logarithm=True, flexible=True)
+    capabilities = Capabilities(
+        monotone=True, continuous=True, takes_logarithm=True, flexible=True
+    )
 
 
 @caught_by("check_shape")
 class ClaimsToBeContinuous(IsotonicCalibration):
-    capabilities = Capabilities(monotone=True, continuous=True, flexible=True, nonparametric=True)
+    capabilities = Capabilities(
+        monotone=True, continuous=True, flexible=True, nonparametric=True
+    )
 
     def __init__(self, prediction="step", centred=False):
         super().__init__(prediction, centred=centred)
@@ -362,7 +372,9 @@ def has_the_wrong_sign(predictions):
 @planted_measure("check_multiclass_options", range=(0, 1), multiclass=BINARY)
 def has_no_top_label(predictions, *, multiclass="auto"):
     if multiclass == "top_label":
-        raise ValueError("has_no_top_label: expected another option, got 'top_label'. Choose one.")
+        raise ValueError(
+            "has_no_top_label: expected another option, got 'top_label'. Choose one."
+        )
     return calibration_error.evaluate(predictions, multiclass=multiclass)
 
 
@@ -374,7 +386,9 @@ def treats_all_options_alike(predictions, *, multiclass="auto"):
 
 @planted_measure("check_proper", range=(0, 2), proper=True)
 def is_not_proper(predictions):
-    true = np.asarray(predictions.proba)[np.arange(len(predictions.codes)), predictions.codes]
+    true = np.asarray(predictions.proba)[
+        np.arange(len(predictions.codes)), predictions.codes
+    ]
     return predictions.mean(1 - true)
 
 
@@ -548,7 +562,9 @@ def failures_of_display(display, names):
     plt = pytest.importorskip("matplotlib.pyplot")
     opened = plt.get_fignums()
     with plt.rc_context():
-        checks = [c for c in contract_checks(display) if c[0].partition("[")[0] in names]
+        checks = [
+            c for c in contract_checks(display) if c[0].partition("[")[0] in names
+        ]
         assert checks, f"there is no {names}"
         found = failures(checks)
     for number in set(plt.get_fignums()) - set(opened):
@@ -666,7 +682,9 @@ def test_a_display_that_writes_into_its_input_is_told_so(sorted_before):
     if sorted_before:
         display.y.sort()
     checks = dict(contract_checks(display))
-    with pytest.raises(AssertionError, match="plot changes what the constructor was given"):
+    with pytest.raises(
+        AssertionError, match="plot changes what the constructor was given"
+    ):
         checks["check_inputs_untouched"]()
 
 
@@ -732,7 +750,9 @@ IMPOSTORS = {
         brier_loss(y, p, sample_weight=sample_weight, **more)
         + (0 if sample_weight is None else 1e-6 * np.sum(sample_weight))
     ),
-    "check_weights_repeat": lambda y, p, **more: brier_loss(y, p, **more) + 1e-6 * len(y),
+    "check_weights_repeat": lambda y, p, **more: (
+        brier_loss(y, p, **more) + 1e-6 * len(y)
+    ),
     "check_order": lambda y, p, **more: brier_loss(y, p, **more) + 1e-3 * p[0, 0],
     "check_label_types": lambda y, p, **more: (
         brier_loss(y, p, **more) + 1e-6 * (np.asarray(y).dtype.kind in "US")
@@ -749,7 +769,9 @@ IMPOSTORS = {
 def test_wrong_calls_of_a_measure(check):
     """Each check by itself, of two and of four classes; and the right measure passes it."""
     for one, fails in ((Impostor(IMPOSTORS[check]), True), (brier_loss, False)):
-        checks = [each for each in contract_checks(one) if each[0].startswith(check + "[")]
+        checks = [
+            each for each in contract_checks(one) if each[0].startswith(check + "[")
+        ]
         assert len(checks) == 2
         assert len(failures(checks)) == 2 * fails
 
@@ -794,5 +816,7 @@ def test_what_has_no_contract_is_refused():
 
 @pytest.mark.parametrize("thing", [PlattScaling(), brier_loss, Right()])
 def test_numbers_of_classes_of_the_checks(thing):
-    names = {name.partition("[")[2] for name, _ in contract_checks(thing, n_classes=(3,))}
+    names = {
+        name.partition("[")[2] for name, _ in contract_checks(thing, n_classes=(3,))
+    }
     assert names == {"3]"}

@@ -44,7 +44,9 @@ CASES = (
 @functools.cache
 def text_of(name, k):
     n = 300 if name == "multiclass_binning" else 40
-    seed = 0 if name == "ensemble_temperature" else 3  # all of whose weights are far from 0
+    seed = (
+        0 if name == "ensemble_temperature" else 3
+    )  # all of whose weights are far from 0
     method = get_recalibrator(name).fit(*make_overconfident(k, n, random_state=seed))
     return to_json(simplify(method, 1e-2))
 
@@ -56,7 +58,9 @@ def nodes_of(tree):
 
 
 def test_all_kinds_of_nodes_are_among_the_cases():
-    found = {kind for case in CASES for kind in nodes_of(json.loads(text_of(*case))["map"])}
+    found = {
+        kind for case in CASES for kind in nodes_of(json.loads(text_of(*case))["map"])
+    }
     assert found == set(MAP_KINDS)
 
 
@@ -103,7 +107,9 @@ def test_no_character_of_a_state_can_change_silently(n):
     read = CalibrationMonitor.from_state_dict
     for place in places_of(text, n, rng):
         other = changed(text, place, rng)
-        assert not is_another(lambda t: read(json.loads(t)).state_dict(), other, json.loads(text))
+        assert not is_another(
+            lambda t: read(json.loads(t)).state_dict(), other, json.loads(text)
+        )
 
 
 @pytest.mark.parametrize("n", NUMBERS)
@@ -137,7 +143,9 @@ def test_an_edited_map_is_read_with_a_word_that_says_so():
     found = from_dict(document, edited=True)
     assert found.map_.to_tree()["values"][7] == document["map"]["values"][7]
     assert found.document["estimator"]["edited"] is True and ", edited," in repr(found)
-    assert from_json(to_json(found)).document == found.document  # from here on it is as all maps
+    assert (
+        from_json(to_json(found)).document == found.document
+    )  # from here on it is as all maps
     document["map"]["values"][7] = 1.5
     with refuses(ValueError, expected="numbers <= 1", value=r"1\.5"):
         from_dict(document, edited=True)
@@ -183,7 +191,9 @@ def test_the_option_of_the_commands(tmp_path, monkeypatch, capsys):
         or json.loads(text)["map"]["parts"][1]["coef"]
     )
     assert text.count(repr(coef[0])) >= 1
-    Path("map.json").write_text(text.replace(repr(coef[0]), repr(coef[0] + 0.25)), encoding="utf-8")
+    Path("map.json").write_text(
+        text.replace(repr(coef[0]), repr(coef[0] + 0.25)), encoding="utf-8"
+    )
     commands = (
         ["apply", "map.json", "rows.csv", "--prob", "p", "--out", "out.csv"],
         ["export", "map.json", "--to", "python", "--out", "map.py"],
@@ -198,7 +208,9 @@ def test_the_option_of_the_commands(tmp_path, monkeypatch, capsys):
 def test_documents_of_another_schema_or_without_a_checksum_are_refused():
     document = isotonic()
     for other in (0, 2, 3, True, "1", None):
-        with refuses(ValueError, expected="1, which this version reads", value=repr(other)):
+        with refuses(
+            ValueError, expected="1, which this version reads", value=repr(other)
+        ):
             from_dict(document | {"schema": other})
     with refuses(ValueError, value="2"):
         from_dict({"format": document["format"], "schema": 2})
@@ -215,11 +227,17 @@ def test_form_does_not_count():
     text = text_of("platt", 2)
     names = sorted(json.loads(text), reverse=True)
     turned = {name: json.loads(text)[name] for name in names}
-    assert from_json(json.dumps(turned, indent=3)).document["sha256"] == turned["sha256"]
-    assert compute_checksum({"a": 1.0, "b": (2,)}) == compute_checksum({"b": [2], "a": 1})
+    assert (
+        from_json(json.dumps(turned, indent=3)).document["sha256"] == turned["sha256"]
+    )
+    assert compute_checksum({"a": 1.0, "b": (2,)}) == compute_checksum(
+        {"b": [2], "a": 1}
+    )
     assert compute_checksum({"a": 2**53 + 1}) != compute_checksum({"a": 2**53})
     assert (
-        compute_checksum({"a": True}) != compute_checksum({"a": 1}) != compute_checksum({"a": "1"})
+        compute_checksum({"a": True})
+        != compute_checksum({"a": 1})
+        != compute_checksum({"a": "1"})
     )
 
 
@@ -241,7 +259,9 @@ def test_javascript_finds_the_same_checksum():
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2**63, 3000, dtype=np.uint64).tolist()
     numbers = [struct.unpack("d", struct.pack("Q", b))[0] for b in bits]
-    numbers = [x for x in numbers if np.isfinite(x)] + (10.0 ** rng.uniform(-9, 23, 500)).tolist()
+    numbers = [x for x in numbers if np.isfinite(x)] + (
+        10.0 ** rng.uniform(-9, 23, 500)
+    ).tolist()
     numbers += [sign * 10.0**k for k in range(-9, 24) for sign in (-1, 1)]
     numbers += [0.0, -0.0, 5e-324, sys.float_info.max, 333333333.33333329, 1e23]
     text = {

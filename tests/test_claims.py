@@ -19,7 +19,11 @@ NUMBER = r"(-?\d*\.?\d+(?:e-?\d+)?)"
 
 def numbers(thing, sentence):
     """The numbers of a sentence, written with N for each, in the docstring of a thing or a page."""
-    text = (GUIDE / thing).read_text(encoding="utf-8") if isinstance(thing, str) else thing.__doc__
+    text = (
+        (GUIDE / thing).read_text(encoding="utf-8")
+        if isinstance(thing, str)
+        else thing.__doc__
+    )
     text = " ".join(text.split())
     pattern = re.escape(sentence).replace(r"\ ", " ").replace("N", NUMBER)
     found = re.findall(pattern, text)
@@ -40,7 +44,9 @@ def read_table(name, **settings):
     """Return the rows of a table of the benchmarks that have these settings."""
     with open(ROOT / "benchmarks" / name, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    return [row for row in rows if all(row[key] in each for key, each in settings.items())]
+    return [
+        row for row in rows if all(row[key] in each for key, each in settings.items())
+    ]
 
 
 # -- of tables ------------------------------------------------------------------------------------
@@ -61,11 +67,13 @@ def test_the_coverage_of_one_sided_errors_is_that_of_the_table():
 
 
 def test_the_coverage_of_the_lp_error_is_that_of_the_table():
-    sentence = (
-        "in N of N draws and that of the sample's cells in N; estimates were above them in N and N"
-    )
+    sentence = "in N of N draws and that of the sample's cells in N; estimates were above them in N and N"
     population, draws, cells, *above = numbers(inference.confidence_interval, sentence)
-    given = {"measure": ["lp_calibration_error"], "options": ["{}"], "law": ["log-odds times 0.8"]}
+    given = {
+        "measure": ["lp_calibration_error"],
+        "options": ["{}"],
+        "law": ["log-odds times 0.8"],
+    }
     rows = read_table("interval_coverage/stated.csv", **given)
     assert [row["value"] for row in rows] == ["population", "cells of the sample"]
     assert [population, cells] == [float(row["covered"]) for row in rows]
@@ -87,12 +95,14 @@ def test_the_coverage_of_mean_losses_with_few_events_is_that_of_the_table():
             rows = read_table("interval_coverage/rare.csv", interval=[kind], n=sizes)
             held = [float(row["covered"]) for row in rows]
             found += [min(held), max(held)]
-            assert kind == "percentiles" or {draws} == {float(row["draws"]) for row in rows}
+            assert kind == "percentiles" or {draws} == {
+                float(row["draws"]) for row in rows
+            }
     assert stated == pytest.approx(found, abs=0.0051)
     few = {"interval": ["rows"], "n": ["30", "60"], "share": ["0.01"]}
-    assert {row["truth_above"] for row in read_table("interval_coverage/rare.csv", **few)} == {
-        "0.000"
-    }
+    assert {
+        row["truth_above"] for row in read_table("interval_coverage/rare.csv", **few)
+    } == {"0.000"}
 
 
 def test_the_level_of_hosmer_and_lemeshow_of_20_clusters_is_that_of_the_table():
@@ -125,7 +135,9 @@ def test_the_level_of_hosmer_and_lemeshow_of_20_clusters_is_that_of_the_table():
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
 def test_the_smallest_p_value(test, options):
     text = " ".join(test.__doc__.split())
-    assert re.search(r"smallest (possible )?p-value is (then )?1 / \(1 \+ n_resamples\)", text)
+    assert re.search(
+        r"smallest (possible )?p-value is (then )?1 / \(1 \+ n_resamples\)", text
+    )
     p = np.tile([0.02, 0.03, 0.05, 0.04], 25)
     found = test(np.ones(100), p, labels=[0, 1], n_resamples=19, **options)
     assert found.pvalue == 1 / (1 + 19)
@@ -137,10 +149,16 @@ def test_resamples_between_whose_quantiles_a_value_lies():
     first, n, second, few = numbers(inference.internal_validation, probability)
     assert (n, few) == (200, 40)
     for share, size in ((first, 200), (second, 40)):
-        places = 1 + np.quantile(np.arange(size), [0.025, 0.975])  # E of the k-th of n: k / (n + 1)
+        places = 1 + np.quantile(
+            np.arange(size), [0.025, 0.975]
+        )  # E of the k-th of n: k / (n + 1)
         assert round(np.diff(places)[0] / (size + 1), 2) == share
         assert round(0.95 * (size - 1) / (size + 1), 2) == share
-    default = inspect.signature(inference.internal_validation).parameters["n_resamples"].default
+    default = (
+        inspect.signature(inference.internal_validation)
+        .parameters["n_resamples"]
+        .default
+    )
     (written,) = numbers(inference.internal_validation, "n_resamples : int, default=N")
     assert written == default == 200
 
@@ -157,11 +175,16 @@ def test_the_fewest_resamples_that_exclude_anything():
 
 
 def test_rows_from_which_the_gamma_law_is_left():
-    (rows,) = numbers(inference.confidence_interval, "proper losses if fewer than N rows, and")
+    (rows,) = numbers(
+        inference.confidence_interval, "proper losses if fewer than N rows, and"
+    )
     for events, method in ((rows - 1, "gamma"), (rows, "bootstrap")):
         y = np.r_[np.ones(int(events)), np.zeros(400)]
         p = np.full(len(y), 0.1)
-        assert inference.confidence_interval(y, p, "log_loss", n_resamples=9).method == method
+        assert (
+            inference.confidence_interval(y, p, "log_loss", n_resamples=9).method
+            == method
+        )
 
 
 def test_the_log_loss_of_a_class_of_probability_0():
@@ -186,7 +209,8 @@ def test_the_largest_brier_losses():
 
 def test_a_label_in_a_block_of_the_other_class():
     (cost,) = numbers(
-        decomposition.isotonic_refinement_log_loss, "a label in a block of the other class costs N"
+        decomposition.isotonic_refinement_log_loss,
+        "a label in a block of the other class costs N",
     )
     assert round(metrics.log_loss([1], [[1.0, 0.0]], labels=[0, 1])) == cost
 
@@ -230,7 +254,10 @@ def isotonic(y):
     blocks = []
     for label in y:
         blocks.append([float(label), 1])
-        while len(blocks) > 1 and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]:
+        while (
+            len(blocks) > 1
+            and blocks[-2][0] * blocks[-1][1] >= blocks[-1][0] * blocks[-2][1]
+        ):
             events, rows = blocks.pop()
             blocks[-1] = [blocks[-1][0] + events, blocks[-1][1] + rows]
     return np.concatenate([np.full(rows, events / rows) for events, rows in blocks])
@@ -257,13 +284,18 @@ def test_the_decision_loss_of_calibrated_predictions():
             decisions.calibration_decision_loss(y, p, labels=[0, 1])
             for y, p in calibrated(law, 200, int(n))
         ]
-        assert abs(np.mean(losses) - written) < 0.0005 + 3 * np.std(losses) / sqrt(200), written
+        assert abs(np.mean(losses) - written) < 0.0005 + 3 * np.std(losses) / sqrt(
+            200
+        ), written
 
 
 @pytest.mark.slow
 def test_errors_of_bins_of_calibrated_predictions():
     text = " ".join(metrics.calibration_error.__doc__.split())
-    assert "biased upwards, by about sqrt(n_bins / n) / 2 for calibrated predictions" in text
+    assert (
+        "biased upwards, by about sqrt(n_bins / n) / 2 for calibrated predictions"
+        in text
+    )
     for n in (500, 2000):
         found = [
             metrics.calibration_error(y, p, n_bins=15, norm="l1")
@@ -292,7 +324,9 @@ def test_the_level_and_the_power_of_the_portfolio():
         "Measured at N with seven right grades of N rows from 0.1 % to 30 %: N; of rates N times "
         "as large it rejects N, `p_value` N."
     )
-    level, rows, size, factor, power, of_smallest = numbers(groups.grade_calibration, sentence)
+    level, rows, size, factor, power, of_smallest = numbers(
+        groups.grade_calibration, sentence
+    )
     rates = np.array([0.001, 0.003, 0.01, 0.02, 0.05, 0.1, 0.3])
     rng, n = np.random.default_rng(0), np.full(7, rows)
     right = rng.binomial(int(rows), rates, (3000, 7)).astype(float)
@@ -303,7 +337,9 @@ def test_the_level_and_the_power_of_the_portfolio():
         of_smallest: np.mean([compute_joint_p(k, n, rates) <= level for k in higher]),
     }
     for written, share in rejected.items():
-        assert abs(share - written) < 0.005 + 3 * sqrt(written * (1 - written) / 1000), written
+        assert abs(share - written) < 0.005 + 3 * sqrt(
+            written * (1 - written) / 1000
+        ), written
 
 
 @pytest.mark.slow
@@ -312,7 +348,9 @@ def test_the_level_of_hosmer_and_lemeshow_of_rare_events():
         "of calibrated predictions with a mean of N on N rows the test rejects N at .05 and N at "
         ".01, where the plain law rejects N and N."
     )
-    mean, n, at_5, at_1, plain_5, plain_1 = numbers(inference.hosmer_lemeshow_test, sentence)
+    mean, n, at_5, at_1, plain_5, plain_1 = numbers(
+        inference.hosmer_lemeshow_test, sentence
+    )
     own, plain = [], []
     for y, p in calibrated(lambda rng, n: expit(-5 + rng.normal(size=n)), 1500, int(n)):
         found = inference.hosmer_lemeshow_test(y, p, labels=[0, 1])
@@ -326,7 +364,9 @@ def test_the_level_of_hosmer_and_lemeshow_of_rare_events():
         (plain, 0.01, plain_1),
     ):
         share = np.mean(np.array(pvalues) <= at)
-        assert abs(share - written) < 0.005 + 3 * sqrt(written * (1 - written) / 1500), (at, share)
+        assert abs(share - written) < 0.005 + 3 * sqrt(
+            written * (1 - written) / 1500
+        ), (at, share)
 
 
 @pytest.mark.slow

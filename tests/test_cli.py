@@ -25,7 +25,9 @@ pd = pytest.importorskip("pandas")
 def table(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(2, 300)
-    frame = pd.DataFrame({"p": proba[:, 1], "label": np.array(["no", "yes"])[y], "w": 1.0})
+    frame = pd.DataFrame(
+        {"p": proba[:, 1], "label": np.array(["no", "yes"])[y], "w": 1.0}
+    )
     frame.to_csv("t.csv", index=False)
     return frame
 
@@ -51,7 +53,10 @@ def unseen(*arguments):
 def test_demo(tmp_path, monkeypatch, capsys):
     """With some of the methods; .ci/run runs the command itself."""
     known = all_recalibrators()
-    few = {name: known[name] for name in ("identity", "temperature", "platt", "isotonic", "auto")}
+    few = {
+        name: known[name]
+        for name in ("identity", "temperature", "platt", "isotonic", "auto")
+    }
     monkeypatch.setattr("sklearn_calib.recalibrators.all_recalibrators", lambda: few)
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--data", "breast_cancer"]) == 0
@@ -103,13 +108,37 @@ def test_audit_many_classes(quick, capsys):
     [
         ({}, ["--prob", "q"], "expected a column 'q' in t.csv, got p, label, w"),
         ({}, ["--prob", "p", "--weight", "v"], "expected a column 'v'"),
-        ({"p": "high"}, ["--prob", "p"], "expected numbers in column 'p' of t.csv, got for inst"),
-        ({"p": None}, ["--prob", "p"], "expected a number in every row, got nan in row 3 of"),
-        ({"p": 1.5}, AS_USUAL[2:], "expected probabilities in [0, 1], got 1.5 in row 3"),
-        ({"label": None}, ["--prob", "p"], "expected a label in every row, got nan in row 3"),
+        (
+            {"p": "high"},
+            ["--prob", "p"],
+            "expected numbers in column 'p' of t.csv, got for inst",
+        ),
+        (
+            {"p": None},
+            ["--prob", "p"],
+            "expected a number in every row, got nan in row 3 of",
+        ),
+        (
+            {"p": 1.5},
+            AS_USUAL[2:],
+            "expected probabilities in [0, 1], got 1.5 in row 3",
+        ),
+        (
+            {"label": None},
+            ["--prob", "p"],
+            "expected a label in every row, got nan in row 3",
+        ),
         ({"w": -1}, [*AS_USUAL[2:], "--weight", "w"], "expected --weight >= 0"),
-        ({}, ["--prob", "p", "--positive", "maybe"], "expected --positive among no, yes"),
-        ({}, ["--prob", "p", "--classes", "no"], "expected 2 classes in --classes, got 1"),
+        (
+            {},
+            ["--prob", "p", "--positive", "maybe"],
+            "expected --positive among no, yes",
+        ),
+        (
+            {},
+            ["--prob", "p", "--classes", "no"],
+            "expected 2 classes in --classes, got 1",
+        ),
         ({}, ["--prob", "p", "--out", "nowhere/r.html"], "Choose one with --out"),
         ({}, ["--prob", "p", "--json", "-"], "got the standard output"),
     ],
@@ -129,7 +158,10 @@ def test_audit_refuses(table, capsys, tmp_path, change, arguments, message):
 def test_audit_refuses_one_class_and_bad_files(table, capsys, tmp_path):
     table.assign(label="no").to_csv("one.csv", index=False)
     assert run("one.csv", "--label", "label", "--prob", "p") == 2
-    assert "expected labels of at least two classes in column 'label'" in capsys.readouterr().err
+    assert (
+        "expected labels of at least two classes in column 'label'"
+        in capsys.readouterr().err
+    )
     table.iloc[:0].to_csv("none.csv", index=False)
     assert run("none.csv", "--label", "label", "--prob", "p") == 2
     assert "expected rows in none.csv, got none" in capsys.readouterr().err
@@ -157,7 +189,9 @@ def test_the_help_is_printed_if_no_command_is_named(words, capsys):
     with pytest.raises(SystemExit, match="0"):
         main(words)
     out, err = capsys.readouterr()
-    assert out.startswith("usage: sklearn-calib COMMAND") and "monitor" in out and not err
+    assert (
+        out.startswith("usage: sklearn-calib COMMAND") and "monitor" in out and not err
+    )
 
 
 @pytest.mark.parametrize("command", ["audit", "fit", "monitor"])
@@ -178,7 +212,9 @@ def quick(monkeypatch, tmp_path):
     """A table that is there before and after."""
     monkeypatch.chdir(tmp_path)
     proba, y = make_overconfident(2, 60)
-    return pd.DataFrame({"p": proba[:, 1].round(6), "label": np.array(["no", "yes"])[y], "w": 1.0})
+    return pd.DataFrame(
+        {"p": proba[:, 1].round(6), "label": np.array(["no", "yes"])[y], "w": 1.0}
+    )
 
 
 LINES = "p,label\n" + "0.2,no\n0.7,yes\n0.4,no\n0.9,yes\n" * 10
@@ -247,13 +283,18 @@ def test_one_sentence(quick, tmp_path, capsys, name, content, arguments, message
     assert message in said and said.startswith("sklearn-calib: ")
     assert said.count("\n") == 1 and said.endswith("\n") and "\x1b" not in said
     assert len(said) < 1000 and "Traceback" not in said and "canonical_" not in said
-    assert (tmp_path / name).read_bytes() == data and sorted(tmp_path.iterdir()) == before
+    assert (tmp_path / name).read_bytes() == data and sorted(
+        tmp_path.iterdir()
+    ) == before
 
 
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("http://localhost/t.csv", "expected the path of a local file, got the address"),
+        (
+            "http://localhost/t.csv",
+            "expected the path of a local file, got the address",
+        ),
         ("file:///etc/passwd", "expected the path of a local file, got the address"),
         ("s3://bucket/t.csv", "expected the path of a local file, got the address"),
         (".", "(parquet, csv, JSON lines, Arrow), got none in '.'"),
@@ -312,7 +353,9 @@ def _brier(capsys):
 
 @pytest.fixture
 def no_pictures(monkeypatch):
-    monkeypatch.setattr("sklearn_calib.report.CalibrationReport.plot", lambda report, **kw: None)
+    monkeypatch.setattr(
+        "sklearn_calib.report.CalibrationReport.plot", lambda report, **kw: None
+    )
 
 
 @pytest.mark.slow
@@ -334,14 +377,18 @@ def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
     quick.to_csv("packed.csv.xz", index=False)
     quick.to_csv("packed.csv.zip", index=False)
     text = (tmp_path / "plain.csv").read_text(encoding="utf-8")
-    (tmp_path / "spaces.csv").write_text("\n" + text.replace(",", ", "), encoding="utf-8")
+    (tmp_path / "spaces.csv").write_text(
+        "\n" + text.replace(",", ", "), encoding="utf-8"
+    )
     (tmp_path / "trailing.csv").write_text(text.replace("\n", ",\n"), encoding="utf-8")
     percent = [f"{100 * p:.4f}%" for p in quick["p"]]
     quick.assign(p=percent).to_csv("percent.csv", index=False)
     quick.assign(p=quick["p"].astype(str)).to_parquet("text.parquet")
     quick.set_index("label").to_parquet("index.parquet")
     quick.astype({"label": "category"}).to_parquet("category.parquet")
-    quick.assign(p=quick["p"].map(lambda p: Decimal(str(p)))).to_parquet("decimal.parquet")
+    quick.assign(p=quick["p"].map(lambda p: Decimal(str(p)))).to_parquet(
+        "decimal.parquet"
+    )
     quick.to_parquet("no_ending")
     accents = quick.replace({"label": {"yes": "sí"}})
     accents.to_csv("accents.csv", index=False, encoding="cp1252")
@@ -353,9 +400,13 @@ def test_forms_of_a_table_give_one_result(quick, capsys, tmp_path, monkeypatch):
     }
     for path in sorted(tmp_path.iterdir()):
         if path.suffix != ".html":
-            assert unseen(path.name, *AS_USUAL, *more.get(path.name, [])) == 0, path.name
+            assert unseen(path.name, *AS_USUAL, *more.get(path.name, [])) == 0, (
+                path.name
+            )
             assert _brier(capsys) == expected, path.name
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
+    )
     assert unseen("-", *AS_USUAL) == 0
     assert _brier(capsys) == expected
 
@@ -453,9 +504,13 @@ def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeyp
         patched.setattr("os.fsync", full)
         assert quickly("t.csv", *AS_USUAL) == 2
     captured = capsys.readouterr()
-    assert "got No space left on device" in captured.err and captured.err.count("\n") == 1
+    assert (
+        "got No space left on device" in captured.err and captured.err.count("\n") == 1
+    )
     assert "brier_loss" in captured.out, "the tables were measured, so they are shown"
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == "the page of yesterday"
+    assert (tmp_path / "report.html").read_text(
+        encoding="utf-8"
+    ) == "the page of yesterday"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["report.html", "t.csv"]
     symlink(tmp_path / "link.html", "report.html")
     assert quickly("t.csv", *AS_USUAL, "--out", "link.html") == 0
@@ -487,7 +542,9 @@ class _Broken(io.StringIO):
         self.number = number
 
     def write(self, text):
-        raise OSError(self.number, os.strerror(self.number))  # EPIPE makes a BrokenPipeError
+        raise OSError(
+            self.number, os.strerror(self.number)
+        )  # EPIPE makes a BrokenPipeError
 
 
 def test_the_report_is_written_when_nobody_listens(
@@ -501,7 +558,10 @@ def test_the_report_is_written_when_nobody_listens(
         assert (tmp_path / "report.html").exists()
         (tmp_path / "report.html").unlink()
     said = capsys.readouterr().err
-    assert said.count("\n") == 1 and "got No space left on device. The report is in" in said
+    assert (
+        said.count("\n") == 1
+        and "got No space left on device. The report is in" in said
+    )
 
 
 def test_control_c(quick, capsys, monkeypatch):
@@ -535,11 +595,15 @@ class Memory(Identity):
     def _predict_proba(self, proba):
         k = proba.shape[1]
         known = [self.known_.get(tuple(row)) for row in proba.tolist()]
-        return np.array([np.full(k, 1 / k) if c is None else np.eye(k)[c] for c in known])
+        return np.array(
+            [np.full(k, 1 / k) if c is None else np.eye(k)[c] for c in known]
+        )
 
 
 @pytest.mark.parametrize("k", [2, 3])
-def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(capsys, monkeypatch, tmp_path, k):
+def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(
+    capsys, monkeypatch, tmp_path, k
+):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(k), size=400)  # no score twice
@@ -558,5 +622,7 @@ def test_advice_is_never_fitted_on_the_rows_it_is_judged_on(capsys, monkeypatch,
     line = next(line for line in losses.splitlines() if "platt" in line)
     found = [float(value) for value in re.findall(r"\d\.\d+", line)]
     del found[1:3]  # gain, standard error
-    assert found[0] == pytest.approx(np.log(k), abs=1e-4), "it saw the rows it is judged on"
+    assert found[0] == pytest.approx(np.log(k), abs=1e-4), (
+        "it saw the rows it is judged on"
+    )
     assert found[1] == pytest.approx(1 / 4 if k == 2 else 2 / 3, abs=1e-4)

@@ -32,7 +32,9 @@ def frame(tmp_path, monkeypatch):
     z = 1.5 * rng.normal(size=N)
     wrong = (np.arange(N) >= 300) & (np.arange(N) < 700)
     truth = 1 / (1 + np.exp(-np.where(wrong, 0.3 * z, z)))
-    found = pd.DataFrame({"p": 1 / (1 + np.exp(-z)), "day": 20260000 + np.arange(N) // 9})
+    found = pd.DataFrame(
+        {"p": 1 / (1 + np.exp(-z)), "day": 20260000 + np.arange(N) // 9}
+    )
     return found.assign(outcome=np.where(rng.random(N) < truth, "yes", "no"))
 
 
@@ -111,7 +113,16 @@ def test_blocks_of_logits_and_of_each_class(frame, small, capsys):
     logits[::200, 0] = -1000  # probabilities of 0, whose logarithms are kept
     y = (logits / 2 + rng.gumbel(size=logits.shape)).argmax(axis=1)
     pd.DataFrame(logits, columns=[*"abc"]).assign(y=y).to_csv("t.csv", index=False)
-    words = ["t.csv", "--label", "y", "--prob", "a,b,c", "--scale", "logits", "--classwise"]
+    words = [
+        "t.csv",
+        "--label",
+        "y",
+        "--prob",
+        "a,b,c",
+        "--scale",
+        "logits",
+        "--classwise",
+    ]
     words += ["--state", "state.json"]
     small(5000)
     found = result(capsys, *words)
@@ -147,7 +158,11 @@ def test_times_of_several_kinds(frame, small, capsys):
 @pytest.mark.parametrize(
     ("column", "value", "said"),
     [
-        ("p", 1.5, "t.csv: expected probabilities in [0, 1], got 1.5 in row 1400, column 0"),
+        (
+            "p",
+            1.5,
+            "t.csv: expected probabilities in [0, 1], got 1.5 in row 1400, column 0",
+        ),
         ("p", "x", "row 1400"),
         ("outcome", "maybe", "got 'maybe' in row 1400"),
         ("outcome", None, "got nan in row 1400"),
@@ -155,7 +170,9 @@ def test_times_of_several_kinds(frame, small, capsys):
         ("day", 20250000, "Time runs backwards"),
     ],
 )
-def test_an_error_in_a_late_row_leaves_the_state(frame, small, capsys, column, value, said):
+def test_an_error_in_a_late_row_leaves_the_state(
+    frame, small, capsys, column, value, said
+):
     frame.assign(day=20250000).to_csv("t.csv", index=False)
     run("t.csv", *TIMED)
     before = Path("state.json").read_bytes()
@@ -204,7 +221,9 @@ def test_columns_of_other_classes_are_told_once(frame, small, capsys, monkeypatc
 def test_classes_of_a_state_that_another_process_begins(frame, capsys, monkeypatch):
     """While this one waits: what its columns mean is judged by that state."""
     frame.to_csv("t.csv", index=False)
-    first = CalibrationMonitor(classes=["yes", "no"]).update(frame["outcome"], 1 - frame["p"])
+    first = CalibrationMonitor(classes=["yes", "no"]).update(
+        frame["outcome"], 1 - frame["p"]
+    )
     alone = _monitor._lock_state
 
     def late(options):
@@ -214,7 +233,9 @@ def test_classes_of_a_state_that_another_process_begins(frame, capsys, monkeypat
     monkeypatch.setattr(_monitor, "_lock_state", late)
     assert run("t.csv", *ROWS, "--positive", "yes", "--state", "state.json") == 2
     assert "expected the classes yes, no of the state" in capsys.readouterr().err
-    assert json.loads(Path("state.json").read_text(encoding="utf-8")) == first.state_dict()
+    assert (
+        json.loads(Path("state.json").read_text(encoding="utf-8")) == first.state_dict()
+    )
 
 
 # -- memory ---------------------------------------------------------------------------------------
@@ -266,7 +287,9 @@ def test_monitor_holds_no_arrays_of_blocks(frame, small, monkeypatch):
 def test_apply_holds_some_blocks(frame, held, out):
     frame.to_csv("t.csv", index=False)
     to_json(
-        get_recalibrator("temperature").fit(frame["p"], frame["outcome"], classes=["no", "yes"]),
+        get_recalibrator("temperature").fit(
+            frame["p"], frame["outcome"], classes=["no", "yes"]
+        ),
         "map.json",
     )
     assert main(["apply", "map.json", "t.csv", "--prob", "p", "--out", out]) == 0

@@ -24,12 +24,22 @@ AS_USUAL = ["--label", "outcome", "--prob", "p", "--positive", "yes"]
 def frame(tmp_path, monkeypatch):
     """A calibrated model p, an overconfident one q, one that knows less r; and two files."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", ("log_loss", "accuracy"))
+    monkeypatch.setattr(
+        "sklearn_calib._cli._compare._MEASURES", ("log_loss", "accuracy")
+    )
     rng = np.random.default_rng(0)
     z = 1.5 * rng.normal(size=400)
     outcome = np.where(rng.random(400) < _expit(z), "yes", "no")
-    columns = {"p": _expit(z), "q": _expit(2.5 * z), "r": _expit(0.3 * z + rng.normal(size=400))}
-    rows = pd.DataFrame(columns).round(5).assign(outcome=outcome, customer=np.arange(400) + 7)
+    columns = {
+        "p": _expit(z),
+        "q": _expit(2.5 * z),
+        "r": _expit(0.3 * z + rng.normal(size=400)),
+    }
+    rows = (
+        pd.DataFrame(columns)
+        .round(5)
+        .assign(outcome=outcome, customer=np.arange(400) + 7)
+    )
     rows.to_csv("one.csv", index=False)
     rows.to_csv("old.csv", index=False)
     rows.assign(p=rows["q"]).to_csv("new.csv", index=False)
@@ -51,8 +61,12 @@ def said(capsys):
 
 
 def test_all_ways_to_name_two_models(frame, capsys, tmp_path):
-    found = paired_difference(frame["outcome"], frame["p"], frame["q"], level=0.9, pos_label="yes")
-    frame[["customer", "q"]].sample(frac=1, random_state=0).to_parquet("shuffled.parquet")
+    found = paired_difference(
+        frame["outcome"], frame["p"], frame["q"], level=0.9, pos_label="yes"
+    )
+    frame[["customer", "q"]].sample(frac=1, random_state=0).to_parquet(
+        "shuffled.parquet"
+    )
     frame.assign(p=1 - frame["p"], q=1 - frame["q"]).to_csv("no.csv", index=False)
     outputs = []
     for arguments in (
@@ -64,13 +78,17 @@ def test_all_ways_to_name_two_models(frame, capsys, tmp_path):
     ):  # fmt: skip
         assert compare(*arguments, "--json", "c.json") == 0
         outputs.append(capsys.readouterr().out)
-        rows = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["differences"]
+        rows = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))[
+            "differences"
+        ]
         loss = next(row for row in rows if row["measure"] == "log_loss")
         assert loss["difference"] == pytest.approx(found.difference, rel=1e-9)
         assert loss["low"] == pytest.approx(found.low, rel=1e-9)
     assert len(set(outputs)) == 1
     assert "first: old, second: new" in outputs[0]
-    assert f"{found.difference:+.4f} │ {found.low:+.4f} to {found.high:+.4f}" in outputs[0]
+    assert (
+        f"{found.difference:+.4f} │ {found.low:+.4f} to {found.high:+.4f}" in outputs[0]
+    )
     text = " ".join(outputs[0].split())
     assert f"old is better: its log loss is lower by {found.difference:.4f}" in text
     assert "what makes it is calibration, which can be repaired" in text
@@ -80,10 +98,14 @@ def test_verdicts(frame, capsys):
     assert compare("one.csv", *AS_USUAL, "--prob", "r") == 0
     out = " ".join(capsys.readouterr().out.split())
     assert (
-        "p is better" in out and "After temperature scaling of both, p is also better: by 0." in out
+        "p is better" in out
+        and "After temperature scaling of both, p is also better: by 0." in out
     )
     assert (
-        compare("one.csv", "--label", "outcome", "--prob", "q", "--prob", "r", *AS_USUAL[4:]) == 0
+        compare(
+            "one.csv", "--label", "outcome", "--prob", "q", "--prob", "r", *AS_USUAL[4:]
+        )
+        == 0
     )
     out = " ".join(capsys.readouterr().out.split())
     assert "After temperature scaling of both, q is better" in out
@@ -95,7 +117,9 @@ def test_verdicts(frame, capsys):
 
 def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", ("log_loss", "brier_loss"))
+    monkeypatch.setattr(
+        "sklearn_calib._cli._compare._MEASURES", ("log_loss", "brier_loss")
+    )
     rng = np.random.default_rng(0)
     one, two = rng.dirichlet(np.ones(3), 200), rng.dirichlet(np.ones(3), 200)
     y = np.array([rng.choice(3, p=row) for row in one])
@@ -106,7 +130,9 @@ def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
     frame.to_csv("t.csv", index=False)
     arguments = ["t.csv", "--label", "y", "--prob", "a0,a1,a2", "--prob", "b0,b1,b2"]
     assert compare(*arguments, "--weight", "w", "--name", "a", "--name", "b") == 0
-    found = paired_difference(y, one, two, "brier_loss", level=0.9, sample_weight=frame["w"])
+    found = paired_difference(
+        y, one, two, "brier_loss", level=0.9, sample_weight=frame["w"]
+    )
     assert f"{found.difference:+.4f} │ {found.low:+.4f} to" in capsys.readouterr().out
 
 
@@ -155,7 +181,9 @@ def test_holes_in_one_of_the_files(frame, capsys):
     captured = capsys.readouterr()
     assert "left out, with missing values: row 5 of old.csv" in captured.err
     whole = frame.drop(5)
-    found = paired_difference(whole["outcome"], whole["p"], whole["q"], level=0.9, pos_label="yes")
+    found = paired_difference(
+        whole["outcome"], whole["p"], whole["q"], level=0.9, pos_label="yes"
+    )
     assert "399 rows" in captured.out and f"{found.low:+.4f} to" in captured.out
 
 
@@ -181,11 +209,16 @@ def test_the_calibration_error_is_compared(tmp_path, monkeypatch, capsys):
     assert "smooth calibration error" in capsys.readouterr().out
     rows = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["differences"]
     error = next(row for row in rows if row["measure"] == "smooth_calibration_error")
-    assert error["method"] == "combined" and error["low"] < error["difference"] < error["high"]
+    assert (
+        error["method"] == "combined"
+        and error["low"] < error["difference"] < error["high"]
+    )
 
 
 def test_whole_numbers_and_their_text_match(frame, capsys):
-    frame.sample(frac=1, random_state=0).astype({"customer": str}).to_parquet("text.parquet")
+    frame.sample(frac=1, random_state=0).astype({"customer": str}).to_parquet(
+        "text.parquet"
+    )
     assert compare("old.csv", "text.parquet", *AS_USUAL, "--id", "customer") == 0
     assert "do not show which model is better" in capsys.readouterr().out
 
@@ -223,24 +256,33 @@ def tempered(proba, codes, weight):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_any_size_of_blocks_gives_the_numbers_of_the_rows(two_files, monkeypatch, weighted):
+def test_any_size_of_blocks_gives_the_numbers_of_the_rows(
+    two_files, monkeypatch, weighted
+):
     from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
     files = ["one.csv", "two.parquet", *(["--weight", "w"] if weighted else [])]
     whole = differences(*files)
-    monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=6000))
+    monkeypatch.setattr(
+        _tables, "table_blocks", partial(tables.table_blocks, size=6000)
+    )
     monkeypatch.setattr(tables, "_BATCH_ROWS", 101)
     assert differences(*files) == whole  # in every bit
     rows = two_files
     weight = rows["w"] if weighted else None
     given = {"level": 0.9, "sample_weight": weight, "n_resamples": 20}
     for name in ("log_loss", "brier_loss", "accuracy"):
-        found = vars(paired_difference(rows["outcome"], rows["p"], rows["q"], name, **given))
+        found = vars(
+            paired_difference(rows["outcome"], rows["p"], rows["q"], name, **given)
+        )
         for key in ("first", "second", "difference", "low", "high"):
             assert whole[name][key] == pytest.approx(found[key], rel=1e-9), (name, key)
     codes = rows["outcome"].to_numpy()
-    after = [tempered(np.column_stack([1 - s, s]), codes, weight) for s in (rows["p"], rows["q"])]
+    after = [
+        tempered(np.column_stack([1 - s, s]), codes, weight)
+        for s in (rows["p"], rows["q"])
+    ]
     found = vars(paired_difference(codes, *after, "log_loss", **given))
     for key in ("first", "second", "difference", "low", "high"):
         own = whole["log_loss, temperature"][key]
@@ -255,7 +297,9 @@ def test_cells_that_scores_share_are_said(two_files, monkeypatch, capsys):
     assert said not in capsys.readouterr().out
     rng = np.random.default_rng(0)
     p = rng.random(9000)
-    pd.DataFrame({"p": p, "q": p**2, "outcome": rng.integers(0, 2, 9000)}).to_parquet("m.parquet")
+    pd.DataFrame({"p": p, "q": p**2, "outcome": rng.integers(0, 2, 9000)}).to_parquet(
+        "m.parquet"
+    )
     few = partial(summary.CalibrationSummary, 4096)
     monkeypatch.setattr(summary, "CalibrationSummary", few)
     differences("m.parquet", "--prob", "q")
@@ -268,7 +312,9 @@ def test_labels_mean_the_same_in_every_block(frame, monkeypatch, capsys):
     from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
-    monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=5000))
+    monkeypatch.setattr(
+        _tables, "table_blocks", partial(tables.table_blocks, size=5000)
+    )
     for yes, no in ((1, 0), (True, False), ("1", "x"), (3, -2)):
         label = np.where(frame["outcome"] == "yes", yes, no).tolist()
         table = frame.assign(outcome=pd.Series(label))
@@ -290,7 +336,8 @@ def test_the_standard_input_is_one_of_the_files(frame, capsys, monkeypatch):
     for place in range(2):
         with open(files[place], "rb") as stream:
             monkeypatch.setattr(
-                "sys.stdin", io.TextIOWrapper(io.BytesIO(stream.read()), encoding="utf-8")
+                "sys.stdin",
+                io.TextIOWrapper(io.BytesIO(stream.read()), encoding="utf-8"),
             )
         given = [*files]
         given[place] = "-"
@@ -305,15 +352,21 @@ def test_rows_left_out_of_blocks_are_counted(frame, capsys, monkeypatch):
     from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
-    monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=5000))
+    monkeypatch.setattr(
+        _tables, "table_blocks", partial(tables.table_blocks, size=5000)
+    )
     holes = frame.index % 50 == 7
     frame.assign(p=frame["q"].where(~holes)).to_csv("holes.csv", index=False)
     assert compare("old.csv", "holes.csv", *AS_USUAL, "--missing", "drop") == 0
     captured = capsys.readouterr()
-    left_out = "left out, with missing values: rows 7, 57, 107, 157, 207 and 3 more of old.csv"
+    left_out = (
+        "left out, with missing values: rows 7, 57, 107, 157, 207 and 3 more of old.csv"
+    )
     assert captured.err.count("left out") == 1 and left_out in captured.err
     whole = frame[~holes]
-    found = paired_difference(whole["outcome"], whole["p"], whole["q"], level=0.9, pos_label="yes")
+    found = paired_difference(
+        whole["outcome"], whole["p"], whole["q"], level=0.9, pos_label="yes"
+    )
     assert "392 rows" in captured.out and f"{found.low:+.4f} to" in captured.out
 
 
@@ -351,13 +404,17 @@ def three_classes(tmp_path, monkeypatch):
     rng = np.random.default_rng(4)
     logits = 1.5 * rng.normal(size=(600, 3))
     noisy = 1.6 * logits + 0.4 * rng.normal(size=(600, 3))
-    one, two = (np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (logits, noisy))
+    one, two = (
+        np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) for z in (logits, noisy)
+    )
     one[::50], two[::50] = [0.5, 0.5, 0.0], [0.0, 0.5, 0.5]
     y = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     weight = np.where(rng.random(600) < 0.1, 0.0, rng.random(600))
     names = ["a0", "a1", "a2"]
     label = np.array(["x", "y", "z"])[y]
-    pd.DataFrame(one, columns=names).assign(y=label, w=weight).to_csv("one.csv", index=False)
+    pd.DataFrame(one, columns=names).assign(y=label, w=weight).to_csv(
+        "one.csv", index=False
+    )
     pd.DataFrame(two, columns=names).assign(y=label).to_parquet("two.parquet")
     return y, one, two, weight
 
@@ -366,20 +423,33 @@ def in_small_blocks(monkeypatch):
     from sklearn_calib._cli import _tables
     from sklearn_calib._files import tables
 
-    monkeypatch.setattr(_tables, "table_blocks", partial(tables.table_blocks, size=6000))
+    monkeypatch.setattr(
+        _tables, "table_blocks", partial(tables.table_blocks, size=6000)
+    )
     monkeypatch.setattr(tables, "_BATCH_ROWS", 101)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_several_classes_in_any_blocks(three_classes, monkeypatch, capsys, weighted):
     y, one, two, weight = three_classes
-    files = ["one.csv", "two.parquet", *OF_THREE, *(["--weight", "w"] if weighted else [])]
+    files = [
+        "one.csv",
+        "two.parquet",
+        *OF_THREE,
+        *(["--weight", "w"] if weighted else []),
+    ]
     whole = differences(*files, columns=())
     assert "draw" not in capsys.readouterr().out
     in_small_blocks(monkeypatch)
     assert differences(*files, columns=()) == whole  # in every bit
-    given = {"level": 0.9, "sample_weight": weight if weighted else None, "n_resamples": 20}
-    wanted = {name: (y, one, two, name) for name in ("log_loss", "brier_loss", "accuracy")}
+    given = {
+        "level": 0.9,
+        "sample_weight": weight if weighted else None,
+        "n_resamples": 20,
+    }
+    wanted = {
+        name: (y, one, two, name) for name in ("log_loss", "brier_loss", "accuracy")
+    }
     after = (tempered(proba, y, given["sample_weight"]) for proba in (one, two))
     wanted["log_loss, temperature"] = (y, *after, "log_loss")
     for name, arguments in wanted.items():
@@ -400,7 +470,9 @@ def test_the_calibration_error_of_several_classes(three_classes, monkeypatch):
     found = vars(paired_difference(y, one, two, "smooth_calibration_error", **given))
     for key in ("first", "second", "difference"):
         assert own[key] == pytest.approx(found[key], rel=1e-9), key
-    cells = [CalibrationSummary(classes=range(3)).update(y, p, weight) for p in (one, two)]
+    cells = [
+        CalibrationSummary(classes=range(3)).update(y, p, weight) for p in (one, two)
+    ]
     del given["sample_weight"]
     found = vars(paired_difference(None, *cells, "smooth_calibration_error", **given))
     for key in ("low", "high"):
@@ -418,9 +490,13 @@ def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
     capsys.readouterr()
     few = differences("one.csv", "two.parquet", *OF_THREE, columns=())
     text = " ".join(capsys.readouterr().out.split())
-    assert "The two temperatures are fitted to 1" in text and "of these 600 rows" in text
+    assert (
+        "The two temperatures are fitted to 1" in text and "of these 600 rows" in text
+    )
     order = np.random.default_rng(0).permutation(600)
-    header, *lines = Path("one.csv").read_text(encoding="utf-8").splitlines()  # in all their digits
+    header, *lines = (
+        Path("one.csv").read_text(encoding="utf-8").splitlines()
+    )  # in all their digits
     Path("three.csv").write_text(
         "\n".join([header, *(lines[place] for place in order)]) + "\n", encoding="utf-8"
     )
@@ -432,7 +508,9 @@ def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
         name: whole[name] for name in whole if name != after
     }
     assert few[after] != whole[after]
-    assert few[after]["difference"] == pytest.approx(whole[after]["difference"], abs=0.02)
+    assert few[after]["difference"] == pytest.approx(
+        whole[after]["difference"], abs=0.02
+    )
 
 
 @pytest.mark.slow
@@ -465,7 +543,9 @@ def three(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     one, two = rng.dirichlet(np.ones(3), 90), rng.dirichlet(np.ones(3), 90)
-    frame = pd.DataFrame(np.hstack([one, two]), columns=[m + c for m in "ab" for c in "012"])
+    frame = pd.DataFrame(
+        np.hstack([one, two]), columns=[m + c for m in "ab" for c in "012"]
+    )
     y = (rng.random((90, 1)) > one.cumsum(axis=1)).sum(axis=1)
     frame = frame.assign(y=y, w=rng.integers(1, 9, 90), shop=rng.integers(0, 12, 90))
     frame.to_csv("t.csv", index=False)
@@ -473,11 +553,22 @@ def three(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("clusters", [False, True])
-def test_blocks_of_three_classes_keep_their_weights_and_clusters(three, monkeypatch, clusters):
+def test_blocks_of_three_classes_keep_their_weights_and_clusters(
+    three, monkeypatch, clusters
+):
     frame, one, two = three
     monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", ("log_loss",))
     in_small_blocks(monkeypatch)
-    columns = ["--label", "y", "--prob", "a0,a1,a2", "--prob", "b0,b1,b2", "--weight", "w"]
+    columns = [
+        "--label",
+        "y",
+        "--prob",
+        "a0,a1,a2",
+        "--prob",
+        "b0,b1,b2",
+        "--weight",
+        "w",
+    ]
     more = ["--cluster", "shop"] if clusters else []
     found = differences("t.csv", columns=columns + more)["log_loss"]
     groups = frame["shop"] if clusters else None
@@ -492,7 +583,9 @@ def test_blocks_of_three_classes_keep_their_weights_and_clusters(three, monkeypa
 def test_the_calibration_error_of_clusters_with_weights(frame, monkeypatch):
     measures = ("log_loss", "smooth_calibration_error")
     monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", measures)
-    some = frame[:60].assign(w=1.0 + 8 * (frame["p"] > 0.6), shop=np.arange(60) * 7 % 25)
+    some = frame[:60].assign(
+        w=1.0 + 8 * (frame["p"] > 0.6), shop=np.arange(60) * 7 % 25
+    )
     some.to_csv("few.csv", index=False)
     columns = [*AS_USUAL, "--prob", "q", "--weight", "w", "--cluster", "shop"]
     found = differences("few.csv", columns=columns)["smooth_calibration_error"]

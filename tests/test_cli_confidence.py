@@ -46,7 +46,17 @@ def written(table, tmp_path, kind):
 
 def audit(path, tmp_path, *more):
     out = tmp_path / "numbers.json"
-    words = ["audit", path, "--label", "truth", "--out", "none", "--no-advice", "--resamples", "20"]
+    words = [
+        "audit",
+        path,
+        "--label",
+        "truth",
+        "--out",
+        "none",
+        "--no-advice",
+        "--resamples",
+        "20",
+    ]
     code = main([*words, "--json", str(out), *more])
     return code, json.loads(out.read_text(encoding="utf-8")) if code == 0 else None
 
@@ -79,9 +89,18 @@ def test_marks_and_percent_signs(answers, tmp_path):
         (["--prediction", "answer", "--prob", "mark"], "or --scale 0,10 for marks"),
         (["--prediction", "answer", "--prob", "mark", "--scale", "0,9"], "from 0 to 9"),
         (["--prediction", "truth", "--prob", "p"], "some are right and some wrong"),
-        (["--prediction", "answer", "--prob", "p,mark"], "one column of --prob with --prediction"),
-        (["--prediction", "answer", "--prob", "p", "--save", "x"], "--prediction without --save"),
-        (["--prediction", "answer", "--prob", "p", "--positive", "1"], "without --positive"),
+        (
+            ["--prediction", "answer", "--prob", "p,mark"],
+            "one column of --prob with --prediction",
+        ),
+        (
+            ["--prediction", "answer", "--prob", "p", "--save", "x"],
+            "--prediction without --save",
+        ),
+        (
+            ["--prediction", "answer", "--prob", "p", "--positive", "1"],
+            "without --positive",
+        ),
     ],
 )
 def test_what_is_refused(answers, tmp_path, capsys, more, said):
@@ -101,7 +120,14 @@ def test_a_scale_that_does_not_begin_at_zero():
 @pytest.mark.parametrize("scale", ["10,0", "a,b", "1", "0,inf"])
 def test_scales_that_are_none(answers, tmp_path, capsys, scale):
     with pytest.raises(SystemExit):
-        audit(written(answers, tmp_path, "csv"), tmp_path, "--prob", "mark", "--scale", scale)
+        audit(
+            written(answers, tmp_path, "csv"),
+            tmp_path,
+            "--prob",
+            "mark",
+            "--scale",
+            scale,
+        )
     assert "expected two numbers, the lower one first" in capsys.readouterr().err
 
 
@@ -112,12 +138,19 @@ def test_confidence_in_python(answers):
 
 @pytest.mark.parametrize("clustered", [False, True])
 def test_certain_and_wrong(answers, clustered):
-    right, p = (answers["truth"] == answers["answer"]).to_numpy(), answers["p"].to_numpy()
+    right, p = (
+        (answers["truth"] == answers["answer"]).to_numpy(),
+        answers["p"].to_numpy(),
+    )
     groups = np.arange(150) // 2 if clustered else None
     report = calibration_report(right, p, n_resamples=20, groups=groups)
     (sentence,) = (s for s in report.verdict.sentences if s.topic == "certain")
     wrong = int((~right & (p == 1)).sum())
-    assert sentence.numbers == {"certain": int((p == 1).sum()), "wrong": wrong, "values": 5}
+    assert sentence.numbers == {
+        "certain": int((p == 1).sum()),
+        "wrong": wrong,
+        "values": 5,
+    }
     assert "only 5 different predictions" in sentence.text
     line, rest = report.line(), p < 1
     own = None if groups is None else groups[rest]
@@ -134,7 +167,8 @@ def compared(path, tmp_path, *more):
     words = ["compare", path, *more, "--resamples", "20", "--json", str(out)]
     assert main(words) == 0
     return {
-        row["measure"]: row for row in json.loads(out.read_text(encoding="utf-8"))["differences"]
+        row["measure"]: row
+        for row in json.loads(out.read_text(encoding="utf-8"))["differences"]
     }
 
 
@@ -146,11 +180,15 @@ def test_compare_of_two_confidences(answers, tmp_path, kind):
     second = answers["p"].to_numpy() ** 2
     path = written(answers.assign(second=10 * second, right=right), tmp_path, kind)
     words = ["--prob", "mark", "--prob", "second", "--scale", "0,10"]
-    found = compared(path, tmp_path, "--label", "truth", "--prediction", "answer", *words)
+    found = compared(
+        path, tmp_path, "--label", "truth", "--prediction", "answer", *words
+    )
     assert found == compared(path, tmp_path, "--label", "right", *words)
     wanted = paired_difference(right, answers["p"], second, "brier_loss", level=0.9)
     for end in ("first", "second", "low", "high"):
-        assert found["brier_loss"][end] == pytest.approx(getattr(wanted, end), abs=1e-12)
+        assert found["brier_loss"][end] == pytest.approx(
+            getattr(wanted, end), abs=1e-12
+        )
 
 
 @pytest.fixture
@@ -177,14 +215,19 @@ def test_compare_of_options_by_row(options_by_row, tmp_path, capsys):
     words = ["--label", "y", "--prob", "p0,p1,p2,p3", "--prob", "q0,q1,q2,q3"]
     found = compared(path, tmp_path, *words, "--missing", "absent")
     probas = [
-        canonical_proba(frame[[f"{name}{n}" for n in range(4)]].to_numpy(), absent="nan")
+        canonical_proba(
+            frame[[f"{name}{n}" for n in range(4)]].to_numpy(), absent="nan"
+        )
         for name in "pq"
     ]
     for measure, own in (("log_loss", log_loss), ("brier_loss", brier_loss)):
         values = [own(frame.y, proba) for proba in probas]
-        assert [found[measure]["first"], found[measure]["second"]] == pytest.approx(values)
+        assert [found[measure]["first"], found[measure]["second"]] == pytest.approx(
+            values
+        )
     scaled = [
-        log_loss(frame.y, TemperatureScaling().fit(p, frame.y).predict_proba(p)) for p in probas
+        log_loss(frame.y, TemperatureScaling().fit(p, frame.y).predict_proba(p))
+        for p in probas
     ]
     after = found["log_loss, temperature"]
     assert [after["first"], after["second"]] == pytest.approx(scaled, rel=1e-5)
@@ -193,13 +236,25 @@ def test_compare_of_options_by_row(options_by_row, tmp_path, capsys):
     lost = frame.p3.isna().to_numpy().argmax()
     frame.assign(y=frame.y.where(frame.index != lost, 3)).to_csv(path, index=False)
     assert main(["compare", path, *words, "--missing", "absent"]) == 2
-    assert f"got option 3, whose probability is NaN, in row {lost}" in capsys.readouterr().err
+    assert (
+        f"got option 3, whose probability is NaN, in row {lost}"
+        in capsys.readouterr().err
+    )
 
 
 def test_monitor_of_options_by_row(options_by_row, capsys):
     frame, path = options_by_row
     frame.to_csv(path, index=False)
-    words = ["monitor", path, "--label", "y", "--prob", "q0,q1,q2,q3", "--alarm", "test"]
+    words = [
+        "monitor",
+        path,
+        "--label",
+        "y",
+        "--prob",
+        "q0,q1,q2,q3",
+        "--alarm",
+        "test",
+    ]
     assert main([*words, "--missing", "absent"]) in (0, 3)
     said = capsys.readouterr().out
     proba = frame[["q0", "q1", "q2", "q3"]].fillna(0).to_numpy()
@@ -210,7 +265,16 @@ def test_monitor_of_options_by_row(options_by_row, capsys):
 
 def test_monitor_of_confidences(answers, tmp_path, capsys):
     path, state = written(answers, tmp_path, "csv"), tmp_path / "state.json"
-    words = ["--label", "truth", "--prediction", "answer", "--prob", "mark", "--scale", "0,10"]
+    words = [
+        "--label",
+        "truth",
+        "--prediction",
+        "answer",
+        "--prob",
+        "mark",
+        "--scale",
+        "0,10",
+    ]
     assert main(["monitor", path, *words, "--state", str(state)]) in (0, 3)
     right = (answers["truth"] == answers["answer"]).to_numpy()
     expected = CalibrationMonitor().update(right, answers["p"].to_numpy())

@@ -19,7 +19,9 @@ def test_a_damaged_part_of_a_parquet_file(tmp_path, monkeypatch, capsys, out):
     monkeypatch.setattr(_streams, "_PARQUET_BATCH_ROWS", 100)
     p = np.random.default_rng(0).random(400)
     to_json(PlattScaling().fit(p, np.arange(400) % 2), "map.json")
-    pd.DataFrame({"p": p}).to_parquet("rows.parquet", row_group_size=100, compression=None)
+    pd.DataFrame({"p": p}).to_parquet(
+        "rows.parquet", row_group_size=100, compression=None
+    )
     apply = ["apply", "map.json", "rows.parquet", "--prob", "p", "--out", out]
     assert main(apply) == 0
     os.remove(out)

@@ -26,12 +26,17 @@ def test_options_of_all_commands_are_on_the_page(capsys):
     for name, table in tables.items():
         with pytest.raises(SystemExit):
             main([name, "--help"])
-        shown = set(re.findall(r"(?m)^  (--[a-z-]+)", capsys.readouterr().out)) - {"--help"}
+        shown = set(re.findall(r"(?m)^  (--[a-z-]+)", capsys.readouterr().out)) - {
+            "--help"
+        }
         assert shown == set(re.findall(r"(?m)^   \* - ``(--[a-z-]+)", table))
         if shown:
             assert f".. include:: generated/command_{name}.inc" in text
     for option in re.findall(r"``(--[a-z-]+)", text):
-        assert option in "".join(tables.values()) or option in ("--help", "--version"), option
+        assert option in "".join(tables.values()) or option in (
+            "--help",
+            "--version",
+        ), option
 
 
 def test_table_of_the_options_of_commands():
@@ -39,16 +44,25 @@ def test_table_of_the_options_of_commands():
     rows = _derived.options_of_commands().split("   * - ")[1:]
     cells = [[cell.strip(" `") for cell in row.splitlines()] for row in rows]
     names = [cell.removeprefix("- ").strip("`") for cell in cells[0]]
-    has = {row[0]: [n for n, c in zip(names, row, strict=False) if c == "- yes"] for row in cells}
+    has = {
+        row[0]: [n for n, c in zip(names, row, strict=False) if c == "- yes"]
+        for row in cells
+    }
     assert has["--tolerance"] == ["audit", "compare", "plan", "fit", "apply", "monitor"]
-    assert has["--soft-labels"] == has["--prediction"] == ["audit", "compare", "fit", "monitor"]
+    assert (
+        has["--soft-labels"]
+        == has["--prediction"]
+        == ["audit", "compare", "fit", "monitor"]
+    )
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """What the program of the page writes."""
     monkeypatch.chdir(tmp_path)
-    (program,) = (block for block in blocks("command_line.rst") if block.kind == "python")
+    (program,) = (
+        block for block in blocks("command_line.rst") if block.kind == "python"
+    )
     exec(program.text, {})
 
 
@@ -72,7 +86,11 @@ def test_commands_on_the_page_run(files, capsys, monkeypatch):
                 "--recalibrator" not in words
             )
         codes[line] = main([*words, *quick])
-    errors = [line for line in capsys.readouterr().err.splitlines() if "missing values" not in line]
+    errors = [
+        line
+        for line in capsys.readouterr().err.splitlines()
+        if "missing values" not in line
+    ]
     assert len(codes) > 18
     assert [line for line, code in codes.items() if code == 2] == [
         "audit rounded.csv --label y --prob a,b,c"

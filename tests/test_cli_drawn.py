@@ -50,7 +50,16 @@ def large(monkeypatch):
 
 
 def fit(files, *arguments, out="m.json", columns=COLUMNS, method="temperature"):
-    words = ["fit", *files, *columns, "--recalibrator", method, "--out", out, *arguments]
+    words = [
+        "fit",
+        *files,
+        *columns,
+        "--recalibrator",
+        method,
+        "--out",
+        out,
+        *arguments,
+    ]
     return main(words)
 
 
@@ -64,7 +73,8 @@ WAYS = (["u.parquet"], ["t.csv"], ["part2.parquet", "part0.parquet", "part1.parq
         ["--cluster", "g"],
         pytest.param(["--tolerance", "0.1"], marks=pytest.mark.slow),
         pytest.param(
-            ["--scale", "logits", "--prob", "u", "--allow", "order"], marks=pytest.mark.slow
+            ["--scale", "logits", "--prob", "u", "--allow", "order"],
+            marks=pytest.mark.slow,
         ),
     ],
 )
@@ -72,7 +82,10 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
     columns = COLUMNS
     if "logits" in more:
         frame = frame[frame["y"] != "z"].drop(columns=["a", "b", "c"])
-        for name, rows in (("t.csv", frame), ("u.parquet", frame.sample(frac=1, random_state=1))):
+        for name, rows in (
+            ("t.csv", frame),
+            ("u.parquet", frame.sample(frac=1, random_state=1)),
+        ):
             rows.to_csv(name, index=False) if name == "t.csv" else rows.to_parquet(name)
         columns = [*COLUMNS[:2], "--positive", "y"]
     assert fit(["t.csv"], *more, columns=columns, out="small.json") == 0
@@ -80,9 +93,9 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
     large()
     for files in WAYS if "logits" not in more else WAYS[:2]:
         assert fit(files, *more, columns=columns) == 0
-        assert Path("m.json").read_text(encoding="utf-8") == Path("small.json").read_text(
-            encoding="utf-8"
-        )
+        assert Path("m.json").read_text(encoding="utf-8") == Path(
+            "small.json"
+        ).read_text(encoding="utf-8")
         assert capsys.readouterr().out == small
     if more[0] == "--weight":
         assert "600 rows, classes x, y, z" in small and "fitted to" not in small
@@ -91,9 +104,9 @@ def test_one_map_at_every_size_in_any_order(frame, capsys, large, more):
         found = from_json("m.json").predict_proba(given[0])
         assert np.abs(found - expected.predict_proba(given[0])).max() < 1e-9
         assert fit(["u.parquet"], out="plain.json") == 0
-        assert Path("plain.json").read_text(encoding="utf-8") != Path("m.json").read_text(
-            encoding="utf-8"
-        )
+        assert Path("plain.json").read_text(encoding="utf-8") != Path(
+            "m.json"
+        ).read_text(encoding="utf-8")
 
 
 def test_a_sample_is_said_and_the_same_in_any_order(frame, capsys, large, monkeypatch):
@@ -105,13 +118,18 @@ def test_a_sample_is_said_and_the_same_in_any_order(frame, capsys, large, monkey
     for files in WAYS:
         assert fit(files) == 0
         said.append(capsys.readouterr().out)
-        assert Path("m.json").read_text(encoding="utf-8") == Path("small.json").read_text(
-            encoding="utf-8"
-        )
+        assert Path("m.json").read_text(encoding="utf-8") == Path(
+            "small.json"
+        ).read_text(encoding="utf-8")
     assert set(said) == {said[0]}
     words = " ".join(said[0].split())
-    assert "of these 600 rows, which their own digits draw: the same ones in any order" in words
-    loss = CalibrationSummary(classes=["x", "y", "z"]).update(frame["y"], frame[["a", "b", "c"]])
+    assert (
+        "of these 600 rows, which their own digits draw: the same ones in any order"
+        in words
+    )
+    loss = CalibrationSummary(classes=["x", "y", "z"]).update(
+        frame["y"], frame[["a", "b", "c"]]
+    )
     assert f"as given {loss.measure('log_loss'):.4f}" in words  # of all rows
 
 
@@ -120,10 +138,16 @@ def test_groups_are_few_or_missing(frame, capsys, large):
     frame.assign(g=frame["g"].where(frame.index != 7)).to_parquet("t.parquet")
     large()
     assert fit(["u.parquet"], "--cluster", "g") == 2
-    assert "expected at least 5 groups, one for each fold, got 3" in capsys.readouterr().err
+    assert (
+        "expected at least 5 groups, one for each fold, got 3"
+        in capsys.readouterr().err
+    )
     assert fit(["t.parquet"], "--cluster", "g") == 2
     said = capsys.readouterr().err
-    assert "expected a group in every row, got nan in row 7 of column 'g' of t.parquet" in said
+    assert (
+        "expected a group in every row, got nan in row 7 of column 'g' of t.parquet"
+        in said
+    )
     assert fit(["t.parquet"], "--cluster", "g", "--missing", "drop") == 0
     assert "599 rows" in capsys.readouterr().out
 
@@ -133,18 +157,32 @@ def test_rows_that_are_wrong_are_named(frame, capsys, large):
     frame.rename(columns={"a": "b", "b": "c", "c": "a"}).to_parquet("turned.parquet")
     large()
     assert fit(["u.parquet", "t.parquet"]) == 2
-    assert "t.parquet, row group 0: expected probabilities in [0, 1], got 3 in row 411" in (
-        capsys.readouterr().err
+    assert (
+        "t.parquet, row group 0: expected probabilities in [0, 1], got 3 in row 411"
+        in (capsys.readouterr().err)
     )
     assert fit(["turned.parquet"]) == 2
     assert "Add --classes z,x,y, or --allow order" in capsys.readouterr().err
     assert fit(["turned.parquet"], "--allow", "order", "--allow", "no-gain") == 0
     assert fit(["u.parquet"], columns=["--label", "y", "--prob", "a,b"]) == 2
-    assert "got 3. Name one column of probabilities for each class" in capsys.readouterr().err
+    assert (
+        "got 3. Name one column of probabilities for each class"
+        in capsys.readouterr().err
+    )
 
 
 def audit(files, *arguments):
-    words = ["audit", *files, *COLUMNS, "--resamples", "2", "--out", "none", "--json", "r.json"]
+    words = [
+        "audit",
+        *files,
+        *COLUMNS,
+        "--resamples",
+        "2",
+        "--out",
+        "none",
+        "--json",
+        "r.json",
+    ]
     assert main([*words, *arguments]) == 0
     content = json.loads(Path("r.json").read_text(encoding="utf-8"))
     for key in ("source", "created"):
@@ -181,7 +219,10 @@ def test_one_advice_at_every_size(frame, large, monkeypatch, capsys):
     assert main(["audit", "s.parquet", "--out", "none", "--resamples", "2"]) == 0
     assert "summaries of several classes hold no rows" in capsys.readouterr().out
     assert main(["fit", "s.parquet", "--out", "m.json"]) == 2
-    assert "got one of 3 in s.parquet. Fit to the rows themselves" in capsys.readouterr().err
+    assert (
+        "got one of 3 in s.parquet. Fit to the rows themselves"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.slow
@@ -190,13 +231,17 @@ def test_the_standard_input_is_read_like_a_file(frame, capsys, large, monkeypatc
     large()
     capsys.readouterr()
     content = Path("t.csv").read_bytes()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+    )
     assert fit(["-"]) == 0
     assert Path("m.json").read_text(encoding="utf-8") == Path("small.json").read_text(
         encoding="utf-8"
     )
     cut = content[: content.rindex(b"0.")] + b"7"
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(cut), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(cut), encoding="utf-8")
+    )
     assert fit(["-"]) == 2
     said = capsys.readouterr().err
     assert "got 7 at its end, in row 599. The file is cut off" in said
@@ -224,7 +269,9 @@ def test_remarks_and_refusals_are_those_of_the_command(frame, capsys, large):
         assert said.startswith("sklearn-calib: left out, with missing values: ")
         assert "row 7 of t.parquet" in said
         assert fit(["t.parquet"], "--missing", "drop") == 0
-        assert "sklearn-calib: expected rows that sum to 1, got" in capsys.readouterr().err
+        assert (
+            "sklearn-calib: expected rows that sum to 1, got" in capsys.readouterr().err
+        )
         assert fit(["t.parquet"], "--missing", "drop", "--weight", "zero") == 2
         assert "expected rows of positive weight, got none" in capsys.readouterr().err
         large()
@@ -236,11 +283,27 @@ def test_remarks_on_small_groups_name_options(frame, capsys, monkeypatch):
     said = []
     for at_once in (2**23, 0):
         monkeypatch.setattr(_large, "_AT_ONCE", at_once)
-        options = ["--label", "y", "--prob", "p", "--positive", "x", "--by", "v", "--out", "none"]
-        assert main(["audit", "t.parquet", *options, "--no-advice", "--resamples", "2"]) == 0
+        options = [
+            "--label",
+            "y",
+            "--prob",
+            "p",
+            "--positive",
+            "x",
+            "--by",
+            "v",
+            "--out",
+            "none",
+        ]
+        assert (
+            main(["audit", "t.parquet", *options, "--no-advice", "--resamples", "2"])
+            == 0
+        )
         said.append(capsys.readouterr().err)
     assert said[0] == said[1]
-    assert said[0].startswith("sklearn-calib: expected a group of at least 50 rows, got")
+    assert said[0].startswith(
+        "sklearn-calib: expected a group of at least 50 rows, got"
+    )
     assert "name a column of larger groups with --by" in said[0]
 
 
@@ -248,13 +311,29 @@ def test_no_rows_no_positive_class_and_classes_as_the_labels_are(frame, capsys, 
     numbers = frame.assign(y=frame["y"].map({"x": 0, "y": 1, "z": 2}))
     numbers[numbers["y"] < 2].to_csv("t.csv", index=False)
     Path("none.csv").write_text(f"a,b,c,y,{'z' * 100}\n", encoding="utf-8")
-    audit = ["audit", "t.csv", *COLUMNS, "--classes", "0,1,2", "--positive", "1", "--out", "none"]
+    audit = [
+        "audit",
+        "t.csv",
+        *COLUMNS,
+        "--classes",
+        "0,1,2",
+        "--positive",
+        "1",
+        "--out",
+        "none",
+    ]
     for _ in range(2):
         assert fit(["t.csv"], "--classes", "0,1,2", "--allow", "no-gain") == 0
-        assert json.loads(Path("m.json").read_text(encoding="utf-8"))["classes_type"] == "int"
+        assert (
+            json.loads(Path("m.json").read_text(encoding="utf-8"))["classes_type"]
+            == "int"
+        )
         capsys.readouterr()
         assert fit(["none.csv"]) == 2
         assert "expected rows in none.csv, got none" in capsys.readouterr().err
         assert main(audit) == 2
-        assert "expected --positive with two classes, got 3 columns" in capsys.readouterr().err
+        assert (
+            "expected --positive with two classes, got 3 columns"
+            in capsys.readouterr().err
+        )
         large()

@@ -39,7 +39,10 @@ COMMANDS = {
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(one, marks=[pytest.mark.slow] if "audit of" in one or one == "compare" else [])
+        pytest.param(
+            one,
+            marks=[pytest.mark.slow] if "audit of" in one or one == "compare" else [],
+        )
         for one in COMMANDS
     ],
 )
@@ -81,7 +84,9 @@ def test_cells_and_rows_say_the_same(table):
     assert own.auc == pytest.approx(count_ranked_pairs(p, label == 0).auc, abs=1e-12)
 
 
-def test_the_warning_of_a_map_that_cannot_fall_speaks_of_options(tmp_path, monkeypatch, capsys):
+def test_the_warning_of_a_map_that_cannot_fall_speaks_of_options(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     p = np.linspace(0.01, 0.99, 200)
     y = (np.arange(200) * 29 % 200 < 200 * (1 - p)).astype(int)
@@ -112,7 +117,9 @@ def shares(tmp_path, monkeypatch):
     votes = rng.multinomial(5, p) / 5
     names = [f"{of}{one}" for of in "pqv" for one in "abc"]
     table = pd.DataFrame(np.hstack([p, (q := p**1.2) / q.sum(1, keepdims=True), votes]))
-    table.set_axis(names, axis=1).assign(y=np.array([*"bca"])[votes.argmax(1)]).to_csv("t.csv")
+    table.set_axis(names, axis=1).assign(y=np.array([*"bca"])[votes.argmax(1)]).to_csv(
+        "t.csv"
+    )
 
 
 @pytest.mark.slow
@@ -121,27 +128,47 @@ def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
     if "blocks" in name:
         monkeypatch.setattr(_large, "_AT_ONCE", 0)
     compared = name == "compare"
-    keep = 2 if compared else -2 if "fit" in name else None  # the rest names a method or a column
+    keep = (
+        2 if compared else -2 if "fit" in name else None
+    )  # the rest names a method or a column
     words = [*COMMANDS[name][:keep], "--soft-labels"]
     several = ["--prob", "pa,pb,pc", *(["--prob", "qa,qb,qc"] if compared else [])]
     code = main([*words, "--label", "vb,vc,va", *several])
     said = " ".join(capsys.readouterr().err.split())
-    assert "in the order of the classes vb, vc, va, got columns that fit va, vb, vc" in said
+    assert (
+        "in the order of the classes vb, vc, va, got columns that fit va, vb, vc"
+        in said
+    )
     assert code == (0 if compared else 2)
     one = ["--prob", "pb", *(["--prob", "qb"] if compared else [])]
     assert main([*words, "--label", "va", *one]) == code
     said = " ".join(capsys.readouterr().err.split())
-    assert "expected one column that rises with '1'" in said and "has the shares of" in said
+    assert (
+        "expected one column that rises with '1'" in said
+        and "has the shares of" in said
+    )
     for label, prob in (("va,vb,vc", several), ("vb", one)):
         assert main([*words, "--label", label, *prob]) in (0, 3)
         assert "order" not in capsys.readouterr().err
     if not compared:
-        assert main([*words, "--label", "vb,vc,va", *several, "--allow", "order"]) in (0, 3)
+        assert main([*words, "--label", "vb,vc,va", *several, "--allow", "order"]) in (
+            0,
+            3,
+        )
 
 
 @pytest.mark.slow
 def test_two_models_of_columns_in_another_order(shares, capsys):
-    words = ["compare", "t.csv", "--label", "y", "--prob", "pa,pb,pc", "--prob", "qa,qb,qc"]
+    words = [
+        "compare",
+        "t.csv",
+        "--label",
+        "y",
+        "--prob",
+        "pa,pb,pc",
+        "--prob",
+        "qa,qb,qc",
+    ]
     assert main(words) == 0
     said = " ".join(capsys.readouterr().err.split())
     assert said.count("order of the classes a, b, c, got columns that fit b, c, a") == 2

@@ -45,7 +45,16 @@ COMMANDS = {
         "--out",
         "out.json",
     ],
-    "compare": ["compare", "t.csv", "u.csv", *ROWS, "--resamples", "20", "--json", "out.json"],
+    "compare": [
+        "compare",
+        "t.csv",
+        "u.csv",
+        *ROWS,
+        "--resamples",
+        "20",
+        "--json",
+        "out.json",
+    ],
     "audit": [
         "audit",
         "t.csv",
@@ -60,7 +69,9 @@ COMMANDS = {
 }
 COMMANDS["audit"].append("out.json")
 SOME_SLOW = [
-    name if name in ("monitor", "apply", "lines") else pytest.param(name, marks=pytest.mark.slow)
+    name
+    if name in ("monitor", "apply", "lines")
+    else pytest.param(name, marks=pytest.mark.slow)
     for name in COMMANDS
 ]
 
@@ -104,7 +115,11 @@ def test_ended_while_a_file_is_written(folder, command):
     words = COMMANDS[command]
     out = Path(words[words.index("--state") + 1] if command == "monitor" else words[-1])
     there = names()
-    for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)):
+    for number, code in (
+        (signal.SIGTERM, 143),
+        (signal.SIGHUP, 129),
+        (signal.SIGKILL, -9),
+    ):
         if command == "monitor" and out.exists():
             assert main(["monitor", "u.csv", *words[2:]]) == 0
         before = out.read_bytes() if out.exists() else None
@@ -123,7 +138,9 @@ def test_ended_while_a_file_is_written(folder, command):
         assert process.exitcode == code
         assert (out.read_bytes() if out.exists() else None) == before
         left = [name for name in names() if name not in (*there, out.name)]
-        assert all(name.startswith(".") for name in left) and (number == 9 or not left), left
+        assert all(name.startswith(".") for name in left) and (
+            number == 9 or not left
+        ), left
         assert main(words) == 0
         assert names() == sorted([*there, out.name]), "the next run tidies up"
 
@@ -153,10 +170,15 @@ def test_a_full_folder_of_temporary_files(folder, monkeypatch, capsys):
 
     there = names()
     monkeypatch.setattr("shutil.copyfileobj", full)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"p\n0.5\n"), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(b"p\n0.5\n"), encoding="utf-8")
+    )
     assert main(["apply", "map.json", "-", "--prob", "p", "--out", "x.csv"]) == 2
     said = capsys.readouterr().err
-    assert "No space left on device. Make room, or name a folder" in said and "TMPDIR" in said
+    assert (
+        "No space left on device. Make room, or name a folder" in said
+        and "TMPDIR" in said
+    )
     assert names() == there
     monkeypatch.setattr(tempfile, "tempdir", str(folder / "absent"))
     assert main(["apply", "map.json", "-", "--prob", "p", "--out", "x.csv"]) == 2
@@ -180,7 +202,9 @@ def test_a_monitor_that_waits_is_ended_in_order(folder):
 def test_what_is_passed_over_stays_so(folder, monkeypatch):
     """A command under nohup goes on when the terminal is closed."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    monkeypatch.setattr(_cli, "_run_command", lambda options: os.kill(os.getpid(), signal.SIGHUP))
+    monkeypatch.setattr(
+        _cli, "_run_command", lambda options: os.kill(os.getpid(), signal.SIGHUP)
+    )
     try:
         assert main(["demo"]) is None
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
@@ -207,8 +231,12 @@ def test_workers_that_do_not_stay(monkeypatch):
     from sklearn_calib._cli._large import _on_workers
     from sklearn_calib.exceptions import InvalidInputError
 
-    monkeypatch.setattr(distributed, "Client", lambda address, **_: contextlib.nullcontext())
-    monkeypatch.setattr("joblib.parallel_config", lambda backend, **_: contextlib.nullcontext())
+    monkeypatch.setattr(
+        distributed, "Client", lambda address, **_: contextlib.nullcontext()
+    )
+    monkeypatch.setattr(
+        "joblib.parallel_config", lambda backend, **_: contextlib.nullcontext()
+    )
 
     def work(error):
         def fail(n_jobs):
@@ -221,7 +249,9 @@ def test_workers_that_do_not_stay(monkeypatch):
         distributed.KilledWorker("part", worker, 3),
         distributed.comm.CommClosedError("x"),
     ):
-        with pytest.raises(InvalidInputError, match="workers of 'tcp://h:1' that stay, got "):
+        with pytest.raises(
+            InvalidInputError, match="workers of 'tcp://h:1' that stay, got "
+        ):
             _on_workers("tcp://h:1", work(error))
     with pytest.raises(KeyError):
         _on_workers("tcp://h:1", work(KeyError("own")))

@@ -75,7 +75,9 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
     frame.assign(w=np.arange(400) % 3).to_csv("cal.csv", index=False)
     assert fit("--weight", "w") == 0
     weight = np.arange(400) % 3
-    fitted = PlattScaling().fit(frame["p"], frame["y"], classes=["no", "yes"], sample_weight=weight)
+    fitted = PlattScaling().fit(
+        frame["p"], frame["y"], classes=["no", "yes"], sample_weight=weight
+    )
     written = from_json("new.json")
     assert written.classes_.tolist() == ["no", "yes"]
     expected = fitted.predict_proba(frame["p"])
@@ -83,13 +85,22 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
     given = {"sample_weight": weight, "classes": ["no", "yes"]}
     after = cross_fitted_proba("platt", frame["p"], frame["y"], **given)
     found = paired_difference(
-        frame["y"], frame["p"], after, level=0.9, sample_weight=weight, labels=["no", "yes"]
+        frame["y"],
+        frame["p"],
+        after,
+        level=0.9,
+        sample_weight=weight,
+        labels=["no", "yes"],
     )
     said = " ".join(capsys.readouterr().out.split())
-    words = r"a gain of (\S+) \(standard error (\S+), 90% interval (\S+) to (\S+), 5 folds"
+    words = (
+        r"a gain of (\S+) \(standard error (\S+), 90% interval (\S+) to (\S+), 5 folds"
+    )
     gain, error, low, high = map(float, re.search(words, said).groups())
     assert abs(gain + found.difference) < error / 4  # folds of cells, and of rows
-    assert error == pytest.approx(np.sqrt(2) * (found.high - found.low) / 2 / 1.6448536, rel=0.1)
+    assert error == pytest.approx(
+        np.sqrt(2) * (found.high - found.low) / 2 / 1.6448536, rel=0.1
+    )
     assert (high - low) / 2 / error == pytest.approx(1.6448536, rel=2e-3)
     assert "400 rows, classes no, yes" in said and -found.difference > 0
 
@@ -100,7 +111,12 @@ def test_fit_and_audit_say_the_same_gain(rows, capsys):
     frame.to_csv("cal.csv", index=False)
     assert fit("--weight", "w") == 0
     said = " ".join(capsys.readouterr().out.split())
-    how = {"sample_weight": frame["w"], "n_resamples": 2, "advice": True, "pos_label": "yes"}
+    how = {
+        "sample_weight": frame["w"],
+        "n_resamples": 2,
+        "advice": True,
+        "pos_label": "yes",
+    }
     report = calibration_report(frame["y"], frame["p"], measures=["log_loss"], **how)
     row = report.advice["model"].row("platt")
     assert f"a gain of {row.gain:.4f} (standard error {row.standard_error:.4f}," in said
@@ -130,7 +146,9 @@ def gain_of(text):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [[], ["--weight", "w"], ["--positive", "no", "--allow", "order"]])
+@pytest.mark.parametrize(
+    "more", [[], ["--weight", "w"], ["--positive", "no", "--allow", "order"]]
+)
 def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
     """As from rows in memory: the same map, nearly the same gain (other folds)."""
     frame = rows[0].assign(w=1 + np.arange(400) % 3)
@@ -140,7 +158,16 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
     of_rows, known = from_json("new.json"), gain_of(capsys.readouterr().out)
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     for file in ("cal.csv", "cal.parquet"):
-        words = ["fit", file, *COLUMNS, "--out", "cells.json", "--recalibrator", "platt", *more]
+        words = [
+            "fit",
+            file,
+            *COLUMNS,
+            "--out",
+            "cells.json",
+            "--recalibrator",
+            "platt",
+            *more,
+        ]
         assert main(words) == 0
         said = capsys.readouterr().out
         np.testing.assert_allclose(gain_of(said), known, atol=0.01)
@@ -163,14 +190,24 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
                 "s.parquet",
             ]
         )
-        again = ["fit", "s.parquet", "--out", "saved.json", "--recalibrator", "platt", *more[2:]]
+        again = [
+            "fit",
+            "s.parquet",
+            "--out",
+            "saved.json",
+            "--recalibrator",
+            "platt",
+            *more[2:],
+        ]
         assert main(again) == 0
         saved, cells = (
             json.loads(Path(f"{name}.json").read_text(encoding="utf-8"))
             for name in ("saved", "cells")
         )
         assert cells.pop("columns") == {"label": ["y"], "scores": ["p"]}
-        assert saved | {"sha256": ""} == cells | {"sha256": ""}  # a summary has no such names
+        assert saved | {"sha256": ""} == cells | {
+            "sha256": ""
+        }  # a summary has no such names
 
 
 def test_many_rows_of_a_small_file_are_fitted_in_cells(rows, capsys, monkeypatch):
@@ -204,7 +241,10 @@ def test_fewer_groups_than_folds(rows, capsys):
     rows[0].assign(g=np.arange(400) % 3).to_csv("cal.csv", index=False)
     assert fit("--cluster", "g") == 2
     said = capsys.readouterr().err
-    assert "expected at least 5 groups, one for each fold, got 3. Name a column of more" in said
+    assert (
+        "expected at least 5 groups, one for each fold, got 3. Name a column of more"
+        in said
+    )
 
 
 def test_summaries_heed_what_they_can(rows, capsys):
@@ -213,12 +253,26 @@ def test_summaries_heed_what_they_can(rows, capsys):
         "two.parquet"
     )
     proba, y = make_overconfident(3, 60)
-    CalibrationSummary(multiclass="top_label").update(y, proba).to_parquet("three.parquet")
+    CalibrationSummary(multiclass="top_label").update(y, proba).to_parquet(
+        "three.parquet"
+    )
     CalibrationSummary().to_parquet("none.parquet")
     for file, arguments, message in (
-        ("two.parquet", ["--weight", "w"], "expected rows for --weight, got summaries, which keep"),
-        ("two.parquet", ["--positive", "no"], "expected --positive 'yes', as the summaries have"),
-        ("three.parquet", [], "a summary of two classes, got one of 3 in three.parquet"),
+        (
+            "two.parquet",
+            ["--weight", "w"],
+            "expected rows for --weight, got summaries, which keep",
+        ),
+        (
+            "two.parquet",
+            ["--positive", "no"],
+            "expected --positive 'yes', as the summaries have",
+        ),
+        (
+            "three.parquet",
+            [],
+            "a summary of two classes, got one of 3 in three.parquet",
+        ),
         ("none.parquet", [], "a summary of at least one row, got an empty one. Give"),
     ):
         again = ["fit", file, "--out", "new.json", "--recalibrator", "platt"]
@@ -291,16 +345,32 @@ def test_several_classes_and_logits(tmp_path, monkeypatch):
     proba, y = make_overconfident(3, 300)
     logits = np.log(proba) + 1.5
     for name, scores, more in (("p", proba, []), ("z", logits, ["--scale", "logits"])):
-        pd.DataFrame(scores, columns=[*"abc"]).assign(y=y + 1).to_csv(f"{name}.csv", index=False)
-        words = ["fit", f"{name}.csv", "--label", "y", "--prob", "a,b,c", "--out", f"{name}.json"]
+        pd.DataFrame(scores, columns=[*"abc"]).assign(y=y + 1).to_csv(
+            f"{name}.csv", index=False
+        )
+        words = [
+            "fit",
+            f"{name}.csv",
+            "--label",
+            "y",
+            "--prob",
+            "a,b,c",
+            "--out",
+            f"{name}.json",
+        ]
         assert main([*words, "--recalibrator", "temperature", *more]) == 0
-        assert json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))["classes"] == [
+        assert json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))[
+            "classes"
+        ] == [
             1,
             2,
             3,
         ]
         words = ["apply", f"{name}.json", f"{name}.csv", "--out", "out.parquet", *more]
-        assert main([*words, "--prob", "c,a,b", "--classes", "3,1,2", "--name", "u,v,w"]) == 0
+        assert (
+            main([*words, "--prob", "c,a,b", "--classes", "3,1,2", "--name", "u,v,w"])
+            == 0
+        )
         found = pd.read_parquet("out.parquet")
         expected = TemperatureScaling().fit(proba, y).predict_proba(proba)
         assert np.abs(found[["v", "w", "u"]] - expected).to_numpy().max() < 1e-12
@@ -316,7 +386,10 @@ def test_positive_class(rows):
     assert apply("cal.csv", "a.parquet", map="new.json") == 0
     assert apply("cal.csv", "b.parquet", "--positive", "no") == 0
     expected = fitted.predict_proba(frame["p"])[:, 0]
-    for name, bound in (("a", 1e-7), ("b", 1e-12)):  # one of a fit with the classes exchanged
+    for name, bound in (
+        ("a", 1e-7),
+        ("b", 1e-12),
+    ):  # one of a fit with the classes exchanged
         found = pd.read_parquet(f"{name}.parquet")["p_calibrated"]
         assert np.abs(found - expected).max() < bound
 
@@ -409,7 +482,9 @@ def test_csv_in_blocks_and_from_several_files(rows, monkeypatch):
     frame["note"] = ['x, "y"\nz' if i % 3 else "" for i in range(400)]
     frame[:150].to_csv("a1.csv", index=False)
     frame[150:].to_csv("a2.csv", index=False)
-    monkeypatch.setattr(_streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900))
+    monkeypatch.setattr(
+        _streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900)
+    )
     expected = fitted.predict_proba(frame["p"])[:, 1]
     for out in ("out.csv", "out.parquet"):
         assert apply("a?.csv", out) == 0
@@ -418,7 +493,9 @@ def test_csv_in_blocks_and_from_several_files(rows, monkeypatch):
     assert np.abs(found["p_calibrated"] - expected).max() < 1e-15
     stored = pd.read_parquet("out.parquet")
     assert stored["id"].tolist() == frame["id"].tolist()  # 0007 is text
-    assert (stored["p"] == frame["p"]).all() and (stored["p_calibrated"] == expected).all()
+    assert (stored["p"] == frame["p"]).all() and (
+        stored["p_calibrated"] == expected
+    ).all()
     assert stored["note"].isna().tolist() == (frame["note"] == "").tolist()
 
 
@@ -450,7 +527,11 @@ def test_new_names_never_meet_those_of_the_table(rows, capsys):
     frame, _ = rows
     frame.assign(P_Calibrated=1, p_calibrated_2=2).to_csv("in.csv", index=False)
     assert apply("in.csv", "out.csv") == 0
-    assert list(pd.read_csv("out.csv"))[-3:] == ["P_Calibrated", "p_calibrated_2", "p_calibrated_3"]
+    assert list(pd.read_csv("out.csv"))[-3:] == [
+        "P_Calibrated",
+        "p_calibrated_2",
+        "p_calibrated_3",
+    ]
     assert apply("in.csv", "out.csv", "--name", 'a,b;"c"') == 2
     assert apply("in.csv", "out.csv", "--name", '"a,b""c"') == 0
     assert list(pd.read_csv("out.csv"))[-1] == 'a,b"c'
@@ -469,7 +550,10 @@ def test_missing_probabilities(rows, capsys):
     for name in ("in.csv", "in.parquet"):
         assert apply(name, "out.parquet") == 2
         said = one_sentence(capsys)
-        assert "got nan in rows 3 and 7" in said and "keep them with --missing keep." in said
+        assert (
+            "got nan in rows 3 and 7" in said
+            and "keep them with --missing keep." in said
+        )
         assert "out.parquet" not in left()
         for out in ("out.csv", "out.parquet"):
             assert apply(name, out, "--missing", "keep") == 0
@@ -484,24 +568,37 @@ def test_missing_probabilities(rows, capsys):
 def test_standard_input_and_output(rows, capsysbinary, monkeypatch):
     with open("cal.csv", "rb") as file:
         content = file.read()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+    )
     assert apply("-", "-") == 0
     streamed = capsysbinary.readouterr().out
     assert apply("cal.csv", "out.csv") == 0
     with open("out.csv", "rb") as file:
         assert file.read() == streamed
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"q\n0.5\n"), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(b"q\n0.5\n"), encoding="utf-8")
+    )
     capsysbinary.readouterr()
     assert apply("-", "-") == 2
-    assert b"expected a column 'p' in standard input, got q" in capsysbinary.readouterr().err
+    assert (
+        b"expected a column 'p' in standard input, got q"
+        in capsysbinary.readouterr().err
+    )
     frame, _ = rows
     frame.loc[399, "p"] = 2  # after some blocks were written
     text = frame.to_csv(index=False).encode()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8"))
-    monkeypatch.setattr(_streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(text), encoding="utf-8")
+    )
+    monkeypatch.setattr(
+        _streams, "table_blocks", lambda *a, **k: table_blocks(*a, **k, size=900)
+    )
     assert apply("-", "-") == 2
     captured = capsysbinary.readouterr()
-    assert b"got 2 in row 399" in captured.err and captured.out.startswith(b"id,p,y,p_calibrated\n")
+    assert b"got 2 in row 399" in captured.err and captured.out.startswith(
+        b"id,p,y,p_calibrated\n"
+    )
 
 
 def bad_map(change):
@@ -515,21 +612,48 @@ def bad_map(change):
     ("arguments", "message"),
     [
         (["map.json", "cal.csv", "--prob", "q"], "expected a column 'q' in cal.csv"),
-        (["map.json", "cal.csv", "--prob", "p,id,y"], "expected one or 2 columns in --prob"),
-        (["map.json", "cal.csv", "--prob", "p", "--classes", "no,maybe"], "classes of the map"),
-        (["map.json", "cal.csv", "--prob", "p", "--positive", "maybe"], "--positive among no, yes"),
-        (["map.json", "cal.csv", "--prob", "p", "--scale", "logits"], "Leave --scale logits out"),
+        (
+            ["map.json", "cal.csv", "--prob", "p,id,y"],
+            "expected one or 2 columns in --prob",
+        ),
+        (
+            ["map.json", "cal.csv", "--prob", "p", "--classes", "no,maybe"],
+            "classes of the map",
+        ),
+        (
+            ["map.json", "cal.csv", "--prob", "p", "--positive", "maybe"],
+            "--positive among no, yes",
+        ),
+        (
+            ["map.json", "cal.csv", "--prob", "p", "--scale", "logits"],
+            "Leave --scale logits out",
+        ),
         (["map.json", "cal.csv", "--prob", "y"], "expected numbers in column 'y'"),
-        (["map.json", "cal.csv", "high.csv", "--prob", "p"], "expected probabilities in"),
-        (["map.json", "cal.csv", "other.csv", "--prob", "p"], "the columns, separator and encod"),
-        (["map.json", "cal.csv", "in.parquet", "--prob", "p"], "expected files of one format"),
+        (
+            ["map.json", "cal.csv", "high.csv", "--prob", "p"],
+            "expected probabilities in",
+        ),
+        (
+            ["map.json", "cal.csv", "other.csv", "--prob", "p"],
+            "the columns, separator and encod",
+        ),
+        (
+            ["map.json", "cal.csv", "in.parquet", "--prob", "p"],
+            "expected files of one format",
+        ),
         (["map.json", "nowhere.csv", "--prob", "p"], "Check the path"),
-        (["cal.csv", "map.json", "--prob", "p"], "cal.csv, the text: expected JSON, got"),
+        (
+            ["cal.csv", "map.json", "--prob", "p"],
+            "cal.csv, the text: expected JSON, got",
+        ),
         (
             ["nowhere.json", "cal.csv", "--prob", "p"],
             "expected a calibration map in 'nowhere.json'",
         ),
-        (["in.parquet", "cal.csv", "--prob", "p"], "in.parquet, the text: expected JSON"),
+        (
+            ["in.parquet", "cal.csv", "--prob", "p"],
+            "in.parquet, the text: expected JSON",
+        ),
         (["bad.json", "cal.csv", "--prob", "p"], "map"),
     ],
 )
@@ -550,7 +674,9 @@ def test_apply_refuses_and_writes_nothing(rows, capsys, arguments, message, out)
         assert file.read() == "yesterday"
 
 
-@pytest.mark.parametrize("place", ["cal.csv", "./cal.csv", "soft.csv", "hard.csv", "map.json"])
+@pytest.mark.parametrize(
+    "place", ["cal.csv", "./cal.csv", "soft.csv", "hard.csv", "map.json"]
+)
 def test_inputs_are_never_written_to(rows, capsys, place):
     if place == "soft.csv":
         symlink("soft.csv", "cal.csv")
@@ -569,7 +695,10 @@ def test_inputs_are_never_written_to(rows, capsys, place):
 def test_the_file_of_the_standard_input_is_not_written_to(rows, capsys, monkeypatch):
     content = Path("cal.csv").read_bytes()
     fitting = ["fit", "-", *COLUMNS, "--recalibrator", "platt", "--out", "cal.csv"]
-    for words in (fitting, ["apply", "map.json", "-", "--prob", "p", "--out", "cal.csv"]):
+    for words in (
+        fitting,
+        ["apply", "map.json", "-", "--prob", "p", "--out", "cal.csv"],
+    ):
         with open("cal.csv", encoding="utf-8") as file:
             monkeypatch.setattr("sys.stdin", file)
             assert main(words) == 2
@@ -623,7 +752,9 @@ def test_memory_does_not_grow_with_the_rows(rows):
 def test_encodings_and_files_without_names(rows):
     frame, fitted = rows
     expected = fitted.predict_proba(frame["p"])[:, 1]
-    frame.assign(note="größer").to_csv("in.csv", index=False, header=False, encoding="utf-16")
+    frame.assign(note="größer").to_csv(
+        "in.csv", index=False, header=False, encoding="utf-16"
+    )
     words = ["--read", "header=id,p,y,note", "--classes", "yes,no"]
     assert apply("in.csv", "out.csv", *words, "--read", "encoding=utf-16") == 0
     found = pd.read_csv("out.csv", encoding="utf-16", header=None)
@@ -641,7 +772,9 @@ def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
     peaks = []
     for n_rows in (15_000, 60_000):
         p = np.random.default_rng(0).random(n_rows)
-        Path("in.csv").write_text("p\n" + "\n".join(map(repr, p.tolist())) + "\n", encoding="utf-8")
+        Path("in.csv").write_text(
+            "p\n" + "\n".join(map(repr, p.tolist())) + "\n", encoding="utf-8"
+        )
         tracemalloc.start()
         assert apply("in.csv", "out.csv") == 0
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -652,11 +785,14 @@ def test_memory_does_not_grow_with_the_lines(rows, monkeypatch):
 # -- export ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", [_fit, _apply, _export], ids=["fit", "apply", "export"])
+@pytest.mark.parametrize(
+    "command", [_fit, _apply, _export], ids=["fit", "apply", "export"]
+)
 def test_examples_of_the_help_run(rows, capsys, monkeypatch, command):
     frame, _ = rows
     table = frame.rename(columns={"y": "outcome"}).assign(
-        score=np.log(frame["p"] / (1 - frame["p"])), outcome=(frame["y"] == "yes").astype(int)
+        score=np.log(frame["p"] / (1 - frame["p"])),
+        outcome=(frame["y"] == "yes").astype(int),
     )
     for name in ("cal.csv", "new.csv"):
         table.to_csv(name, index=False)
@@ -718,10 +854,19 @@ def test_export_to_every_target(rows, capsysbinary):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["map.json", "--to", "c", "--dialect", "mysql"], "expected --dialect with --to sql, got"),
-        (["map.json", "--to", "sql", "--name", "f"], "expected --name with --to c or js or python"),
+        (
+            ["map.json", "--to", "c", "--dialect", "mysql"],
+            "expected --dialect with --to sql, got",
+        ),
+        (
+            ["map.json", "--to", "sql", "--name", "f"],
+            "expected --name with --to c or js or python",
+        ),
         (["map.json", "--to", "onnx"], "Name it with --out"),
-        (["map.json", "--to", "sql", "--prob", "a,b,c"], "expected 2 columns, one for each class"),
+        (
+            ["map.json", "--to", "sql", "--prob", "a,b,c"],
+            "expected 2 columns, one for each class",
+        ),
         (["map.json", "--to", "c", "--name", "1"], "Pass another name"),
         (["cal.csv", "--to", "c"], "cal.csv, the text: expected JSON"),
     ],
@@ -736,22 +881,35 @@ def test_names_of_new_columns_are_no_formulas(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     to_json(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]), "map.json")
     Path("t.csv").write_text("=1+1,p\n0.2,0.3\n", encoding="utf-8")
-    assert main(["apply", "map.json", "t.csv", "--prob", "=1+1", "--out", "out.csv"]) == 0
-    assert Path("out.csv").read_text(encoding="utf-8").splitlines()[0] == "=1+1,p,calibrated_=1+1"
+    assert (
+        main(["apply", "map.json", "t.csv", "--prob", "=1+1", "--out", "out.csv"]) == 0
+    )
+    assert (
+        Path("out.csv").read_text(encoding="utf-8").splitlines()[0]
+        == "=1+1,p,calibrated_=1+1"
+    )
     assert main(["apply", "map.json", "t.csv", "--prob", "p", "--out", "out.csv"]) == 0
-    assert Path("out.csv").read_text(encoding="utf-8").splitlines()[0] == "=1+1,p,p_calibrated"
+    assert (
+        Path("out.csv").read_text(encoding="utf-8").splitlines()[0]
+        == "=1+1,p,p_calibrated"
+    )
 
 
 @pytest.mark.parametrize("word", ["None", "NA"])
 def test_labels_that_are_words_for_nothing(tmp_path, monkeypatch, capsys, word):
     monkeypatch.chdir(tmp_path)
-    rows = "".join(f"{p},{label}\n" for p in (0.2, 0.4, 0.7) for label in ("yes", "no", word))
+    rows = "".join(
+        f"{p},{label}\n" for p in (0.2, 0.4, 0.7) for label in ("yes", "no", word)
+    )
     Path("t.csv").write_text("p,y\n" + rows, encoding="utf-8")
     given = ["t.csv", *COLUMNS]
     assert main(["monitor", *given]) == 2
     assert "the texts NA, N/A, None, null" in capsys.readouterr().err
     assert main(["monitor", *given, "--missing", "drop"]) in (0, 3)
-    assert "where one of them is a label, write it in other words" in capsys.readouterr().err
+    assert (
+        "where one of them is a label, write it in other words"
+        in capsys.readouterr().err
+    )
 
 
 def test_fit_keeps_a_date_and_names_of_columns(rows, capsys):
@@ -760,7 +918,10 @@ def test_fit_keeps_a_date_and_names_of_columns(rows, capsys):
     assert fit("--date", "2026-11-23", "--weight", "w") == 0
     first = Path("new.json").read_text(encoding="utf-8")
     assert fit("--date", "2026-11-23", "--weight", "w") == 0
-    assert Path("new.json").read_text(encoding="utf-8") == first and str(Path.cwd()) not in first
+    assert (
+        Path("new.json").read_text(encoding="utf-8") == first
+        and str(Path.cwd()) not in first
+    )
     document = json.loads(first)
     assert document["columns"] == {"label": ["y"], "weight": ["w"], "scores": ["p"]}
     assert document["date"] == "2026-11-23"

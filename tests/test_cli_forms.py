@@ -49,7 +49,11 @@ def written(cells, sep=","):
 def test_percent_where_the_first_cell_is_empty(tmp_path, monkeypatch):
     """30 % became .003: the sign was looked for in the first cell alone."""
     monkeypatch.chdir(tmp_path)
-    rows = [("a", "", "30%", "70%"), ("b", "20%", "30%", "50%"), ("c", "10%", "10%", "80%")] * 8
+    rows = [
+        ("a", "", "30%", "70%"),
+        ("b", "20%", "30%", "50%"),
+        ("c", "10%", "10%", "80%"),
+    ] * 8
     frame = pd.DataFrame(rows, columns=["y", "a", "b", "c"])
     frame["y"] = [row[0] if row[0] != "a" else "c" for row in rows]
     frame.loc[1::9, "y"] = "a"
@@ -76,13 +80,20 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
     """In one block they were refused, in two they were not."""
     file = written(cells, sep)
     for size in (SIZE, None):
-        with refuses(InvalidInputError, expected="numbers in column 'p' ", value=r".* in row \d+"):
+        with refuses(
+            InvalidInputError, expected="numbers in column 'p' ", value=r".* in row \d+"
+        ):
             for table in table_blocks(file, lambda _: ["p"], size=size):
                 number_column(table, "p", holes=True)
     for draw in (None, Draw(0, percent=True)):
         with pytest.raises(ValueError, match=words):
             summarize(
-                file, label="y", prob="p", drop_missing=True, classes=["no", "yes"], _draw=draw
+                file,
+                label="y",
+                prob="p",
+                drop_missing=True,
+                classes=["no", "yes"],
+                _draw=draw,
             )
 
 
@@ -120,7 +131,10 @@ def test_blocks_without_a_value_say_nothing(small):
 def test_whole_numbers_go_with_both_marks(small):
     for cells in (["0", "1"] * 8 + ["0,25"] * 12, ["0,25"] * 12 + ["0", "1"] * 8):
         file = written(cells, ";")
-        found = [number_column(t, "p") for t in table_blocks(file, lambda _: ["p"], size=SIZE)]
+        found = [
+            number_column(t, "p")
+            for t in table_blocks(file, lambda _: ["p"], size=SIZE)
+        ]
         assert np.concatenate(found).sum() == pytest.approx(11)
 
 
@@ -137,7 +151,16 @@ def test_new_cells_have_the_mark_of_all_rows(small, tmp_path):
     p = rng.random(200)
     frame = pd.DataFrame({"y": rng.random(200) < p, "p": p.round(3)})
     frame.to_csv("cal.csv", index=False)
-    words = ["--label", "y", "--prob", "p", "--recalibrator", "platt", "--out", "map.json"]
+    words = [
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--recalibrator",
+        "platt",
+        "--out",
+        "map.json",
+    ]
     assert main(["fit", "cal.csv", *words, "--allow", "no-gain"]) == 0
     file = written(["0", "1"] * 10 + ["0,25"] * 12, ";")
     assert main(["apply", "map.json", file, "--prob", "p", "--out", "out.csv"]) == 0
@@ -152,7 +175,9 @@ def test_clusters_of_one_name_in_two_blocks(small, capsys):
     rng = np.random.default_rng(0)
     n = 200
     p = rng.random(n)
-    frame = pd.DataFrame({"y": np.where(rng.random(n) < p, "yes", "no"), "a": p, "b": p**2})
+    frame = pd.DataFrame(
+        {"y": np.where(rng.random(n) < p, "yes", "no"), "a": p, "b": p**2}
+    )
     frame["group"] = [str(i % 20) if i < 100 else f"{i % 20}.0" for i in range(n)]
     frame.to_csv("t.csv", index=False)
     frame.assign(group=[i % 20 for i in range(n)]).to_csv("whole.csv", index=False)
@@ -167,7 +192,9 @@ def test_clusters_of_one_name_in_two_blocks(small, capsys):
 
 def test_row_groups_in_several_processes_share_the_form_of_text(tmp_path):
     """A row group in percent and one without are refused as by one process."""
-    frame = pd.DataFrame({"y": [0, 1] * 4, "p": ["10%", "90%"] * 2 + ["0.1", "0.9"] * 2})
+    frame = pd.DataFrame(
+        {"y": [0, 1] * 4, "p": ["10%", "90%"] * 2 + ["0.1", "0.9"] * 2}
+    )
     path = str(tmp_path / "t.parquet")
     frame.to_parquet(path, row_group_size=4)
     for n_jobs in (None, 2):

@@ -31,7 +31,9 @@ def rows(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     p = np.round(rng.beta(1, 15, 1500), 6)
-    frame = pd.DataFrame({"pd": p, "default": np.where(rng.random(1500) < p, "yes", "no"), "n": 1})
+    frame = pd.DataFrame(
+        {"pd": p, "default": np.where(rng.random(1500) < p, "yes", "no"), "n": 1}
+    )
     frame.loc[:9, "n"] = 3
     frame.to_csv("loans.csv", index=False)
     names = {"edges": EDGES, "names": ["A", "B", "<b>", "D"]}
@@ -66,7 +68,12 @@ def open_text(file):
 
 @pytest.mark.slow
 def test_weights_are_counts_and_the_positive_class_is_named(rows, capsys):
-    assert audit("loans.csv", *OPTIONS, "--weight", "n", "--json", "r.json", "--out", "none") == 0
+    assert (
+        audit(
+            "loans.csv", *OPTIONS, "--weight", "n", "--json", "r.json", "--out", "none"
+        )
+        == 0
+    )
     assert sum(row["n_rows"] for row in graded("r.json")["grades"]) == 1520
     flipped = [
         *OPTIONS,
@@ -96,7 +103,9 @@ def test_summaries(rows):
     assert audit("loans.csv", *OPTIONS, "--json", "c.json", "--out", "none") == 0
     one, other, third = map(graded, ("a.json", "b.json", "c.json"))
     assert one == other and one["n_unsure"] == 0
-    assert [r["events"] for r in one["grades"]] == [r["events"] for r in third["grades"]]
+    assert [r["events"] for r in one["grades"]] == [
+        r["events"] for r in third["grades"]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -133,7 +142,12 @@ def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
     y, p, counts = rows["default"], rows["pd"].to_numpy(), rows["n"].to_numpy()
     wanted = grade_calibration(y, p, EDGES, pos_label="yes")
     models = {"a": p, "b": np.sqrt(p)}
-    few = {"n_resamples": 2, "measures": ["brier_loss"], "check_columns": False, "pos_label": "yes"}
+    few = {
+        "n_resamples": 2,
+        "measures": ["brier_loss"],
+        "check_columns": False,
+        "pos_label": "yes",
+    }
     report = calibration_report(y, models, grades=EDGES, **few)
     assert report.grades["a"].to_dict() == wanted.to_dict()
     assert (
@@ -145,7 +159,9 @@ def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
     weight = np.where(np.arange(len(y)) < 5, 0, counts)
     few["pos_label"] = "no"
     one = calibration_report(y, 1 - p, sample_weight=weight, grades=named, **few)
-    again = grade_calibration(y[5:], 1 - p[5:], named, counts=counts[5:], pos_label="no")
+    again = grade_calibration(
+        y[5:], 1 - p[5:], named, counts=counts[5:], pos_label="no"
+    )
     assert one.grades["model"].to_dict() == again.to_dict()
     found = json.loads(one.to_json())["models"][0]["grades"]
     assert found == json.loads(json.dumps(again.to_dict()))
@@ -153,7 +169,9 @@ def test_the_report_in_python_has_the_same_grades(rows, tmp_path):
     page, text = open_text(tmp_path / "r.html"), one.to_markdown()
     assert "Grades" in text and "&lt;b&gt;" in page and "<td><b></td>" not in page
     summary = CalibrationSummary(classes=["no", "yes"]).update(y, p)
-    of_cells = calibration_report(summary, grades=Grades(EDGES), n_resamples=2).grades["model"]
+    of_cells = calibration_report(summary, grades=Grades(EDGES), n_resamples=2).grades[
+        "model"
+    ]
     assert [row.events for row in of_cells.rows] == [row.events for row in wanted.rows]
     assert of_cells.n_unsure == 0
 
@@ -164,5 +182,7 @@ def test_grades_that_a_report_cannot_have(rows):
         calibration_report(y, p, grades=[0.5, 0.2])
     with refuses(ValueError, expected="two classes", value="3"):
         calibration_report([0, 1, 2], np.eye(3) * 0.7 + 0.1, grades=EDGES)
-    with refuses(ValueError, expected=".*whole numbers >= 0 as sample_weight", value=r"0\.5"):
+    with refuses(
+        ValueError, expected=".*whole numbers >= 0 as sample_weight", value=r"0\.5"
+    ):
         calibration_report(y, p, sample_weight=np.full(len(y), 0.5), grades=EDGES)

@@ -26,7 +26,11 @@ def said(capsys, table, path, *words, command="audit"):
         table.to_json(path, orient="records", lines=True)
     else:
         table.to_csv(path, index=False, sep=";" if "semi" in path.stem else ",")
-    rest = ["--out", "none", "--no-advice", "--resamples", "5"] if command == "audit" else []
+    rest = (
+        ["--out", "none", "--no-advice", "--resamples", "5"]
+        if command == "audit"
+        else []
+    )
     main([command, str(path), "--label", "y", "--prob", "p", *words, *rest])
     return capsys.readouterr().err
 
@@ -57,7 +61,9 @@ def test_said_by_every_command(capsys, tmp_path, table):
 
 def test_not_said_where_it_is_answered(capsys, tmp_path, table):
     path = tmp_path / "t.csv"
-    assert "different values" not in said(capsys, table, path, "--cluster", "question id")
+    assert "different values" not in said(
+        capsys, table, path, "--cluster", "question id"
+    )
     assert "different values" not in said(capsys, table, path, "--by", "question id")
 
 
@@ -77,7 +83,9 @@ def test_not_said_without_reason(capsys, tmp_path, table, name, values):
     assert "different values" not in said(capsys, table, tmp_path / "t.csv")
 
 
-@pytest.mark.parametrize("name", ["ID", "user_id", "userId", "sessionID", "patient", "Prompt"])
+@pytest.mark.parametrize(
+    "name", ["ID", "user_id", "userId", "sessionID", "patient", "Prompt"]
+)
 def test_names_of_identifiers(capsys, tmp_path, table, name):
     table = table.drop(columns="question id").assign(**{name: np.arange(N) // 3})
     assert f"{name} has 80 different" in said(capsys, table, tmp_path / "t.csv")

@@ -27,7 +27,9 @@ def frame(tmp_path, monkeypatch):
     p = rng.random(400).round(4)
     label = np.where(rng.random(400) < p**1.5, "yes", "no")
     shop = rng.choice(["north", "south"], 400)
-    rows = pd.DataFrame({"p": p, "label": label, "w": rng.integers(0, 3, 400), "shop": shop})
+    rows = pd.DataFrame(
+        {"p": p, "label": label, "w": rng.integers(0, 3, 400), "shop": shop}
+    )
     rows.to_csv("t.csv", index=False)
     for day in range(4):
         (tmp_path / f"day={day}").mkdir()
@@ -54,8 +56,13 @@ def values(out):
 @pytest.mark.slow
 def test_all_ways_to_name_the_rows_give_one_report(frame, capsys, monkeypatch):
     rows = frame["label"], frame["p"]
-    measures = {"log_loss": log_loss, "smooth_calibration_error": smooth_calibration_error}
-    expected = {name: f"{f(*rows, pos_label='yes'):.4f}" for name, f in measures.items()}
+    measures = {
+        "log_loss": log_loss,
+        "smooth_calibration_error": smooth_calibration_error,
+    }
+    expected = {
+        name: f"{f(*rows, pos_label='yes'):.4f}" for name, f in measures.items()
+    }
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     os.rename("t.csv", "../t.csv")
     many = [f"day={day}/a.parquet" for day in range(4)]
@@ -73,22 +80,34 @@ def test_all_ways_to_name_the_rows_give_one_report(frame, capsys, monkeypatch):
 
 @pytest.mark.slow
 def test_saved_summaries_are_merged(frame, capsys, tmp_path):
-    assert run("day=*/a.parquet", *AS_USUAL, "--weight", "w", "--save", "all.parquet") == 0
+    assert (
+        run("day=*/a.parquet", *AS_USUAL, "--weight", "w", "--save", "all.parquet") == 0
+    )
     whole = capsys.readouterr().out
     assert f"summary: {tmp_path / 'all.parquet'}" in whole
     kept = frame[frame["w"] > 0]
     saved = CalibrationSummary.from_parquet("all.parquet")
     classes = {"classes": ["no", "yes"]}
-    assert saved == CalibrationSummary(**classes).update(kept["label"], kept["p"], kept["w"])
-    assert run("day=[01]/a.parquet", *AS_USUAL, "--weight", "w", "--save", "a.parquet") == 0
-    assert run("day=[23]/a.parquet", *AS_USUAL, "--weight", "w", "--save", "b.parquet") == 0
+    assert saved == CalibrationSummary(**classes).update(
+        kept["label"], kept["p"], kept["w"]
+    )
+    assert (
+        run("day=[01]/a.parquet", *AS_USUAL, "--weight", "w", "--save", "a.parquet")
+        == 0
+    )
+    assert (
+        run("day=[23]/a.parquet", *AS_USUAL, "--weight", "w", "--save", "b.parquet")
+        == 0
+    )
     capsys.readouterr()
     assert run("a.parquet", "b.parquet") == 0
     assert values(capsys.readouterr().out)[0] == values(whole)[0]
     assert run("a.parquet", "day=[23]/a.parquet", *AS_USUAL, "--weight", "w") == 0
     assert values(capsys.readouterr().out)[0] == values(whole)[0]
     assert run("all.parquet") == 0
-    assert "Calibration of all.parquet" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Calibration of all.parquet" in (tmp_path / "report.html").read_text(
+        encoding="utf-8"
+    )
 
 
 def groups_of(capsys, *arguments):
@@ -118,7 +137,9 @@ def test_groups(frame, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_a_folder_is_audited_by_groups_that_only_its_folders_name(frame, capsys, ending):
+def test_a_folder_is_audited_by_groups_that_only_its_folders_name(
+    frame, capsys, ending
+):
     for shop, rows in frame.groupby("shop"):
         os.makedirs(f"shops/shop={shop}")
         path, rows = f"shops/shop={shop}/x.{ending}", rows[["p", "label"]]
@@ -195,7 +216,10 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
         (["s.parquet", "--by", "shop"], "expected rows to group"),
         (["s.parquet", "t.csv", *AS_USUAL, "--by", "shop"], "expected rows to group"),
         (["s.parquet", "t.csv"], "expected --label and --prob, the columns of t.csv"),
-        (["t.csv", "--label", "label"], "expected --label and --prob, the columns of t.csv"),
+        (
+            ["t.csv", "--label", "label"],
+            "expected --label and --prob, the columns of t.csv",
+        ),
         (["t.csv", *AS_USUAL, "--by", "town"], "expected a column 'town' in t.csv"),
         (
             ["day=*/*.parquet", *AS_USUAL, "--by", "town"],
@@ -206,9 +230,15 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
             "expected rows for --tolerance, got summaries. Leave it out",
         ),
         (["t.csv", "-", *AS_USUAL], "expected the standard input alone"),
-        (["-", *AS_USUAL, "--dask", "tcp://here:8786"], "got the standard input. Name files"),
+        (
+            ["-", *AS_USUAL, "--dask", "tcp://here:8786"],
+            "got the standard input. Name files",
+        ),
         (["absent*", *AS_USUAL], "expected files of that name, got none for 'absent*'"),
-        (["day=*/*.parquet", "other.parquet", *AS_USUAL], "expected a column 'p' in other.parquet"),
+        (
+            ["day=*/*.parquet", "other.parquet", *AS_USUAL],
+            "expected a column 'p' in other.parquet",
+        ),
         (
             ["day=*/*.parquet", "wrong.parquet", *AS_USUAL],
             "wrong.parquet, row group 0: expected probabilities in [0, 1], got 7 in row 5",
@@ -242,14 +272,20 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
 )
 def test_one_sentence(frame, capsys, tmp_path, arguments, message):
     classes = {"classes": ["no", "yes"]}
-    CalibrationSummary(**classes).update(frame["label"], frame["p"]).to_parquet("s.parquet")
+    CalibrationSummary(**classes).update(frame["label"], frame["p"]).to_parquet(
+        "s.parquet"
+    )
     CalibrationSummary().update([0, 1], [0.2, 0.5]).to_parquet("numbers.parquet")
     whole = (tmp_path / "s.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[: len(whole) // 2])
-    (tmp_path / "half.parquet").write_bytes((tmp_path / "day=1/a.parquet").read_bytes()[:800])
+    (tmp_path / "half.parquet").write_bytes(
+        (tmp_path / "day=1/a.parquet").read_bytes()[:800]
+    )
     frame.rename(columns={"p": "q"}).to_parquet("other.parquet")
     frame.assign(p=frame["p"].where(frame.index != 5, 7)).to_parquet("wrong.parquet")
-    frame.assign(label=frame["label"].where(frame.index != 5, None)).to_parquet("nulls.parquet")
+    frame.assign(label=frame["label"].where(frame.index != 5, None)).to_parquet(
+        "nulls.parquet"
+    )
     frame.assign(label="no").to_parquet("ones.parquet")
     frame.assign(label="no").to_csv("ones.csv", index=False)
     frame.assign(label="maybe").to_csv("three.csv", index=False)
@@ -258,12 +294,16 @@ def test_one_sentence(frame, capsys, tmp_path, arguments, message):
     said = capsys.readouterr().err
     assert message in said, said
     assert said.startswith("sklearn-calib: expected") or said.count(": expected") == 1
-    assert said.count("\n") == 1 and "summarize" not in said and "find_classes" not in said
+    assert (
+        said.count("\n") == 1 and "summarize" not in said and "find_classes" not in said
+    )
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert after == before
 
 
-def test_a_full_disk_leaves_the_summary_of_yesterday(frame, capsys, tmp_path, monkeypatch):
+def test_a_full_disk_leaves_the_summary_of_yesterday(
+    frame, capsys, tmp_path, monkeypatch
+):
     (tmp_path / "s.parquet").write_bytes(b"yesterday")
 
     def full(handle):
@@ -285,15 +325,24 @@ def test_workers_of_dask(frame):
         Client(cluster, set_as_default=False),
     ):
         address = cluster.scheduler_address
-        assert run("day=*/*.parquet", *AS_USUAL, "--dask", address, "--save", "s.parquet") == 0
-    dask.config.config.pop("scheduler", None)  # which a worker in this process leaves behind
+        assert (
+            run("day=*/*.parquet", *AS_USUAL, "--dask", address, "--save", "s.parquet")
+            == 0
+        )
+    dask.config.config.pop(
+        "scheduler", None
+    )  # which a worker in this process leaves behind
     found = CalibrationSummary.from_parquet("s.parquet")
-    assert found == CalibrationSummary(classes=["no", "yes"]).update(frame["label"], frame["p"])
+    assert found == CalibrationSummary(classes=["no", "yes"]).update(
+        frame["label"], frame["p"]
+    )
 
 
 def of_labels(labels):
     """The arguments that say a file of rows with these labels."""
-    rows = "".join(f"{label},{0.001 * (i % 900) + 0.05:.4f}\n" for i, label in enumerate(labels))
+    rows = "".join(
+        f"{label},{0.001 * (i % 900) + 0.05:.4f}\n" for i, label in enumerate(labels)
+    )
     with open("rows.csv", "w", encoding="utf-8") as file:
         file.write("label,p\n" + rows)
     return ["rows.csv", *AS_USUAL[:4]]
@@ -310,17 +359,23 @@ def of_labels(labels):
         (["", "1"], "expected a label in every row, got nan in rows 500, 502, 504"),
     ],
 )
-def test_labels_below_those_that_show_the_classes(tmp_path, monkeypatch, capsys, below, said):
+def test_labels_below_those_that_show_the_classes(
+    tmp_path, monkeypatch, capsys, below, said
+):
     # the classes are known after some rows; what comes below counts as if all had been read
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
-    monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", len("0,0.0500\n") * 500)
+    monkeypatch.setattr(
+        "sklearn_calib._files.tables._BLOCK_BYTES", len("0,0.0500\n") * 500
+    )
     run(*of_labels(["0", "1"] * 250 + below * 250))
     shown = capsys.readouterr()
     assert said in shown.out + shown.err
 
 
-def test_labels_are_read_once_where_the_first_rows_show_the_classes(tmp_path, monkeypatch):
+def test_labels_are_read_once_where_the_first_rows_show_the_classes(
+    tmp_path, monkeypatch
+):
     from sklearn_calib.summary import find_classes
 
     monkeypatch.chdir(tmp_path)

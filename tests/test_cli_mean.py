@@ -23,10 +23,14 @@ def frame(tmp_path, monkeypatch):
     z = 1.5 * rng.normal(size=300)
     there = np.arange(300) % 5 == 0
     words = np.where(rng.random(300) < expit(z), "good", "bad")
-    found = pd.DataFrame({"human": np.where(there, words, None), "judge": expit(z + 0.6).round(4)})
+    found = pd.DataFrame(
+        {"human": np.where(there, words, None), "judge": expit(z + 0.6).round(4)}
+    )
     found["ten"] = np.rint(1 + 9 * found["judge"])
     found["word"] = np.where(found["judge"] > 0.6, "yes", "no")
-    found["minutes"] = np.where(there, (3 * found["judge"] + rng.normal(size=300)).round(3), np.nan)
+    found["minutes"] = np.where(
+        there, (3 * found["judge"] + rng.normal(size=300)).round(3), np.nan
+    )
     found["grade"] = np.where(there, rng.integers(1, 6, 300), np.nan)
     found["w"] = np.where(there, 1 + rng.random(300), np.nan)
     found["question"] = np.arange(300) // 10
@@ -46,7 +50,9 @@ def parts(frame, label="human", score="judge"):
 
 def same(found, expected):
     for name, value in expected.to_dict().items():
-        assert found[name] == (value if isinstance(value, str) else pytest.approx(value)), name
+        assert found[name] == (
+            value if isinstance(value, str) else pytest.approx(value)
+        ), name
 
 
 def test_as_in_python(frame, capsys):
@@ -55,7 +61,9 @@ def test_as_in_python(frame, capsys):
     expected = calibrated_mean(*parts(frame), pos_label="good")
     same(found, expected)
     said = capsys.readouterr().out
-    assert "labels alone" in said and f"{expected.low:.4f} to {expected.high:.4f}" in said
+    assert (
+        "labels alone" in said and f"{expected.low:.4f} to {expected.high:.4f}" in said
+    )
     assert content["differences"] == [] and found["plan"] is None
     frame.to_parquet("t.parquet")
     frame.to_csv("t.csv", index=False, sep=";", decimal=",")
@@ -75,11 +83,23 @@ def test_each_option(frame):
         (["--level", "0.8"], parts(frame), {"level": 0.8}),
         (["--recalibrator", "isotonic"], parts(frame), {"recalibrator": "isotonic"}),
         (["--recalibrator", "none"], parts(frame), {"recalibrator": None}),
-        (["--score", "ten", "--scale", "1,10"], parts(frame, score="ten"), {"scale": (1, 10)}),
-        (["--score", "ten", "--scale", "any"], parts(frame, score="ten"), {"scale": None}),
+        (
+            ["--score", "ten", "--scale", "1,10"],
+            parts(frame, score="ten"),
+            {"scale": (1, 10)},
+        ),
+        (
+            ["--score", "ten", "--scale", "any"],
+            parts(frame, score="ten"),
+            {"scale": None},
+        ),
         (["--score", "word"], parts(frame, score="word"), {}),
         (["--label", "minutes"], parts(frame, "minutes"), {}),
-        (["--label", "grade", "--bounds", "1,5"], parts(frame, "grade"), {"bounds": (1, 5)}),
+        (
+            ["--label", "grade", "--bounds", "1,5"],
+            parts(frame, "grade"),
+            {"bounds": (1, 5)},
+        ),
     ):
         named = {} if options[0] == "--label" else {"pos_label": "good"}
         (found,) = run(*(USUAL if named else NAMED), *options)["means"]
@@ -95,13 +115,18 @@ def test_width_and_markdown(frame, capsys):
     assert f"takes {expected.labels_needed(0.2)} labels; without the scores" in said
     assert "| labels alone |" in Path("out.md").read_text(encoding="utf-8")
     (found,) = run(*USUAL, "--width", "0.001")["means"]
-    assert found["plan"]["labels"] is None and "more labels than" in capsys.readouterr().out
+    assert (
+        found["plan"]["labels"] is None
+        and "more labels than" in capsys.readouterr().out
+    )
 
 
 def test_systems(frame, capsys):
     item = np.arange(300)
     other = frame.assign(judge=1 - frame["judge"] / 2, model="new", item=item)
-    pd.concat([frame.assign(model="old", item=item), other]).to_csv("two.csv", index=False)
+    pd.concat([frame.assign(model="old", item=item), other]).to_csv(
+        "two.csv", index=False
+    )
     content = run(*USUAL, "--system", "model", "--cluster", "item", file="two.csv")
     assert [each["system"] for each in content["means"]] == ["old", "new"]
     (gap,) = content["differences"]
@@ -115,7 +140,9 @@ def test_missing_scores(frame, capsys):
     assert main(["mean", "holes.csv", *USUAL]) == 2
     assert "--missing", "drop" in capsys.readouterr().err
     (found,) = run(*USUAL, "--missing", "drop", file="holes.csv")["means"]
-    assert found["n_labelled"] + found["n_unlabelled"] == 298 and found["n_labelled"] == 59
+    assert (
+        found["n_labelled"] + found["n_unlabelled"] == 298 and found["n_labelled"] == 59
+    )
     assert "rows 3 and 5" in capsys.readouterr().err
 
 
@@ -125,9 +152,18 @@ def test_missing_scores(frame, capsys):
         (["--score", "ten"], ". Add --scale with the lowest"),
         (["--score", "human"], "different columns for --label and --score"),
         (["--system", "question"], "expected --cluster with --system"),
-        (["--positive", "nice"], "expected --positive among ['bad', 'good'], got 'nice'"),
-        (["--label", "word", "--score", "judge", "--json", "t.jsonl"], "the table itself"),
-        (["--json", "a", "--markdown", "a"], "different files for --json and --markdown"),
+        (
+            ["--positive", "nice"],
+            "expected --positive among ['bad', 'good'], got 'nice'",
+        ),
+        (
+            ["--label", "word", "--score", "judge", "--json", "t.jsonl"],
+            "the table itself",
+        ),
+        (
+            ["--json", "a", "--markdown", "a"],
+            "different files for --json and --markdown",
+        ),
         (
             ["--score", "word", "--recalibrator", "none", "--positive", "bad"],
             "numbers with --recalibrator none",
@@ -145,17 +181,26 @@ def test_bad_options(frame, capsys, options, words):
 
 def test_a_word_is_no_class_of_numbers(frame, capsys):
     """Nor is it an error of this program."""
-    for labels, given in (({"bad": 0.0, "good": 1.0}, "good"), ({"bad": 3.0, "good": 4.0}, "yes")):
+    for labels, given in (
+        ({"bad": 0.0, "good": 1.0}, "good"),
+        ({"bad": 3.0, "good": 4.0}, "yes"),
+    ):
         frame.assign(human=frame["human"].map(labels)).to_csv("n.csv", index=False)
         assert main(["mean", "n.csv", *NAMED, "--positive", given]) == 2
         said = capsys.readouterr().err
-        assert f"expected --positive among {[*labels.values()]}, got {given!r}. Pass one" in said
+        assert (
+            f"expected --positive among {[*labels.values()]}, got {given!r}. Pass one"
+            in said
+        )
 
 
 def test_no_labels_and_all_labels(frame, capsys):
     frame.assign(human="").to_csv("none.csv", index=False)
     assert main(["mean", "none.csv", *USUAL]) == 2
-    assert "expected a label in some rows of column 'human', got none" in capsys.readouterr().err
+    assert (
+        "expected a label in some rows of column 'human', got none"
+        in capsys.readouterr().err
+    )
     frame.dropna().to_csv("all.csv", index=False)
     run(*USUAL, file="all.csv")
     assert "got labels in all rows" in capsys.readouterr().err
@@ -178,10 +223,15 @@ def test_options_that_argparse_refuses(frame, capsys):
 
 def test_verdicts_spelt_in_two_ways(frame, capsys):
     rest = frame["human"].isna()
-    frame.assign(word=frame["word"].where(~rest, frame["word"].str.title())).to_csv("t.csv")
+    frame.assign(word=frame["word"].where(~rest, frame["word"].str.title())).to_csv(
+        "t.csv"
+    )
     assert main(["mean", "t.csv", *USUAL, "--score", "word"]) == 2
     said = capsys.readouterr().err
-    assert "a label for some rows of each verdict, as for 'no', 'yes', got none of 'No'" in said
+    assert (
+        "a label for some rows of each verdict, as for 'no', 'yes', got none of 'No'"
+        in said
+    )
     assert "240 such rows of 240 without a label" in said
 
 

@@ -48,7 +48,9 @@ def write_table(frame, path, titles=0):
     if "semicolons" in path:
         text = text.replace(",", ";").replace("0.", "0,")
     above = "".join(TITLE.splitlines(keepends=True)[:titles])
-    encoding = "utf-16" if "utf16" in path else "utf-8-sig" if "bom" in path else "utf-8"
+    encoding = (
+        "utf-16" if "utf16" in path else "utf-8-sig" if "bom" in path else "utf-8"
+    )
     ends = "\r\n" if "windows" in path else "\n"
     content = (above + text).replace("\n", ends).encode(encoding)
     if path.endswith(".zip"):
@@ -61,7 +63,15 @@ def write_table(frame, path, titles=0):
 COMMANDS = {
     "audit": [*ROWS, "--resamples", "2", "--no-advice", "--out", "none"],
     "compare": [*ROWS, "--prob", "q", "--resamples", "20"],
-    "fit": [*ROWS, "--recalibrator", "platt", "--out", "new.json", "--allow", "no-gain"],
+    "fit": [
+        *ROWS,
+        "--recalibrator",
+        "platt",
+        "--out",
+        "new.json",
+        "--allow",
+        "no-gain",
+    ],
     "mean": ["--label", "p", "--score", "q"],
     "monitor": ROWS,
     "labels": ["--label", "a", "--prob", "p", "--resamples", "2", "--out", "none"],
@@ -69,7 +79,9 @@ COMMANDS = {
 }
 
 SLOW = ("compare", "plan")
-TIMED = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in COMMANDS]
+TIMED = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in COMMANDS
+]
 
 
 def said_by(command, path, capsys, *more):
@@ -98,7 +110,9 @@ FORMS = ["semicolons.csv", "utf16.csv", "bom.csv", "windows.csv", "t.zip", "t.xl
 @pytest.mark.parametrize("path", FORMS)
 def test_titles_are_skipped_in_every_form(frame, capsys, path):
     write_table(frame, path, titles=3)
-    found = summarize(path, label="y", prob="p", classes=["no", "yes"], csv={"skip_rows": 3})
+    found = summarize(
+        path, label="y", prob="p", classes=["no", "yes"], csv={"skip_rows": 3}
+    )
     assert found == summarize(frame, label="y", prob="p", classes=["no", "yes"])
 
 
@@ -108,7 +122,9 @@ def test_blocks_begin_below_the_titles(frame):
     write_table(frame, "t.csv", titles=3)
     for size in (1, 7, 50, 10_000):
         pick = ["y", "p"]
-        blocks = [*table_blocks("t.csv", lambda _, names=pick: names, skip_rows=3, size=size)]
+        blocks = [
+            *table_blocks("t.csv", lambda _, names=pick: names, skip_rows=3, size=size)
+        ]
         found = pd.concat([block.columns for block in blocks])
         assert found["p"].tolist() == frame["p"].tolist()
         assert [block.first for block in blocks][:1] == [0] and len(found) == N
@@ -121,7 +137,9 @@ def test_the_error_says_how_many_rows_to_skip(frame, capsys, path, titles):
     for command in ("audit", "fit", "compare", "monitor", "mean"):
         assert main([command, path, *COMMANDS[command]]) == 2
         said = capsys.readouterr().err
-        assert f"leave out the rows above them with --skip-rows {titles}." in said, command
+        assert f"leave out the rows above them with --skip-rows {titles}." in said, (
+            command
+        )
     hint = r".*csv=\{'skip_rows': " + str(titles) + r"\}"
     with refuses(ValueError, hint=hint):
         summarize(path, label="y", prob="p")
@@ -135,14 +153,18 @@ def test_a_misspelt_name_below_a_title(frame, capsys):
     text = Path("t.csv").read_text(encoding="utf-8").partition("\n")[2]
     Path("t.csv").write_text("Title\n" + text, encoding="utf-8")
     assert main(["audit", "t.csv", *COMMANDS["audit"]]) == 2
-    assert "or leave out lines above the names with --skip-rows" in capsys.readouterr().err
+    assert (
+        "or leave out lines above the names with --skip-rows" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize("path", ["t.csv", "t.xlsx"])
 def test_more_rows_skipped_than_there_are(frame, capsys, path):
     write_table(frame, path)
     for number in (N + 1, N + 2, 10**9):
-        assert main(["audit", path, *COMMANDS["audit"], "--skip-rows", str(number)]) == 2
+        assert (
+            main(["audit", path, *COMMANDS["audit"], "--skip-rows", str(number)]) == 2
+        )
         said = capsys.readouterr().err
         assert f"expected more than {number} rows in {path}, got no more" in said
 
@@ -151,7 +173,8 @@ def test_objects_have_no_titles(frame, capsys):
     frame.to_json("t.jsonl", orient="records", lines=True)
     assert main(["audit", "t.jsonl", *COMMANDS["audit"], "--skip-rows", "2"]) == 2
     assert (
-        "expected a csv file or a workbook for --skip-rows, got t.jsonl" in capsys.readouterr().err
+        "expected a csv file or a workbook for --skip-rows, got t.jsonl"
+        in capsys.readouterr().err
     )
 
 
@@ -171,9 +194,9 @@ def test_apply_leaves_the_titles_out(frame, capsys, path):
     assert main(["apply", "new.json", path, *new, "expected.csv"]) == 0
     write_table(frame, path, titles=3)
     assert main(["apply", "new.json", path, *new, "found.csv", "--skip-rows", "3"]) == 0
-    assert Path("found.csv").read_text(encoding="utf-8") == Path("expected.csv").read_text(
-        encoding="utf-8"
-    )
+    assert Path("found.csv").read_text(encoding="utf-8") == Path(
+        "expected.csv"
+    ).read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
@@ -197,9 +220,13 @@ def test_every_command_that_reads_tables_has_the_option():
 def write_records(frame, path):
     p, q = frame["p"].to_numpy(), frame["q"].to_numpy()
     scores = pa.StructArray.from_arrays([1 - p, p], names=["no", "yes"])
-    deep = pa.StructArray.from_arrays([pa.StructArray.from_arrays([q], names=["b"])], names=["a"])
+    deep = pa.StructArray.from_arrays(
+        [pa.StructArray.from_arrays([q], names=["b"])], names=["a"]
+    )
     flags = pa.array([{"s": text} for text in frame["y"]])
-    table = pa.table({"y": frame["y"], "flags": flags, "st": scores, "deep": deep, "p": p, "q": q})
+    table = pa.table(
+        {"y": frame["y"], "flags": flags, "st": scores, "deep": deep, "p": p, "q": q}
+    )
     if path.endswith(".parquet"):
         parquet.write_table(table, path, row_group_size=30)
     else:
@@ -211,15 +238,22 @@ def write_records(frame, path):
 def test_every_command_reads_fields_of_records(frame, capsys, command, path):
     write_records(frame, path)
     if command in ("labels", "mean", "plan"):
-        names = {"mean": ("--score", "q", "deep.a.b"), "plan": ("--prob", "p", "st.yes")}
+        names = {
+            "mean": ("--score", "q", "deep.a.b"),
+            "plan": ("--prob", "p", "st.yes"),
+        }
         if command == "labels":
             return
         option, plain, nested = names[command]
         given = ["--label", "p"] if command == "mean" else []
         shown = []
         for name in (plain, nested):
-            assert main([command, path, *given, *COMMANDS[command][2:], option, name]) == 0
-            shown.append(capsys.readouterr().out.replace("st.yes", "p").replace("deep.a.b", "q"))
+            assert (
+                main([command, path, *given, *COMMANDS[command][2:], option, name]) == 0
+            )
+            shown.append(
+                capsys.readouterr().out.replace("st.yes", "p").replace("deep.a.b", "q")
+            )
         assert shown[0] == shown[1]
         return
     expected = said_by(command, path, capsys)
@@ -231,7 +265,11 @@ def test_every_command_reads_fields_of_records(frame, capsys, command, path):
 
 
 def _numbers(text):
-    return [word for word in text.split() if word.strip("%.,;()+-").replace(".", "").isdigit()]
+    return [
+        word
+        for word in text.split()
+        if word.strip("%.,;()+-").replace(".", "").isdigit()
+    ]
 
 
 @pytest.mark.parametrize("path", ["t.parquet", "t.arrow"])
@@ -239,11 +277,15 @@ def test_summaries_read_fields_of_records(frame, path):
     write_records(frame, path)
     two = {"classes": ["no", "yes"]}
     found = summarize(path, label="flags.s", prob=["st.no", "st.yes"], **two)
-    assert found == summarize(frame.assign(n=1 - frame.p), label="y", prob=["n", "p"], **two)
+    assert found == summarize(
+        frame.assign(n=1 - frame.p), label="y", prob=["n", "p"], **two
+    )
 
 
 def test_a_record_that_is_missing_is_a_missing_value(frame, capsys):
-    scores = pa.array([None if i == 5 else {"yes": p} for i, p in enumerate(frame["p"])])
+    scores = pa.array(
+        [None if i == 5 else {"yes": p} for i, p in enumerate(frame["p"])]
+    )
     parquet.write_table(pa.table({"y": frame["y"], "st": scores}), "t.parquet")
     words = ["--label", "y", "--prob", "st.yes", *COMMANDS["audit"][4:]]
     assert main(["audit", "t.parquet", *words]) == 2
@@ -262,23 +304,32 @@ def test_a_record_is_no_column(frame, capsys):
 def test_apply_keeps_the_records(frame, capsys, path):
     write_records(frame, path)
     assert main(["fit", path, *COMMANDS["fit"]]) == 0
-    assert main(["apply", "new.json", path, "--prob", "st.yes", "--out", "o.parquet"]) == 0
+    assert (
+        main(["apply", "new.json", path, "--prob", "st.yes", "--out", "o.parquet"]) == 0
+    )
     assert main(["apply", "new.json", path, "--prob", "p", "--out", "p.parquet"]) == 0
     found, expected = parquet.read_table("o.parquet"), parquet.read_table("p.parquet")
-    assert found["st"] == expected["st"] and found.column_names[:-1] == expected.column_names[:-1]
+    assert (
+        found["st"] == expected["st"]
+        and found.column_names[:-1] == expected.column_names[:-1]
+    )
     assert found.columns[-1] == expected.columns[-1]
 
 
 # -- archives, folders ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stray", ["__MACOSX/._t.csv", "__MACOSX/d/._t.csv", ".DS_Store", "d/"])
+@pytest.mark.parametrize(
+    "stray", ["__MACOSX/._t.csv", "__MACOSX/d/._t.csv", ".DS_Store", "d/"]
+)
 def test_what_a_system_adds_to_an_archive(frame, capsys, stray):
     text = frame.to_csv(index=False)
     for names in ([stray, "d/t.csv"], ["t.csv", stray]):
         with zipfile.ZipFile("t.zip", "w") as archive:
             for name in names:
-                archive.writestr(name, text if name.endswith("t.csv") and name != stray else "junk")
+                archive.writestr(
+                    name, text if name.endswith("t.csv") and name != stray else "junk"
+                )
         assert "80 rows" in said_by("audit", "t.zip", capsys)
 
 
@@ -304,7 +355,9 @@ def in_folders(frame, kind):
         elif kind == "jsonl":
             part.to_json(folder / "x.jsonl", orient="records", lines=True)
         else:
-            write_table(part, str(folder / f"{'semicolons' * (kind == 'semicolons')}x.csv"))
+            write_table(
+                part, str(folder / f"{'semicolons' * (kind == 'semicolons')}x.csv")
+            )
     return frame.assign(g=groups)
 
 
@@ -362,7 +415,9 @@ def test_audit_of_log_odds(frame, capsys, kind):
     for words in (["--prob", "p"], ["--prob", "z", "--scale", "logits"]):
         given = [path, "--label", "y", *words, *COMMANDS["audit"][4:]]
         assert main(["audit", *given, "--json", "r.json"]) == 0
-        rows = json.loads(Path("r.json").read_text(encoding="utf-8"))["models"][0]["measures"]
+        rows = json.loads(Path("r.json").read_text(encoding="utf-8"))["models"][0][
+            "measures"
+        ]
         losses.append({row["measure"]: row["value"] for row in rows})
     assert losses[1] == pytest.approx(losses[0], rel=1e-9)
     capsys.readouterr()
@@ -381,7 +436,9 @@ def test_audit_of_the_logits_of_three_classes(frame, capsys):
     words = ["--label", "y", "--prob", "a,b,c", "--scale", "logits"]
     words += COMMANDS["audit"][len(ROWS) :]
     assert main(["audit", "t.csv", *words, "--json", "r.json"]) == 0
-    rows = json.loads(Path("r.json").read_text(encoding="utf-8"))["models"][0]["measures"]
+    rows = json.loads(Path("r.json").read_text(encoding="utf-8"))["models"][0][
+        "measures"
+    ]
     proba = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     own = proba[np.arange(N), table["y"].map({"a": 0, "b": 1, "c": 2})]
     (loss,) = (row["value"] for row in rows if row["measure"] == "log_loss")
@@ -430,8 +487,12 @@ def test_labels_of_two_names_in_every_format(frame, capsys, kind, match):
 
 def test_labels_of_two_names(frame, capsys):
     write_table(frame, "t.csv")
-    write_table(frame.rename(columns={"y": "z"}).assign(z=frame.y[::-1].to_numpy()), "u.csv")
-    code, _, said = compared(capsys, "t.csv", "u.csv", "--label", "y", "--label", "z", *PAIR)
+    write_table(
+        frame.rename(columns={"y": "z"}).assign(z=frame.y[::-1].to_numpy()), "u.csv"
+    )
+    code, _, said = compared(
+        capsys, "t.csv", "u.csv", "--label", "y", "--label", "z", *PAIR
+    )
     assert code == 2 and "expected the same labels in both files, got" in said
 
 
@@ -454,7 +515,9 @@ def state():
     return json.loads(Path("state.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("path", ["e.csv", "e.jsonl", "e.parquet", "e.xlsx", "e.csv.gz"])
+@pytest.mark.parametrize(
+    "path", ["e.csv", "e.jsonl", "e.parquet", "e.xlsx", "e.csv.gz"]
+)
 def test_a_day_without_rows(frame, capsys, path):
     write_table(frame, "t.csv")
     none = frame[:0]
@@ -468,7 +531,10 @@ def test_a_day_without_rows(frame, capsys, path):
         none.to_csv(path, index=False)
     assert watch(path) == 0 and not Path("state.json").exists()
     out, err = capsys.readouterr()
-    assert not out and err == f"sklearn-calib: {path} has no rows: there is nothing to add\n"
+    assert (
+        not out
+        and err == f"sklearn-calib: {path} has no rows: there is nothing to add\n"
+    )
     assert watch("t.csv") == 0
     before = Path("state.json").read_bytes()
     assert watch(path) == 0 and Path("state.json").read_bytes() == before
@@ -532,7 +598,9 @@ def test_the_state_remembers_a_bounded_number_of_files(frame, capsys, monkeypatc
     checksums = state()["files"]
     assert len(set(checksums)) == 3 and all(len(text) == 16 for text in checksums)
     assert watch("a.csv") == 2
-    assert CalibrationMonitor.from_state_dict(state()).n_samples_ == state()["n_samples"]
+    assert (
+        CalibrationMonitor.from_state_dict(state()).n_samples_ == state()["n_samples"]
+    )
 
 
 def test_an_error_in_a_row_leaves_no_checksum(frame, capsys):
@@ -560,7 +628,10 @@ def test_long_numbers_of_clusters_beside_a_missing_one(frame, capsys, kind):
         Path(path).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     else:
         getattr(frame, f"to_{kind}")(path, index=False)
-    assert main(["audit", path, *COMMANDS["audit"], "--cluster", "g", "--missing", "drop"]) == 0
+    assert (
+        main(["audit", path, *COMMANDS["audit"], "--cluster", "g", "--missing", "drop"])
+        == 0
+    )
     assert f"{N - 1} rows in 20 clusters" in capsys.readouterr().out
 
 

@@ -47,12 +47,19 @@ def test_one_line_and_exit_code_3(days, capsys):
     assert run("bad.csv", *COLUMNS, *state) == 3
     out, err = capsys.readouterr()
     assert out.count("\n") == 1 and not err
-    assert out.startswith("bad.csv: ALARM at row ") and "too extreme" in out and "(2026-01-" in out
+    assert (
+        out.startswith("bad.csv: ALARM at row ")
+        and "too extreme" in out
+        and "(2026-01-" in out
+    )
     assert "; off since about row " in out and "an offset is not enough (p = " in out
     monitor = CalibrationMonitor(classes=["no", "yes"])
     for part in (days[:600], days[600:]):
         monitor.update(part["outcome"], part["p"], time=part["day"].astype(str))
-    assert json.loads(Path("state.json").read_text(encoding="utf-8")) == monitor.state_dict()
+    assert (
+        json.loads(Path("state.json").read_text(encoding="utf-8"))
+        == monitor.state_dict()
+    )
     assert monitor.alarms_[-1].diagnosis.advice in out
 
 
@@ -90,14 +97,20 @@ def test_the_other_class(days, capsys):
     expected = capsys.readouterr().out.partition(": ")[2].partition(" and ")[0]
     assert run("other.csv", *COLUMNS, "--positive", "no", "--state", "s.json") == 3
     assert capsys.readouterr().out.partition(": ")[2].partition(" and ")[0] == expected
-    assert json.loads(Path("s.json").read_text(encoding="utf-8"))["classes"] == ["yes", "no"]
+    assert json.loads(Path("s.json").read_text(encoding="utf-8"))["classes"] == [
+        "yes",
+        "no",
+    ]
     assert run("other.csv", *COLUMNS, "--positive", "yes", "--state", "s.json") == 2
     assert "expected the classes yes, no of the state" in capsys.readouterr().err
     days[days["outcome"] == "yes"].to_csv("one.csv", index=False)
     assert run("one.csv", *COLUMNS) == 2
     assert "Name all of them with --classes" in capsys.readouterr().err
     assert run("one.csv", *COLUMNS[:4], "--classes", "no,yes") in (0, 3)
-    for more in ([], ["--positive", "no"]):  # as on the first day; the table has no such label
+    for more in (
+        [],
+        ["--positive", "no"],
+    ):  # as on the first day; the table has no such label
         rows = [*COLUMNS[:4], *more, "--allow", "repeated"]
         assert run("one.csv", *rows, "--state", "s.json") in (0, 3)
 
@@ -105,14 +118,23 @@ def test_the_other_class(days, capsys):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda d: d.assign(day=d["day"] - pd.Timedelta(days=3650)), "Time runs backwards"),
+        (
+            lambda d: d.assign(day=d["day"] - pd.Timedelta(days=3650)),
+            "Time runs backwards",
+        ),
         (
             lambda d: d.assign(outcome=d["outcome"].where(d.index % 2 == 0)),
             "when their labels come",
         ),
-        (lambda d: d.assign(day=d["day"].where(d.index % 2 == 0)), "a time in every row"),
+        (
+            lambda d: d.assign(day=d["day"].where(d.index % 2 == 0)),
+            "a time in every row",
+        ),
         (lambda d: d.assign(day="soon"), "times that are numbers, dates"),
-        (lambda d: d.assign(day=np.arange(600)), "dates as times, as before, got numbers"),
+        (
+            lambda d: d.assign(day=np.arange(600)),
+            "dates as times, as before, got numbers",
+        ),
         (lambda d: d.assign(outcome="maybe"), "labels among"),
         (lambda d: d.assign(p=2.0), r"probabilities in [0, 1]"),
         (lambda d: d.drop(columns="p"), "a column 'p'"),
@@ -129,7 +151,10 @@ def test_bad_tables_leave_the_state_as_it_was(days, make, said, capsys):
     assert said in err and err.count("\n") == 1 and not out
     assert Path("state.json").read_bytes() == before
     assert run("good.csv", *arguments) == 2  # the same table once more
-    assert "rows after 2026-01-25 23:00:00, the time of the last row" in capsys.readouterr().err
+    assert (
+        "rows after 2026-01-25 23:00:00, the time of the last row"
+        in capsys.readouterr().err
+    )
 
 
 def test_late_labels(days, capsys):
@@ -146,7 +171,10 @@ def test_late_labels(days, capsys):
     [
         ("{", "a file that cannot be read"),
         ("[1]", "expected the state of a monitor"),
-        ('{"format": "sklearn-calib monitor", "version": 99}', "version 1, got version 99"),
+        (
+            '{"format": "sklearn-calib monitor", "version": 99}',
+            "version 1, got version 99",
+        ),
     ],
 )
 def test_states_of_another_kind_are_kept(days, text, said, capsys):
@@ -182,7 +210,10 @@ def test_several_classes_logits_and_standard_input(tmp_path, monkeypatch, capsys
     frame = pd.DataFrame(logits, columns=[*"abc"]).assign(y=y)
     text = io.BytesIO(frame.to_csv(index=False).encode())
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(text, encoding="utf-8"))
-    assert run("-", "--label", "y", "--prob", "a,b,c", "--scale", "logits", "--classwise") == 0
+    assert (
+        run("-", "--label", "y", "--prob", "a,b,c", "--scale", "logits", "--classwise")
+        == 0
+    )
     expected = CalibrationMonitor(multiclass="classwise").update(y, proba)
     assert f"e = {expected.e_value_:.3g}" in capsys.readouterr().out
 
@@ -220,8 +251,13 @@ def test_four_at_once_lose_no_row(days):
     for process in running:
         process.join(60)
     assert [process.exitcode for process in running] == [0] * 4
-    assert json.loads(Path("state.json").read_text(encoding="utf-8"))["n_samples"] == 600
-    assert sorted(path.name for path in Path().iterdir() if path.name.startswith(".")) == []
+    assert (
+        json.loads(Path("state.json").read_text(encoding="utf-8"))["n_samples"] == 600
+    )
+    assert (
+        sorted(path.name for path in Path().iterdir() if path.name.startswith("."))
+        == []
+    )
 
 
 def test_who_waits_too_long_says_so_and_changes_nothing(days, capsys):
@@ -231,18 +267,25 @@ def test_who_waits_too_long_says_so_and_changes_nothing(days, capsys):
     with lock_file("state.json", 0):
         assert run("bad.csv", *COLUMNS, "--state", "state.json", "--wait", "0.2") == 2
     said = capsys.readouterr().err
-    assert "got another process that held it for 0.2 seconds" in said and "--wait" in said
+    assert (
+        "got another process that held it for 0.2 seconds" in said and "--wait" in said
+    )
     assert Path("state.json").read_bytes() == before
     assert run("bad.csv", *COLUMNS, "--state", "state.json", "--wait", "0") == 3
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a system without pipes in folders")
+@pytest.mark.skipif(
+    not hasattr(os, "mkfifo"), reason="a system without pipes in folders"
+)
 def test_states_that_are_no_files_are_refused_at_once(days, capsys):
     os.mkfifo("pipe")
     for place in ("pipe", "/dev/null", "/dev/full"):
         if os.path.exists(place):
             assert run("good.csv", *COLUMNS, "--state", place) == 2
-            assert "a device or a pipe, which cannot be read back" in capsys.readouterr().err
+            assert (
+                "a device or a pipe, which cannot be read back"
+                in capsys.readouterr().err
+            )
 
 
 @pytest.mark.slow
@@ -251,7 +294,9 @@ def test_columns_of_other_classes(days, capsys):
     days[:600].assign(p=1 - days["p"][:600]).to_csv("swapped.csv", index=False)
     assert run("swapped.csv", *COLUMNS, "--state", "s.json") == 2
     said = capsys.readouterr().err
-    assert "columns that fit yes, no" in said and "--positive no, or --allow order" in said
+    assert (
+        "columns that fit yes, no" in said and "--positive no, or --allow order" in said
+    )
     assert not os.path.exists("s.json")
     assert run("swapped.csv", *COLUMNS, "--allow", "order") == 3
     assert run("good.csv", *COLUMNS, "--state", "s.json") == 0
@@ -263,10 +308,15 @@ def test_columns_of_other_classes(days, capsys):
 
 @pytest.mark.parametrize("number", [True, False])
 def test_times_are_printed_as_they_were_written(days, number, capsys):
-    times = [20260000 + i if number else f"2026-01-01 {i // 60:02}:{i % 60:02}" for i in range(600)]
+    times = [
+        20260000 + i if number else f"2026-01-01 {i // 60:02}:{i % 60:02}"
+        for i in range(600)
+    ]
     days[600:].assign(day=times).to_csv("t.csv", index=False)
     assert run("t.csv", *COLUMNS, "--time", "day", "--state", "s.json") == 3
     alarm = json.loads(Path("s.json").read_text(encoding="utf-8"))["alarms"][0]
     assert f"ALARM at row {alarm[0]} ({times[alarm[0] - 1]})" in capsys.readouterr().out
     assert run("t.csv", *COLUMNS, "--time", "day", "--state", "s.json") == 2
-    assert f"rows after {times[-1]}, the time of the last row" in capsys.readouterr().err
+    assert (
+        f"rows after {times[-1]}, the time of the last row" in capsys.readouterr().err
+    )

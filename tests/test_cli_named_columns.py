@@ -39,7 +39,17 @@ def read(file):
 
 
 def fitted(prob, *more, out="map.json"):
-    given = ["t.csv", "--label", "y", "--prob", prob, "--recalibrator", "vector", "--out", out]
+    given = [
+        "t.csv",
+        "--label",
+        "y",
+        "--prob",
+        prob,
+        "--recalibrator",
+        "vector",
+        "--out",
+        out,
+    ]
     assert main(["fit", *given, "--allow", "no-gain", *more]) == 0
     return read(out)
 
@@ -51,7 +61,11 @@ def applied(prob, *more, map="map.json"):
 
 def test_fit_and_apply_follow_the_labels(frame, capsys):
     plain = fitted("pa,pb,pc")
-    for prob, more in ((NAMED, ()), ("c10,c1,c2", ()), (NAMED, ("--classes", "c1,c10,c2"))):
+    for prob, more in (
+        (NAMED, ()),
+        ("c10,c1,c2", ()),
+        (NAMED, ("--classes", "c1,c10,c2")),
+    ):
         document = fitted(prob, *more, out="other.json")
         assert document["classes"] == CLASSES
         assert document["map"] == plain["map"]
@@ -86,9 +100,20 @@ def test_several_blocks_are_read_by_name(frame, monkeypatch, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("more", [(), ("--soft-labels",)])
 def test_audit(frame, capsys, more):
-    label = ("--label", "sa,sb,sc", "--classes", "c1,c10,c2") if more else ("--label", "y")
+    label = (
+        ("--label", "sa,sb,sc", "--classes", "c1,c10,c2") if more else ("--label", "y")
+    )
     for prob in ("pa,pb,pc", NAMED):
-        given = ["audit", "t.csv", *label, "--prob", prob, "--json", f"{prob[:2]}.json", *more]
+        given = [
+            "audit",
+            "t.csv",
+            *label,
+            "--prob",
+            prob,
+            "--json",
+            f"{prob[:2]}.json",
+            *more,
+        ]
         assert main(given) == 0
     one, other = (read(f"{name}.json")["models"][0] for name in ("pa", "c1"))
     assert one["measures"] == other["measures"] and one["accuracy"] > 0.5
@@ -96,7 +121,9 @@ def test_audit(frame, capsys, more):
 
 @pytest.mark.parametrize("more", [(), ("--soft-labels",)])
 def test_compare(frame, capsys, more):
-    label = ("--label", "sa,sb,sc", "--classes", "c1,c10,c2") if more else ("--label", "y")
+    label = (
+        ("--label", "sa,sb,sc", "--classes", "c1,c10,c2") if more else ("--label", "y")
+    )
     given = ["compare", "t.csv", *label, "--prob", "pa,pb,pc", "--prob", NAMED, *more]
     given += ["--resamples", "20"]
     assert main([*given, "--json", "c.json"]) == 0
@@ -106,11 +133,22 @@ def test_compare(frame, capsys, more):
 
 def test_monitor(frame, capsys):
     for prob, state in (("pa,pb,pc", "one"), (NAMED, "two")):
-        given = ["monitor", "t.csv", "--label", "y", "--prob", prob, "--state", f"{state}.json"]
+        given = [
+            "monitor",
+            "t.csv",
+            "--label",
+            "y",
+            "--prob",
+            prob,
+            "--state",
+            f"{state}.json",
+        ]
         assert main(given) in (0, 3)
     one, two = (read(f"{name}.json") for name in ("one", "two"))
     assert one["classes"] == two["classes"] == CLASSES
-    said = {key: value for key, value in one.items() if "e_value" in key or "log" in key}
+    said = {
+        key: value for key, value in one.items() if "e_value" in key or "log" in key
+    }
     assert said == {key: two[key] for key in said}
 
 
@@ -122,7 +160,9 @@ def percent(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     p = rng.random(N) / 100  # below 1 %, so that every number is a probability, too
-    found = pd.DataFrame({"p": 100 * p, "y": (rng.random(N) < 40 * p).astype(int), "share": p})
+    found = pd.DataFrame(
+        {"p": 100 * p, "y": (rng.random(N) < 40 * p).astype(int), "share": p}
+    )
     found.to_csv("t.csv", index=False)
     return found
 
@@ -141,8 +181,12 @@ def test_apply_follows_the_scale_of_the_fit(percent, capsys, scale, ends, kept):
     for more in ((), ("--scale", scale)):
         found = applied("p", *more)["p_calibrated"]
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-    found = applied("share", "--scale", "0,1")["share_calibrated"]  # another column says its own
-    np.testing.assert_allclose(found, exported.predict_proba(percent["share"])[:, 1], rtol=1e-12)
+    found = applied("share", "--scale", "0,1")[
+        "share_calibrated"
+    ]  # another column says its own
+    np.testing.assert_allclose(
+        found, exported.predict_proba(percent["share"])[:, 1], rtol=1e-12
+    )
     capsys.readouterr()
     for target in ("sql", "c", "js", "python"):
         assert main(["export", "map.json", "--to", target]) == 2
@@ -159,7 +203,9 @@ def test_a_scale_in_python():
     assert "scale" not in to_dict(fitted_)
     assert json.loads(to_json(fitted_, scale=[0.0, 10.0]))["scale"] == [0.0, 10.0]
     for write in (to_sql, lambda found: to_code(found, "python")):
-        with refuses(ValueError, expected="a map of probabilities", value=".*from 0 to 10"):
+        with refuses(
+            ValueError, expected="a map of probabilities", value=".*from 0 to 10"
+        ):
             write(document)
     for wrong in (10, (10, 0), (0, "10"), (0, 1, 2), (0, float("nan"))):
         with refuses(ValueError, expected="scale as two numbers, the lower one first"):

@@ -33,14 +33,18 @@ def frame(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     z = 1.5 * rng.normal(size=200)
     label = np.where(rng.random(200) < 1 / (1 + np.exp(-z)), "yes", "no")
-    rows = pd.DataFrame({"p": (1 / (1 + np.exp(-2 * z))).round(4), "label": label, "w": 1.0})
+    rows = pd.DataFrame(
+        {"p": (1 / (1 + np.exp(-2 * z))).round(4), "label": label, "w": 1.0}
+    )
     rows.to_csv("t.csv", index=False)
     return rows
 
 
 def audit(*arguments):
     """Without what takes time."""
-    return main(["audit", *arguments, "--resamples", "2", "--no-advice", "--out", "none"])
+    return main(
+        ["audit", *arguments, "--resamples", "2", "--no-advice", "--out", "none"]
+    )
 
 
 def said(capsys):
@@ -97,14 +101,26 @@ def test_a_gate_on_summaries_of_many_files(frame, capsys):
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("log_loss", "expected --fail-if 'MEASURE[.low|.high] > or < NUMBER', got 'log_loss'"),
+        (
+            "log_loss",
+            "expected --fail-if 'MEASURE[.low|.high] > or < NUMBER', got 'log_loss'",
+        ),
         ("log_loss = 1", "expected --fail-if"),
         ("", "expected --fail-if"),
         ("log_los > 1", "got 'log_los'. Write 'log_loss'"),
-        ("ece > 0.1", "expected in --fail-if one of accuracy, area_under_risk_coverage, "),
-        ("log_loss.width > 1", "expected log_loss.value or log_loss.low or log_loss.high"),
+        (
+            "ece > 0.1",
+            "expected in --fail-if one of accuracy, area_under_risk_coverage, ",
+        ),
+        (
+            "log_loss.width > 1",
+            "expected log_loss.value or log_loss.low or log_loss.high",
+        ),
         ("accuracy.low < 0.9", "expected accuracy.value in --fail-if"),
-        ("log_loss > 0,6", "expected a number at the end of --fail-if, got 'log_loss > 0,6'"),
+        (
+            "log_loss > 0,6",
+            "expected a number at the end of --fail-if, got 'log_loss > 0,6'",
+        ),
         ("log_loss > nan", "expected a number at the end"),
         ("accuracy < if_calibrated", "expected a number at the end"),
     ],
@@ -121,13 +137,19 @@ def test_what_is_no_condition(frame, capsys, condition, message):
 
 def test_numbers_and_text(frame, capsys, tmp_path):
     outputs = ["--json", "r.json", "--markdown", "r.md"]
-    assert audit("t.csv", *AS_USUAL, "--name", "forest", "--level", "0.5", *outputs) == 0
+    assert (
+        audit("t.csv", *AS_USUAL, "--name", "forest", "--level", "0.5", *outputs) == 0
+    )
     out = capsys.readouterr().out
     assert f"numbers: {tmp_path / 'r.json'}" in out and "report:" not in out
     assert "50% interval" in out and not (tmp_path / "report.html").exists()
     content = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     (model,) = content["models"]
-    assert content["source"] == "t.csv" and content["level"] == 0.5 and model["name"] == "forest"
+    assert (
+        content["source"] == "t.csv"
+        and content["level"] == 0.5
+        and model["name"] == "forest"
+    )
     values = {row["measure"]: row["value"] for row in model["measures"]}
     expected = log_loss(frame["label"], frame["p"], labels=sorted(set(frame["label"])))
     assert values["log_loss"] == pytest.approx(expected)
@@ -150,7 +172,9 @@ def test_before_and_after(frame, capsys, tmp_path):
     out = capsys.readouterr().out
     assert "accuracy of p, recalibrated" in out and "Would recalibration help?" in out
     assert "sklearn-calib fit t.csv --prob p" in out.replace("--label label ", "")
-    before, after = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["models"]
+    before, after = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))[
+        "models"
+    ]
     assert (before["name"], after["name"]) == ("p", "p, recalibrated")
     losses = [
         next(row["value"] for row in model["measures"] if row["measure"] == "log_loss")
@@ -209,7 +233,9 @@ def test_percentages(frame, capsys):
     frame.assign(p=(100 * frame["p"]).round(2)).to_csv("t.csv", index=False)
     assert audit("t.csv", *AS_USUAL) == 2
     assert "add --scale percent for percentages" in said(capsys)
-    frame.assign(p=[f"{100 * p:.2f}%" for p in frame["p"]]).to_csv("signs.csv", index=False)
+    frame.assign(p=[f"{100 * p:.2f}%" for p in frame["p"]]).to_csv(
+        "signs.csv", index=False
+    )
     for file in ("t.csv", "signs.csv"):
         assert audit(file, *AS_USUAL, "--scale", "percent") == 0
         assert f"│ {expected} │" in capsys.readouterr().out.split("log_loss")[1]
@@ -242,7 +268,10 @@ def test_holes(frame, capsys):
         assert "197 rows" in captured.out and f"│ {expected} │" in captured.out
     assert audit("t.csv", "t.parquet", *AS_USUAL, "--missing", "drop") == 0  # in blocks
     captured = capsys.readouterr()
-    assert "left out, with missing values: 6 rows (row 3 of t.csv, row 7 of t.csv, " in captured.err
+    assert (
+        "left out, with missing values: 6 rows (row 3 of t.csv, row 7 of t.csv, "
+        in captured.err
+    )
     assert "394 rows" in captured.out and f"│ {expected} │" in captured.out
     assert audit("t.csv", "t.parquet", *AS_USUAL) == 2
     assert "with --missing drop" in said(capsys)
@@ -271,10 +300,19 @@ def test_a_file_without_names(frame, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--label", "p", "--prob", "p"], "expected different columns for --label and --prob"),
-        (["--label", "label", "--prob", "p,p"], "expected each column once in --prob, got 'p'"),
+        (
+            ["--label", "p", "--prob", "p"],
+            "expected different columns for --label and --prob",
+        ),
+        (
+            ["--label", "label", "--prob", "p,p"],
+            "expected each column once in --prob, got 'p'",
+        ),
         (["--label", "lable", "--prob", "p"], "Do you mean 'label'?"),
-        ([*AS_USUAL, "--positive", "no"], "accuracy 0.7300, not 0.2700. Add --positive yes, or"),
+        (
+            [*AS_USUAL, "--positive", "no"],
+            "accuracy 0.7300, not 0.2700. Add --positive yes, or",
+        ),
     ],
 )
 def test_columns_that_cannot_be_meant(frame, capsys, arguments, message):
@@ -307,7 +345,9 @@ def test_wrong_endings(frame, capsys, tmp_path):
     frame.to_parquet("really.parquet")
     os.rename("really.parquet", "table.csv")
     os.rename("t.csv", "text.parquet")
-    (tmp_path / "packed.csv").write_bytes(gzip.compress((tmp_path / "text.parquet").read_bytes()))
+    (tmp_path / "packed.csv").write_bytes(
+        gzip.compress((tmp_path / "text.parquet").read_bytes())
+    )
     values = set()
     for file in ("table.csv", "text.parquet", "packed.csv"):
         assert audit(file, *AS_USUAL) == 0
@@ -383,7 +423,9 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         assert "examples:\n  sklearn-calib " in capsys.readouterr().out
-    frame = frame.assign(sex=["f", "m"] * (len(frame) // 2), age=np.arange(len(frame)) % 60)
+    frame = frame.assign(
+        sex=["f", "m"] * (len(frame) // 2), age=np.arange(len(frame)) % 60
+    )
     frame = frame.assign(region=["n", "s"] * (len(frame) // 2))
     frame = frame.assign(outcome=(frame["label"] == "yes").astype(int))
     frame.to_csv("predictions.csv", index=False)
@@ -392,21 +434,31 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
     (tmp_path / "day=1").mkdir()
     frame.to_parquet("day=1/a.parquet")
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
-    digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(digit=np.arange(90) % 3)
+    digits = pd.DataFrame(proba, columns=["p0", "p1", "p2"]).assign(
+        digit=np.arange(90) % 3
+    )
     digits.to_parquet("digits.parquet")
     frame[["p"]].to_csv("scores.csv", index=False)
     shares = np.random.default_rng(1).random((90, 2))
     films = pd.DataFrame(shares, columns=["p_comedy", "p_drama"])
-    films.assign(comedy=shares[:, 0] > 0.4, drama=shares[:, 1] > 0.6).to_csv("films.csv")
+    films.assign(comedy=shares[:, 0] > 0.4, drama=shares[:, 1] > 0.6).to_csv(
+        "films.csv"
+    )
     answers = pd.DataFrame({"truth": list("ab") * 45, "answer": list("aab") * 30})
     answers = answers.assign(mark=np.arange(90) % 11, confidence=shares[:, 0])
     answers = answers.assign(correct=np.arange(90) % 2, question_id=np.arange(90) // 3)
     answers.to_json("answers.jsonl", orient="records", lines=True)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8")
+    )
     quick = ["--resamples", "2", "--no-advice"]
     for line in EXAMPLES:
         words = _words(line)
-        less = [] if words[0] == "plan" else quick + ["--out", "none"] * ("--out" not in words)
+        less = (
+            []
+            if words[0] == "plan"
+            else quick + ["--out", "none"] * ("--out" not in words)
+        )
         assert main([*words[1:], *less]) in (0, 3)
     assert (tmp_path / "june.html").exists()
 
@@ -421,10 +473,14 @@ def test_options_are_described(capsys):
     for command in build_parser()._subparsers._group_actions[0].choices.values():
         for action in command._actions:
             known = "--help" in action.option_strings
-            assert known or (action.help and action.help[0].islower()), action.option_strings
+            assert known or (action.help and action.help[0].islower()), (
+                action.option_strings
+            )
     with pytest.raises(SystemExit, match="2"):
         main(["audit", "t.csv", "--labe", "x"])
-    assert "unrecognized arguments" in capsys.readouterr().err, "options are written in full"
+    assert "unrecognized arguments" in capsys.readouterr().err, (
+        "options are written in full"
+    )
 
 
 def test_a_defect_is_one_sentence(frame, capsys, monkeypatch):
@@ -439,7 +495,9 @@ def test_a_defect_is_one_sentence(frame, capsys, monkeypatch):
         audit("t.csv", *AS_USUAL)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["audit", "--help"], ["--version"], AS_USUAL])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["audit", "--help"], ["--version"], AS_USUAL]
+)
 def test_closed_pipes_are_quiet(frame, capsys, monkeypatch, arguments):
     ours, theirs = os.pipe()
     os.close(ours)
@@ -475,7 +533,9 @@ def test_the_commands_to_paste_repair(capsys, tmp_path, monkeypatch):
     where = ["--out", "none", "--resamples", "2"]
     assert main(["audit", "a table.csv", *arguments, *where]) == 0
     out = capsys.readouterr().out
-    fit, apply = (shlex.split(line) for line in out.splitlines() if "    sklearn-calib " in line)
+    fit, apply = (
+        shlex.split(line) for line in out.splitlines() if "    sklearn-calib " in line
+    )
     table.to_csv("new.csv", sep=";", decimal=",", index=False)
     assert main(fit[1:]) == 0
     assert main(apply[1:]) == 0
@@ -495,7 +555,9 @@ def test_the_commands_to_paste_divide_rounded_rows(capsys, tmp_path, monkeypatch
     columns = ["--label", "y", "--prob", "a,b,c"]
     assert main(["audit", "t.csv", *columns, "--out", "none", "--resamples", "2"]) == 0
     out = capsys.readouterr().out
-    fit, apply = (shlex.split(line) for line in out.splitlines() if "    sklearn-calib " in line)
+    fit, apply = (
+        shlex.split(line) for line in out.splitlines() if "    sklearn-calib " in line
+    )
     assert main([*fit[1:], "--recalibrator", "temperature"]) == 0
     assert main(apply[1:]) == 0
     assert len(pd.read_csv("repaired.csv")) == 200
@@ -527,7 +589,10 @@ PLATT = ["--recalibrator", "platt", "--allow", "no-gain", "--out", "m.json"]
     [
         (MINUS, "expected --weight >= 0 and finite, got -1 in row 0"),
         (EMPTY, "Pass no --weight for equal weights"),
-        ([*AS_USUAL[:4], "--classes", "no,perhaps"], "Name all of them with --classes, or drop"),
+        (
+            [*AS_USUAL[:4], "--classes", "no,perhaps"],
+            "Name all of them with --classes, or drop",
+        ),
         (
             ["--label", "label", "--prob", "p,q,r"],
             "in the order of the columns, with --classes|class with --prob",
@@ -542,22 +607,38 @@ PLATT = ["--recalibrator", "platt", "--allow", "no-gain", "--out", "m.json"]
             "add --scale percent for percentages",
         ),
         (["--label", "label", "--prob", "p,w"], "Turn logits into probabilities first"),
-        (["--label", "label", "--prob", "hole"], "leave out such rows with --missing drop"),
+        (
+            ["--label", "label", "--prob", "hole"],
+            "leave out such rows with --missing drop",
+        ),
         ([*AS_USUAL, "--tolerance", "7"], "expected a --tolerance in [0, 1)"),
         (["--label", "w", "--prob", "p"], "Name all of them with --classes"),
-        (["--label", "label", "--prob", "three", "--weight", "three"], "Clean the column first"),
+        (
+            ["--label", "label", "--prob", "three", "--weight", "three"],
+            "Clean the column first",
+        ),
     ],
 )
 def test_errors_name_the_options(frame, capsys, command, arguments, named):
     frame["q"] = frame["r"] = (1 - frame["p"]) / 2
-    frame = frame.assign(minus=-1.0, zero=0.0, two=2 * frame["p"] + 1, number=range(len(frame)))
+    frame = frame.assign(
+        minus=-1.0, zero=0.0, two=2 * frame["p"] + 1, number=range(len(frame))
+    )
     frame["three"] = np.array(["a", "b", "c"])[np.arange(len(frame)) % 3]
     frame["hole"] = frame["p"].where(frame.index != 5)
     frame.to_csv("t.csv", index=False)
     assert main([command[0], "t.csv", *command[1:], *arguments]) == 2
     text = capsys.readouterr().err
     assert any(words in text for words in named.split("|"))
-    for name in ("y_proba", "y_true", "sample_weight", "labels=", "classes=", "np.", "Scaling."):
+    for name in (
+        "y_proba",
+        "y_true",
+        "sample_weight",
+        "labels=",
+        "classes=",
+        "np.",
+        "Scaling.",
+    ):
         assert name not in text
 
 

@@ -15,12 +15,24 @@ QUICK = ["--resamples", "2", "--no-advice", "--out", "none"]
 #: Arguments of each command but for the table, the labels and their owner.
 COMMANDS = {
     "audit": ["--prob", "p", *QUICK],
-    "fit": ["--prob", "p", "--recalibrator", "platt", "--allow", "no-gain", "--out", "m.json"],
+    "fit": [
+        "--prob",
+        "p",
+        "--recalibrator",
+        "platt",
+        "--allow",
+        "no-gain",
+        "--out",
+        "m.json",
+    ],
     "compare": ["--prob", "p", "--prob", "q", "--resamples", "20"],
     "monitor": ["--prob", "p"],
     "mean": ["--score", "p"],
 }
-FAST = [pytest.param(name, marks=[pytest.mark.slow] * (name == "compare")) for name in COMMANDS]
+FAST = [
+    pytest.param(name, marks=[pytest.mark.slow] * (name == "compare"))
+    for name in COMMANDS
+]
 
 
 @pytest.fixture
@@ -29,7 +41,9 @@ def frame(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     p = rng.random(N).round(3)
-    return pd.DataFrame({"y": (rng.random(N) < p).astype(int), "p": p, "q": (p**1.5).round(3)})
+    return pd.DataFrame(
+        {"y": (rng.random(N) < p).astype(int), "p": p, "q": (p**1.5).round(3)}
+    )
 
 
 def refused(capsys, words):
@@ -55,18 +69,24 @@ def test_labels_without_an_order_need_an_owner(frame, capsys, command, no, yes):
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_option_of_the_message_is_enough(frame, capsys, command):
-    frame.assign(y=np.where(frame.y == 1, "paid", "not paid")).to_csv("t.csv", index=False)
+    frame.assign(y=np.where(frame.y == 1, "paid", "not paid")).to_csv(
+        "t.csv", index=False
+    )
     words = [command, "t.csv", "--label", "y", *COMMANDS[command]]
     said = refused(capsys, words)
     more = ["--allow", "order"] * (command in ("audit", "fit", "monitor"))
     for label in ("--positive paid", "--positive 'not paid'"):
         assert label in said
-        assert main([*words, *shlex.split(label), *more]) in (0, 3), capsys.readouterr().err
+        assert main([*words, *shlex.split(label), *more]) in (0, 3), (
+            capsys.readouterr().err
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize(("no", "yes"), [(0, 1), (False, True), (-1, 1), ("false", "TRUE")])
+@pytest.mark.parametrize(
+    ("no", "yes"), [(0, 1), (False, True), (-1, 1), ("false", "TRUE")]
+)
 def test_labels_with_an_order_need_no_owner(frame, capsys, command, no, yes):
     frame.assign(y=np.where(frame.y == 1, yes, no)).to_csv("t.csv", index=False)
     words = [command, "t.csv", "--label", "y", *COMMANDS[command]]
@@ -97,18 +117,27 @@ def test_no_form_of_a_table_needs_less(frame, capsys, monkeypatch, command, endi
 @pytest.mark.slow
 def test_many_files_and_their_summary(frame, capsys):
     frame.assign(y=np.where(frame.y == 1, "yes", "no")).to_csv("a.csv", index=False)
-    frame.assign(y=np.where(frame.y == 1, "yes", "no"), p=frame.q).to_csv("b.csv", index=False)
+    frame.assign(y=np.where(frame.y == 1, "yes", "no"), p=frame.q).to_csv(
+        "b.csv", index=False
+    )
     words = ["audit", "a.csv", "b.csv", "--label", "y", "--prob", "p", *QUICK]
     said = refused(capsys, [*words, "--save", "s.parquet"])
-    assert "Pass --positive yes if it is the probability of 'yes', else --positive no" in said
+    assert (
+        "Pass --positive yes if it is the probability of 'yes', else --positive no"
+        in said
+    )
     assert main([*words, "--positive", "yes", "--save", "s.parquet"]) == 0
     assert CalibrationSummary.from_parquet("s.parquet").positive_label == "yes"
     assert main(["audit", "s.parquet", *QUICK]) == 0  # which knows the owner
-    refused(capsys, ["audit", "s.parquet", "a.csv", "--label", "y", "--prob", "p", *QUICK])
+    refused(
+        capsys, ["audit", "s.parquet", "a.csv", "--label", "y", "--prob", "p", *QUICK]
+    )
 
 
 def test_a_column_for_each_class_needs_no_owner(frame, capsys):
-    frame.assign(y=np.where(frame.y == 1, "yes", "no"), n=1 - frame.p).to_csv("t.csv", index=False)
+    frame.assign(y=np.where(frame.y == 1, "yes", "no"), n=1 - frame.p).to_csv(
+        "t.csv", index=False
+    )
     words = ["monitor", "t.csv", "--label", "y", "--prob", "n,p"]
     assert main(words) in (0, 3), capsys.readouterr().err
 
@@ -121,6 +150,8 @@ def test_a_state_remembers_the_owner(frame, capsys):
     assert main(["monitor", "t.csv", *words, "--positive", "yes"]) in (0, 3)
     assert main(["monitor", "u.csv", *words, "--positive", "yes"]) in (0, 3)
     assert main(["monitor", "v.csv", *words]) in (0, 3), capsys.readouterr().err
-    frame.assign(y=np.where(frame.y == 1, "yes", "no"), p=frame.q).to_csv("w.csv", index=False)
+    frame.assign(y=np.where(frame.y == 1, "yes", "no"), p=frame.q).to_csv(
+        "w.csv", index=False
+    )
     assert main(["monitor", "w.csv", *words, "--positive", "no"]) == 2
     assert "expected the classes no, yes of the state" in capsys.readouterr().err

@@ -16,8 +16,12 @@ P = np.random.default_rng(0).beta(1, 4, 200).round(4)
 def scores(tmp_path, monkeypatch):
     """A csv file of Windows: semicolons and decimal commas; no labels."""
     monkeypatch.chdir(tmp_path)
-    lines = [f"{row};{str(p).replace('.', ',')};{row % 3 + 1}" for row, p in enumerate(P)]
-    (tmp_path / "s.csv").write_text("\n".join(["id;p;w", *lines]) + "\n", encoding="utf-8")
+    lines = [
+        f"{row};{str(p).replace('.', ',')};{row % 3 + 1}" for row, p in enumerate(P)
+    ]
+    (tmp_path / "s.csv").write_text(
+        "\n".join(["id;p;w", *lines]) + "\n", encoding="utf-8"
+    )
 
 
 def plan(*arguments):
@@ -56,7 +60,10 @@ def test_options_count(scores, tmp_path, capsys):
     assert content("--weight", "w") == weighted.to_dict() != plain
     both = "\n".join(["a,b", *(f"{1 - p:.4f},{p:.4f}" for p in P)])
     (tmp_path / "s.csv").write_text(both.replace("0.", "."), encoding="utf-8")
-    assert main(["plan", "s.csv", "--prob", "a,b", "--error", ".05", "--json", "p.json"]) == 0
+    assert (
+        main(["plan", "s.csv", "--prob", "a,b", "--error", ".05", "--json", "p.json"])
+        == 0
+    )
     two = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))["plan"]
     same_targets(two, plain)
     (tmp_path / "s.csv").write_text(
@@ -70,19 +77,27 @@ def same_targets(found, expected):
     for one, other in zip(found["targets"], expected["targets"], strict=True):
         assert one.keys() == other.keys()
         for name, value in other.items():
-            near = pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+            near = (
+                pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+            )
             assert one[name] == near
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--error", "2"], "expected errors between 0 and 0.5, got 2. Write 0.02 for 2 percentage"),
+        (
+            ["--error", "2"],
+            "expected errors between 0 and 0.5, got 2. Write 0.02 for 2 percentage",
+        ),
         (["--error", "0,05"], "expected errors between 0 and 0.5, got 0"),
         (["--error", "x"], "expected a number, got 'x'"),
         (["--error", ".02", "--by", "id"], "unrecognized arguments: --by id"),
         (["--error", ".02", "--prob", "w,id"], "expected one column in --prob, got 3"),
-        (["--error", "1e-9"], "expected an error that some 1e12 rows of such predictions"),
+        (
+            ["--error", "1e-9"],
+            "expected an error that some 1e12 rows of such predictions",
+        ),
         (["--error", ".02", "--json", "s.csv"], "the table itself"),
     ],
 )
@@ -98,7 +113,9 @@ def test_bad_input(scores, arguments, said, capsys):
 def test_files_that_cannot_be_planned_with(scores, tmp_path, capsys):
     (tmp_path / "s.csv").write_text("p\n0.1\n0.2\n", encoding="utf-8")
     assert plan("--error", ".02") == 2
-    assert "expected at least 50 rows of --prob, got 2. Pass more." in (capsys.readouterr().err)
+    assert "expected at least 50 rows of --prob, got 2. Pass more." in (
+        capsys.readouterr().err
+    )
     assert main(["plan", "s.csv", "--error", ".02"]) == 2
     assert "expected --prob" in capsys.readouterr().err
 
@@ -120,7 +137,10 @@ def test_a_report_of_an_empty_summary(scores, capsys):
 
 def test_weight_and_level(scores, tmp_path):
     """Of a plan without a table of targets: the C statistic is that of the weighted rows."""
-    assert plan("--error", ".05", "--weight", "w", "--level", ".8", "--json", "p.json") == 0
+    assert (
+        plan("--error", ".05", "--weight", "w", "--level", ".8", "--json", "p.json")
+        == 0
+    )
     found = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))["plan"]
     expected = validation_sample_size(
         np.repeat(P, np.arange(200) % 3 + 1), error=0.05, level=0.8

@@ -20,7 +20,17 @@ from sklearn_calib.recalibrators import PlattScaling, get_recalibrator
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary, _sampled
 
-AUDIT = ["--label", "yes", "--prob", "p", "--out", "none", "--resamples", "20", "--no-advice"]
+AUDIT = [
+    "--label",
+    "yes",
+    "--prob",
+    "p",
+    "--out",
+    "none",
+    "--resamples",
+    "20",
+    "--no-advice",
+]
 
 
 @pytest.fixture
@@ -35,7 +45,14 @@ def table(tmp_path):
 
 def test_audit_reads_shares(table, capsys):
     folder, frame = table
-    given = [str(folder / "votes.csv"), *AUDIT, "--weight", "n", "--json", str(folder / "r.json")]
+    given = [
+        str(folder / "votes.csv"),
+        *AUDIT,
+        "--weight",
+        "n",
+        "--json",
+        str(folder / "r.json"),
+    ]
     assert main(["audit", *given, "--soft-labels"]) == 0
     found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     report = calibration_report(
@@ -57,7 +74,15 @@ def test_audit_reads_shares(table, capsys):
 def test_fit_learns_shares(table, capsys):
     folder, frame = table
     out = folder / "map.json"
-    given = [str(folder / "votes.csv"), "--label", "yes", "--prob", "p", "--weight", "n"]
+    given = [
+        str(folder / "votes.csv"),
+        "--label",
+        "yes",
+        "--prob",
+        "p",
+        "--weight",
+        "n",
+    ]
     given += ["--recalibrator", "platt", "--soft-labels", "--out", str(out)]
     assert main(["fit", *given]) == 0
     assert "150 rows, classes 0, 1" in capsys.readouterr().out
@@ -89,8 +114,12 @@ def votes(tmp_path):
     rng = np.random.default_rng(1)
     proba = rng.dirichlet(np.ones(3), 200).round(3)
     proba[:, 2] = 1 - proba[:, 0] - proba[:, 1]
-    counts = np.array([rng.multinomial(rng.integers(1, 6), p) for p in 0.6 * proba + 0.4 / 3])
-    frame = pd.DataFrame(np.c_[counts, proba], columns=["na", "nb", "nc", "p,a", "pb", "pc"])
+    counts = np.array(
+        [rng.multinomial(rng.integers(1, 6), p) for p in 0.6 * proba + 0.4 / 3]
+    )
+    frame = pd.DataFrame(
+        np.c_[counts, proba], columns=["na", "nb", "nc", "p,a", "pb", "pc"]
+    )
     frame[["a", "b", "c"]] = counts / counts.sum(axis=1, keepdims=True)
     frame["n"] = counts.sum(axis=1)
     frame["question"] = np.arange(200) // 2
@@ -107,7 +136,15 @@ VOTES = ["--label", "na,nb,nc", "--classes", "a,b,c", "--soft-labels"]
 @pytest.mark.parametrize("label", [SHARES, VOTES])
 def test_audit_reads_a_column_per_class(votes, label):
     folder, frame = votes
-    given = [str(folder / "votes.csv"), *PROB, *label, "--out", "none", "--resamples", "20"]
+    given = [
+        str(folder / "votes.csv"),
+        *PROB,
+        *label,
+        "--out",
+        "none",
+        "--resamples",
+        "20",
+    ]
     assert main(["audit", *given, "--no-advice", "--json", str(folder / "r.json")]) == 0
     found = json.loads((folder / "r.json").read_text(encoding="utf-8"))
     report = calibration_report(
@@ -132,7 +169,17 @@ def test_audit_reads_a_column_per_class(votes, label):
 def fitted(folder, *words):
     out = folder / "map.json"
     assert (
-        main(["fit", str(folder / "votes.csv"), *words, "--allow", "no-gain", "--out", str(out)])
+        main(
+            [
+                "fit",
+                str(folder / "votes.csv"),
+                *words,
+                "--allow",
+                "no-gain",
+                "--out",
+                str(out),
+            ]
+        )
         == 0
     )
     return from_dict(json.loads(out.read_text(encoding="utf-8")))
@@ -173,7 +220,11 @@ def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
     monkeypatch.setattr(_prediction_batches, "load_columns", None)
     parts = fitted(folder, *words)
-    kept = first.splitlines()[:1] if more == ["--cluster", "question"] else first.splitlines()
+    kept = (
+        first.splitlines()[:1]
+        if more == ["--cluster", "question"]
+        else first.splitlines()
+    )
     assert capsys.readouterr().out.splitlines()[:1] == kept[:1]
     points = np.linspace(0.01, 0.99, 9)
     one, other = (each.predict_proba(points) for each in (whole, parts))
@@ -202,23 +253,44 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
     [
         ("--label a,b --prob pb,pc,n", "got 2 and 3 of --prob. Name one per class"),
         ("--label a,b,c --prob pb", "got 3 and 1 of --prob"),
-        ("--label a,a --prob pb,pc", "expected each column once in --label, got 'a' twice"),
+        (
+            "--label a,a --prob pb,pc",
+            "expected each column once in --label, got 'a' twice",
+        ),
         (
             "--label a,pb --prob pb,pc",
             "expected different columns for --label and --prob, got 'pb'",
         ),
-        ("--label a --prob a", "expected different columns for --label and --prob, got 'a'"),
+        (
+            "--label a --prob a",
+            "expected different columns for --label and --prob, got 'a'",
+        ),
         ("--label a --prob pb,pc,n", "Name one column of --label for each of them"),
-        ("--label na --prob pb --weight n", "name both columns of votes, --label no,yes"),
+        (
+            "--label na --prob pb --weight n",
+            "name both columns of votes, --label no,yes",
+        ),
         ("--label na,nb --prob pb --missing drop", "Drop rows that nobody judged"),
         ("--label a,b,n --prob pb,pc,c", "got a sum of"),
-        ("--label ma,mb,mc --prob pb,pc,n", "shares, or numbers of votes, in all rows, got both"),
-        ("--label x,y,z --prob pb,pc,n", "For many labels per row use the command labels"),
+        (
+            "--label ma,mb,mc --prob pb,pc,n",
+            "shares, or numbers of votes, in all rows, got both",
+        ),
+        (
+            "--label x,y,z --prob pb,pc,n",
+            "For many labels per row use the command labels",
+        ),
         ("--label text --prob pb", "expected numbers in column 'text'"),
         ("--label hole --prob pb", "expected a label in every row, got nan"),
         ("--label hole,a --prob pb", "expected a label in every row, got nan"),
-        ("--label a,b,c --prob pb,pc,n --classes x,y", "expected 3 different names in --classes"),
-        ("--label a --prob pb --classes x,y", "--soft-labels without --classes for a single"),
+        (
+            "--label a,b,c --prob pb,pc,n --classes x,y",
+            "expected 3 different names in --classes",
+        ),
+        (
+            "--label a --prob pb --classes x,y",
+            "--soft-labels without --classes for a single",
+        ),
         ("--label a --prob pb --positive 1", "--soft-labels without --positive"),
     ],
 )
@@ -226,11 +298,15 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
 def test_hostile_columns(votes, command, words, said, capsys):
     folder, frame = votes
     half = frame.index < 100  # votes, then shares; and many labels per row
-    frame[["ma", "mb", "mc"]] = np.where(half[:, None], frame[VOTED], frame[["a", "b", "c"]])
+    frame[["ma", "mb", "mc"]] = np.where(
+        half[:, None], frame[VOTED], frame[["a", "b", "c"]]
+    )
     frame[["x", "y", "z"]] = np.where(half[:, None], [[1, 1, 0]], [[0, 0, 1]])
     frame = frame.assign(text="yes", hole=frame.a.where(frame.index > 3))
     frame.to_csv(folder / "votes.csv", index=False)
-    more = ["--out", str(folder / "map.json")] if command == "fit" else ["--out", "none"]
+    more = (
+        ["--out", str(folder / "map.json")] if command == "fit" else ["--out", "none"]
+    )
     given = [command, str(folder / "votes.csv"), *words.split(), "--soft-labels", *more]
     assert main(given) == 2
     assert said in " ".join(capsys.readouterr().err.split())
@@ -239,9 +315,14 @@ def test_hostile_columns(votes, command, words, said, capsys):
 def test_several_columns_of_labels_are_shares(votes, capsys):
     folder, _ = votes
     for words in (["--label", "a", "--label", "b"], ["--label", "a,b"]):
-        assert main(["audit", str(folder / "votes.csv"), *words, "--prob", "pb,pc"]) == 2
+        assert (
+            main(["audit", str(folder / "votes.csv"), *words, "--prob", "pb,pc"]) == 2
+        )
     said = " ".join(capsys.readouterr().err.split())
-    assert "expected --label once, got it 2 times. For shares of several classes add --soft" in said
+    assert (
+        "expected --label once, got it 2 times. For shares of several classes add --soft"
+        in said
+    )
 
 
 @pytest.mark.parametrize(
@@ -258,12 +339,31 @@ def test_compare_of_shares(votes, label, more):
     frame = frame.assign(qc=1 - frame.qa - frame.qb)
     frame.to_csv(folder / "votes.csv", index=False)
     out = folder / "r.json"
-    words = ["--prob", '"p,a",pb,pc', "--prob", "qa,qb,qc", *label, *more, "--json", str(out)]
-    assert main(["compare", str(folder / "votes.csv"), *words, "--resamples", "20"]) == 0
+    words = [
+        "--prob",
+        '"p,a",pb,pc',
+        "--prob",
+        "qa,qb,qc",
+        *label,
+        *more,
+        "--json",
+        str(out),
+    ]
+    assert (
+        main(["compare", str(folder / "votes.csv"), *words, "--resamples", "20"]) == 0
+    )
     found = json.loads(out.read_text(encoding="utf-8"))
     assert (found["n_samples"], found["models"]) == (200, ['"p,a",pb,pc', "qa,qb,qc"])
-    first, second = frame[["p,a", "pb", "pc"]].to_numpy(), frame[["qa", "qb", "qc"]].to_numpy()
-    given = {"sample_weight": frame.n, "soft_labels": True, "level": 0.9, "n_resamples": 20}
+    first, second = (
+        frame[["p,a", "pb", "pc"]].to_numpy(),
+        frame[["qa", "qb", "qc"]].to_numpy(),
+    )
+    given = {
+        "sample_weight": frame.n,
+        "soft_labels": True,
+        "level": 0.9,
+        "n_resamples": 20,
+    }
     given["groups"] = frame.question.astype(str) if more else None
     for row in found["differences"][:4]:
         shares = frame[["a", "b", "c"]].to_numpy()
@@ -273,13 +373,25 @@ def test_compare_of_shares(votes, label, more):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("more", [[], ["--cluster", "question"]], ids=["items", "clusters"])
+@pytest.mark.parametrize(
+    "more", [[], ["--cluster", "question"]], ids=["items", "clusters"]
+)
 def test_compare_shares_in_blocks_of_some_rows(votes, monkeypatch, more):
     """Each item is a cluster of its own, also of another block."""
     folder, frame = votes
     frame.assign(qb=0.5 * frame.pb + 0.2).to_csv(folder / "votes.csv", index=False)
     out, found = folder / "r.json", []
-    words = ["--label", "a", "--weight", "n", "--soft-labels", "--prob", "pb", "--prob", "qb"]
+    words = [
+        "--label",
+        "a",
+        "--weight",
+        "n",
+        "--soft-labels",
+        "--prob",
+        "pb",
+        "--prob",
+        "qb",
+    ]
     words += ["--resamples", "20", "--json", str(out), *more]
     for size in (2**23, 400):
         blocks = partial(tables.table_blocks, size=size)
@@ -306,7 +418,17 @@ def test_weights_beside_votes():
 def test_compare_of_two_files_with_shares(votes, capsys):
     folder, frame = votes
     files = [str(folder / name) for name in ("old.csv", "new.csv")]
-    words = ["--label", "a", "--prob", "pb", "--weight", "n", "--soft-labels", "--resamples", "20"]
+    words = [
+        "--label",
+        "a",
+        "--prob",
+        "pb",
+        "--weight",
+        "n",
+        "--soft-labels",
+        "--resamples",
+        "20",
+    ]
     frame.to_csv(files[0], index=False)
     frame.assign(pb=frame.pb**2).to_csv(files[1], index=False)
     assert main(["compare", *files, *words]) == 0
@@ -331,15 +453,25 @@ def test_monitor_of_shares(votes, words, capsys):
     proba = frame[["p,a", "pb", "pc"]].to_numpy()
     found.update(frame[["a", "b", "c"]].to_numpy(), proba, soft_labels=True)
     assert str(found) in capsys.readouterr().out
-    assert json.loads((folder / "state.json").read_text(encoding="utf-8"))["n_samples"] == 200
+    assert (
+        json.loads((folder / "state.json").read_text(encoding="utf-8"))["n_samples"]
+        == 200
+    )
     assert main([*given, "--allow", "repeated"]) in (0, 3)
-    assert json.loads((folder / "state.json").read_text(encoding="utf-8"))["n_samples"] == 400
+    assert (
+        json.loads((folder / "state.json").read_text(encoding="utf-8"))["n_samples"]
+        == 400
+    )
     given[2:4] = ["--label", "a,pb,c"]
     assert main(given) == 2
-    assert "expected different columns for --label and --prob" in capsys.readouterr().err
+    assert (
+        "expected different columns for --label and --prob" in capsys.readouterr().err
+    )
     given[2:4] = ["--label", "a"]
     assert main(given) == 2
-    assert "Name one column of --label for each" in " ".join(capsys.readouterr().err.split())
+    assert "Name one column of --label for each" in " ".join(
+        capsys.readouterr().err.split()
+    )
     assert main([*given, "--positive", "1"]) == 2
     assert "--soft-labels without --positive" in capsys.readouterr().err
 
@@ -347,8 +479,13 @@ def test_monitor_of_shares(votes, words, capsys):
 def test_saved_summaries_of_shares_are_refused(votes, capsys):
     folder, frame = votes
     path = str(folder / "soft.parquet")
-    CalibrationSummary().update(frame.a, frame.pb, frame.n, soft_labels=True).to_parquet(path)
-    for words in (["audit", path, "--out", "none"], ["fit", path, "--out", str(folder / "m.json")]):
+    CalibrationSummary().update(
+        frame.a, frame.pb, frame.n, soft_labels=True
+    ).to_parquet(path)
+    for words in (
+        ["audit", path, "--out", "none"],
+        ["fit", path, "--out", str(folder / "m.json")],
+    ):
         assert main(words) == 2
         assert "got a summary of soft labels. Pass the rows" in capsys.readouterr().err
     more = ["--label", "a", "--prob", "pb", "--soft-labels"]

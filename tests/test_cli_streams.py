@@ -26,7 +26,9 @@ from sklearn_calib.exceptions import InvalidInputError
 
 AS_USUAL = ("--label", "y", "--prob", "p")
 REPORT = ("--out", "none", "--no-advice")
-pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+pytestmark = pytest.mark.skipif(
+    not hasattr(os, "mkfifo"), reason="no pipes with names here"
+)
 
 
 @pytest.fixture
@@ -40,7 +42,15 @@ def folder(tmp_path, monkeypatch):
     for name, labels in (("good.csv", y), ("bad.csv", fewer)):
         rows = "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), labels, strict=True))
         (tmp_path / name).write_text(f"p,y\n{rows}", encoding="utf-8")
-    fit = ("fit", "good.csv", *AS_USUAL, "--recalibrator", "temperature", "--allow", "no-gain")
+    fit = (
+        "fit",
+        "good.csv",
+        *AS_USUAL,
+        "--recalibrator",
+        "temperature",
+        "--allow",
+        "no-gain",
+    )
     assert main([*fit, "--out", "map.json"]) == 0
     return tmp_path
 
@@ -50,7 +60,9 @@ def shell(line):
     command = f'calib() {{ "{sys.executable}" -m sklearn_calib "$@"; }}; {line}'
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
     called = ["bash", "-c", command]
-    return subprocess.run(called, capture_output=True, text=True, timeout=120, env=environment)
+    return subprocess.run(
+        called, capture_output=True, text=True, timeout=120, env=environment
+    )
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is full")
@@ -62,22 +74,38 @@ def shell(line):
         ("monitor good.csv --label y --prob p >&-", 2, "it is closed"),
         ("monitor good.csv --label y --prob p --quiet >&-", 0, ""),
         ("monitor bad.csv --label y --prob p 2> /dev/full >&-", 3, ""),
-        ("monitor - --label y --prob p <&-", 2, "expected a table on the standard input"),
+        (
+            "monitor - --label y --prob p <&-",
+            2,
+            "expected a table on the standard input",
+        ),
         ("apply map.json good.csv --prob p --out - > /dev/full", 2, "No space left"),
-        ("apply map.json good.csv --prob p --out - >&-", 2, "it is closed. Name a file with"),
+        (
+            "apply map.json good.csv --prob p --out - >&-",
+            2,
+            "it is closed. Name a file with",
+        ),
         ("apply map.json good.csv --prob p --out /dev/full", 2, "No space left"),
         ("apply map.json good.csv --prob p --out x.csv <&- >&-", 2, "The table is in"),
         ("apply map.json - --prob p --out - <&-", 2, "got a closed one"),
         ("export map.json --to sql > /dev/full", 2, "No space left"),
         ("export map.json --to sql >&-", 2, "it is closed. Name a file with --out"),
-        ("audit good.csv --label y --prob p --out none --no-advice >&-", 2, "it is closed"),
+        (
+            "audit good.csv --label y --prob p --out none --no-advice >&-",
+            2,
+            "it is closed",
+        ),
         (
             "audit good.csv --label y --prob p --out none --no-advice --fail-if 'log_loss > 0'"
             " > /dev/full",
             3,
             "No space left",
         ),
-        ("fit good.csv --label y --prob p --allow no-gain --out m.json >&-", 2, "The map is in"),
+        (
+            "fit good.csv --label y --prob p --allow no-gain --out m.json >&-",
+            2,
+            "The map is in",
+        ),
         (
             "compare good.csv $(cp good.csv a.csv; echo a.csv) --label y --prob p > /dev/full",
             2,
@@ -173,7 +201,9 @@ def test_a_pipe_without_an_other_end(folder, capsys, monkeypatch):
 def test_a_pipe_to_write(folder):
     os.mkfifo("pipe")
     found = []
-    thread = threading.Thread(target=lambda: found.append((folder / "pipe").read_bytes()))
+    thread = threading.Thread(
+        target=lambda: found.append((folder / "pipe").read_bytes())
+    )
     thread.start()
     assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", "pipe"]) == 0
     thread.join()
@@ -201,7 +231,9 @@ def test_a_folder_of_a_killed_process_goes(tmp_path, monkeypatch):
     left = tmp_path / "sklearn-calib-left"
     left.mkdir()
     (left / ".lock").touch()
-    (tmp_path / "sklearn-calib-other").mkdir()  # without a lock it is not known whose it is
+    (
+        tmp_path / "sklearn-calib-other"
+    ).mkdir()  # without a lock it is not known whose it is
     with temporary_folder() as first, temporary_folder() as second:
         assert not left.exists() and os.path.isdir(first) and os.path.isdir(second)
     assert os.listdir(tmp_path) == ["sklearn-calib-other"]
@@ -215,7 +247,9 @@ def test_terminated_in_order(folder, monkeypatch):
     monkeypatch.setattr(_cli, "_run_command", kill)
     with pytest.raises(SystemExit) as ended:
         main(["demo"])
-    assert ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert (
+        ended.value.code == 143 and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    )
 
 
 # -- rows without an end --------------------------------------------------------------------------
@@ -223,7 +257,9 @@ def test_terminated_in_order(folder, monkeypatch):
 
 @pytest.mark.parametrize("command", ["audit", "monitor", "apply"])
 @pytest.mark.parametrize(
-    "end", ["z" * 5000, '"' + "z\n" * 2500, '"' + "z" * 5000 + '"'], ids=["line", "open", "cell"]
+    "end",
+    ["z" * 5000, '"' + "z\n" * 2500, '"' + "z" * 5000 + '"'],
+    ids=["line", "open", "cell"],
 )
 def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
     monkeypatch.setattr(csv_text, "LONGEST_ROW", 1000)
@@ -238,17 +274,23 @@ def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
     said = capsys.readouterr().err
     if "\n" in end:  # pandas finds the quote first
         assert (
-            "expected quotes in pairs in long.csv.gz, got one that is not closed in row 1" in said
+            "expected quotes in pairs in long.csv.gz, got one that is not closed in row 1"
+            in said
         )
     else:
-        assert "rows of at most 1,000 characters in long.csv.gz" in said and "in line 3" in said
+        assert (
+            "rows of at most 1,000 characters in long.csv.gz" in said
+            and "in line 3" in said
+        )
 
 
 def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_text, "LONGEST_ROW", 1000)
     path = tmp_path / "open.csv"
     path.write_text('p,y,t\n0.5,1,a\n0.25,0,"' + "z,\n" * 5000, encoding="utf-8")
-    with pytest.raises(InvalidInputError, match=r"at most 1,000 characters in .* begins in line 3"):
+    with pytest.raises(
+        InvalidInputError, match=r"at most 1,000 characters in .* begins in line 3"
+    ):
         list(table_blocks(str(path), lambda names: ["p"], size=100))
 
 
@@ -263,10 +305,15 @@ def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
 def test_a_header_of_many_names(folder, capsys, sep, count):
     names = ["p", *(f"column_{i:06}" for i in range(count)), "y"]
     rows = [sep.join([f"0.{50 + i}", *["1"] * count, str(i % 2)]) for i in range(3)]
-    (folder / "wide.csv").write_text("\n".join([sep.join(names), *rows, ""]), encoding="utf-8")
+    (folder / "wide.csv").write_text(
+        "\n".join([sep.join(names), *rows, ""]), encoding="utf-8"
+    )
     assert main(["monitor", "wide.csv", *AS_USUAL]) == 0
     if count < 50_000:
-        assert main(["apply", "map.json", "wide.csv", "--prob", "p", "--out", "x.csv"]) == 0
+        assert (
+            main(["apply", "map.json", "wide.csv", "--prob", "p", "--out", "x.csv"])
+            == 0
+        )
 
 
 # -- groups ---------------------------------------------------------------------------------------
@@ -275,7 +322,10 @@ def test_a_header_of_many_names(folder, capsys, sep, count):
 @pytest.mark.parametrize(("name", "option"), [("y", "--label"), ("p", "--prob")])
 @pytest.mark.parametrize("files", [["good.csv"], ["good.csv", "bad.csv"]])
 def test_groups_that_labels_or_scores_make(folder, capsys, name, option, files):
-    assert main(["audit", *files, *AS_USUAL, *REPORT, "--allow", "order", "--by", name]) == 2
+    assert (
+        main(["audit", *files, *AS_USUAL, *REPORT, "--allow", "order", "--by", name])
+        == 2
+    )
     assert f"got '{name}', the column of {option}" in capsys.readouterr().err
 
 
@@ -287,7 +337,9 @@ def test_a_packed_table_to_write(folder, capsys, source, name):
     command = ("apply", "map.json", source, "--prob", "p", "--out")
     assert main([*command, "plain.csv"]) == 0
     assert main([*command, name]) == 0
-    open_packed = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}[name[-3:].lower().strip(".")]
+    open_packed = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}[
+        name[-3:].lower().strip(".")
+    ]
     with open_packed(name) as file:
         text = file.read()
     tabs = source.endswith("parquet") and "TSV" in name  # a csv keeps its separator
@@ -306,7 +358,9 @@ def test_a_packed_table_to_write(folder, capsys, source, name):
 
 
 @pytest.mark.parametrize("name", ["x.csv.gz", "x.csv.bz2", "x.csv.xz"])
-def test_a_packed_table_is_written_whole_or_not_at_all(folder, capsys, name, monkeypatch):
+def test_a_packed_table_is_written_whole_or_not_at_all(
+    folder, capsys, name, monkeypatch
+):
     (folder / name).write_bytes(b"yesterday")
     bad = (folder / "good.csv").read_text(encoding="utf-8") + "7,1\n"
     (folder / "worse.csv").write_text(bad, encoding="utf-8")
@@ -318,11 +372,15 @@ def test_a_packed_table_is_written_whole_or_not_at_all(folder, capsys, name, mon
 
     with monkeypatch.context() as patched:
         patched.setattr("os.fsync", full)
-        assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", name]) == 2
+        assert (
+            main(["apply", "map.json", "good.csv", "--prob", "p", "--out", name]) == 2
+        )
     assert "No space left" in capsys.readouterr().err
     assert (folder / name).read_bytes() == b"yesterday" and not [*folder.glob(".*")]
     for other in ("x.parquet.gz", "x.csv.zip", "x.gz"):
-        assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", other]) == 2
+        assert (
+            main(["apply", "map.json", "good.csv", "--prob", "p", "--out", other]) == 2
+        )
         assert "with .gz, .bz2, .xz behind it, got" in capsys.readouterr().err
 
 
@@ -330,13 +388,19 @@ def test_a_packed_table_is_written_whole_or_not_at_all(folder, capsys, name, mon
 def test_two_columns_of_one_name(folder, capsys, source):
     (folder / "twice.csv").write_text("p,a,a\n.1,1,2\n.2,3,4\n", encoding="utf-8")
     names = ["p", "a", "a"]
-    table = pa.Table.from_arrays([pa.array(c) for c in ([0.1, 0.2], [1, 3], [2, 4])], names=names)
+    table = pa.Table.from_arrays(
+        [pa.array(c) for c in ([0.1, 0.2], [1, 3], [2, 4])], names=names
+    )
     pq.write_table(table, "twice.parquet")
     command = ["apply", "map.json", source, "--prob", "p", "--out"]
     assert main([*command, "x.parquet"]) == 2
     said = capsys.readouterr().err
-    assert f"got 2 columns 'a' in {source}. Rename them, or write csv with --out" in said
+    assert (
+        f"got 2 columns 'a' in {source}. Rename them, or write csv with --out" in said
+    )
     assert not [*folder.glob("x.*")]
     assert main([*command, "x.csv"]) == 0  # nothing is lost there
-    first = (folder / "x.csv").read_text(encoding="utf-8").splitlines()[0].replace('"', "")
+    first = (
+        (folder / "x.csv").read_text(encoding="utf-8").splitlines()[0].replace('"', "")
+    )
     assert first == "p,a,a,p_calibrated"

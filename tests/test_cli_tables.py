@@ -16,7 +16,10 @@ def test_roles_of_columns():
     options = Request(label="y", prob=["a,b"], weight="w", by=["g"], features=["all"])
     roles = options.find_roles(["y", "a", "b", "w", "g", "h"])
     assert (roles.labels, roles.scores, roles.groups) == (["y"], ["a", "b"], ["g"])
-    assert roles.required_columns == ["y", "a", "b", "w"] and roles.features == ["g", "h"]
+    assert roles.required_columns == ["y", "a", "b", "w"] and roles.features == [
+        "g",
+        "h",
+    ]
     assert roles.all_columns == ["y", "a", "b", "w", "g", "h"]
     options.features = ["y"]
     with refuses(InvalidInputError, value=".*it tells everything"):
@@ -28,15 +31,23 @@ def test_rows_with_holes_are_left_out_of_all_tables(capsys):
     first = Block(pd.DataFrame({"p": [0.5, None, 0.25, 1.0]}), "one.csv", ".", first=10)
     second = Block(pd.DataFrame({"q": [1.0, 2.0, None, 3.0]}), "two.csv", ".")
     one, two = tables.drop_incomplete_rows(first, second)
-    assert one.columns["p"].tolist() == [0.5, 1.0] and two.columns["q"].tolist() == [1.0, 3.0]
+    assert one.columns["p"].tolist() == [0.5, 1.0] and two.columns["q"].tolist() == [
+        1.0,
+        3.0,
+    ]
     rows = [one.get_file_row(0), one.get_file_row(1), two.get_file_row(1)]
     assert rows == [10, 13, 3] and tables.n_rows == 2
     (again,) = tables.drop_incomplete_rows(one.select_rows(np.array([False, True])))
     assert again.get_file_row(0) == 13
     tables.print_left_out()
-    assert "left out, with missing values: rows 11 and 12 of one.csv" in capsys.readouterr().err
+    assert (
+        "left out, with missing values: rows 11 and 12 of one.csv"
+        in capsys.readouterr().err
+    )
     tables.reset_counts()
-    with refuses(InvalidInputError, expected="rows without missing values", value="none"):
+    with refuses(
+        InvalidInputError, expected="rows without missing values", value="none"
+    ):
         tables.check_rows_kept()
 
 

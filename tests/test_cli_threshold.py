@@ -35,7 +35,9 @@ def run(*arguments):
 
 
 def test_table_and_numbers(fitted, capsys):
-    assert run("map.json", "--at", "0.02,0.2", "--at", "0.999999", "--json", "t.json") == 0
+    assert (
+        run("map.json", "--at", "0.02,0.2", "--at", "0.999999", "--json", "t.json") == 0
+    )
     said = capsys.readouterr().out
     found = read("t.json")["thresholds"]
     expected = [one.to_dict() for one in fitted.threshold([0.02, 0.2, 0.999999])]
@@ -63,7 +65,10 @@ def test_units_and_single_precision(fitted, capsys):
 
 def test_bands(fitted, capsys):
     arguments = ["--sql", "sqlite", "--prob", "x y", "--into", "risk"]
-    assert run("map.json", "--at", "0.5,0.2", *arguments, "--names", 'low,"a, b",it\'s') == 0
+    assert (
+        run("map.json", "--at", "0.5,0.2", *arguments, "--names", 'low,"a, b",it\'s')
+        == 0
+    )
     sql = capsys.readouterr().out
     assert run("map.json", "--at", "0.2,0.5", "--sql", "ansi") == 0
     assert 'AS "band"' in capsys.readouterr().out
@@ -87,7 +92,10 @@ def test_bands(fitted, capsys):
         (["--at", "0.1", "--prob", "p"], "expected --prob with --sql"),
         (["--at", "0.1", "--names", "a,b"], "expected --names with --sql"),
         (["--at", "0.1", "--into", "a"], "expected --into with --sql"),
-        (["--at", "0.1", "--sql", "ansi", "--names", "a"], "expected 2 different --names"),
+        (
+            ["--at", "0.1", "--sql", "ansi", "--names", "a"],
+            "expected 2 different --names",
+        ),
         (["--at", "0.1", "--sql", "ansi", "--float32"], "expected --sql alone"),
         (["--at", "0.1", "--sql", "ansi", "--json", "x"], "expected --sql alone"),
         (["--at", "0.1", "--json", "map.json"], "expected a place to write 'map.json'"),
@@ -107,12 +115,23 @@ def test_sql_of_logits(fitted, capsys):
     score = read("t.json")["thresholds"][0]["score"]
     assert score < 0
     capsys.readouterr()
-    words = ["--sql", "sqlite", "--prob", "z", "--scores", "logits", "--names", "low,high"]
+    words = [
+        "--sql",
+        "sqlite",
+        "--prob",
+        "z",
+        "--scores",
+        "logits",
+        "--names",
+        "low,high",
+    ]
     assert run("map.json", "--at", "0.2", *words) == 0
     sql = capsys.readouterr().out
     with closing(sqlite3.connect(":memory:")) as database:
         database.execute("CREATE TABLE t (z REAL)")
-        database.executemany("INSERT INTO t VALUES (?)", [(score - 1e-9,), (score + 1e-9,)])
+        database.executemany(
+            "INSERT INTO t VALUES (?)", [(score - 1e-9,), (score + 1e-9,)]
+        )
         found = [row[0] for row in database.execute(f"SELECT {sql} FROM t")]
     assert found == ["low", "high"]
 
@@ -137,7 +156,10 @@ def test_dialects_are_those_of_to_sql():
     ("options", "said"),
     [
         (["--at", ""], "expected a probability after --at, got none"),
-        (["--at", "0", "--sql", "ansi", "--names", "a,b"], "expected --at above 0 with --names"),
+        (
+            ["--at", "0", "--sql", "ansi", "--names", "a,b"],
+            "expected --at above 0 with --names",
+        ),
     ],
 )
 def test_no_band_below_zero_and_no_target(fitted, capsys, options, said):

@@ -54,7 +54,10 @@ def test_what_is_on_the_way():
     way = code_metrics.way(lambda: [plain("a"), plain("b")])
     assert way.files == {"_show/_names.py"}
     assert [name for _, _, name in way.deepest] == ["plain", "redact_secrets"]
-    assert {name: n for (_, _, name), n in way.calls.items()} == {"plain": 2, "redact_secrets": 2}
+    assert {name: n for (_, _, name), n in way.calls.items()} == {
+        "plain": 2,
+        "redact_secrets": 2,
+    }
     assert not way.before and not way.written
 
 
@@ -81,7 +84,11 @@ def planted(monkeypatch, tmp_path):
         path.write_text(text, encoding="utf-8")
     monkeypatch.setattr(test_architecture, "ROOT", tmp_path)
     monkeypatch.setattr(code_metrics, "ROOT", tmp_path)
-    cached = code_metrics.file_of, code_metrics.nodes_of_kind, code_metrics.function_names
+    cached = (
+        code_metrics.file_of,
+        code_metrics.nodes_of_kind,
+        code_metrics.function_names,
+    )
     for function in cached:
         function.cache_clear()
     monkeypatch.setattr(code_metrics, "FILES", sorted(tmp_path.rglob("*.py")))
@@ -93,7 +100,9 @@ def planted(monkeypatch, tmp_path):
 @pytest.mark.usefixtures("planted")
 def test_what_is_counted():
     counts = {
-        name: count() for name, count in code_metrics.COUNTS.items() if name != "public names"
+        name: count()
+        for name, count in code_metrics.COUNTS.items()
+        if name != "public names"
     }
     assert code_metrics.circles() == [["a.py", "b.py", "room/_c.py"]]
     assert [one[::2] for one in code_metrics.repeats()] == [("a.py", "room/_c.py", 6)]

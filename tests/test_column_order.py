@@ -69,16 +69,24 @@ PLACES = {
     "MulticalibratedScores.fit": lambda y, p: MulticalibratedScores(
         cv=2, n_rounds=1, n_trees=1
     ).fit(p, y, groups=["one"] * len(y), classes=ORDER),
-    "cross_fitted_proba": lambda y, p: cross_fitted_proba("temperature", p, y, classes=ORDER),
+    "cross_fitted_proba": lambda y, p: cross_fitted_proba(
+        "temperature", p, y, classes=ORDER
+    ),
     "TemperatureScaling.fit_blocks": lambda y, p: TemperatureScaling().fit_blocks(
         [(p, y)], kind="proba", classes=ORDER
     ),
     "VectorScaling.fit_blocks": lambda y, p: VectorScaling().fit_blocks(
         [(p[:60], y[:60]), (p[60:], y[60:])], kind="proba", classes=ORDER
     ),
-    "CalibrationTester.test": lambda y, p: CalibrationTester(0.1).test(y, p, labels=ORDER),
-    "CalibrationMonitor.update": lambda y, p: CalibrationMonitor(classes=ORDER).update(y, p),
-    "CalibrationSummary.update": lambda y, p: CalibrationSummary(classes=ORDER).update(y, p),
+    "CalibrationTester.test": lambda y, p: CalibrationTester(0.1).test(
+        y, p, labels=ORDER
+    ),
+    "CalibrationMonitor.update": lambda y, p: CalibrationMonitor(classes=ORDER).update(
+        y, p
+    ),
+    "CalibrationSummary.update": lambda y, p: CalibrationSummary(classes=ORDER).update(
+        y, p
+    ),
     "summarize": summarized,
 }
 #: Public `classes=` and `labels=` of methods that move or doubt nothing, each with its reason.
@@ -100,7 +108,8 @@ EXEMPT = {
 RECALIBRATORS = [
     name
     for name in all_recalibrators()
-    if name not in ("group",) and get_recalibrator(name).capabilities.max_classes is None
+    if name not in ("group",)
+    and get_recalibrator(name).capabilities.max_classes is None
 ]
 
 
@@ -117,7 +126,9 @@ def _callables():
 
 def test_every_argument_is_here():
     """Another public `classes=` or `labels=` gets its line in this file."""
-    recalibrators = {type(get_recalibrator(name)).__name__ for name in all_recalibrators()}
+    recalibrators = {
+        type(get_recalibrator(name)).__name__ for name in all_recalibrators()
+    }
     left = set()
     for name, thing in _callables():
         try:
@@ -147,14 +158,17 @@ def test_an_order_that_the_columns_cannot_have(name):
 
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.filterwarnings("ignore:.*expected two classes for a correction by groups")
-@pytest.mark.filterwarnings("ignore:.*expected some calibration label without the largest")
+@pytest.mark.filterwarnings(
+    "ignore:.*expected some calibration label without the largest"
+)
 @pytest.mark.filterwarnings("ignore:.*expected a group")
 def test_an_order_of_its_own_that_is_right(name):
     PLACES[name](*rows(order=ORDER))  # warnings are errors
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.slow] * (n == "auto")) for n in RECALIBRATORS]
+    "name",
+    [pytest.param(n, marks=[pytest.mark.slow] * (n == "auto")) for n in RECALIBRATORS],
 )
 def test_fit_of_every_recalibrator(name):
     y, proba = rows()
@@ -174,12 +188,18 @@ def test_a_summary_warns_once_of_all_its_batches():
     two = np.array(["no", "yes"])[np.arange(N) % 2]
     p = np.where(two == "yes", 0.9, 0.1)
     for given in (p, np.column_stack([1 - p, p])):
-        with pytest.warns(CalibrationWarning, match=r"\['yes', 'no'\], got columns that fit"):
+        with pytest.warns(
+            CalibrationWarning, match=r"\['yes', 'no'\], got columns that fit"
+        ):
             CalibrationSummary(classes=["yes", "no"]).update(two, given)
     CalibrationSummary(classes=["yes", "no"]).update(two, p, np.zeros(N))
-    CalibrationSummary(classes=["yes", "no"]).update(two, p, counts=np.zeros(N, dtype=int))
+    CalibrationSummary(classes=["yes", "no"]).update(
+        two, p, counts=np.zeros(N, dtype=int)
+    )
     with pytest.warns(CalibrationWarning, match="columns that fit"):
-        CalibrationSummary(classes=["yes", "no"]).update(two[:2], p[:2], counts=[10**12, 10**12])
+        CalibrationSummary(classes=["yes", "no"]).update(
+            two[:2], p[:2], counts=[10**12, 10**12]
+        )
 
 
 @pytest.mark.slow
@@ -202,7 +222,9 @@ def test_rows_of_weight_zero_do_not_speak():
 
 
 def test_names_without_labels_are_counted():
-    with refuses(ValueError, expected=".*one class for each of the 3 columns ", value="2 classes"):
+    with refuses(
+        ValueError, expected=".*one class for each of the 3 columns ", value="2 classes"
+    ):
         expected_metrics(rows()[1], labels=["low", "high"])
 
 
@@ -214,8 +236,14 @@ def test_a_column_belongs_to_the_positive_class():
     expected = smooth_calibration_error(y == "fraud", p)
     assert smooth_calibration_error(y, p, pos_label="fraud") == pytest.approx(expected)
     both = np.column_stack([p, 1 - p])
-    assert smooth_calibration_error(y, both, pos_label="fraud") == pytest.approx(expected)
+    assert smooth_calibration_error(y, both, pos_label="fraud") == pytest.approx(
+        expected
+    )
     for measure in (smooth_calibration_error, decision_curve):
-        with refuses(ValueError, hint="Pass pos_label='ok' if it is .* else pos_label='fraud'"):
+        with refuses(
+            ValueError, hint="Pass pos_label='ok' if it is .* else pos_label='fraud'"
+        ):
             measure(y, p)
-    assert smooth_calibration_error(y, p, labels=["ok", "fraud"]) == pytest.approx(expected)
+    assert smooth_calibration_error(y, p, labels=["ok", "fraud"]) == pytest.approx(
+        expected
+    )

@@ -56,7 +56,11 @@ def test_functions_of_labels_and_probabilities_can_name_the_owner():
     named = {"y_proba", "first_proba", "staged_proba"}
     for name, function in FUNCTIONS.items():
         known = inspect.signature(function).parameters.keys()
-        if known & named and known & {"y_true", "labels"} and name != "multilabel_report":
+        if (
+            known & named
+            and known & {"y_true", "labels"}
+            and name != "multilabel_report"
+        ):
             assert "pos_label" in known, name
 
 
@@ -138,7 +142,9 @@ def test_a_column_keeps_its_smallest_probabilities():
 def test_a_column_of_any_kind(shape):
     y, bad, p = binary()
     measure = FUNCTIONS["expected_calibration_error"]
-    assert measure(pd.Series(y), shape(p), pos_label="bad") == pytest.approx(measure(bad, p))
+    assert measure(pd.Series(y), shape(p), pos_label="bad") == pytest.approx(
+        measure(bad, p)
+    )
     with refuses(ValueError, hint=CURE):
         measure(pd.Series(y), shape(p))
 
@@ -150,7 +156,9 @@ def test_columns_of_logits_and_stages():
         function = FUNCTIONS[name]
         scores = (lambda z: [z, 0.5 * z]) if name == "refinement_curve" else lambda z: z
         expected = function(bad, scores(z), kind="logits")
-        same(expected, function(y, scores(z), kind="logits", pos_label="bad"), rtol=1e-6)
+        same(
+            expected, function(y, scores(z), kind="logits", pos_label="bad"), rtol=1e-6
+        )
         with refuses(ValueError, hint=CURE):
             function(y, scores(z), kind="logits")
 
@@ -203,7 +211,10 @@ def test_a_report():
     assert owned.rows[0].value == pytest.approx(expected.rows[0].value)
     assert "classes=['good', 'bad']" in owned._codes["model"]
     assert find_column_order(y, p, pos_label="bad") is None
-    for function in (lambda: calibration_report(y, p, **few), lambda: find_column_order(y, p)):
+    for function in (
+        lambda: calibration_report(y, p, **few),
+        lambda: find_column_order(y, p),
+    ):
         with refuses(ValueError, hint=CURE):
             function()
 
@@ -218,9 +229,18 @@ def test_a_summary():
         summary = CalibrationSummary(pos_label="bad", **given)
         for part in np.array_split(np.argsort(y == "good", kind="stable"), 4):
             summary.update(y[part], p[part])
-        assert summary.positive_label == "bad" and summary.classes.tolist() == ["bad", "good"]
-        for name in ("log_loss", "expected_calibration_error", "smooth_calibration_error"):
-            assert summary.measure(name) == pytest.approx(expected.measure(name), abs=1e-12)
+        assert summary.positive_label == "bad" and summary.classes.tolist() == [
+            "bad",
+            "good",
+        ]
+        for name in (
+            "log_loss",
+            "expected_calibration_error",
+            "smooth_calibration_error",
+        ):
+            assert summary.measure(name) == pytest.approx(
+                expected.measure(name), abs=1e-12
+            )
         assert summary.rows().proba[:, 0] == pytest.approx(expected.rows().proba[:, 1])
     two = CalibrationSummary(classes=CLASSES, pos_label="bad").update(y, both(p))
     assert two.measure("log_loss") == pytest.approx(expected.measure("log_loss"))
@@ -283,18 +303,22 @@ def test_a_recalibrator_is_told_by_classes(name):
     with refuses(ValueError, hint=OF_CLASSES):
         method.fit(p, y)
     for natural in (bad.astype(bool), 2 * bad - 1, bad.astype(float)):
-        assert method.fit(p, natural).predict_proba(p) == pytest.approx(expected, abs=1e-9)
+        assert method.fit(p, natural).predict_proba(p) == pytest.approx(
+            expected, abs=1e-9
+        )
 
 
 OTHERS = {
-    "cross_fitted_proba": lambda y, p, **more: cross_fitted_proba("temperature", p, y, **more),
+    "cross_fitted_proba": lambda y, p, **more: cross_fitted_proba(
+        "temperature", p, y, **more
+    ),
     "partial_fit": lambda y, p, **more: OnlineCalibration().partial_fit(p, y, **more),
     "groups": lambda y, p, **more: GroupRecalibration("temperature").fit(
         p, y, groups=np.arange(len(y)) % 2, **more
     ),
-    "multicalibrated": lambda y, p, **more: MulticalibratedScores(cv=2, n_rounds=1, n_trees=1).fit(
-        p, y, groups=np.arange(len(y)) % 2, **more
-    ),
+    "multicalibrated": lambda y, p, **more: MulticalibratedScores(
+        cv=2, n_rounds=1, n_trees=1
+    ).fit(p, y, groups=np.arange(len(y)) % 2, **more),
     "temperature in blocks": lambda y, p, **more: TemperatureScaling().fit_blocks(
         [(p, y)], kind="proba", **more
     ),
@@ -322,14 +346,23 @@ def test_other_fits_are_told_by_classes(name):
 #: Displays that take labels and probabilities, with the arguments that they need.
 PICTURES = {
     "GradeDisplay": {"grades": [0.2, 0.5]},
-    "GroupReliabilityDisplay": {"groups": np.arange(N) % 2, "min_rows": 20, "n_resamples": 2},
+    "GroupReliabilityDisplay": {
+        "groups": np.arange(N) % 2,
+        "min_rows": 20,
+        "n_resamples": 2,
+    },
     "CalibratingFunctionDisplay": {"recalibrators": ["platt"]},
     "RefinementCurveDisplay": None,  # of stages: `refinement_curve` is tested
 }
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, c in offered() if n.endswith("Display") and hasattr(c, "from_predictions")]
+    "name",
+    [
+        n
+        for n, c in offered()
+        if n.endswith("Display") and hasattr(c, "from_predictions")
+    ],
 )
 def test_pictures(name):
     y, bad, p = binary()
@@ -337,14 +370,21 @@ def test_pictures(name):
     if given is None:
         p, given = [p, p**2], {}
     drawn = kind.from_predictions(bad, p, **given)
-    owned = {"classes": ["good", "bad"]} if name.startswith("Calibrating") else {"pos_label": "bad"}
+    owned = (
+        {"classes": ["good", "bad"]}
+        if name.startswith("Calibrating")
+        else {"pos_label": "bad"}
+    )
     found = kind.from_predictions(y, p, **given, **owned)
     for one, other in zip(drawn.points(), found.points(), strict=True):
         for ours, theirs in zip(one, other, strict=True):
             for a, b in zip(ours, theirs, strict=True):
-                np.testing.assert_allclose(np.asarray(a, float), np.asarray(b, float), atol=1e-9)
+                np.testing.assert_allclose(
+                    np.asarray(a, float), np.asarray(b, float), atol=1e-9
+                )
     with pytest.raises(
-        InvalidInputError, match="classes=" if "classes" in owned else "pos_label='good'"
+        InvalidInputError,
+        match="classes=" if "classes" in owned else "pos_label='good'",
     ):
         kind.from_predictions(y, p, **given)
     plt.close("all")

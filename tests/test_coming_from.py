@@ -11,12 +11,22 @@ from golden_sets import OF_VAL_PROB
 from scipy import stats
 from scipy.special import expit, logit
 
-from sklearn_calib import decomposition, export, groups, inference, meta, metrics, recalibrators
+from sklearn_calib import (
+    decomposition,
+    export,
+    groups,
+    inference,
+    meta,
+    metrics,
+    recalibrators,
+)
 from sklearn_calib import report as reports
 from sklearn_calib.decomposition import calibration_indices, decompose_loss
 from sklearn_calib.recalibrators import PlattScaling, PriorShift, get_recalibrator
 
-PEERS = json.loads((ROOT / "tests" / "data" / "coming_from.json").read_text(encoding="utf-8"))
+PEERS = json.loads(
+    (ROOT / "tests" / "data" / "coming_from.json").read_text(encoding="utf-8")
+)
 STEPS = np.arange(1, 201)
 P = expit(3 * np.sin(STEPS))
 Y = (1000 * expit(0.6 * logit(P) - 0.3) > (STEPS * 7919) % 1000).astype(int)
@@ -30,7 +40,10 @@ def ours():
 def test_numbers_of_r(ours):
     line = PlattScaling(smooth_targets=False).fit(P, Y).predict_proba(P)
     equal = {
-        **{f"val.prob {name}": getattr(ours[row], at) for name, (row, at) in OF_VAL_PROB.items()},
+        **{
+            f"val.prob {name}": getattr(ours[row], at)
+            for name, (row, at) in OF_VAL_PROB.items()
+        },
         "ci.2 Intercept": ours["calibration in the large"].estimate,
         "ci.2 Slope": ours["slope"].estimate,
         "ci.2 Slope low": ours["slope"].low,
@@ -45,7 +58,9 @@ def test_numbers_of_r(ours):
 @pytest.mark.slow
 def test_what_differs_from_r_is_on_the_page(ours):
     page = (GUIDE / "coming_from_r.rst").read_text(encoding="utf-8")
-    rows = re.findall(r"(?m)^   \* - (.*)\n     - (.*)\n     - .*\n     - ?(.*)\n     -", page)
+    rows = re.findall(
+        r"(?m)^   \* - (.*)\n     - (.*)\n     - .*\n     - ?(.*)\n     -", page
+    )
     assert len(rows) == 13  # the head, and twelve
     cells = {there: (said, here) for there, said, here in rows}
     r = PEERS["R"]
@@ -70,7 +85,11 @@ def test_what_differs_from_r_is_on_the_page(ours):
     }
     for there, (said, here) in want.items():
         for numbers, cell in zip((said, here), cells[there], strict=True):
-            shown = "the same" if numbers is None else ", ".join(f"{x:.4f}" for x in numbers)
+            shown = (
+                "the same"
+                if numbers is None
+                else ", ".join(f"{x:.4f}" for x in numbers)
+            )
             assert cell == shown, there
 
 
@@ -84,7 +103,10 @@ def test_maps_of_probcal(name):
 
 
 def test_numbers_of_probcal(ours):
-    peer, page = PEERS["probcal"], (GUIDE / "coming_from_probcal.rst").read_text(encoding="utf-8")
+    peer, page = (
+        PEERS["probcal"],
+        (GUIDE / "coming_from_probcal.rst").read_text(encoding="utf-8"),
+    )
     page = " ".join(page.split())
     log = decompose_loss(Y, P, recalibrator="isotonic")
     assert peer["corp"] == (
@@ -103,9 +125,13 @@ def test_numbers_of_probcal(ours):
         "cox p": inference.cox_test(Y, P).pvalue,
         "spiegelhalter p": inference.spiegelhalter_test(Y, P).pvalue,
         # of few expected events our p-value has another law
-        "hosmer_lemeshow p": stats.chi2.sf(inference.hosmer_lemeshow_test(Y, P).statistic, 10),
+        "hosmer_lemeshow p": stats.chi2.sf(
+            inference.hosmer_lemeshow_test(Y, P).statistic, 10
+        ),
     }
-    np.testing.assert_allclose(list(equal.values()), [peer[name] for name in equal], rtol=1e-8)
+    np.testing.assert_allclose(
+        list(equal.values()), [peer[name] for name in equal], rtol=1e-8
+    )
     differ = {
         "ece": metrics.expected_calibration_error(Y, P, n_bins=15),
         "smooth_ece": metrics.convolved_calibration_error(Y, P),
@@ -113,7 +139,9 @@ def test_numbers_of_probcal(ours):
     }
     for name, value in differ.items():
         assert f"{peer[name]:.4f} and {value:.4f}:" in page, name
-    centred = get_recalibrator("isotonic").set_params(centred=True).fit(P, Y).predict_proba(P)
+    centred = (
+        get_recalibrator("isotonic").set_params(centred=True).fit(P, Y).predict_proba(P)
+    )
     apart = np.abs(centred[:, 1] - peer["centred"]).max()
     assert f"up to {apart:.3f} apart" in page
 
@@ -121,7 +149,9 @@ def test_numbers_of_probcal(ours):
 def test_thresholds_and_offset_of_probcal():
     peer = PEERS["probcal"]
     found = get_recalibrator("beta").fit(P, Y).threshold([0.3, 0.6])
-    np.testing.assert_allclose([one.score for one in found], peer["interval_inverse"], rtol=1e-10)
+    np.testing.assert_allclose(
+        [one.score for one in found], peer["interval_inverse"], rtol=1e-10
+    )
     moved = PriorShift(mean=0.035).fit(P, Y).predict_proba(P)[:, 1]
     np.testing.assert_allclose(logit(moved) - logit(P), peer["offset .035"], rtol=1e-9)
 
@@ -138,13 +168,24 @@ def test_attributions_of_probcal(name, scale):
     programs = [block.text for block in pages.blocks("calibrating_a_model.rst")]
     (program,) = (text for text in programs if "def calibrate_attributions" in text)
     exec(program, names := {})
-    moved, start = names["calibrate_attributions"](values, base, recalibrator, scale, given)
+    moved, start = names["calibrate_attributions"](
+        values, base, recalibrator, scale, given
+    )
     peer = PEERS["probcal"][f"attributions {name} {scale}"]
     np.testing.assert_allclose(moved[:20], peer["values"], rtol=0, atol=1e-10)
     np.testing.assert_allclose(start[:20], peer["base"], rtol=0, atol=1e-10)
 
 
-HOMES = (decomposition, export, groups, inference, meta, metrics, recalibrators, reports)
+HOMES = (
+    decomposition,
+    export,
+    groups,
+    inference,
+    meta,
+    metrics,
+    recalibrators,
+    reports,
+)
 METHODS = {"fit", "threshold", "make_pipeline"}
 
 
@@ -153,5 +194,7 @@ def test_names_on_our_side():
     cells = re.findall(r"(?m)^   \* - .*\n     - (.*)\n     -", text)
     names = {name for cell in cells for name in re.findall(r"\b([A-Za-z_]+)\(", cell)}
     assert len(names) > 20
-    missing = {x for x in names - METHODS if not any(hasattr(home, x) for home in HOMES)}
+    missing = {
+        x for x in names - METHODS if not any(hasattr(home, x) for home in HOMES)
+    }
     assert not missing

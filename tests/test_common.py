@@ -21,7 +21,11 @@ from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel, MulticalibratedScores
+from sklearn_calib.groups import (
+    GroupRecalibration,
+    MulticalibratedModel,
+    MulticalibratedScores,
+)
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer
 from sklearn_calib.recalibrators import (
@@ -77,9 +81,18 @@ VARIANTS = [
 ]
 # exemptions, each with its reason
 EXEMPT = {
-    ("HistogramBinning(strategy='uniform')", "check_class_permutation"): "bins close on the right",
-    ("BBQ()", "check_class_permutation"): "bins are filled from below, its prior counts positives",
-    ("TemperatureScaling(laplace=True)", "check_weight_scale"): "one row is added to the weights",
+    (
+        "HistogramBinning(strategy='uniform')",
+        "check_class_permutation",
+    ): "bins close on the right",
+    (
+        "BBQ()",
+        "check_class_permutation",
+    ): "bins are filled from below, its prior counts positives",
+    (
+        "TemperatureScaling(laplace=True)",
+        "check_weight_scale",
+    ): "one row is added to the weights",
     ("OrdinalCalibration()", "check_class_permutation"): "its classes have an order",
     ("Identity()", "check_learns"): "it is there to learn nothing",
     ("PriorShift()", "check_learns"): "the identity until adapt has seen target rows",
@@ -101,7 +114,10 @@ QUICKER = [
     for cls in all_recalibrators().values()
     if cls.__name__ in words.QUICKER
 ]
-DECLARED = ("check_capabilities", "check_shape")  # capabilities are those of the default parameters
+DECLARED = (
+    "check_capabilities",
+    "check_shape",
+)  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
 # one class against the rest is fitted by their common base class: of the checks on four classes a
 # sample runs, and all for these two, which no method fits faster
@@ -150,13 +166,19 @@ def _marks(instance, name):
     if instance in VARIANTS:
         return slow
     if name.endswith("[4]") and not name.startswith(SAMPLE):
-        if instance.capabilities.multiclass == "one-vs-rest" and not isinstance(instance, LIFTED):
+        if instance.capabilities.multiclass == "one-vs-rest" and not isinstance(
+            instance, LIFTED
+        ):
             return pytest.mark.cross
         return slow
     if name.startswith(OF_READING) and not isinstance(instance, OWN_READING):
         return slow
     slow_to_fit = isinstance(instance, SLOW_TO_FIT)
-    return slow if slow_to_fit and (name.endswith("[4]") or name.startswith(COSTLY)) else ()
+    return (
+        slow
+        if slow_to_fit and (name.endswith("[4]") or name.startswith(COSTLY))
+        else ()
+    )
 
 
 def _cases():
@@ -168,7 +190,9 @@ def _cases():
                 continue
             if instance not in DEFAULTS and name.startswith(DECLARED):
                 continue
-            yield pytest.param(check, id=f"{title}-{name}", marks=_marks(instance, name))
+            yield pytest.param(
+                check, id=f"{title}-{name}", marks=_marks(instance, name)
+            )
 
 
 @pytest.mark.whole
@@ -182,7 +206,9 @@ def test_scores_down_to_the_smallest_number(instance):
     """Naive Bayes gives such scores."""
     rng = np.random.default_rng(0)
     small = 10.0 ** -rng.uniform(0, 323, 400)
-    p = np.concatenate([small, 1 - small[:100], rng.random(50), [0.0, 1.0, 5e-324, 1e-323]])
+    p = np.concatenate(
+        [small, 1 - small[:100], rng.random(50), [0.0, 1.0, 5e-324, 1e-323]]
+    )
     y = (rng.random(len(p)) < np.clip(p, 0.2, 0.8)).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -208,9 +234,9 @@ def test_metric_contract(check):
 @pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
 def test_constructors(instance):
     assert repr(clone(instance)) == repr(instance)
-    assert get_recalibrator(type(instance).__module__.rpartition("._")[2]).__class__ is type(
-        instance
-    )
+    assert get_recalibrator(
+        type(instance).__module__.rpartition("._")[2]
+    ).__class__ is type(instance)
     assert instance.capabilities.multiclass in ("native", "one-vs-rest")
     assert "<" in instance._repr_html_()
     assert type(instance).__doc__ and "Examples" in type(instance).__doc__
@@ -248,10 +274,14 @@ def test_registry_names():
         assert repr(get_scorer(name)) == f"get_scorer({name!r})"
     with refuses(ValueError, expected="one of .*temperature", value="'temprature'"):
         get_recalibrator("temprature")
-    with refuses(ValueError, expected="a scorer among ", value="'ece'", hint=".*neg_expected"):
+    with refuses(
+        ValueError, expected="a scorer among ", value="'ece'", hint=".*neg_expected"
+    ):
         get_scorer("ece")
     with refuses(
-        ValueError, expected="options of expected_calibration_error among .*n_bins", value="'bins'"
+        ValueError,
+        expected="options of expected_calibration_error among .*n_bins",
+        value="'bins'",
     ):
         get_scorer("neg_expected_calibration_error", bins=3)
 
@@ -270,7 +300,11 @@ def test_the_checks_can_fail():
             super()._fit(proba, codes, weight)
             self.data_ = proba
 
-    for broken, word in ((Broken, "simplex"), (Forgetful, "weights"), (Hoarder, "pickle")):
+    for broken, word in (
+        (Broken, "simplex"),
+        (Forgetful, "weights"),
+        (Hoarder, "pickle"),
+    ):
         globals()[broken.__name__] = broken
         broken.__qualname__ = broken.__name__
         with pytest.raises(AssertionError, match=word):
@@ -282,7 +316,9 @@ def test_the_metric_checks_can_fail():
 
     @measure(range=(0, 1))
     def unweighted(predictions):
-        return brier_loss.evaluate(predictions.with_weight(np.ones(len(predictions.codes))))
+        return brier_loss.evaluate(
+            predictions.with_weight(np.ones(len(predictions.codes)))
+        )
 
     with pytest.raises(AssertionError, match="check_"):
         check_contract(unweighted)
@@ -302,7 +338,9 @@ def _run(check, estimator):
         AngularCalibratedClassifier(LogisticRegression()),
         CostSensitiveClassifier(LogisticRegression()),
         MulticalibratedModel(LogisticRegression(), n_rounds=1, n_trees=10),
-        RefineThenCalibrateCV(HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)),
+        RefineThenCalibrateCV(
+            HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=1)
+        ),
     ]
 )
 def test_scikit_learn_contract(estimator, check):
@@ -317,11 +355,16 @@ def test_scikit_learn_contract(estimator, check):
         CalibratedModel(LogisticRegression(), ensemble=False),
         CalibratedModel(LogisticRegression(), response_method="predict_proba"),
         CalibratedModel(LogisticRegression(), OnlineCalibration(share=0)),
-        MulticalibratedModel(LogisticRegression(), 0, monotone=True, n_rounds=1, n_trees=10),
-        CalibratedModel(
-            LogisticRegression(), make_pipeline(TemperatureScaling(), HistogramBinning())
+        MulticalibratedModel(
+            LogisticRegression(), 0, monotone=True, n_rounds=1, n_trees=10
         ),
-        RefineThenCalibrateCV(LogisticRegression(), {"C": [0.1, 1.0]}, error_score="raise"),
+        CalibratedModel(
+            LogisticRegression(),
+            make_pipeline(TemperatureScaling(), HistogramBinning()),
+        ),
+        RefineThenCalibrateCV(
+            LogisticRegression(), {"C": [0.1, 1.0]}, error_score="raise"
+        ),
         RefineThenCalibrateCV(LogisticRegression(), ensemble=True),
     ],
     ids=repr,

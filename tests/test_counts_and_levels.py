@@ -39,10 +39,14 @@ def functions():
     """(name, function, parameters to try) of public functions that take rows."""
     found = {}
     for name, thing in offered("testing"):
-        if not inspect.isfunction(thing) or name == "multilabel_report":  # of a table of labels
+        if (
+            not inspect.isfunction(thing) or name == "multilabel_report"
+        ):  # of a table of labels
             continue
         parameters = inspect.signature(thing).parameters
-        needed = [p.name for p in parameters.values() if p.default is p.empty and p.kind < 2]
+        needed = [
+            p.name for p in parameters.values() if p.default is p.empty and p.kind < 2
+        ]
         if set(needed) <= set(GIVEN) and set(NAMES) & set(parameters):
             found[name] = (thing, needed, [n for n in NAMES if n in parameters])
     return found
@@ -52,7 +56,9 @@ def arguments(function, needed):
     """What a function needs, and groups of any size."""
     given = {key: GIVEN[key] for key in needed}
     more = {"y_proba": P, "min_rows": 1}
-    return given | {k: v for k, v in more.items() if k in inspect.signature(function).parameters}
+    return given | {
+        k: v for k, v in more.items() if k in inspect.signature(function).parameters
+    }
 
 
 FUNCTIONS = functions()

@@ -11,14 +11,18 @@ def test_each_value_comes(shape):
     sets = [tuple(enumerate(values)) for values in product(*map(range, shape))]
     del sets[3::7]  # not all of a cross
     kept = with_each_value(sets)
-    assert {value for at in kept for value in sets[at]} == {v for values in sets for v in values}
+    assert {value for at in kept for value in sets[at]} == {
+        v for values in sets for v in values
+    }
     assert len(kept) <= sum(shape)
     assert len(shape) == 1 or len(kept) < len(sets)
 
 
 def test_what_is_left_out_has_the_mark(request):
     """The file's own tests: not one is lost, and those left out have the mark."""
-    plugin = next(p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "CROSS"))
+    plugin = next(
+        p for p in request.config.pluginmanager.get_plugins() if hasattr(p, "CROSS")
+    )
 
     class Item:
         def __init__(self, a, b, *marks):
@@ -36,7 +40,11 @@ def test_what_is_left_out_has_the_mark(request):
         config = type("Config", (), {"getoption": lambda self, name: fewest})()
         plugin.pytest_collection_modifyitems(config, items)
         added = [item.marks - {*marks} for item in items]
-        quick = [item.callspec.id for item, names in zip(items, added, strict=True) if not names]
+        quick = [
+            item.callspec.id
+            for item, names in zip(items, added, strict=True)
+            if not names
+        ]
         assert {part for one in quick for part in one.split("-")} == {*firsts, *"xyz"}
         assert all(names <= {"cross"} for names in added)
         return len(quick), len(items)

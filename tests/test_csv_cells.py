@@ -66,7 +66,9 @@ def same(found, wanted):
     for name in wanted:
         assert found[name].dtype.kind == wanted[name].dtype.kind
         assert found[name].isna().equals(wanted[name].isna())
-        pairs = zip(found[name].dropna().tolist(), wanted[name].dropna().tolist(), strict=True)
+        pairs = zip(
+            found[name].dropna().tolist(), wanted[name].dropna().tolist(), strict=True
+        )
         assert all(type(one) is type(other) and one == other for one, other in pairs)
 
 
@@ -92,7 +94,9 @@ def test_pyarrow_reads_what_is_plain():
 
 def test_a_short_row_alone_in_a_block_is_a_row(tmp_path):
     (tmp_path / "t.csv").write_text("p\n0.5\n0,5\n" + "0.25\n" * 9, encoding="utf-8")
-    blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=5, sep=";")]
+    blocks = [
+        *table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=5, sep=";")
+    ]
     assert sum(block.n_rows for block in blocks) == 11
     (tmp_path / "t.csv").write_text("y,p\n1,0.5\n0,0.25\n1", encoding="utf-8")
     blocks = [*table_blocks(str(tmp_path / "t.csv"), lambda names: ["p"], size=8)]
@@ -103,10 +107,13 @@ def test_blocks_end_where_rows_end():
     rows = ['1,"a\nb"\n', '2,"c""\n""d"\n', "3,e\n", '4,"\n"\n']
     for text in ("".join(rows), "".join(rows).replace("e", "\u20ac")):
         for size in (1, 7, 1000):
-            blocks = [*row_blocks(io.BytesIO(text.encode()), "utf-8", ",", size, "t.csv")]
+            blocks = [
+                *row_blocks(io.BytesIO(text.encode()), "utf-8", ",", size, "t.csv")
+            ]
             assert "".join(blocks) == text
             frames = [
-                CsvCells(2, [0, 1], ",", ".", ()).read_frame(block, False)[0] for block in blocks
+                CsvCells(2, [0, 1], ",", ".", ()).read_frame(block, False)[0]
+                for block in blocks
             ]
             assert pd.concat(frames)[0].tolist() == [1, 2, 3, 4]
 

@@ -15,16 +15,24 @@ PUBLIC = [
     for _, thing in offered("exceptions")
     if getattr(thing, "__module__", "").startswith("sklearn_calib")
 ]
-REGISTERED = [*metrics.all_metrics().values(), *recalibrators.all_recalibrators().values()]
+REGISTERED = [
+    *metrics.all_metrics().values(),
+    *recalibrators.all_recalibrators().values(),
+]
 
 
 @pytest.mark.parametrize("thing", PUBLIC, ids=lambda t: t.__name__)
 def test_docstring(thing):
     text = inspect.getdoc(thing)
-    assert text and text.splitlines()[0].rstrip().endswith((".", "?")), "no summary line"
+    assert text and text.splitlines()[0].rstrip().endswith((".", "?")), (
+        "no summary line"
+    )
     if inspect.isfunction(thing) and "Examples" in text:
         for name, parameter in inspect.signature(thing).parameters.items():
-            described = parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+            described = parameter.kind not in (
+                parameter.VAR_KEYWORD,
+                parameter.VAR_POSITIONAL,
+            )
             if described and name[0] != "_":
                 assert re.search(rf"`?{name}`?", text), f"{name} is not described"
 

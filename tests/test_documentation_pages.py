@@ -19,7 +19,9 @@ import _messages  # isort: skip
 import changelog  # isort: skip
 
 SOURCES = sorted(Path(sklearn_calib.__file__).parent.rglob("*.py"))
-PAGES = sorted([*DOC.glob("*.rst"), *GUIDE.glob("*.rst"), *(DOC / "extending").glob("*.rst")])
+PAGES = sorted(
+    [*DOC.glob("*.rst"), *GUIDE.glob("*.rst"), *(DOC / "extending").glob("*.rst")]
+)
 PAGES = [page for page in PAGES if page.name != "whats_new.rst"]
 
 ORIENTATION = _layers.read_orientation()
@@ -63,9 +65,13 @@ def test_bibliography():
             assert entry, f"{path.name}: {match[0]} is not in references.bib"
             used.add(entry.key)
     for page in [*PAGES, *GUIDE.glob("*.inc"), *DOC.glob("whats_new/*/*.rst")]:
-        for names in re.findall(r":cite:\w+:`([^`]+)`", page.read_text(encoding="utf-8")):
+        for names in re.findall(
+            r":cite:\w+:`([^`]+)`", page.read_text(encoding="utf-8")
+        ):
             for key in names.split(","):
-                assert key.strip() in keys, f"{page.name}: {key} is not in references.bib"
+                assert key.strip() in keys, (
+                    f"{page.name}: {key} is not in references.bib"
+                )
                 used.add(key.strip())
     assert keys == used, f"not cited: {sorted(keys - used)}"
 
@@ -73,7 +79,9 @@ def test_bibliography():
 def test_sources_of_one_year_are_told_apart():
     known = _bibliography.entries()
     text = 'Berta, Holzmueller, Jordan, Bach (2025), "Structured matrix"; Li and Sur (2025).'
-    found = [_bibliography.entry_of(*pair, known).key for pair in _bibliography.sources(text)]
+    found = [
+        _bibliography.entry_of(*pair, known).key for pair in _bibliography.sources(text)
+    ]
     assert found == ["berta2025structured", "li2025optimal"]
     lines = [text]
     _bibliography.link_sources(None, "class", "name", None, None, lines)
@@ -84,7 +92,10 @@ def test_sources_of_one_year_are_told_apart():
 def test_changelog_has_every_change():
     told = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert told == changelog.changelog(), "run python doc/changelog.py"
-    texts = [page.read_text(encoding="utf-8") for page in DOC.glob("whats_new/*/overview.rst")]
+    texts = [
+        page.read_text(encoding="utf-8")
+        for page in DOC.glob("whats_new/*/overview.rst")
+    ]
     listed = sum(len(re.findall(r"(?m)^\* ", text)) for text in texts)
     changes = [*DOC.glob("whats_new/*/*.*.rst")]
     assert told.count("\n* ") == listed + len(changes) > 0
@@ -94,9 +105,16 @@ def test_changelog_has_every_change():
 def test_links_to_the_documentation_name_no_version():
     """Was: "stable", which is not there while candidates alone are released."""
     files = [
-        ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+        ROOT / name
+        for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
     ]
-    files += [ROOT / "pyproject.toml", ROOT / "CITATION.cff", *DOC.glob("*.py"), *PAGES, *SOURCES]
+    files += [
+        ROOT / "pyproject.toml",
+        ROOT / "CITATION.cff",
+        *DOC.glob("*.py"),
+        *PAGES,
+        *SOURCES,
+    ]
     files += [path for path in (ROOT / ".github").rglob("*") if path.is_file()]
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     links = r"sklearn-calib\.readthedocs\.io(?:/(?!page/)[^\s\"<>)]+)"
@@ -129,23 +147,23 @@ def test_the_page_that_opens_a_version_stands_before_its_changes(tmp_path):
 
 
 def test_changes_in_markdown():
-    given = (
-        ":func:`~a.b.c` and :class:`D`, ``x=1`` (:doc:`/user_guide/any_size`), `site\n<u.html>`_."
-    )
+    given = ":func:`~a.b.c` and :class:`D`, ``x=1`` (:doc:`/user_guide/any_size`), `site\n<u.html>`_."
     page = f"[any size]({changelog.PAGES}user_guide/any_size.html)"
     expected = f"`c` and `D`, `x=1` ({page}), [site](u.html)."
     assert changelog.markdown(given) == expected
 
 
 def test_citation_and_pages_have_the_version():
-    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8") + (DOC / "cite.rst").read_text(
-        encoding="utf-8"
-    )
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8") + (
+        DOC / "cite.rst"
+    ).read_text(encoding="utf-8")
     stated = re.findall(r"(?m)^\s*version(?::| = )\s*\{?([^\s}]+)", text)
     assert stated == [sklearn_calib.__version__] * 2
     shown = r'(?:sklearn-calib |"package": ")(\d+(?:\.\w+)+)'  # in what reports and maps say
     found = [
-        version for page in PAGES for version in re.findall(shown, page.read_text(encoding="utf-8"))
+        version
+        for page in PAGES
+        for version in re.findall(shown, page.read_text(encoding="utf-8"))
     ]
     assert found and {*found} == {sklearn_calib.__version__}
 
@@ -198,7 +216,11 @@ def test_code_of_the_pages_runs(page):
         if "filterwarnings" not in block:
             exec(block, names)
     if "p" in names:  # anomalies get the larger probability
-        assert names["p"][names["y"] == 1].mean() > 0.5 > names["p"][names["y"] == 0].mean()
+        assert (
+            names["p"][names["y"] == 1].mean()
+            > 0.5
+            > names["p"][names["y"] == 0].mean()
+        )
 
 
 @pytest.mark.slow
@@ -211,9 +233,13 @@ def test_drawing_of_the_layers():
     assert "_kernels" in graph["metrics"] and "metrics" in graph["decomposition"]
     floors = _layers.levels(graph)
     height = {part: number for number, floor in enumerate(floors) for part in floor}
-    assert all(height[o] < height[part] for part, others in graph.items() for o in others)
+    assert all(
+        height[o] < height[part] for part, others in graph.items() for o in others
+    )
     drawing = _layers.drawing()
-    assert all(f">{part}</text>" in drawing for part in set(graph) - _layers.ground(graph))
+    assert all(
+        f">{part}</text>" in drawing for part in set(graph) - _layers.ground(graph)
+    )
     with pytest.raises(ValueError, match="circle"):
         _layers.levels({"a": {"b"}, "b": {"a"}})
 
@@ -235,13 +261,19 @@ def test_orientation_of_sub_packages(part):
     _, imports, start = sentences
     assert imports.startswith(("It may import ", "It may not import "))
     assert set(re.findall(r"`(\w+)`", imports)) == get_next_lower_sub_packages(part)
-    name, file = re.fullmatch(r"Start reading with `(\w+)` in `(\w+\.py)`\.", start).groups()
+    name, file = re.fullmatch(
+        r"Start reading with `(\w+)` in `(\w+\.py)`\.", start
+    ).groups()
     source = (test_architecture.ROOT / part / file).read_text(encoding="utf-8")
     assert re.search(rf"(?m)^(def|class) {name}\b", source), f"{file} has no {name}"
 
 
 def test_orientation_covers_all_sub_packages():
-    folders = {path.parent.name for path in SOURCES if path.parent.parent == test_architecture.ROOT}
+    folders = {
+        path.parent.name
+        for path in SOURCES
+        if path.parent.parent == test_architecture.ROOT
+    }
     assert set(ORIENTATION) == folders
     table = _derived.make_orientation_table()
     assert all(f"* - ``{part}``" in table for part in folders)
@@ -249,18 +281,27 @@ def test_orientation_covers_all_sub_packages():
 
 PER = r"(column|row|rows|entry|array|fitted once|panel|file|line|copy|bytes|curve)"
 OF = r"(class|row|stage|fold|bin|panel|method|model|measure|feature|recalibrator|cell)"
-UNCLEAR = re.compile(rf"\b{PER}\s+a\s+{OF}\b|\bthe door\b|\bdoor (refuses|accepts)|[Aa]nybody's")
+UNCLEAR = re.compile(
+    rf"\b{PER}\s+a\s+{OF}\b|\bthe door\b|\bdoor (refuses|accepts)|[Aa]nybody's"
+)
 
 
 def test_plain_words():
-    for path in [*SOURCES, *PAGES, *(ROOT / "examples").rglob("*.py"), ROOT / "README.md"]:
+    for path in [
+        *SOURCES,
+        *PAGES,
+        *(ROOT / "examples").rglob("*.py"),
+        ROOT / "README.md",
+    ]:
         found = UNCLEAR.search(path.read_text(encoding="utf-8"))
         assert not found, f"{path.name}: {found[0]!r}: write 'one column per class'"
 
 
 def test_links_of_the_readme_read_on_a_code_host():
     """They exist, and no table of a linked page is missing before the documentation is built."""
-    links = re.findall(r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    links = re.findall(
+        r"\]\((?!http)([^)#]+)\)", (ROOT / "README.md").read_text(encoding="utf-8")
+    )
     assert len(links) > 10
     for link in links:
         path = ROOT / link

@@ -24,7 +24,9 @@ from sklearn_calib.metrics import brier_loss
 from sklearn_calib.recalibrators import TemperatureScaling
 
 (COMMANDS,) = (
-    a.choices for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction)
+    a.choices
+    for a in build_parser()._actions
+    if isinstance(a, argparse._SubParsersAction)
 )
 
 
@@ -38,7 +40,11 @@ def test_fields_and_sentence():
     error = catch_error(brier_loss, [0, 1, 1], [0.2, 0.7, 1.3])
     assert isinstance(error, ValueError) and not isinstance(error, TypeError)
     assert (error.argument, error.value) == ("y_proba", "1.3")
-    assert (error.row, error.column, error.expected) == (2, 0, "probabilities in [0, 1]")
+    assert (error.row, error.column, error.expected) == (
+        2,
+        0,
+        "probabilities in [0, 1]",
+    )
     begin = "expected probabilities in [0, 1], got 1.3 in row 2, column 0 of y_proba. "
     assert str(error) == f"{begin}{error.hint}."
     assert isinstance(catch_error(brier_loss, ["a", "b"], ["x", "y"]), TypeError)
@@ -49,16 +55,22 @@ def test_the_argument_has_the_name_that_the_user_knows():
     assert catch_error(fit, [[0.2, 0.9]], [0]).argument == "X"
     assert catch_error(fit, [[0.2, 0.8]], [None]).argument == "y"
     assert catch_error(canonical_proba, [1.5]).argument == "scores"
-    assert catch_error(brier_loss, [0, 1], [0.1, 0.2], sample_weight=[1, -1]).argument == (
-        "sample_weight"
-    )
+    assert catch_error(
+        brier_loss, [0, 1], [0.1, 0.2], sample_weight=[1, -1]
+    ).argument == ("sample_weight")
 
 
 def test_two_arguments_that_exclude_each_other():
-    error = catch_error(brier_loss, [[0.5]], [[0.5]], soft_labels=True, multilabel="macro")
-    assert str(error).startswith("soft_labels and multilabel cannot be combined. Call it for")
+    error = catch_error(
+        brier_loss, [[0.5]], [[0.5]], soft_labels=True, multilabel="macro"
+    )
+    assert str(error).startswith(
+        "soft_labels and multilabel cannot be combined. Call it for"
+    )
     assert (error.argument, error.value) == ("soft_labels", "both")
-    assert translate_message(error).startswith("--soft-labels and multilabel cannot be combined.")
+    assert translate_message(error).startswith(
+        "--soft-labels and multilabel cannot be combined."
+    )
 
 
 def test_an_argument_that_the_sentence_names_is_not_repeated():
@@ -68,14 +80,21 @@ def test_an_argument_that_the_sentence_names_is_not_repeated():
     assert str(error) == "expected a number, got 'x' for level. Pass 0.95."
 
 
-@pytest.mark.parametrize("kind", [ValueError, TypeError, KeyError, AttributeError, RuntimeError])
+@pytest.mark.parametrize(
+    "kind", [ValueError, TypeError, KeyError, AttributeError, RuntimeError]
+)
 def test_through_other_processes(kind):
     hint = "Pass tolerance=0.1"
-    error = invalid_input("x", expected="x above 0", got="-1", hint=hint, error=kind, row=3)
+    error = invalid_input(
+        "x", expected="x above 0", got="-1", hint=hint, error=kind, row=3
+    )
     copied = pickle.loads(pickle.dumps(error))
     assert isinstance(copied, InvalidInputError) and isinstance(copied, kind)
     assert vars(copied) == vars(error) and copied.args == error.args
-    assert translate_message(copied) == "expected x above 0, got -1 in row 3. Pass --tolerance 0.1."
+    assert (
+        translate_message(copied)
+        == "expected x above 0, got -1 in row 3. Pass --tolerance 0.1."
+    )
 
 
 def test_words_of_the_command_line():
@@ -86,10 +105,15 @@ def test_words_of_the_command_line():
     assert translate("Pass scale=(1, 10)") == "Pass --scale 1,10."
     assert translate("Pass scale=None") == "Pass --scale any."
     assert translate("Pass soft_labels=True") == "Pass --soft-labels."
-    assert translate("Pass classes=['bad', 'good one']") == "Pass --classes 'bad,good one'."
+    assert (
+        translate("Pass classes=['bad', 'good one']")
+        == "Pass --classes 'bad,good one'."
+    )
     assert translate("Pass n_bins=3") == "Pass n_bins=3."  # no option sets it
     assert translate("Pass other classes") == "Pass other classes."
-    assert translate("Pass other classes", argument="classes") == "Pass other --classes."
+    assert (
+        translate("Pass other classes", argument="classes") == "Pass other --classes."
+    )
     assert translate("Fill them, or leave out such rows") == (
         "Fill them, or leave out such rows with --missing drop."
     )
@@ -115,7 +139,9 @@ def test_a_warning_has_the_same_fields():
         warn_calibration("cv above 1", "1", "Pass cv=5", **how)
     (one,) = seen
     assert one.filename == __file__ and one.message.argument == "cv"
-    assert str(one.message) == "TemperatureScaling: expected cv above 1, got 1. Pass cv=5."
+    assert (
+        str(one.message) == "TemperatureScaling: expected cv above 1, got 1. Pass cv=5."
+    )
     assert translate_message(one.message) == "expected cv above 1, got 1. Pass cv=5."
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -140,14 +166,22 @@ def test_help_fits_on_two_screens(name, monkeypatch):
 
 
 def test_an_error_is_passed_on_with_more_words():
-    error = catch_error(grade_calibration, [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], [0.3, 0.2])
-    assert error.expected.startswith("grades with edges that") and error.value and error.hint
+    error = catch_error(
+        grade_calibration, [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], [0.3, 0.2]
+    )
+    assert (
+        error.expected.startswith("grades with edges that")
+        and error.value
+        and error.hint
+    )
 
 
 def test_no_argument_for_the_name_of_the_caller():
     for path in code_metrics.FILES:
         for node in ast.walk(code_metrics.parsed(path)):
             if isinstance(node, ast.arguments):
-                names = {one.arg for one in [*node.posonlyargs, *node.args, *node.kwonlyargs]}
+                names = {
+                    one.arg for one in [*node.posonlyargs, *node.args, *node.kwonlyargs]
+                }
                 assert not names & {"where", "_where"}, path.name
     assert "where" not in inspect.signature(canonical_proba).parameters

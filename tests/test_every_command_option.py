@@ -19,23 +19,33 @@ from sklearn_calib._cli import build_parser, main
 N = 92
 #: Options of no command's arithmetic, or that need other tables, each with its reason.
 ELSEWHERE = {
-    **dict.fromkeys(("-h", "--out", "--json", "--markdown", "--save", "--state"), "where to write"),
-    **dict.fromkeys(("--read", "--tolerance", "--skip-rows"), "tests/test_cli_forms.py"),
+    **dict.fromkeys(
+        ("-h", "--out", "--json", "--markdown", "--save", "--state"), "where to write"
+    ),
+    **dict.fromkeys(
+        ("--read", "--tolerance", "--skip-rows"), "tests/test_cli_forms.py"
+    ),
     **dict.fromkeys(("--missing", "--prediction"), "other columns: tests/test_cli*.py"),
     "--soft-labels": "other columns: tests/test_cli_soft_labels.py",
     "--classes": "other columns: tests/test_cli*.py",
     **dict.fromkeys(("--dask", "--wait"), "tests/test_cli_streams.py"),
     "--query": "of a database: tests/summary/test_rows.py",
     **dict.fromkeys(("--label", "--score"), "are needed"),
-    **dict.fromkeys(((x, "--prob") for x in ("audit", "compare", "fit", "monitor")), "is needed"),
+    **dict.fromkeys(
+        ((x, "--prob") for x in ("audit", "compare", "fit", "monitor")), "is needed"
+    ),
     "--allow": "allows what is refused",
     "--names": "other columns: tests/test_cli*.py",
     **dict.fromkeys(("--no-advice", "--classwise"), "are given, or of three classes"),
-    **dict.fromkeys((("export", x) for x in ("--source", "--keep")), "of a query: tests/export"),
+    **dict.fromkeys(
+        (("export", x) for x in ("--source", "--keep")), "of a query: tests/export"
+    ),
     ("compare", "--name"): "twice: tests/test_cli_compare.py",
     ("compare", "--id"): "matches rows: tests/test_cli_compare.py",
     ("mean", "--bounds"): "of labels that are numbers: tests/test_cli_mean.py",
-    **dict.fromkeys(("--fail-if", "--quiet"), "the code at the end: tests/test_cli_options.py"),
+    **dict.fromkeys(
+        ("--fail-if", "--quiet"), "the code at the end: tests/test_cli_options.py"
+    ),
 }
 COMMANDS = ("audit", "compare", "fit", "threshold", "export", "mean", "monitor")
 ROWS = ["--label", "y", "--prob", "p", "--positive", "yes"]
@@ -43,7 +53,16 @@ ROWS = ["--label", "y", "--prob", "p", "--positive", "yes"]
 GIVEN = {
     "audit": ["t.csv", *ROWS, "--resamples", "5", "--no-advice", "--out", "none"],
     "compare": ["t.csv", "u.csv", *ROWS, "--resamples", "20"],
-    "fit": ["t.csv", *ROWS, "--recalibrator", "platt", "--out", "new.json", "--allow", "no-gain"],
+    "fit": [
+        "t.csv",
+        *ROWS,
+        "--recalibrator",
+        "platt",
+        "--out",
+        "new.json",
+        "--allow",
+        "no-gain",
+    ],
     "threshold": ["map.json", "--at", "0.3"],
     "export": ["map.json", "--to", "sql"],
     "mean": ["m.csv", "--label", "y", "--score", "p", "--positive", "yes"],
@@ -137,7 +156,11 @@ def run(command, *more, given=None):
     given = GIVEN[command] if given is None else given
     with redirect_stdout(out), redirect_stderr(err):
         code = main([command, *given, *more])
-    written = [Path(name).read_bytes() for name in ("new.json", "new.onnx") if Path(name).exists()]
+    written = [
+        Path(name).read_bytes()
+        for name in ("new.json", "new.onnx")
+        if Path(name).exists()
+    ]
     said = [(one.flush(), one.buffer.getvalue().decode())[1] for one in (out, err)]
     return code, *said, written
 
@@ -158,7 +181,11 @@ def test_every_option_has_a_value():
 def beside(company):
     """Parameters of a test: options of commands that have the other one too."""
     for command, option in OPTIONS:
-        slow = command == "compare" or option in ("--features", "--recalibrate", "--tabulate")
+        slow = command == "compare" or option in (
+            "--features",
+            "--recalibrate",
+            "--tabulate",
+        )
         if not company or ((command, company) in OPTIONS and option != company):
             yield pytest.param(command, option, marks=pytest.mark.slow if slow else ())
 
@@ -179,7 +206,9 @@ def test_alone(command, option, folder, monkeypatch):
 
 @pytest.mark.whole
 @pytest.mark.parametrize(("command", "option"), beside("--positive"))
-def test_beside_the_positive_class_that_sorts_first(command, option, folder, monkeypatch):
+def test_beside_the_positive_class_that_sorts_first(
+    command, option, folder, monkeypatch
+):
     monkeypatch.chdir(folder)
     check_changes(command, option, arguments(command, "--positive"))
 

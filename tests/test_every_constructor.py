@@ -47,17 +47,25 @@ class TwoScores(LogisticRegression):
 #: Classes whose options are tested elsewhere, each with its reason.
 ELSEWHERE = {
     **dict.fromkeys(CLASSES, "tests/test_methods.py"),
-    **dict.fromkeys(("SimplexArray", "Predictions", "Measure", "ClusterSample"), "for authors"),
+    **dict.fromkeys(
+        ("SimplexArray", "Predictions", "Measure", "ClusterSample"), "for authors"
+    ),
     **dict.fromkeys(("CalibrationWitness", "ReliabilityCurves"), "are results"),
     "ProbabilityScorer": "tests/metrics/test_scorers.py",
 }
 NOT_OPTIONS = {"estimator", "n_jobs", "random_state", "groups", "classes"}
 #: What is built: the arguments without a default, or that make it quick.
 GIVEN = {
-    "CostSensitiveClassifier": {"estimator": LogisticRegression(), "costs": [[0, 1], [2, 0]]},
+    "CostSensitiveClassifier": {
+        "estimator": LogisticRegression(),
+        "costs": [[0, 1], [2, 0]],
+    },
     "SelectiveClassifier": {"estimator": LogisticRegression(), "max_risk": 0.35},
     "AngularCalibratedClassifier": {"estimator": LogisticRegression()},
-    "CalibratedModel": {"estimator": TwoScores(tol=1e-12, solver="newton-cholesky"), "cv": 2},
+    "CalibratedModel": {
+        "estimator": TwoScores(tol=1e-12, solver="newton-cholesky"),
+        "cv": 2,
+    },
     "MulticalibratedModel": {
         "estimator": TwoScores(tol=1e-12, solver="newton-cholesky"),
         "cv": 2,
@@ -112,7 +120,9 @@ VALUES = {
 #: What an option needs beside it to matter.
 WITH = {
     ("SelectiveClassifier", "coverage"): {"max_risk": None},
-    ("RefineThenCalibrateCV", "n_iter"): {"param_grid": {"var_smoothing": [1e-9, 1.0, 10.0]}},
+    ("RefineThenCalibrateCV", "n_iter"): {
+        "param_grid": {"var_smoothing": [1e-9, 1.0, 10.0]}
+    },
     ("MultilabelCalibration", "recalibrator"): {"pooling": "none"},
 }
 #: Options that change nothing here, each with its reason.
@@ -126,7 +136,10 @@ SAME = {
     ("RefineThenCalibrateCV", "selection"): "of stages: tests/meta",
     ("RefineThenCalibrateCV", "refit"): "whether a model is left: tests/meta",
     ("CalibrationSummary", "max_cells"): "of more rows: tests/summary",
-    ("MulticalibratedModel", "patience"): "the losses of the folds have one minimum here",
+    (
+        "MulticalibratedModel",
+        "patience",
+    ): "the losses of the folds have one minimum here",
     ("RefineThenCalibrateCV", "stages"): "of a model that has some: tests/meta",
     ("RefineThenCalibrateCV", "error_score"): "of a fit that fails: tests/meta",
 }
@@ -135,7 +148,9 @@ SAME = {
 def classes():
     """Public classes that a user builds: with options, and neither results nor pictures."""
     for name, thing in offered():
-        built = inspect.isclass(thing) and not issubclass(thing, (tuple, Display, Exception))
+        built = inspect.isclass(thing) and not issubclass(
+            thing, (tuple, Display, Exception)
+        )
         built_by_fields = hasattr(thing, "get_params") or thing is GaussianLogisticModel
         result = dataclasses.is_dataclass(thing) and not built_by_fields
         if built and not result and not {thing, name} & {*ELSEWHERE}:
@@ -156,7 +171,9 @@ def options():
                 found = [not parameter.default]
             elif not found or (name, option) in VALUES:
                 found.append(VALUES.get((name, option), VALUES.get(option)))
-            found = [v for v in found if not isinstance(v, str) or (name, v) not in SAME]
+            found = [
+                v for v in found if not isinstance(v, str) or (name, v) not in SAME
+            ]
             yield from ((name, option, v) for v in found if (name, option) not in SAME)
 
 
@@ -195,7 +212,9 @@ def cases(company):
         known = () if function is None else inspect.signature(function).parameters
         of_classes = not company or hasattr(BUILT[name], "predict")
         if company in known or (of_classes and company != "sample_weight"):
-            yield pytest.param(name, option, value, id=f"{name}-{option}={value}".split("\n")[0])
+            yield pytest.param(
+                name, option, value, id=f"{name}-{option}={value}".split("\n")[0]
+            )
 
 
 def test_every_number_and_object_has_a_value():
@@ -213,7 +232,9 @@ def baseline(name, option, company):
 
 
 #: Options that change nothing beside weights, each with its reason.
-SAME_BESIDE_WEIGHTS = {("MulticalibratedModel", "monotone"): "the trees rise by themselves"}
+SAME_BESIDE_WEIGHTS = {
+    ("MulticalibratedModel", "monotone"): "the trees rise by themselves"
+}
 #: Options of one class, and methods that treat the classes differently.
 OF_ONE_CLASS = {
     "CostSensitiveClassifier": "its costs have an order",
@@ -257,4 +278,6 @@ def test_classes_that_sort_the_other_way(name, option, value):
     """The columns change places, and nothing else does."""
     more = WITH.get((name, option), {}) | {option: value}
     found, back = outcome(name, **more), outcome(name, "sorted first", **more)
-    np.testing.assert_allclose(np.array(back[0])[:, ::-1], found[0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(
+        np.array(back[0])[:, ::-1], found[0], rtol=1e-6, atol=1e-9
+    )

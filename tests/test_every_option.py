@@ -32,17 +32,29 @@ from sklearn_calib.exceptions import CalibrationWarning
 NOT_OPTIONS = {
     *("labels", "pos_label", "sample_weight", "groups", "random_state", "multilabel"),
     *("y_true", "y_proba", "kernel", "counts", "unit", "multiclass"),
-    *("soft_labels", "classes", "where", "n_jobs", "progress", "check_columns", "check_order"),
+    *(
+        "soft_labels",
+        "classes",
+        "where",
+        "n_jobs",
+        "progress",
+        "check_columns",
+        "check_order",
+    ),
 }
 #: Functions whose options are tested elsewhere, each with its reason.
 ELSEWHERE = {
-    **dict.fromkeys(("to_code", "to_sql", "to_onnx", "to_json", "to_dict"), "text: tests/export"),
+    **dict.fromkeys(
+        ("to_code", "to_sql", "to_onnx", "to_json", "to_dict"), "text: tests/export"
+    ),
     **dict.fromkeys(("from_dict", "from_json", "simplify"), "documents: tests/export"),
     **dict.fromkeys(("summarize", "find_classes"), "tables: tests/summary"),
     **dict.fromkeys(("as_eval_metric", "measure", "binary_measure"), "give a function"),
     **dict.fromkeys(("get_loss", "get_scorer", "get_recalibrator"), "give an object"),
     "lower_distance_to_calibration": "its interval has the same options",
-    **dict.fromkeys(("calibration_report", "multilabel_report"), "tests/test_report*.py"),
+    **dict.fromkeys(
+        ("calibration_report", "multilabel_report"), "tests/test_report*.py"
+    ),
     "canonical_proba": "tests/test_canonical.py",
     "canonical_weight": "tests/test_canonical.py",
 }
@@ -50,7 +62,9 @@ ELSEWHERE = {
 
 def flipped(costs):
     """The table of costs in the order of the classes of these rows."""
-    return lambda data: np.asarray(costs)[::-1, ::-1] if data.get("flipped") else np.asarray(costs)
+    return lambda data: (
+        np.asarray(costs)[::-1, ::-1] if data.get("flipped") else np.asarray(costs)
+    )
 
 
 COSTS = flipped([[0.0, 1.0], [4.0, 0.5]])
@@ -131,37 +145,60 @@ CLUSTERS = np.arange(80) % 10
 WITH = {
     ("kernel_calibration_error", "estimator"): {"multiclass": "canonical"},
     ("kernel_calibration_error", "bandwidth"): {"multiclass": "canonical"},
-    ("calibrated_mean", "groups_unlabelled"): {"groups": CLUSTERS, "groups_unlabelled": CLUSTERS},
+    ("calibrated_mean", "groups_unlabelled"): {
+        "groups": CLUSTERS,
+        "groups_unlabelled": CLUSTERS,
+    },
     ("make_two_gaussians", "covariance"): {"mean": [0.5, 2.0]},
 }
 #: Options that change nothing here, each with its reason.
 SAME = {
-    ("confidence_interval", "method"): "an option names what 'auto' takes: its own tests",
-    ("kernel_calibration_error", "estimator"): "an option names what 'auto' takes: its own tests",
+    (
+        "confidence_interval",
+        "method",
+    ): "an option names what 'auto' takes: its own tests",
+    (
+        "kernel_calibration_error",
+        "estimator",
+    ): "an option names what 'auto' takes: its own tests",
     ("refinement_error", "start"): "where a search begins",
     **dict.fromkeys(
-        (("variational_calibration_interval", "norm"), ("variational_calibration_error", "norm")),
+        (
+            ("variational_calibration_interval", "norm"),
+            ("variational_calibration_error", "norm"),
+        ),
         "of several columns: tests/decomposition/test_variational.py",
     ),
     **dict.fromkeys(
         (("group_calibration", "n_bins"), ("group_calibration", "depth")),
         "of numbers, of several columns: tests/groups/test_group_calibration.py",
     ),
-    ("ranked_probability_score", "order"): "of two classes the score is Brier's: tests/metrics",
+    (
+        "ranked_probability_score",
+        "order",
+    ): "of two classes the score is Brier's: tests/metrics",
     ("hosmer_lemeshow_test", "n_parameters"): "of held_out=False: its own tests",
     **dict.fromkeys(
-        (("validation_sample_size", x) for x in ("threshold", "net_benefit_width", "error")),
+        (
+            ("validation_sample_size", x)
+            for x in ("threshold", "net_benefit_width", "error")
+        ),
         "of several conditions the hardest: its own tests",
     ),
     **dict.fromkeys(
         (("estimate_angle", x) for x in ("link", "link_slope", "link_intercept")),
         "of a truth that is known: tests/linear",
     ),
-    ("estimate_angle", "assume_centered"): "the covariance is not estimated: tests/linear",
+    (
+        "estimate_angle",
+        "assume_centered",
+    ): "the covariance is not estimated: tests/linear",
 }
 #: Options that cannot be given to these rows, or without groups, each with its reason.
 REFUSED = {
-    **dict.fromkeys(("refinement_error", "temperature_refinement_log_loss"), "label_smoothing"),
+    **dict.fromkeys(
+        ("refinement_error", "temperature_refinement_log_loss"), "label_smoothing"
+    ),
     "hosmer_lemeshow_test": "held_out",
     "validation_summary": "smoother",
     "validation_sample_size": "linear_predictor",
@@ -218,7 +255,10 @@ def other_rows(name, company):
     if company == "groups":
         return data, {"groups": np.array([*"zyxwvutsrq"])[::-1][data["clusters"]]}
     if company == "sample_weight":
-        again = {key: np.repeat(one, words["sample_weight"], axis=0) for key, one in data.items()}
+        again = {
+            key: np.repeat(one, words["sample_weight"], axis=0)
+            for key, one in data.items()
+        }
         return again, {}
     return None
 
@@ -247,18 +287,34 @@ def baseline(name, company, option):
 def differ(one, other):
     first, second = dict(numbers(one)), dict(numbers(other))
     equal = first.keys() == second.keys()
-    return not equal or any(not np.array_equal(first[name], second[name]) for name in first)
+    return not equal or any(
+        not np.array_equal(first[name], second[name]) for name in first
+    )
 
 
-SLOWER = ("lower_distance", "lp_", "make_high", "internal_", "validation_", "confidence_", "paired")
+SLOWER = (
+    "lower_distance",
+    "lp_",
+    "make_high",
+    "internal_",
+    "validation_",
+    "confidence_",
+    "paired",
+)
 
 
 def parameters(of=OPTIONS, company=""):
     for name, option, value in of:
         known = inspect.signature(FUNCTIONS[name]).parameters
-        if not company or (company in known and name not in GIVEN and option != company):
+        if not company or (
+            company in known and name not in GIVEN and option != company
+        ):
             shown = value if isinstance(value, str | int | float) else "object"
-            slow = pytest.mark.slow if name.startswith(SLOWER) or option == "features" else ()
+            slow = (
+                pytest.mark.slow
+                if name.startswith(SLOWER) or option == "features"
+                else ()
+            )
             title = f"{name}-{option}={shown}"
             yield pytest.param(name, option, value, id=title, marks=slow)
 
@@ -267,7 +323,9 @@ def test_every_number_and_object_has_a_value():
     """A new option needs an entry in `VALUES`, or in `SAME` or `REFUSED` with the reason."""
     assert [one for one in OPTIONS if one[2] is None] == []
     named = {(name, option) for name, option, _ in OPTIONS}
-    known = {(n, p) for n, f in FUNCTIONS.items() for p in inspect.signature(f).parameters}
+    known = {
+        (n, p) for n, f in FUNCTIONS.items() for p in inspect.signature(f).parameters
+    }
     entries = {key for key in [*VALUES, *WITH, *SAME] if isinstance(key, tuple)}
     assert entries | {*REFUSED.items()} <= known
     assert len(named) > 100
@@ -311,17 +369,24 @@ def test_beside_the_positive_class_that_sorts_first(name, option, value):
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize(("name", "option", "value"), parameters(company="sample_weight"))
+@pytest.mark.parametrize(
+    ("name", "option", "value"), parameters(company="sample_weight")
+)
 def test_beside_weights(name, option, value):
     """A row of weight 2 is two rows, wherever neither folds nor single rows count."""
     found = check_changes(name, option, value, "sample_weight")
     folds = "cv" in inspect.signature(FUNCTIONS[name]).parameters
-    counted = option in ROWS_COUNT or (option, value) in NOT_REPEATED or name in COUNTING_ROWS
+    counted = (
+        option in ROWS_COUNT or (option, value) in NOT_REPEATED or name in COUNTING_ROWS
+    )
     if folds or counted:
         return
     data, words = other_rows(name, "sample_weight")
     but = [".statistic"] if name in STANDARDISED else OF_DRAWS.get(name, ())
-    but = [*but, *(n for n, _ in numbers(found) if n.startswith(OF_PAIRS.get(name, "-")))]
+    but = [
+        *but,
+        *(n for n, _ in numbers(found) if n.startswith(OF_PAIRS.get(name, "-"))),
+    ]
     same(result(name, data, words, option, value), found, rtol=1e-5, but=but)
 
 

@@ -49,7 +49,9 @@ BLOCK = re.compile(r"\.\. code-block:: python\n((?:   :.*\n)*)\n((?:(?:   .*)?\n
 
 def blocks(page):
     """(caption or None, code) of the Python blocks of a page, in order."""
-    for options, code in BLOCK.findall((PAGES / f"{page}.rst").read_text(encoding="utf-8")):
+    for options, code in BLOCK.findall(
+        (PAGES / f"{page}.rst").read_text(encoding="utf-8")
+    ):
         caption = re.search(r":caption: (.*)", options)
         yield caption[1] if caption else None, textwrap.dedent(code).strip("\n") + "\n"
 
@@ -61,7 +63,9 @@ def test_a_page_imports_only_what_is_declared(page):
         pytest.skip("not a checkout")
     text = (PAGES / f"{page}.rst").read_text(encoding="utf-8")
     own = re.findall(r"^ +(?:class|def) (\w+)", text, re.MULTILINE)
-    found = re.findall(r"^ +(?:>>> )?from (sklearn_calib[.\w]*) import (.*)$", text, re.MULTILINE)
+    found = re.findall(
+        r"^ +(?:>>> )?from (sklearn_calib[.\w]*) import (.*)$", text, re.MULTILINE
+    )
     assert found
     for module, names in found:
         declared = {*import_module(module).__all__, *own}
@@ -71,8 +75,12 @@ def test_a_page_imports_only_what_is_declared(page):
 def test_all_declared_names_are_on_a_page():
     if not PAGES.exists():
         pytest.skip("not a checkout")
-    text = "".join((PAGES / f"{page}.rst").read_text(encoding="utf-8") for page in CHECKS)
-    assert not [name for name in extending.__all__ if not re.search(rf"\b{name}\b", text)]
+    text = "".join(
+        (PAGES / f"{page}.rst").read_text(encoding="utf-8") for page in CHECKS
+    )
+    assert not [
+        name for name in extending.__all__ if not re.search(rf"\b{name}\b", text)
+    ]
 
 
 def run(command, folder):
@@ -88,7 +96,9 @@ def copy(tmp_path):
     if not PAGES.exists():
         pytest.skip("not a checkout")
     ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(sklearn_calib.__file__).parent, tmp_path / "sklearn_calib", ignore=ignore)
+    shutil.copytree(
+        Path(sklearn_calib.__file__).parent, tmp_path / "sklearn_calib", ignore=ignore
+    )
     shutil.copytree(ROOT / "tests", tmp_path / "tests", ignore=ignore)
     shutil.copytree(PAGES, tmp_path / "doc" / "extending", ignore=ignore)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
@@ -102,7 +112,9 @@ def test_page_works_as_told(page, copy):
     program, written = "", []
     for caption, code in blocks(page):
         if caption is None or caption.startswith("sklearn_calib/"):
-            program += code + "\n"  # the page read as one script, in a file of the user's own
+            program += (
+                code + "\n"
+            )  # the page read as one script, in a file of the user's own
     (copy / "own.py").write_text(program, encoding="utf-8")
     if page != "add_a_recalibrator":  # whose checks run again below
         run([sys.executable, "own.py"], copy)
@@ -120,7 +132,8 @@ def test_page_works_as_told(page, copy):
         elif caption.startswith("replaces the imports of sklearn_calib in "):
             absolute = re.compile(r"(?m)(^from sklearn_calib.*\n)+")
             path.write_text(
-                absolute.sub(code, path.read_text(encoding="utf-8"), count=1), encoding="utf-8"
+                absolute.sub(code, path.read_text(encoding="utf-8"), count=1),
+                encoding="utf-8",
             )
         elif below := re.match(r"add below (.*) in ", caption):
             add_lines(path, code, below[1])
@@ -140,7 +153,9 @@ def add_lines(path, code, start):
     lines = path.read_text(encoding="utf-8").splitlines()
     at = max(i for i, line in enumerate(lines) if line.startswith(start)) + 1
     at = next(i for i in range(at, len(lines)) if not lines[i].startswith((" ", ")")))
-    path.write_text("\n".join([*lines[:at], code.strip(), *lines[at:], ""]), encoding="utf-8")
+    path.write_text(
+        "\n".join([*lines[:at], code.strip(), *lines[at:], ""]), encoding="utf-8"
+    )
 
 
 def add_to_all(path, code):

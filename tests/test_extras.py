@@ -51,7 +51,10 @@ def test_each_picture_and_table_says_what_to_install(tmp_path):
         f"report.to_html({str(page)!r})",
     ]
     out = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, *codes], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _PROGRAM, *codes],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     said = out.stdout.splitlines()
     plot = "expected matplotlib, got no such package. Run: pip install 'sklearn-calib[plot]'."
@@ -68,7 +71,9 @@ def test_each_picture_and_table_says_what_to_install(tmp_path):
 def test_the_command_line_without_matplotlib(tmp_path):
     table = "label,p\n" + "0,0.1\n1,0.8\n1,0.3\n" * 20
     (tmp_path / "t.csv").write_text(table, encoding="utf-8")
-    head, _, _ = _PROGRAM.replace('"pandas", ', "").partition("from sklearn_calib import")
+    head, _, _ = _PROGRAM.replace('"pandas", ', "").partition(
+        "from sklearn_calib import"
+    )
     code = f"{head}from sklearn_calib._cli import main\nsys.exit(main(sys.argv[1:]))"
     arguments = ["audit", "t.csv", "--label", "label", "--prob", "p"]
     subprocess.run([sys.executable, "-c", code, *arguments], check=True, cwd=tmp_path)
@@ -76,7 +81,9 @@ def test_the_command_line_without_matplotlib(tmp_path):
 
 
 def test_a_broken_package_is_not_called_missing(tmp_path, monkeypatch):
-    (tmp_path / "half_installed.py").write_text("import a_part_that_is_missing\n", encoding="utf-8")
+    (tmp_path / "half_installed.py").write_text(
+        "import a_part_that_is_missing\n", encoding="utf-8"
+    )
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="a_part_that_is_missing"):
         require("half_installed", "plot")

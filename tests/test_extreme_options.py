@@ -33,7 +33,9 @@ def _real_options():
         method = getattr(recalibrators, name)
         if isinstance(method, type) and issubclass(method, Recalibrator):
             for option, rules in getattr(method, "_parameter_constraints", {}).items():
-                if any(isinstance(rule, Interval) and rule.type is Real for rule in rules):
+                if any(
+                    isinstance(rule, Interval) and rule.type is Real for rule in rules
+                ):
                     yield pytest.param(method, option, id=f"{name}-{option}")
 
 
@@ -91,7 +93,12 @@ def test_weights_that_leave_no_model_are_told(method):
     X = RNG.normal(size=(80, 2))
     with pytest.warns(CalibrationWarning, match="none of slope in"):
         internal_validation(
-            LogisticRegression(), X, Y, sample_weight=1e-300, n_resamples=2, method=method
+            LogisticRegression(),
+            X,
+            Y,
+            sample_weight=1e-300,
+            n_resamples=2,
+            method=method,
         )
 
 

@@ -10,9 +10,16 @@ import pytest
 
 from sklearn_calib._cli._remote import local_files
 from sklearn_calib._files import whole
-from sklearn_calib._files.whole import lock_file, temporary_folder, whole_file, write_whole
+from sklearn_calib._files.whole import (
+    lock_file,
+    temporary_folder,
+    whole_file,
+    write_whole,
+)
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="an open file cannot be removed there")
+pytestmark = pytest.mark.skipif(
+    os.name == "nt", reason="an open file cannot be removed there"
+)
 
 WRITER = """
 import runpy, sys, time
@@ -37,7 +44,9 @@ def kill(process):
     process.communicate()
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError, GeneratorExit])
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt, SystemExit, ValueError, GeneratorExit]
+)
 def test_nothing_is_left_after_any_error(tmp_path, error):
     path = tmp_path / "out.txt"
     path.write_text("old", encoding="utf-8")
@@ -52,7 +61,9 @@ def test_nothing_is_left_after_any_error(tmp_path, error):
 def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
     path, other = tmp_path / "out.txt", tmp_path / "other.txt"
     what = "whole_file(sys.argv[1])"
-    (dead, _), (living, _), (elsewhere, _) = (started(what, p) for p in (path, path, other))
+    (dead, _), (living, _), (elsewhere, _) = (
+        started(what, p) for p in (path, path, other)
+    )
     kill(dead)
     kill(elsewhere)
     left = {p.name for p in tmp_path.iterdir()}
@@ -67,7 +78,11 @@ def test_leftovers_of_dead_writers_go_at_the_next_write(tmp_path):
         kill(living)
     write_whole(path, "newer")
     write_whole(other, "newer")
-    assert {p.name for p in tmp_path.iterdir()} == {"out.txt", "other.txt", ".0123456789abcdef.tmp"}
+    assert {p.name for p in tmp_path.iterdir()} == {
+        "out.txt",
+        "other.txt",
+        ".0123456789abcdef.tmp",
+    }
 
 
 def test_the_longest_names_can_be_written_and_held(tmp_path):
@@ -131,7 +146,9 @@ def test_temporary_folders(tmp_path, monkeypatch):
     """None is made for local files; those of dead processes go, those of others stay."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     where = {"env": os.environ | {"TMPDIR": str(tmp_path)}}
-    (dead, gone), (living, kept) = (started("temporary_folder()", **where) for _ in range(2))
+    (dead, gone), (living, kept) = (
+        started("temporary_folder()", **where) for _ in range(2)
+    )
     kill(dead)
     assert os.path.isdir(gone)
     foreign = tmp_path / "sklearn-calib-mine"

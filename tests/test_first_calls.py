@@ -40,16 +40,23 @@ def test_a_given_mean_needs_no_labels(X):
     )
     assert np.average(moved[:, 1], weights=weight) == pytest.approx(0.03, abs=1e-12)
     np.testing.assert_array_equal(from_dict(to_dict(shift)).predict_proba(X), moved)
-    assert shift.adapt(X).predict_proba(X)[:, 1].mean() == pytest.approx(0.03, abs=1e-12)
+    assert shift.adapt(X).predict_proba(X)[:, 1].mean() == pytest.approx(
+        0.03, abs=1e-12
+    )
 
 
 def test_a_given_mean_names_its_classes():
     by_name = PriorShift(mean={"yes": 0.1, "no": 0.9}).fit(P)
     assert by_name.classes_.tolist() == ["no", "yes"]
-    assert PriorShift(mean=0.1).fit(P, classes=["b", "a"]).classes_.tolist() == ["b", "a"]
+    assert PriorShift(mean=0.1).fit(P, classes=["b", "a"]).classes_.tolist() == [
+        "b",
+        "a",
+    ]
     proba = np.random.default_rng(0).dirichlet([1, 1, 1], 50)
     three = PriorShift(mean=[0.2, 0.3, 0.5]).fit(proba)
-    assert three.predict_proba(proba).mean(axis=0) == pytest.approx([0.2, 0.3, 0.5], abs=1e-12)
+    assert three.predict_proba(proba).mean(axis=0) == pytest.approx(
+        [0.2, 0.3, 0.5], abs=1e-12
+    )
     with refuses(ValueError, expected=r".*(one column per class|columns)"):
         PriorShift(mean=0.1).fit(
             proba[:, :2] / proba[:, :2].sum(axis=1)[:, None], classes=[1, 2, 3]
@@ -66,7 +73,10 @@ def test_other_maps_say_that_they_need_labels(method):
 def test_grades_of_no_defaults_need_no_labels(kind):
     proba = np.full(40, 0.02)
     found = grade_calibration(np.zeros(40, kind), proba, [0.05])
-    assert found.to_dict() == grade_calibration([0] * 40, proba, [0.05], labels=[0, 1]).to_dict()
+    assert (
+        found.to_dict()
+        == grade_calibration([0] * 40, proba, [0.05], labels=[0, 1]).to_dict()
+    )
     assert found.rows[0].events == 0 and found.rows[0].n_rows == 40
     assert grade_calibration(np.ones(40, kind), proba, [0.05]).rows[0].events == 40
     with refuses(ValueError, hint=".*with labels="):
@@ -90,7 +100,10 @@ def test_an_unknown_option_is_refused_by_the_display(cls, name):
     parameters = inspect.signature(maker).parameters
     said = r"expected an option among .*, got 'colour'"
     with pytest.raises(TypeError, match=said) as raised:
-        maker(*(None for one in parameters.values() if one.default is one.empty), colour="red")
+        maker(
+            *(None for one in parameters.values() if one.default is one.empty),
+            colour="red",
+        )
     assert all(option in str(raised.value) for option in parameters)
 
 
@@ -99,7 +112,9 @@ def test_options_of_a_display_reach_the_function():
     model = LogisticRegression().fit(P, Y)
     with refuses(TypeError, expected=f".*({said})"):
         displays.ReliabilityDisplay.from_estimator(model, P, Y, bins=3)
-    drawn = displays.ReliabilityDisplay.from_estimator(model, P, Y, n_bins=3, bands="none")
+    drawn = displays.ReliabilityDisplay.from_estimator(
+        model, P, Y, n_bins=3, bands="none"
+    )
     assert len(drawn.curves["LogisticRegression"].observed) == 3
 
     class Own(displays.Display):  # with **options it takes any
@@ -137,15 +152,21 @@ def test_one_reliability_curve_is_read_at_once():
     summary = CalibrationSummary().update(Y, P)
     assert summary.reliability_curve(n_bins=4, n_resamples=0).weight.sum() == 200
     proba = np.random.default_rng(0).dirichlet([1, 1, 1], 50)
-    several = reliability_curve(np.arange(50) % 3, proba, multiclass="classwise", n_resamples=0)
-    with refuses(AttributeError, expected="one curve", value="3 ", hint=r".*curves\[0\].observed"):
+    several = reliability_curve(
+        np.arange(50) % 3, proba, multiclass="classwise", n_resamples=0
+    )
+    with refuses(
+        AttributeError, expected="one curve", value="3 ", hint=r".*curves\[0\].observed"
+    ):
         several.observed  # noqa: B018
     assert not hasattr(several, "predictions") and len(several) == 3
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_an_empty_text_is_no_path(text):
-    with refuses(ValueError, expected="JSON or the path of a file", value="an empty text"):
+    with refuses(
+        ValueError, expected="JSON or the path of a file", value="an empty text"
+    ):
         from_json(text)
 
 
@@ -154,14 +175,21 @@ def test_weights_reach_the_last_step_of_a_pipeline_alone():
     X, y = make_classification(80, random_state=1)
     weight = np.where(np.arange(80) < 40, 3.0, 0.5)
     model = make_pipeline(StandardScaler(), LogisticRegression())
-    found = internal_validation(model, X, y, sample_weight=weight, n_resamples=2).estimator
+    found = internal_validation(
+        model, X, y, sample_weight=weight, n_resamples=2
+    ).estimator
     np.testing.assert_allclose(found[0].mean_, X.mean(axis=0))
     with config_context(enable_metadata_routing=True):
-        steps = (one.set_fit_request(sample_weight=True) for one in (StandardScaler(), found[1]))
+        steps = (
+            one.set_fit_request(sample_weight=True)
+            for one in (StandardScaler(), found[1])
+        )
         found = internal_validation(
             make_pipeline(*steps), X, y, sample_weight=weight, n_resamples=2
         ).estimator
-        np.testing.assert_allclose(found[0].mean_, np.average(X, axis=0, weights=weight))
+        np.testing.assert_allclose(
+            found[0].mean_, np.average(X, axis=0, weights=weight)
+        )
 
 
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
@@ -171,10 +199,18 @@ def test_a_model_of_tensors_is_fitted_under_dispatch(library, monkeypatch):
         pytest.importorskip("array_api_compat")
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     X, y = make_classification(120, random_state=0)
-    expected = CalibratedModel(LinearDiscriminantAnalysis(), "platt").fit(X, y).predict_proba(X)
+    expected = (
+        CalibratedModel(LinearDiscriminantAnalysis(), "platt")
+        .fit(X, y)
+        .predict_proba(X)
+    )
     names = np.array(["no", "yes"])  # of which libraries of tensors have no arrays
     text = names[y], names[y].astype(object)
-    for labels, classes in ((y, [0, 1]), (xp.asarray(y), [0, 1]), *((t, names) for t in text)):
+    for labels, classes in (
+        (y, [0, 1]),
+        (xp.asarray(y), [0, 1]),
+        *((t, names) for t in text),
+    ):
         with config_context(array_api_dispatch=True):
             model = CalibratedModel(LinearDiscriminantAnalysis(), "platt")
             found = model.fit(xp.asarray(X), labels).predict_proba(xp.asarray(X))

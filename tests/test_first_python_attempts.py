@@ -62,7 +62,9 @@ def test_labels_of_another_encoding_than_the_model(learned, given):
         CalibratedModel(model).fit(X, given)
 
 
-RECORDS = np.array(list(zip(Y == 1, P, strict=True)), dtype=[("event", bool), ("time", float)])
+RECORDS = np.array(
+    list(zip(Y == 1, P, strict=True)), dtype=[("event", bool), ("time", float)]
+)
 
 
 @pytest.mark.parametrize("y", [RECORDS, list(zip(Y == 1, P * 9, strict=True))])
@@ -87,9 +89,13 @@ def test_regressors_are_out_of_scope():
 
 @pytest.mark.parametrize("groups", [["sex"], "sex", lambda X: X[["sex"]]])
 def test_groups_by_a_column_that_the_frozen_model_does_not_know(groups):
-    frame = pd.DataFrame(X, columns=list("abcd")).assign(sex=np.where(X[:, 3] > 0, "m", "f"))
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(
+        sex=np.where(X[:, 3] > 0, "m", "f")
+    )
     known = LogisticRegression().fit(frame[list("abcd")], Y)
-    model = MulticalibratedModel(FrozenEstimator(known), groups=groups, n_trees=20).fit(frame, Y)
+    model = MulticalibratedModel(FrozenEstimator(known), groups=groups, n_trees=20).fit(
+        frame, Y
+    )
     alone = MulticalibratedScores(n_trees=20).fit(
         known.predict_proba(frame[list("abcd")]), Y, groups={"sex": frame["sex"]}
     )
@@ -104,7 +110,9 @@ def test_groups_by_a_position_that_the_frozen_model_does_not_know():
     known = LogisticRegression().fit(X[:, :3], Y)
     model = MulticalibratedModel(FrozenEstimator(known), groups=[-1]).fit(X, Y)
     same = MulticalibratedModel(FrozenEstimator(known), groups=3).fit(X.tolist(), Y)
-    np.testing.assert_array_equal(model.predict_proba(X), same.predict_proba(X.tolist()))
+    np.testing.assert_array_equal(
+        model.predict_proba(X), same.predict_proba(X.tolist())
+    )
 
 
 @pytest.mark.parametrize("y", [WORDS, WORDS.astype(object), pd.Series(WORDS)])
@@ -119,7 +127,9 @@ def test_groups_by_a_position_that_the_frozen_model_does_not_know():
         lambda y: PlattScaling().fit(TWO, y, classes=[np.str_("a"), np.str_("b")]),
         lambda y: calibration_report(y, P),
         lambda y: calibration_report(y, P, pos_label=y[0] + "x"),
-        lambda y: CalibratedModel(FrozenEstimator(LogisticRegression().fit(X, Y))).fit(X, y),
+        lambda y: CalibratedModel(FrozenEstimator(LogisticRegression().fit(X, Y))).fit(
+            X, y
+        ),
         lambda y: confidence_interval(y, P, np.str_("ace")),
     ],
 )
@@ -130,7 +140,13 @@ def test_messages_show_labels_as_python_does(call, y):
 
 
 def test_scalars_of_numpy_look_like_those_of_python():
-    given = [np.str_("it's"), np.float64(-1.5), np.int64(3), np.bool_(True), np.bytes_(b"a")]
+    given = [
+        np.str_("it's"),
+        np.float64(-1.5),
+        np.int64(3),
+        np.bool_(True),
+        np.bytes_(b"a"),
+    ]
     with pytest.warns(UserWarning) as caught:
         warn_calibration("another", f"{given}", "Write np.asarray(x)")
     if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
@@ -140,7 +156,9 @@ def test_scalars_of_numpy_look_like_those_of_python():
 
 @pytest.mark.parametrize("name", ["auc", "AUC", "roc_auc", "accuracy", "f1"])
 def test_what_is_no_measure_of_calibration(name):
-    with refuses(ValueError, expected="a measure of calibration", hint=".*validation_summary"):
+    with refuses(
+        ValueError, expected="a measure of calibration", hint=".*validation_summary"
+    ):
         confidence_interval(Y, P, name)
 
 
@@ -189,7 +207,9 @@ def test_safe_tests_have_a_bounded_number_of_fits():
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with refuses(FileNotFoundError, value="'.*no.json', not found", hint="Check the name"):
+    with refuses(
+        FileNotFoundError, value="'.*no.json', not found", hint="Check the name"
+    ):
         from_json(str(tmp_path / "no.json"))
 
 
@@ -200,15 +220,21 @@ def test_a_number_of_classes_is_a_number(n_classes):
 
 
 EMPTY = {
-    "CalibratedModel": lambda cv: CalibratedModel(LogisticRegression(), cv=cv).fit(X, Y),
+    "CalibratedModel": lambda cv: CalibratedModel(LogisticRegression(), cv=cv).fit(
+        X, Y
+    ),
     "many labels": lambda cv: CalibratedModel(
         MultiOutputClassifier(LogisticRegression()), cv=cv
     ).fit(X, np.column_stack([Y, 1 - Y])),
-    "RefineThenCalibrateCV": lambda cv: RefineThenCalibrateCV(LogisticRegression(), cv=cv).fit(
-        X, Y
+    "RefineThenCalibrateCV": lambda cv: RefineThenCalibrateCV(
+        LogisticRegression(), cv=cv
+    ).fit(X, Y),
+    "MulticalibratedModel": lambda cv: MulticalibratedModel(
+        LogisticRegression(), cv=cv
+    ).fit(X, Y),
+    "MulticalibratedScores": lambda cv: MulticalibratedScores(cv=cv).fit(
+        TWO, Y, groups={"a": Y}
     ),
-    "MulticalibratedModel": lambda cv: MulticalibratedModel(LogisticRegression(), cv=cv).fit(X, Y),
-    "MulticalibratedScores": lambda cv: MulticalibratedScores(cv=cv).fit(TWO, Y, groups={"a": Y}),
     "StackedCalibration": lambda cv: StackedCalibration(cv=cv).fit(TWO, Y),
     "auto": lambda cv: all_recalibrators()["auto"](cv=cv).fit(TWO, Y),
     "variational": lambda cv: variational_calibration_error(Y, P, cv=cv),
@@ -252,7 +278,11 @@ def test_without_the_compiler():
     command = [sys.executable, "-W", "error", "-c", PLAIN_PYTHON]
     found = [
         subprocess.run(
-            command, env=os.environ | changes, capture_output=True, text=True, check=True
+            command,
+            env=os.environ | changes,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for changes in ({"NUMBA_DISABLE_JIT": "1"}, {})
     ]
@@ -265,7 +295,11 @@ def test_a_verdict_is_a_text_with_attributes():
     assert verdict[:10] in verdict
     assert json.loads(json.dumps(verdict)) == str(verdict)
     again = pickle.loads(pickle.dumps(verdict))
-    assert (again, again.p_value, again.sentences) == (verdict, verdict.p_value, verdict.sentences)
+    assert (again, again.p_value, again.sentences) == (
+        verdict,
+        verdict.p_value,
+        verdict.sentences,
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,9 @@ def test_columns_in_the_order_of_the_scale():
     proba = rng.dirichlet([0.6] * 3, 300)
     codes = (proba.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
     y = np.array(SCALE)[codes]
-    message = r"expected columns in the order of the classes \['high', 'low', 'mid'\], got .*"
+    message = (
+        r"expected columns in the order of the classes \['high', 'low', 'mid'\], got .*"
+    )
     cure = r"Name the columns too: fit\(..., classes=\['low', 'mid', 'high'\]\)"
     with pytest.warns(CalibrationWarning, match=message + cure) as caught:
         OrdinalCalibration(order=SCALE).fit(proba, y)
@@ -47,12 +49,15 @@ def test_grades_of_swapped_arguments():
     p = np.linspace(0.01, 0.9, 200)
     y = np.arange(200) % 3 > 1
     for labels in (y, y.astype(int), y.astype(float), np.where(y, "bad", "good")):
-        with refuses(ValueError, hint=r".*labels first: Grades\.fit\(y_true, y_proba\)"):
+        with refuses(
+            ValueError, hint=r".*labels first: Grades\.fit\(y_true, y_proba\)"
+        ):
             Grades.fit(p, labels)
 
 
 @pytest.mark.parametrize(
-    ("given", "missing"), [(["--prob", "p"], "no --label"), (["--label", "y"], "no --prob")]
+    ("given", "missing"),
+    [(["--prob", "p"], "no --label"), (["--label", "y"], "no --prob")],
 )
 def test_which_option_is_missing(given, missing, tmp_path, capsys):
     file = str(tmp_path / "t.csv")
@@ -65,7 +70,9 @@ def test_which_option_is_missing(given, missing, tmp_path, capsys):
 def test_backwards_labels_in_words_of_the_command():
     rng = np.random.default_rng(0)
     p = rng.random((400, 2))
-    with refuses(ValueError, hint=r".*1 - p; where they are meant, check_columns=False") as said:
+    with refuses(
+        ValueError, hint=r".*1 - p; where they are meant, check_columns=False"
+    ) as said:
         multilabel_report(rng.random((400, 2)) < 1 - p, p)
     assert translate_message(said.value).endswith(
         "Name the other class with --positive, or the other column with --prob; where they are "

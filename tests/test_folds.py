@@ -17,15 +17,29 @@ def rows(n_groups, rng):
 
 def test_many_groups_are_dealt_by_their_rarest_class():
     codes, groups = rows(6000, np.random.default_rng(0))
-    folds = [*FastStratifiedGroupKFold(5, shuffle=True, random_state=1).split(codes, codes, groups)]
-    assert (np.sort(np.concatenate([test for _, test in folds])) == np.arange(len(codes))).all()
+    folds = [
+        *FastStratifiedGroupKFold(5, shuffle=True, random_state=1).split(
+            codes, codes, groups
+        )
+    ]
+    assert (
+        np.sort(np.concatenate([test for _, test in folds])) == np.arange(len(codes))
+    ).all()
     for train, test in folds:
         assert len(train) + len(test) == len(codes)
         assert not set(groups[train]) & set(groups[test])
         assert (codes[test] == 2).sum() == 2  # one group of the five
         assert abs((codes[test] == 1).sum() - (codes == 1).sum() / 5) <= 4
-    again = [*FastStratifiedGroupKFold(5, shuffle=True, random_state=1).split(codes, codes, groups)]
-    other = [*FastStratifiedGroupKFold(5, shuffle=True, random_state=2).split(codes, codes, groups)]
+    again = [
+        *FastStratifiedGroupKFold(5, shuffle=True, random_state=1).split(
+            codes, codes, groups
+        )
+    ]
+    other = [
+        *FastStratifiedGroupKFold(5, shuffle=True, random_state=2).split(
+            codes, codes, groups
+        )
+    ]
     assert (again[0][1] == folds[0][1]).all()
     assert set(other[0][1]) != set(folds[0][1])
 

@@ -56,7 +56,9 @@ def clopper_pearson(share, rows, level):
     """The interval of a share of `rows` rows, whole numbers or not."""
     events, tail = share * rows, (1 - level) / 2
     low = np.where(events > 0, stats.beta.ppf(tail, events, rows - events + 1), 0.0)
-    high = np.where(events < rows, stats.beta.ppf(1 - tail, events + 1, rows - events), 1.0)
+    high = np.where(
+        events < rows, stats.beta.ppf(1 - tail, events + 1, rows - events), 1.0
+    )
     return low, high
 
 
@@ -94,7 +96,11 @@ def line(weight, columns, offset=0.0):
 
 
 def test_spiegelhalter():
-    z = WEIGHT @ ((Y - P) * (1 - 2 * P)) / np.sqrt(WEIGHT**2 @ ((1 - 2 * P) ** 2 * P * (1 - P)))
+    z = (
+        WEIGHT
+        @ ((Y - P) * (1 - 2 * P))
+        / np.sqrt(WEIGHT**2 @ ((1 - 2 * P) ** 2 * P * (1 - P)))
+    )
     found = inference.spiegelhalter_test(Y, P, sample_weight=WEIGHT)
     check(found, [z, two_sided(z)], "statistic, pvalue")
 
@@ -170,9 +176,15 @@ def test_polynomial_test():
     assert found.degree == 1
     check(found.coef, b, "coef", 1e-5)
     check(found.covariance, np.linalg.inv(information), "covariance", 1e-5)
-    check([found.statistic, found.pvalue], [ratio, stats.chi2.sf(ratio, 2)], "test", 1e-6)
-    half = np.sqrt(stats.chi2.ppf(LEVEL, 2) * (columns @ found.covariance * columns).sum(axis=1))
-    check(found.belt(P, level=LEVEL)[1], special.expit(columns @ b + half), "belt", 1e-5)
+    check(
+        [found.statistic, found.pvalue], [ratio, stats.chi2.sf(ratio, 2)], "test", 1e-6
+    )
+    half = np.sqrt(
+        stats.chi2.ppf(LEVEL, 2) * (columns @ found.covariance * columns).sum(axis=1)
+    )
+    check(
+        found.belt(P, level=LEVEL)[1], special.expit(columns @ b + half), "belt", 1e-5
+    )
 
 
 # -- the table of a validation ---------------------------------------------------------------------
@@ -238,25 +250,36 @@ def test_the_line_of_a_validation(tables, how):
         away = np.array([a, b - 1])
         square = away @ np.linalg.solve(covariance, away)
         expected = [two_sided(c / large[0]), two_sided((b - 1) / errors[1])]
-        found = [tables[how][name].pvalue for name in ("calibration in the large", "slope")]
+        found = [
+            tables[how][name].pvalue for name in ("calibration in the large", "slope")
+        ]
         check(found, expected, "Wald p-values", 1e-4)
         row = tables[how]["Cox chi-square"]
-        check([row.estimate, row.pvalue], [square, stats.chi2.sf(square, 2)], "both", 1e-4)
+        check(
+            [row.estimate, row.pvalue], [square, stats.chi2.sf(square, 2)], "both", 1e-4
+        )
 
 
 def test_likelihood_ratios_of_a_validation(tables):
     """p-values, and the ends of the slope: where the likelihood falls by half a quantile."""
     one, columns = np.ones(N), np.column_stack([np.ones(N), Z])
     start = np.log(np.where(Y == 1, P, 1 - P)).sum()
-    large, (_, slope), both = (line(one, columns[:, :1], Z)[3], *line(one, columns)[::3])
+    large, (_, slope), both = (
+        line(one, columns[:, :1], Z)[3],
+        *line(one, columns)[::3],
+    )
     ratios = [2 * (large - start), 2 * (both - large), 2 * (both - start)]
     names = "calibration in the large", "slope", "Cox chi-square"
     found = [tables["profile"][name].pvalue for name in names]
-    expected = [stats.chi2.sf(ratio, df) for ratio, df in zip(ratios, (1, 1, 2), strict=True)]
+    expected = [
+        stats.chi2.sf(ratio, df) for ratio, df in zip(ratios, (1, 1, 2), strict=True)
+    ]
     check(found, expected, "p-values", 1e-5)
     for end in (tables["profile"]["slope"].low, tables["profile"]["slope"].high):
         fallen = 2 * (both - line(one, columns[:, :1], end * Z)[3])
-        assert fallen == pytest.approx(stats.chi2.ppf(LEVEL, 1), rel=1e-4), f"{slope} to {end}"
+        assert fallen == pytest.approx(stats.chi2.ppf(LEVEL, 1), rel=1e-4), (
+            f"{slope} to {end}"
+        )
 
 
 def jackknife(weight, columns, q, information, cluster):
@@ -308,15 +331,24 @@ def test_what_a_validation_says_of_the_whole(tables):
             "Nagelkerke R2": r2,
         }
         for name, value in expected.items():
-            assert tables[how][name].estimate == pytest.approx(value, rel=1e-7), f"{how}, {name}"
-        assert tables[how]["Brier"].if_calibrated == pytest.approx(share @ (P * (1 - P))), how
+            assert tables[how][name].estimate == pytest.approx(value, rel=1e-7), (
+                f"{how}, {name}"
+            )
+        assert tables[how]["Brier"].if_calibrated == pytest.approx(
+            share @ (P * (1 - P))
+        ), how
 
 
 # -- how many rows ---------------------------------------------------------------------------------
 
 
 def test_rows_of_a_validation():
-    widths = {"oe_width": 0.3, "slope_width": 0.5, "c_width": 0.2, "net_benefit_width": 0.3}
+    widths = {
+        "oe_width": 0.3,
+        "slope_width": 0.5,
+        "c_width": 0.2,
+        "net_benefit_width": 0.3,
+    }
     plan = inference.validation_sample_size(
         P, threshold=0.4, level=LEVEL, sample_weight=WEIGHT, **widths
     )
@@ -326,7 +358,10 @@ def test_rows_of_a_validation():
     oe = math.asinh(0.15) / FAR
     n_oe = (1 - phi) / (phi * oe**2)
     n_slope = v.sum() / (v.sum() * (v @ Z**2) - (v @ Z) ** 2) / (0.25 / FAR) ** 2
-    hits, alarms = SHARE @ (P * (P >= 0.4)) / phi, SHARE @ ((1 - P) * (P >= 0.4)) / (1 - phi)
+    hits, alarms = (
+        SHARE @ (P * (P >= 0.4)) / phi,
+        SHARE @ ((1 - P) * (P >= 0.4)) / (1 - phi),
+    )
     odds = (1 - phi) / phi * 2 / 3
     spread = hits * (1 - hits) / phi + odds**2 * alarms * (1 - alarms) / (1 - phi)
     n_net = (spread + (odds * alarms) ** 2 / (phi * (1 - phi))) / (0.15 / FAR) ** 2
@@ -364,7 +399,9 @@ def test_the_bound_of_lp_calibration():
         assert found == pytest.approx(error + radius / np.sqrt(kish(WEIGHT))), level
 
 
-@pytest.mark.parametrize(("method", "times", "parts"), [("smooth", 4, 4), ("distance", 1, 2)])
+@pytest.mark.parametrize(
+    ("method", "times", "parts"), [("smooth", 4, 4), ("distance", 1, 2)]
+)
 def test_a_tester_of_calibration(method, times, parts):
     tester = inference.CalibrationTester(0.5, tolerance=0.05, method=method, delta=0.1)
     root = (2 + np.sqrt(2 * np.log(10))) * parts / (0.5 - times * 0.05)
@@ -389,7 +426,9 @@ def mean_of_clusters(values):
     error = np.sqrt((n - 1) / n * ((without - mean) ** 2).sum())
     pull = 1 / (mass.sum() - mass)
     # left-out means are linear in the totals: the trace and the square of their covariance
-    linear = np.diag(pull) @ (np.diag(np.sqrt(mass)) - np.outer(mass, np.sqrt(mass)) / mass.sum())
+    linear = np.diag(pull) @ (
+        np.diag(np.sqrt(mass)) - np.outer(mass, np.sqrt(mass)) / mass.sum()
+    )
     covariance = linear @ linear.T
     return mean, error, np.trace(covariance) ** 2 / (covariance**2).sum()
 
@@ -405,7 +444,11 @@ def test_a_difference_of_losses():
     found = inference.paired_difference(Y, P, OTHER, **given)
     mean, error, degrees = mean_of_clusters(moved)
     half = stats.t.ppf((1 + LEVEL) / 2, degrees) * error
-    check([found.low, found.high], [mean - half, mean + half], f"groups, {degrees:.3g} degrees")
+    check(
+        [found.low, found.high],
+        [mean - half, mean + half],
+        f"groups, {degrees:.3g} degrees",
+    )
 
 
 @pytest.mark.parametrize("measure", ["log_loss", "brier_loss"])
@@ -506,7 +549,12 @@ def test_the_interval_of_a_difference_of_net_benefits():
 
 def test_the_net_benefit_at_another_prevalence():
     """Rows of each class are drawn by themselves: two variances."""
-    given = {"thresholds": [0.3], "prevalence": 0.1, "sample_weight": WEIGHT, "n_resamples": 9}
+    given = {
+        "thresholds": [0.3],
+        "prevalence": 0.1,
+        "sample_weight": WEIGHT,
+        "n_resamples": 9,
+    }
     found = decisions.decision_curve(Y, P, **given)
     acts, variance, total = P >= 0.3, 0.0, 0.0
     for event, unit in ((1, 0.1), (0, -0.9 * 3 / 7)):
@@ -514,7 +562,11 @@ def test_the_net_benefit_at_another_prevalence():
         rate = share @ acts
         total += unit * rate
         variance += unit**2 * (share**2 @ (acts - rate) ** 2)
-    check([found.net_benefit[0], found.standard_error[0]], [total, np.sqrt(variance)], "0.3")
+    check(
+        [found.net_benefit[0], found.standard_error[0]],
+        [total, np.sqrt(variance)],
+        "0.3",
+    )
 
 
 def test_the_expected_cost():
@@ -526,7 +578,9 @@ def test_the_expected_cost():
     believed, paid = by_action.min(axis=1), costs[Y, action]
     gap = SHARE @ (believed - paid)
     error = np.sqrt(SHARE**2 @ (believed - paid - gap) ** 2)
-    z = gap / np.sqrt(SHARE**2 @ (P * (1 - P) * (costs[1, action] - costs[0, action]) ** 2))
+    z = gap / np.sqrt(
+        SHARE**2 @ (P * (1 - P) * (costs[1, action] - costs[0, action]) ** 2)
+    )
     expected = [gap, error, gap - FAR * error, gap + FAR * error, z, two_sided(z)]
     names = "difference", "standard_error", "low", "high", "statistic", "pvalue"
     for name, value in zip(names, expected, strict=True):
@@ -536,7 +590,9 @@ def test_the_expected_cost():
 def test_the_risk_of_a_selective_classifier():
     """The bound allows for the steps of the search, ceil(log2(n + 1)) of them."""
     model = FrozenEstimator(LogisticRegression().fit(Z[:, None], Y))
-    found = decisions.SelectiveClassifier(model, max_risk=0.35, delta=0.2).fit(Z[:, None], Y)
+    found = decisions.SelectiveClassifier(model, max_risk=0.35, delta=0.2).fit(
+        Z[:, None], Y
+    )
     proba = model.predict_proba(Z[:, None])
     kept = proba.max(axis=1) >= found.threshold_ - 1e-12
     n, wrong = kept.sum(), (proba.argmax(axis=1) != Y)[kept].sum()
@@ -557,7 +613,9 @@ def test_deviations_of_expected_metrics():
     found = decisions.expected_metrics(P, y_true=Y, sample_weight=WEIGHT, threshold=0.4)
     v, acts = P * (1 - P), P >= 0.4
     steps = [np.where(np.arange(N) == i, 1e-5, 0) for i in range(N)]
-    slopes = [(auc_of(P + step, WEIGHT) - auc_of(P - step, WEIGHT)) / 2e-5 for step in steps]
+    slopes = [
+        (auc_of(P + step, WEIGHT) - auc_of(P - step, WEIGHT)) / 2e-5 for step in steps
+    ]
     recall = SHARE @ (acts * P) / (SHARE @ P)
     of_recall = SHARE * (acts - recall) / (SHARE @ P)
     expected = {
@@ -601,7 +659,9 @@ def test_groups():
     v = special.expit(z + shift) * (1 - special.expit(z + shift))
     check(row.sigma, sigma, "sigma")
     check(row.in_the_large, shift, "in_the_large", 1e-6)
-    check(row.in_the_large_error, np.sqrt(w**2 @ v) / (w @ v), "in_the_large_error", 1e-6)
+    check(
+        row.in_the_large_error, np.sqrt(w**2 @ v) / (w @ v), "in_the_large_error", 1e-6
+    )
     values = [row.weight, row.events, row.expected, row.observed_over_expected]
     check(values, [w.sum(), w @ y, w @ p, (w @ y) / (w @ p)], "sums")
     columns = np.column_stack([np.ones(member.sum()), z])
@@ -621,13 +681,23 @@ def test_grades():
     edges, given = [0.3, 0.6], {"level": LEVEL, "prudent_level": 0.7, "n_resamples": 9}
     found = groups.grade_calibration(Y, P, edges, **given)
     grade = np.searchsorted(edges, P, side="right")
-    n, k, p = (np.array([f(grade == g) for g in range(3)]) for f in (np.sum, *sums_in_grades()))
+    n, k, p = (
+        np.array([f(grade == g) for g in range(3)]) for f in (np.sum, *sums_in_grades())
+    )
     low, high = clopper_pearson(k / n, n, LEVEL)
     worse = [(k[g:].sum(), n[g:].sum()) for g in range(3)]
-    prudent = np.maximum.accumulate([stats.beta.ppf(0.7, a + 1, b - a) for a, b in worse])
+    prudent = np.maximum.accumulate(
+        [stats.beta.ppf(0.7, a + 1, b - a) for a, b in worse]
+    )
     for g, row in enumerate(found.rows):
         expected = [k[g] / n[g], low[g], high[g], p[g], prudent[g]]
-        values = [row.observed, row.observed_low, row.observed_high, row.predicted, row.prudent]
+        values = [
+            row.observed,
+            row.observed_low,
+            row.observed_high,
+            row.predicted,
+            row.prudent,
+        ]
         check(values, expected, f"grade {g}")
         jeffreys = stats.beta.cdf(p[g], k[g] + 0.5, n[g] - k[g] + 0.5)
         binomial = stats.binom.sf(k[g] - 1, n[g], p[g])
@@ -642,15 +712,28 @@ def sums_in_grades():
 
 
 def test_a_bin_of_a_reliability_curve():
-    given = {"strategy": "uniform", "n_bins": 4, "level": LEVEL, "sample_weight": WEIGHT}
+    given = {
+        "strategy": "uniform",
+        "n_bins": 4,
+        "level": LEVEL,
+        "sample_weight": WEIGHT,
+    }
     (found,) = metrics.reliability_curve(Y, P, n_resamples=0, **given)
     for at in range(4):
         rows = (at / 4 < P) & ((at + 1) / 4 >= P)
         w = WEIGHT[rows]
         low, high = clopper_pearson(w @ Y[rows] / w.sum(), kish(w), LEVEL)
-        values = [found.observed[at], found.confidence_low[at], found.confidence_high[at]]
+        values = [
+            found.observed[at],
+            found.confidence_low[at],
+            found.confidence_high[at],
+        ]
         check(values, [w @ Y[rows] / w.sum(), low, high], f"bin {at}")
-        check([found.predicted[at], found.weight[at]], [w @ P[rows] / w.sum(), w.sum()], f"{at}")
+        check(
+            [found.predicted[at], found.weight[at]],
+            [w @ P[rows] / w.sum(), w.sum()],
+            f"{at}",
+        )
 
 
 def test_the_belt_of_a_curve():
@@ -708,7 +791,12 @@ def test_the_mean_of_labels():
     mean, size = share @ y, kish(w)
     error = np.sqrt(share**2 @ (y - mean) ** 2 * size / (size - 1))
     half = stats.t.ppf((1 + LEVEL) / 2, size - 1) * error
-    values = [found.labels_estimate, found.labels_se, found.labels_low, found.labels_high]
+    values = [
+        found.labels_estimate,
+        found.labels_se,
+        found.labels_low,
+        found.labels_high,
+    ]
     check(values, [mean, error, mean - half, mean + half], "labels")
     check([found.estimate, found.se], [mean, error], "power 0")
 
@@ -752,7 +840,9 @@ def test_when_a_monitor_thinks_that_it_began():
     behind = np.cumsum(gains[::-1], axis=0)[::-1]
     log = np.append(special.logsumexp(behind + COARSE_GRID.log_prior, axis=1), 0.0)
     weight = np.exp(log - log.max())
-    mass = np.array([block.rows for block in record.blocks]) * (weight[1:] + weight[:-1])
+    mass = np.array([block.rows for block in record.blocks]) * (
+        weight[1:] + weight[:-1]
+    )
     low, high = np.searchsorted(np.cumsum(mass) / mass.sum(), [0.025, 0.975])
     assert record.onset() == (log[:-1].argmax(), low, min(high, len(mass) - 1))
     assert low < high
@@ -794,13 +884,17 @@ def test_the_evidence_of_a_report():
     values += [found.line.intercept_error, found.line.slope_error]
     check(values, [a, b, *errors], "line", 1e-4)
     half = FAR * found.line.slope_error
-    check(found.line.slope_interval(LEVEL), [b - half, b + half], "slope_interval", 1e-4)
+    check(
+        found.line.slope_interval(LEVEL), [b - half, b + half], "slope_interval", 1e-4
+    )
 
 
 def test_rejections_of_e_values():
     """The k-th largest at least n / (k alpha): of 4 streams two at 0.2 if the second is 10."""
     for second, n_found in ((10.0, 2), (9.9, 0), (20.0, 2)):
-        assert e_benjamini_hochberg([1.0, 12.0, second, 0.5], 0.2).sum() == n_found, second
+        assert e_benjamini_hochberg([1.0, 12.0, second, 0.5], 0.2).sum() == n_found, (
+            second
+        )
 
 
 def test_a_report_rejects_at_its_level():
@@ -810,7 +904,9 @@ def test_a_report_rejects_at_its_level():
         q = special.expit(Z + shift)
         verdict = report.calibration_report(Y, q, n_resamples=9, level=level).verdict
         rejected = verdict.calibrated is False
-        assert rejected == (verdict.p_value <= 0.05), f"{shift}, {level}: {verdict.p_value}"
+        assert rejected == (verdict.p_value <= 0.05), (
+            f"{shift}, {level}: {verdict.p_value}"
+        )
         seen.add(rejected)
     assert seen == {True, False}
 
@@ -822,7 +918,9 @@ def test_evidence_of_a_safe_test_with_scores_of_0_and_1(k):
     proba = rng.dirichlet(np.full(k, 0.5), N).clip(0.01)
     proba /= proba.sum(axis=1, keepdims=True)
     y = (rng.random(N)[:, None] > np.cumsum(proba, axis=1)[:, :-1]).sum(axis=1)
-    found = safe_calibration_test(y, proba, recalibrator="isotonic", n_splits=1, random_state=3)
+    found = safe_calibration_test(
+        y, proba, recalibrator="isotonic", n_splits=1, random_state=3
+    )
     fit, judge = np.array_split(np.random.default_rng(3).permutation(N), 2)
     model = IsotonicCalibration().fit(proba[fit], y[fit])
     at, q = model.predict_proba(proba[fit]), np.array(model.predict_proba(proba[judge]))
@@ -850,7 +948,9 @@ def test_the_action_of_a_decomposition_is_that_of_one_sided_tests(far):
 @pytest.mark.parametrize("ratio", [0.05, 0.3])
 def test_the_population_of_a_theory_has_means_of_its_scale(ratio):
     """Coordinates of a normal law of variance scale^2 / d, after the eigenvalues."""
-    model = GaussianLogisticModel(ratio=ratio, error_rate=0.1, spectrum=(1, 1), smallest=0.2)
+    model = GaussianLogisticModel(
+        ratio=ratio, error_rate=0.1, spectrum=(1, 1), smallest=0.2
+    )
     X, _, _, mean, eigenvalues = model.sample(40, np.random.RandomState(3))
     rng, d = np.random.RandomState(3), round(ratio * 40)
     assert X.shape == (40, d)
@@ -863,7 +963,9 @@ def test_the_population_of_a_theory_has_means_of_its_scale(ratio):
 @pytest.mark.parametrize("loss", sorted(LOSSES))
 def test_derivatives_of_losses_of_linear_models(loss):
     """By differences, on both sides of every kink."""
-    f = np.array([-3.1, -1.0 - 2e-4, -1.0 + 2e-4, -0.4, 0.0, 0.7, 1.0 - 2e-4, 1.0 + 2e-4, 2.5])
+    f = np.array(
+        [-3.1, -1.0 - 2e-4, -1.0 + 2e-4, -0.4, 0.0, 0.7, 1.0 - 2e-4, 1.0 + 2e-4, 2.5]
+    )
     step = 1e-4
     if loss == "multinomial":
         f = np.column_stack([f, np.zeros(len(f)), -0.5 * f])
@@ -873,16 +975,22 @@ def test_derivatives_of_losses_of_linear_models(loss):
             move = step * np.eye(3)[c]
             ends = [LOSSES[loss](f + sign * move, codes)[0] for sign in (1, -1)]
             slope = (ends[0] - ends[1]) / (2 * step)
-            np.testing.assert_allclose(-psi[:, c], slope, atol=1e-7, err_msg=f"class {c}")
+            np.testing.assert_allclose(
+                -psi[:, c], slope, atol=1e-7, err_msg=f"class {c}"
+            )
         np.testing.assert_allclose(proba.sum(axis=1), 1.0)
         return
     for y in (np.ones(len(f)), -np.ones(len(f))):
         _, psi, curvature = LOSSES[loss](f, y)
         low, high = (LOSSES[loss](f + sign * step, y) for sign in (-1, 1))
         where = f"{loss}, y = {y[0]:g}"
-        np.testing.assert_allclose(-psi, (high[0] - low[0]) / (2 * step), atol=2e-4, err_msg=where)
+        np.testing.assert_allclose(
+            -psi, (high[0] - low[0]) / (2 * step), atol=2e-4, err_msg=where
+        )
         slope = (low[1] - high[1]) / (2 * step)
-        np.testing.assert_allclose(curvature, slope, atol=1e-6, err_msg=f"{where}, curvature")
+        np.testing.assert_allclose(
+            curvature, slope, atol=1e-6, err_msg=f"{where}, curvature"
+        )
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -911,7 +1019,9 @@ def test_the_likelihood_that_is_lost_where_grades_join():
 
     joined = zip(events[:-1] + events[1:], rows[:-1] + rows[1:], strict=True)
     own = likelihood(events, rows)
-    expected = [own[i] + own[i + 1] - likelihood(*both) for i, both in enumerate(joined)]
+    expected = [
+        own[i] + own[i + 1] - likelihood(*both) for i, both in enumerate(joined)
+    ]
     np.testing.assert_allclose(_compute_joining_loss(events, rows), expected, rtol=1e-9)
 
 
@@ -923,7 +1033,9 @@ def test_a_rank_correlation_of_weighted_rows(whole):
     weight = np.ones(50) if whole else np.exp(rng.normal(size=50))
     rank = np.array(
         [
-            weight[score < one].sum() + weight[score == one].sum() / 2 - weight.sum() / 2
+            weight[score < one].sum()
+            + weight[score == one].sum() / 2
+            - weight.sum() / 2
             for one in score
         ]
     )

@@ -34,14 +34,24 @@ def program(section):
 def written_by_lm_eval():
     """A file of the harness's own writer: 400 questions, too sure by 2."""
     tracker = import_module("lm_eval.loggers").EvaluationTracker(output_path="results")
-    tracker.general_config_tracker.model_name_sanitized, tracker.date_id = "model", "2026"
+    tracker.general_config_tracker.model_name_sanitized, tracker.date_id = (
+        "model",
+        "2026",
+    )
     rng, rows = np.random.default_rng(0), []
     for number in range(400):
         logits = 2 * rng.normal(size=4)
         chance = np.exp(logits / 2) / np.exp(logits / 2).sum()
         answers = [(float(x) - 20, bool(x == logits.max())) for x in logits]
-        row = {"doc_id": number, "target": int(rng.choice(4, p=chance)), "filter": "none"}
-        row |= {"arguments": [("?", letter) for letter in "ABCD"], "filtered_resps": answers}
+        row = {
+            "doc_id": number,
+            "target": int(rng.choice(4, p=chance)),
+            "filter": "none",
+        }
+        row |= {
+            "arguments": [("?", letter) for letter in "ABCD"],
+            "filtered_resps": answers,
+        }
         rows.append(row | {"resps": [[answer] for answer in answers]})
     tracker.save_results_samples("quiz", rows)
 
@@ -54,11 +64,23 @@ def written_by_inspect():
         sure = float(rng.choice([0.7, 0.8, 0.9, 1.0]))
         value = "C" if rng.random() < sure - 0.15 else "I"
         scores = {"stated": scorer.Score(value=value, metadata={"confidence": sure})}
-        sample = {"id": number, "epoch": 1, "input": "?", "target": "A", "scores": scores}
+        sample = {
+            "id": number,
+            "epoch": 1,
+            "input": "?",
+            "target": "A",
+            "scores": scores,
+        }
         samples.append(log.EvalSample(**sample))
-    about = {"created": "2026-01-01T00:00:00+00:00", "task": "quiz", "model": "mockllm/model"}
+    about = {
+        "created": "2026-01-01T00:00:00+00:00",
+        "task": "quiz",
+        "model": "mockllm/model",
+    }
     spec = log.EvalSpec(**about, dataset=log.EvalDataset(), config=log.EvalConfig())
-    log.write_eval_log(log.EvalLog(eval=spec, status="success", samples=samples), "quiz.eval")
+    log.write_eval_log(
+        log.EvalLog(eval=spec, status="success", samples=samples), "quiz.eval"
+    )
 
 
 NOT_CALIBRATED = "quiz_2026.jsonl The probabilities are not calibrated"
@@ -67,8 +89,16 @@ SECTIONS = {
     "mlflow": ("mlflow", None, r"'smooth_calibration_error': 0\.0675"),
     "skore": ("skore", None, r"smooth_calibration_error +0\.0675"),
     "evidently": ("evidently", None, r"'value': 0\.0675"),
-    "lm-evaluation-harness": ("lm_eval", written_by_lm_eval, f"samples_{NOT_CALIBRATED}"),
-    "Inspect": ("inspect_ai", written_by_inspect, "^The probabilities are not calibrated"),
+    "lm-evaluation-harness": (
+        "lm_eval",
+        written_by_lm_eval,
+        f"samples_{NOT_CALIBRATED}",
+    ),
+    "Inspect": (
+        "inspect_ai",
+        written_by_inspect,
+        "^The probabilities are not calibrated",
+    ),
     "Hugging Face evaluate": ("evaluate", None, r"'smooth_calibration_error': 0\.0675"),
     "skrub": ("skrub", None, r"^\[\[0\."),
     "XGBoost's Booster": ("xgboost", None, r"^\[\[0\."),
@@ -104,19 +134,32 @@ EQUAL = {"rel": 1e-6}
 
 
 def test_pycaleva():
-    there = pytest.importorskip("pycaleva").CalibrationEvaluator(Y, P, outsample=True, n_groups=10)
+    there = pytest.importorskip("pycaleva").CalibrationEvaluator(
+        Y, P, outsample=True, n_groups=10
+    )
     assert there.brier == pytest.approx(metrics.brier_loss(Y, P), **EQUAL)
-    assert there.auroc == pytest.approx(inference.validation_summary(Y, P)["AUC"].estimate, **EQUAL)
-    assert there.ace == pytest.approx(metrics.expected_calibration_error(Y, P, n_bins=10), **EQUAL)
-    assert there.mce == pytest.approx(metrics.maximum_calibration_error(Y, P, n_bins=10), **EQUAL)
+    assert there.auroc == pytest.approx(
+        inference.validation_summary(Y, P)["AUC"].estimate, **EQUAL
+    )
+    assert there.ace == pytest.approx(
+        metrics.expected_calibration_error(Y, P, n_bins=10), **EQUAL
+    )
+    assert there.mce == pytest.approx(
+        metrics.maximum_calibration_error(Y, P, n_bins=10), **EQUAL
+    )
     test = inference.hosmer_lemeshow_test(Y, P)
-    assert there.hosmerlemeshow(verbose=False).statistic == pytest.approx(test.statistic, **EQUAL)
+    assert there.hosmerlemeshow(verbose=False).statistic == pytest.approx(
+        test.statistic, **EQUAL
+    )
     test = inference.spiegelhalter_test(Y, P)
     assert there.z_test().statistic == pytest.approx(test.statistic, **EQUAL)
 
 
 def test_calzone():
-    there, utils = pytest.importorskip("calzone.metrics"), import_module("calzone.utils")
+    there, utils = (
+        pytest.importorskip("calzone.metrics"),
+        import_module("calzone.utils"),
+    )
     both = np.column_stack([1 - P, P])
     frequency, confidence, _, counts = utils.reliability_diagram(
         Y, both, num_bins=10, class_to_plot=1
@@ -126,13 +169,17 @@ def test_calzone():
     ours = metrics.expected_calibration_error, metrics.maximum_calibration_error
     assert found == pytest.approx([measure(Y, P, **bins) for measure in ours], **EQUAL)
     test = inference.spiegelhalter_test(Y, P)
-    assert there.spiegelhalter_z_test(Y, both)[0] == pytest.approx(test.statistic, **EQUAL)
+    assert there.spiegelhalter_z_test(Y, both)[0] == pytest.approx(
+        test.statistic, **EQUAL
+    )
     slope, intercept, *_ = there.cox_regression_analysis(Y, both)
     rows = inference.validation_summary(Y, P)
     line = rows["slope"].estimate, rows["intercept"].estimate
     assert (slope, intercept) == pytest.approx(line, rel=1e-4)
     indices = decomposition.calibration_indices(Y, P, smoother="cox")
-    assert there.cal_ICI_cox(slope, intercept, both) == pytest.approx(indices.ici, rel=1e-3)
+    assert there.cal_ICI_cox(slope, intercept, both) == pytest.approx(
+        indices.ici, rel=1e-3
+    )
 
 
 def test_calibstats():

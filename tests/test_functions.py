@@ -20,7 +20,15 @@ from sklearn_calib.metrics import Measure
 
 WORDS = {"pos_label", "labels", "sample_weight", "random_state"}
 ROOMS = (
-    *("decisions", "decomposition", "groups", "inference", "linear", "metrics", "monitoring"),
+    *(
+        "decisions",
+        "decomposition",
+        "groups",
+        "inference",
+        "linear",
+        "metrics",
+        "monitoring",
+    ),
     *("report", "summary"),
 )
 N = 80
@@ -48,19 +56,29 @@ EXEMPT = {
 #: Options for which a weight of 2 is not two rows.
 NOT_REPEATED = {
     ("n_bins", "cube_root"): "the number of bins is of the number of rows",
-    ("strategy", "polynomial"): "its degree is tested for as many rows as the weights are worth",
+    (
+        "strategy",
+        "polynomial",
+    ): "its degree is tested for as many rows as the weights are worth",
     ("bandwidth", "median"): "the median is one of the pairs of rows",
     ("estimator", "unbiased"): "a row is not paired with itself",
     ("estimator", "linear"): "pairs of neighbours",
 }
 #: Functions for which it is not either.
-COUNTING_ROWS = {"lp_calibration_bound": "bounds widen where fewer rows carry the weight"}
+COUNTING_ROWS = {
+    "lp_calibration_bound": "bounds widen where fewer rows carry the weight"
+}
 #: Fields that are of pairs of different rows, or of a mean that more rows make more certain, or the
 #: number of equally weighted rows that are as good.
 OF_PAIRS = {
     "expected_metrics": (".auc", ".standard_deviations"),
     "risk_coverage_curve": (".rows",),
-    "variational_calibration_interval": (".low", ".high", ".lower_bound", ".standard_error"),
+    "variational_calibration_interval": (
+        ".low",
+        ".high",
+        ".lower_bound",
+        ".standard_error",
+    ),
 }
 #: Fields of one row and one column per class, which come in the other order too.
 BY_CLASS = (".confusion",)
@@ -122,7 +140,9 @@ FUNCTIONS = {name: thing for name, thing in functions().items() if name not in E
 
 def having(word, but=()):
     """Parameters of a test: the functions that have the word."""
-    names = sorted(n for n, f in FUNCTIONS.items() if word in inspect.signature(f).parameters)
+    names = sorted(
+        n for n, f in FUNCTIONS.items() if word in inspect.signature(f).parameters
+    )
     marks = {name: pytest.mark.slow for name in SLOW}
     return [pytest.param(n, marks=marks.get(n, ())) for n in names if n not in but]
 
@@ -235,14 +255,23 @@ def test_weight_2_is_repetition(name):
         if folds:  # copies of a row in the fold of the row
             fold = np.arange(N) % 3
             pairs = [(fold != one, fold == one) for one in range(3)]
-            given = option | {"cv": [tuple(map(np.flatnonzero, pair)) for pair in pairs]}
+            given = option | {
+                "cv": [tuple(map(np.flatnonzero, pair)) for pair in pairs]
+            }
             pairs = [[np.repeat(rows, weight) for rows in pair] for pair in pairs]
-            repeated = option | {"cv": [tuple(map(np.flatnonzero, pair)) for pair in pairs]}
+            repeated = option | {
+                "cv": [tuple(map(np.flatnonzero, pair)) for pair in pairs]
+            }
         found = call(function, data, sample_weight=weight, **given)
         but = [".statistic"] if name in STANDARDISED else OF_DRAWS.get(name, ())
-        but = [*but, *(n for n, _ in numbers(found) if n.startswith(OF_PAIRS.get(name, "-")))]
+        but = [
+            *but,
+            *(n for n, _ in numbers(found) if n.startswith(OF_PAIRS.get(name, "-"))),
+        ]
         same(call(function, again, **repeated), found, rtol=1e-5, but=but)
-        assert differ(call(function, data, **given), found), f"{option}: weights change nothing"
+        assert differ(call(function, data, **given), found), (
+            f"{option}: weights change nothing"
+        )
 
     on_each(name, check, but=NOT_REPEATED)
 
@@ -267,7 +296,11 @@ def test_a_class_without_rows(name):
             same(call(function, named, **in_words), found)
             weighted = "sample_weight" in inspect.signature(function).parameters
             if weighted:
-                same(call(function, data, sample_weight=1.0 * kept, **option), found, rtol=1e-5)
+                same(
+                    call(function, data, sample_weight=1.0 * kept, **option),
+                    found,
+                    rtol=1e-5,
+                )
 
     with warning_of(name):
         on_each(name, check, classes=(3,))
@@ -280,17 +313,27 @@ def test_an_order_that_the_columns_cannot_have(name):
     for k in (2, 3) if name not in TWO_CLASSES else (2,):
         data, order = rows(k), np.roll(words[:k], 1)
         right = 0.9 * np.eye(k)[data["y"]]
-        data |= {"y": words[data["y"]], "first": right + 0.1 / k, "second": right + 0.1 / k}
+        data |= {
+            "y": words[data["y"]],
+            "first": right + 0.1 / k,
+            "second": right + 0.1 / k,
+        }
         with pytest.warns(CalibrationWarning) as caught:
             call(FUNCTIONS[name], data, labels=order)
         said = [one for one in caught if "columns that fit" in str(one.message)]
         assert said and {one.filename for one in said} == {__file__}
-        expected = f"expected columns in the order of labels={order.tolist()}, got columns"
+        expected = (
+            f"expected columns in the order of labels={order.tolist()}, got columns"
+        )
         for one in said:
-            assert str(one.message).startswith(f"{expected} that fit {words[:k].tolist()}")
+            assert str(one.message).startswith(
+                f"{expected} that fit {words[:k].tolist()}"
+            )
         honest = {key: np.roll(data[key], 1, axis=1) for key in ("first", "second")}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CalibrationWarning)  # nearly certain and right
+            warnings.simplefilter(
+                "ignore", CalibrationWarning
+            )  # nearly certain and right
             warnings.filterwarnings("error", ".*columns that fit", CalibrationWarning)
             call(FUNCTIONS[name], data | honest, labels=order)
 

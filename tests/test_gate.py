@@ -12,7 +12,9 @@ import pytest
 FOLDER = Path(__file__).parent.parent / "benchmarks"
 if not FOLDER.exists():
     pytest.skip("not a checkout", allow_module_level=True)
-pytest.importorskip("resource", reason="the times of child processes are not known here")
+pytest.importorskip(
+    "resource", reason="the times of child processes are not known here"
+)
 
 
 @pytest.fixture
@@ -52,7 +54,9 @@ def test_a_lucky_run_is_not_committed(gate, monkeypatch, capsys):
 def test_what_is_slower_in_each_attempt_is_stopped(gate, monkeypatch):
     run(gate, monkeypatch, [2.0] * 5, "--write")
     assert run(gate, monkeypatch, [3.2, 3.1, 2.9]) == 3
-    with pytest.raises(SystemExit, match=r"at most 1.5 times .* got more for \['a job'\]"):
+    with pytest.raises(
+        SystemExit, match=r"at most 1.5 times .* got more for \['a job'\]"
+    ):
         run(gate, monkeypatch, [3.2, 3.1, 3.3])
 
 
@@ -61,7 +65,9 @@ def test_a_job_without_a_committed_ratio_is_named(gate, monkeypatch):
         run(gate, monkeypatch, [3.2])
 
 
-def test_it_runs_with_one_thread_and_with_all_and_fails_if_either_does(gate, monkeypatch):
+def test_it_runs_with_one_thread_and_with_all_and_fails_if_either_does(
+    gate, monkeypatch
+):
     seen = []
 
     def started(command, env, check):

@@ -35,11 +35,21 @@ def test_each_page_of_the_guide_has_one_entry():
     pages = {page.stem for page in GUIDE.glob("*.rst")} - {"index"}
     assert sorted(entry.page for entry in found) == sorted(pages)
     for entry in found:
-        assert 20 < len(entry.line) <= 160, f"{entry.page}: a line that search engines show whole"
-        assert entry.line[-1] in ".?" and entry.words, f"{entry.page}: a sentence, search words"
+        assert 20 < len(entry.line) <= 160, (
+            f"{entry.page}: a line that search engines show whole"
+        )
+        assert entry.line[-1] in ".?" and entry.words, (
+            f"{entry.page}: a sentence, search words"
+        )
         assert len(entry.title) <= 90, entry.page
     searched = " ".join(f"{entry.title} {entry.words}" for entry in found)
-    for word in ("temperature scaling", "Platt", "reliability diagram", "ECE", "prior shift"):
+    for word in (
+        "temperature scaling",
+        "Platt",
+        "reliability diagram",
+        "ECE",
+        "prior shift",
+    ):
         assert word in searched
 
 
@@ -58,7 +68,9 @@ def test_an_entry_is_read_whole():
 def test_reference_has_each_name_once_where_it_is_imported_from():
     names = _api.documented()
     assert len(names) == len(set(names))
-    assert {f"sklearn_calib.{n}" for n in sklearn_calib.__all__ if n[0] != "_"} <= set(names)
+    assert {f"sklearn_calib.{n}" for n in sklearn_calib.__all__ if n[0] != "_"} <= set(
+        names
+    )
     assert "sklearn_calib.meta.CalibratedModel" not in names
     assert set(_api._full(_api.FIRST)) <= set(names)
     last = {name.rpartition(".")[2] for name in names}
@@ -66,7 +78,9 @@ def test_reference_has_each_name_once_where_it_is_imported_from():
         assert set(getattr(sklearn_calib, part).__all__) <= last
     pages = _api.pages()
     called, returned = pages["measures_and_scorers"].split("What these return")
-    assert "log_loss" in called and "CurveRows" in returned and "CurveRows" not in called
+    assert (
+        "log_loss" in called and "CurveRows" in returned and "CurveRows" not in called
+    )
     assert "LpCalibrationResult" in returned and "LpCalibrationResult" not in called
 
 
@@ -74,10 +88,14 @@ def test_what_a_function_returns_is_described_on_its_page():
     functions = [thing for _, thing in offered() if inspect.isfunction(thing)]
     described = {}
     for function in functions:
-        _api.add_fields(None, "", "", function, None, described.setdefault(function, []))
+        _api.add_fields(
+            None, "", "", function, None, described.setdefault(function, [])
+        )
         words = re.findall(r"\w+", str(function.__annotations__.get("return", "")))
         lines = "\n".join(described[function])
-        assert all(f".{word}` holds\n\n" in lines for word in _api._RESULTS & set(words))
+        assert all(
+            f".{word}` holds\n\n" in lines for word in _api._RESULTS & set(words)
+        )
     assert "* **rows** (list of GradeRow)" in described[grade_calibration]
     assert "* **bound** (float)" in described[lower_distance_interval]
     assert "Its fields are ``statistic``, ``pvalue``." in described[cox_test]

@@ -43,22 +43,132 @@ class Nothing:
 
 #: Values that some user passes some day, each made anew.
 HOSTILE = [
-    *(None, True, False, np.True_, -1, 0, 1, 2, 7, 10**30, -(10**30), 0.5, -0.5, 1e-320, 1e308),
-    *(NAN, INF, -INF, 1j, np.int8(3), np.uint64(2**63), np.float16(0.1), np.float32("nan")),
-    *("", "01", "0", "nan", "\ud800", "x" * 5000, "\x00", "a\nb", b"log", b"", pd.NA, pd.NaT),
-    *(Nothing(), Nothing, len, Ellipsis, NotImplemented, slice(None), range(3), range(0)),
-    *(decimal.Decimal("0.5"), Fraction(1, 3), datetime.date(2020, 1, 1), np.datetime64("2020")),
-    *(np.timedelta64(3, "s"), datetime.timedelta(1), pd.Timestamp(0), pd.Interval(0, 1)),
-    *((), [], {}, set(), {0, 1}, {"a"}, frozenset(["a"]), (0.5,), (1, 0), (0.2, 0.1, 0.1)),
-    *([[]], [[1], [2, 3]], [1, [2]], [None], [NAN], ["a", 1], [[0, 1], [1, 0]], [[0, NAN], [1, 0]]),
-    *({"a": 1}, {1: "a"}, {None: None}, ["a", "a"], [[["a"]]], [True, False], [1j, 0], [10**400]),
+    *(
+        None,
+        True,
+        False,
+        np.True_,
+        -1,
+        0,
+        1,
+        2,
+        7,
+        10**30,
+        -(10**30),
+        0.5,
+        -0.5,
+        1e-320,
+        1e308,
+    ),
+    *(
+        NAN,
+        INF,
+        -INF,
+        1j,
+        np.int8(3),
+        np.uint64(2**63),
+        np.float16(0.1),
+        np.float32("nan"),
+    ),
+    *(
+        "",
+        "01",
+        "0",
+        "nan",
+        "\ud800",
+        "x" * 5000,
+        "\x00",
+        "a\nb",
+        b"log",
+        b"",
+        pd.NA,
+        pd.NaT,
+    ),
+    *(
+        Nothing(),
+        Nothing,
+        len,
+        Ellipsis,
+        NotImplemented,
+        slice(None),
+        range(3),
+        range(0),
+    ),
+    *(
+        decimal.Decimal("0.5"),
+        Fraction(1, 3),
+        datetime.date(2020, 1, 1),
+        np.datetime64("2020"),
+    ),
+    *(
+        np.timedelta64(3, "s"),
+        datetime.timedelta(1),
+        pd.Timestamp(0),
+        pd.Interval(0, 1),
+    ),
+    *(
+        (),
+        [],
+        {},
+        set(),
+        {0, 1},
+        {"a"},
+        frozenset(["a"]),
+        (0.5,),
+        (1, 0),
+        (0.2, 0.1, 0.1),
+    ),
+    *(
+        [[]],
+        [[1], [2, 3]],
+        [1, [2]],
+        [None],
+        [NAN],
+        ["a", 1],
+        [[0, 1], [1, 0]],
+        [[0, NAN], [1, 0]],
+    ),
+    *(
+        {"a": 1},
+        {1: "a"},
+        {None: None},
+        ["a", "a"],
+        [[["a"]]],
+        [True, False],
+        [1j, 0],
+        [10**400],
+    ),
     *([Nothing(), Nothing()], ["\ud800", "b"], [b"a", b"b"], [pd.NA, 1], [INF, -INF]),
     *(np.array(0.5), np.array("log"), np.array(None), np.array([]), np.zeros((0, 2))),
-    *(np.arange(3), np.arange(80), np.zeros((2, 2, 2)), np.full(80, NAN), np.eye(80)[0]),
-    *(np.array([1, 2], object), np.array([1j] * 80), np.array(["a"] * 80), np.zeros(80, "M8[s]")),
-    *(np.arange(80.0)[:, None], np.zeros((80, 3)), np.ma.masked_all(80), np.zeros(80, "i4,f8")),
-    *(pd.Series([0.5] * 80), pd.Series([pd.NA] * 80), pd.Series(["a"] * 80, dtype="category")),
-    *(pd.Series(range(80), dtype="Int64"), pd.DataFrame(np.eye(2)), pd.Index(["a", "b"])),
+    *(
+        np.arange(3),
+        np.arange(80),
+        np.zeros((2, 2, 2)),
+        np.full(80, NAN),
+        np.eye(80)[0],
+    ),
+    *(
+        np.array([1, 2], object),
+        np.array([1j] * 80),
+        np.array(["a"] * 80),
+        np.zeros(80, "M8[s]"),
+    ),
+    *(
+        np.arange(80.0)[:, None],
+        np.zeros((80, 3)),
+        np.ma.masked_all(80),
+        np.zeros(80, "i4,f8"),
+    ),
+    *(
+        pd.Series([0.5] * 80),
+        pd.Series([pd.NA] * 80),
+        pd.Series(["a"] * 80, dtype="category"),
+    ),
+    *(
+        pd.Series(range(80), dtype="Int64"),
+        pd.DataFrame(np.eye(2)),
+        pd.Index(["a", "b"]),
+    ),
     *(pd.DataFrame(np.full((80, 2), 0.5), columns=["a", "a"]), pd.DataFrame()),
     *(pd.DataFrame({"a": [1, "x"] * 40}), iter([1, 2]), np.random.default_rng(0)),
 ]
@@ -78,10 +188,19 @@ def keywords(function):
 
 def of_function(function):
     """A public function, or a maker of a display, with few draws."""
-    name, few = function.__name__, {k: v for k, v in FEW.items() if k in keywords(function)}
+    name, few = (
+        function.__name__,
+        {k: v for k, v in FEW.items() if k in keywords(function)},
+    )
     given = few | ENOUGH_DRAWS.get(name, {}) | names.GIVEN.get(name, {})
-    valid = function if name in names.GIVEN else functools.partial(call, function, names.DATA)
-    its_own = names.OF_MODEL if {"model", "estimator"} & {*given} else ()  # of the user's own model
+    valid = (
+        function
+        if name in names.GIVEN
+        else functools.partial(call, function, names.DATA)
+    )
+    its_own = (
+        names.OF_MODEL if {"model", "estimator"} & {*given} else ()
+    )  # of the user's own model
     left = {*its_own, *(one for owner, one in names.CALLERS_OWN if owner == name)}
     return valid, given, [one for one in keywords(function) if one not in left]
 
@@ -92,7 +211,9 @@ def of_map(cls, k):
 
     def run(**options):
         model = maps.build(cls, tuple(options.items()))
-        more = {"groups": names.GROUPS} if "groups" in keywords(cls.predict_proba) else {}
+        more = (
+            {"groups": names.GROUPS} if "groups" in keywords(cls.predict_proba) else {}
+        )
         return model.fit(proba, y, **more).predict_proba(proba, **more)
 
     return run, {}, keywords(cls)
@@ -102,7 +223,9 @@ def of_method(thing, method, given):
     def run(**given):
         return getattr(copy.deepcopy(thing), method)(**given)
 
-    its_own = names.OF_MODEL if hasattr(thing, "estimator") else ()  # of the user's own model
+    its_own = (
+        names.OF_MODEL if hasattr(thing, "estimator") else ()
+    )  # of the user's own model
     known = keywords(getattr(type(thing), method))
     return run, given, [name for name in known if name not in its_own]
 
@@ -110,7 +233,14 @@ def of_method(thing, method, given):
 #: Results whose description names the numbers that are NaN.
 NAN_IS_SAID = {"validation_summary", "make_sign_perturbed"}
 #: Classes that no user builds.
-FOR_AUTHORS = {"CellSample", "CellProblems", "CurveRows", "ProperLoss", "Recalibrator", "Staging"}
+FOR_AUTHORS = {
+    "CellSample",
+    "CellProblems",
+    "CurveRows",
+    "ProperLoss",
+    "Recalibrator",
+    "Staging",
+}
 FOR_AUTHORS |= {"ExportedMap", "PairedLosses"}
 
 
@@ -124,7 +254,9 @@ def valid_calls():
     for cls in maps.CLASSES:
         yield from ((f"{cls.__name__}, {k} classes", of_map(cls, k)) for k in (2, 3))
     for name, (thing, given) in names.METHODS.items():
-        for method in ("update",) if callable(getattr(thing, "update", None)) else names.LEARN:
+        for method in (
+            ("update",) if callable(getattr(thing, "update", None)) else names.LEARN
+        ):
             if not callable(getattr(type(thing), method, None)):
                 continue
             yield f"{name}.{method}", of_method(thing, method, given)
@@ -146,7 +278,9 @@ def is_worded(error):
     if isinstance(error, OSError):  # the system's own words for a path
         return True
     kind = isinstance(error, ValueError | TypeError)
-    return kind and (isinstance(error, InvalidParameterError) or WORDED.fullmatch(str(error)))
+    return kind and (
+        isinstance(error, InvalidParameterError) or WORDED.fullmatch(str(error))
+    )
 
 
 def attempt(name, replaced):
@@ -162,7 +296,9 @@ def attempt(name, replaced):
             return None if is_worded(error) else error
     if repr(given) != before:
         return "changes its arguments"
-    told = name in NAN_IS_SAID or any(issubclass(one.category, CalibrationWarning) for one in said)
+    told = name in NAN_IS_SAID or any(
+        issubclass(one.category, CalibrationWarning) for one in said
+    )
     held = () if told or isinstance(found, Display | BaseEstimator) else numbers(found)
     if any(np.isnan(array).any() for _, array in held):
         return "gives NaN without a word"
@@ -178,7 +314,9 @@ def check_draws(seed, n_draws, tmp_path, monkeypatch):
     rng = random.Random(seed)
     for number in range(n_draws):
         name = rng.choice([*CALLS])
-        picked = rng.sample(CALLS[name][2], min(len(CALLS[name][2]), rng.choice((1, 1, 2))))
+        picked = rng.sample(
+            CALLS[name][2], min(len(CALLS[name][2]), rng.choice((1, 1, 2)))
+        )
         replaced = {argument: copy.deepcopy(rng.choice(HOSTILE)) for argument in picked}
         shown = f"seed {seed}, draw {number}: {name} with {replaced}"
         wrong = attempt(name, replaced)

@@ -33,7 +33,9 @@ def write(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def write(text, name="t.jsonl"):
-        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        (tmp_path / name).write_bytes(
+            text if isinstance(text, bytes) else text.encode()
+        )
         return name
 
     return write
@@ -47,9 +49,19 @@ def awkward(n=400):
     """Objects whose fields have every kind of value that is one number, text or boolean."""
     rng = np.random.default_rng(7)
     for number in range(n):
-        row = {"id": 2**53 + number, "p": float(rng.random()) ** 40, "y": ["no", "yes"][number % 2]}
-        row["m"] = {"n": number, "deep": {"q": [float(rng.normal()), 1]}, 'a"b': bool(number % 3)}
-        row["note"] = ["plain", 'say "yes"', "two\nlines", "é😀\u2028", "{", ""][number % 6]
+        row = {
+            "id": 2**53 + number,
+            "p": float(rng.random()) ** 40,
+            "y": ["no", "yes"][number % 2],
+        }
+        row["m"] = {
+            "n": number,
+            "deep": {"q": [float(rng.normal()), 1]},
+            'a"b': bool(number % 3),
+        }
+        row["note"] = ["plain", 'say "yes"', "two\nlines", "é😀\u2028", "{", ""][
+            number % 6
+        ]
         if number > 200 and number % 7 == 0:
             row["p"], row["m"] = None, {}
         if number > 300 and number % 5 == 0:
@@ -74,10 +86,14 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
         "_by_arrow",
         lambda *given: calls.append(own(*given) is not None) or own(*given),
     )
-    fast = [block.columns for block in table_blocks(file, lambda names: NAMES, size=size)]
+    fast = [
+        block.columns for block in table_blocks(file, lambda names: NAMES, size=size)
+    ]
     assert any(calls) or size == 10**6
     monkeypatch.setattr(json_lines._Reader, "_by_arrow", lambda *given: None)
-    slow = [block.columns for block in table_blocks(file, lambda names: NAMES, size=size)]
+    slow = [
+        block.columns for block in table_blocks(file, lambda names: NAMES, size=size)
+    ]
     for one, other in zip(fast, slow, strict=True):
         pd.testing.assert_frame_equal(one, other, check_dtype=False)
     whole = read(file, *NAMES)
@@ -93,19 +109,36 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ('{"p": 0.1,', r"\(expecting property name .* at character \d+\) in line 1001 of t.jsonl"),
+        (
+            '{"p": 0.1,',
+            r"\(expecting property name .* at character \d+\) in line 1001 of t.jsonl",
+        ),
         ('{"p": 0.1} {"p": 0.2}', r"more behind it at character 11\) in line 1001"),
         ("5", "expected an object in each line, got '5' in line 1001"),
-        ('{"p": "0.7"}', r"""got the text '"0.7"' in line 1001 .*number without quotes"""),
-        ('{"p": true}', "expected numbers in all rows of column 'p'.*the boolean 'true' in line"),
-        ('{"p": 0.1, "p": 0.2}', "expected each field once in an object, got 'p' twice in line 1"),
+        (
+            '{"p": "0.7"}',
+            r"""got the text '"0.7"' in line 1001 .*number without quotes""",
+        ),
+        (
+            '{"p": true}',
+            "expected numbers in all rows of column 'p'.*the boolean 'true' in line",
+        ),
+        (
+            '{"p": 0.1, "p": 0.2}',
+            "expected each field once in an object, got 'p' twice in line 1",
+        ),
         ('{"p": {"yes": 0.2}}', "got an object in line 1001 .* such as p.yes"),
-        ('{"p": ' + "[" * 10**5, "some hundred levels at most, got a deeper one in line 1001"),
+        (
+            '{"p": ' + "[" * 10**5,
+            "some hundred levels at most, got a deeper one in line 1001",
+        ),
         ('{"p": "\udcff"}', "got the byte 0xff"),
     ],
 )
 @pytest.mark.parametrize("size", [3000, None])
-def test_hostile_lines_are_told_by_their_number(write, monkeypatch, lines, message, size):
+def test_hostile_lines_are_told_by_their_number(
+    write, monkeypatch, lines, message, size
+):
     monkeypatch.setattr(json_lines, "_HEAD", 100)
     file = write((GOOD * 1000 + lines + "\n" + GOOD).encode(errors="surrogateescape"))
     with pytest.raises(InvalidInputError, match=message):
@@ -115,7 +148,9 @@ def test_hostile_lines_are_told_by_their_number(write, monkeypatch, lines, messa
 def test_a_line_that_fills_the_memory(write, monkeypatch):
     monkeypatch.setattr(csv_text, "LONGEST_ROW", 2000)
     file = write(GOOD * 1000 + f'{{"t": "{"x" * 5000}"}}\n')
-    with pytest.raises(InvalidInputError, match=r"at most 2,000 characters .* begins in line 1001"):
+    with pytest.raises(
+        InvalidInputError, match=r"at most 2,000 characters .* begins in line 1001"
+    ):
         [*table_blocks(file, lambda names: ["p"], size=3000)]
 
 
@@ -124,7 +159,10 @@ def test_a_line_that_fills_the_memory(write, monkeypatch):
     [
         (GOOD.encode("utf-16"), [0.5]),
         (GOOD.replace("\n", "\r\n") * 2 + "\n \t\r\n\n", [0.5, 0.5]),
-        ('{"p": NaN}\n{"p": Infinity}\n{"p": -0.0}\n{"p": null}', [np.nan, np.inf, -0.0, np.nan]),
+        (
+            '{"p": NaN}\n{"p": Infinity}\n{"p": -0.0}\n{"p": null}',
+            [np.nan, np.inf, -0.0, np.nan],
+        ),
         ('{"p": 0.1}\n{}\n{"q": 1}', [0.1, np.nan, np.nan]),
         ('{"p": 1e-320}\n{"p": 0.1000000000000000055511151231257827}', [1e-320, 0.1]),
         ('[{"p": 1},\n\n {"p":\n2}]\n', [1, 2]),
@@ -144,13 +182,41 @@ def test_what_is_read(write, text, found, name):
         ("", "t.jsonl", "expected rows in t.jsonl, got an empty file"),
         (" \n\n", "t.jsonl", "got an empty file"),
         ("[]", "t.json", "expected rows in t.json, got none"),
-        ('[{"p": 1}\n {"p": 2}]', "t.json", "expected a list of JSON objects .* in line 2"),
-        ('[{"p": 1}, {"p": [1}]', "t.json", "expected a list of JSON objects .* in line 1"),
-        ('[{"p": 1}, 5]', "t.json", "expected an object in each line, got '5' in object 2"),
-        ("[" + '{"p": 1},' * 300 + "{}]", "t.json", "a list of more than 2,000 .* by jq -c"),
-        ('{\n"p": 1\n}', "t.json", r"got '\{' .* in line 1 .*jq -c \. puts it into one"),
-        (json.dumps({"p": dict.fromkeys("abc" * 9, 1)}), "t.json", r"Do you mean 'p\.a'\?"),
-        (json.dumps({"p": {i: 1 for i in range(99)}}), "t.json", "orient='records', lines=True"),
+        (
+            '[{"p": 1}\n {"p": 2}]',
+            "t.json",
+            "expected a list of JSON objects .* in line 2",
+        ),
+        (
+            '[{"p": 1}, {"p": [1}]',
+            "t.json",
+            "expected a list of JSON objects .* in line 1",
+        ),
+        (
+            '[{"p": 1}, 5]',
+            "t.json",
+            "expected an object in each line, got '5' in object 2",
+        ),
+        (
+            "[" + '{"p": 1},' * 300 + "{}]",
+            "t.json",
+            "a list of more than 2,000 .* by jq -c",
+        ),
+        (
+            '{\n"p": 1\n}',
+            "t.json",
+            r"got '\{' .* in line 1 .*jq -c \. puts it into one",
+        ),
+        (
+            json.dumps({"p": dict.fromkeys("abc" * 9, 1)}),
+            "t.json",
+            r"Do you mean 'p\.a'\?",
+        ),
+        (
+            json.dumps({"p": {i: 1 for i in range(99)}}),
+            "t.json",
+            "orient='records', lines=True",
+        ),
         ('{"p.a": 1, "p": {"a": 2}}', "t.jsonl", "got 2 of that name"),
         (GOOD.encode("utf-16-le"), "t.jsonl", "name utf-16-le or utf-16-be as csv="),
         ("p,y\n0.5,1\n", "t.jsonl", "expected a JSON object in each line, got 'p,y'"),
@@ -164,7 +230,9 @@ def test_what_is_refused(write, monkeypatch, text, name, message):
 
 def test_a_column_that_comes_late(write, monkeypatch):
     monkeypatch.setattr(json_lines, "_HEAD", 100)
-    with refuses(InvalidInputError, value="p, y", remark=".* first MB: put a line that has"):
+    with refuses(
+        InvalidInputError, value="p, y", remark=".* first MB: put a line that has"
+    ):
         read(write(GOOD * 10 + '{"p": 1, "late": 2}'), "late")
 
 
@@ -180,7 +248,9 @@ def test_a_column_that_comes_late(write, monkeypatch):
     ],
 )
 def test_labels_keep_their_kind(write, values, kind):
-    lines = "".join(json.dumps({"y": values[i % 2], "p": 0.5}) + "\n" for i in range(50))
+    lines = "".join(
+        json.dumps({"y": values[i % 2], "p": 0.5}) + "\n" for i in range(50)
+    )
     file = write(lines)
     labels = label_column(load_table(file, lambda names: ["y"]), "y")
     assert {type(label) for label in labels.tolist()} == {kind}
@@ -191,7 +261,9 @@ def test_labels_keep_their_kind(write, values, kind):
 
 def test_whole_numbers_stay_exact_where_some_are_missing(write, monkeypatch):
     monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 40)
-    file = write("".join(f'{{"id": {i}}}\n' for i in ("null", 2**53 + 1, 3, 2**70, "null", 5)))
+    file = write(
+        "".join(f'{{"id": {i}}}\n' for i in ("null", 2**53 + 1, 3, 2**70, "null", 5))
+    )
     assert [*read(file, "id")["id"].dropna()] == [2**53 + 1, 3, 2**70, 5]
 
 
@@ -222,7 +294,15 @@ def tables(write):
     frame["day"] = np.arange(300) // 100
     frame.to_csv("t.csv", index=False)
     lines = "".join(
-        json.dumps({"id": f"<b>{i}", "scores": {"yes": a, "no": [1 - a]}, "q": q, "y": y, "day": d})
+        json.dumps(
+            {
+                "id": f"<b>{i}",
+                "scores": {"yes": a, "no": [1 - a]},
+                "q": q,
+                "y": y,
+                "day": d,
+            }
+        )
         + "\n"
         for i, (a, q, y, d) in enumerate(frame.itertuples(index=False))
     )
@@ -275,7 +355,9 @@ def test_monitor_and_apply_of_each_kind(tables, capsys, file):
         assert main(["apply", "map.json", name, "--prob", column, *out]) == 0
         capsys.readouterr()
     assert said[0] == said[1] and "300 rows" in said[0]
-    wanted, found = (pd.read_json(f"{name}.out.jsonl", lines=True) for name in ("t.csv", file))
+    wanted, found = (
+        pd.read_json(f"{name}.out.jsonl", lines=True) for name in ("t.csv", file)
+    )
     np.testing.assert_array_equal(found["new"], wanted["new"])
     pd.testing.assert_series_equal(wanted["q"], tables["q"])
 
@@ -285,7 +367,10 @@ def test_audit_compare_and_fit_of_json_lines(tables, capsys):
     said = []
     for name, column in (("t.csv", "p"), ("t.jsonl", "scores.yes")):
         prob = ["--label", "y", "--prob", column, "--positive", "yes"]
-        assert main(["audit", name, *prob, "--name", "m", "--out", "none", "--no-advice"]) == 0
+        assert (
+            main(["audit", name, *prob, "--name", "m", "--out", "none", "--no-advice"])
+            == 0
+        )
         audit = capsys.readouterr().out.partition("\n")[2]
         both = ["--prob", "q", "--name", "a", "--name", "b"]
         assert main(["compare", name, *prob, *both, "--resamples", "20"]) == 0
@@ -309,14 +394,18 @@ def test_every_field_stays_as_it_was(write, capsys, monkeypatch, tables):
     lines = Path("out.jsonl").read_bytes().decode().split("\n")
     for line, row in zip(lines, [row for row in rows if row], strict=False):
         before, after = row.strip(), line.strip()
-        assert after.startswith(before[:-1].rstrip()) and line.endswith("\r") == row.endswith("\r")
+        assert after.startswith(before[:-1].rstrip()) and line.endswith(
+            "\r"
+        ) == row.endswith("\r")
         assert [*json.loads(after)] == [*json.loads(before), "p_calibrated"]
     assert len(lines) == 4 and lines[3] == ""
     for name in ("out.csv", "out.parquet"):
         assert main([*apply, name]) == 2
         assert "expected a name that ends in .jsonl" in capsys.readouterr().err
     assert main([*apply, "-"]) == 0
-    assert capsys.readouterr().out.replace("\r", "") == "\n".join(lines).replace("\r", "")
+    assert capsys.readouterr().out.replace("\r", "") == "\n".join(lines).replace(
+        "\r", ""
+    )
 
 
 def test_the_objects_of_a_list_stay_as_they_are(write, tables):
@@ -339,11 +428,28 @@ def test_json_lines_on_the_standard_input(tables, monkeypatch, capsys):
     found = []
     for name in ("t.jsonl", "packed.ndjson.zst"):
         content = Path(name).read_bytes()
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
-        main(["monitor", "-", "--label", "y", "--prob", "scores.yes", "--positive", "yes"])
+        monkeypatch.setattr(
+            "sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+        )
+        main(
+            [
+                "monitor",
+                "-",
+                "--label",
+                "y",
+                "--prob",
+                "scores.yes",
+                "--positive",
+                "yes",
+            ]
+        )
         assert capsys.readouterr().out.startswith("-: ")
-        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8"))
-        assert main(["apply", "map.json", "-", "--prob", "scores.yes", "--out", "-"]) == 0
+        monkeypatch.setattr(
+            "sys.stdin", io.TextIOWrapper(io.BytesIO(content), encoding="utf-8")
+        )
+        assert (
+            main(["apply", "map.json", "-", "--prob", "scores.yes", "--out", "-"]) == 0
+        )
         found.append(capsys.readouterr().out)
     assert found[0] == found[1]
     assert json.loads(found[0].splitlines()[7])["id"] == "<b>7"
@@ -351,7 +457,11 @@ def test_json_lines_on_the_standard_input(tables, monkeypatch, capsys):
 
 def test_a_new_name_that_a_later_row_has(write, capsys, monkeypatch, tables):
     monkeypatch.setattr(json_lines, "_HEAD", 40)
-    write(GOOD * 10 + '{"p": 0.5, "t": "p_calibrated"}\n' + '{"p": 0.5, "p_calibrated": 1}\n')
+    write(
+        GOOD * 10
+        + '{"p": 0.5, "t": "p_calibrated"}\n'
+        + '{"p": 0.5, "p_calibrated": 1}\n'
+    )
     apply = ["apply", "map.json", "t.jsonl", "--prob", "p", "--out", "out.jsonl"]
     assert main(apply) == 2
     assert "got 'p_calibrated', which row 11 of t.jsonl has" in capsys.readouterr().err
@@ -365,26 +475,43 @@ def test_missing_probabilities_become_null(write, tables):
     assert main(apply) == 2
     assert main([*apply, "--missing", "keep"]) == 0
     lines = [
-        json.loads(line) for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()
+        json.loads(line)
+        for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()
     ]
-    assert lines[1] == {"q": 1, "p_calibrated": None} and lines[2] == {"p_calibrated": None}
+    assert lines[1] == {"q": 1, "p_calibrated": None} and lines[2] == {
+        "p_calibrated": None
+    }
 
 
 def test_types_of_other_tables_in_json_lines(tables, capsys):
     table = pa.table({"p": [0.25, 0.5], "f": [float("nan"), 1.5], "l": [[1, None], []]})
     table = table.append_column("d", pa.array([0, None], pa.date32()))
     feather.write_feather(table, "x.feather")
-    assert main(["apply", "map.json", "x.feather", "--prob", "p", "--out", "x.jsonl"]) == 0
+    assert (
+        main(["apply", "map.json", "x.feather", "--prob", "p", "--out", "x.jsonl"]) == 0
+    )
     first, second = (
-        json.loads(line) for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()
+        json.loads(line)
+        for line in Path("x.jsonl").read_text(encoding="utf-8").splitlines()
     )
     del first["p_calibrated"], second["p_calibrated"]
     assert first == {"p": 0.25, "f": None, "l": [1, None], "d": "1970-01-01"}
     assert second == {"p": 0.5, "f": 1.5, "l": [], "d": None}
-    assert main(["apply", "map.json", "x.feather", "--prob", "p", "--out", "x.parquet"]) == 0
+    assert (
+        main(["apply", "map.json", "x.feather", "--prob", "p", "--out", "x.parquet"])
+        == 0
+    )
     assert pd.read_parquet("x.parquet")["f"].tolist()[1] == 1.5
-    assert main(["apply", "map.json", "x.feather", "t.csv", "--prob", "p", "--out", "x.csv"]) == 2
-    assert "expected files of one format, got arrow x.feather and csv" in capsys.readouterr().err
+    assert (
+        main(
+            ["apply", "map.json", "x.feather", "t.csv", "--prob", "p", "--out", "x.csv"]
+        )
+        == 2
+    )
+    assert (
+        "expected files of one format, got arrow x.feather and csv"
+        in capsys.readouterr().err
+    )
 
 
 def test_folders_and_patterns(tables, tmp_path):
@@ -402,9 +529,13 @@ def test_number_columns_of_text_alone(write):
     assert number_column(table, "p").tolist() == [0.5, 0.5]
 
 
-@pytest.mark.parametrize(("file", "ending"), [("a.jsonl.gz", "jsonl"), ("a.csv", "csv")])
+@pytest.mark.parametrize(
+    ("file", "ending"), [("a.jsonl.gz", "jsonl"), ("a.csv", "csv")]
+)
 def test_the_commands_of_repair_keep_the_format(file, ending):
-    options = build_parser().parse_args(["audit", file, "--label", "y", "--prob", "a.b"])
+    options = build_parser().parse_args(
+        ["audit", file, "--label", "y", "--prob", "a.b"]
+    )
     found = write_repair_commands(options).splitlines()[1]
     assert found == (
         f"sklearn-calib apply map.json new.{ending} --prob a.b --out repaired.{ending}"
@@ -415,11 +546,18 @@ def test_an_arrow_file_that_breaks_off(tables, capsys):
     whole = Path("t.feather").read_bytes()
     for size in (3, 100, len(whole) // 2):
         Path("half.feather").write_bytes(whole[:size])
-        for words in (["monitor", "half.feather", "--label", "y"], ["apply", "map.json"]):
+        for words in (
+            ["monitor", "half.feather", "--label", "y"],
+            ["apply", "map.json"],
+        ):
             more = ["half.feather", "--out", "x.csv"] if words[0] == "apply" else []
             assert main([*words, *more, "--prob", "p"]) == 2
             said = capsys.readouterr().err
-            assert "half.feather" in said and said.count("\n") == 1 and "report it" not in said
+            assert (
+                "half.feather" in said
+                and said.count("\n") == 1
+                and "report it" not in said
+            )
     assert not os.path.exists("x.csv")
 
 
@@ -428,7 +566,10 @@ def test_the_name_of_a_list_stands_for_its_values(write, capsys, tables):
         tables["p"].tolist(), tables["y"], strict=True)))  # fmt: skip
     said = []
     for names in ("probs", "probs.0,probs.1"):
-        assert main(["apply", "map.json", "t.jsonl", "--prob", names, "--out", "o.jsonl"]) == 0
+        assert (
+            main(["apply", "map.json", "t.jsonl", "--prob", names, "--out", "o.jsonl"])
+            == 0
+        )
         assert "new: probs.0_calibrated, probs.1_calibrated" in capsys.readouterr().out
         main(["monitor", "t.jsonl", "--label", "y", "--prob", names])
         said.append(capsys.readouterr().out)
@@ -462,7 +603,10 @@ def test_a_workbook(book, tables, capsys):
     assert summarize("*.xlsx", **plan) == summarize("t.csv", **plan)
     assert np.flatnonzero(read("t.xlsx", "q")["q"].isna()).tolist() == [2]
     for name in ("t.csv", "t.xlsx"):
-        assert main(["apply", "map.json", name, "--prob", "p", "--out", f"{name}.parquet"]) == 0
+        assert (
+            main(["apply", "map.json", name, "--prob", "p", "--out", f"{name}.parquet"])
+            == 0
+        )
     wanted, found = (pd.read_parquet(f"{name}.parquet") for name in ("t.csv", "t.xlsx"))
     assert found["p_calibrated"].tolist() == wanted["p_calibrated"].tolist()
     assert found["mixed"].tolist()[:2] == ["a", "1"]
@@ -483,7 +627,10 @@ def test_a_workbook_that_states_too_few_rows(stated, tmp_path, monkeypatch):
     for row in [("y", "p"), *((i % 2, i / 20) for i in range(20))]:
         book.active.append(row)
     book.save("whole.xlsx")
-    with zipfile.ZipFile("whole.xlsx") as old, zipfile.ZipFile("stale.xlsx", "w") as new:
+    with (
+        zipfile.ZipFile("whole.xlsx") as old,
+        zipfile.ZipFile("stale.xlsx", "w") as new,
+    ):
         for name in old.namelist():
             text = old.read(name)
             if name.endswith("sheet1.xml"):

@@ -23,7 +23,12 @@ N = 160
 WITH = QUICKER | {
     "MulticlassBinning": {"min_count": 2, "epsilon": 0.01},
     "GroupRecalibration": {"recalibrator": "temperature"},
-    "MulticalibratedScores": {"n_rounds": 2, "n_trees": 5, "min_samples_leaf": 5.0, "n_bins": 8},
+    "MulticalibratedScores": {
+        "n_rounds": 2,
+        "n_trees": 5,
+        "min_samples_leaf": 5.0,
+        "n_bins": 8,
+    },
 }
 WITH_OPTION = {
     ("MulticalibratedScores", "n_rounds"): {"l2": 30.0},
@@ -74,31 +79,52 @@ VALUES = {
 }
 #: Options that change nothing here, each with its reason.
 SAME = {
-    ("MulticalibratedScores", "patience"): "the losses of the folds have one minimum here",
+    (
+        "MulticalibratedScores",
+        "patience",
+    ): "the losses of the folds have one minimum here",
     ("RestrictedPolynomialRegression", "solver"): "another way to the same minimum",
     ("TemperatureScaling", "warm_start"): "where a second fit begins",
     (
         "StackedCalibration",
         "monotone",
     ): "refuses candidates: tests/recalibrators/test_auto.py",
-    ("SplineCalibration", "monotone"): "the curve rises here: tests/recalibrators/test_spline.py",
-    ("RestrictedPolynomialRegression", "selection"): "the same degrees here: its own tests",
+    (
+        "SplineCalibration",
+        "monotone",
+    ): "the curve rises here: tests/recalibrators/test_spline.py",
+    (
+        "RestrictedPolynomialRegression",
+        "selection",
+    ): "the same degrees here: its own tests",
     ("PriorShift", "confusion"): "of adapt, below",
     ("PriorShift", "prior"): "of adapt, below",
 }
 NOT_HERE = {
     ("PriorShift", "undo_resampling"): "needs the frequencies: test_prior_shift.py",
     **dict.fromkeys(
-        (("PriorShift", x) for x in ("prior", "training_prior", "strength", "penalty", "mean")),
+        (
+            ("PriorShift", x)
+            for x in ("prior", "training_prior", "strength", "penalty", "mean")
+        ),
         "of adapt: tests/recalibrators/test_prior_shift.py",
     ),
     ("MulticlassBinning", "delta"): "of noise, and of the error bound: its own tests",
     ("MulticlassBinning", "p"): "with epsilon a tolerance: its own tests",
-    ("AdaptiveCalibration", "level"): "of predict_interval: tests/recalibrators/test_adaptive.py",
+    (
+        "AdaptiveCalibration",
+        "level",
+    ): "of predict_interval: tests/recalibrators/test_adaptive.py",
     ("AngularCalibration", "link"): "a function: tests/recalibrators/test_angular.py",
-    ("OrdinalCalibration", "order"): "names classes: tests/recalibrators/test_ordinal.py",
+    (
+        "OrdinalCalibration",
+        "order",
+    ): "names classes: tests/recalibrators/test_ordinal.py",
     ("RestrictedPolynomialRegression", "constraints"): "test_constrained_polynomial.py",
-    ("MulticalibratedScores", "cv"): "its folds are given, so that copies stay together",
+    (
+        "MulticalibratedScores",
+        "cv",
+    ): "its folds are given, so that copies stay together",
 }
 #: That weights do not matter to.
 INDIFFERENT = {
@@ -108,13 +134,19 @@ INDIFFERENT = {
     ("MulticlassBinning", "laplace"): "its groups of cells are too light",
     ("MulticlassBinning", "min_count"): "all cells are too light",
     ("MulticlassBinning", "max_iter"): "nothing is learned without an iteration",
-    ("RestrictedPolynomialRegression", "l1"): "a tight bound is met whatever the weights",
+    (
+        "RestrictedPolynomialRegression",
+        "l1",
+    ): "a tight bound is met whatever the weights",
 }
 SLOW_OF_THREE = {  # one fit per class, of 15 ms or more
     *("AngularCalibration", "RestrictedPolynomialRegression", "SplineCalibration"),
     *("StackedCalibration", "TrendFiltering", "TrendFilteringEnsemble"),
 }
-SLOW = {("RestrictedPolynomialRegression", "clarabel"), ("RestrictedPolynomialRegression", "cvxpy")}
+SLOW = {
+    ("RestrictedPolynomialRegression", "clarabel"),
+    ("RestrictedPolynomialRegression", "cvxpy"),
+}
 DRAWS = "its rows are drawn, whatever their weights"
 #: Where a weight of 2 is not two rows.
 NOT_REPEATED = {
@@ -148,18 +180,25 @@ def options(cls):
         constraints = cls._parameter_constraints.get(name)
         found = dict.fromkeys(strings(parameter.annotation))
         for one in constraints if isinstance(constraints, list) else ():
-            found |= dict.fromkeys(s for s in getattr(one, "options", ()) if isinstance(s, str))
+            found |= dict.fromkeys(
+                s for s in getattr(one, "options", ()) if isinstance(s, str)
+            )
         if isinstance(parameter.default, bool):
             found = {not parameter.default: None}
         found = sorted(found)
-        if is_number_or_object(name, constraints) and (cls.__name__, name) not in NOT_HERE:
+        if (
+            is_number_or_object(name, constraints)
+            and (cls.__name__, name) not in NOT_HERE
+        ):
             found.append(VALUES.get((cls.__name__, name), VALUES.get(name, MISSING)))
         yield from ((name, value) for value in found if value != parameter.default)
 
 
 def test_every_number_and_object_has_a_value():
     """A new option needs an entry in `VALUES`, or in `NOT_HERE` with the reason."""
-    named = {(cls.__name__, name): value for cls in CLASSES for name, value in options(cls)}
+    named = {
+        (cls.__name__, name): value for cls in CLASSES for name, value in options(cls)
+    }
     assert [key for key, value in named.items() if value == MISSING] == []
     assert {key for key in VALUES if isinstance(key, tuple)} <= {*named, *NOT_HERE}
 
@@ -196,7 +235,9 @@ def instances(classes=(2, 3)):
             numbers = classes if cls is not MulticalibratedScores else (2,)
             for k in numbers:
                 slow = key in SLOW or (k > 2 and cls.__name__ in SLOW_OF_THREE)
-                slow |= bool(option) and k < max(numbers)  # of three classes it is quick
+                slow |= bool(option) and k < max(
+                    numbers
+                )  # of three classes it is quick
                 marks = pytest.mark.slow if slow else ()
                 yield pytest.param(cls, option, k, id=f"{title}-{k}", marks=marks)
 
@@ -220,7 +261,9 @@ def rows(k):
 
 
 #: One row in eleven weighs as much as many others.
-WEIGHT = np.where(np.arange(N) % 11 == 5, 20, 1 + np.arange(N) % 3 % 2 + np.arange(N) % 7 // 6)
+WEIGHT = np.where(
+    np.arange(N) % 11 == 5, 20, 1 + np.arange(N) % 3 % 2 + np.arange(N) % 7 // 6
+)
 AGAIN = np.repeat(np.arange(N), WEIGHT)
 GROUPS = np.arange(N) % 2
 FOLDS = [(np.arange(N) % 3 != fold, np.arange(N) % 3 == fold) for fold in range(3)]
@@ -232,7 +275,9 @@ def fitted(cls, option, proba, y, picked=slice(None), **words):
     if "groups" in inspect.signature(model.predict_proba).parameters:
         more, at = {"groups": GROUPS[picked]}, {"groups": GROUPS}
     if cls is MulticalibratedScores:
-        model.set_params(cv=[tuple(np.flatnonzero(p[picked]) for p in pair) for pair in FOLDS])
+        model.set_params(
+            cv=[tuple(np.flatnonzero(p[picked]) for p in pair) for pair in FOLDS]
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         model.fit(proba[picked], y[picked], **more, **words)
@@ -242,7 +287,9 @@ def fitted(cls, option, proba, y, picked=slice(None), **words):
 
 
 def assert_close(cls, found, expected):
-    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE.get(cls.__name__, 1e-7))
+    np.testing.assert_allclose(
+        found, expected, rtol=0, atol=TOLERANCE.get(cls.__name__, 1e-7)
+    )
 
 
 @pytest.mark.whole
@@ -277,11 +324,14 @@ def check_missing_class(cls, option, proba, y, refused):
         with refuses(ValueError, value=r"none of \[0\]"):
             without()
     elif not set(keys(cls, option)) & set(NOT_REPEATED):
-        assert_close(cls, fitted(cls, option, proba, y, sample_weight=1.0 * kept), without())
+        assert_close(
+            cls, fitted(cls, option, proba, y, sample_weight=1.0 * kept), without()
+        )
 
 
 @pytest.mark.parametrize(
-    ("cls", "option", "k"), [one for one in instances((3,)) if one.values[1] and not same(one)]
+    ("cls", "option", "k"),
+    [one for one in instances((3,)) if one.values[1] and not same(one)],
 )
 def test_every_option_changes_something(cls, option, k):
     """A string or a switch that is ignored gives what the default gives."""

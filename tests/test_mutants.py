@@ -658,7 +658,9 @@ def planted(module, right, wrong):
     """The package with one fragment of a module changed."""
     path = Path(importlib.import_module(f"sklearn_calib.{module}").__file__)
     source = path.read_text(encoding="utf-8")
-    assert source.count(right) == 1, f"{right!r} is {source.count(right)} times in {path.name}"
+    assert source.count(right) == 1, (
+        f"{right!r} is {source.count(right)} times in {path.name}"
+    )
     assert right.count("\n") == wrong.count("\n"), "other lines would look changed too"
     changed = source.replace(right, wrong)
     before, after = codes(source, path), codes(changed, path)
@@ -668,7 +670,8 @@ def planted(module, right, wrong):
     live = [
         (thing, thing.__code__)
         for thing in gc.get_objects()
-        if type(thing) is FunctionType  # isinstance would ask what weak proxies stand for
+        if type(thing)
+        is FunctionType  # isinstance would ask what weak proxies stand for
         and thing.__code__.co_filename == str(path)
         and thing.__code__ in new
     ]
@@ -709,20 +712,31 @@ def run(tests):
     outcomes = Outcomes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        patch.delenv("PYTEST_ADDOPTS", raising=False)  # options of plugins that are not loaded
+        patch.delenv(
+            "PYTEST_ADDOPTS", raising=False
+        )  # options of plugins that are not loaded
         # the last two collect the garbage of the whole process several times at every call
-        unused = ("cacheprovider", "faulthandler", "unraisableexception", "threadexception")
+        unused = (
+            "cacheprovider",
+            "faulthandler",
+            "unraisableexception",
+            "threadexception",
+        )
         quiet = ["-o", "addopts=", *(f"-pno:{name}" for name in unused), "-qq", "-s"]
         where = ["--rootdir", str(ROOT), "-c", str(ROOT / "setup.cfg")]
         ids = [f"{ROOT}/tests/{test}" for test in tests]
-        pytest.main([*quiet, "--tb=no", "--no-summary", *where, *ids], plugins=[outcomes])
+        pytest.main(
+            [*quiet, "--tb=no", "--no-summary", *where, *ids], plugins=[outcomes]
+        )
     return outcomes.raised
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.cross if number else ())  # half a second each
+        pytest.param(
+            name, marks=pytest.mark.cross if number else ()
+        )  # half a second each
         for number, name in enumerate(MUTANTS)
     ],
 )
@@ -741,7 +755,9 @@ def test_every_fragment_and_every_test_is_there():
         path = Path(importlib.import_module(f"sklearn_calib.{mutant.module}").__file__)
         assert path.read_text(encoding="utf-8").count(mutant.right) == 1, name
         file, _, test = mutant.test.partition("[")[0].partition("::")
-        assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), name
+        assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), (
+            name
+        )
 
 
 @pytest.mark.cross  # the tests run in their own files, too

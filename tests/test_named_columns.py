@@ -29,11 +29,19 @@ from sklearn_calib.recalibrators import (
     VectorScaling,
     cross_fitted_proba,
 )
-from sklearn_calib.report import calibration_report, find_column_order, multilabel_report
+from sklearn_calib.report import (
+    calibration_report,
+    find_column_order,
+    multilabel_report,
+)
 from sklearn_calib.summary import CalibrationSummary, summarize
 
 NAMES = np.array(["a", "b", "c"])
-KINDS = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}
+KINDS = {
+    "pandas": pd.DataFrame,
+    "polars": pl.from_pandas,
+    "arrow": pa.Table.from_pandas,
+}
 TABLES = ("y_proba", "first_proba", "second_proba")
 
 
@@ -85,7 +93,9 @@ def of_tables():
             yield name
 
 
-@pytest.mark.parametrize(("name", "kind"), in_turn(of_tables(), {*SLOW, "group_calibration"}))
+@pytest.mark.parametrize(
+    ("name", "kind"), in_turn(of_tables(), {*SLOW, "group_calibration"})
+)
 def test_every_function_follows_the_names(name, kind):
     function = FUNCTIONS[name]
 
@@ -96,7 +106,9 @@ def test_every_function_follows_the_names(name, kind):
         same(found, expected, exact=False, rtol=1e-9)
         if "labels" in inspect.signature(function).parameters:
             data = with_tables(k, lambda proba: table(proba, order, kind))
-            same(call(function, data, labels=NAMES[:k]), expected, exact=False, rtol=1e-9)
+            same(
+                call(function, data, labels=NAMES[:k]), expected, exact=False, rtol=1e-9
+            )
 
     of_three_or_two(function, compare)
 
@@ -176,7 +188,9 @@ def test_numbers_that_pandas_counts_with_are_no_names():
 def test_a_lazy_frame_and_integers_as_names():
     data = rows(2)
     lazy = table(data["first"], [1, 0], "polars", np.array(["0", "1"])).lazy()
-    assert log_loss(data["y"], lazy) == pytest.approx(log_loss(data["y"], data["first"]))
+    assert log_loss(data["y"], lazy) == pytest.approx(
+        log_loss(data["y"], data["first"])
+    )
 
 
 def test_other_names_keep_their_position():
@@ -227,12 +241,16 @@ def test_summaries_and_monitors(kind):
     soft = CalibrationSummary(classes=NAMES).update(
         table(shares, [1, 0, 2], kind), given, soft_labels=True
     )
-    plain = CalibrationSummary(classes=NAMES).update(shares, data["first"], soft_labels=True)
+    plain = CalibrationSummary(classes=NAMES).update(
+        shares, data["first"], soft_labels=True
+    )
     assert soft.measure("log_loss") == pytest.approx(plain.measure("log_loss"))
     frame = table(data["first"], order).assign(y=y)
     one = summarize(KINDS[kind](frame), label="y", prob=["c", "a", "b"], classes=NAMES)
     assert one.measure("log_loss") == expected.measure("log_loss")
-    numbered = table(data["first"], order, names=np.array(["0", "1", "2"])).assign(y=data["y"])
+    numbered = table(data["first"], order, names=np.array(["0", "1", "2"])).assign(
+        y=data["y"]
+    )
     one = summarize(KINDS[kind](numbered), label="y", prob=["2", "0", "1"])
     assert one.measure("log_loss") == expected.measure("log_loss")
     watch = {"classes": NAMES, "multiclass": "classwise"}
@@ -244,7 +262,11 @@ def test_summaries_and_monitors(kind):
 #: Arguments that displays need, or that let those without `groups=` in their signature draw.
 MORE = {
     "GradeDisplay": {"grades": [0.2, 0.5]},
-    "GroupReliabilityDisplay": {"groups": GROUPS[:80], "min_rows": 10, "n_resamples": 2},
+    "GroupReliabilityDisplay": {
+        "groups": GROUPS[:80],
+        "min_rows": 10,
+        "n_resamples": 2,
+    },
 }
 #: Displays of other arguments.
 OTHERS = {"CalibratingFunctionDisplay", "RefinementCurveDisplay"}
@@ -301,7 +323,9 @@ def test_many_labels(kind, multilabel):
     model = MultilabelCalibration().fit(P, named)
     plain = MultilabelCalibration().fit(proba, Y).predict_proba(proba)
     for order in ([0, 1, 2], [1, 2, 0]):
-        np.testing.assert_allclose(model.predict_proba(table(proba, order, kind)), plain)
+        np.testing.assert_allclose(
+            model.predict_proba(table(proba, order, kind)), plain
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -323,7 +347,9 @@ def test_soft_labels(kind):
             atol=1e-6,
         )
     Y = table(shares, [1, 2, 0], kind)
-    found = log_loss(Y, table(data["first"], [2, 0, 1], kind), soft_labels=True, labels=NAMES)
+    found = log_loss(
+        Y, table(data["first"], [2, 0, 1], kind), soft_labels=True, labels=NAMES
+    )
     assert found == pytest.approx(expected)
 
 
@@ -334,7 +360,11 @@ def test_costs():
     given = pd.DataFrame(costs, NAMES, NAMES)
     expected = expected_cost_test(y, data["first"], costs)
     for order in ([2, 0, 1], [1, 0, 2]):
-        for frame in (given.iloc[order], given.iloc[:, order], given.iloc[order, order]):
+        for frame in (
+            given.iloc[order],
+            given.iloc[:, order],
+            given.iloc[order, order],
+        ):
             same(expected_cost_test(y, data["first"], frame), expected, exact=False)
     found = expected_metrics(data["first"], y_true=y, costs=given.iloc[[2, 0, 1]])
     same(found, expected_metrics(data["first"], y_true=y, costs=costs), exact=False)
@@ -348,7 +378,10 @@ def test_maps_without_labels_and_two_samples():
     found = shift.fit(given).predict_proba(given)
     np.testing.assert_array_equal(found, shift.fit(proba).predict_proba(proba))
     adapted = PriorShift().fit(proba, y).adapt(given)
-    assert adapted.prior_.tolist() == PriorShift().fit(proba, y).adapt(proba).prior_.tolist()
+    assert (
+        adapted.prior_.tolist()
+        == PriorShift().fit(proba, y).adapt(proba).prior_.tolist()
+    )
     quick = {"n_resamples": 20, "random_state": 0}
     found = prior_shift_test(given, y, table(proba, [0, 1]), **quick)
     same(found, prior_shift_test(proba, y, proba, **quick), exact=False)
@@ -369,7 +402,9 @@ def test_a_document_knows_the_names(kind):
     for known in (names, NAMES):
         found = exported.predict_proba(table(proba, [2, 0, 1], kind, known))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    written = from_dict(to_dict(VectorScaling().fit(proba, NAMES[y]), columns=names.tolist()))
+    written = from_dict(
+        to_dict(VectorScaling().fit(proba, NAMES[y]), columns=names.tolist())
+    )
     found = written.transform(table(proba, [2, 0, 1], kind, names))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 

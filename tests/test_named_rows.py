@@ -64,7 +64,9 @@ def cases():
                     key = "groups"
                 yield pytest.param(name, key, marks=[pytest.mark.slow] * (name in SLOW))
         if "sample_weight" in known and name != NO_LABELS:
-            yield pytest.param(name, "sample_weight", marks=[pytest.mark.slow] * (name in SLOW))
+            yield pytest.param(
+                name, "sample_weight", marks=[pytest.mark.slow] * (name in SLOW)
+            )
 
 
 @pytest.mark.parametrize(("name", "changed"), cases())
@@ -94,7 +96,9 @@ def test_every_function_compares_the_indexes(name, changed):
         assert "expected" in str(error)
         k = 2
         assert said_of(run, labels) == set()
-    assert said_of(run, np.arange(N)) == set()  # only counts, and says nothing of the rows
+    assert (
+        said_of(run, np.arange(N)) == set()
+    )  # only counts, and says nothing of the rows
     assert len(said_of(run, labels[::-1])) == 1
     with refuses(ValueError, expected=RULE, value="'.*' in some only"):
         run(np.array([f"other {i}" for i in range(N)]))
@@ -149,9 +153,13 @@ def test_sorted_labels_beside_rows_that_are_counted():
 
 
 def test_a_filter_of_one_side_of_equal_length():
-    frame = pd.DataFrame({"y": [0, 1, 0, 1], "p": [0.1, 0.8, 0.3, 0.6]}, index=list("abcd"))
+    frame = pd.DataFrame(
+        {"y": [0, 1, 0, 1], "p": [0.1, 0.8, 0.3, 0.6]}, index=list("abcd")
+    )
     y, p = frame["y"].iloc[1:], frame["p"].iloc[:-1]
-    with refuses(ValueError, expected=RULE, value="'[ad]' in some only", hint=r".*\.to_numpy\(\)"):
+    with refuses(
+        ValueError, expected=RULE, value="'[ad]' in some only", hint=r".*\.to_numpy\(\)"
+    ):
         log_loss(y, p)
     assert log_loss(y.to_numpy(), p) > 0
 
@@ -160,8 +168,16 @@ def test_a_filter_of_one_side_of_equal_length():
     ("one", "other", "said"),
     [
         ([1, 2, 3], [1.0, 2.0, 3.0], None),
-        (pd.MultiIndex.from_tuples([(1, 2), (3, 4)]), [(3, 4), (1, 2)], CalibrationWarning),
-        (pd.date_range("2026", periods=2), pd.date_range("2027", periods=2), ValueError),
+        (
+            pd.MultiIndex.from_tuples([(1, 2), (3, 4)]),
+            [(3, 4), (1, 2)],
+            CalibrationWarning,
+        ),
+        (
+            pd.date_range("2026", periods=2),
+            pd.date_range("2027", periods=2),
+            ValueError,
+        ),
         ([5, 5, 6], [6, 5, 5], CalibrationWarning),
         (pd.MultiIndex.from_tuples([(1, 2), (3, 4)]), [0, 1], None),
         (pd.MultiIndex.from_tuples([(1, 2), (3, 4)]), [8, 9], ValueError),

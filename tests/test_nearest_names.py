@@ -12,7 +12,11 @@ from sklearn_calib.export import to_code, to_sql
 from sklearn_calib.inference import calibration_test, confidence_interval
 from sklearn_calib.metrics import all_metrics, calibration_error, get_scorer
 from sklearn_calib.monitoring import CalibrationMonitor
-from sklearn_calib.recalibrators import PlattScaling, all_recalibrators, get_recalibrator
+from sklearn_calib.recalibrators import (
+    PlattScaling,
+    all_recalibrators,
+    get_recalibrator,
+)
 from sklearn_calib.summary import CalibrationSummary
 
 Y, P = [0, 1, 0, 1], [0.1, 0.6, 0.5, 0.9]
@@ -49,7 +53,10 @@ def test_nearest(name, known, near):
     [
         (lambda: get_recalibrator("temp"), "'temperature'"),
         (lambda: get_recalibrator("histogram_binning", num_bins=3), "'n_bins'"),
-        (lambda: get_scorer("smooth_calibration_error"), "'neg_smooth_calibration_error'"),
+        (
+            lambda: get_scorer("smooth_calibration_error"),
+            "'neg_smooth_calibration_error'",
+        ),
         (lambda: calibration_error(Y, P, bins=2), "'n_bins'"),
         (lambda: calibration_error(Y, P, num_bins=2), "'n_bins'"),
         (lambda: calibration_error(Y, P, sample_weigth=[1]), "'sample_weight'"),
@@ -57,9 +64,15 @@ def test_nearest(name, known, near):
         (lambda: calibration_error(Y, P, strategy="quantil"), "'quantile'"),
         (lambda: integrated_calibration_index(Y, P, smoother="lowess"), "'loess'"),
         (lambda: confidence_interval(Y, P, "brier"), "'brier_loss'"),
-        (lambda: calibration_test(Y, P, statistic="ece"), "'expected_calibration_error'"),
+        (
+            lambda: calibration_test(Y, P, statistic="ece"),
+            "'expected_calibration_error'",
+        ),
         (lambda: CalibrationMonitor("detektor"), "'detector'"),
-        (lambda: CalibrationSummary().update(Y, P).measure("ece"), "'expected_calibration_error'"),
+        (
+            lambda: CalibrationSummary().update(Y, P).measure("ece"),
+            "'expected_calibration_error'",
+        ),
         (lambda: to_sql(PlattScaling().fit(P, Y), dialect="postgresql"), "'postgres'"),
         (lambda: to_code(PlattScaling().fit(P, Y), "js"), "'javascript'"),
     ],

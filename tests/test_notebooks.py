@@ -41,13 +41,18 @@ def _named(notebook):
     source = "".join(notebook["cells"][0]["source"])
     command = f"{_notebooks.MAGIC} "
     assert source.startswith(command) and "\n" not in source
-    return [_notebooks.Requirement(text) for text in shlex.split(source.removeprefix(command))]
+    return [
+        _notebooks.Requirement(text)
+        for text in shlex.split(source.removeprefix(command))
+    ]
 
 
 def _absent(wanted):
     """The packages that this project knows, but which `wanted` does not install."""
     _, extras, declared = _notebooks._of_this_package()
-    there = {w.name for w in wanted}.union(*(extras[e] for w in wanted for e in w.extras))
+    there = {w.name for w in wanted}.union(
+        *(extras[e] for w in wanted for e in w.extras)
+    )
     return sorted({*declared, "xgboost", "lightgbm"} - there)
 
 
@@ -62,9 +67,13 @@ def test_a_notebook_begins_with_what_it_needs(path, tmp_path):
     notebook = json.loads((tmp_path / f"{path.stem}.ipynb").read_text(encoding="utf-8"))
     ours = _named(notebook)[0]
     assert ours.name == "sklearn-calib" and ours.extras == {"plot"} and ours.specifier
-    text = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown"]
+    text = [
+        "".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "markdown"
+    ]
     assert text and not [part for part in text if ":`" in part], "a role of Sphinx"
-    code = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"][1:]
+    code = [
+        "".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"
+    ][1:]
     whole = ast.dump(ast.parse("\n".join(code)))
     shown = ast.parse(path.read_text(encoding="utf-8"))
     shown.body = [n for n in shown.body if n is not shown.body[0]]  # its docstring
@@ -73,14 +82,21 @@ def test_a_notebook_begins_with_what_it_needs(path, tmp_path):
 
 def test_the_needs_follow_from_the_program():
     def names(*lines):
-        return [_notebooks.Requirement(r) for r in _notebooks.requirements("\n".join(lines))]
+        return [
+            _notebooks.Requirement(r) for r in _notebooks.requirements("\n".join(lines))
+        ]
 
-    assert [r.name for r in names("import os", "import numpy.linalg")] == ["sklearn-calib"]
+    assert [r.name for r in names("import os", "import numpy.linalg")] == [
+        "sklearn-calib"
+    ]
     assert names("import sklearn")[0].extras == set()
     assert names("import matplotlib.pyplot as plt")[0].extras == {"plot"}
     assert names("from sklearn_calib.displays import X")[0].extras == {"plot"}
     assert names("from sklearn_calib import displays")[0].extras == {"plot"}
-    assert [r.name for r in names("x.to_frame()", "import duckdb")][1:] == ["duckdb", "pandas"]
+    assert [r.name for r in names("x.to_frame()", "import duckdb")][1:] == [
+        "duckdb",
+        "pandas",
+    ]
     assert names("import duckdb")[1].specifier
     assert [r.name for r in names("from xgboost import X")][1:] == ["xgboost"]
     assert [r.name for r in names("import unknown_package")][1:] == ["unknown_package"]
@@ -90,21 +106,25 @@ def test_the_gallery_is_completed_once(tmp_path):
     """As a build does it, which leaves the notebooks of unchanged examples where they are."""
     folder = tmp_path / "auto_examples" / "1_start"
     folder.mkdir(parents=True)
-    program = (
-        '"""\nTitle\n=====\n\nSee :func:`~sklearn_calib.metrics.log_loss`.\n"""\nimport duckdb\n'
-    )
+    program = '"""\nTitle\n=====\n\nSee :func:`~sklearn_calib.metrics.log_loss`.\n"""\nimport duckdb\n'
     (folder / "plot_x.py").write_text(program, encoding="utf-8")
-    raw = {"cells": [{"cell_type": "markdown", "source": ["See :func:`~a.b.log_loss`."]}]}
+    raw = {
+        "cells": [{"cell_type": "markdown", "source": ["See :func:`~a.b.log_loss`."]}]
+    }
     (folder / "plot_x.ipynb").write_text(json.dumps(raw), encoding="utf-8")
     conf = {"example_extensions": {".py"}, "notebook_extensions": {".ipynb"}}
     config = SimpleNamespace(sphinx_gallery_conf={**conf})
     handlers = []
     app = SimpleNamespace(
-        srcdir=str(tmp_path), config=config, connect=lambda *a, **k: handlers.append((a, k))
+        srcdir=str(tmp_path),
+        config=config,
+        connect=lambda *a, **k: handlers.append((a, k)),
     )
     _notebooks.connect(app)
     [((event, handler), options)] = handlers
-    assert event == "builder-inited" and options["priority"] > 500  # Sphinx-Gallery's own
+    assert (
+        event == "builder-inited" and options["priority"] > 500
+    )  # Sphinx-Gallery's own
     handler(app)
     once = (folder / "plot_x.ipynb").read_text(encoding="utf-8")
     handler(app)
@@ -127,7 +147,11 @@ def test_a_notebook_runs_without_the_repository(path, tmp_path):
     absent = _absent(_named(json.loads(made.read_text(encoding="utf-8"))))
     assert "duckdb" in absent and "pyarrow" in absent and "matplotlib" not in absent
     (tmp_path / "run.py").write_text(RUN, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "MPLBACKEND": "Agg"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tmp_path / "site"),
+        "MPLBACKEND": "Agg",
+    }
     done = subprocess.run(
         [sys.executable, str(tmp_path / "run.py"), str(made), *absent],
         cwd=tmp_path / "empty",

@@ -26,7 +26,11 @@ from sklearn_calib.theory import GaussianLogisticModel
 def rows(n=120, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
-    return X, (rng.random(n) < expit(X[:, 0])).astype(int), 0.1 + rng.exponential(size=n)
+    return (
+        X,
+        (rng.random(n) < expit(X[:, 0])).astype(int),
+        0.1 + rng.exponential(size=n),
+    )
 
 
 @pytest.mark.parametrize("groups", [None, np.arange(120) % 2])
@@ -38,14 +42,17 @@ def test_the_interval_of_a_coverage_knows_no_unit_of_weights(groups):
         one = SelectiveClassifier(model, coverage=0.5)
         one.fit(X, y, groups=groups, sample_weight=unit * weight)
         by_group = () if groups is None else sorted(one.coverage_intervals_.items())
-        found.append(np.hstack([one.coverage_interval_, *(ends for _, ends in by_group)]))
+        found.append(
+            np.hstack([one.coverage_interval_, *(ends for _, ends in by_group)])
+        )
     np.testing.assert_allclose(*found, rtol=1e-9)
 
 
 def test_the_intervals_of_risks_know_no_unit_of_weights():
     X, y, weight = rows()
     one, other = (
-        risk_coverage_curve(y, expit(X[:, 0]), sample_weight=unit * weight) for unit in (1, 7.3)
+        risk_coverage_curve(y, expit(X[:, 0]), sample_weight=unit * weight)
+        for unit in (1, 7.3)
     )
     np.testing.assert_allclose([one.low, one.high], [other.low, other.high], rtol=1e-9)
 
@@ -67,19 +74,30 @@ def test_zeros_and_ones_of_a_safe_test_by_definition():
         columns.append(share)
     says = np.choose(y[judge], columns) / np.sum(columns, axis=0)
     said = np.where(y[judge] == 1, p[judge], 1 - p[judge])
-    found = safe_calibration_test(y, p, recalibrator="isotonic", n_splits=1, random_state=0)
+    found = safe_calibration_test(
+        y, p, recalibrator="isotonic", n_splits=1, random_state=0
+    )
     assert found.log_e_values[0] == pytest.approx(np.log(says / said).sum())
 
 
 def test_evidence_of_a_group_is_the_mean_of_its_classes():
     rng = np.random.default_rng(0)
-    proba, y, group = rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60), np.arange(60) % 2
+    proba, y, group = (
+        rng.dirichlet(np.ones(3), 60),
+        rng.integers(0, 3, 60),
+        np.arange(60) % 2,
+    )
     monitor = CalibrationMonitor(groups=[0, 1], multiclass="classwise")
     monitor.update(y, proba, groups=group)
     for name in (0, 1):
         rows = group == name
-        each = [CalibrationMonitor().update((y == c)[rows], proba[rows, c]) for c in range(3)]
-        assert monitor.e_values_[name] == pytest.approx(np.mean([one.e_value_ for one in each]))
+        each = [
+            CalibrationMonitor().update((y == c)[rows], proba[rows, c])
+            for c in range(3)
+        ]
+        assert monitor.e_values_[name] == pytest.approx(
+            np.mean([one.e_value_ for one in each])
+        )
 
 
 def test_a_region_of_a_group_and_a_class_is_of_its_rows():
@@ -90,9 +108,15 @@ def test_a_region_of_a_group_and_a_class_is_of_its_rows():
     monitor.update(y, proba, groups=group)
     for name, label in (("a", 1), ("b", 0)):
         there = group == name
-        alone = CalibrationMonitor().update((y == label)[there], proba[there, label]).region()
+        alone = (
+            CalibrationMonitor()
+            .update((y == label)[there], proba[there, label])
+            .region()
+        )
         found = monitor.region(stream=f"group {name}, class {label}")
-        np.testing.assert_allclose(found.slope_interval, alone.slope_interval, rtol=1e-6)
+        np.testing.assert_allclose(
+            found.slope_interval, alone.slope_interval, rtol=1e-6
+        )
 
 
 def test_values_of_perturbed_signs_are_middles_of_equal_parts():
@@ -110,7 +134,9 @@ def test_variances_are_a_diagonal_covariance_of_few_rows_too():
 def test_a_scale_that_turns_three_classes_round_is_exported():
     proba = np.random.default_rng(0).dirichlet(np.ones(3), 90)
     y = np.array(["a", "b", "c"])[np.arange(90) % 3]
-    model = OrdinalCalibration(order=["b", "c", "a"]).fit(proba, y, classes=["a", "b", "c"])
+    model = OrdinalCalibration(order=["b", "c", "a"]).fit(
+        proba, y, classes=["a", "b", "c"]
+    )
     found = from_dict(to_dict(model)).predict_proba(proba)
     np.testing.assert_allclose(found, model.predict_proba(proba), atol=1e-12)
 
@@ -118,13 +144,20 @@ def test_a_scale_that_turns_three_classes_round_is_exported():
 def test_events_of_cells_have_the_weight_of_their_rows():
     counts = np.array([[30, 10], [10, 30]])
     proba = np.array([[0.75, 0.25], [0.25, 0.75]])
-    one, other = (CellSample(proba, counts, unit * counts, unit**2 * counts) for unit in (1, 2.5))
-    drawn, heavier = (cells.events(9, np.random.default_rng(0)) for cells in (one, other))
+    one, other = (
+        CellSample(proba, counts, unit * counts, unit**2 * counts) for unit in (1, 2.5)
+    )
+    drawn, heavier = (
+        cells.events(9, np.random.default_rng(0)) for cells in (one, other)
+    )
     np.testing.assert_allclose(heavier, 2.5 * drawn)
 
 
 def test_an_elastic_net_adds_nothing_to_the_information():
-    from sklearn_calib._kernels._logistic import compute_model_covariance, compute_standard_error
+    from sklearn_calib._kernels._logistic import (
+        compute_model_covariance,
+        compute_standard_error,
+    )
     from sklearn_calib.linear import logistic_intervals
 
     X, y, _ = rows()
@@ -134,14 +167,20 @@ def test_an_elastic_net_adds_nothing_to_the_information():
         model.set_params(penalty="elasticnet")
     model.fit(X, y)
     Z, z = np.column_stack([X, np.ones(len(X))]), model.decision_function(X)
-    error = compute_standard_error(Z, compute_model_covariance(Z, np.ones(len(X)), z, np.zeros(3)))
+    error = compute_standard_error(
+        Z, compute_model_covariance(Z, np.ones(len(X)), z, np.zeros(3))
+    )
     found = logistic_intervals(model, X, X)
-    np.testing.assert_allclose(found[:, 1], expit(z + 1.959963984540054 * error), rtol=1e-6)
+    np.testing.assert_allclose(
+        found[:, 1], expit(z + 1.959963984540054 * error), rtol=1e-6
+    )
 
 
 def test_the_limit_of_a_loss_is_of_this_loss():
     found = GaussianLogisticModel().limit(0.1, "brier")
-    wanted = GaussianLogisticModel.loss_of_weights(found.inner[0], found.norm[0], "brier")
+    wanted = GaussianLogisticModel.loss_of_weights(
+        found.inner[0], found.norm[0], "brier"
+    )
     np.testing.assert_allclose([part[0] for part in found[:4]], wanted, rtol=1e-9)
 
 
@@ -181,7 +220,9 @@ def test_chance_is_taken_off_each_class():
 def test_ties_of_cells_count_half():
     counts = np.array([[3, 1], [2, 4]])
     sample = CellSample(np.array([[0.7, 0.3], [0.4, 0.6]]), counts, counts, counts)
-    assert sample.backwards[0] == 3 * 0.5 + 2 * (1 + 2)  # ones below, and half of the equal ones
+    assert sample.backwards[0] == 3 * 0.5 + 2 * (
+        1 + 2
+    )  # ones below, and half of the equal ones
 
 
 def test_what_is_above_a_threshold_is_not_what_is_below():

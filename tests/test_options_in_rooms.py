@@ -55,7 +55,9 @@ def leaves(n=3000):
     rng = np.random.default_rng(0)
     law = rng.dirichlet(np.ones(3), 6)
     leaf = rng.integers(0, 6, n)
-    return law[leaf], (rng.random((n, 1)) > np.cumsum(0.7 * law + 0.1, axis=1)[leaf]).sum(axis=1)
+    return law[leaf], (
+        rng.random((n, 1)) > np.cumsum(0.7 * law + 0.1, axis=1)[leaf]
+    ).sum(axis=1)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
@@ -75,11 +77,15 @@ def test_the_bound_of_a_split_knows_delta_and_p(p):
     proba, y = leaves()
     cell = {}
     for delta in (0.01, 0.3):
-        model = MulticlassBinning(p, 0.1, split=True, keep=False, delta=delta).fit(proba, y)
+        model = MulticlassBinning(p, 0.1, split=True, keep=False, delta=delta).fit(
+            proba, y
+        )
         bound, b, k, size = model.error_bound_, len(model.bins_), 3, len(y) / 2
         cell[delta] = bound if p == np.inf else (bound**p / 2) ** (1 / (p - 1))
         alpha = np.sqrt((b * np.log(2) + np.log(8 * k / delta)) / (2 * size))
-        gap = max(np.abs(g.mass * (g.prediction - g.frequency)).max() for g in model.groups_)
+        gap = max(
+            np.abs(g.mass * (g.prediction - g.frequency)).max() for g in model.groups_
+        )
         # m so that a cell of this mass is seen as light with probability delta m / 2
         light = cell[delta] - alpha - gap
         least = max(20 / size, model.beta_ / 6)
@@ -108,14 +114,19 @@ def test_a_tester_of_small_distances_rounds_less():
 
 def test_the_seed_of_a_tester_draws_its_parts():
     y, p, _ = rows()
-    found = [CalibrationTester(0.3, n_parts=3, random_state=i).test(y, p) for i in (0, 0, 1)]
+    found = [
+        CalibrationTester(0.3, n_parts=3, random_state=i).test(y, p) for i in (0, 0, 1)
+    ]
     same, again, other = (one.statistics.tolist() for one in found)
     assert same == again != other
 
 
 def test_delta_of_the_paper_counts_in_each_part():
     """At most k n_levels cells of positive size: the choice, the masses and the labels."""
-    found = {d: binning_sample_size(2, 0.3, d, 4, n_bins=1, method="paper") for d in (0.2, 0.02)}
+    found = {
+        d: binning_sample_size(2, 0.3, d, 4, n_bins=1, method="paper")
+        for d in (0.2, 0.02)
+    }
     beta = MulticlassBinning(2, 0.3).fit(*leaves(200)).beta_
     steps = np.log(10)  # of each of the logarithms
     masses = 2 * 41472 * steps / beta**2
@@ -147,11 +158,16 @@ def test_shares_of_soft_labels_weigh_a_difference_of_calibration_errors():
     _, p, q = rows(60)
     share = np.random.default_rng(0).random(60)
     soft = np.column_stack([1 - share, share])
-    measure, options = "expected_calibration_error", {"n_resamples": 5, "soft_labels": True}
+    measure, options = (
+        "expected_calibration_error",
+        {"n_resamples": 5, "soft_labels": True},
+    )
     found = paired_difference(soft, p, q, measure, **options)
     y, weight = np.tile([0, 1], 60), soft.ravel()
     for value, proba in ((found.first, p), (found.second, q)):
-        by_rows = expected_calibration_error(y, np.repeat(proba, 2), sample_weight=weight)
+        by_rows = expected_calibration_error(
+            y, np.repeat(proba, 2), sample_weight=weight
+        )
         assert value == pytest.approx(by_rows, rel=1e-9)
 
 
@@ -161,7 +177,9 @@ def test_the_picture_of_two_models_has_their_weights_and_level():
     more = {"n_resamples": 2, "advice": False, "measures": ["log_loss"]}
     for level in (0.5, 0.99):
         models = {"a": p, "b": q}
-        report = calibration_report(y, models, sample_weight=weight, level=level, **more)
+        report = calibration_report(
+            y, models, sample_weight=weight, level=level, **more
+        )
         found = decision_difference(
             y, q, p, sample_weight=weight, level=level, random_state=report._seed
         )
@@ -181,7 +199,10 @@ def test_few_positives_are_counted_as_rows():
     more = {"n_resamples": 0, "measures": ["log_loss"]}
     for weight in (None, np.full(300, 0.01)):
         report = multilabel_report(y, p, sample_weight=weight, **more)
-        assert [describe_finding(row) for row in report.labels] == ["nothing", "nothing"]
+        assert [describe_finding(row) for row in report.labels] == [
+            "nothing",
+            "nothing",
+        ]
 
 
 class Logits(ClassifierMixin, BaseEstimator):
@@ -223,7 +244,9 @@ def test_folds_of_many_labels_with_groups(cv):
     pairs = list(GroupKFold(cv).split(x, y, group))
     expected = CalibratedModel(model, "temperature", cv=pairs).fit(x, y)
     assert len(found.calibrated_pairs_) == cv
-    for one, other in zip(found.predict_proba(x), expected.predict_proba(x), strict=True):
+    for one, other in zip(
+        found.predict_proba(x), expected.predict_proba(x), strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
@@ -238,7 +261,9 @@ def test_trees_that_see_the_other_class_keep_exact_scores():
     turned = canonical_proba(np.hstack([z, 0 * z]), kind="logits")
     groups = {"a": np.arange(400) % 2}
     one, other = (
-        MulticalibratedScores(n_rounds=1, min_samples_leaf=5.0).fit(s, labels, groups=groups)
+        MulticalibratedScores(n_rounds=1, min_samples_leaf=5.0).fit(
+            s, labels, groups=groups
+        )
         for s, labels in ((scores, y), (turned, 1 - y))
     )
     given = (one, scores), (other, turned)
@@ -280,7 +305,9 @@ def test_standard_errors_of_some_rows_take_their_weights(monkeypatch):
     exact = refinement_curve(y, stages, sample_weight=weight)
     monkeypatch.setattr(_curve, "_ERROR_ROWS", 100)
     some = refinement_curve(y, stages, sample_weight=weight)
-    np.testing.assert_allclose(some.standard_error, exact.standard_error, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(
+        some.standard_error, exact.standard_error, rtol=1e-5, atol=1e-9
+    )
 
 
 # -- folds of cells -------------------------------------------------------------------------------
@@ -303,12 +330,17 @@ def test_folds_of_cells_keep_squares_and_are_left_out():
     counts = rng.integers(1, 30, (12, 2))
     weight = counts * rng.gamma(3, size=counts.shape)
     p = np.linspace(0.05, 0.95, 12)
-    sample = CellSample(np.column_stack([1 - p, p]), counts, weight, 2 * weight**2 / counts)
+    sample = CellSample(
+        np.column_stack([1 - p, p]), counts, weight, 2 * weight**2 / counts
+    )
     folds = sample.folds(4, rng)
     for fold in folds[:1]:
         np.testing.assert_allclose(fold.squares * counts, sample.squares * fold.counts)
     case, _ = sample.held_out(Seen(), folds)
-    means = [(weight - fold.weight)[:, 1].sum() / (weight - fold.weight).sum() for fold in folds]
+    means = [
+        (weight - fold.weight)[:, 1].sum() / (weight - fold.weight).sum()
+        for fold in folds
+    ]
     assert np.unique(case.proba[:, 1]) == pytest.approx(np.sort(means))
 
 
@@ -318,8 +350,22 @@ def test_folds_of_cells_keep_squares_and_are_left_out():
 def test_a_gate_names_the_end_that_it_judges(tmp_path, capsys):
     y, p, _ = rows()
     pd.DataFrame({"y": y, "p": p}).to_csv(tmp_path / "t.csv", index=False)
-    given = ["audit", str(tmp_path / "t.csv"), "--label", "y", "--prob", "p", "--out", "none"]
-    assert main([*given, "--resamples", "5", "--no-advice", "--fail-if", "log_loss.low > 0"]) == 3
+    given = [
+        "audit",
+        str(tmp_path / "t.csv"),
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--out",
+        "none",
+    ]
+    assert (
+        main(
+            [*given, "--resamples", "5", "--no-advice", "--fail-if", "log_loss.low > 0"]
+        )
+        == 3
+    )
     assert "log_loss.low is 0." in capsys.readouterr().err
 
 
@@ -327,7 +373,13 @@ def test_weights_of_labels_in_two_files(tmp_path, capsys):
     rng = np.random.default_rng(0)
     p = rng.random((80, 2))
     y = (rng.random((80, 2)) < p).astype(int)
-    data = {"a": y[:, 0], "b": y[:, 1], "pa": p[:, 0], "pb": p[:, 1], "w": rng.integers(1, 9, 80)}
+    data = {
+        "a": y[:, 0],
+        "b": y[:, 1],
+        "pa": p[:, 0],
+        "pb": p[:, 1],
+        "w": rng.integers(1, 9, 80),
+    }
     frame, found = pd.DataFrame(data), []
     frame.to_csv(tmp_path / "all.csv", index=False)
     frame[:40].to_csv(tmp_path / "one.csv", index=False)

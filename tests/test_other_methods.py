@@ -58,12 +58,17 @@ def no_figures_stay():
 @pytest.mark.parametrize("prior", ["em", "bbse", "rlls"])
 def test_adapt(prior, confusion):
     make = partial(PriorShift, prior, confusion=confusion)
-    fitted, again = make().fit(P, Y, sample_weight=WEIGHT), make().fit(P[AGAIN], Y[AGAIN])
+    fitted, again = (
+        make().fit(P, Y, sample_weight=WEIGHT),
+        make().fit(P[AGAIN], Y[AGAIN]),
+    )
     target, weight = 0.7 * P[::2] + [[0.2, 0.1]], WEIGHT[::2]
     found = fitted.adapt(target, sample_weight=weight)
     twice = again.adapt(np.repeat(target, weight, axis=0))
     np.testing.assert_allclose(twice.prior_, found.prior_, rtol=1e-6)
-    assert np.abs(again.adapt(target).prior_ - found.prior_).max() > 1e-3, "weights change nothing"
+    assert np.abs(again.adapt(target).prior_ - found.prior_).max() > 1e-3, (
+        "weights change nothing"
+    )
     turned = make().fit(P[:, ::-1], 1 - Y, sample_weight=WEIGHT)
     turned = turned.adapt(target[:, ::-1], sample_weight=weight)
     np.testing.assert_allclose(turned.prior_[::-1], found.prior_, rtol=1e-6)
@@ -73,7 +78,9 @@ def test_adapt(prior, confusion):
         assert (np.diff(narrow.prior_interval_) < 0.8 * wide).all()
     if prior != "em":  # which knows no confusion
         other = make(confusion={"soft": "hard", "hard": "soft"}[confusion])
-        other = other.fit(P, Y, sample_weight=WEIGHT).adapt(target, sample_weight=weight)
+        other = other.fit(P, Y, sample_weight=WEIGHT).adapt(
+            target, sample_weight=weight
+        )
         assert np.abs(other.prior_ - found.prior_).max() > 1e-3
 
 
@@ -86,7 +93,9 @@ def test_parts_of_rows(make):
             model = make()
             for rows in (slice(0, 70), slice(70, N)):
                 given = None if weight is None else weight[rows]
-                model.partial_fit(proba[rows], y[rows], sample_weight=given, classes=classes)
+                model.partial_fit(
+                    proba[rows], y[rows], sample_weight=given, classes=classes
+                )
         else:
             parts = [
                 (proba[rows], y[rows], *([] if weight is None else [weight[rows]]))
@@ -97,7 +106,9 @@ def test_parts_of_rows(make):
 
     plain = learn(P, Y, [0, 1])
     np.testing.assert_allclose(learn(P, NAMES[Y], NAMES), plain, atol=1e-9)
-    np.testing.assert_allclose(learn(P[:, ::-1], NAMES[Y], NAMES[::-1])[:, ::-1], plain, atol=1e-9)
+    np.testing.assert_allclose(
+        learn(P[:, ::-1], NAMES[Y], NAMES[::-1])[:, ::-1], plain, atol=1e-9
+    )
     weighted = learn(P, Y, [0, 1], WEIGHT.astype(float))
     assert np.abs(weighted - plain).max() > 1e-4, "weights change nothing"
     some = np.where(Y == 0, 0.0, 1.0)  # a class without rows keeps its column
@@ -110,7 +121,10 @@ def test_many_labels(pooling):
     proba = np.column_stack([P[:, 1], P3[:, 0], np.maximum(P[:, 1], P3[:, 1])])
     model = MultilabelCalibration("platt", pooling)
     weighted = model.fit(proba, y, sample_weight=WEIGHT)
-    score, found = weighted.score(proba, y, sample_weight=WEIGHT), weighted.predict_proba(proba)
+    score, found = (
+        weighted.score(proba, y, sample_weight=WEIGHT),
+        weighted.predict_proba(proba),
+    )
     assert score == pytest.approx(weighted.score(proba[AGAIN], y[AGAIN]))
     assert score != weighted.score(proba, y)
     again = model.fit(proba[AGAIN], y[AGAIN]).predict_proba(proba)
@@ -133,12 +147,16 @@ def test_scores_of_models(model):
     assert found != model.score(X, Y)
 
 
-@pytest.mark.parametrize("response_method", ["auto", "decision_function", "predict_proba"])
+@pytest.mark.parametrize(
+    "response_method", ["auto", "decision_function", "predict_proba"]
+)
 def test_a_fitted_model_is_calibrated_with_weights(response_method):
     frozen = FrozenEstimator(SCORED[0])
     model = CalibratedModel(frozen, "beta", response_method=response_method)
     found = model.fit(X, Y, sample_weight=WEIGHT).predict_proba(X)
-    np.testing.assert_allclose(model.fit(X[AGAIN], Y[AGAIN]).predict_proba(X), found, atol=1e-7)
+    np.testing.assert_allclose(
+        model.fit(X[AGAIN], Y[AGAIN]).predict_proba(X), found, atol=1e-7
+    )
     assert np.abs(model.fit(X, Y).predict_proba(X) - found).max() > 1e-4
 
 
@@ -151,8 +169,12 @@ def test_seeds_of_estimators():
     crowded /= crowded.sum(axis=1, keepdims=True)
     search = {"C": list(np.logspace(-3, 3, 50))}
     makers = [
-        lambda seed: MulticlassBinning(split=True, min_count=2, random_state=seed).fit(crowded, Y3),
-        lambda seed: SelectiveClassifier(LogisticRegression(), 0.4, random_state=seed).fit(X, Y),
+        lambda seed: MulticlassBinning(split=True, min_count=2, random_state=seed).fit(
+            crowded, Y3
+        ),
+        lambda seed: SelectiveClassifier(
+            LogisticRegression(), 0.4, random_state=seed
+        ).fit(X, Y),
         lambda seed: RefineThenCalibrateCV(
             LogisticRegression(), search, n_iter=2, random_state=seed
         ).fit(X, Y),
@@ -163,9 +185,13 @@ def test_seeds_of_estimators():
             warnings.simplefilter("ignore", CalibrationWarning)
             for seed in (0, 0, *range(1, 6)):
                 model = make(seed)
-                outputs.append(model.predict_proba(crowded if hasattr(model, "bins_") else X))
+                outputs.append(
+                    model.predict_proba(crowded if hasattr(model, "bins_") else X)
+                )
         assert np.array_equal(outputs[0], outputs[1])
-        assert any(not np.array_equal(outputs[0], other) for other in outputs[2:]), model
+        assert any(not np.array_equal(outputs[0], other) for other in outputs[2:]), (
+            model
+        )
 
 
 def drawn():
@@ -187,7 +213,8 @@ def test_seeds_of_made_data():
         same(first, make(random_state=3), rtol=0)
         assert differ(first, make(random_state=4)), name
         same(
-            make(random_state=np.random.default_rng(3)), make(random_state=np.random.default_rng(3))
+            make(random_state=np.random.default_rng(3)),
+            make(random_state=np.random.default_rng(3)),
         )
 
 
@@ -210,16 +237,22 @@ def test_rows_of_a_summary(multiclass):
         again = empty().update(y[AGAIN], proba[AGAIN])
         assert empty().update(y, proba, counts=WEIGHT) == again
         weighted = empty().update(y, proba, sample_weight=WEIGHT)
-        assert weighted != again and weighted.weight == again.weight  # as many rows, less certain
+        assert (
+            weighted != again and weighted.weight == again.weight
+        )  # as many rows, less certain
         for name in all_metrics():
             try:
                 expected = again.measure(name)
             except (ValueError, TypeError) as error:
                 assert "expected" in str(error)
                 continue
-            assert weighted.measure(name) == pytest.approx(expected, rel=1e-6, abs=1e-12), name
+            assert weighted.measure(name) == pytest.approx(
+                expected, rel=1e-6, abs=1e-12
+            ), name
         names = np.array(list("zyx"))[:k]
-        named = CalibrationSummary(multiclass=multiclass, classes=names).update(names[y], proba)
+        named = CalibrationSummary(multiclass=multiclass, classes=names).update(
+            names[y], proba
+        )
         plain = empty().update(y, proba)
         assert named.measure("log_loss") == plain.measure("log_loss")
         few = empty().update(y[y > 0], proba[y > 0])
@@ -230,7 +263,9 @@ def test_rows_of_a_summary(multiclass):
 @pytest.mark.slow
 def test_the_positive_class_of_a_summary():
     plain = CalibrationSummary().update(Y, P)
-    flipped = CalibrationSummary(classes=NAMES, pos_label="b").update(NAMES[1 - Y], P[:, ::-1])
+    flipped = CalibrationSummary(classes=NAMES, pos_label="b").update(
+        NAMES[1 - Y], P[:, ::-1]
+    )
     assert flipped.positive_label == "b"
     for name in ("smooth_calibration_error", "calibration_error", "log_loss"):
         assert flipped.measure(name) == pytest.approx(plain.measure(name))
@@ -249,7 +284,8 @@ def test_bands_of_a_summary(strategy):
     known = ("confidence",) if exact else ("consistency", "confidence")
     for ends in known:
         inner, outer = (
-            getattr(one, f"{ends}_high") - getattr(one, f"{ends}_low") for one in (narrow, band)
+            getattr(one, f"{ends}_high") - getattr(one, f"{ends}_low")
+            for one in (narrow, band)
         )
         assert (inner <= outer + 1e-12).all() and inner.sum() < 0.9 * outer.sum(), ends
     same(curve(random_state=0), [band], rtol=0, exact=False)
@@ -281,7 +317,9 @@ def test_columns_of_a_monitor(multiclass):
             assert other.log_e_value_ == pytest.approx(plain.log_e_value_, rel=1e-9)
             assert other.p_value_ == pytest.approx(plain.p_value_, rel=1e-9)
         missing = make(classes=range(k)).update(y[y > 0], proba[y > 0])
-        assert np.isfinite(missing.log_e_value_) and missing.classes_.tolist() == list(range(k))
+        assert np.isfinite(missing.log_e_value_) and missing.classes_.tolist() == list(
+            range(k)
+        )
 
 
 # -- displays -------------------------------------------------------------------------------------
@@ -301,7 +339,9 @@ OF_STAGES = {
     "RefinementCurveDisplay": "takes the stages of a model: tests/displays/test_other_displays.py",
     "CalibratingFunctionDisplay": "takes recalibrators, no model",
 }
-NOT_OF_ONE_CLASS = {"CalibratingFunctionDisplay": "recalibrators take classes=, not pos_label"}
+NOT_OF_ONE_CLASS = {
+    "CalibratingFunctionDisplay": "recalibrators take classes=, not pos_label"
+}
 
 
 def shown():
@@ -312,7 +352,9 @@ def shown():
 
 def draw(cls, y, proba, rows=slice(None), **words):
     known = inspect.signature(cls.from_predictions).parameters
-    given = {k: v if isinstance(v, list) else v[rows] for k, v in GIVEN.items() if k in known}
+    given = {
+        k: v if isinstance(v, list) else v[rows] for k, v in GIVEN.items() if k in known
+    }
     if "staged_proba" in known:
         mixed = 0.5 * proba + 0.25
         return cls.from_predictions(y, [mixed, proba], **given, **words)
@@ -322,7 +364,9 @@ def draw(cls, y, proba, rows=slice(None), **words):
 
 
 def points(display):
-    return [np.asarray(v, float) for panel in display.points() for one in panel for v in one]
+    return [
+        np.asarray(v, float) for panel in display.points() for one in panel for v in one
+    ]
 
 
 def equal(one, other):
@@ -393,7 +437,10 @@ def intervals():
     """Methods of results that take a level: (name, function of a level, width of what it gives)."""
     decomposition = decompose_loss(Y, P)
     for term in ("calibration", "refinement"):
-        yield f"LossDecomposition.interval({term})", partial(decomposition.interval, term)
+        yield (
+            f"LossDecomposition.interval({term})",
+            partial(decomposition.interval, term),
+        )
     belt = polynomial_test(Y, P, held_out=True)
     yield "PolynomialTest.belt", lambda level: belt.belt([0.2, 0.7], level=level)
     line = Line(0.7, 0.1, 0.2, 0.1)

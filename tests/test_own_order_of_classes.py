@@ -28,7 +28,12 @@ from sklearn_calib.metrics import all_metrics, get_scorer
 mpl.use("Agg")
 INNER = LogisticRegression()
 ORDERS = {2: [(1, 0)], 3: [(2, 1, 0), (1, 2, 0)], 4: [(3, 2, 1, 0), (2, 0, 3, 1)]}
-CASES = [(k, order, names) for k, orders in ORDERS.items() for order in orders for names in (0, 1)]
+CASES = [
+    (k, order, names)
+    for k, orders in ORDERS.items()
+    for order in orders
+    for names in (0, 1)
+]
 
 
 def make_rows(k, names=False, n=240):
@@ -40,7 +45,9 @@ def make_rows(k, names=False, n=240):
 
 MAKERS = {
     "CalibratedModel": lambda inner: CalibratedModel(inner, "platt", cv=3),
-    "RefineThenCalibrateCV": lambda inner: RefineThenCalibrateCV(inner, stages=None, cv=3),
+    "RefineThenCalibrateCV": lambda inner: RefineThenCalibrateCV(
+        inner, stages=None, cv=3
+    ),
     "MulticalibratedModel": lambda inner: MulticalibratedModel(inner, groups=[2], cv=3),
     "CostSensitiveClassifier": CostSensitiveClassifier,
     "SelectiveClassifier": lambda inner: SelectiveClassifier(inner, max_risk=0.3),
@@ -54,7 +61,9 @@ def wrappers():
     found = {
         name
         for name, thing in offered()
-        if isclass(thing) and hasattr(thing, "fit") and "estimator" in signature(thing).parameters
+        if isclass(thing)
+        and hasattr(thing, "fit")
+        and "estimator" in signature(thing).parameters
     }
     return sorted(found)
 
@@ -71,7 +80,9 @@ def proba_by_class(model, X):
 
 
 def test_every_wrapper_is_tried():
-    assert set(wrappers()) <= set(MAKERS), "a wrapper that nobody has tried with such an order"
+    assert set(wrappers()) <= set(MAKERS), (
+        "a wrapper that nobody has tried with such an order"
+    )
 
 
 @pytest.mark.parametrize("scores", ["both", "proba"])
@@ -86,7 +97,9 @@ def test_a_wrapper_follows_the_order_of_the_classifier(name, k, order, names, sc
         for one in (tuple(range(k)), order)
     )
     expected, found = proba_by_class(plain, X), proba_by_class(moved, X)
-    assert_allclose(found, expected, atol=1e-6, err_msg=f"{name}, classes in the order {order}")
+    assert_allclose(
+        found, expected, atol=1e-6, err_msg=f"{name}, classes in the order {order}"
+    )
     assert moved.score(X, y) == pytest.approx(plain.score(X, y), abs=0.02)
     answers = moved.predict(X)
     answered = [label is not None for label in answers.tolist()]  # some abstain
@@ -108,7 +121,9 @@ def test_ensembles_and_any_recalibrator_follow_the_order(ensemble, recalibrator)
     found = [
         proba_by_class(
             fitted_quietly(
-                CalibratedModel(OwnOrder(INNER, order), recalibrator, cv=3, ensemble=ensemble),
+                CalibratedModel(
+                    OwnOrder(INNER, order), recalibrator, cv=3, ensemble=ensemble
+                ),
                 X,
                 y,
             ),
@@ -166,7 +181,9 @@ def test_leave_one_out_scores_follow_the_order(k):
 def test_the_angle_follows_the_order():
     X, y = make_rows(2, names=True)
     found = [
-        proba_by_class(fitted_quietly(AngularCalibratedClassifier(inner, sign="holdout"), X, y), X)
+        proba_by_class(
+            fitted_quietly(AngularCalibratedClassifier(inner, sign="holdout"), X, y), X
+        )
         for inner in (LogisticRegression(max_iter=200), LinearOwnOrder())
     ]
     assert_allclose(found[1], found[0], atol=1e-3)
@@ -188,14 +205,21 @@ def test_many_labels_follow_the_order():
     X, y = make_rows(2)
     table = np.column_stack([y, X[:, 0] > 0, 1 - y]).astype(int)
     found = [
-        fitted_quietly(CalibratedModel(kind(INNER), "platt", cv=3), X, table).predict_proba(X)
+        fitted_quietly(
+            CalibratedModel(kind(INNER), "platt", cv=3), X, table
+        ).predict_proba(X)
         for kind in (MultiOutputClassifier, BackwardsLabels)
     ]
     assert_allclose(np.array(found[1]), np.array(found[0]), atol=1e-9)
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, one in all_metrics().items() if "multiclass" not in one.option_names]
+    "name",
+    [
+        name
+        for name, one in all_metrics().items()
+        if "multiclass" not in one.option_names
+    ],
 )
 def test_a_scorer_follows_the_order(name):
     X, y = make_rows(3)
@@ -210,13 +234,17 @@ def test_a_scorer_follows_the_order(name):
 def test_a_scorer_of_two_classes_takes_the_second_of_the_labels():
     X, y = make_rows(2, names=True)
     scorer = get_scorer("neg_expected_calibration_error")
-    expected, found = (scorer(OwnOrder(INNER, order).fit(X, y), X, y) for order in [(0, 1), (1, 0)])
+    expected, found = (
+        scorer(OwnOrder(INNER, order).fit(X, y), X, y) for order in [(0, 1), (1, 0)]
+    )
     assert found == pytest.approx(expected, abs=1e-12)
 
 
 def test_several_models_of_one_display_follow_their_orders():
     X, y = make_rows(2, names=True)
-    models = {str(order): OwnOrder(INNER, order).fit(X, y) for order in [(0, 1), (1, 0)]}
+    models = {
+        str(order): OwnOrder(INNER, order).fit(X, y) for order in [(0, 1), (1, 0)]
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         display = ReliabilityDisplay.from_estimator(models, X, y)

@@ -24,7 +24,10 @@ from sklearn_calib._cli import main
 NAMES = sorted(page.name for page in GUIDE.glob("*.rst"))
 #: Pages that show what a program prints, number by number.
 SHOWN = ("clinical_study.rst", "credit_risk.rst")
-SAME_TREES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9)  # as on the pages
+SAME_TREES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (
+    1,
+    9,
+)  # as on the pages
 #: Pages that are run in a second and less: the others are slow.
 QUICK = ("coming_from_r.rst", "concepts.rst", "multicalibration.rst")
 #: Ours are errors; those of other packages about each other are not the page's.
@@ -51,8 +54,19 @@ def extras(*wanted):
 @cache  # the packages of the environment are many
 def beyond_all():
     """Modules that `pip install '.[all]'` does not bring, though our tests or pages import them."""
-    more = extras("test", "doc") - extras("all") | {"torch", "skorch", "pyspark", "catboost"}
-    more |= {"xgboost", "psycopg", "pymysql", "adbc-driver-postgresql", "ibis-framework"}
+    more = extras("test", "doc") - extras("all") | {
+        "torch",
+        "skorch",
+        "pyspark",
+        "catboost",
+    }
+    more |= {
+        "xgboost",
+        "psycopg",
+        "pymysql",
+        "adbc-driver-postgresql",
+        "ibis-framework",
+    }
     brought = packages_distributions().items()
     names = {name for name, by in brought if {each.lower() for each in by} & more}
     ours = {"pytest", "_pytest", "py", "xdist"}  # which run this
@@ -66,9 +80,15 @@ def hidden(names):
     class Finder:
         def find_spec(self, name, path=None, target=None):
             if name.partition(".")[0] in names:
-                raise ModuleNotFoundError(f"No module named {name!r}: not in the extra `all`")
+                raise ModuleNotFoundError(
+                    f"No module named {name!r}: not in the extra `all`"
+                )
 
-    there = {name: sys.modules[name] for name in [*sys.modules] if name.partition(".")[0] in names}
+    there = {
+        name: sys.modules[name]
+        for name in [*sys.modules]
+        if name.partition(".")[0] in names
+    }
     sys.meta_path.insert(0, finder := Finder())
     for name in there:
         del sys.modules[name]
@@ -82,7 +102,11 @@ def hidden(names):
 def installed(needs):
     """Whether the packages of a caption are there; a server or another program never is."""
     names = re.sub(r"``pip install ([^`]+)``", r"\1", needs).replace("-", "_").split()
-    return all(importlib.util.find_spec(name) for name in names) if needs[:2] == "``" else not needs
+    return (
+        all(importlib.util.find_spec(name) for name in names)
+        if needs[:2] == "``"
+        else not needs
+    )
 
 
 def run(page, wanted, capsys):
@@ -94,7 +118,9 @@ def run(page, wanted, capsys):
         for block in filter(wanted, blocks(page)):
             if block.kind == "python":
                 exec(compile(block.text, page, "exec"), vars(module))
-            for command in re.findall(r"(?m)^\$ sklearn-calib (.+(?:\\\n.+)*)$", block.text):
+            for command in re.findall(
+                r"(?m)^\$ sklearn-calib (.+(?:\\\n.+)*)$", block.text
+            ):
                 if block.kind == "console":
                     assert main(shlex.split(command)) in (0, 3), command
             if block.kind == "text":
@@ -118,18 +144,23 @@ def same(shown, printed):
 
 
 @pytest.mark.parametrize(
-    "page", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES]
+    "page",
+    [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES],
 )
 def test_a_page_runs_with_the_extra_all(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     commands = page != "command_line.rst"  # all of which run in test_cli_docs.py
     with hidden(beyond_all()):
-        pairs = run(page, lambda b: not b.needs and (commands or b.kind == "python"), capsys)
+        pairs = run(
+            page, lambda b: not b.needs and (commands or b.kind == "python"), capsys
+        )
     if page in SHOWN:
         assert len(pairs) >= 4
         for shown, printed in pairs if SAME_TREES else ():
             same(shown, printed)
-        assert (tmp_path / "report.html").stat().st_size > 10_000  # the last step was reached
+        assert (
+            tmp_path / "report.html"
+        ).stat().st_size > 10_000  # the last step was reached
     if page == "confidence_of_language_models.rst":
         answers = (tmp_path / "answers.html").read_text(encoding="utf-8")
         assert "only 5 different predictions" in answers
@@ -148,11 +179,18 @@ def test_programs_that_need_more_run_where_it_is(page, tmp_path, monkeypatch, ca
 def test_no_page_needs_what_it_does_not_name(tmp_path, monkeypatch, capsys):
     """The check bites: a module beyond the extra is refused, and a caption is what excuses it."""
     assert {"duckdb", "polars", "xgboost", "lightgbm", "onnxruntime"} <= beyond_all()
-    assert not {"pandas", "pyarrow", "dask", "onnx", "sqlalchemy", "pytest"} & beyond_all()
-    with hidden({"duckdb"}), pytest.raises(ModuleNotFoundError, match="not in the extra"):
+    assert (
+        not {"pandas", "pyarrow", "dask", "onnx", "sqlalchemy", "pytest"} & beyond_all()
+    )
+    with (
+        hidden({"duckdb"}),
+        pytest.raises(ModuleNotFoundError, match="not in the extra"),
+    ):
         import duckdb  # noqa: F401
     assert installed("") and not installed("``pip install none-such``")
-    assert not installed("Java and ``pip install numpy``") and installed("``pip install numpy``")
+    assert not installed("Java and ``pip install numpy``") and installed(
+        "``pip install numpy``"
+    )
 
 
 def test_thirty_programs_are_short():
@@ -174,7 +212,9 @@ def test_blocks_of_a_page(tmp_path, monkeypatch):
         ".. code-block:: console\n   :caption: Needs Java\n\n   $ a\n\nEnd.\n",
         encoding="utf-8",
     )
-    (tmp_path / "part.inc").write_text(".. code-block:: python\n\n   x = 1\n\n   y = 2\n", "utf-8")
+    (tmp_path / "part.inc").write_text(
+        ".. code-block:: python\n\n   x = 1\n\n   y = 2\n", "utf-8"
+    )
     monkeypatch.setattr("pages.GUIDE", tmp_path)
     assert [*blocks("page.rst")] == [
         Block("python", "x = 1\n\ny = 2\n", ""),

@@ -33,7 +33,9 @@ DRAWN = {
 #: Results that are lists with one entry per problem, or have them in a field.
 LISTED = {
     "calibration_witness": lambda found: found if isinstance(found, list) else [found],
-    "cumulative_differences": lambda found: found if isinstance(found, list) else [found],
+    "cumulative_differences": lambda found: (
+        found if isinstance(found, list) else [found]
+    ),
     "group_calibration": lambda found: np.split(
         np.array([row[2:] for row in found.rows], dtype=float)[:, ANALYTIC],
         len({row.event for row in found.rows}),
@@ -57,7 +59,8 @@ NOT_HERE = {
     ("kernel_calibration_error", "unbiased"): "of vectors only",
     ("kernel_calibration_error", "median"): "of vectors only",
     **dict.fromkeys(
-        ((name, "cube_root") for name in OF_BINS), "the number of bins is of all rows together"
+        ((name, "cube_root") for name in OF_BINS),
+        "the number of bins is of all rows together",
     ),
     ("reliability_curve", "isotonic"): "its intervals are drawn",
 }
@@ -95,12 +98,17 @@ def kinds(name):
     if isinstance(function, Measure):
         return [kind for kind in function.spec.multiclass if kind != "canonical"]
     annotation = inspect.signature(function).parameters["multiclass"].annotation
-    return [kind for kind in strings(annotation) if kind not in ("canonical", "confidence")]
+    return [
+        kind for kind in strings(annotation) if kind not in ("canonical", "confidence")
+    ]
 
 
 def parameters():
     for name, function in sorted(FUNCTIONS.items()):
-        if "multiclass" in inspect.signature(function).parameters and name not in NOT_HERE:
+        if (
+            "multiclass" in inspect.signature(function).parameters
+            and name not in NOT_HERE
+        ):
             for kind in kinds(name):
                 slow = name == "validation_summary"
                 marks = pytest.mark.slow if slow else ()
@@ -108,7 +116,13 @@ def parameters():
 
 
 def found_by(name, y, proba, weight, rows, **more):
-    data = {"y": y, "first": proba, "second": proba, "groups": rows % 2, "clusters": rows % 10}
+    data = {
+        "y": y,
+        "first": proba,
+        "second": proba,
+        "groups": rows % 2,
+        "clusters": rows % 10,
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         return call(FUNCTIONS[name], data, sample_weight=weight, **more)
@@ -128,7 +142,9 @@ def check_numbers(one, other, where):
     for field, value in second.items():
         words = set(field.split("."))
         if not words & DRAWN and not ("pvalue" in words and words & DRAWN_ROWS):
-            np.testing.assert_allclose(first[field], value, 1e-6, 1e-9, err_msg=where + field)
+            np.testing.assert_allclose(
+                first[field], value, 1e-6, 1e-9, err_msg=where + field
+            )
 
 
 @pytest.mark.whole
@@ -139,11 +155,15 @@ def test_problems_are_put_together_by_their_shares(name, kind):
         option = {key: value for key, value in option.items() if key != "multiclass"}
         if {(name, value) for value in option.values()} & NOT_HERE.keys():
             continue
-        found = found_by(name, y, proba, weight, np.arange(N), multiclass=kind, **option)
+        found = found_by(
+            name, y, proba, weight, np.arange(N), multiclass=kind, **option
+        )
         parts = problems(kind, y, proba, weight)
         shares = np.array([share for share, *_ in parts])
         single = [
-            found_by(name, hit.astype(int), p, weight[rows], rows, labels=[0, 1], **option)
+            found_by(
+                name, hit.astype(int), p, weight[rows], rows, labels=[0, 1], **option
+            )
             for _, rows, hit, p in parts
         ]
         where = f"{name}, multiclass={kind!r}, {option}: "
@@ -156,7 +176,9 @@ def test_problems_are_put_together_by_their_shares(name, kind):
             values = np.array([[*np.ravel(value)] for value in map(np.asarray, single)])
             expected = together(name, option, shares, values)
             assert np.isfinite(expected).all(), f"{where}{expected} says nothing"
-            np.testing.assert_allclose(np.ravel(found), expected, 1e-6, 1e-9, err_msg=where)
+            np.testing.assert_allclose(
+                np.ravel(found), expected, 1e-6, 1e-9, err_msg=where
+            )
 
 
 @pytest.mark.parametrize("kind", ["confidence", "top_label", "classwise"])
@@ -176,16 +198,18 @@ def test_a_summary_puts_problems_together_as_well(kind):
             expected = together(name, {}, shares, np.array(single))
             found = summary.measure(name)
             assert found == pytest.approx(expected, rel=1e-6), f"{kind}, {name}"
-    assert [curve.weight.sum() for curve in summary.reliability_curve()] == pytest.approx(
-        [weight[rows].sum() for _, rows, *_ in parts]
-    )
+    assert [
+        curve.weight.sum() for curve in summary.reliability_curve()
+    ] == pytest.approx([weight[rows].sum() for _, rows, *_ in parts])
 
 
 @pytest.mark.parametrize("kind", ["auto", "top_label", "classwise"])
 def test_displays_show_the_curve_of_each_problem(kind):
     y, proba, weight = rows_of_unequal_classes()
     given = {"sample_weight": weight, "multiclass": kind, "n_bins": 4}
-    shown = displays.ReliabilityDisplay.from_predictions(y, proba, bands="none", **given)
+    shown = displays.ReliabilityDisplay.from_predictions(
+        y, proba, bands="none", **given
+    )
     (curves,) = shown.curves.values()
     parts = problems(kind, y, proba, weight)
     assert len(curves) == len(parts)
@@ -200,9 +224,13 @@ def test_displays_show_the_curve_of_each_problem(kind):
 @pytest.mark.parametrize("kind", ["auto", "classwise"])
 def test_a_monitor_watches_each_problem(kind):
     y, proba, weight = rows_of_unequal_classes()
-    watched = CalibrationMonitor("test", multiclass=kind, classes=range(K)).update(y, proba)
+    watched = CalibrationMonitor("test", multiclass=kind, classes=range(K)).update(
+        y, proba
+    )
     single = [
-        CalibrationMonitor("test", classes=[0, 1]).update(hit.astype(int), p).log_e_value_
+        CalibrationMonitor("test", classes=[0, 1])
+        .update(hit.astype(int), p)
+        .log_e_value_
         for _, _, hit, p in problems(kind, y, proba, weight)
     ]
     expected = np.logaddexp.reduce(single) - np.log(len(single))

@@ -8,8 +8,17 @@ from scipy.stats import norm, sem
 
 import sklearn_calib
 from sklearn_calib.datasets import make_overconfident
-from sklearn_calib.inference import simulate_bootstrap_distribution, simulate_null_distribution
-from sklearn_calib.metrics import all_metrics, brier_loss, log_loss, measure, validate_predictions
+from sklearn_calib.inference import (
+    simulate_bootstrap_distribution,
+    simulate_null_distribution,
+)
+from sklearn_calib.metrics import (
+    all_metrics,
+    brier_loss,
+    log_loss,
+    measure,
+    validate_predictions,
+)
 from sklearn_calib.report import calibration_report
 from sklearn_calib.report._table import make_draw_interval
 from sklearn_calib.summary import CalibrationSummary
@@ -40,7 +49,9 @@ def test_values_are_the_measures(k):
 
 def test_overconfidence_is_seen_and_calibration_is_not():
     proba, y = make_overconfident(2, 2000)
-    report = calibration_report(y, proba, measures=["expected_calibration_error"], n_resamples=50)
+    report = calibration_report(
+        y, proba, measures=["expected_calibration_error"], n_resamples=50
+    )
     assert report.rows[0].value > report.rows[0].if_calibrated
     rng = np.random.default_rng(0)
     p = rng.random(2000)
@@ -56,7 +67,9 @@ def test_overconfidence_is_seen_and_calibration_is_not():
 
 def test_interval_of_a_mean_is_the_textbook_one():
     proba, y = make_overconfident(2, 1000)
-    (row,) = calibration_report(y, proba, measures=["brier_loss"], n_resamples=1500).rows
+    (row,) = calibration_report(
+        y, proba, measures=["brier_loss"], n_resamples=1500
+    ).rows
     losses = (proba[:, 1] - y) ** 2
     half = 1.645 * losses.std() / np.sqrt(1000)
     assert row.value - row.low == pytest.approx(half, rel=0.1)
@@ -105,10 +118,19 @@ def test_several_models_progress_and_forms(tmp_path):
     )
     assert seen[-1][0] == 20
     frame = report.to_frame()
-    assert list(frame.columns) == ["model", "measure", "value", "low", "high", "if_calibrated"]
+    assert list(frame.columns) == [
+        "model",
+        "measure",
+        "value",
+        "low",
+        "high",
+        "if_calibrated",
+    ]
     assert len(frame) == len(report.rows)
     assert "raw" in str(report) and "brier_loss" in str(report)
-    assert "flat &lt;b&gt;" in report._repr_html_() and "<b>" not in report._repr_html_()
+    assert (
+        "flat &lt;b&gt;" in report._repr_html_() and "<b>" not in report._repr_html_()
+    )
     path = report.to_html(tmp_path / "r.html", title="A & B")
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert path == str(tmp_path / "r.html")
@@ -130,7 +152,10 @@ def test_auto_resamples_shrink_with_the_data(monkeypatch):
     for name, total in (("spread", 200), ("brier_loss", 400)):
         seen = []
         calibration_report(
-            y, proba, measures=[name], progress=lambda done, total, seen=seen: seen.append(total)
+            y,
+            proba,
+            measures=[name],
+            progress=lambda done, total, seen=seen: seen.append(total),
         )
         assert set(seen) == {total}  # half of each kind
 
@@ -228,14 +253,21 @@ def test_a_summary_of_several_classes_is_reported_on():
     summary = CalibrationSummary(classes=np.arange(5)).update(y, proba)
     alone = calibration_report(summary, n_resamples=50)
     for one, other in zip(rows.rows, alone.rows, strict=True):
-        assert (other.measure, other.value) == (one.measure, pytest.approx(one.value, rel=1e-9))
+        assert (other.measure, other.value) == (
+            one.measure,
+            pytest.approx(one.value, rel=1e-9),
+        )
         assert other.low == pytest.approx(one.low, rel=1e-9)
     assert alone.accuracy == pytest.approx(rows.accuracy)
     assert alone.decomposition == {} and alone.classes == list(range(5))
-    with refuses(ValueError, expected="measures of cells", value="lp_calibration_error"):
+    with refuses(
+        ValueError, expected="measures of cells", value="lp_calibration_error"
+    ):
         calibration_report(summary, measures=["lp_calibration_error"])
     with refuses(ValueError, expected="summaries of the confidence"):
-        calibration_report(CalibrationSummary(multiclass="classwise", classes=np.arange(5)))
+        calibration_report(
+            CalibrationSummary(multiclass="classwise", classes=np.arange(5))
+        )
     with refuses(ValueError, expected="summaries alone", value="also sample_weight"):
         calibration_report(summary, labels=[0, 1, 2, 3, 4])
     with pytest.raises(TypeError, match=r"no y_proba\. Pass y_proba"):

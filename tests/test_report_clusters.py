@@ -26,7 +26,11 @@ def rows(n=150, times=5, slope=1.0, k=2, seed=0):
     groups = np.repeat(np.arange(n), times)
     if k == 2:
         z = rng.normal(size=n)
-        return (rng.random(n) < expit(slope * z)).astype(int)[groups], expit(z)[groups], groups
+        return (
+            (rng.random(n) < expit(slope * z)).astype(int)[groups],
+            expit(z)[groups],
+            groups,
+        )
     p = rng.dirichlet(np.ones(k), n)
     y = (rng.random(n)[:, None] > p.cumsum(axis=1)[:, :-1]).sum(axis=1)
     return y[groups], p[groups], groups
@@ -35,21 +39,27 @@ def rows(n=150, times=5, slope=1.0, k=2, seed=0):
 @pytest.mark.parametrize("k", [2, 4])
 def test_groups_reach_everything(k):
     y, p, groups = rows(k=k)
-    with_, without = (calibration_report(y, p, groups=g, **QUICK) for g in (groups, None))
+    with_, without = (
+        calibration_report(y, p, groups=g, **QUICK) for g in (groups, None)
+    )
     assert with_.n_clusters == 150 and without.n_clusters is None
-    assert {row.measure for row in without.rows} - {row.measure for row in with_.rows} == {
-        "lower_distance_to_calibration"
-    }
+    assert {row.measure for row in without.rows} - {
+        row.measure for row in with_.rows
+    } == {"lower_distance_to_calibration"}
     others = {row.measure: row for row in without.rows}
     for one in with_.rows:
         other = others[one.measure]
         assert one.value == pytest.approx(other.value)
         if one.measure in ("brier_loss", "log_loss"):
             assert one.high - one.low > 1.6 * (other.high - other.low), one.measure
-        assert abs(one.if_calibrated - one.value) != abs(other.if_calibrated - other.value)
+        assert abs(one.if_calibrated - one.value) != abs(
+            other.if_calibrated - other.value
+        )
     assert with_.verdict.p_value > without.verdict.p_value
     of, rest = with_.verdict.evidence, without.verdict.evidence
-    assert of.observed_high - of.observed_low > 1.6 * (rest.observed_high - rest.observed_low)
+    assert of.observed_high - of.observed_low > 1.6 * (
+        rest.observed_high - rest.observed_low
+    )
     assert of.smallest_seen > 1.4 * rest.smallest_seen
     assert with_.line().slope_error > 1.7 * without.line().slope_error
     assert with_.line().n_clusters == 150
@@ -69,18 +79,24 @@ def test_groups_reach_everything(k):
 @pytest.mark.slow
 def test_advice_by_whole_clusters(tmp_path):
     y, p, groups = rows(60, slope=0.3)
-    with_ = calibration_report(y, p, groups=groups, advice=True, **QUICK).advice["model"]
-    with pytest.warns(CalibrationWarning, match="scores that repeat with the same labels"):
+    with_ = calibration_report(y, p, groups=groups, advice=True, **QUICK).advice[
+        "model"
+    ]
+    with pytest.warns(
+        CalibrationWarning, match="scores that repeat with the same labels"
+    ):
         without = calibration_report(y, p, advice=True, **QUICK).advice["model"]
     names = "identity", "temperature", "isotonic"
-    assert with_.row("isotonic").loss > without.row("isotonic").loss  # which has seen the copies
+    assert (
+        with_.row("isotonic").loss > without.row("isotonic").loss
+    )  # which has seen the copies
     for name in names[1:]:
         assert with_.row(name).standard_error > 1.5 * without.row(name).standard_error
     assert "groups=groups" in with_.code and "groups=groups" not in without.code
     report = calibration_report(y, p, groups=groups, **QUICK)
-    page = (tmp_path / "page.html", report.to_html(tmp_path / "page.html"))[0].read_text(
-        encoding="utf-8"
-    )
+    page = (tmp_path / "page.html", report.to_html(tmp_path / "page.html"))[
+        0
+    ].read_text(encoding="utf-8")
     assert "in 60 clusters" in page
 
 
@@ -88,7 +104,11 @@ def test_advice_by_whole_clusters(tmp_path):
 def test_equal_rows_of_a_cluster_are_one_row():
     """What can be seen is what the rows see that are there once; the gain's error is of sums."""
     y, p, groups = rows(150)
-    how = {"n_resamples": 20, "measures": ["expected_calibration_error"], "advice": True}
+    how = {
+        "n_resamples": 20,
+        "measures": ["expected_calibration_error"],
+        "advice": True,
+    }
     found = calibration_report(y, p, groups=groups, **how)
     once = calibration_report(y[::5], p[::5], **how)
     sizes = [each.verdict.evidence.smallest_seen for each in (found, once)]
@@ -109,8 +129,12 @@ def test_five_equal_rows_inflate_the_variance_by_five():
     cells = ClusterSample(case.problems()[0], groups)
     test = _verdict._run_test(cells, 0)
     found = _verdict._compute_inflation(SimpleNamespace(n_clusters=400), cells, test)
-    assert found == pytest.approx(5 * np.mean((y - p) ** 2) / np.mean(p * (1 - p)), rel=0.15)
-    assert _verdict._compute_inflation(SimpleNamespace(n_clusters=None), cells, test) == 1
+    assert found == pytest.approx(
+        5 * np.mean((y - p) ** 2) / np.mean(p * (1 - p)), rel=0.15
+    )
+    assert (
+        _verdict._compute_inflation(SimpleNamespace(n_clusters=None), cells, test) == 1
+    )
     given = cells.proba, cells.weight
     twice = SimpleNamespace(proba=given[0], weight=given[1], squares=2 * cells.squares)
     critical = float(np.quantile(test.null_distribution, 0.95))
@@ -125,7 +149,10 @@ def test_five_equal_rows_inflate_the_variance_by_five():
 def test_few_clusters_of_a_class_have_no_advice():
     y, p, groups = rows(40)
     y = np.where(groups < 3, 1, 0)
-    assert calibration_report(y, p, groups=groups, advice=True, **QUICK).advice["model"] is None
+    assert (
+        calibration_report(y, p, groups=groups, advice=True, **QUICK).advice["model"]
+        is None
+    )
 
 
 @pytest.mark.slow
@@ -133,18 +160,26 @@ def test_two_models_have_no_bands_of_rows(tmp_path):
     y, p, groups = rows(40)
     both = {"one": p, "two": np.sqrt(p)}
     for given in (groups, None):
-        calibration_report(y, both, groups=given, n_resamples=0).to_html(tmp_path / "page.html")
+        calibration_report(y, both, groups=given, n_resamples=0).to_html(
+            tmp_path / "page.html"
+        )
         page = (tmp_path / "page.html").read_text(encoding="utf-8")
         assert ("Murphy" in page) == (given is None)
 
 
 def test_what_groups_do_not_go_with():
     y, p, groups = rows(10)
-    for more in ({"by": {"g": groups}}, {"features": groups[:, None]}, {"grades": [0.5]}):
+    for more in (
+        {"by": {"g": groups}},
+        {"features": groups[:, None]},
+        {"grades": [0.5]},
+    ):
         with refuses(ValueError, expected="groups without by, features, grades"):
             calibration_report(y, p, groups=groups, **more)
     with refuses(ValueError, expected="measures among"):
-        calibration_report(y, p, groups=groups, measures=["lower_distance_to_calibration"])
+        calibration_report(
+            y, p, groups=groups, measures=["lower_distance_to_calibration"]
+        )
     summary = calibration_report(y, p, **QUICK)._models["model"].summary
     with refuses(ValueError, expected=".*rows, for groups", value="summaries"):
         calibration_report(summary, groups=groups)
@@ -165,7 +200,11 @@ def table(tmp_path):
 
 def numbers(table, command, *more):
     out = table.parent / "numbers.json"
-    options = ["--out", "none", "--resamples", "40", "--no-advice"] if command == "audit" else []
+    options = (
+        ["--out", "none", "--resamples", "40", "--no-advice"]
+        if command == "audit"
+        else []
+    )
     words = [command, str(table), "--label", "y", "--prob", "p", "--json", str(out)]
     assert main([*words, *options, *more]) == 0
     return json.loads(out.read_text(encoding="utf-8"))
@@ -185,7 +224,9 @@ def test_audit_by_cluster(table, option, capsys):
 @pytest.mark.slow
 def test_compare_by_cluster(table, capsys):
     two = numbers(table, "compare", "--prob", "q", "--resamples", "39")
-    found = numbers(table, "compare", "--prob", "q", "--resamples", "39", "--cluster", "q_id")
+    found = numbers(
+        table, "compare", "--prob", "q", "--resamples", "39", "--cluster", "q_id"
+    )
     for one, other in zip(found["differences"], two["differences"], strict=True):
         assert one["difference"] == pytest.approx(other["difference"], abs=1e-6)
         width = other["high"] - other["low"]
@@ -194,9 +235,21 @@ def test_compare_by_cluster(table, capsys):
     assert "clusters by q_id" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("more", [["--by", "q"], ["--save", "x.parquet"], ["--recalibrate"]])
+@pytest.mark.parametrize(
+    "more", [["--by", "q"], ["--save", "x.parquet"], ["--recalibrate"]]
+)
 def test_options_that_know_no_clusters(table, more, capsys):
-    words = ["audit", str(table), "--label", "y", "--prob", "p", "--cluster", "q_id", *more]
+    words = [
+        "audit",
+        str(table),
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--cluster",
+        "q_id",
+        *more,
+    ]
     assert main(words) == 2
     assert f"expected --cluster without {more[0]}" in capsys.readouterr().err
 
@@ -206,4 +259,6 @@ def test_summaries_know_no_clusters(table, capsys):
     CalibrationSummary().update([0, 1], [0.2, 0.7]).to_parquet(saved)
     words = ["--label", "y", "--prob", "p"]
     assert main(["audit", saved, *words, "--cluster", "q_id"]) == 2
-    assert "what each cluster adds there is as much as the rows" in capsys.readouterr().err
+    assert (
+        "what each cluster adds there is as much as the rows" in capsys.readouterr().err
+    )

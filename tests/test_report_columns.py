@@ -32,7 +32,15 @@ def good(n, k, seed=0):
 
 
 @pytest.mark.parametrize(
-    "order", [[1, 0], [1, 2, 0], [0, 2, 1, 3], [1, 0, 3, 2], [*range(8), 9, 8], [*range(1, 10), 0]]
+    "order",
+    [
+        [1, 0],
+        [1, 2, 0],
+        [0, 2, 1, 3],
+        [1, 0, 3, 2],
+        [*range(8), 9, 8],
+        [*range(1, 10), 0],
+    ],
 )
 def test_exchanged_columns_are_found(order):
     k = len(order)
@@ -54,14 +62,17 @@ def test_probability_of_the_other_class():
     p = np.minimum(expit(2 * z - 5.5), 0.4)
     y = (rng.random(5000) < p).astype(int)
     assert 0.01 < y.mean() < 0.05
-    message = (
-        r"columns of model in the order of the classes \[0, 1\], got columns that fit \[1, 0\]"
-    )
+    message = r"columns of model in the order of the classes \[0, 1\], got columns that fit \[1, 0\]"
     with pytest.raises(ValueError, match=message):
         calibration_report(y, 1 - p, **QUICK)
-    with pytest.raises(ValueError, match=r"those of the other class.*check_columns=False"):
+    with pytest.raises(
+        ValueError, match=r"those of the other class.*check_columns=False"
+    ):
         calibration_report(CalibrationSummary().update(y, 1 - p), **QUICK)
-    assert calibration_report(y, 1 - p, check_columns=False, **QUICK).accuracy["model"] < 0.1
+    assert (
+        calibration_report(y, 1 - p, check_columns=False, **QUICK).accuracy["model"]
+        < 0.1
+    )
     for given in ((y, p), (CalibrationSummary().update(y, p),)):
         calibration_report(*given, **QUICK)
 
@@ -91,14 +102,18 @@ def honest(kind, rng):
         p = rng.dirichlet(np.full(k, 0.5), n)
         y = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=k - 1)
         return y, p, k
-    if kind == "rare":  # 1 % positives, from a model for half of them: all predictions too high
+    if (
+        kind == "rare"
+    ):  # 1 % positives, from a model for half of them: all predictions too high
         z = rng.normal(size=n)
         return (rng.random(n) < expit(z - 5)).astype(int), expit(z + rng.normal()), 2
     if kind == "tiny":  # all predictions wrong
         n = int(rng.integers(2, 9))
         y = rng.integers(0, 2, n)
         return y, np.abs(1 - y - 0.05), 2
-    if kind == "shift":  # a class that the model has never seen so often; it says another one
+    if (
+        kind == "shift"
+    ):  # a class that the model has never seen so often; it says another one
         y = np.where(rng.random(n) < 0.9, 0, rng.integers(0, k, n))
         z = rng.normal(size=(n, k))
         z[:, k - 1] += 2
@@ -108,7 +123,9 @@ def honest(kind, rng):
     return (rng.random(n) < expit(-0.3 * z)).astype(int), expit(z), 2
 
 
-@pytest.mark.parametrize("kind", ["noise", "calibrated", "rare", "tiny", "shift", "worse"])
+@pytest.mark.parametrize(
+    "kind", ["noise", "calibrated", "rare", "tiny", "shift", "worse"]
+)
 def test_no_alarm_on_honest_predictions(kind):
     rng = np.random.default_rng(0)
     for _ in range(100):
@@ -117,7 +134,9 @@ def test_no_alarm_on_honest_predictions(kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["noise", "calibrated", "rare", "tiny", "shift", "worse"])
+@pytest.mark.parametrize(
+    "kind", ["noise", "calibrated", "rare", "tiny", "shift", "worse"]
+)
 def test_no_alarm_on_many_honest_predictions(kind):
     rng = np.random.default_rng(1)
     for _ in range(3000):
@@ -189,14 +208,18 @@ def test_scikit_learn_is_quoted_where_it_differs():
     theirs = sklearn.metrics.log_loss(y, p)
     report = calibration_report(y, p, measures=["log_loss"], n_resamples=2)
     assert report.sklearn_log_loss == {"model": pytest.approx(theirs, rel=1e-6)}
-    assert report.rows[0].value == pytest.approx(log_loss(y, p)) != pytest.approx(theirs)
+    assert (
+        report.rows[0].value == pytest.approx(log_loss(y, p)) != pytest.approx(theirs)
+    )
     assert f"scikit-learn's log loss is {theirs:.4f}" in str(report)
     table = pd.DataFrame({"no": 1 - p, "yes": p})
     of_table = calibration_report(y, table, measures=["log_loss"], n_resamples=2)
     assert of_table.sklearn_log_loss == {"model": pytest.approx(theirs, rel=1e-6)}
     same = calibration_report(y, p.astype(float), measures=["log_loss"], n_resamples=2)
     assert same.sklearn_log_loss == {} and "scikit-learn" not in str(same)
-    assert same.rows[0].value == pytest.approx(sklearn.metrics.log_loss(y, p.astype(float)))
+    assert same.rows[0].value == pytest.approx(
+        sklearn.metrics.log_loss(y, p.astype(float))
+    )
 
 
 @pytest.mark.slow
@@ -205,10 +228,16 @@ def test_one_log_loss_in_table_decomposition_advice_and_json():
     proba, y = make_overconfident(2, 2000)
     proba[0] = [1.0, 0.0]
     y[0] = 1
-    report = calibration_report(y, proba, measures=["log_loss"], n_resamples=2, advice=True)
+    report = calibration_report(
+        y, proba, measures=["log_loss"], n_resamples=2, advice=True
+    )
     expected = sklearn.metrics.log_loss(y, proba)
     content = report.to_dict()["models"][0]
-    assert content["log_loss"] == {"rows_below_floor": 1, "rows_of_zero": 1, "scikit_learn": None}
+    assert content["log_loss"] == {
+        "rows_below_floor": 1,
+        "rows_of_zero": 1,
+        "scikit_learn": None,
+    }
     for value in (
         content["measures"][0]["value"],
         content["decomposition"]["risk"],

@@ -23,9 +23,14 @@ def regions(n, seed=0):
 
 def test_few_rows_and_summaries():
     frame = regions(40)
-    report = calibration_report(frame.y, frame.p, features=frame[["<region>"]], n_resamples=5)
+    report = calibration_report(
+        frame.y, frame.p, features=frame[["<region>"]], n_resamples=5
+    )
     assert report.features == {"model": None}
-    assert "Too few rows to say whether to recalibrate or to retrain" in report.to_markdown()
+    assert (
+        "Too few rows to say whether to recalibrate or to retrain"
+        in report.to_markdown()
+    )
     assert report.to_dict()["models"][0]["features"] is None
     summary = CalibrationSummary().update(frame.y, frame.p)
     with refuses(ValueError, expected=".*each row, for features", value="summaries"):
@@ -35,16 +40,18 @@ def test_few_rows_and_summaries():
 @pytest.mark.slow
 def test_the_report_says_what_to_do(tmp_path):
     frame = regions(300)
-    report = calibration_report(frame.y, frame.p, features=frame[["<region>"]], n_resamples=5)
+    report = calibration_report(
+        frame.y, frame.p, features=frame[["<region>"]], n_resamples=5
+    )
     parts = report.features["model"]
     last = report.verdict.sentences[-1]
     assert (last.topic, last.text) == ("action", parts.advice(0.9))
     assert last.numbers["action"] == parts.action == "retrain"
     content = json.loads(report.to_json())["models"][0]["features"]
     assert content["grouping"]["value"] == parts.grouping
-    assert parts.advice(0.9) in report.to_markdown().replace("\\", "").replace("&lt;", "<").replace(
-        "&gt;", ">"
-    )
+    assert parts.advice(0.9) in report.to_markdown().replace("\\", "").replace(
+        "&lt;", "<"
+    ).replace("&gt;", ">")
     report.to_html(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "Recalibrate or retrain" in page
@@ -59,8 +66,13 @@ def test_audit_of_a_sample(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
     monkeypatch.setattr(_drawn, "SAMPLED", 60)
     given = ["--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
-    assert main(["audit", "t.parquet", *given, "--features", "all", "--json", "a.json"]) == 0
-    found = json.loads(Path("a.json").read_text(encoding="utf-8"))["models"][0]["features"]
+    assert (
+        main(["audit", "t.parquet", *given, "--features", "all", "--json", "a.json"])
+        == 0
+    )
+    found = json.loads(Path("a.json").read_text(encoding="utf-8"))["models"][0][
+        "features"
+    ]
     assert 60 <= found["n_rows"] < 100
     assert set(found["feature_gains"]) == {"region"}
     said = " ".join(capsys.readouterr().out.split())
@@ -75,16 +87,31 @@ def test_audit(tmp_path, monkeypatch, capsys, kind):
     monkeypatch.chdir(tmp_path)
     frame = regions(600).rename(columns={"<region>": "region"})
     frame["x"] = np.arange(600) % 7
-    frame.to_csv("t.csv", index=False) if kind == "csv" else frame.to_parquet("t.parquet")
-    given = [f"t.{kind}", "--label", "y", "--prob", "p", "--no-advice", "--resamples", "5"]
+    frame.to_csv("t.csv", index=False) if kind == "csv" else frame.to_parquet(
+        "t.parquet"
+    )
+    given = [
+        f"t.{kind}",
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--no-advice",
+        "--resamples",
+        "5",
+    ]
     assert main(["audit", *given, "--features", "all", "--json", "a.json"]) == 0
-    whole = json.loads(Path("a.json").read_text(encoding="utf-8"))["models"][0]["features"]
+    whole = json.loads(Path("a.json").read_text(encoding="utf-8"))["models"][0][
+        "features"
+    ]
     assert whole["n_rows"] == 600
     assert set(whole["feature_gains"]) == {"region", "x"}
     monkeypatch.setattr(_large, "_AT_ONCE", 0)
     monkeypatch.setattr(_drawn, "SAMPLED", 250)
     assert main(["audit", *given, "--features", "region,x", "--json", "b.json"]) == 0
-    some = json.loads(Path("b.json").read_text(encoding="utf-8"))["models"][0]["features"]
+    some = json.loads(Path("b.json").read_text(encoding="utf-8"))["models"][0][
+        "features"
+    ]
     n_rows = some["n_rows"]
     assert 250 <= n_rows < 350
     assert set(some["feature_gains"]) == {"region", "x"}
@@ -96,5 +123,7 @@ def test_audit(tmp_path, monkeypatch, capsys, kind):
 def test_features_that_are_the_labels(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     regions(60).to_csv("t.csv", index=False)
-    assert main(["audit", "t.csv", "--label", "y", "--prob", "p", "--features", "y"]) != 0
+    assert (
+        main(["audit", "t.csv", "--label", "y", "--prob", "p", "--features", "y"]) != 0
+    )
     assert "it tells everything" in " ".join(capsys.readouterr().err.split())

@@ -45,7 +45,9 @@ def test_one_sentence_where_the_whole_is_right_and_a_group_is_not(report):
     assert verdict.calibrated is not False
     (said,) = [one for one in verdict.sentences if one.topic == "groups"]
     wrong = [row for row in report.groups["model"].rejected if row.group != "all rows"]
-    assert said.text.startswith(f"But {len(wrong)} groups are not calibrated; the worst is site = ")
+    assert said.text.startswith(
+        f"But {len(wrong)} groups are not calibrated; the worst is site = "
+    )
     assert said.numbers["rejected"] == len(wrong) > 1
     assert said.numbers["worst"]["group"] == wrong[0].group
     assert f"{wrong[0].observed_over_expected:.2f} times as many events" in said.text
@@ -77,7 +79,9 @@ def test_shown_everywhere_and_names_are_safe(report, tmp_path):
         "p_value", "sigma", "critical_sigma", "level", "n_rows", "n_left_out", "min_rows",
         "n_resamples", "groups",
     ]  # fmt: skip
-    assert [one["group"] for one in model["groups"]["groups"]] == [r.group for r in found.rows]
+    assert [one["group"] for one in model["groups"]["groups"]] == [
+        r.group for r in found.rows
+    ]
 
 
 def test_rows_without_weight_and_several_models_and_classes():
@@ -92,16 +96,24 @@ def test_rows_without_weight_and_several_models_and_classes():
     assert report.groups["b"].sigma > alone.sigma
     proba = np.column_stack([p / 2, p / 2, 1 - p])
     three = calibration_report(
-        np.arange(600) % 3, proba, by={"site": table["site"]}, n_resamples=0, check_columns=False
+        np.arange(600) % 3,
+        proba,
+        by={"site": table["site"]},
+        n_resamples=0,
+        check_columns=False,
     )
     assert three.groups["model"].rows[1].event == "confidence"
-    assert calibration_report(y, p, n_resamples=0).to_dict()["models"][0]["groups"] is None
+    assert (
+        calibration_report(y, p, n_resamples=0).to_dict()["models"][0]["groups"] is None
+    )
 
 
 def test_summaries_have_no_rows_to_group():
     y, p, table = rows(100)
     with refuses(
-        ValueError, expected=".*labels and probabilities of each row, for by", value="summ"
+        ValueError,
+        expected=".*labels and probabilities of each row, for by",
+        value="summ",
     ):
         calibration_report(CalibrationSummary().update(y, p), by=table)
     with refuses(ValueError, expected=".*one value for each of the 100 rows"):
@@ -111,7 +123,10 @@ def test_summaries_have_no_rows_to_group():
 ADDED = {
     "by": (CalibrationReport.add_groups, {"site": np.repeat(["north", "south"], 60)}),
     "features": (CalibrationReport.add_features, np.arange(120)[:, None] % 7),
-    "grades": (CalibrationReport.add_grades, {"edges": [0.3, 0.6], "names": ["A", "B", "C"]}),
+    "grades": (
+        CalibrationReport.add_grades,
+        {"edges": [0.3, 0.6], "names": ["A", "B", "C"]},
+    ),
 }
 
 
@@ -134,9 +149,13 @@ def test_what_is_added_later_is_what_the_argument_adds(argument, tmp_path):
     at_once = calibration_report(y, models, n_resamples=2, **{argument: table})
     assert later.to_json() == at_once.to_json()
     assert later.to_markdown() == at_once.to_markdown()
-    pages = [Path(one.to_html(tmp_path / f"{id(one)}.html")) for one in (later, at_once)]
+    pages = [
+        Path(one.to_html(tmp_path / f"{id(one)}.html")) for one in (later, at_once)
+    ]
     assert pages[0].read_text(encoding="utf-8") == pages[1].read_text(encoding="utf-8")
-    mentioned = any(str(verdict) != before[name] for name, verdict in later.verdicts.items())
+    mentioned = any(
+        str(verdict) != before[name] for name, verdict in later.verdicts.items()
+    )
     assert mentioned == (argument == "features")  # these groups are right
 
 
@@ -165,13 +184,19 @@ def test_wrong_input_later_raises_the_error_of_the_argument(case):
     argument, wrong, options = WRONG[case]
     y, models = few_rows()
     with pytest.raises(ValueError, match="expected") as at_once:
-        calibration_report(y, models["a"], n_resamples=0, **options, **{argument: wrong})
+        calibration_report(
+            y, models["a"], n_resamples=0, **options, **{argument: wrong}
+        )
     later = calibration_report(y, models["a"], n_resamples=0, **options)
     with pytest.raises(ValueError, match="expected") as error:
         ADDED[argument][0](later, wrong)
     assert str(error.value) == str(at_once.value)
     content = later.to_dict()["models"][0]
-    assert [content[key] for key in ("groups", "features", "grades")] == [None, None, None]
+    assert [content[key] for key in ("groups", "features", "grades")] == [
+        None,
+        None,
+        None,
+    ]
 
 
 @pytest.mark.parametrize("argument", ["by", "features"])
@@ -179,7 +204,9 @@ def test_nothing_that_needs_rows_is_added_to_summaries(argument):
     y, models = few_rows()
     summary = CalibrationSummary().update(y, models["a"])
     add, table = ADDED[argument]
-    with refuses(ValueError, expected=f".*of each row, for {argument}", value="summaries"):
+    with refuses(
+        ValueError, expected=f".*of each row, for {argument}", value="summaries"
+    ):
         add(calibration_report(summary, n_resamples=0), table)
 
 
@@ -199,7 +226,10 @@ def audit(*arguments):
 
 @pytest.mark.slow
 def test_audit_by_columns(folder, capsys):
-    assert audit("t.csv", "--by", "site,age", "--json", "r.json", "--markdown", "r.md") == 0
+    assert (
+        audit("t.csv", "--by", "site,age", "--json", "r.json", "--markdown", "r.md")
+        == 0
+    )
     out = capsys.readouterr().out
     assert "for all together" in out.replace("\n", " ")
     assert "site = north" in out
@@ -257,7 +287,18 @@ def test_missing_groups_are_rows_all_the_same(folder, capsys):
     frame.loc[:9, "p"] = np.nan
     frame.to_csv("t.csv", index=False)
     assert (
-        audit("t.csv", "--by", "age", "--missing", "drop", "--out", "none", "--json", "r.json") == 0
+        audit(
+            "t.csv",
+            "--by",
+            "age",
+            "--missing",
+            "drop",
+            "--out",
+            "none",
+            "--json",
+            "r.json",
+        )
+        == 0
     )
     (model,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["models"]
     sizes = {one["group"]: one["n_rows"] for one in model["groups"]["groups"]}
@@ -268,9 +309,15 @@ def test_missing_groups_are_rows_all_the_same(folder, capsys):
 @pytest.mark.slow
 def test_conditions_are_about_all_rows(folder, capsys):
     """Wrong groups change no exit code, as in the audit of large files."""
-    assert audit("t.csv", "--by", "site", "--out", "none", "--fail-if", "log_loss > 0.9") == 0
+    assert (
+        audit("t.csv", "--by", "site", "--out", "none", "--fail-if", "log_loss > 0.9")
+        == 0
+    )
     assert "not calibrated; the worst is" in capsys.readouterr().out.replace("\n", " ")
-    assert audit("t.csv", "--by", "site", "--out", "none", "--fail-if", "log_loss > 0.1") == 3
+    assert (
+        audit("t.csv", "--by", "site", "--out", "none", "--fail-if", "log_loss > 0.1")
+        == 3
+    )
 
 
 @pytest.mark.slow
@@ -278,8 +325,21 @@ def test_rounded_rows_and_several_classes_have_groups_too(folder, capsys):
     frame = pd.read_csv("t.csv")
     frame = frame.assign(q=1 - frame["p"]).round(2)
     frame.to_csv("t.csv", index=False)
-    given = ("--label", "y", "--prob", "q,p", "--resamples", "2", "--no-advice", "--out", "none")
-    assert main(["audit", "t.csv", *given, "--tolerance", "0.02", "--by", "site,site"]) == 0
+    given = (
+        "--label",
+        "y",
+        "--prob",
+        "q,p",
+        "--resamples",
+        "2",
+        "--no-advice",
+        "--out",
+        "none",
+    )
+    assert (
+        main(["audit", "t.csv", *given, "--tolerance", "0.02", "--by", "site,site"])
+        == 0
+    )
     assert "in 4 groups" in capsys.readouterr().out
 
 
@@ -321,8 +381,13 @@ def audit_of(kind, monkeypatch, capsys, size, *by):
     """The groups of the numbers, the table on the screen and that of the text."""
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
     small_blocks(monkeypatch)
-    assert audit(kind, *by, "--out", "none", "--json", "r.json", "--markdown", "r.md") == 0
-    with open("r.json", encoding="utf-8") as numbers, open("r.md", encoding="utf-8") as text:
+    assert (
+        audit(kind, *by, "--out", "none", "--json", "r.json", "--markdown", "r.md") == 0
+    )
+    with (
+        open("r.json", encoding="utf-8") as numbers,
+        open("r.md", encoding="utf-8") as text,
+    ):
         (model,) = json.load(numbers)["models"]
         told = capsys.readouterr().out.partition("Groups\n")[2]
         assert "for all" in told
@@ -341,7 +406,9 @@ def audit_of(kind, monkeypatch, capsys, size, *by):
         ("jsonl", "age,day"),
     ],
 )
-def test_rows_that_are_streamed_have_the_same_groups(kind, by, tmp_path, monkeypatch, capsys):
+def test_rows_that_are_streamed_have_the_same_groups(
+    kind, by, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     file = write(odd_rows(), kind)
     small = audit_of(file, monkeypatch, capsys, 2**23, "--by", by)
@@ -361,8 +428,16 @@ def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
     by = ["site", "age", "mixed", "x", HOSTILE]
     for kind in ("csv", "parquet"):
         files = [write(frame, kind)]
-        plan = {"label": "y", "prob": ["p"], "weight": None, "classes": [0, 1], "pos_label": 1}
-        summary, groups = audit_groups(files, by, plan | {"csv": {}, "drop_missing": False})
+        plan = {
+            "label": "y",
+            "prob": ["p"],
+            "weight": None,
+            "classes": [0, 1],
+            "pos_label": 1,
+        }
+        summary, groups = audit_groups(
+            files, by, plan | {"csv": {}, "drop_missing": False}
+        )
         alone = group_calibration(frame["y"], frame["p"], frame[by], depth=2)
         assert groups.rows == alone.rows
         assert summary == CalibrationSummary().update(frame["y"], frame["p"])
@@ -387,7 +462,9 @@ def certain_rows(n=1200):
     assert proba.max() == 1
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     frame = pd.DataFrame(proba, columns=[*"abcdefghij"])
-    return frame.assign(y=y, site=rng.integers(0, 5, n), age=rng.normal(size=n), w=rng.random(n))
+    return frame.assign(
+        y=y, site=rng.integers(0, 5, n), age=rng.normal(size=n), w=rng.random(n)
+    )
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -401,11 +478,18 @@ def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
     frame = certain_rows() if weight else three_classes(odd_rows())
     prob = [*("abcdefghij" if weight else "abc")]
     files, by = [write(frame, "parquet" if weight else "csv")], ["site", "age"]
-    plan = {"label": "y", "prob": prob, "weight": weight, "classes": np.unique(frame["y"])}
+    plan = {
+        "label": "y",
+        "prob": prob,
+        "weight": weight,
+        "classes": np.unique(frame["y"]),
+    }
     plan |= {"pos_label": None, "csv": {}, "drop_missing": False}
     summary, groups = audit_groups(files, by, plan, Draw(None))
     own = None if weight is None else frame["w"]
-    alone = group_calibration(frame["y"], frame[prob], frame[by], depth=2, sample_weight=own)
+    alone = group_calibration(
+        frame["y"], frame[prob], frame[by], depth=2, sample_weight=own
+    )
     assert groups.rows == alone.rows
     assert {row.event for row in alone.rows} == {"confidence"}
     assert summary.drawn.rows().n_drawn == 1200  # from which the advice is learnt
@@ -415,22 +499,41 @@ def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
 def test_an_audit_of_several_classes_has_the_same_groups(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     file = write(three_classes(odd_rows()), "csv")
-    given = [file, "--label", "y", "--prob", "a,b,c", "--by", "site,age", "--out", "none"]
+    given = [
+        file,
+        "--label",
+        "y",
+        "--prob",
+        "a,b,c",
+        "--by",
+        "site,age",
+        "--out",
+        "none",
+    ]
     found = []
     for size in (2**23, 100):
         monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
         small_blocks(monkeypatch)
         assert main(["audit", *given, "--resamples", "2", "--json", "r.json"]) == 0
-        (model,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["models"]
-        found.append((model["groups"], capsys.readouterr().out.partition("Groups\n")[2]))
+        (model,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))[
+            "models"
+        ]
+        found.append(
+            (model["groups"], capsys.readouterr().out.partition("Groups\n")[2])
+        )
     assert found[0] == found[1]
     assert len(found[0][0]["groups"]) > 1
 
 
 @pytest.mark.slow
-def test_every_option_of_reading_is_heeded_where_groups_are_streamed(folder, capsys, monkeypatch):
+def test_every_option_of_reading_is_heeded_where_groups_are_streamed(
+    folder, capsys, monkeypatch
+):
     frame = pd.read_csv("t.csv")
-    frame["w"], frame["y"] = np.arange(len(frame)) % 3, frame["y"].map({0: "no", 1: "yes"})
+    frame["w"], frame["y"] = (
+        np.arange(len(frame)) % 3,
+        frame["y"].map({0: "no", 1: "yes"}),
+    )
     frame.loc[:9, "p"] = np.nan
     frame.to_csv("t.csv", index=False)
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)

@@ -34,7 +34,11 @@ def given(n=300):
 
 
 def quickly(Y, P, **options):
-    how = {"n_resamples": 2, "measures": ["log_loss"], "labels": NAMES[: Y.shape[1]]} | options
+    how = {
+        "n_resamples": 2,
+        "measures": ["log_loss"],
+        "labels": NAMES[: Y.shape[1]],
+    } | options
     return multilabel_report(Y, P, **how)
 
 
@@ -50,7 +54,9 @@ def test_what_is_found(report):
     (wrong,) = [row for row in report.labels if row.adjusted_p_value < 0.05]
     assert wrong.group == "wind" and wrong.ratio_high < 1
     assert (
-        report.p_value == wrong.adjusted_p_value == min(r.adjusted_p_value for r in report.labels)
+        report.p_value
+        == wrong.adjusted_p_value
+        == min(r.adjusted_p_value for r in report.labels)
     )
     assert report.worst(1) == [wrong]
     by_name = {one.measure: one for one in report.averages}
@@ -73,7 +79,9 @@ def test_interval_counts_rows_with_all_labels():
     one = quickly(Y[:, :1], P[:, :1]).averages[0]
     twice = quickly(Y[:, [0, 0]], P[:, [0, 0]]).averages[0]
     for kind in ("macro", "micro"):
-        width = [getattr(x, f"{kind}_high") - getattr(x, f"{kind}_low") for x in (one, twice)]
+        width = [
+            getattr(x, f"{kind}_high") - getattr(x, f"{kind}_low") for x in (one, twice)
+        ]
         assert width[0] == pytest.approx(width[1], rel=0.005)
     losses = -np.log(np.where(Y[:, 0] == 1, P[:, 0], 1 - P[:, 0]))
     width = 2 * 1.6448536 * losses.std(ddof=1) / np.sqrt(len(losses))  # normal
@@ -121,7 +129,11 @@ def test_few_and_hostile():
     Y[:, 3], P[:, 3] = 1, 0
     found = quickly(Y, P)
     said = str(found)
-    assert "nan" not in said and "fewer than 10 positive rows" in said and "no negative row" in said
+    assert (
+        "nan" not in said
+        and "fewer than 10 positive rows" in said
+        and "no negative row" in said
+    )
     assert found.labels[3].adjusted_p_value < 0.05
     assert "NaN" not in found.to_json() and "Infinity" not in found.to_json()
 
@@ -133,7 +145,9 @@ def test_written(report, tmp_path):
     assert "<script" not in page and "&lt;script&gt;" in page and "&lt;b&gt;" in page
     assert page.count('<svg class="diagram large"') == 3 and "t.csv" in page
     content = json.loads(report.to_json(tmp_path / "r.json"))
-    assert content["format"] == "sklearn-calib-label-report" and content["name"] == "mine"
+    assert (
+        content["format"] == "sklearn-calib-label-report" and content["name"] == "mine"
+    )
     assert [one["label"] for one in content["labels"]] == NAMES
     assert content["labels"][3]["slope"] is None and content["n_rows"] == 300
     assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8")) == content
@@ -185,7 +199,9 @@ def test_tail_of_range():
     for given in (one, rows):
         assert compute_range_p_value(*given, 2000, rng) == pytest.approx(exact, rel=0.3)
     assert (
-        compute_range_p_value(np.array([p]), np.array([n]), np.array([32]), np.ones(1), 999, rng)
+        compute_range_p_value(
+            np.array([p]), np.array([n]), np.array([32]), np.ones(1), 999, rng
+        )
         > 0.5
     )
 
@@ -198,10 +214,15 @@ def test_level_of_tilted_draws():
         p = np.sort(rng.random(20))
         y = (rng.random(20) < p).astype(int)
         found.append(
-            compute_range_p_value(p, np.ones(20, int), y, rng.choice([1.0, 3], 20), 30, rng)
+            compute_range_p_value(
+                p, np.ones(20, int), y, rng.choice([1.0, 3], 20), 30, rng
+            )
         )
     for level in (0.02, 0.1, 0.3):
-        rejected, error = np.mean(np.array(found) <= level), np.sqrt(level * (1 - level) / 400)
+        rejected, error = (
+            np.mean(np.array(found) <= level),
+            np.sqrt(level * (1 - level) / 400),
+        )
         assert level / 2 - 3 * error < rejected < level + 3 * error
 
 
@@ -218,7 +239,9 @@ def shares_of_counts(ends):
 
 def test_skewed_ends():
     """Of the sum of few events: 90 % are neither too few nor too many, on either side."""
-    below, above = shares_of_counts(lambda terms: compute_skewed_interval(terms, 0.99, 0.9))
+    below, above = shares_of_counts(
+        lambda terms: compute_skewed_interval(terms, 0.99, 0.9)
+    )
     assert (below < 0.06).all() and (above < 0.06).all()
     held = 1 - below - above
     assert (held < 0.99).all() and (held[3:] >= 0.9).all() and (held[3:] < 0.94).all()
@@ -254,9 +277,13 @@ def test_columns_in_an_order_that_cannot_be_meant():
     Y[::7, 2] = np.nan
     assert find_better_columns(P, Y) is None
     assert find_better_columns(P[:, [1, 2, 0, 3]], Y).tolist() == [2, 0, 1, 3]
-    assert find_better_columns(P[:30, [2, 1, 0, 3]], Y[:30]) is None  # too few rows to say so
+    assert (
+        find_better_columns(P[:30, [2, 1, 0, 3]], Y[:30]) is None
+    )  # too few rows to say so
     swapped, names = P[:, [2, 1, 0, 3]], ["a", "b", "c", "d"]
-    with refuses(ValueError, value=r".*rank far better: 'a' by the column of 'c', 'c' by the"):
+    with refuses(
+        ValueError, value=r".*rank far better: 'a' by the column of 'c', 'c' by the"
+    ):
         quickly(Y, swapped, labels=names)
     backwards = np.column_stack([P[:, 0], 1 - P[:, 1], P[:, 2:]])
     with refuses(ValueError, value="'b' ranked backwards, far beyond chance"):
@@ -277,7 +304,9 @@ def test_measures_of_very_many_labels(monkeypatch):
 
 
 def test_holm():
-    assert adjust_by_holm([0.01, 0.5, 0.02]).tolist() == pytest.approx([0.03, 0.5, 0.04])
+    assert adjust_by_holm([0.01, 0.5, 0.02]).tolist() == pytest.approx(
+        [0.03, 0.5, 0.04]
+    )
     assert adjust_by_holm([0.4, 0.4]).tolist() == [0.8, 0.8]
 
 
@@ -289,7 +318,9 @@ def test_bound():
         bound = compute_chernoff_bound(validate_predictions(y, np.full(100, 0.5)))
         assert exact < bound < 40 * exact
     assert compute_chernoff_bound(validate_predictions([0, 1], [0.0, 1.0])) == 1
-    assert compute_chernoff_bound(validate_predictions([0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
+    assert (
+        compute_chernoff_bound(validate_predictions([0, 1, 1], [0.0, 1.0, 0.0])) < 1e-20
+    )
 
 
 @pytest.mark.parametrize("hits", [80, 15])
@@ -321,14 +352,18 @@ def test_bad_input(options, said):
 def test_several_models_and_none_are_not_a_report_on_labels():
     with refuses(ValueError, expected="the probabilities of one model", value="a dict"):
         multilabel_report([[0, 1]], {"a": [[0.2, 0.5]]})
-    with refuses(ValueError, expected="the probabilities of one model", value="no y_proba"):
+    with refuses(
+        ValueError, expected="the probabilities of one model", value="no y_proba"
+    ):
         multilabel_report([[0, 1]], None)
     with refuses(TypeError, expected="probabilities", hint=".*multilabel_report"):
         multilabel_report([[0, 1]], lambda X: X)
 
 
 def test_a_report_on_one_label_points_to_the_report_on_many():
-    with refuses(ValueError, expected="one label per row", hint=".*call multilabel_report"):
+    with refuses(
+        ValueError, expected="one label per row", hint=".*call multilabel_report"
+    ):
         calibration_report([[0, 1], [1, 0]], [[0.2, 0.5], [0.4, 0.5]])
 
 
@@ -359,16 +394,31 @@ def audit(folder, file, *more, prob="pa,pb,p c", labels="a,b,c"):
 
 def test_command(folder, tmp_path, capsys):
     files = [str(tmp_path / name) for name in ("r.html", "r.json", "r.md")]
-    written = ["--out", files[0], "--json", files[1], "--markdown", files[2], "--name", "films"]
+    written = [
+        "--out",
+        files[0],
+        "--json",
+        files[1],
+        "--markdown",
+        files[2],
+        "--name",
+        "films",
+    ]
     limit = ["--fail-if", "log_loss > 0.1", "--fail-if", "accuracy < 0.1"]
     assert audit(folder, "t.csv", *written, *limit) == 3
     out = capsys.readouterr()
-    assert "1 of 3 labels is miscalibrated" in out.out and "passed: of the mean" in out.out
+    assert (
+        "1 of 3 labels is miscalibrated" in out.out and "passed: of the mean" in out.out
+    )
     assert "failed: of the mean over labels, log_loss" in out.err
     content = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     assert [one["n_rows"] for one in content["labels"]] == [300, 300, 290]
     assert "Calibration of films" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    assert (tmp_path / "r.md").read_text(encoding="utf-8").startswith("# Calibration report")
+    assert (
+        (tmp_path / "r.md")
+        .read_text(encoding="utf-8")
+        .startswith("# Calibration report")
+    )
 
 
 @pytest.mark.parametrize("file", ["u.csv", "t.jsonl", "t.parquet"])
@@ -378,7 +428,9 @@ def test_forms(folder, tmp_path, file, capsys):
         out = str(tmp_path / "r.json")
         assert audit(folder, name, "--out", "none", "--json", out, "--weight", "w") == 0
         found.append(json.loads((tmp_path / "r.json").read_text(encoding="utf-8")))
-    one, other = ([line["measures"]["log_loss"]["value"] for line in f["labels"]] for f in found)
+    one, other = (
+        [line["measures"]["log_loss"]["value"] for line in f["labels"]] for f in found
+    )
     assert one == pytest.approx(other, abs=1e-12)
     assert found[0]["p_value"] == pytest.approx(found[1]["p_value"], rel=1e-9)
     weights = [one["weight"] for one in found[0]["labels"]]
@@ -407,7 +459,9 @@ def test_any_order(folder, capsys):
     given = {"labels": "a,b,c", "prob": "r,q,p"}
     assert audit(folder, "swapped.csv", "--out", "none", **given) == 2
     assert "rank far better: 'a' by the column of 'c'" in capsys.readouterr().err
-    assert audit(folder, "swapped.csv", "--out", "none", "--allow", "order", **given) == 0
+    assert (
+        audit(folder, "swapped.csv", "--out", "none", "--allow", "order", **given) == 0
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sklearn_calib._cli._labels._MOST_BYTES", 100)
         assert audit(folder, "t.csv", "--out", "none") == 2
@@ -428,11 +482,13 @@ def test_level():
         for seed in range(200):
             rng = np.random.default_rng([int(10 * rho), seed])
             P = np.repeat(rng.beta(1, 4, size=(150, 1)), 5, axis=1)
-            z = np.sqrt(rho) * rng.normal(size=(150, 1)) + np.sqrt(1 - rho) * rng.normal(
-                size=P.shape
-            )
+            z = np.sqrt(rho) * rng.normal(size=(150, 1)) + np.sqrt(
+                1 - rho
+            ) * rng.normal(size=P.shape)
             Y = (ndtr(z) < P).astype(int)
-            found = multilabel_report(Y, P, n_resamples=0, measures=["log_loss"], random_state=seed)
+            found = multilabel_report(
+                Y, P, n_resamples=0, measures=["log_loss"], random_state=seed
+            )
             count += found.p_value <= 0.05
         rejected[rho] = count / 200
     assert max(rejected.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)

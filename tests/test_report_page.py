@@ -22,7 +22,13 @@ from sklearn_calib.report._pictures import (
     has_rare_events,
     make_curves,
 )
-from sklearn_calib.report._svg import LARGE, SMALL, DiagramSeries, draw_diagram, draw_steps
+from sklearn_calib.report._svg import (
+    LARGE,
+    SMALL,
+    DiagramSeries,
+    draw_diagram,
+    draw_steps,
+)
 from sklearn_calib.report._written import DARK, LIGHT
 from sklearn_calib.summary import CalibrationSummary
 
@@ -76,7 +82,9 @@ class Page(HTMLParser):
 
 
 def written(report, folder, **options):
-    return Path(report.to_html(folder / "page.html", **options)).read_text(encoding="utf-8")
+    return Path(report.to_html(folder / "page.html", **options)).read_text(
+        encoding="utf-8"
+    )
 
 
 def softened(proba, power):
@@ -94,15 +102,21 @@ def reports():
         if kind == "two":
             proba, y = make_overconfident(2, 500)
             labels = np.array(["no", "yes"])[y]
-            return calibration_report(labels, proba, name="forest", source="a/b.csv", **options)
+            return calibration_report(
+                labels, proba, name="forest", source="a/b.csv", **options
+            )
         if kind == "ten":
             proba, y = make_overconfident(10, 600)
-            return calibration_report(y, {"raw": proba, "soft": softened(proba, 0.7)}, **options)
+            return calibration_report(
+                y, {"raw": proba, "soft": softened(proba, 0.7)}, **options
+            )
         n_models, n_classes = map(int, kind.split("x"))
         proba, y = make_overconfident(n_classes, 1500)
         models = {f"model {i}": softened(proba, 1 - i / 40) for i in range(n_models)}
         labels = np.arange(n_classes)
-        return calibration_report(y, models, measures=["log_loss"], labels=labels, **options)
+        return calibration_report(
+            y, models, measures=["log_loss"], labels=labels, **options
+        )
 
     return report
 
@@ -111,7 +125,9 @@ def reports():
 def advised():
     """Two classes with advice."""
     proba, y = make_overconfident(2, 600)
-    report = calibration_report(y, proba, n_resamples=4, columns=["<y>", "p"], source="</pre>.csv")
+    report = calibration_report(
+        y, proba, n_resamples=4, columns=["<y>", "p"], source="</pre>.csv"
+    )
     report.advise()
     return report
 
@@ -134,14 +150,18 @@ def test_pages_are_well_formed_and_by_themselves(reports, tmp_path, kind, pictur
     for svg in drawn:  # a sentence for those who do not see it
         said = r"Reliability diagram of .* \d+\.\d percentage points.*|Log loss by temperature, .*"
         assert re.fullmatch(rf"({said})\.", svg["aria-label"])
-    assert all("role" in svg or svg.get("aria-hidden") == "true" for svg in page.all("svg"))
+    assert all(
+        "role" in svg or svg.get("aria-hidden") == "true" for svg in page.all("svg")
+    )
     assert page.all("html")[0]["lang"] == "en" and page.all("title")
     assert not page.all("script") and not page.all("link") and not page.all("img")
     style = "".join(page.text("style"))
     assert "@import" not in style and "url(" not in style
     for tag, attributes in page.tags:
         for name, value in attributes.items():
-            assert name not in ("src", "srcset", "xlink:href") and not name.startswith("on"), tag
+            assert name not in ("src", "srcset", "xlink:href") and not name.startswith(
+                "on"
+            ), tag
             assert name != "href" or value.startswith("#")
     header = page.all("th")
     assert header and all("scope" in th for th in header)
@@ -164,7 +184,9 @@ def test_the_order_of_the_page(advised, tmp_path):
     sentences = [sentence.text for sentence in advised.verdict.sentences]
     assert len(sentences) > 4 and set(sentences) <= set(said)
     first = text.index("The probabilities are not calibrated")
-    assert first < text.index("<svg") and text[:first].count("<p") == 2, "it does not open with it"
+    assert first < text.index("<svg") and text[:first].count("<p") == 2, (
+        "it does not open with it"
+    )
     advice = advised.advice["model"]
     assert "".join(page.text("code")) == advice.code and "<y>" in advice.code
     cells = page.text("td") + page.text("strong")
@@ -184,8 +206,12 @@ def test_before_and_after_side_by_side(advised, tmp_path):
     for tone, (picture, summary) in enumerate(zip(pair, summaries, strict=True)):
         (curve,) = summary.reliability_curve(n_bins=15, n_resamples=0)
         x, y = points(picture).T
-        np.testing.assert_allclose((x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4)
-        np.testing.assert_allclose(1 - (y - LARGE.top) / LARGE.side, curve.observed, atol=1e-4)
+        np.testing.assert_allclose(
+            (x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4
+        )
+        np.testing.assert_allclose(
+            1 - (y - LARGE.top) / LARGE.side, curve.observed, atol=1e-4
+        )
         assert f'<g class="tone{tone}">' in picture and 'class="steps"' in picture
 
 
@@ -198,9 +224,13 @@ def test_the_positive_class_is_the_one_that_was_asked_for(tmp_path, monkeypatch)
         (curve,) = reliability_curve(y == column, proba[:, column], n_resamples=0)
         assert f"event: class {positive}" in text
         x, _ = points(text[text.index("<figure>") :]).T
-        np.testing.assert_allclose((x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4)
+        np.testing.assert_allclose(
+            (x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4
+        )
         with monkeypatch.context() as patched:  # the picture by matplotlib
-            patched.setattr(displays.ReliabilityDisplay, "plot", lambda display, **_: display)
+            patched.setattr(
+                displays.ReliabilityDisplay, "plot", lambda display, **_: display
+            )
             ((drawn,),) = report.plot(n_resamples=0).curves.values()
         np.testing.assert_allclose(drawn.predicted, curve.predicted)
 
@@ -213,7 +243,12 @@ def test_what_is_not_known_is_left_out(tmp_path):
     assert text.count('role="img"') == 1 and "Each class" not in text
     proba, y = make_overconfident(2, 100)
     report = calibration_report(y, proba, n_resamples=0)
-    assert "nan" not in str(report) + report._repr_html_() + Page(written(report, tmp_path)).words
+    assert (
+        "nan"
+        not in str(report)
+        + report._repr_html_()
+        + Page(written(report, tmp_path)).words
+    )
 
 
 def test_page_without_matplotlib_and_network(reports, tmp_path, monkeypatch):
@@ -238,15 +273,28 @@ def test_dots_lie_where_the_curve_says(frame, weighted):
     (curve,) = reliability_curve(y, proba, sample_weight=weight, n_resamples=20)
     picture = draw_diagram([DiagramSeries(curve)], "a picture", frame)
     x, y_drawn = points(picture).T
-    np.testing.assert_allclose((x - frame.left) / frame.side, curve.predicted, atol=1e-4)
-    np.testing.assert_allclose(1 - (y_drawn - frame.top) / frame.side, curve.observed, atol=1e-4)
-    said = re.findall(r"predicted ([\d.]+)\nobserved ([\d.]+) \(90%: ([\d.]+) to ([\d.]+)", picture)
-    expected = [curve.predicted, curve.observed, curve.confidence_low, curve.confidence_high]
+    np.testing.assert_allclose(
+        (x - frame.left) / frame.side, curve.predicted, atol=1e-4
+    )
+    np.testing.assert_allclose(
+        1 - (y_drawn - frame.top) / frame.side, curve.observed, atol=1e-4
+    )
+    said = re.findall(
+        r"predicted ([\d.]+)\nobserved ([\d.]+) \(90%: ([\d.]+) to ([\d.]+)", picture
+    )
+    expected = [
+        curve.predicted,
+        curve.observed,
+        curve.confidence_low,
+        curve.confidence_high,
+    ]
     np.testing.assert_allclose(np.array(said, float).T, expected, atol=5e-5)
     bars = re.search(r'class="interval" d="([^"]+)"', picture)[1]
     bars = np.array(re.findall(r"M([\d.]+) ([\d.]+)V([\d.]+)", bars), float)
     ends = 1 - (bars[:, 1:].T - frame.top) / frame.side
-    np.testing.assert_allclose(ends, [curve.confidence_low, curve.confidence_high], atol=1e-4)
+    np.testing.assert_allclose(
+        ends, [curve.confidence_low, curve.confidence_high], atol=1e-4
+    )
     band = re.search(r'class="band" d="M([^"]+)Z"', picture)[1]
     band = np.array([pair.split() for pair in band.split("L")], float)
     low, high = np.split(1 - (band[:, 1] - frame.top) / frame.side, 2)
@@ -258,16 +306,20 @@ def test_histogram_has_the_heights_of_the_shares():
     proba, y = make_overconfident(2, 800)
     (curve,) = reliability_curve(y, proba, n_resamples=0)
     path = re.search(
-        r'class="bars tone0" d="M[\d. ]+([^"]+)"', draw_diagram([DiagramSeries(curve)], "")
+        r'class="bars tone0" d="M[\d. ]+([^"]+)"',
+        draw_diagram([DiagramSeries(curve)], ""),
     )[1]
     tops = np.array(re.findall(r"V([\d.]+)H", path), float)
     top, bottom = LARGE.bars
     shares = (bottom - tops) / (bottom - top) * curve.histogram.max()
     np.testing.assert_allclose(shares, curve.histogram, atol=1e-3)
     said = re.findall(
-        r"<title>([\d.]+) to [\d.]+: ([\d.]+)% of", draw_diagram([DiagramSeries(curve)], "")
+        r"<title>([\d.]+) to [\d.]+: ([\d.]+)% of",
+        draw_diagram([DiagramSeries(curve)], ""),
     )
-    np.testing.assert_allclose(np.array(said, float)[:, 1] / 100, curve.histogram, atol=6e-4)
+    np.testing.assert_allclose(
+        np.array(said, float)[:, 1] / 100, curve.histogram, atol=6e-4
+    )
 
 
 def test_steps_are_the_isotonic_fit():
@@ -291,7 +343,9 @@ def test_names_are_harmless(tmp_path, name):
     page = Page(text)
     assert not page.all("script") and not set(text) & set("\x1b\x00\u202e")
     shown = sklearn_calib._show.plain(name)
-    assert shown in page.text("bdi"), "the name is not shown, or not isolated from its line"
+    assert shown in page.text("bdi"), (
+        "the name is not shown, or not isolated from its line"
+    )
     assert len("".join(page.text("title"))) < 60_000
 
 
@@ -312,7 +366,9 @@ def test_the_mark_knows_which_way_is_better(monkeypatch):
 
     monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "skill", skill)
     proba, y = make_overconfident(2, 1000)
-    report = calibration_report(y, proba, measures=["skill", "brier_loss"], n_resamples=20)
+    report = calibration_report(
+        y, proba, measures=["skill", "brier_loss"], n_resamples=20
+    )
     assert report.rows[0].value < report.rows[0].if_calibrated
     assert report._repr_html_().count('class="beyond"') == 2
 
@@ -352,7 +408,9 @@ def luminance(colour):
 
 @pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
 def test_contrast(palette):
-    colours = {name: luminance(c) for name, c in re.findall(r"--(\w+): (#\w{6})", palette)}
+    colours = {
+        name: luminance(c) for name, c in re.findall(r"--(\w+): (#\w{6})", palette)
+    }
 
     def contrast(one, other):
         dark, light = sorted([colours[one], colours[other]])
@@ -373,10 +431,14 @@ def test_dark_narrow_and_printed(reports, tmp_path):
     names = [re.findall(r"--(\w+):", palette) for palette in (LIGHT, DARK)]
     assert names[0] == names[1]
     assert "@media screen and (prefers-color-scheme: dark)" in text
-    assert "@media print" in text and "size: A4" in text and "@media (max-width:" in text
+    assert (
+        "@media print" in text and "size: A4" in text and "@media (max-width:" in text
+    )
     style = "".join(Page(text).text("style"))
     used = set(re.findall(r"var\(--([a-z]+)[,)]", style)) - {"tone"}
-    assert used <= set(names[0]) and not re.search(r"[{;]\s*(fill|stroke|color): #", style)
+    assert used <= set(names[0]) and not re.search(
+        r"[{;]\s*(fill|stroke|color): #", style
+    )
     assert text.count('<div class="wide"><table') == text.count("<table")
 
 
@@ -387,7 +449,9 @@ def rare_page(tmp_path, models=1, share=1.0):
     p = np.minimum(np.where(p < 1e-4, 0, p) * share, 0.9)
     given = {"a": p, "<b>": p**0.9, "c": p**0.8}
     report = calibration_report(y, dict([*given.items()][:models]), n_resamples=5)
-    return report, Path(report.to_html(tmp_path / "rare.html")).read_text(encoding="utf-8")
+    return report, Path(report.to_html(tmp_path / "rare.html")).read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.slow
@@ -418,7 +482,9 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
         frame.axis.margin_borders[0]
     )
     heights = [*map(float, re.findall(r"v(-[\d.]+)h6", text))]
-    assert heights == [pytest.approx(-(frame.bars[1] - frame.bars[0]))]  # a quarter, the most
+    assert heights == [
+        pytest.approx(-(frame.bars[1] - frame.bars[0]))
+    ]  # a quarter, the most
 
 
 @pytest.mark.slow
@@ -427,15 +493,23 @@ def test_two_models_beside_each_other(tmp_path):
     page = Page(text)
     assert "Models compared" in page.words and "Murphy diagram" in page.words
     labels = [one["aria-label"] for tag, one in page.tags if "aria-label" in one]
-    (said,) = (label for label in labels if label.startswith("Mean elementary scores of <b> less"))
+    (said,) = (
+        label
+        for label in labels
+        if label.startswith("Mean elementary scores of <b> less")
+    )
     problems = [model.predictions.problems()[0] for model in report._models.values()]
-    axis = LogitAxis.from_values([np.quantile(one.score, [0.01, 0.99]) for one in problems])
+    axis = LogitAxis.from_values(
+        [np.quantile(one.score, [0.01, 0.99]) for one in problems]
+    )
     found = decision_difference(
         problems[0].hit.astype(int), problems[1].score, problems[0].score, level=report.level,
         thresholds=expit(np.linspace(axis.low, axis.high, 99)), random_state=report._seed,
     )  # fmt: skip
     assert f"at {(found.high < 0).mean():.0%} of the thresholds <b> is better" in said
-    (plane,) = (label for label in labels if label.startswith("Log loss by temperature"))
+    (plane,) = (
+        label for label in labels if label.startswith("Log loss by temperature")
+    )
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
     assert all(f"{name} {loss:.4f}" in plane for name, loss in losses.items())
 

@@ -17,7 +17,12 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import all_metrics, kernel_calibration_error, log_loss
 from sklearn_calib.report import _verdict, calibration_report
-from sklearn_calib.report._evidence import Bin, find_runs, find_smallest_error, make_bins
+from sklearn_calib.report._evidence import (
+    Bin,
+    find_runs,
+    find_smallest_error,
+    make_bins,
+)
 from sklearn_calib.report._verdict import KERNEL_BANDWIDTH, _run_test
 from sklearn_calib.summary import CalibrationSummary
 
@@ -74,7 +79,9 @@ def test_not_calibrated():
     found = verdict("overconfident")
     said = sentence(found, "calibrated")
     assert found.calibrated is False and found.p_value == 0.001
-    assert said.text.startswith("The probabilities are not calibrated (p = 0.001): none of 999 ")
+    assert said.text.startswith(
+        "The probabilities are not calibrated (p = 0.001): none of 999 "
+    )
     assert said.numbers["test"] == "kernel_calibration_error"
     assert str(found).startswith(said.text)
 
@@ -107,11 +114,15 @@ def test_few_rows_that_are_all_right_are_no_proof(p):
     y = np.arange(10) % 2
     found = calibration_report(y, np.where(y == 1, 1 - p, p), **QUICK).verdict
     assert found.calibrated is None
-    assert sentence(found, "size").numbers["high"] == pytest.approx(1 - 0.05 ** (1 / 10))
+    assert sentence(found, "size").numbers["high"] == pytest.approx(
+        1 - 0.05 ** (1 / 10)
+    )
     y = np.arange(400) % 2
     found = calibration_report(y, np.where(y == 1, 1 - p / 10, p / 10), **QUICK).verdict
     assert found.calibrated is True
-    assert sentence(found, "size").numbers["high"] == pytest.approx(1 - 0.05 ** (1 / 400))
+    assert sentence(found, "size").numbers["high"] == pytest.approx(
+        1 - 0.05 ** (1 / 400)
+    )
 
 
 def test_few_rows_that_are_all_wrong():
@@ -134,7 +145,9 @@ def test_small_probabilities_keep_their_digits():
     p = rng.uniform(0.001, 0.003, 20_000)
     y = (rng.random(20_000) < 4 * p).astype(int)
     text = str(calibration_report(y, p, **QUICK).verdict)
-    assert re.search(r"predictions of 0\.00[12]\d* come true in 0\.0\d+ of the cases", text)
+    assert re.search(
+        r"predictions of 0\.00[12]\d* come true in 0\.0\d+ of the cases", text
+    )
     assert "predictions of 0.00 " not in text and "0.2 % on average" in text
 
 
@@ -152,7 +165,9 @@ def test_rare_events_need_a_smaller_error_to_be_called_calibrated():
     y = (rng.random(3000) < p).astype(int)
     found = calibration_report(y, p, **QUICK).verdict
     assert found.p_value > 0.05 and found.calibrated is None
-    assert sentence(found, "calibrated").numbers["tolerable"] == pytest.approx(y.mean() / 4)
+    assert sentence(found, "calibrated").numbers["tolerable"] == pytest.approx(
+        y.mean() / 4
+    )
     assert sentence(found, "size").numbers["high"] < 0.05
 
 
@@ -164,7 +179,10 @@ def test_calibrated_needs_an_interval_that_ends_below_what_is_tolerable():
     tolerable = sentence(report.verdict, "calibrated").numbers["tolerable"]
     assert tolerable == 0.05 and report.verdict.p_value > 0.05
     ends = np.nextafter(tolerable, 0), tolerable, np.nextafter(tolerable, 1)
-    found = [replace(report, rows=[replace(row, high=end)]).verdict.calibrated for end in ends]
+    found = [
+        replace(report, rows=[replace(row, high=end)]).verdict.calibrated
+        for end in ends
+    ]
     assert found == [True, None, None]
 
 
@@ -178,10 +196,13 @@ def test_all_draws_at_once_are_the_draws_one_by_one():
         (sample,) = summary.samples()
         found = _run_test(sample, 0)
         options = {"sample_weight": weight, "bandwidth": KERNEL_BANDWIDTH}
-        assert found.statistic == pytest.approx(kernel_calibration_error(y, p, **options))
+        assert found.statistic == pytest.approx(
+            kernel_calibration_error(y, p, **options)
+        )
         drawn = (sample.relabelled(rng) for _ in range(500))
         one_by_one = [
-            kernel_calibration_error.evaluate(c, bandwidth=KERNEL_BANDWIDTH) for c in drawn
+            kernel_calibration_error.evaluate(c, bandwidth=KERNEL_BANDWIDTH)
+            for c in drawn
         ]
         assert ks_2samp(found.null_distribution, one_by_one).pvalue > 0.001
 
@@ -191,7 +212,11 @@ def test_the_test_is_one_that_a_reader_can_repeat():
     y, p = rows("too low", 150, seed=3)
     found = calibration_report(y, p, **QUICK).verdict
     again = calibration_test(
-        y, p, statistic="kernel_calibration_error", bandwidth=KERNEL_BANDWIDTH, random_state=1
+        y,
+        p,
+        statistic="kernel_calibration_error",
+        bandwidth=KERNEL_BANDWIDTH,
+        random_state=1,
     )
     assert 0.002 < again.pvalue < 0.6
     assert found.p_value == pytest.approx(again.pvalue, abs=4 * np.sqrt(0.25 / 999))
@@ -229,7 +254,9 @@ def test_size_of_an_error():
 def test_direction(law, words):
     said = sentence(verdict(law), "direction")
     assert said.numbers["words"] == [words] and words in said.text
-    assert ("Perhaps they are those of the other class" in said.text) == (law == "backwards")
+    assert ("Perhaps they are those of the other class" in said.text) == (
+        law == "backwards"
+    )
 
 
 @pytest.mark.parametrize("law", ["calibrated", "wave"])
@@ -257,13 +284,17 @@ def test_what_lies_at_the_end_of_an_interval_is_inside(side):
     assert find_runs([one]) == ([], None)
     runs, worst = find_runs([one._replace(predicted=out)])
     assert [run.too_high for run in runs] == [side == 1] and worst.predicted == out
-    of = SimpleNamespace(predicted=0.3, observed=0.4, observed_low=ends[0], observed_high=ends[1])
+    of = SimpleNamespace(
+        predicted=0.3, observed=0.4, observed_low=ends[0], observed_high=ends[1]
+    )
     model = SimpleNamespace(two_classes=True, positive="rain")
     found = SimpleNamespace(evidence=of, level=0.95, model=model)
     assert _verdict._describe_mean(found) is None
     of.predicted = out
     assert _verdict._describe_mean(found)[0] == ("too low", "too high")[side]
-    of.line = SimpleNamespace(slope=1.1, slope_interval=lambda level: [(1.0, 1.2), (0.8, 1)][side])
+    of.line = SimpleNamespace(
+        slope=1.1, slope_interval=lambda level: [(1.0, 1.2), (0.8, 1)][side]
+    )
     assert _verdict._describe_slope(found) is None
 
 
@@ -286,7 +317,9 @@ def test_runs_of_bins_on_one_side_are_one():
 
 @pytest.mark.slow
 def test_more_rows_see_smaller_errors():
-    small, large = (verdict("calibrated", n).evidence.smallest_seen for n in (300, 6000))
+    small, large = (
+        verdict("calibrated", n).evidence.smallest_seen for n in (300, 6000)
+    )
     assert 0.01 < large < small < 0.15
     text = sentence(verdict("calibrated", 300), "power").text
     assert f"an error of {100 * small:.1f} percentage points" in text
@@ -297,7 +330,10 @@ def test_power_of_hopeless_rows():
     assert few.evidence.blind and not more.evidence.blind
     assert few.evidence.smallest_seen > 0.2
     said = [sentence(one, "power").text for one in (few, more)]
-    assert ["scores without any information might pass" in text for text in said] == [True, False]
+    assert ["scores without any information might pass" in text for text in said] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.slow
@@ -306,7 +342,9 @@ def test_an_error_of_the_smallest_size_is_seen():
     n, draws = 400, 60
     z = np.linspace(-2.5, 2.5, n)
     p = expit(z)
-    seen = calibration_report((p > 0.5).astype(int), p, **QUICK).verdict.evidence.smallest_seen
+    seen = calibration_report(
+        (p > 0.5).astype(int), p, **QUICK
+    ).verdict.evidence.smallest_seen
     for kind in (lambda t: expit(z + t), lambda t: expit(z * (1 - t))):
         strengths = np.linspace(0, 0.9, 901)
         sizes = np.array([np.abs(kind(t) - p).mean() for t in strengths])
@@ -314,8 +352,13 @@ def test_an_error_of_the_smallest_size_is_seen():
         found = []
         for seed in range(draws):
             y = (np.random.default_rng(seed).random(n) < truth).astype(int)
-            options = {"statistic": "kernel_calibration_error", "bandwidth": KERNEL_BANDWIDTH}
-            found.append(calibration_test(y, p, n_resamples=99, **options).pvalue <= 0.05)
+            options = {
+                "statistic": "kernel_calibration_error",
+                "bandwidth": KERNEL_BANDWIDTH,
+            }
+            found.append(
+                calibration_test(y, p, n_resamples=99, **options).pvalue <= 0.05
+            )
         assert np.mean(found) > 0.8 - 3 * np.sqrt(0.16 / draws)
 
 
@@ -323,9 +366,12 @@ def test_power_needs_the_rows_and_their_weights():
     rng = np.random.default_rng(0)
     p = rng.random(500)
     whole = CalibrationSummary().update(p < 0.5, p)
-    heavy = CalibrationSummary().update(p < 0.5, p, sample_weight=rng.exponential(1, 500) ** 2)
+    heavy = CalibrationSummary().update(
+        p < 0.5, p, sample_weight=rng.exponential(1, 500) ** 2
+    )
     equal, varied = (
-        find_smallest_error(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0] for s in (whole, heavy)
+        find_smallest_error(s.samples()[0], KERNEL_BANDWIDTH, 0.03)[0]
+        for s in (whole, heavy)
     )
     assert equal != pytest.approx(varied, rel=0.02)
 
@@ -368,9 +414,12 @@ def test_advice_rests_on_the_rows_of_the_report():
         loss = log_loss(y, p, sample_weight=given)
         assert advice.row("identity").loss == pytest.approx(loss, abs=1e-12)
         after = advice.recalibrated
-        assert after.weight.sum() == pytest.approx(20_000 if given is None else weight.sum())
+        assert after.weight.sum() == pytest.approx(
+            20_000 if given is None else weight.sum()
+        )
         assert advice.row("auto").loss == pytest.approx(
-            after.mean(-np.log(after.proba[np.arange(len(after.codes)), after.codes])), abs=1e-5
+            after.mean(-np.log(after.proba[np.arange(len(after.codes)), after.codes])),
+            abs=1e-5,
         )
         before, recalibrated = advice.summaries().values()
         assert before.n_samples == recalibrated.n_samples
@@ -400,7 +449,9 @@ def test_advice_of_several_classes_and_of_few_rows():
     assert "the predicted class was right" in str(report.verdict)
     summary = CalibrationSummary(classes=[0, 1, 2]).update(y, proba)
     assert calibration_report(summary, advice=True, **QUICK).advice == {"model": None}
-    tiny = calibration_report([0, 1, 0, 1, 1], [0.2, 0.9, 0.4, 0.6, 0.7], advice=True, **QUICK)
+    tiny = calibration_report(
+        [0, 1, 0, 1, 1], [0.2, 0.9, 0.4, 0.6, 0.7], advice=True, **QUICK
+    )
     assert tiny.advice == {"model": None} and sentence(tiny.verdict, "gain") is None
 
 
@@ -421,7 +472,9 @@ def test_code_to_paste(tmp_path):
     )
     code = report.advice["model"].code
     assert "table['score a']" in code and "table['outcome']" in code
-    code = code.replace('"new_predictions.csv"', repr(str(tmp_path / "new_predictions.csv")))
+    code = code.replace(
+        '"new_predictions.csv"', repr(str(tmp_path / "new_predictions.csv"))
+    )
     found = {}
     exec(code, found)
     repaired = log_loss(table["outcome"], found["repaired"], pos_label="yes")
@@ -451,7 +504,9 @@ def test_no_claims_about_calibrated_predictions():
 )
 def test_intervals_of_the_table_hold_their_value(law):
     y, p = rows(law, 60)
-    for row in calibration_report(y, p, measures=list(all_metrics()), n_resamples=20).rows:
+    for row in calibration_report(
+        y, p, measures=list(all_metrics()), n_resamples=20
+    ).rows:
         assert row.low <= row.value <= row.high, row
 
 
@@ -481,7 +536,9 @@ def test_bins_slope_and_intercept():
     assert [one.rows for one in bins] == [300] * 10
     first = np.sort(p)[:300]
     assert bins[0].predicted == pytest.approx(first.mean())
-    assert bins[0].observed_over_expected == pytest.approx(bins[0].observed / bins[0].predicted)
+    assert bins[0].observed_over_expected == pytest.approx(
+        bins[0].observed / bins[0].predicted
+    )
     assert line.slope == pytest.approx(0.6, abs=4 * line.slope_error)
     assert line.slope_interval(0.9)[0] < line.slope < line.slope_interval(0.9)[1]
     assert line.intercept == pytest.approx(0.0, abs=4 * line.intercept_error)
@@ -492,11 +549,16 @@ def test_bins_slope_and_intercept():
 def test_no_slope_where_it_is_not_determined():
     p = np.linspace(0.01, 0.99, 200)
     options = {**QUICK, "check_columns": False}
-    assert calibration_report((p > 0.5).astype(int), p, **options).line() is None  # separated
+    assert (
+        calibration_report((p > 0.5).astype(int), p, **options).line() is None
+    )  # separated
     y = np.zeros(200, dtype=int)
     y[:9] = 1
     assert calibration_report(y, p, **options).line() is None  # nine events
-    assert calibration_report(np.arange(200) % 2, np.full(200, 0.4), **options).line() is None
+    assert (
+        calibration_report(np.arange(200) % 2, np.full(200, 0.4), **options).line()
+        is None
+    )
 
 
 def test_weights_are_in_all_numbers():
@@ -511,7 +573,9 @@ def test_weights_are_in_all_numbers():
     assert one.observed_high - one.observed_low > two.observed_high - two.observed_low
     assert weighted.line().slope == pytest.approx(repeated.line().slope)
     for a, b in zip(weighted.bins(), repeated.bins(), strict=True):
-        assert a.observed == pytest.approx(b.observed) and a.predicted == pytest.approx(b.predicted)
+        assert a.observed == pytest.approx(b.observed) and a.predicted == pytest.approx(
+            b.predicted
+        )
 
 
 @pytest.mark.slow
@@ -519,7 +583,8 @@ def test_summaries_get_the_same_verdict():
     y, p = rows("too high", 3000)
     summary = CalibrationSummary().update(y, p)
     of_rows, of_summary = (
-        calibration_report(*given, advice=True, **QUICK) for given in ((y, p), (summary,))
+        calibration_report(*given, advice=True, **QUICK)
+        for given in ((y, p), (summary,))
     )
     assert str(of_rows.verdict) == str(of_summary.verdict)
     assert "summary.fit" in of_summary.advice["model"].code

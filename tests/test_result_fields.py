@@ -112,7 +112,9 @@ def risk_coverage():
             "level": 0.9,
             "area": decisions.area_under_risk_coverage(Y3, P3),
             "perfect_area": decisions.area_under_risk_coverage(
-                wrong.astype(int), np.column_stack([1 - 0.4 * wrong, 0.4 * wrong]), labels=[0, 1]
+                wrong.astype(int),
+                np.column_stack([1 - 0.4 * wrong, 0.4 * wrong]),
+                labels=[0, 1],
             ),
             "excess": found.area - found.perfect_area,
             "perfect_risk": np.maximum(0, 1 - (1 - final) / coverage),
@@ -133,7 +135,10 @@ def selective():
         threshold = np.sort(sure)[::-1][int(np.ceil(0.6 * n)) - 1]
         answered = sure >= threshold
         k, errors = answered.sum(), wrong[answered].sum()
-        interval = beta.ppf(delta / 2, k, n + 1 - k), beta.ppf(1 - delta / 2, k + 1, n - k)
+        interval = (
+            beta.ppf(delta / 2, k, n + 1 - k),
+            beta.ppf(1 - delta / 2, k + 1, n - k),
+        )
         bound = beta.ppf(1 - delta, errors + 1, k - errors)
         return threshold, k / n, errors / k, bound, interval
 
@@ -143,9 +148,16 @@ def selective():
     two = decisions.SelectiveClassifier(frozen, coverage=0.6, delta=0.2)
     two.fit(X, Y, groups=segment)
     found = {group: by_hand(segment == group, 0.1) for group in (0, 1)}
-    plural = ("thresholds_", "coverages_", "risks_", "risk_bounds_", "coverage_intervals_")
+    plural = (
+        "thresholds_",
+        "coverages_",
+        "risks_",
+        "risk_bounds_",
+        "coverage_intervals_",
+    )
     values = {
-        name: {group: one[i] for group, one in found.items()} for i, name in enumerate(plural)
+        name: {group: one[i] for group, one in found.items()}
+        for i, name in enumerate(plural)
     }
     largest = max(one[3] for one in found.values())
     yield two, values | {"risk_bound_": largest}
@@ -187,7 +199,10 @@ def net_benefits():
             "low": pytest.approx(benefit - quantile * widths["own"], abs=0.02),
             "high": pytest.approx(benefit + quantile * widths["own"], abs=0.02),
             "standardised": benefit / events,
-            "net_benefit_untreated": found.net_benefit / odds + 1 - events - events / odds,
+            "net_benefit_untreated": found.net_benefit / odds
+            + 1
+            - events
+            - events / odds,
             "interventions_avoided": 100 * (benefit - everyone) / odds,
         },
     )
@@ -274,7 +289,9 @@ def expected_of_labels():
 
 @known("RegretCurve")
 def regret():
-    found = decisions.regret_curve(Y, P, OTHER, level=0.9, n_resamples=19, sample_weight=W)
+    found = decisions.regret_curve(
+        Y, P, OTHER, level=0.9, n_resamples=19, sample_weight=W
+    )
     breaks = np.unique([0, *P, *OTHER, 1])
     middle = (breaks[:-1] + breaks[1:]) / 2
 
@@ -312,7 +329,9 @@ def loss_parts():
     refined = log_loss(Y, one.predict_proba(P)[:, 1])
     events = mean(Y)
     entropy = -events * np.log(events) - (1 - events) * np.log(1 - events)
-    found = decomposition.decompose_loss(Y, P, recalibrator="temperature", sample_weight=W)
+    found = decomposition.decompose_loss(
+        Y, P, recalibrator="temperature", sample_weight=W
+    )
     yield (
         found,
         {
@@ -329,7 +348,9 @@ def loss_parts():
             "smallest_seen": None,
         },
     )
-    curve = decomposition.refinement_curve(Y, [P, OTHER], sample_weight=W, unit="epochs")
+    curve = decomposition.refinement_curve(
+        Y, [P, OTHER], sample_weight=W, unit="epochs"
+    )
     other = maps.TemperatureScaling().fit(OTHER, Y, sample_weight=W)
     refinement = [refined, log_loss(Y, other.predict_proba(OTHER)[:, 1])]
     risk = [log_loss(Y, P), log_loss(Y, OTHER)]
@@ -348,8 +369,12 @@ def loss_parts():
 
 @known("CalibrationIndices")
 def indices():
-    found = decomposition.calibration_indices(Y, P, smoother="isotonic", sample_weight=W)
-    gap = np.abs(P - maps.IsotonicCalibration().fit(P, Y, sample_weight=W).predict_proba(P)[:, 1])
+    found = decomposition.calibration_indices(
+        Y, P, smoother="isotonic", sample_weight=W
+    )
+    gap = np.abs(
+        P - maps.IsotonicCalibration().fit(P, Y, sample_weight=W).predict_proba(P)[:, 1]
+    )
     repeated = np.repeat(gap, W.astype(int))
 
     yield (
@@ -375,7 +400,10 @@ def rating_grades():
     )
     low, high = [0.0, *edges], [*edges, 1.0]
     grade = np.searchsorted(edges, P, side="right")
-    worse = [beta.ppf(0.7, Y[grade >= g].sum() + 1, (1 - Y[grade >= g]).sum()) for g in range(4)]
+    worse = [
+        beta.ppf(0.7, Y[grade >= g].sum() + 1, (1 - Y[grade >= g]).sum())
+        for g in range(4)
+    ]
     yield (
         found,
         {
@@ -442,7 +470,9 @@ def audited_groups():
         levels = np.unique(p)
         path = [0, *(((y - p) * w)[p <= one].sum() for one in levels)]
         sigma = np.ptp(path) / np.sqrt((w**2 * p * (1 - p)).sum())
-        line = LogisticRegression(C=np.inf, tol=1e-10).fit(logit(p)[:, None], y, sample_weight=w)
+        line = LogisticRegression(C=np.inf, tol=1e-10).fit(
+            logit(p)[:, None], y, sample_weight=w
+        )
         yield (
             row,
             {
@@ -478,13 +508,17 @@ def classical_tests():
         / (20 * q[bins == b].mean() * (1 - q[bins == b].mean()))
         for b in range(5)
     ]
-    found = inference.hosmer_lemeshow_test(y, q, n_bins=5, held_out=False, n_parameters=2)
+    found = inference.hosmer_lemeshow_test(
+        y, q, n_bins=5, held_out=False, n_parameters=2
+    )
     yield found, {"statistic": sum(parts), "pvalue": chi2.sf(sum(parts), 3)}
 
 
 @known("PairedDifference", "ConfidenceInterval")
 def intervals():
-    y, one, two = (np.tile(rows, 6) for rows in (Y, P, OTHER))  # 50 rows of each class, at least
+    y, one, two = (
+        np.tile(rows, 6) for rows in (Y, P, OTHER)
+    )  # 50 rows of each class, at least
     found = inference.paired_difference(y, one, two, "log_loss", level=0.9)
     losses = [-np.log(np.where(y == 1, p, 1 - p)) for p in (one, two)]
     gap = losses[1] - losses[0]
@@ -502,7 +536,9 @@ def intervals():
             "method": "normal",
         },
     )
-    single = inference.confidence_interval(Y, P, "brier_loss", level=0.9, n_resamples=50)
+    single = inference.confidence_interval(
+        Y, P, "brier_loss", level=0.9, n_resamples=50
+    )
     value = metrics.brier_loss(Y, P)
     yield single, {"on_these_rows": value, "level": 0.9}
     assert single.low < single.estimate < single.high
@@ -642,7 +678,9 @@ def test_flagged_groups_are_the_largest_number_that_their_evidence_allows():
     y = (draws.random(1200) < tilted).astype(int)
     sizes = set()
     for alpha in (0.5, 0.1, 1e-4, 1e-9, 1e-15):
-        monitor = CalibrationMonitor(alpha=alpha, groups=range(6)).update(y, p, groups=shops)
+        monitor = CalibrationMonitor(alpha=alpha, groups=range(6)).update(
+            y, p, groups=shops
+        )
         values = monitor.e_values_
         order = sorted(values, key=values.get, reverse=True)
         enough = [k for k in range(1, 7) if values[order[k - 1]] >= 6 / (k * alpha)]
@@ -655,7 +693,9 @@ def test_flagged_groups_are_the_largest_number_that_their_evidence_allows():
 
 @known("PriorShiftResult")
 def shifted_priors():
-    found = prior_shift_test(PROBA, Y, np.column_stack([1 - OTHER, OTHER]), n_resamples=39)
+    found = prior_shift_test(
+        PROBA, Y, np.column_stack([1 - OTHER, OTHER]), n_resamples=39
+    )
     null = found.null_distribution
     yield (
         found,
@@ -761,7 +801,9 @@ def reports():
         assert row.low <= row.value <= row.high, row
     verdict = found.verdict
     evidence = verdict.evidence
-    line = LogisticRegression(C=np.inf, tol=1e-10).fit(logit(P)[:, None], Y, sample_weight=W)
+    line = LogisticRegression(C=np.inf, tol=1e-10).fit(
+        logit(P)[:, None], Y, sample_weight=W
+    )
     yield (
         evidence.line,
         {
@@ -813,14 +855,18 @@ def studies():
             "largest": max(found.targets, key=lambda one: one.n_samples),
         },
     )
-    summary = inference.validation_summary(Y, P, n_resamples=5, sample_weight=W, level=0.9)
+    summary = inference.validation_summary(
+        Y, P, n_resamples=5, sample_weight=W, level=0.9
+    )
     (table,) = summary.tables
     yield summary, {"level": 0.9, "n_resamples": 5, "ci": "sandwich"}
     yield table, {"n_samples": N, "event_rate": mean(Y), "problem": "class 1"}
     ratio = mean(Y) / mean(P)
     rows = {one.quantity: one for one in table.rows}
     yield rows["O/E"], {"estimate": ratio, "if_calibrated": 1.0}
-    line = LogisticRegression(C=np.inf, tol=1e-10).fit(LOGIT[:, None], Y, sample_weight=W)
+    line = LogisticRegression(C=np.inf, tol=1e-10).fit(
+        LOGIT[:, None], Y, sample_weight=W
+    )
     slope = next(one for name, one in rows.items() if "slope" in name.lower())
     value = pytest.approx(line.coef_[0, 0], abs=1e-4)
     yield slope, {"estimate": value, "if_calibrated": 1.0}
@@ -829,7 +875,11 @@ def studies():
 @known("MetricSpec", "BetaFamilyLoss", "ProperLoss", "LogLoss")
 def measures_and_losses():
     @metrics.measure(
-        greater_is_better=True, range=(0.25, 3.0), perfect=2.0, in_report=False, poolable=True
+        greater_is_better=True,
+        range=(0.25, 3.0),
+        perfect=2.0,
+        in_report=False,
+        poolable=True,
     )
     def share_of_certain(predictions):
         """Share of rows."""
@@ -861,7 +911,9 @@ def measures_and_losses():
 @known("MulticalibratedModel", "AngularCalibratedClassifier", "AngleEstimate")
 def models():
     frozen = FrozenEstimator(LogisticRegression(C=100.0).fit(X, Y))
-    model = groups.MulticalibratedModel(frozen, groups=np.arange(2), n_rounds=2, n_trees=3, cv=3)
+    model = groups.MulticalibratedModel(
+        frozen, groups=np.arange(2), n_rounds=2, n_trees=3, cv=3
+    )
     model.fit(X, Y)
     inner = model.correction_
     yield (
@@ -920,7 +972,10 @@ def other_evidence():
     separated = calibration_report((p > 0.5).astype(int), p, n_resamples=5)
     evidence = separated.verdict.evidence
     wrong = clopper_pearson(0, 60, 0.95)[1]
-    yield evidence, {"unseen": pytest.approx(wrong, rel=0.2), "predicted": 0.5, "observed": 0.5}
+    yield (
+        evidence,
+        {"unseen": pytest.approx(wrong, rel=0.2), "predicted": 0.5, "observed": 0.5},
+    )
     table = np.array([[0.9, 0.1], [0.1, 0.9]])
     counts = np.array([[30, 0], [0, 30]])
     yield CellSample(table, counts, counts, counts), {"exchanged": False}
@@ -944,27 +999,37 @@ def other_evidence():
 def agree(found, expected):
     """Whether a field has its value: numbers to nine digits."""
     if isinstance(expected, dict):
-        return found.keys() == expected.keys() and all(agree(found[k], expected[k]) for k in found)
+        return found.keys() == expected.keys() and all(
+            agree(found[k], expected[k]) for k in found
+        )
     if expected is None or isinstance(expected, str | bool):
         return found == expected
     if hasattr(expected, "expected"):  # an approximate number
         return bool(np.all(found == expected))
-    if isinstance(expected, list) and any(isinstance(one, np.ndarray | tuple) for one in expected):
+    if isinstance(expected, list) and any(
+        isinstance(one, np.ndarray | tuple) for one in expected
+    ):
         return len(found) == len(expected) and all(map(agree, found, expected))
     found, expected = np.asarray(found), np.asarray(expected)
     if expected.dtype.kind not in "fiub":
         return found.tolist() == expected.tolist()
-    return found.shape == expected.shape and np.allclose(found, expected, rtol=1e-9, atol=1e-9)
+    return found.shape == expected.shape and np.allclose(
+        found, expected, rtol=1e-9, atol=1e-9
+    )
 
 
 def check(found, values):
     title = type(found).__name__
     for field, expected in values.items():
         value = getattr(found, field)
-        assert agree(value, expected), f"{title}.{field}: expected {expected!r}, got {value!r}"
+        assert agree(value, expected), (
+            f"{title}.{field}: expected {expected!r}, got {value!r}"
+        )
 
 
-@pytest.mark.parametrize("function", dict.fromkeys(KNOWN.values()), ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", dict.fromkeys(KNOWN.values()), ids=lambda f: f.__name__
+)
 def test_fields_have_the_values_of_their_formulas(function):
     n_fields = 0
     for found, values in function():
@@ -1007,7 +1072,11 @@ def prior_ratio(model, p):
 
 
 def stacked(model, p):
-    parts = [w * model.recalibrators_[n].predict_proba(p) for n, w in model.weights_.items() if w]
+    parts = [
+        w * model.recalibrators_[n].predict_proba(p)
+        for n, w in model.weights_.items()
+        if w
+    ]
     own = model._share_of_input
     return (1 - own) * sum(parts)[:, 1] + own * p
 
@@ -1019,7 +1088,9 @@ def between_knots(model, p):
 #: What a map says, from its attributes alone.
 BY_ATTRIBUTES = {
     "BBQ": averaged_step,
-    "BetaCalibration": lambda m, p: expit(m.a_ * np.log(p) - m.b_ * np.log(1 - p) + m.c_),
+    "BetaCalibration": lambda m, p: expit(
+        m.a_ * np.log(p) - m.b_ * np.log(1 - p) + m.c_
+    ),
     "DirichletCalibration": softmax_affine,
     "EnsembleTemperatureScaling": lambda m, p: (
         m.weights_ @ [m.temperature_scaling_.predict_proba(p)[:, 1], p, 0 * p + 0.5]
@@ -1033,7 +1104,9 @@ BY_ATTRIBUTES = {
     "OrdinalCalibration": lambda m, p: expit(m.slope_ * logit(p) + m.shifts_[0]),
     "PlattScaling": lambda m, p: expit(m.slope_ * logit(p) + m.intercept_),
     "PriorShift": prior_ratio,
-    "QuadraticScaling": lambda m, p: expit(m.a_ * logit(p) ** 2 + m.b_ * logit(p) + m.c_),
+    "QuadraticScaling": lambda m, p: expit(
+        m.a_ * logit(p) ** 2 + m.b_ * logit(p) + m.c_
+    ),
     "RestrictedPolynomialRegression": lambda m, p: np.polynomial.chebyshev.chebval(
         2 * (np.clip(p, *m.domain_) - m.domain_[0]) / np.ptp(m.domain_) - 1, m.coef_
     ),
@@ -1060,7 +1133,9 @@ def odds_of_levels():
 
 
 def weights_of_levels(weight):
-    return np.array([[(weight * (y == Y))[one == P].sum() for y in (0, 1)] for one in LEVELS])
+    return np.array(
+        [[(weight * (y == Y))[one == P].sum() for y in (0, 1)] for one in LEVELS]
+    )
 
 
 def shares_of_bins(model):
@@ -1112,7 +1187,9 @@ BY_ROWS = {
     },
     "TopLabel": {"rest_inverse_temperature_": lambda m: 1.0},
     "TrendFiltering": {
-        "df_": lambda m: (np.abs(np.diff(np.diff(m.values_) / np.diff(m.knots_))) > 1e-6).sum() + 2,
+        "df_": lambda m: (
+            (np.abs(np.diff(np.diff(m.values_) / np.diff(m.knots_))) > 1e-6).sum() + 2
+        ),
         "knots_": lambda m: m.line_.knots,
         "values_": lambda m: m.line_.values,
     },
@@ -1136,7 +1213,9 @@ def test_attributes_of_recalibrators(cls):
     found = {"classes_": [0, 1], "n_features_in_": 1}
     found |= {field: formula(model) for field, formula in BY_ROWS.get(name, {}).items()}
     if cls is maps.SplineCalibration:
-        assert model.loo_ > log_loss(Y, model.predict_proba(P)[:, 1], model.weight_given)
+        assert model.loo_ > log_loss(
+            Y, model.predict_proba(P)[:, 1], model.weight_given
+        )
     if hasattr(model, "floor_"):
         found["floor_"] = 0.01 / 2  # scores are shares of a hundred
     check(model, found)
@@ -1304,7 +1383,10 @@ def result_classes():
         else:
             fields = list(getattr(thing, "_fields", ()))
         fields += [key for key, one in vars(thing).items() if isinstance(one, property)]
-        if hasattr(thing, "get_params") or name in ("CalibrationMonitor", "CalibrationTester"):
+        if hasattr(thing, "get_params") or name in (
+            "CalibrationMonitor",
+            "CalibrationTester",
+        ):
             fields = [one for one in fields if one.endswith("_")]
         exempt = NO_VALUE.get(name, ("", ""))[0].split()
         fields = [one for one in fields if one not in exempt]
@@ -1319,13 +1401,17 @@ def source_of(name):
     if name in BY_ATTRIBUTES:
         found.append(inspect.getsource(BY_ATTRIBUTES[name]))
     files = READ_IN.get(name, "").split()
-    return "\n".join(found + [(TESTS / file).read_text(encoding="utf-8") for file in files])
+    return "\n".join(
+        found + [(TESTS / file).read_text(encoding="utf-8") for file in files]
+    )
 
 
 @pytest.mark.parametrize(("name", "fields"), result_classes())
 def test_every_field_has_a_formula_or_a_file_that_reads_it(name, fields):
     text = source_of(name)
-    unread = [one for one in fields if not re.search(rf"""\.{one}\b|["']{one}["']""", text)]
+    unread = [
+        one for one in fields if not re.search(rf"""\.{one}\b|["']{one}["']""", text)
+    ]
     assert unread == [], f"{name}: no test reads {unread}; add a formula to this file"
 
 
@@ -1335,8 +1421,13 @@ def test_every_attribute_of_fitted_recalibrators_is_declared_or_read():
         if cls.__name__ == "MulticlassBinning":
             continue
         names = [one for one in vars(fitted_map(cls)) if one.endswith("_")]
-        text = source_of(cls.__name__) + '"classes_" "n_features_in_" "floor_" "table_" "loo_"'
-        unread = [one for one in names if not re.search(rf"""\.{one}\b|["']{one}["']""", text)]
+        text = (
+            source_of(cls.__name__)
+            + '"classes_" "n_features_in_" "floor_" "table_" "loo_"'
+        )
+        unread = [
+            one for one in names if not re.search(rf"""\.{one}\b|["']{one}["']""", text)
+        ]
         assert unread == [], f"{cls.__name__}: no test reads {unread}"
 
 
@@ -1346,7 +1437,14 @@ def test_documents_of_results_say_what_the_fields_say():
     graded = groups.grade_calibration(Y, P, [0.3, 0.6], n_resamples=9)
     parts = decomposition.decompose_loss(Y, P)
     for found, other in (
-        (audited, {"n_rows": N, "n_left_out": 1, "groups": [r._asdict() for r in audited.rows]}),
+        (
+            audited,
+            {
+                "n_rows": N,
+                "n_left_out": 1,
+                "groups": [r._asdict() for r in audited.rows],
+            },
+        ),
         (graded, {"grades": [row._asdict() for row in graded.rows]}),
         (parts, {name: getattr(parts, name) for name in ("risk", "calibration")}),
     ):

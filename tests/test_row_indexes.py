@@ -41,7 +41,11 @@ from sklearn_calib.inference import (
     prior_shift_test,
     validation_sample_size,
 )
-from sklearn_calib.linear import approximate_leave_one_out, estimate_angle, logistic_intervals
+from sklearn_calib.linear import (
+    approximate_leave_one_out,
+    estimate_angle,
+    logistic_intervals,
+)
 from sklearn_calib.meta import (
     AngularCalibratedClassifier,
     CalibratedModel,
@@ -57,7 +61,11 @@ from sklearn_calib.recalibrators import (
     PriorShift,
     cross_fitted_proba,
 )
-from sklearn_calib.report import calibration_report, find_column_order, multilabel_report
+from sklearn_calib.report import (
+    calibration_report,
+    find_column_order,
+    multilabel_report,
+)
 from sklearn_calib.summary import CalibrationSummary
 
 N = 60
@@ -127,11 +135,15 @@ def frame(r):
 CALLS = {
     "CostSensitiveClassifier.fit": (
         ("X", "y", *WEIGHED),
-        lambda r: CostSensitiveClassifier(MODEL, COSTS).fit(r["X"], r["y"], r["sample_weight"]),
+        lambda r: CostSensitiveClassifier(MODEL, COSTS).fit(
+            r["X"], r["y"], r["sample_weight"]
+        ),
     ),
     "CostSensitiveClassifier.score": (
         ("X", "y", *WEIGHED),
-        lambda r: fitted(CostSensitiveClassifier).score(r["X"], r["y"], r["sample_weight"]),
+        lambda r: fitted(CostSensitiveClassifier).score(
+            r["X"], r["y"], r["sample_weight"]
+        ),
     ),
     "SelectiveClassifier.fit": (
         ("X", "y", *BOTH),
@@ -143,11 +155,15 @@ CALLS = {
     ),
     "SelectiveClassifier.score": (
         ("X", "y", *GROUPED),
-        lambda r: fitted(SelectiveClassifier, *GROUPED).score(r["X"], r["y"], r["groups"]),
+        lambda r: fitted(SelectiveClassifier, *GROUPED).score(
+            r["X"], r["y"], r["groups"]
+        ),
     ),
     "decompose_loss": (
         ("y", "p", "X", *WEIGHED),
-        lambda r: decompose_loss(r["y"], r["p"], features=r["X"], sample_weight=r["sample_weight"]),
+        lambda r: decompose_loss(
+            r["y"], r["p"], features=r["X"], sample_weight=r["sample_weight"]
+        ),
     ),
     "ExportedMap.fit": (
         ("p", "y", *WEIGHED),
@@ -160,7 +176,9 @@ CALLS = {
     ),
     "GroupRecalibration.predict_proba": (
         ("p", *GROUPED),
-        lambda r: fitted(GroupRecalibration, *GROUPED).predict_proba(r["p"], r["groups"]),
+        lambda r: fitted(GroupRecalibration, *GROUPED).predict_proba(
+            r["p"], r["groups"]
+        ),
     ),
     "MulticalibratedScores.predict": (
         ("p", *GROUPED),
@@ -168,15 +186,21 @@ CALLS = {
     ),
     "MulticalibratedScores.predict_proba": (
         ("p", *GROUPED),
-        lambda r: fitted(MulticalibratedScores, *GROUPED).predict_proba(r["p"], r["groups"]),
+        lambda r: fitted(MulticalibratedScores, *GROUPED).predict_proba(
+            r["p"], r["groups"]
+        ),
     ),
     "MulticalibratedModel.fit": (
         ("X", "y", *BOTH),
-        lambda r: MulticalibratedModel(FROZEN, groups=[0]).fit(r["X"], r["y"], **pick(r, BOTH)),
+        lambda r: MulticalibratedModel(FROZEN, groups=[0]).fit(
+            r["X"], r["y"], **pick(r, BOTH)
+        ),
     ),
     "grade_calibration": (
         ("y", "p", "counts"),
-        lambda r: grade_calibration(r["y"], r["p"], [0.2, 0.5], counts=r["counts"], n_resamples=2),
+        lambda r: grade_calibration(
+            r["y"], r["p"], [0.2, 0.5], counts=r["counts"], n_resamples=2
+        ),
     ),
     "CalibrationTester.test": (
         ("y", "p"),
@@ -210,7 +234,9 @@ CALLS = {
     ),
     "validation_sample_size": (
         ("p", *WEIGHED),
-        lambda r: validation_sample_size(r["p"], oe_width=0.5, sample_weight=r["sample_weight"]),
+        lambda r: validation_sample_size(
+            r["p"], oe_width=0.5, sample_weight=r["sample_weight"]
+        ),
     ),
     "approximate_leave_one_out": (
         ("X", "y", *WEIGHED),
@@ -219,7 +245,9 @@ CALLS = {
     "estimate_angle": (("X", "y"), lambda r: estimate_angle(MODEL, r["X"], r["y"])),
     "logistic_intervals": (
         ("X", *WEIGHED),
-        lambda r: logistic_intervals(MODEL, r["X"], FEATURES, sample_weight=r["sample_weight"]),
+        lambda r: logistic_intervals(
+            MODEL, r["X"], FEATURES, sample_weight=r["sample_weight"]
+        ),
     ),
     "AngularCalibratedClassifier.fit": (
         ("X", "y"),
@@ -249,9 +277,9 @@ CALLS = {
     ),
     "RefineThenCalibrateCV.fit": (
         ("X", "y", *BOTH),
-        lambda r: RefineThenCalibrateCV(LogisticRegression(), recalibrator="platt", cv=2).fit(
-            r["X"], r["y"], **pick(r, BOTH)
-        ),
+        lambda r: RefineThenCalibrateCV(
+            LogisticRegression(), recalibrator="platt", cv=2
+        ).fit(r["X"], r["y"], **pick(r, BOTH)),
     ),
     "CalibrationMonitor.update": (
         ("y", "p", "groups", "time"),
@@ -271,7 +299,9 @@ CALLS = {
     ),
     "MultilabelCalibration.fit": (
         ("pair", "labels", *WEIGHED),
-        lambda r: MultilabelCalibration("platt").fit(r["pair"], r["labels"], r["sample_weight"]),
+        lambda r: MultilabelCalibration("platt").fit(
+            r["pair"], r["labels"], r["sample_weight"]
+        ),
     ),
     "OnlineCalibration.partial_fit": (
         ("p", "y", *WEIGHED),
@@ -281,7 +311,9 @@ CALLS = {
     ),
     "PriorShift.adapt": (
         ("p", *WEIGHED),
-        lambda r: PriorShift("em").fit(P, Y).adapt(r["p"], sample_weight=r["sample_weight"]),
+        lambda r: (
+            PriorShift("em").fit(P, Y).adapt(r["p"], sample_weight=r["sample_weight"])
+        ),
     ),
     "cross_fitted_proba": (
         ("pair", "y", *BOTH),
@@ -312,7 +344,12 @@ CALLS = {
     "calibration_report, features": (
         ("y", "X"),
         lambda r: calibration_report(
-            r["y"], P, features=r["X"], measures=["log_loss"], n_resamples=2, check_columns=False
+            r["y"],
+            P,
+            features=r["X"],
+            measures=["log_loss"],
+            n_resamples=2,
+            check_columns=False,
         ),
     ),
     "find_column_order": (
@@ -363,7 +400,9 @@ def signatures():
             parts = {name: thing}
             if inspect.isclass(thing):
                 public = [part for part in dir(thing) if not part.startswith("_")]
-                parts = {f"{name}.{part}": getattr(thing, part, None) for part in public}
+                parts = {
+                    f"{name}.{part}": getattr(thing, part, None) for part in public
+                }
             for call, function in parts.items():
                 module_of = str(getattr(function, "__module__", None))
                 if not callable(function) or not module_of.startswith("sklearn_calib"):
@@ -383,8 +422,14 @@ class DrawnDisplays:
         names = rows_of_display(display)
 
         def draw(r):
-            given = [r["p"], r["p"]] if display.__name__ == "RefinementCurveDisplay" else r["p"]
-            display.from_predictions(r["y"], given, *beside_rows(display, r), **pick(r, names))
+            given = (
+                [r["p"], r["p"]]
+                if display.__name__ == "RefinementCurveDisplay"
+                else r["p"]
+            )
+            display.from_predictions(
+                r["y"], given, *beside_rows(display, r), **pick(r, names)
+            )
 
         return ("y", "p", *names, *grouped_rows(display)), draw
 
@@ -437,12 +482,16 @@ def cv_results():
 for call, _ in signatures():
     name, _, method = call.partition(".")
     if name.endswith("Display") and call not in CALLS and call not in EXEMPT:
-        CALLS[call] = getattr(DrawnDisplays, method)(getattr(sklearn_calib.displays, name))
+        CALLS[call] = getattr(DrawnDisplays, method)(
+            getattr(sklearn_calib.displays, name)
+        )
 
 
 def test_every_call_with_rows_is_here():
     known = {call.partition(",")[0] for call in CALLS}
-    elsewhere = {case.values[0] for case in cases()} | {f"{cls.__name__}.fit" for cls in CLASSES}
+    elsewhere = {case.values[0] for case in cases()} | {
+        f"{cls.__name__}.fit" for cls in CLASSES
+    }
     missing = {call for call, _ in signatures()} - known - elsewhere - {*EXEMPT}
     assert missing == set()
 
@@ -450,7 +499,9 @@ def test_every_call_with_rows_is_here():
 @pytest.mark.parametrize("call", [call for call in CALLS if "," not in call])
 def test_every_argument_of_rows_is_here(call):
     found = dict(signatures()).get(call, set())
-    given = {row for one, (rows, _) in CALLS.items() if one.startswith(call) for row in rows}
+    given = {
+        row for one, (rows, _) in CALLS.items() if one.startswith(call) for row in rows
+    }
     expected = {OF_ARGUMENT.get(argument, argument) for argument in found}
     assert expected <= given | {"p", "y"} | ({"X"} if given & {"p", "pair"} else set())
 

@@ -48,7 +48,9 @@ PHRASES = {
     "early stopping calibration": "early_stopping",
 }
 STOPWORDS = {"a", "and", "by", "for", "in", "is", "not", "of", "the", "to", "with"}
-ENDINGS = re.compile(r"(?:ations?|ators?|ated?|ates|ating|ings?|ions?|ies|es|ed|s|e|y)$")
+ENDINGS = re.compile(
+    r"(?:ations?|ators?|ated?|ates|ating|ings?|ions?|ies|es|ed|s|e|y)$"
+)
 HEADING = re.compile(r"(?m)^(\S.*)\n(=+|-+|~+)$")
 ENTRY = re.compile(r"(?m)^\.\. index:: ! ([^,\n]+)$")
 TERM = re.compile(r"(?m)^   (\S.*)\n      \S")
@@ -78,7 +80,9 @@ def pages():
     """All pages that are written by hand."""
     index = (GUIDE / "index.rst").read_text(encoding="utf-8")
     searched = {entry.page: entry.words for entry in _entries.entries(index)}
-    for path in sorted([*DOC.glob("*.rst"), *GUIDE.glob("*.rst"), *DOC.glob("extending/*.rst")]):
+    for path in sorted(
+        [*DOC.glob("*.rst"), *GUIDE.glob("*.rst"), *DOC.glob("extending/*.rst")]
+    ):
         text = path.read_text(encoding="utf-8")
         for name in re.findall(r"(?m)^\.\. include:: (\w+\.inc)$", text):
             text += (path.parent / name).read_text(encoding="utf-8")
@@ -101,7 +105,9 @@ def ranking(phrase, of):
                 found.append((-score, name.lower(), page.name))
         for entry in page.entries:
             if query in entry.lower() and 2 * len(query) >= len(entry):
-                found.append((-round(100 * len(query) / len(entry)), title.lower(), page.name))
+                found.append(
+                    (-round(100 * len(query) / len(entry)), title.lower(), page.name)
+                )
         if wanted <= page.words | page.heading_words:
             score = 15 if wanted & page.heading_words else 5
             found.append((-score, title.lower(), page.name))
@@ -124,11 +130,15 @@ def test_an_index_entry_is_said_on_its_page(known):
     for page in known:
         for entry in page.entries:
             missing = words(entry) - page.words - {"vs"}
-            assert not missing, f"{page.name}: {entry!r}, of which the page does not say {missing}"
+            assert not missing, (
+                f"{page.name}: {entry!r}, of which the page does not say {missing}"
+            )
 
 
 def test_the_table_of_the_readme_has_the_first_ten():
-    table = words(" ".join(re.findall(r"(?m)^\|.*\|$", README.read_text(encoding="utf-8"))))
+    table = words(
+        " ".join(re.findall(r"(?m)^\|.*\|$", README.read_text(encoding="utf-8")))
+    )
     for phrase in [*PHRASES][:10]:
         assert words(phrase) <= table, phrase
 

@@ -33,7 +33,10 @@ TRIED = {
     "--classes": THREE | {"--classes": "v,u,t", "--prob": "c,b,a"},
     "--positive": [FIRST, FIRST | {"--weight": "w"}, FIRST | {"--cluster": "shop"}],
     "--weight": [{"--weight": "w"}, THREE | {"--weight": "w"}],
-    "--cluster": [{"--cluster": "shop"}, THREE | {"--cluster": "shop", "--weight": "w"}],
+    "--cluster": [
+        {"--cluster": "shop"},
+        THREE | {"--cluster": "shop", "--weight": "w"},
+    ],
     "--soft-labels": [
         {"--label": "share", "--soft-labels": True},
         {"--label": "n0,n1", "--prob": "r,p", "--soft-labels": True},
@@ -82,7 +85,10 @@ OWN = {
     ("fit", "--allow"): {"--prob": "r", "--allow": "order"},
     ("monitor", "--allow"): {"--prob": "r", "--allow": "order"},
     ("mean", "--label"): {"--label": "minutes"},
-    ("mean", "--positive"): [{"--positive": "0"}, {"--positive": "0", "--cluster": "shop"}],
+    ("mean", "--positive"): [
+        {"--positive": "0"},
+        {"--positive": "0", "--cluster": "shop"},
+    ],
     ("mean", "--weight"): {"--weight": "w"},
     ("mean", "--cluster"): [
         {"--cluster": "shop"},
@@ -95,7 +101,12 @@ OWN = {
     ("plan", "--scale"): {"--prob": "hundred", "--scale": "percent"},
     ("monitor", "--positive"): FIRST,
     ("fit", "--missing"): [
-        THREE | {"--missing": "absent", "--prob": "oa,ob,oc", "--recalibrator": "temperature"},
+        THREE
+        | {
+            "--missing": "absent",
+            "--prob": "oa,ob,oc",
+            "--recalibrator": "temperature",
+        },
         {"--prob": "hole", "--missing": "drop"},
     ],
     ("fit", "--scale"): [
@@ -126,7 +137,9 @@ OWN = {
 #: Options that no rows pass through, each with its reason.
 ELSEWHERE = {
     **dict.fromkeys(("--help", "--quiet", "--wait", "--date"), "says nothing of rows"),
-    **dict.fromkeys(("--out", "--json", "--markdown", "--save", "--state"), "writes a result"),
+    **dict.fromkeys(
+        ("--out", "--json", "--markdown", "--save", "--state"), "writes a result"
+    ),
     **dict.fromkeys(("--tabulate", "--simplify"), "is of the map"),
     **dict.fromkeys(("--read",), "is in one file, below"),
     "--skip-rows": "is of lines above the names: tests/test_cli_messy_files.py",
@@ -192,7 +205,9 @@ def table(seed=0):
     at, votes = np.arange(N), same.integers(1, 5, N)
     ones = same.binomial(votes, 1 / (1 + np.exp(-z)))
     y = event.astype(int)
-    some = np.where((at % 11 == 8)[:, None] & (place[:, None] < 2) & [0, 0, 1], np.nan, abc)
+    some = np.where(
+        (at % 11 == 8)[:, None] & (place[:, None] < 2) & [0, 0, 1], np.nan, abc
+    )
     some /= np.nansum(some, axis=1, keepdims=True)
     p = p.round(4)
     return pd.DataFrame(
@@ -239,7 +254,9 @@ def write(frame, file):
     elif kind == "parquet":
         frame.to_parquet(file)
     else:
-        pa.feather.write_feather(pa.Table.from_pandas(frame), file, compression="uncompressed")
+        pa.feather.write_feather(
+            pa.Table.from_pandas(frame), file, compression="uncompressed"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -290,7 +307,10 @@ def small(monkeypatch):
                 ("sklearn_calib._files", "sklearn_calib._cli", "sklearn_calib.su")
             ):
                 continue
-            for found, wrong in (("row_blocks", blocks.text), ("batches_of", blocks.arrow)):
+            for found, wrong in (
+                ("row_blocks", blocks.text),
+                ("batches_of", blocks.arrow),
+            ):
                 if (
                     found in vars(module)
                     and name != "sklearn_calib._files.csv_text"
@@ -321,7 +341,9 @@ def alike(one, other):
     if one == other:
         return
     assert NUMBER.sub("#", one) == NUMBER.sub("#", other)
-    first, second = (np.array(NUMBER.findall(text), dtype=float) for text in (one, other))
+    first, second = (
+        np.array(NUMBER.findall(text), dtype=float) for text in (one, other)
+    )
     np.testing.assert_allclose(second, first, rtol=1e-7, atol=1e-9)
 
 
@@ -344,7 +366,9 @@ def run(capsys, command, kind, given, folder):
     found = ""
     if out.exists():
         binary = kind in ("parquet", "arrow") and command == "apply"
-        found = pd.read_parquet(out).to_csv() if binary else out.read_text(encoding="utf-8")
+        found = (
+            pd.read_parquet(out).to_csv() if binary else out.read_text(encoding="utf-8")
+        )
     found = re.sub(r'"created": "[^"]*"', "", found)
     return code, said.out, said.err, found
 
@@ -359,7 +383,11 @@ def marks(command, place, kind):
     """Each try has one kind of file; the other kinds are for the weekly run."""
     if place % 3 != kind:
         return pytest.mark.cross
-    return () if command not in ("audit", "compare") and place % 12 == kind else pytest.mark.slow
+    return (
+        ()
+        if command not in ("audit", "compare") and place % 12 == kind
+        else pytest.mark.slow
+    )
 
 
 TRIES = [*tries()]
@@ -380,7 +408,9 @@ TRIES = [*tries()]
 )
 @pytest.mark.whole
 def test_blocks_of_seven_rows(command, option, given, kind, files, small, here, capsys):
-    assert given is not None, f"{command} {option}: a value in TRIED, or in ELSEWHERE why not"
+    assert given is not None, (
+        f"{command} {option}: a value in TRIED, or in ELSEWHERE why not"
+    )
     whole = run(capsys, command, kind, given, files)
     assert whole[0] in (0, 1, 3), whole[2]
     blocks = small()
@@ -424,7 +454,9 @@ SUMMARIZED = {
 NO_ROWS = ("query", "in_database", "data", "progress", "_draw")
 
 
-@pytest.mark.filterwarnings("ignore:.*left out:sklearn_calib.exceptions.CalibrationWarning")
+@pytest.mark.filterwarnings(
+    "ignore:.*left out:sklearn_calib.exceptions.CalibrationWarning"
+)
 @pytest.mark.filterwarnings("ignore:.*without missing values")
 @pytest.mark.slow
 @pytest.mark.whole
@@ -436,7 +468,10 @@ def test_summaries_of_blocks_of_seven_rows(kind, files, small):
     data = str(files / f"t.{kind}")
     if kind in ("frame", "table"):
         data = table() if kind == "frame" else pa.Table.from_pandas(table())
-    given = [USUAL, *(USUAL | one for several in SUMMARIZED.values() for one in several)]
+    given = [
+        USUAL,
+        *(USUAL | one for several in SUMMARIZED.values() for one in several),
+    ]
     whole = [summarize(data, **one) for one in given]
     small()
     for one, expected in zip(given, whole, strict=True):

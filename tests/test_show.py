@@ -35,7 +35,19 @@ from sklearn_calib.displays import (
 from sklearn_calib.report import _pictures, calibration_report
 from sklearn_calib.report._sections import make_sections
 
-NAMES = ["$a_{$", "$x$", "\\$", "a$b", "tab\t", "\x1b[1m", "[/b]", "<i>", '"', "{0}", "_hidden"]
+NAMES = [
+    "$a_{$",
+    "$x$",
+    "\\$",
+    "a$b",
+    "tab\t",
+    "\x1b[1m",
+    "[/b]",
+    "<i>",
+    '"',
+    "{0}",
+    "_hidden",
+]
 
 
 def test_plain():
@@ -49,7 +61,10 @@ def test_plain():
 
 
 def test_first_rows_in_words():
-    assert format_row_numbers([3]) == "row 3" and format_row_numbers([3, 7]) == "rows 3 and 7"
+    assert (
+        format_row_numbers([3]) == "row 3"
+        and format_row_numbers([3, 7]) == "rows 3 and 7"
+    )
     assert format_row_numbers(range(5)) == "rows 0, 1, 2, 3 and 4"
     assert format_row_numbers(range(6)) == "rows 0, 1, 2, 3, 4 and 1 more"
 
@@ -70,7 +85,10 @@ def test_in_page():
     "name",
     [
         "$a_{$",
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("_hidden", *NAMES[1:-1])),
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("_hidden", *NAMES[1:-1])
+        ),
     ],
 )
 def test_pictures_show_names_as_they_are(name):
@@ -79,7 +97,9 @@ def test_pictures_show_names_as_they_are(name):
     displays = [
         ReliabilityDisplay.from_predictions(y, {name: proba, "other": proba}),
         DecompositionDisplay.from_predictions(y, {name: proba}),
-        CalibratingFunctionDisplay(np.array([0.0, 1.0]), {name: np.array([0.0, 1.0])}).plot(),
+        CalibratingFunctionDisplay(
+            np.array([0.0, 1.0]), {name: np.array([0.0, 1.0])}
+        ).plot(),
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -87,7 +107,10 @@ def test_pictures_show_names_as_they_are(name):
             display.figure_.canvas.draw()
     legend = [text.get_text() for text in displays[0].axes_[0].get_legend().get_texts()]
     assert legend == [escape_legend_label(name), "other"], "a name is missing"
-    titles = displays[2].axes_[0].get_title(), displays[1].ax_.get_yticklabels()[0].get_text()
+    titles = (
+        displays[2].axes_[0].get_title(),
+        displays[1].ax_.get_yticklabels()[0].get_text(),
+    )
     assert titles == (escape_mathtext(name),) * 2
     for display in displays:
         plt.close(display.figure_)
@@ -98,7 +121,9 @@ def test_labels_are_shown_as_they_are():
     plt = pytest.importorskip("matplotlib.pyplot")
     proba, y = make_overconfident(3, 90)
     labels = np.array(["$a", "b$", "<c>\n"])
-    display = ReliabilityDisplay.from_predictions(labels[y], proba, multiclass="classwise")
+    display = ReliabilityDisplay.from_predictions(
+        labels[y], proba, multiclass="classwise"
+    )
     display.figure_.canvas.draw()
     assert {axes.get_title() for axes in display.axes_} == {
         r"class \$a", r"class b\$", r"class <c>\n",
@@ -119,19 +144,27 @@ def test_reports_show_names_as_they_are(name):
 def test_words_of_a_shell(tmp_path):
     """What bash makes of them is what was meant."""
     words = ["plain", "two words", "it's", "\x1b[31m it's \\ \u200e", "=1+1", ""]
-    words += ["\udcffname.csv", "a\xa0b\x85c", "\U000e0001 d"]  # a file whose name is no UTF-8
+    words += [
+        "\udcffname.csv",
+        "a\xa0b\x85c",
+        "\U000e0001 d",
+    ]  # a file whose name is no UTF-8
     line = " ".join(map(quote_for_shell, words))
     assert line.isprintable()
     bash = shutil.which("bash")
     if bash is not None:
         code = ["-c", f"printf '%s\\0' {line}"]
-        done = subprocess.run([bash, *code], capture_output=True, env={"LC_ALL": "C.UTF-8"})
+        done = subprocess.run(
+            [bash, *code], capture_output=True, env={"LC_ALL": "C.UTF-8"}
+        )
         assert done.stdout.decode(errors="surrogateescape").split("\0")[:-1] == words
 
 
 def shown(sections, width):
     """What a terminal of this width shows, without styles."""
-    console = pytest.importorskip("rich.console").Console(file=io.StringIO(), width=width)
+    console = pytest.importorskip("rich.console").Console(
+        file=io.StringIO(), width=width
+    )
     for thing in iter_terminal(sections, width):
         console.print(thing, soft_wrap=isinstance(thing, str), highlight=False)
     return console.file.getvalue()
@@ -139,18 +172,31 @@ def shown(sections, width):
 
 def test_terminals_of_any_width():
     """A narrow one leaves spare columns out and breaks headings; code is never broken."""
-    rows = [["a", "[b]x[/b]", Cell("0.5", "best"), "spare"], ["c", "d", Cell("0.7"), "spare"]]
-    table = Table(("model", "name", "a long heading", "more"), rows, names=2, spare=(3,))
+    rows = [
+        ["a", "[b]x[/b]", Cell("0.5", "best"), "spare"],
+        ["c", "d", Cell("0.7"), "spare"],
+    ]
+    table = Table(
+        ("model", "name", "a long heading", "more"), rows, names=2, spare=(3,)
+    )
     code = "pip install " + 9 * "something-with-a-name "
-    below = [Section(name="\x1b", notes=["below"]), Section("none", only="html text", notes=["x"])]
-    section = Section("Title", "", ["[red] :smile:"], ["one", "two"], [table], code=code)
+    below = [
+        Section(name="\x1b", notes=["below"]),
+        Section("none", only="html text", notes=["x"]),
+    ]
+    section = Section(
+        "Title", "", ["[red] :smile:"], ["one", "two"], [table], code=code
+    )
     section = section._replace(notes=["note"], parts=below)
     wide, narrow = shown([section], 90), shown([section], 24)
     for text in (wide, narrow):
         assert text.startswith("Title\n[red] :smile:\n\none\ntwo\n\na\n┏━")
         assert "│ [b]x[/b] │ " in text and text.count("* best\n\nc\n┏━") == 1
         assert text.endswith(f"┘\nnote\n\n    {code}\n\n\\x1b\nbelow\n")
-    assert "┃ a long heading ┃  more ┃\n" in wide and "│          * 0.5 │ spare │\n" in wide
+    assert (
+        "┃ a long heading ┃  more ┃\n" in wide
+        and "│          * 0.5 │ spare │\n" in wide
+    )
     assert "┃  a long ┃\n┃ name     ┃ heading ┃\n" in narrow and "spare" not in narrow
 
 
@@ -158,13 +204,22 @@ def test_marks_of_a_terminal():
     """What stands out is bold; nothing is coloured."""
     rows = [["c", Cell("d", "beyond"), "e"]]
     (boxes,) = iter_terminal([Section(tables=[Table(("a", "b", "f"), rows)])], 80)
-    assert [str(text.style) for each in boxes.columns for text in each.cells] == ["", "bold", ""]
+    assert [str(text.style) for each in boxes.columns for text in each.cells] == [
+        "",
+        "bold",
+        "",
+    ]
 
 
 def test_an_empty_column_fits_into_a_narrow_terminal():
-    table = Table(("a long name", "a long heading", "b"), [["c", "", "d"], ["e", "", "f"]])
+    table = Table(
+        ("a long name", "a long heading", "b"), [["c", "", "d"], ["e", "", "f"]]
+    )
     (boxes,) = iter_terminal([Section(tables=[table])], 20)
-    assert [str(column.header) for column in boxes.columns][1:] == ["a long\nheading", "b"]
+    assert [str(column.header) for column in boxes.columns][1:] == [
+        "a long\nheading",
+        "b",
+    ]
 
 
 def test_only_pages_draw_pictures(monkeypatch):
@@ -185,15 +240,27 @@ def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():
     style = text[text.index("<style>") : text.index("</style>")]
     assert ".sklearn-calib .wide { overflow-x: auto; }" in style
     assert '<div class="wide"><table' in text
-    assert "@media print { .sklearn-calib .wide { overflow: visible; }" in style  # nothing is cut
+    assert (
+        "@media print { .sklearn-calib .wide { overflow: visible; }" in style
+    )  # nothing is cut
 
 
 def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_left():
-    rows = [["model <1>", "brier_loss", "0.2"], ["model <1>", "a_measure_with_many_parts", "0.3"]]
-    table = Table(["model", "measure", "value"], [*rows, ["b", "c", "7.1 % (2 % to 9 %)"]], names=2)
+    rows = [
+        ["model <1>", "brier_loss", "0.2"],
+        ["model <1>", "a_measure_with_many_parts", "0.3"],
+    ]
+    table = Table(
+        ["model", "measure", "value"],
+        [*rows, ["b", "c", "7.1 % (2 % to 9 %)"]],
+        names=2,
+    )
     text = render_html_table(table)
     assert text.count("model &lt;1&gt;") == 1
-    assert '<tr><th scope="rowgroup" rowspan="2"><bdi>model &lt;1&gt;</bdi></th><td class' in text
+    assert (
+        '<tr><th scope="rowgroup" rowspan="2"><bdi>model &lt;1&gt;</bdi></th><td class'
+        in text
+    )
     assert (
         '<tr><td class="text">a_<wbr>measure_<wbr>with_<wbr>many_<wbr>parts</td><td>0.3</td></tr>'
         in text
@@ -206,4 +273,6 @@ def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_lef
     apart = render_html_table(
         Table(["name", "p"], [["a", "1"], ["a", "2"]])
     )  # no name of several rows
-    assert apart.count('<th scope="row"><bdi>a</bdi>') == 2 and apart.count("<tbody>") == 1
+    assert (
+        apart.count('<th scope="row"><bdi>a</bdi>') == 2 and apart.count("<tbody>") == 1
+    )

@@ -25,7 +25,13 @@ from sklearn.neural_network import MLPClassifier
 from test_functions import FUNCTIONS, SLOW, call, rows
 from words import QUICKER
 
-from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, decisions, displays, groups
+from sklearn_calib import (
+    CalibratedModel,
+    RefineThenCalibrateCV,
+    decisions,
+    displays,
+    groups,
+)
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, simplify, to_code, to_dict, to_json, to_sql
 from sklearn_calib.meta import AngularCalibratedClassifier
@@ -66,7 +72,9 @@ def nothing_changes(title, *given):
         yield
         assert list(warnings.filters) == inside, f"{title} changed the warnings filters"
     for name, value in shared_state().items():
-        assert value == state[name], f"{title} changed {name}: {state[name]!r} to {value!r}"
+        assert value == state[name], (
+            f"{title} changed {name}: {state[name]!r} to {value!r}"
+        )
     for one, other in zip(given, before, strict=True):
         assert is_same(one, other), f"{title} changed its input: {other!r} to {one!r}"
 
@@ -83,8 +91,12 @@ def is_same(one, other):
     if isinstance(one, float):
         return one == other or (one != one and other != other)
     if isinstance(one, BaseEstimator):
-        return is_same(one.__getstate__(), other.__getstate__())  # without what follows from it
-    return type(one) is type(other) and (one == other if not hasattr(one, "__dict__") else True)
+        return is_same(
+            one.__getstate__(), other.__getstate__()
+        )  # without what follows from it
+    return type(one) is type(other) and (
+        one == other if not hasattr(one, "__dict__") else True
+    )
 
 
 def frozen_rows(k):
@@ -98,7 +110,9 @@ def frozen_rows(k):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.slow if name in SLOW or name[:3] == "lp_" else ())
+        pytest.param(
+            name, marks=pytest.mark.slow if name in SLOW or name[:3] == "lp_" else ()
+        )
         for name in FUNCTIONS
     ],
 )
@@ -125,7 +139,12 @@ def test_functions_change_nothing(name):
 
 
 MAPS = sorted(all_recalibrators().values(), key=lambda cls: cls.__name__)
-SLOW_MAPS = ("AdaptiveCalibration", "TrendFiltering", "TrendFilteringEnsemble", "OnlineCalibration")
+SLOW_MAPS = (
+    "AdaptiveCalibration",
+    "TrendFiltering",
+    "TrendFilteringEnsemble",
+    "OnlineCalibration",
+)
 
 
 @functools.cache
@@ -140,7 +159,9 @@ def fitted(cls):
     "cls",
     [
         pytest.param(
-            cls, id=cls.__name__, marks=pytest.mark.slow if cls.__name__ in SLOW_MAPS else ()
+            cls,
+            id=cls.__name__,
+            marks=pytest.mark.slow if cls.__name__ in SLOW_MAPS else (),
         )
         for cls in MAPS
     ],
@@ -155,12 +176,16 @@ def test_maps_change_neither_rows_nor_themselves(cls):
         parameters = model.get_params(deep=False)
         model.fit(data["first"], data["y"], **more)
     now = model.get_params(deep=False)
-    assert all(now[name] is value for name, value in parameters.items()), f"{parameters} to {now}"
+    assert all(now[name] is value for name, value in parameters.items()), (
+        f"{parameters} to {now}"
+    )
     public = {name: value for name, value in vars(model).items() if name[0] != "_"}
     with nothing_changes(f"{cls.__name__}.predict_proba", data, public):
         model.predict_proba(data["first"])
         model.predict(data["first"])
-        model.predict_proba(pd.DataFrame(data["first"], columns=["no", "yes"]).to_numpy())
+        model.predict_proba(
+            pd.DataFrame(data["first"], columns=["no", "yes"]).to_numpy()
+        )
     after = {name for name in vars(model) if name[0] != "_"}
     assert after == set(public), f"predict added {after ^ set(public)}"
     result = model.predict_proba(data["first"])
@@ -168,7 +193,9 @@ def test_maps_change_neither_rows_nor_themselves(cls):
     assert (model.predict_proba(data["first"]) >= 0).all()
 
 
-@pytest.mark.parametrize("name", ["to_json", "to_sql", "to_code", "simplify", "from_dict"])
+@pytest.mark.parametrize(
+    "name", ["to_json", "to_sql", "to_code", "simplify", "from_dict"]
+)
 def test_exports_leave_maps_and_documents_alone(name):
     model = fitted(all_recalibrators()["isotonic"])
     document = to_dict(model)
@@ -197,7 +224,9 @@ def test_summaries_and_monitors_leave_their_rows_alone():
         summary.test(n_resamples=2)
         summary.fit("platt")
     assert other == kept, "merge changed its argument"
-    assert (other + summary).n_samples == 240 and other == kept, "the sum changed a term"
+    assert (other + summary).n_samples == 240 and other == kept, (
+        "the sum changed a term"
+    )
     state = monitor.state_dict()
     again = copy.deepcopy(state)
     CalibrationMonitor.from_state_dict(state).update(data["y"], data["first"])
@@ -213,7 +242,9 @@ MODELS = [
     AngularCalibratedClassifier(LogisticRegression()),
     decisions.CostSensitiveClassifier(LogisticRegression(class_weight="balanced")),
     decisions.SelectiveClassifier(LogisticRegression(), coverage=0.8),
-    groups.MulticalibratedModel(LogisticRegression(), groups=[0], n_rounds=1, n_trees=3, cv=2),
+    groups.MulticalibratedModel(
+        LogisticRegression(), groups=[0], n_rounds=1, n_trees=3, cv=2
+    ),
     RefineThenCalibrateCV(LogisticRegression(), {"C": [0.1]}, cv=2),
 ]
 
@@ -226,9 +257,13 @@ def test_models_leave_their_estimator_as_it_was(model):
     title = type(model).__name__
     with nothing_changes(f"{title}.fit", X, LABELS):
         model.fit(X, LABELS)
-    assert model.estimator is inner and vars(inner) == attributes, f"{title} fitted its argument"
+    assert model.estimator is inner and vars(inner) == attributes, (
+        f"{title} fitted its argument"
+    )
     now = model.get_params()
-    assert {k: repr(v) for k, v in now.items()} == {k: repr(v) for k, v in parameters.items()}
+    assert {k: repr(v) for k, v in now.items()} == {
+        k: repr(v) for k, v in parameters.items()
+    }
     public = sorted(name for name in vars(model))
     frozen = LogisticRegression(class_weight="balanced").fit(X, LABELS)
     kept = {name: copy.deepcopy(value) for name, value in vars(frozen).items()}
@@ -257,7 +292,9 @@ def test_a_staged_fit_restores_the_parameters_of_the_estimator(kind, fails):
     """Weights of classes, seed and early stopping: also if the fit raises."""
     if kind == "sgd":
         cls = Interrupted if fails else SGDClassifier
-        model = cls(loss="log_loss", max_iter=4, class_weight="balanced", random_state=0)
+        model = cls(
+            loss="log_loss", max_iter=4, class_weight="balanced", random_state=0
+        )
     else:
         model = MLPClassifier(4, max_iter=4, random_state=0, early_stopping=True)
         if fails:
@@ -270,8 +307,14 @@ def test_a_staged_fit_restores_the_parameters_of_the_estimator(kind, fails):
     else:
         staging.fit(model, X, LABELS)
     after = model.get_params()
-    changed = {name: (before[name], after[name]) for name in before if after[name] != before[name]}
-    assert not changed, f"{type(model).__name__}: expected the parameters as given, got {changed}"
+    changed = {
+        name: (before[name], after[name])
+        for name in before
+        if after[name] != before[name]
+    }
+    assert not changed, (
+        f"{type(model).__name__}: expected the parameters as given, got {changed}"
+    )
 
 
 def test_reports_and_pictures_leave_drawing_alone(tmp_path, monkeypatch):
@@ -279,7 +322,9 @@ def test_reports_and_pictures_leave_drawing_alone(tmp_path, monkeypatch):
 
     data = frozen_rows(2)
     with nothing_changes("calibration_report", data):
-        report = calibration_report(data["y"], data["first"], n_resamples=2, advice=False)
+        report = calibration_report(
+            data["y"], data["first"], n_resamples=2, advice=False
+        )
         str(report), report.to_frame()
     figures = plt.get_fignums()
     with nothing_changes("a display", data):

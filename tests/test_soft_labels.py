@@ -62,7 +62,11 @@ def shares(k, n=60, seed=0):
 def doubled(soft, weight):
     """Items, labels and weights of the rows, made by hand; those of weight 0 stay."""
     n, k = soft.shape
-    return np.repeat(np.arange(n), k), np.tile(np.arange(k), n), (soft * weight[:, None]).ravel()
+    return (
+        np.repeat(np.arange(n), k),
+        np.tile(np.arange(k), n),
+        (soft * weight[:, None]).ravel(),
+    )
 
 
 RECALIBRATORS = [
@@ -82,7 +86,9 @@ def test_a_recalibrator_learns_what_doubled_weighted_rows_tell(cls):
         together = {"groups": items} if isinstance(method, StackedCalibration) else {}
         given = soft if k > 2 else soft[:, 1]
         fitted = method.fit(proba, given, weight, soft_labels=True).predict_proba(proba)
-        expected = method.fit(proba[items], labels, mass, **together).predict_proba(proba)
+        expected = method.fit(proba[items], labels, mass, **together).predict_proba(
+            proba
+        )
         # which end a quasi-Newton method, or an interior point, reaches is told by last bits
         ends = {"AngularCalibration": 1e-7, "RestrictedPolynomialRegression": 1e-11}
         within = ends.get(cls.__name__, 1e-12)
@@ -107,7 +113,9 @@ def test_a_measure_is_that_of_doubled_weighted_rows(name):
             one = measure(soft, proba, sample_weight=weight, soft_labels=True, **option)
             same = measure(labels, proba[items], sample_weight=mass, **option)
             assert one == pytest.approx(same, abs=1e-12)
-            assert one != measure(soft.argmax(axis=1), proba, sample_weight=weight, **option)
+            assert one != measure(
+                soft.argmax(axis=1), proba, sample_weight=weight, **option
+            )
     two = measure(soft[:, 1] + soft[:, 2], proba[:, 0], soft_labels=True)
     both = np.column_stack([soft[:, 0], soft[:, 1] + soft[:, 2]])
     assert two == pytest.approx(measure(both, proba[:, 0], soft_labels=True), abs=1e-12)
@@ -118,13 +126,20 @@ def test_votes_of_a_count_are_rows():
     n, score = rng.integers(1, 30, 200), rng.random(200)
     votes = rng.binomial(n, score)
     again = np.repeat(score, n)
-    labels = np.concatenate([np.arange(m) < k for k, m in zip(votes, n, strict=True)]) * 1
+    labels = (
+        np.concatenate([np.arange(m) < k for k, m in zip(votes, n, strict=True)]) * 1
+    )
     for dtype in (np.float64, np.float32):
         rows = soft_rows((votes / n).astype(dtype), n)
         assert (rows.weight == np.floor(rows.weight)).all()
-        assert np.bincount(rows.codes, rows.weight).tolist() == np.bincount(labels).tolist()
+        assert (
+            np.bincount(rows.codes, rows.weight).tolist()
+            == np.bincount(labels).tolist()
+        )
     found = PlattScaling().fit(score, votes / n, n, soft_labels=True)
-    assert found.slope_ == pytest.approx(PlattScaling().fit(again, labels).slope_, rel=1e-7)
+    assert found.slope_ == pytest.approx(
+        PlattScaling().fit(again, labels).slope_, rel=1e-7
+    )
     rows = soft_rows([1 / 3, 0.5], [2.5, 1])  # no counts: as they are
     np.testing.assert_allclose(rows.weight, [5 / 3, 5 / 6, 0.5, 0.5], rtol=1e-15)
 
@@ -142,20 +157,28 @@ def test_labels_that_are_certain_are_labels():
     named = {"soft_labels": True, "labels": ["a", "b"]}
     quarter = np.full(60, 0.25)
     error = calibration_error(quarter, proba, **named, pos_label="a", n_bins=3)
-    assert error == pytest.approx(calibration_error(1 - quarter, proba[:, 0], n_bins=3, **named))
+    assert error == pytest.approx(
+        calibration_error(1 - quarter, proba[:, 0], n_bins=3, **named)
+    )
 
 
 @pytest.mark.parametrize(
     ("y", "said"),
     [
-        ([0.5, 1.2], r"soft labels in \[0, 1\], got 1.2 in row 1 .*k votes of n pass k / n"),
+        (
+            [0.5, 1.2],
+            r"soft labels in \[0, 1\], got 1.2 in row 1 .*k votes of n pass k / n",
+        ),
         ([0.5, -0.1], "got -0.1 in row 1"),
         ([np.nan, 1], "got nan in row 0"),
         ([None, 1], "got nan in row 0"),
         (["a", "b"], "as soft labels, got dtype <U1"),
         ([[0.5, 0.5], [0.5, 0.6]], "rows sum to 1, got 1.1 in row 1"),
         ([[0.5, 0.5], [1.5, -0.5]], "got 1.5 in row 1, column 0"),
-        ([[3, 2], [0, 5]], "whole numbers, which may be counts of votes .*as sample_weight"),
+        (
+            [[3, 2], [0, 5]],
+            "whole numbers, which may be counts of votes .*as sample_weight",
+        ),
         ([0.5, 0.5, 1], "as many labels as rows of scores, got 3 labels and 2 rows"),
         ([[0.2, 0.3, 0.5]] * 2, "2 columns"),
         (np.zeros((2, 2, 2)), r"got shape \(2, 2, 2\)"),
@@ -180,7 +203,9 @@ def test_fractions_without_the_word_name_it():
     ):
         with refuses(ValueError, hint=".*soft_labels=True"):
             call()
-    with refuses(ValueError, expected=".*2 classes, as the soft labels have", value="3"):
+    with refuses(
+        ValueError, expected=".*2 classes, as the soft labels have", value="3"
+    ):
         PlattScaling().fit([0.2, 0.7], [0.3, 1.0], classes=[0, 1, 2], soft_labels=True)
 
 
@@ -192,8 +217,16 @@ def test_what_needs_rows_of_one_label_is_refused():
     with refuses(ValueError, expected="soft_labels without multilabel", value="both"):
         brier_loss(soft, proba, soft_labels=True, multilabel="macro")
     for measure, option, way in (
-        (kernel_calibration_error, {"estimator": "unbiased", "multiclass": "canonical"}, "biased"),
-        (kernel_calibration_error, {"estimator": "linear", "multiclass": "canonical"}, "biased"),
+        (
+            kernel_calibration_error,
+            {"estimator": "unbiased", "multiclass": "canonical"},
+            "biased",
+        ),
+        (
+            kernel_calibration_error,
+            {"estimator": "linear", "multiclass": "canonical"},
+            "biased",
+        ),
         (lp_calibration_error, {"estimator": "unbiased"}, "plugin"),
         (calibration_error, {"debias": True}, "debias=False"),
     ):
@@ -224,7 +257,9 @@ def test_rows_of_an_item_stay_in_one_fold():
     assert found != method.fit(proba[items], labels, mass).weights_
     pairs = np.arange(120) // 2
     by_pairs = method.fit(proba, soft, weight, groups=pairs, soft_labels=True).weights_
-    assert by_pairs == method.fit(proba[items], labels, mass, groups=pairs[items]).weights_
+    assert (
+        by_pairs == method.fit(proba[items], labels, mass, groups=pairs[items]).weights_
+    )
     assert by_pairs != found
 
 
@@ -239,15 +274,21 @@ def test_tables_and_intervals_beside_the_scores():
     np.testing.assert_allclose(found.slopes_, expected.slopes_, atol=1e-12)
     fold = np.arange(80) % 2
     pairs = [(np.flatnonzero(fold == f), np.flatnonzero(fold != f)) for f in (0, 1)]
-    copies = [tuple(np.flatnonzero(np.isin(items, part)) for part in pair) for pair in pairs]
+    copies = [
+        tuple(np.flatnonzero(np.isin(items, part)) for part in pair) for pair in pairs
+    ]
     found = MulticalibratedScores(n_rounds=1, cv=pairs)
     found.fit(proba, soft, table, weight, soft_labels=True)
-    expected = MulticalibratedScores(n_rounds=1, cv=copies).fit(proba[items], labels, again, mass)
+    expected = MulticalibratedScores(n_rounds=1, cv=copies).fit(
+        proba[items], labels, again, mass
+    )
     one, two = found.predict_proba(proba, table), expected.predict_proba(proba, table)
     np.testing.assert_allclose(one, two, atol=1e-12)
     ends = np.clip(proba[:, 1:] + [-0.1, 0.1], 0, 1)
     method = AdaptiveCalibration("interval")
-    one = method.fit(proba, soft, weight, intervals=ends, soft_labels=True).predict_proba(proba)
+    one = method.fit(
+        proba, soft, weight, intervals=ends, soft_labels=True
+    ).predict_proba(proba)
     method.fit(proba[items], labels, mass, intervals=ends[items])
     np.testing.assert_allclose(one, method.predict_proba(proba), atol=1e-12)
 
@@ -262,12 +303,16 @@ def test_models_learn_from_doubled_weighted_rows_of_whole_items():
     X, y = features()
     items, labels, mass = doubled(np.column_stack([1 - y, y]), np.full(90, 4.0))
     folds = [*KFold(3).split(X)]
-    copies = [tuple(np.flatnonzero(np.isin(items, part)) for part in pair) for pair in folds]
+    copies = [
+        tuple(np.flatnonzero(np.isin(items, part)) for part in pair) for pair in folds
+    ]
     expected = CalibratedModel(LogisticRegression(), "platt", cv=copies)
     expected = expected.fit(X[items], labels, mass).predict_proba(X)
     for cv in (folds, KFold(3)):
         for ensemble in (True, False):
-            model = CalibratedModel(LogisticRegression(), "platt", cv=cv, ensemble=ensemble)
+            model = CalibratedModel(
+                LogisticRegression(), "platt", cv=cv, ensemble=ensemble
+            )
             found = model.fit(X, y, np.full(90, 4), soft_labels=True).predict_proba(X)
             if ensemble:
                 np.testing.assert_allclose(found, expected, atol=1e-12)
@@ -275,20 +320,25 @@ def test_models_learn_from_doubled_weighted_rows_of_whole_items():
     model = CalibratedModel(LogisticRegression(), "platt", cv=3)
     soft = {"soft_labels": True, "groups": np.arange(90) // 3}
     assert not np.allclose(
-        model.fit(X, y, soft_labels=True).predict_proba(X), model.fit(X, y, **soft).predict_proba(X)
+        model.fit(X, y, soft_labels=True).predict_proba(X),
+        model.fit(X, y, **soft).predict_proba(X),
     )
 
 
 def test_models_that_are_fitted_or_take_no_weights():
     X, y = features()
     fitted = LogisticRegression().fit(X, np.where(y > 0.4, "yes", "no"))
-    model = CalibratedModel(FrozenEstimator(fitted), "platt").fit(X, y, soft_labels=True)
+    model = CalibratedModel(FrozenEstimator(fitted), "platt").fit(
+        X, y, soft_labels=True
+    )
     alone = PlattScaling().fit(fitted.predict_proba(X), y, soft_labels=True)
     assert model.classes_.tolist() == ["no", "yes"]
     assert model.recalibrator_.slope_ == pytest.approx(alone.slope_, rel=1e-6)
     pipe = make_pipeline(StandardScaler(), LogisticRegression())
     for estimator in (KNeighborsClassifier(), pipe):
-        with refuses(ValueError, expected=".*takes sample_weight, the shares of soft labels"):
+        with refuses(
+            ValueError, expected=".*takes sample_weight, the shares of soft labels"
+        ):
             CalibratedModel(estimator).fit(X, y, soft_labels=True)
     with refuses(ValueError, expected=".*folds for soft labels", value="cv='alo'"):
         CalibratedModel(LogisticRegression(), cv="alo").fit(X, y, soft_labels=True)
@@ -298,10 +348,14 @@ def test_models_that_are_fitted_or_take_no_weights():
 def test_scorers_and_searches():
     X, y = features()
     scorer = get_scorer("neg_log_loss", soft_labels=True)
-    model = CalibratedModel(LogisticRegression(), "platt", cv=3).fit(X, y, soft_labels=True)
+    model = CalibratedModel(LogisticRegression(), "platt", cv=3).fit(
+        X, y, soft_labels=True
+    )
     loss = log_loss(y, model.predict_proba(X), soft_labels=True)
     assert scorer(model, X, y) == -loss
-    search = GridSearchCV(model, {"recalibrator": ["platt", "identity"]}, scoring=scorer, cv=2)
+    search = GridSearchCV(
+        model, {"recalibrator": ["platt", "identity"]}, scoring=scorer, cv=2
+    )
     search.fit(X, y, soft_labels=True)
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
     given = {"soft_labels": True}
@@ -316,13 +370,17 @@ def test_metadata_routing_takes_the_shares_to_whom_they_are_for():
         pipe[0].set_fit_request(sample_weight=False)
         pipe[1].set_fit_request(sample_weight=True)
         model = CalibratedModel(pipe, "platt", cv=KFold(2)).fit(X, y, soft_labels=True)
-        turned = CalibratedModel(pipe, "platt", cv=KFold(2)).fit(X, 1 - y, soft_labels=True)
+        turned = CalibratedModel(pipe, "platt", cv=KFold(2)).fit(
+            X, 1 - y, soft_labels=True
+        )
         np.testing.assert_allclose(
             model.predict_proba(X), turned.predict_proba(X)[:, ::-1], atol=1e-6
         )
         assert model.predict_proba(X)[:, 1].mean() == pytest.approx(y.mean(), abs=0.02)
         pipe[1].set_fit_request(sample_weight=False)
-        with refuses(ValueError, expected=".*the shares of soft labels", value="Pipeline"):
+        with refuses(
+            ValueError, expected=".*the shares of soft labels", value="Pipeline"
+        ):
             CalibratedModel(pipe, "platt").fit(X, y, soft_labels=True)
         search = GridSearchCV(
             CalibratedModel(
@@ -345,7 +403,9 @@ def inferences():
     yield lambda y, p, **how: spiegelhalter_test(y, p, **how).pvalue
     yield lambda y, p, **how: calibration_test(y, p, **SUMS, **how).pvalue
     yield lambda y, p, **how: confidence_interval(y, p, "brier_loss", **SUMS, **how)
-    yield lambda y, p, **how: paired_difference(y, p, p**1.5, "brier_loss", **SUMS, **how)
+    yield lambda y, p, **how: paired_difference(
+        y, p, p**1.5, "brier_loss", **SUMS, **how
+    )
     yield lambda y, p, **how: validation_summary(y, p, **SUMS, **how).tables[0].rows
 
 
@@ -362,20 +422,31 @@ def test_tests_and_intervals_count_items(number):
     items, labels, mass = doubled(np.column_stack([1 - y, y]), np.full(80, 5.0))
     found = function(y, p, sample_weight=np.full(80, 5), soft_labels=True)
     rows = {"sample_weight": mass, "labels": [0, 1]}
-    same(function(labels, p[items], groups=items, **rows), found, rtol=1e-9, exact=False)
+    same(
+        function(labels, p[items], groups=items, **rows), found, rtol=1e-9, exact=False
+    )
     assert differ(function(labels, p[items], **rows), found)
     pairs = np.arange(80) // 2
     found = function(y, p, sample_weight=np.full(80, 5), soft_labels=True, groups=pairs)
-    same(function(labels, p[items], groups=pairs[items], **rows), found, rtol=1e-9, exact=False)
+    same(
+        function(labels, p[items], groups=pairs[items], **rows),
+        found,
+        rtol=1e-9,
+        exact=False,
+    )
 
 
 def test_a_report_counts_items():
     p, y = tables()
     weight = np.full(80, 5)
-    report = calibration_report(y, p, sample_weight=weight, soft_labels=True, n_resamples=20)
+    report = calibration_report(
+        y, p, sample_weight=weight, soft_labels=True, n_resamples=20
+    )
     assert (report.n_samples, report.n_clusters) == (80, 80)
     loss = next(row for row in report.rows if row.measure == "log_loss")
-    assert loss.value == pytest.approx(log_loss(y, p, sample_weight=weight, soft_labels=True))
+    assert loss.value == pytest.approx(
+        log_loss(y, p, sample_weight=weight, soft_labels=True)
+    )
     items, labels, mass = doubled(np.column_stack([1 - y, y]), weight)
     rows = calibration_report(
         labels, p[items], sample_weight=mass, groups=items, n_resamples=20
@@ -403,12 +474,18 @@ def test_coverage_of_shares():
     for _ in range(400):
         p = rng.beta(2, 2, 120)
         n = rng.integers(1, 10, 120)
-        own = rng.beta(4 * p, 4 * (1 - p))  # what an item's annotators say, on average p
+        own = rng.beta(
+            4 * p, 4 * (1 - p)
+        )  # what an item's annotators say, on average p
         y = rng.binomial(n, own) / n
         given = {"sample_weight": n, "soft_labels": True}
         rate = validation_summary(y, p, n_resamples=2, **given)["O/E"]
         slope = validation_summary(y, p, n_resamples=2, **given)["slope"]
-        held += [rate.low < 1 < rate.high, slope.low < 1 < slope.high, rate.pvalue > 0.05]
+        held += [
+            rate.low < 1 < rate.high,
+            slope.low < 1 < slope.high,
+            rate.pvalue > 0.05,
+        ]
         kept += spiegelhalter_test(y, p, **given).pvalue > 0.05
     for share in (*held / 400, kept / 400):
         assert 0.925 <= share <= 0.985, (held, kept)
@@ -430,7 +507,10 @@ def test_a_report_says_how_many_items_are_certain():
         int((p == 1).sum()),
         int((y[p == 1] < 1).sum()),
     )
-    assert f"{sure} of the predictions are exactly 0 or 1, and {wrong} of these are wrong" in said
+    assert (
+        f"{sure} of the predictions are exactly 0 or 1, and {wrong} of these are wrong"
+        in said
+    )
     assert f"in {wrong} rows (exactly 0 in {wrong})" in said
 
 

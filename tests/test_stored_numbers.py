@@ -31,7 +31,9 @@ def parameters():
     for name in sorted(CALLS):
         titles = sorted(CALLS[name])
         for start in range(0, len(titles), PER_TEST):
-            yield pytest.param(name, titles[start : start + PER_TEST], id=f"{name}-{start}")
+            yield pytest.param(
+                name, titles[start : start + PER_TEST], id=f"{name}-{start}"
+            )
 
 
 @pytest.mark.whole

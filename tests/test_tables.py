@@ -24,9 +24,18 @@ NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"
 
 def written(path, *, line="\n", quoting=0, sep=",", decimal="."):
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"note": rng.choice(NOTES, 120), "p": rng.random(120).round(3), "y": 1})
+    frame = pd.DataFrame(
+        {"note": rng.choice(NOTES, 120), "p": rng.random(120).round(3), "y": 1}
+    )
     frame["y"] = rng.integers(0, 2, 120)
-    frame.to_csv(path, index=False, lineterminator=line, quoting=quoting, sep=sep, decimal=decimal)
+    frame.to_csv(
+        path,
+        index=False,
+        lineterminator=line,
+        quoting=quoting,
+        sep=sep,
+        decimal=decimal,
+    )
     return frame
 
 
@@ -37,21 +46,31 @@ def test_blocks_are_the_table(tmp_path, size, line, quoting):
     file = str(tmp_path / "t.csv")
     frame = written(file, line=line, quoting=quoting)
     blocks = [*table_blocks(file, lambda names: ["p", "y"], size=size)]
-    assert [b.first for b in blocks] == np.cumsum([0, *(b.n_rows for b in blocks[:-1])]).tolist()
+    assert [b.first for b in blocks] == np.cumsum(
+        [0, *(b.n_rows for b in blocks[:-1])]
+    ).tolist()
     assert (len(blocks) > 10) == (size < 500), "blocks as small as they may be"
     found = np.concatenate([number_column(block, "p") for block in blocks])
     assert found.tolist() == frame["p"].tolist()
     whole = load_table(file, lambda names: ["p", "y"]).columns
-    assert pd.concat([block.columns for block in blocks], ignore_index=True).equals(whole)
+    assert pd.concat([block.columns for block in blocks], ignore_index=True).equals(
+        whole
+    )
 
 
 @pytest.mark.slow
 def test_a_quote_inside_a_cell_opens_nothing(tmp_path):
     file = tmp_path / "t.csv"
-    file.write_text('note,p\n5" pipe,0.1\n"two\nlines",0.2\n6" pipe,0.3\n' * 1, encoding="utf-8")
+    file.write_text(
+        'note,p\n5" pipe,0.1\n"two\nlines",0.2\n6" pipe,0.3\n' * 1, encoding="utf-8"
+    )
     for size in range(1, 60):
         blocks = [*table_blocks(str(file), lambda names: ["p"], size=size)]
-        assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [0.1, 0.2, 0.3]
+        assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [
+            0.1,
+            0.2,
+            0.3,
+        ]
 
 
 @pytest.mark.slow
@@ -67,7 +86,9 @@ def test_rows_are_counted_from_the_beginning_of_the_file(tmp_path):
             "\n".join([*lines[:701], wrong, *lines[701:]]), encoding="utf-8"
         )
         with pytest.raises(InvalidInputError, match=message):
-            for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
+            for block in table_blocks(
+                str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50
+            ):
                 number_column(block, "p")
 
 
@@ -77,7 +98,9 @@ def test_percent_in_one_block_and_fractions_in_another_are_refused(tmp_path):
             "p,y\n" + f"{above},1\n" * 100 + f"{below},1\n" * 100, encoding="utf-8"
         )
         with refuses(InvalidInputError, hint="Write all of them in percent, or none"):
-            for block in table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50):
+            for block in table_blocks(
+                str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=50
+            ):
                 number_column(block, "p")
 
 
@@ -97,7 +120,14 @@ def test_signs_are_remembered_from_block_to_block(tmp_path, values):
 
 @pytest.mark.parametrize(
     "column",
-    [["1", "0"], ["1", "2.0"], ["True", "False"], ["yes", "no", "1"], ["007", "8"], ["a,b"]],
+    [
+        ["1", "0"],
+        ["1", "2.0"],
+        ["True", "False"],
+        ["yes", "no", "1"],
+        ["007", "8"],
+        ["a,b"],
+    ],
 )
 def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
     file = str(tmp_path / "t.csv")
@@ -110,7 +140,9 @@ def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
     ]
     values = parse_texts(dict.fromkeys(texts))
     assert [values[text] for text in texts] == whole.tolist()
-    assert {type(value) for value in values.values()} == {type(value) for value in whole.tolist()}
+    assert {type(value) for value in values.values()} == {
+        type(value) for value in whole.tolist()
+    }
 
 
 @pytest.mark.parametrize(
@@ -131,7 +163,9 @@ def test_labels_mean_what_they_mean_in_the_whole_column(tmp_path, column):
 def test_a_long_file_is_what_it_is_at_once(tmp_path, monkeypatch, column):
     """Each chunk has one of the three cells: what it means, the others decide."""
     file = tmp_path / "t.csv"
-    rows = "".join(f"{cell},{number}\n" for number, cell in enumerate(np.repeat(column, 10)))
+    rows = "".join(
+        f"{cell},{number}\n" for number, cell in enumerate(np.repeat(column, 10))
+    )
     file.write_text(f"y,z\n{rows}".replace("0,5", '"0,5"'), encoding="utf-8")
     wanted = load_table(str(file), lambda names: ["y", "z"]).columns
     monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 60)
@@ -170,10 +204,16 @@ def test_a_file_without_names(tmp_path):
     form = {"header": ["p", "y"]}
     for size in (None, 1):
         blocks = [
-            *table_blocks(str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=size, **form)
+            *table_blocks(
+                str(tmp_path / "t.csv"), lambda names: ["p", "y"], size=size, **form
+            )
         ]
         assert [b.first for b in blocks] == [0] if size is None else [0, 1, 2]
-        assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [0.2, 0.7, 0.9]
+        assert np.concatenate([b.columns["p"] for b in blocks]).tolist() == [
+            0.2,
+            0.7,
+            0.9,
+        ]
     with refuses(InvalidInputError, hint=".*give all names with csv="):
         load_table(str(tmp_path / "t.csv"), lambda names: ["p"])
     with refuses(InvalidInputError, expected="3 cells in the first line, ", value="2"):
@@ -190,7 +230,9 @@ def test_compression_is_told_by_the_first_bytes(tmp_path, monkeypatch, packed):
         frame.to_csv(tmp_path / f"t.csv.{packed}", index=False)
     data = (tmp_path / f"t.csv.{packed}").read_bytes()
     (tmp_path / "t.csv").write_bytes(data)
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
+    )
     with local_files([str(tmp_path / "t.csv"), "-"], False, beside=True) as files:
         assert len(files) == 2
         for file in files:
@@ -202,7 +244,9 @@ def test_a_workbook_needs_its_extra(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "t.xlsx", "w") as archive:
         archive.writestr("[Content_Types].xml", "")
         archive.writestr("xl/workbook.xml", "")
-    with refuses(InvalidInputError, hint=r".*sklearn-calib\[excel\].*, or save the sheet"):
+    with refuses(
+        InvalidInputError, hint=r".*sklearn-calib\[excel\].*, or save the sheet"
+    ):
         load_table(str(tmp_path / "t.xlsx"), lambda names: ["p"])
 
 
@@ -219,7 +263,9 @@ def test_utf_16_without_its_mark(tmp_path):
     (tmp_path / "t.csv").write_bytes("p,y\n0.2,1\n".encode("utf-16-le"))
     with refuses(InvalidInputError, hint=".*name utf-16-le or utf-16-be"):
         load_table(str(tmp_path / "t.csv"), lambda names: ["p"])
-    found = load_table(str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le")
+    found = load_table(
+        str(tmp_path / "t.csv"), lambda names: ["p"], encoding="utf-16-le"
+    )
     assert found.columns["p"].tolist() == [0.2]
 
 
@@ -237,7 +283,10 @@ def test_decimal_commas_in_text_of_typed_files(tmp_path, kind):
 def test_a_small_file_of_many_rows_weighs_as_much_as_they(tmp_path):
     """Equal rows are packed a thousand times smaller: whether to read blocks is not asked of it."""
     rows = pd.DataFrame({"y": np.arange(60_000) % 2, "p": 0.5})
-    files = [str(tmp_path / f"t{end}") for end in (".parquet", ".feather", ".csv.gz", ".csv.zip")]
+    files = [
+        str(tmp_path / f"t{end}")
+        for end in (".parquet", ".feather", ".csv.gz", ".csv.zip")
+    ]
     rows.to_parquet(files[0])
     rows.to_feather(files[1], compression="zstd")
     for file in files[2:]:
@@ -256,7 +305,9 @@ def test_a_cell_too_many_is_refused_in_any_chunk(tmp_path, monkeypatch, row):
     lines[row] += ",h"
     file = tmp_path / "t.csv"
     file.write_text("\n".join(["p,y,s", *lines, ""]), encoding="utf-8")
-    with refuses(InvalidInputError, expected="3 cells in each row ", value=f"more in row {row}"):
+    with refuses(
+        InvalidInputError, expected="3 cells in each row ", value=f"more in row {row}"
+    ):
         load_table(str(file), lambda _: ["p", "y"])
 
 
@@ -267,5 +318,15 @@ def test_a_small_file_of_many_rows_is_read_in_blocks(tmp_path, monkeypatch):
     assert os.path.getsize(file) < 100_000
     monkeypatch.setattr(_large, "_AT_ONCE", 1_000_000)
     monkeypatch.setattr(_tables, "load_table", None)
-    given = ["--label", "y", "--prob", "p", "--no-advice", "--out", "none", "--resamples", "2"]
+    given = [
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--no-advice",
+        "--out",
+        "none",
+        "--resamples",
+        "2",
+    ]
     assert main(["audit", file, *given]) == 0

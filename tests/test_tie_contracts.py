@@ -70,15 +70,25 @@ class AsIs:
 
         tags = ClassifierTags()
         target = TargetTags(required=True)
-        kind = {"estimator_type": "classifier", "target_tags": target, "classifier_tags": tags}
-        return Tags(**kind, transformer_tags=None, regressor_tags=None, input_tags=InputTags())
+        kind = {
+            "estimator_type": "classifier",
+            "target_tags": target,
+            "classifier_tags": tags,
+        }
+        return Tags(
+            **kind, transformer_tags=None, regressor_tags=None, input_tags=InputTags()
+        )
 
 
 def agree(title, found, expected, at=SCORES):
     """Fail with the scores where they differ."""
     found, expected = np.asarray(found), np.asarray(expected)
-    assert found.shape == expected.shape, f"{title}: expected {expected.shape}, got {found.shape}"
-    differs = np.flatnonzero(~np.isclose(found, expected, rtol=1e-9, atol=1e-12, equal_nan=True))
+    assert found.shape == expected.shape, (
+        f"{title}: expected {expected.shape}, got {found.shape}"
+    )
+    differs = np.flatnonzero(
+        ~np.isclose(found, expected, rtol=1e-9, atol=1e-12, equal_nan=True)
+    )
     shown = [(repr(np.asarray(at)[i]), expected[i], found[i]) for i in differs[:4]]
     assert not len(differs), f"{title}: (at, expected, got) {shown}"
 
@@ -90,17 +100,25 @@ def agree(title, found, expected, at=SCORES):
 def test_a_row_is_acted_on_from_the_threshold_on(threshold):
     """In the curves, in the expected metrics and in the classifier the same rows."""
     acts = [score >= threshold for score in SCORES]
-    curve = decisions.decision_curve(LABELS, SCORES, thresholds=[threshold], n_resamples=2)
+    curve = decisions.decision_curve(
+        LABELS, SCORES, thresholds=[threshold], n_resamples=2
+    )
     agree("decision_curve.acted", curve.acted, [np.mean(acts)], [threshold])
     found = decisions.expected_metrics(SCORES, threshold=threshold, y_true=LABELS)
     right = np.mean([act == (y == 1) for act, y in zip(acts, LABELS, strict=True)])
-    assert found.realised["accuracy"] == pytest.approx(right), f"expected_metrics at {threshold!r}"
+    assert found.realised["accuracy"] == pytest.approx(right), (
+        f"expected_metrics at {threshold!r}"
+    )
     harm = threshold / (1 - threshold)
-    gain = np.mean([act * (1 if y else -harm) for act, y in zip(acts, LABELS, strict=True)])
+    gain = np.mean(
+        [act * (1 if y else -harm) for act, y in zip(acts, LABELS, strict=True)]
+    )
     assert curve.net_benefit[0] == pytest.approx(gain)
     everyone = np.mean(np.where(LABELS == 1, 1.0, -harm))
     assert curve.treat_all[0] == pytest.approx(everyone)
-    regret = decisions.regret_curve(LABELS, SCORES, np.full(len(SCORES), 0.999), n_resamples=2)
+    regret = decisions.regret_curve(
+        LABELS, SCORES, np.full(len(SCORES), 0.999), n_resamples=2
+    )
     costs = [
         (1 - threshold) * y if score < threshold else threshold * (1 - y)
         for score, y in zip(SCORES, LABELS, strict=True)
@@ -115,7 +133,12 @@ def test_equal_costs_and_thresholds_of_a_classifier():
     scores = around([0.25, 0.5])
     model.fit(scores[:, None], np.arange(len(scores)) % 2)
     assert model.threshold_ == 0.25
-    agree("CostSensitiveClassifier", model.predict(scores[:, None]), scores >= 0.25, scores)
+    agree(
+        "CostSensitiveClassifier",
+        model.predict(scores[:, None]),
+        scores >= 0.25,
+        scores,
+    )
     costs_of_rows = decisions.expected_cost_test(np.arange(6) % 2, scores, costs)
     table = np.array(costs)
     paid = [table[i % 2, int(score >= 0.25)] for i, score in enumerate(scores)]
@@ -133,7 +156,9 @@ def test_a_selective_classifier_answers_from_its_threshold_on(share):
     threshold = np.sort(scores)[::-1][needed - 1]
     if share < 1:
         assert model.threshold_ == threshold
-        at = np.array([threshold - 1e-9, threshold, threshold + 1e-9])  # 12 digits are compared
+        at = np.array(
+            [threshold - 1e-9, threshold, threshold + 1e-9]
+        )  # 12 digits are compared
         answers = np.array(model.predict(at[:, None])) != -1
         agree("SelectiveClassifier", answers, at >= threshold, at)
     answered = scores >= threshold
@@ -175,7 +200,9 @@ def test_bins_of_equal_width_contain_their_right_edges(n_bins):
     (curve,) = metrics.reliability_curve(LABELS, SCORES, n_resamples=2, **how)
     sizes = [(number == b).sum() for b in np.unique(number)]
     agree("reliability_curve.weight", curve.weight, sizes, np.unique(number))
-    model = all_recalibrators()["histogram_binning"](n_bins, strategy="uniform", prior_weight=0)
+    model = all_recalibrators()["histogram_binning"](
+        n_bins, strategy="uniform", prior_weight=0
+    )
     model.fit(SCORES, LABELS)
     shares = [LABELS[number == b].mean() for b in number]
     agree("HistogramBinning", model.predict_proba(SCORES)[:, 1], shares)
@@ -199,7 +226,9 @@ def test_lights_are_lit_at_their_levels():
         found = groups.grade_calibration(y, p, [0.5], lights=lights, n_resamples=2)
         assert found.rows[0].light == expected, f"lights={lights}: expected {expected}"
     for level, expected in ((value, "red"), (np.nextafter(value, 0), "amber")):
-        found = groups.grade_calibration(y, p, [0.5], lights=(0.9, level), n_resamples=2)
+        found = groups.grade_calibration(
+            y, p, [0.5], lights=(0.9, level), n_resamples=2
+        )
         assert found.rows[0].light == expected, f"red at {level!r}: expected {expected}"
 
 
@@ -207,10 +236,16 @@ def test_histograms_of_curves_at_their_edges():
     scores = around(np.arange(1, 20) / 20)
     y = np.arange(len(scores)) % 2
     (curve,) = metrics.reliability_curve(y, scores, n_resamples=2)
-    below = np.histogram(np.nextafter(np.nextafter(scores, 0), 0), np.arange(21) / 20)[0]
-    above = np.histogram(np.nextafter(np.nextafter(scores, 1), 1), np.arange(21) / 20)[0]
+    below = np.histogram(np.nextafter(np.nextafter(scores, 0), 0), np.arange(21) / 20)[
+        0
+    ]
+    above = np.histogram(np.nextafter(np.nextafter(scores, 1), 1), np.arange(21) / 20)[
+        0
+    ]
     found = np.round(curve.histogram * len(scores)).astype(int)
-    inside = (np.minimum(below, above) - 2 <= found) & (found <= np.maximum(below, above) + 2)
+    inside = (np.minimum(below, above) - 2 <= found) & (
+        found <= np.maximum(below, above) + 2
+    )
     assert found.sum() == len(scores) and inside.all(), (found, below)
 
 
@@ -228,7 +263,9 @@ def test_groups_of_exactly_the_minimum_are_kept(least):
         )
         table = groups.find_groups(pd.DataFrame({"g": name}), 80, min_rows=least)
     kept = 4 if least <= 20 else 0
-    assert (len(found.rows), found.n_left_out) == (1 + kept, 4 - kept), f"min_rows={least}"
+    assert (len(found.rows), found.n_left_out) == (1 + kept, 4 - kept), (
+        f"min_rows={least}"
+    )
     assert table.n_left_out == 4 - kept
 
 
@@ -239,7 +276,9 @@ def test_cells_of_exactly_the_minimum_are_bins(least):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         model = MulticlassBinning(n_levels=4, min_count=least).fit(p, y)
-    assert len(model.bins_) == (3 if least <= 10 else 1), f"min_count={least}: {model.bins_}"
+    assert len(model.bins_) == (3 if least <= 10 else 1), (
+        f"min_count={least}: {model.bins_}"
+    )
 
 
 def test_p_values_count_draws_as_large_as_the_statistic():
@@ -257,7 +296,10 @@ def test_a_monitor_rejects_from_the_level_on():
     y, p = np.array([1, 1, 1, 0, 1, 1, 1, 1]), np.full(8, 0.4)
     value = monitoring.CalibrationMonitor(alarm="test").update(y, p).e_value_
     assert value > 1
-    for alpha, rejects in ((1 / value * (1 + 1e-9), True), (1 / value * (1 - 1e-9), False)):
+    for alpha, rejects in (
+        (1 / value * (1 + 1e-9), True),
+        (1 / value * (1 - 1e-9), False),
+    ):
         monitor = monitoring.CalibrationMonitor(alpha=alpha, alarm="test").update(y, p)
         assert monitor.alarm_ == rejects, f"alpha={alpha!r}: e-value {value!r}"
 
@@ -265,10 +307,22 @@ def test_a_monitor_rejects_from_the_level_on():
 @pytest.mark.parametrize("sign", [">", ">=", "<", "<="])
 def test_the_gate_of_a_command_at_its_limit(sign, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    pd.DataFrame({"p": [0.5, 0.5, 0.25, 0.75] * 10, "y": [0, 1, 0, 1] * 10}).to_csv("t.csv")
+    pd.DataFrame({"p": [0.5, 0.5, 0.25, 0.75] * 10, "y": [0, 1, 0, 1] * 10}).to_csv(
+        "t.csv"
+    )
     value = 0.15625  # (0.25 + 0.25 + 0.0625 + 0.0625) / 4, exactly
     holds = {">": value > value, ">=": True, "<": False, "<=": True}[sign]
-    command = ["audit", "t.csv", "--label", "y", "--prob", "p", "--resamples", "2", "--no-advice"]
+    command = [
+        "audit",
+        "t.csv",
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--resamples",
+        "2",
+        "--no-advice",
+    ]
     code = main([*command, "--out", "none", "--fail-if", f"brier_loss {sign} {value}"])
     assert code == (3 if holds else 0), capsys.readouterr().out
 
@@ -277,7 +331,9 @@ def test_the_gate_of_a_command_at_its_limit(sign, tmp_path, capsys, monkeypatch)
 
 #: Functions whose results depend on the order of the rows, each with its reason.
 ORDERED = {
-    **dict.fromkeys(("safe_calibration_test", "variational_calibration_interval"), "in turn"),
+    **dict.fromkeys(
+        ("safe_calibration_test", "variational_calibration_interval"), "in turn"
+    ),
     ("estimator", "linear"): "pairs neighbours",
     "paired_difference": "measures of draws: of losses it is below",
 }
@@ -301,7 +357,8 @@ def tied(k):
     [
         name
         for name, function in sorted(FUNCTIONS.items())
-        if not DRAWING & set(inspect.signature(function).parameters) and name not in ORDERED
+        if not DRAWING & set(inspect.signature(function).parameters)
+        and name not in ORDERED
     ],
 )
 def test_tied_rows_come_in_any_order(name):
@@ -324,7 +381,9 @@ def test_tied_rows_come_in_any_order(name):
             try:
                 same(again, found, rtol=1e-9, exact=False, but=OF_DRAWS.get(name, ()))
             except AssertionError as error:
-                raise AssertionError(f"{name}, {option}, {k} classes: {error}") from None
+                raise AssertionError(
+                    f"{name}, {option}, {k} classes: {error}"
+                ) from None
     assert ran
 
 
@@ -370,7 +429,9 @@ def test_the_score_of_a_threshold_is_the_first_that_reaches_it(cls):
         try:
             found = model.threshold(target)
         except ValueError as error:
-            assert "finite form" in str(error) or "tabulate" in str(error), f"{cls}: {error}"
+            assert "finite form" in str(error) or "tabulate" in str(error), (
+                f"{cls}: {error}"
+            )
             pytest.skip("has no finite form")
         checked += 1
         if found.score is None or found.side != ">=":
@@ -386,7 +447,11 @@ def test_the_score_of_a_threshold_is_the_first_that_reaches_it(cls):
 
 @pytest.mark.parametrize("cls", MAPS, ids=lambda cls: cls.__name__)
 def test_the_order_of_tied_rows_does_not_matter_to_a_fit(cls):
-    if cls.__name__ in ("OnlineCalibration", "StackedCalibration", "DefaultCalibration"):
+    if cls.__name__ in (
+        "OnlineCalibration",
+        "StackedCalibration",
+        "DefaultCalibration",
+    ):
         pytest.skip("sees rows in turn, or draws folds")
     model, p = fitted(cls)
     rng = np.random.default_rng(5)
@@ -399,12 +464,16 @@ def test_the_order_of_tied_rows_does_not_matter_to_a_fit(cls):
     found, expected = again.predict_proba(p), model.predict_proba(p)
     worst = np.abs(found - expected).max()
     tolerance = 1e-4 if cls.__name__ == "RestrictedPolynomialRegression" else 1e-8
-    assert worst < tolerance, f"{cls.__name__}: another order moves a probability by {worst}"
+    assert worst < tolerance, (
+        f"{cls.__name__}: another order moves a probability by {worst}"
+    )
 
 
 @pytest.mark.parametrize("kind", ["confidence", "top_label", "classwise"])
 def test_the_first_of_equal_classes_is_predicted(kind):
-    proba = np.array([[0.4, 0.4, 0.2], [0.25, 0.375, 0.375], [0.2, 0.4, 0.4], [0.4, 0.2, 0.4]])
+    proba = np.array(
+        [[0.4, 0.4, 0.2], [0.25, 0.375, 0.375], [0.2, 0.4, 0.4], [0.4, 0.2, 0.4]]
+    )
     y = np.array([0, 1, 2, 2])
     first = np.array([0, 1, 1, 0])
     hit = (first == y).astype(int)
@@ -412,17 +481,23 @@ def test_the_first_of_equal_classes_is_predicted(kind):
     if kind == "confidence":
         problems = [(hit, top, 1.0)]
     elif kind == "top_label":
-        problems = [(hit[first == c], top[first == c], np.mean(first == c)) for c in (0, 1)]
+        problems = [
+            (hit[first == c], top[first == c], np.mean(first == c)) for c in (0, 1)
+        ]
     else:
         problems = [((y == c).astype(int), proba[:, c], 1 / 3) for c in range(3)]
     for name in ("expected_calibration_error", "smooth_calibration_error"):
         measure = getattr(metrics, name)
         expected = sum(share * measure(a, b, labels=[0, 1]) for a, b, share in problems)
         found = measure(y, proba, multiclass=kind)
-        assert found == pytest.approx(expected, abs=1e-12), f"{name}, multiclass={kind!r}"
+        assert found == pytest.approx(expected, abs=1e-12), (
+            f"{name}, multiclass={kind!r}"
+        )
 
 
-@pytest.mark.parametrize(("n", "events", "fits"), [(50, 5, True), (49, 5, False), (50, 4, False)])
+@pytest.mark.parametrize(
+    ("n", "events", "fits"), [(50, 5, True), (49, 5, False), (50, 4, False)]
+)
 def test_the_fewest_rows_for_features_are_enough(n, events, fits):
     y, p = (np.arange(n) < events).astype(int), np.linspace(0.05, 0.4, n)
     case = metrics.validate_predictions(y, p)
@@ -449,9 +524,14 @@ def test_cells_of_patterns_are_as_many_as_allowed(most):
     pairs = np.zeros((n, cells.UNWEIGHTED_COLUMNS + 1), dtype=np.int64)
     pairs[:, cells.ID] = cells.encode_cells(keys, high)
     shift = _least_shift(pairs, 0, most)
-    number = {one: len(np.unique(cells.find_cell_starts(keys, high, one))) for one in cells.SHIFTS}
+    number = {
+        one: len(np.unique(cells.find_cell_starts(keys, high, one)))
+        for one in cells.SHIFTS
+    }
     expected = next(one for one in cells.SHIFTS if number[one] <= most)
-    assert shift == expected, f"at most {most}: expected {expected}, got {shift} of {number}"
+    assert shift == expected, (
+        f"at most {most}: expected {expected}, got {shift} of {number}"
+    )
 
 
 @pytest.mark.parametrize("left", [0, 1])
@@ -460,8 +540,12 @@ def test_labels_that_are_left_out_of_a_text_are_counted(left):
     count = LINES_OF_TEXT + left
     rng = np.random.default_rng(0)
     proba = rng.random((40, count))
-    report = multilabel_report((rng.random((40, count)) < proba).astype(int), proba, n_resamples=2)
+    report = multilabel_report(
+        (rng.random((40, count)) < proba).astype(int), proba, n_resamples=2
+    )
     expected = f"... and {left} more" if left else None
     text = str(report)
     found = [line.strip() for line in text.splitlines() if " more, " in line]
-    assert [line.partition(",")[0] for line in found] == ([expected] if left else []), count
+    assert [line.partition(",")[0] for line in found] == ([expected] if left else []), (
+        count
+    )

@@ -34,7 +34,9 @@ def bare(source):
     for name, function, method in public(ast.parse(source)):
         arguments = function.args
         named = [*arguments.posonlyargs, *arguments.args]
-        static = any(getattr(d, "id", "") == "staticmethod" for d in function.decorator_list)
+        static = any(
+            getattr(d, "id", "") == "staticmethod" for d in function.decorator_list
+        )
         named = named[1:] if method and not static else named
         starred = [a for a in (arguments.vararg, arguments.kwarg) if a is not None]
         for argument in [*named, *arguments.kwonlyargs, *starred]:
@@ -47,11 +49,15 @@ def bare(source):
     return missing, number
 
 
-@pytest.mark.parametrize("room", sorted({path.relative_to(ROOT).parts[0] for path in FILES}))
+@pytest.mark.parametrize(
+    "room", sorted({path.relative_to(ROOT).parts[0] for path in FILES})
+)
 def test_annotated(room):
     files = [path for path in FILES if path.relative_to(ROOT).parts[0] == room]
     missing = [
-        f"{path.name}: {one}" for path in files for one in bare(path.read_text(encoding="utf-8"))[0]
+        f"{path.name}: {one}"
+        for path in files
+        for one in bare(path.read_text(encoding="utf-8"))[0]
     ]
     assert not missing, f"without a type: {', '.join(missing)}"
 
@@ -60,8 +66,14 @@ def test_annotated(room):
     ("source", "missing"),
     [
         ("def f(x): ...", ["f(x)", "f ->"]),
-        ("def f(x: int, *args, y=1, **options) -> None: ...", ["f(args)", "f(y)", "f(options)"]),
-        ("class A:\n    def __init__(self, x): ...", ["A.__init__(x)", "A.__init__ ->"]),
+        (
+            "def f(x: int, *args, y=1, **options) -> None: ...",
+            ["f(args)", "f(y)", "f(options)"],
+        ),
+        (
+            "class A:\n    def __init__(self, x): ...",
+            ["A.__init__(x)", "A.__init__ ->"],
+        ),
         ("class A:\n    @property\n    def b(self): ...", ["A.b ->"]),
         ("class A:\n    @staticmethod\n    def b(x) -> int: ...", ["A.b(x)"]),
         ("if True:\n    def f(x) -> int: ...", ["f(x)"]),
@@ -85,7 +97,8 @@ def test_results_are_annotated():
                     f"{node.name}.{ast.unparse(field.target)}"
                     for field in node.body
                     if isinstance(field, ast.AnnAssign)
-                    and ast.unparse(field.annotation) in ("object", "list", "dict", "tuple")
+                    and ast.unparse(field.annotation)
+                    in ("object", "list", "dict", "tuple")
                     and ast.unparse(field.target)[0] != "_"
                 ]
     assert not vague, f"say of what: {', '.join(vague)}"
@@ -93,15 +106,21 @@ def test_results_are_annotated():
 
 def test_each_wrong_call_names_its_error():
     """Without a comment nobody would see that type checkers accept a call in this file."""
-    source = (Path(__file__).parent / "typing" / "rejected.py").read_text(encoding="utf-8")
+    source = (Path(__file__).parent / "typing" / "rejected.py").read_text(
+        encoding="utf-8"
+    )
     lines = source.splitlines()
-    first, *calls = [node for node in ast.parse(source).body if isinstance(node, ast.Expr)]
+    first, *calls = [
+        node for node in ast.parse(source).body if isinstance(node, ast.Expr)
+    ]
     assert isinstance(first.value, ast.Constant) and calls
     for call in calls:
         assert "# type: ignore[" in lines[call.end_lineno - 1], ast.unparse(call)
 
 
-@pytest.mark.parametrize("thing", [sklearn_calib.CalibratedModel.fit, group_calibration])
+@pytest.mark.parametrize(
+    "thing", [sklearn_calib.CalibratedModel.fit, group_calibration]
+)
 def test_help_shows_short_types(thing):
     """numpy's ArrayLike is a union that takes 270 letters for each parameter."""
     signature = str(inspect.signature(thing))

@@ -28,13 +28,19 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedModel, group_calibration
 from sklearn_calib.groups import _cells as groups_cells
 from sklearn_calib.linear import approximate_leave_one_out, logistic_intervals
-from sklearn_calib.recalibrators import MulticalibratedScores, PlattScaling, all_recalibrators
+from sklearn_calib.recalibrators import (
+    MulticalibratedScores,
+    PlattScaling,
+    all_recalibrators,
+)
 from sklearn_calib.summary import CalibrationSummary
 
 N = 80
 #: Strongly unequal: one row in ten has half of the weight, and none is a whole number.
 WEIGHT = np.where(np.arange(N) % 10 == 3, 7.3, 0.4) + np.arange(N) % 7 * 0.11
-FACTOR = 4.0  # a power of two leaves every digit alone, so that draws are the same as well
+FACTOR = (
+    4.0  # a power of two leaves every digit alone, so that draws are the same as well
+)
 #: Sums of weights, which are multiplied as the weights are.
 TOTALS = {
     ("expected_metrics", "confusion"),
@@ -61,7 +67,12 @@ IN_ORDER = {("kernel_calibration_error", "linear"), ("reliability_curve", "isoto
 TAKES_SECONDS = {"interval_calibration_error"}
 #: Functions whose folds or draws are of the rows in their order.
 BY_POSITION = {
-    *("decompose_loss", "proper_calibration_error", "refinement_curve", "refinement_error"),
+    *(
+        "decompose_loss",
+        "proper_calibration_error",
+        "refinement_curve",
+        "refinement_error",
+    ),
     *("isotonic_refinement_brier", "isotonic_refinement_log_loss", "regret_curve"),
     *("temperature_refinement_brier", "temperature_refinement_log_loss"),
     *("variational_calibration_error", "variational_calibration_interval"),
@@ -71,7 +82,10 @@ BY_POSITION = {
 def weighted(but=()):
     """Parameters of a test: the functions that have weights."""
     for name, function in sorted(FUNCTIONS.items()):
-        if "sample_weight" in inspect.signature(function).parameters and name not in but:
+        if (
+            "sample_weight" in inspect.signature(function).parameters
+            and name not in but
+        ):
             yield pytest.param(name, marks=pytest.mark.slow if name in SLOW else ())
 
 
@@ -85,7 +99,9 @@ def cases(name):
             try:
                 yield option, data, found_by(name, data, WEIGHT, option)
             except (ValueError, TypeError) as error:
-                assert "expected" in str(error), f"{name}, {option}, {k} classes: {error!r}"
+                assert "expected" in str(error), (
+                    f"{name}, {option}, {k} classes: {error!r}"
+                )
 
 
 def found_by(name, data, weight, option):
@@ -97,7 +113,9 @@ def found_by(name, data, weight, option):
 
 def check_equal(name, option, found, expected, but=(), rtol=1e-7):
     """Every number, with the function, the option and the field in the message."""
-    assert expected and found.keys() == expected.keys(), f"{name}, {option}: other fields"
+    assert expected and found.keys() == expected.keys(), (
+        f"{name}, {option}: other fields"
+    )
     for field, value in expected.items():
         words = set(field.split("."))
         if not words & {*but, *POSITIONS}:
@@ -160,7 +178,9 @@ def test_rows_at_an_end_have_the_same_weights(name):
     weight = np.exp(np.arange(N) % 7 * 2.0 - 6.3) + 0.013
     kept = np.arange(N) % 9 != 4
     ran = 0
-    for kind, k in itertools.product(KINDS_AT_AN_END, (2,) if name in TWO_CLASSES else (2, 3)):
+    for kind, k in itertools.product(
+        KINDS_AT_AN_END, (2,) if name in TWO_CLASSES else (2, 3)
+    ):
         data = rows_at_an_end(kind, k)
         some = {key: value[kept] for key, value in data.items()}
         try:
@@ -190,8 +210,19 @@ def test_rows_in_another_order_give_every_number(name):
 # -- four times the rows ---------------------------------------------------------------------------
 
 #: Words of fields that are errors, and pairs of fields that are ends.
-ERRORS = ("se", "standard_error", "labels_se", "in_the_large_error", "slope_error", "sigma")
-ENDS = (("low", "high"), ("observed_low", "observed_high"), ("confidence_low", "confidence_high"))
+ERRORS = (
+    "se",
+    "standard_error",
+    "labels_se",
+    "in_the_large_error",
+    "slope_error",
+    "sigma",
+)
+ENDS = (
+    ("low", "high"),
+    ("observed_low", "observed_high"),
+    ("confidence_low", "confidence_high"),
+)
 #: Functions whose errors are not those of a mean, each with its reason.
 OTHER_RATES = {
     "group_calibration": "its sigma is a statistic, its ends are drawn for all groups at once",
@@ -204,7 +235,10 @@ OTHER_RATES = {
 }
 #: Options of which the rate is that of an isotonic fit, or more rows make more bins or knots.
 OTHER_OPTIONS = {
-    *(("reliability_curve", x) for x in ("isotonic", "polynomial", "spline", "loess", "sweep")),
+    *(
+        ("reliability_curve", x)
+        for x in ("isotonic", "polynomial", "spline", "loess", "sweep")
+    ),
 }
 
 
@@ -216,11 +250,15 @@ def four_times():
 
 @pytest.mark.parametrize("name", four_times())
 def test_four_times_the_rows_halve_errors_and_intervals(name):
-    for option, k in itertools.product(options(name), (2,) if name in TWO_CLASSES else (2, 3)):
+    for option, k in itertools.product(
+        options(name), (2,) if name in TWO_CLASSES else (2, 3)
+    ):
         if {(name, value) for value in option.values()} & OTHER_OPTIONS:
             continue
         data = rows_of(k)
-        again = {key: np.tile(one, (4, *(1,) * (one.ndim - 1))) for key, one in data.items()}
+        again = {
+            key: np.tile(one, (4, *(1,) * (one.ndim - 1))) for key, one in data.items()
+        }
         again["clusters"] = np.arange(4 * N) % 10 + 10 * (np.arange(4 * N) // N)
         try:
             one = found_by(name, data, None, option)
@@ -239,12 +277,16 @@ def test_four_times_the_rows_halve_errors_and_intervals(name):
         four = found_by(name, again, None, option)
         for field in errors:
             where = f"{name}, {option}, {field}: {one[field]} and {four[field]}"
-            np.testing.assert_allclose(four[field], one[field] / 2, 0.02, 1e-9, err_msg=where)
+            np.testing.assert_allclose(
+                four[field], one[field] / 2, 0.02, 1e-9, err_msg=where
+            )
         for low, high in pairs:
             if four[low].shape == one[low].shape:
                 width, narrow = one[high] - one[low], four[high] - four[low]
                 inside = (one[low] > 0) & (one[high] < 1) & (width > 0)
-                ratio = np.divide(narrow, width, out=np.zeros_like(width), where=width > 0)[inside]
+                ratio = np.divide(
+                    narrow, width, out=np.zeros_like(width), where=width > 0
+                )[inside]
                 where = f"{name}, {option}, {low} to {high}: widths {ratio}"
                 assert ((ratio > 0.35) & (ratio < 0.8)).all(), where
 
@@ -269,7 +311,8 @@ def test_four_times_the_rows_halve_the_interval_of_a_mean(function, measure):
 
 COPIES = np.where(np.arange(N) % 11 == 5, 15, 1 + np.arange(N) % 3 % 2)
 FOLDS = [
-    (np.flatnonzero(np.arange(N) % 3 != f), np.flatnonzero(np.arange(N) % 3 == f)) for f in range(3)
+    (np.flatnonzero(np.arange(N) % 3 != f), np.flatnonzero(np.arange(N) % 3 == f))
+    for f in range(3)
 ]
 AGAIN = np.repeat(np.arange(N), COPIES)
 LR = LogisticRegression(tol=1e-10, max_iter=1000)
@@ -287,7 +330,10 @@ def models():
     for option in (
         *({"loss": loss} for loss in ("log", "brier", "spherical")),
         *({"selection": one} for one in ("minimum", "one_standard_error")),
-        *({"refinement": one} for one in ("temperature-in-sample", "isotonic", "platt")),
+        *(
+            {"refinement": one}
+            for one in ("temperature-in-sample", "isotonic", "platt")
+        ),
         *({"recalibrator": one} for one in ("beta", "isotonic")),
         {"ensemble": True},
     ):
@@ -310,7 +356,9 @@ def test_a_model_of_very_unequal_weights_is_that_of_repeated_rows(model):
             warnings.simplefilter("ignore")
             one.fit(X[rows], y[rows], sample_weight=weight)
             found.append(one.predict_proba(X))
-    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=2e-5, err_msg=repr(model))
+    np.testing.assert_allclose(
+        found[1], found[0], rtol=0, atol=2e-5, err_msg=repr(model)
+    )
 
 
 def test_features_are_judged_by_maps_and_trees_of_very_unequal_weights():
@@ -320,13 +368,17 @@ def test_features_are_judged_by_maps_and_trees_of_very_unequal_weights():
     y = np.where(rng.random(n) < right, feature, 1 - feature)
     p = 0.3 + 0.4 * rng.random(n)
     proba = np.column_stack([1 - p, p])
-    folds = [(np.flatnonzero(np.arange(n) % 3 != f), np.arange(f, n, 3)) for f in range(3)]
+    folds = [
+        (np.flatnonzero(np.arange(n) % 3 != f), np.arange(f, n, 3)) for f in range(3)
+    ]
     how = {"features": {"a": feature}, "cv": folds, "recalibrator": PlattScaling()}
     found = decompose_loss(y, proba, sample_weight=weight, **how).gain_of_features
     gain = np.empty(n)
     for train, test in folds:
         given = {"classes": [0, 1], "sample_weight": weight[train]}
-        mapped = PlattScaling().fit(proba[train], y[train], **given).predict_proba(proba)
+        mapped = (
+            PlattScaling().fit(proba[train], y[train], **given).predict_proba(proba)
+        )
         trees = MulticalibratedScores()
         trees.fit(mapped[train], y[train], groups={"a": feature[train]}, **given)
         used = trees.predict_proba(mapped, groups={"a": feature})
@@ -337,7 +389,9 @@ def test_features_are_judged_by_maps_and_trees_of_very_unequal_weights():
 
 def test_maps_of_folds_of_cells_are_fitted_to_the_weights_that_are_left():
     data = rows_of(2)
-    summary = CalibrationSummary().update(data["y"], data["first"], sample_weight=WEIGHT)
+    summary = CalibrationSummary().update(
+        data["y"], data["first"], sample_weight=WEIGHT
+    )
     (sample,) = summary.samples()
     folds = sample.folds(3, np.random.default_rng(0))
     method = PlattScaling()
@@ -353,7 +407,12 @@ def test_maps_of_folds_of_cells_are_fitted_to_the_weights_that_are_left():
 
 
 #: Options that need another one beside them, or a solver of seconds.
-SLOW_MAPS = ("auto", "restricted_polynomial", "trend_filtering", "trend_filtering_ensemble")
+SLOW_MAPS = (
+    "auto",
+    "restricted_polynomial",
+    "trend_filtering",
+    "trend_filtering_ensemble",
+)
 NOT_ALONE = {("noise", "laplace"), ("solver", "cvxpy"), ("solver", "clarabel")}
 
 
@@ -410,17 +469,25 @@ def attributes(cls, option, proba, y, weight, **more):
         at["groups"] = more["groups"][:60]
     if cls is MulticalibratedScores:
         folds = [np.arange(len(proba)) % 3 == part for part in range(3)]
-        model.set_params(cv=[(np.flatnonzero(~one), np.flatnonzero(one)) for one in folds])
+        model.set_params(
+            cv=[(np.flatnonzero(~one), np.flatnonzero(one)) for one in folds]
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(proba, y, sample_weight=weight, **more)
         found = {"predictions": model.predict_proba(proba[:60], **at), "": model}
-    return {field: one for field, one in fields_of(found) if not isinstance(one, str) and one.size}
+    return {
+        field: one
+        for field, one in fields_of(found)
+        if not isinstance(one, str) and one.size
+    }
 
 
 @pytest.mark.whole
 @pytest.mark.parametrize(("cls", "option", "k"), fits_of_maps())
-def test_nothing_that_a_map_finds_depends_on_rows_of_weight_0_or_the_unit(cls, option, k):
+def test_nothing_that_a_map_finds_depends_on_rows_of_weight_0_or_the_unit(
+    cls, option, k
+):
     """From 0.002 to 300; also with shares as labels."""
     proba, y = test_methods.rows(k)
     weight = np.exp(np.arange(len(y)) % 7 * 2.0 - 6.3) + 0.013
@@ -447,7 +514,9 @@ def test_nothing_that_a_map_finds_depends_on_rows_of_weight_0_or_the_unit(cls, o
             title = f"{where}, {field}"
             assert found[field].shape == value.shape, title
             rtol = test_methods.TOLERANCE.get(cls.__name__, 1e-6)
-            np.testing.assert_allclose(found[field], unit * value, rtol, rtol, err_msg=title)
+            np.testing.assert_allclose(
+                found[field], unit * value, rtol, rtol, err_msg=title
+            )
 
 
 @pytest.mark.parametrize("multiclass", ["canonical", "confidence", "classwise"])
@@ -455,7 +524,9 @@ def test_a_variational_error_does_not_depend_on_the_unit_of_weights(multiclass):
     data = rows_of(3)
     given = {"multiclass": multiclass, "cv": FOLDS}
     found = [
-        variational_calibration_error(data["y"], data["first"], sample_weight=w, **given)
+        variational_calibration_error(
+            data["y"], data["first"], sample_weight=w, **given
+        )
         for w in (WEIGHT, FACTOR * WEIGHT)
     ]
     assert found[1] == pytest.approx(found[0], abs=1e-7), multiclass
@@ -487,8 +558,12 @@ def test_coarse_cells_of_groups_keep_sums_of_weighted_probabilities(monkeypatch)
     p = rng.uniform(0.2501, 0.2599, n)
     y, name = (rng.random(n) < p).astype(int), np.repeat([*"ab"], n // 2)
     weight = np.exp(np.arange(n) % 7 * 2.0 - 6.3) + 0.013
-    found = group_calibration(y, p, name, min_rows=10, n_resamples=2, sample_weight=weight)
-    for row, kept in zip(found.rows, (name != "", name == "a", name == "b"), strict=True):
+    found = group_calibration(
+        y, p, name, min_rows=10, n_resamples=2, sample_weight=weight
+    )
+    for row, kept in zip(
+        found.rows, (name != "", name == "a", name == "b"), strict=True
+    ):
         expected = weight[kept] @ p[kept]
         where = f"group {row.group}: expected {expected}, got {row.expected}"
         assert row.expected == pytest.approx(expected, rel=1e-9), where
@@ -521,7 +596,9 @@ def test_a_map_of_counts_is_that_of_repeated_rows(cls, option):
     for rows, weight in ((np.arange(N), COPIES), (AGAIN, None)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = cls(**option).fit(data["first"][rows], data["y"][rows], sample_weight=weight)
+            model = cls(**option).fit(
+                data["first"][rows], data["y"][rows], sample_weight=weight
+            )
             found.append(model.predict_proba(data["first"]))
     if cls.capabilities.weights != "ratios":
         where = f"{cls.__name__}, {option}"

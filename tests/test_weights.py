@@ -29,7 +29,22 @@ RECALIBRATORS = [
     if cls.capabilities.sample_weight
 ]
 QUICK = (1e-300, 1e306)
-ALL = (1e-300, 1e-200, 1e-154, 1e-77, 1e-20, 1e-5, 0.1, 7.3, 1e9, 1e17, 1e100, 1e200, 1e300, 1e306)
+ALL = (
+    1e-300,
+    1e-200,
+    1e-154,
+    1e-77,
+    1e-20,
+    1e-5,
+    0.1,
+    7.3,
+    1e9,
+    1e17,
+    1e100,
+    1e200,
+    1e300,
+    1e306,
+)
 
 
 def case_of(k, n=120):
@@ -40,7 +55,9 @@ def case_of(k, n=120):
 def fitted(recalibrator, proba, y, weight):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        return clone(recalibrator).fit(proba, y, sample_weight=weight).predict_proba(proba)
+        return (
+            clone(recalibrator).fit(proba, y, sample_weight=weight).predict_proba(proba)
+        )
 
 
 def check_recalibrator_sizes(recalibrator, factors):
@@ -102,7 +119,9 @@ def test_an_equal_weight_is_no_weight_and_two_is_the_row_given_twice(name):
 
 
 @pytest.mark.parametrize(
-    "recalibrator", [one for one in RECALIBRATORS if one.capabilities.weights != "counts"], ids=repr
+    "recalibrator",
+    [one for one in RECALIBRATORS if one.capabilities.weights != "counts"],
+    ids=repr,
 )
 def test_an_equal_weight_is_no_weight_to_a_recalibrator(recalibrator):
     proba, y, _ = case_of(2, 300)
@@ -113,7 +132,10 @@ def test_an_equal_weight_is_no_weight_to_a_recalibrator(recalibrator):
 
 
 def test_quantile_bins_do_not_move_with_a_common_factor():
-    measures = [all_metrics()[name] for name in ("calibration_error", "expected_calibration_error")]
+    measures = [
+        all_metrics()[name]
+        for name in ("calibration_error", "expected_calibration_error")
+    ]
     for seed in range(20):
         rng = np.random.default_rng(seed)
         p, copies = rng.random(300).round(2), rng.integers(1, 4, 300)
@@ -131,7 +153,9 @@ def test_the_door():
     assert (canonical_weight(ordinary, 4) == ordinary).all()
     given = np.array([1e306, 3e306, 0.0])
     safe = canonical_weight(given, 3)
-    assert (safe / safe[0] == given / given[0]).all() and np.frexp(safe[0] / given[0])[0] == 0.5
+    assert (safe / safe[0] == given / given[0]).all() and np.frexp(safe[0] / given[0])[
+        0
+    ] == 0.5
     assert 2.0**63 <= safe.max() < 2.0**64
     assert (canonical_weight([5e-324, 1e-323], 2) == [2.0**-66, 2.0**-65]).all()
     tiny = canonical_weight([1.0, 1e-300], 2)
@@ -153,9 +177,14 @@ def test_sums_of_weights_are_those_given():
         assert validate_predictions(y, proba, given).unit > 0
         (curve,) = reliability_curve(y, proba, sample_weight=given)
         assert curve.weight.sum() == total
-        assert expected_metrics(proba, y_true=y, sample_weight=given).confusion.sum() == total
+        assert (
+            expected_metrics(proba, y_true=y, sample_weight=given).confusion.sum()
+            == total
+        )
         groups = {"a": np.arange(120) % 2}
-        found = group_calibration(y, proba, groups, sample_weight=given, n_resamples=9, min_rows=9)
+        found = group_calibration(
+            y, proba, groups, sample_weight=given, n_resamples=9, min_rows=9
+        )
         assert found.rows[0].weight == total
 
 
@@ -182,7 +211,8 @@ def test_a_method_without_weights_takes_equal_ones_alone():
     proba, y, weight = case_of(2)
     Unweighted().fit(proba, y, sample_weight=np.full(len(y), 2.0))
     with refuses(
-        InvalidInputError, expected="equal weights, as this method cannot use sample_weight"
+        InvalidInputError,
+        expected="equal weights, as this method cannot use sample_weight",
     ) as refused:
         Unweighted().fit(proba, y, sample_weight=weight)
     assert refused.value.argument == "sample_weight"

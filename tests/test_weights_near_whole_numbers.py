@@ -31,7 +31,9 @@ def test_other_weights_stay_as_they_are(given):
     assert canonical_weight(given, 2).tolist() == given
 
 
-@pytest.mark.parametrize("method", [IsotonicCalibration(), StackedCalibration(["platt", "beta"])])
+@pytest.mark.parametrize(
+    "method", [IsotonicCalibration(), StackedCalibration(["platt", "beta"])]
+)
 def test_a_map_does_not_change_with_the_last_digits_of_counts(method):
     expected = method.fit(P, Y, sample_weight=COUNTS).predict_proba(P)
     got = method.fit(P, Y, sample_weight=COUNTS - 1e-9).predict_proba(P)

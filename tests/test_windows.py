@@ -17,7 +17,9 @@ LONG_AGO = 10 * whole.SECONDS
 
 
 def is_open(path):
-    found = (os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd"))
+    found = (
+        os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")
+    )
     return any(os.path.exists(each) and os.path.samefile(each, path) for each in found)
 
 
@@ -62,11 +64,16 @@ def test_a_scanner_lets_go(windows, tmp_path, monkeypatch):
     assert path.read_text("utf-8") == "new" and len(pauses) == 1
 
 
-def test_a_file_that_stays_open_elsewhere_is_said_and_kept(windows, tmp_path, monkeypatch):
+def test_a_file_that_stays_open_elsewhere_is_said_and_kept(
+    windows, tmp_path, monkeypatch
+):
     monkeypatch.setattr(whole, "_SCANNED", 0)
     path = tmp_path / "out.txt"
     path.write_text("old", encoding="utf-8")
-    with open(path, "rb"), pytest.raises(PermissionError, match="another program has it open"):
+    with (
+        open(path, "rb"),
+        pytest.raises(PermissionError, match="another program has it open"),
+    ):
         whole.write_whole(path, "new")
     assert path.read_text("utf-8") == "old" and len([*tmp_path.iterdir()]) == 1
 
@@ -87,7 +94,11 @@ def test_leftovers_go_where_nobody_has_them_open(windows, tmp_path):
     old(living)
     with open(living, "ab"):
         whole.write_whole(path, "new")
-    assert {each.name for each in tmp_path.iterdir()} == {path.name, living.name, young.name}
+    assert {each.name for each in tmp_path.iterdir()} == {
+        path.name,
+        living.name,
+        young.name,
+    }
 
 
 def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
@@ -104,9 +115,13 @@ def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
     assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize("path", ["C://tables/new.csv", "C:\\tables\\new.csv", "C:/tables/new.csv"])
+@pytest.mark.parametrize(
+    "path", ["C://tables/new.csv", "C:\\tables\\new.csv", "C:/tables/new.csv"]
+)
 def test_a_drive_is_no_address(path):
-    with _remote.local_files([path], allow_remote=False) as found:  # no --allow remote needed
+    with _remote.local_files(
+        [path], allow_remote=False
+    ) as found:  # no --allow remote needed
         assert found == [path]
     assert expand_paths(path) == [(path, path, None)]
     with pytest.raises(FileNotFoundError):
@@ -131,7 +146,8 @@ def in_console(encoding, stream, words, monkeypatch):
 
 def stored(folder):
     rows = "".join(
-        f"{n // 2 % 2},{0.1 + 0.007 * n:.3f},{('Łódź', '▲')[n % 2]}\n" for n in range(120)
+        f"{n // 2 % 2},{0.1 + 0.007 * n:.3f},{('Łódź', '▲')[n % 2]}\n"
+        for n in range(120)
     )
     (folder / "t.csv").write_text(f"y,p,miasto Łódź\n{rows}", encoding="utf-8")
 
@@ -142,7 +158,9 @@ def test_a_console_of_8_bits_takes_errors(encoding, tmp_path, monkeypatch):
     stored(tmp_path)
     words = "audit t.csv --label y --prob p --by Łódź"
     code, shown = in_console(encoding, "stderr", words, monkeypatch)
-    assert code == 2 and "\\u0141" in shown  # the letter that these consoles do not have
+    assert (
+        code == 2 and "\\u0141" in shown
+    )  # the letter that these consoles do not have
 
 
 @pytest.mark.slow
@@ -150,7 +168,8 @@ def test_a_console_of_8_bits_takes_tables(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     stored(tmp_path)
     (tmp_path / "t.csv").write_text(
-        (tmp_path / "t.csv").read_text("utf-8").replace("miasto Łódź", "by"), encoding="utf-8"
+        (tmp_path / "t.csv").read_text("utf-8").replace("miasto Łódź", "by"),
+        encoding="utf-8",
     )
     words = "audit t.csv --label y --prob p --by by --resamples 20 --out none --markdown m.md"
     code, shown = in_console("cp1252", "stdout", words, monkeypatch)
@@ -165,11 +184,15 @@ def test_texts_have_an_encoding():
     for folder in ("sklearn_calib", "tests", "doc", "examples", "benchmarks", ".ci"):
         for path in (here / folder).rglob("*.py"):
             text = path.read_text(encoding="utf-8")
-            for start in (m.end() for m in re.finditer(r"\.(?:read|write)_text\(", text)):
+            for start in (
+                m.end() for m in re.finditer(r"\.(?:read|write)_text\(", text)
+            ):
                 depth, end = 1, start
                 while depth:
                     depth += {"(": 1, ")": -1}.get(text[end], 0)
                     end += 1
-                if not re.search(r"encoding|utf-8", text[start:end]) and path != Path(__file__):
+                if not re.search(r"encoding|utf-8", text[start:end]) and path != Path(
+                    __file__
+                ):
                     found.append(f"{path}: ...text({text[start:end]}")
     assert not found

@@ -15,8 +15,29 @@ def strings(annotation):
 
 #: Numbers that are not the quantity itself: what they do with weights is in tests of their own.
 UNCERTAIN = (
-    *("se", "error", "low", "high", "pvalue", "p_value", "interval", "band", "variance", "level"),
-    *("n_", "sigma", "effective", "std", "null", "count", "size", "replicates", "draws"),
+    *(
+        "se",
+        "error",
+        "low",
+        "high",
+        "pvalue",
+        "p_value",
+        "interval",
+        "band",
+        "variance",
+        "level",
+    ),
+    *(
+        "n_",
+        "sigma",
+        "effective",
+        "std",
+        "null",
+        "count",
+        "size",
+        "replicates",
+        "draws",
+    ),
     *("confidence", "members"),  # positions of rows
 )
 
@@ -25,7 +46,8 @@ def numbers(result, name="", exact=False):
     """(path, array) of all numbers that a result holds; `exact` leaves out the uncertain ones."""
     last = name.rpartition(".")[2]
     if exact and any(
-        last == word or last.startswith(word) or f"_{word}" in last for word in UNCERTAIN
+        last == word or last.startswith(word) or f"_{word}" in last
+        for word in UNCERTAIN
     ):
         return
     if isinstance(result, dict):
@@ -34,8 +56,12 @@ def numbers(result, name="", exact=False):
         parts = ((field, getattr(result, field)) for field in result._fields)
     elif dataclasses.is_dataclass(result) and not hasattr(result, "get_params"):
         parts = ((f.name, getattr(result, f.name)) for f in dataclasses.fields(result))
-    elif isinstance(result, list | tuple) and not all(np.isscalar(one) for one in result):
-        parts = ((getattr(one, "quantity", str(i)), one) for i, one in enumerate(result))
+    elif isinstance(result, list | tuple) and not all(
+        np.isscalar(one) for one in result
+    ):
+        parts = (
+            (getattr(one, "quantity", str(i)), one) for i, one in enumerate(result)
+        )
     elif type(result).__module__.startswith("sklearn_calib."):
         parts = vars(result).items()
     else:
@@ -55,7 +81,9 @@ def same(one, other, rtol=1e-7, exact=True, but=(), turned=()):
         if name in but:
             continue
         value = value[::-1, ::-1] if name in turned else value
-        np.testing.assert_allclose(second[name], value, rtol=rtol, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(
+            second[name], value, rtol=rtol, atol=1e-9, err_msg=name
+        )
 
 
 def differ(one, other):

@@ -32,8 +32,12 @@ class Ours:
         p_cal = np.asarray(p_cal)
         classes = np.arange(2 if p_cal.ndim == 1 else p_cal.shape[1])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # all correct, no cell heavy enough: expected here
-            self.fitted_ = get_recalibrator(self.recalibrator).fit(p_cal, y_cal, classes=classes)
+            warnings.simplefilter(
+                "ignore"
+            )  # all correct, no cell heavy enough: expected here
+            self.fitted_ = get_recalibrator(self.recalibrator).fit(
+                p_cal, y_cal, classes=classes
+            )
         return self
 
     def predict_proba(self, p_test):
@@ -44,4 +48,6 @@ def _factory(name):
     return lambda: Ours(name)
 
 
-CUSTOM_CALIBRATORS = {f"sklearn_calib-{name}": _factory(name) for name in all_recalibrators()}
+CUSTOM_CALIBRATORS = {
+    f"sklearn_calib-{name}": _factory(name) for name in all_recalibrators()
+}

@@ -36,20 +36,28 @@ def leaderboard(results, methods=None):
     `results` has one row for each task and method; tasks of all of them only.
     """
     wide = {of: _wide(results, of, methods) for of in LOSSES}
-    data_sets = [base(name) for name in wide["log loss"].index.get_level_values("data set")]
+    data_sets = [
+        base(name) for name in wide["log loss"].index.get_level_values("data set")
+    ]
     board = pd.DataFrame(index=wide["log loss"].columns)
     board["tasks"] = len(data_sets)
     for of in LOSSES:
         won = wins(wide[of])
         low, high = np.percentile(resampled(won, data_sets), [2.5, 97.5], axis=0)
-        board[f"wins, {of}"], board[f"low, {of}"], board[f"high, {of}"] = won.mean(), low, high
+        board[f"wins, {of}"], board[f"low, {of}"], board[f"high, {of}"] = (
+            won.mean(),
+            low,
+            high,
+        )
         ratio = wide[of].div(wide[of][BASE], axis=0)
         log = np.log(ratio.clip(1 / CLIP, CLIP).fillna(1.0))
         board[f"{of} %"] = 100 * (np.exp(log.mean()) - 1)
         board[f"hurt, {of} %"] = 100 * (ratio > 1 + HURT).mean()
     grouped = results.groupby("method")
     board["seconds"] = grouped["seconds"].mean()
-    board["left as it was %"] = 100 * grouped["problem"].agg(lambda said: (said != "").mean())
+    board["left as it was %"] = 100 * grouped["problem"].agg(
+        lambda said: (said != "").mean()
+    )
     return board.sort_values("wins, log loss", ascending=False)
 
 
@@ -80,7 +88,9 @@ def picture(board, title, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 0.21 * len(board) + 1.2), layout="constrained")
+    figure, axes = plt.subplots(
+        1, 2, figsize=(11, 0.21 * len(board) + 1.2), layout="constrained"
+    )
     for axis, of in zip(axes, LOSSES, strict=True):
         part = board.sort_values(f"wins, {of}")
         place = np.arange(len(part))
@@ -101,7 +111,8 @@ def picture(board, title, path):
         axis.set(xlim=(0, 1), ylim=(-0.6, len(part) - 0.4))
         axis.set_title(f"{of}", fontsize=9)
         axis.set_xlabel(
-            "share of the other methods beaten, 95 % interval over data sets", fontsize=8
+            "share of the other methods beaten, 95 % interval over data sets",
+            fontsize=8,
         )
     figure.suptitle(title, fontsize=10)
     figure.savefig(path, dpi=110)

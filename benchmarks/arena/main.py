@@ -47,7 +47,11 @@ def one_task(factories, *task):
         return []
     found, problem, start = raw, "", time.process_time()
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"), runner.at_most(LIMIT):
+        with (
+            warnings.catch_warnings(),
+            np.errstate(all="ignore"),
+            runner.at_most(LIMIT),
+        ):
             warnings.simplefilter("ignore")
             calibrator = factory()
             calibrator.fit(p_cal, y_cal)
@@ -56,7 +60,13 @@ def one_task(factories, *task):
         problem = f"{type(error).__name__}: {error}"[:80]
     spent = time.process_time() - start
     log, brier = losses(y, raw if problem else found, k)
-    values = {"k": k, "log loss": log, "Brier": brier, "seconds": spent, "problem": problem}
+    values = {
+        "k": k,
+        "log loss": log,
+        "Brier": brier,
+        "seconds": spent,
+        "problem": problem,
+    }
     return [dict(zip(COLUMNS, task, strict=True)) | values]
 
 
@@ -84,14 +94,20 @@ def measured(names, again):
         path = folder / f"{name}.jsonl"
         if name in again:
             path.unlink(missing_ok=True)
-        rows = runner.rounds(path, todo, lambda *task, f=factories: one_task(f, *task), processes=1)
+        rows = runner.rounds(
+            path, todo, lambda *task, f=factories: one_task(f, *task), processes=1
+        )
         found += [{"method": name, **row} for row in rows]
     return pd.DataFrame(found)
 
 
 def tables_of(results):
     """All tables: overall, by calibration rows and by number of classes; methods with all tasks."""
-    sizes = {"all": (0, np.inf), "n < 1000": (0, 1000), "1000 <= n < 5000": (1000, 5000)}
+    sizes = {
+        "all": (0, np.inf),
+        "n < 1000": (0, 1000),
+        "1000 <= n < 5000": (1000, 5000),
+    }
     sizes["n >= 5000"] = (5000, np.inf)
     classes = {
         "any": (2, np.inf),
@@ -103,7 +119,9 @@ def tables_of(results):
     classes["50 and more"] = (50, np.inf)
     for of, (least, most) in classes.items():
         for size, (low, high) in sizes.items():
-            part = results[results["k"].between(least, most) & results["n"].between(low, high - 1)]
+            part = results[
+                results["k"].between(least, most) & results["n"].between(low, high - 1)
+            ]
             counts = part.groupby("method").size()
             part = part[part["method"].isin(counts.index[counts == counts.max()])]
             if len(part) and (size == "all" or of in ("two", "several")):
@@ -123,15 +141,20 @@ def kept(results, place):
         table, now = table.reindex(base.index), base[of]
         before = table.pop(leaderboard.BASE)
         if not len(base) or not np.allclose(now, before, rtol=1e-4):
-            sys.exit(f"--keep: measure {leaderboard.BASE} too, on tasks of the tables: no match")
+            sys.exit(
+                f"--keep: measure {leaderboard.BASE} too, on tasks of the tables: no match"
+            )
         table = table.where(table.ne(before, axis=0), now, axis=0)
         table = table[[name for name in table if name not in set(results["method"])]]
         others.append(table.melt(var_name="method", value_name=of, ignore_index=False))
     others = pd.concat([others[0], others[1][leaderboard.LOSSES[1]]], axis=1).dropna()
     as_it_was = (
-        others[list(leaderboard.LOSSES)] == base[list(leaderboard.LOSSES)].reindex(others.index)
+        others[list(leaderboard.LOSSES)]
+        == base[list(leaderboard.LOSSES)].reindex(others.index)
     ).all(axis=1)
-    others["problem"] = np.where(as_it_was, "losses of no recalibration, kept from the tables", "")
+    others["problem"] = np.where(
+        as_it_was, "losses of no recalibration, kept from the tables", ""
+    )
     return pd.concat([results, others.reset_index()], ignore_index=True)
 
 
@@ -141,25 +164,41 @@ def publish(results, place):
     rows = []
     for classes, size, part in tables_of(results):
         board = leaderboard.leaderboard(part).join(leaderboard.against_calarena(part))
-        rows.append(board.reset_index(names="method").assign(classes=classes, rows=size))
+        rows.append(
+            board.reset_index(names="method").assign(classes=classes, rows=size)
+        )
         if size == "all" and classes in ("two", "several"):
             title = f"{classes} classes, {board['tasks'].iloc[0]} tasks"
             leaderboard.picture(board, title.capitalize(), place / f"{classes}.png")
             print(board.round(3).to_string())
     write(place / "leaderboard.csv", pd.concat(rows), ["classes", "rows", "method"])
-    wide = results.assign(**{of: results[of].map("{:.5g}".format) for of in leaderboard.LOSSES})
+    wide = results.assign(
+        **{of: results[of].map("{:.5g}".format) for of in leaderboard.LOSSES}
+    )
     for of in leaderboard.LOSSES:
-        losses_of = wide.pivot(index=[*COLUMNS, "k"], columns="method", values=of).reset_index()
+        losses_of = wide.pivot(
+            index=[*COLUMNS, "k"], columns="method", values=of
+        ).reset_index()
         write(place / f"{of.lower().replace(' ', '_')}.csv", losses_of, [*COLUMNS, "k"])
     failed = results[results["problem"] != ""].groupby(["method", "problem"]).size()
-    write(place / "problems.csv", failed.reset_index(name="tasks"), ["method", "problem", "tasks"])
+    write(
+        place / "problems.csv",
+        failed.reset_index(name="tasks"),
+        ["method", "problem", "tasks"],
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(prog="run.py arena")
-    parser.add_argument("names", nargs="*", help="methods to measure; all if none is named")
-    parser.add_argument("--again", nargs="*", default=[], help="methods to measure anew")
-    parser.add_argument("--keep", action="store_true", help="others keep what the tables have")
+    parser.add_argument(
+        "names", nargs="*", help="methods to measure; all if none is named"
+    )
+    parser.add_argument(
+        "--again", nargs="*", default=[], help="methods to measure anew"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="others keep what the tables have"
+    )
     asked = parser.parse_args()
     place = HERE / "calarena" if tasks.ARENA else HERE
     results = measured({*asked.names}, {*asked.again})

@@ -5,7 +5,11 @@ import warnings
 from custom_calibrators import CUSTOM_CALIBRATORS
 
 BASE = "identity"  # no recalibration
-ELSEWHERE = ("online", "ordinal", "prior_shift")  # rows in time, ordered classes, other rates
+ELSEWHERE = (
+    "online",
+    "ordinal",
+    "prior_shift",
+)  # rows in time, ordered classes, other rates
 OURS = {name.partition("-")[2]: factory for name, factory in CUSTOM_CALIBRATORS.items()}
 OURS = {name: factory for name, factory in OURS.items() if name not in ELSEWHERE}
 
@@ -41,7 +45,10 @@ def theirs():
         "Venn-Abers": (c.BinaryVennAbersCalibrator, c.VennAbersCalibrator),
         "TS": (c.TemperatureScalingCalibrator,) * 2,
         "ETS": (c.ETSCalibrator,) * 2,
-        "Platt-probs": (lambda: c.SklearnCalibrator(method="sigmoid", cv="prefit"), None),
+        "Platt-probs": (
+            lambda: c.SklearnCalibrator(method="sigmoid", cv="prefit"),
+            None,
+        ),
         "Platt-logits": (lambda: c.BinaryLogisticCalibrator(type="affine"), None),
         "Quadratic": (lambda: c.BinaryLogisticCalibrator(type="quadratic"), None),
         "Beta": (c.BetacalCalibrator, None),
@@ -51,7 +58,10 @@ def theirs():
         "SVS": (None, c.SVSCalibrator),
         "MS": (None, c.MatrixScalingCalibrator),
         "SMS": (None, c.SMSCalibrator),
-        "Dirichlet": (None, lambda: c.DirichletCalibrator(n_cv=0, reg_lambda=1e-3, reg_mu=1e-3)),
+        "Dirichlet": (
+            None,
+            lambda: c.DirichletCalibrator(n_cv=0, reg_lambda=1e-3, reg_mu=1e-3),
+        ),
         "Kernel": (c.KernelCalibrator,) * 2,
         "XGBoost": (c.XGBoostCalibrator,) * 2,
         "LightGBM": (c.LightGBMCalibrator,) * 2,

@@ -32,11 +32,22 @@ ROWS_OF_A_CLASS = 3  # expected in the calibration set, of the rarest class
 MODELS = {
     **tables.MODELS,
     "boosting, overfitted": lambda: HistGradientBoostingClassifier(
-        max_iter=300, learning_rate=0.3, min_samples_leaf=2, early_stopping=False, random_state=0
+        max_iter=300,
+        learning_rate=0.3,
+        min_samples_leaf=2,
+        early_stopping=False,
+        random_state=0,
     ),
     "MLP": lambda: MLPClassifier((64,), max_iter=100, random_state=0),
 }
-TWO = ["breast_cancer", "spambase", "credit_default", "adult", "adult 3.5 %", "bank_full"]
+TWO = [
+    "breast_cancer",
+    "spambase",
+    "credit_default",
+    "adult",
+    "adult 3.5 %",
+    "bank_full",
+]
 TWO += ["bank_full 1 %", "htru2", "covertype_2v4 1 %"]
 SEVERAL = [name for name in tables.SEVERAL if name != "adult:workclass"]
 SLOW = ("letter", "letter unequal")  # 26 classes to boost
@@ -74,7 +85,9 @@ def of_calarena(folder):
     for path in sorted(folder.glob("*.h5")):
         with h5py.File(path, "r") as file:
             pairs = [(d, m) for d in file for m in file[d]]
-            found += [(path.stem, d, m, len(file[d][m]["labels_cal"]), 0) for d, m in pairs]
+            found += [
+                (path.stem, d, m, len(file[d][m]["labels_cal"]), 0) for d, m in pairs
+            ]
     return found
 
 
@@ -85,7 +98,9 @@ def _read_calarena(folder, benchmark, data_set, model):
         group = file[data_set][model]
         names = ("probas_cal", "labels_cal", "probas_test", "labels_test")
         p_cal, y_cal, p_test, y_test = (group[name][:] for name in names)
-    if p_cal.ndim == 2 and p_cal.shape[1] == 1:  # CalArena takes both forms for two classes
+    if (
+        p_cal.ndim == 2 and p_cal.shape[1] == 1
+    ):  # CalArena takes both forms for two classes
         p_cal, p_test = p_cal[:, 0], p_test[:, 0]
     return p_cal, y_cal.ravel(), p_test, y_test.ravel()
 
@@ -104,7 +119,9 @@ def local():
             if table not in tables.EMBEDDED and DATA is None:
                 missing.add(table)
                 continue
-            models = [m for m in MODELS if not (several and "weighted" in m and "forest" in m)]
+            models = [
+                m for m in MODELS if not (several and "weighted" in m and "forest" in m)
+            ]
             models = [m for m in models if not (table in SLOW and "boosting" in m)]
             for j, model in enumerate(models):
                 tasks += _sized(table, model, i + j, 1 if several else 2)
@@ -112,7 +129,9 @@ def local():
         if DATA is None:
             missing.add(name)
         else:
-            tasks += [("local", name, "given", n, draw) for n in sizes for draw in range(2)]
+            tasks += [
+                ("local", name, "given", n, draw) for n in sizes for draw in range(2)
+            ]
     if missing:
         print(f"skipped, set SKLEARN_CALIB_DATA: {', '.join(sorted(missing))}")
     return [task for task in tasks if split.part_of(task[1]) == "judging"]
@@ -124,7 +143,9 @@ def _sized(table, model, turn, times):
     most = min(len(y) // 3, POOL)
     rarest = np.bincount(y).min() / len(y)
     fits = [n for n in SIZES if n <= most and n * rarest >= ROWS_OF_A_CLASS] or [most]
-    chosen = {fits[(turn + step * (1 + len(fits) // 2)) % len(fits)] for step in range(times)}
+    chosen = {
+        fits[(turn + step * (1 + len(fits) // 2)) % len(fits)] for step in range(times)
+    }
     return [
         ("local", table, model, n, draw)
         for draw in range(DRAWS.get(table, 1))
@@ -150,12 +171,16 @@ def load(source, data_set, model, n, draw):
         test = test[:TEST]
     else:
         kept = np.load(
-            _cached(f"{data_set}-{model}-{draw}", lambda: _scores(data_set, model, draw))
+            _cached(
+                f"{data_set}-{model}-{draw}", lambda: _scores(data_set, model, draw)
+            )
         )
         p, y, pool = kept["p"], kept["y"], int(kept["pool"])
         calib, test = np.arange(pool), np.arange(pool, len(y))
         if n < pool:
-            calib, _ = train_test_split(calib, stratify=y[:pool], train_size=n, random_state=draw)
+            calib, _ = train_test_split(
+                calib, stratify=y[:pool], train_size=n, random_state=draw
+            )
     p = p[:, 1] if p.shape[1] == 2 else p
     return p[calib], y[calib], p[test], y[test]
 
@@ -199,8 +224,17 @@ def _predictions(name):
     kept = np.load(path.with_name(f"{folder}.npz"))
     y = kept["labels"]
     if made == "animal":
-        z, animal = kept["logits"].astype(float), np.isin(np.arange(10), [0, 1, 8, 9], invert=True)
-        z = np.column_stack([logsumexp(z[:, ~animal], axis=1), logsumexp(z[:, animal], axis=1)])
+        z, animal = (
+            kept["logits"].astype(float),
+            np.isin(np.arange(10), [0, 1, 8, 9], invert=True),
+        )
+        z = np.column_stack(
+            [logsumexp(z[:, ~animal], axis=1), logsumexp(z[:, animal], axis=1)]
+        )
         return softmax(z, axis=1), animal[y].astype(int)
-    p = softmax(kept["logits"].astype(float), axis=1) if "logits" in kept else kept["probs"]
+    p = (
+        softmax(kept["logits"].astype(float), axis=1)
+        if "logits" in kept
+        else kept["probs"]
+    )
     return p / p.sum(axis=1, keepdims=True), y

@@ -27,7 +27,10 @@ DRAWS["two systems that rarely differ, 40 clusters"] = 200
 MAPS = ("line", "isotonic", "spline", "quadratic")
 COMPARED = ("reference", "useless", "curved", "30 labels", "1 % positives")
 PLANNED = ("reference", "numbers", "clustered", "1 % positives")
-JOBS = [(law, "line", draws) for law, draws in sorted(DRAWS.items(), key=lambda job: -job[1])]
+JOBS = [
+    (law, "line", draws)
+    for law, draws in sorted(DRAWS.items(), key=lambda job: -job[1])
+]
 JOBS += [(law, "planned", AMONG_MAPS) for law in PLANNED]
 JOBS += [(law, name, AMONG_MAPS) for law in COMPARED for name in MAPS]
 JOBS = list(dict.fromkeys(JOBS))
@@ -55,7 +58,9 @@ def planned(law, draws):
         rows = first.labels_needed(width)
         rows = -(-rows // 5) * 5  # whole clusters
         second = calibrated_mean(**draw(rng, n=rows), **options)
-        for name, value in zip(found, (width, second.high - second.low, rows), strict=True):
+        for name, value in zip(
+            found, (width, second.high - second.low, rows), strict=True
+        ):
             found[name].append(value)
     row = {"law": law, "recalibrator": "line", "draws": draws}
     row["planned_width"] = f"{np.mean(found['asked']):.4f}"
@@ -80,7 +85,12 @@ def coverage(law, recalibrator, draws):
         name: np.array([getattr(each, f"labels_{name}") for each in found])
         for name in ("estimate", "se", "low", "high")
     }
-    row = {"law": law, "recalibrator": recalibrator, "draws": draws, "truth": f"{truth:.4f}"}
+    row = {
+        "law": law,
+        "recalibrator": recalibrator,
+        "draws": draws,
+        "truth": f"{truth:.4f}",
+    }
     row["raw_mean"] = f"{column['raw'].mean():.4f}"
     for name, each in (("", column), ("labels_", alone)):
         low, high = each["low"], each["high"]

@@ -29,7 +29,11 @@ def in_clusters(rng, n):
     """Labels of all rows of n clusters drawn at random."""
     height = np.repeat(rng.normal(size=N // CLUSTER), CLUSTER)
     p = expit(height + 0.5 * rng.normal(size=N))
-    y, cluster, n = (rng.random(N) < p).astype(int), np.arange(N) // CLUSTER, n * CLUSTER
+    y, cluster, n = (
+        (rng.random(N) < p).astype(int),
+        np.arange(N) // CLUSTER,
+        n * CLUSTER,
+    )
     rows = {"y": y[:n], "score": p[:n], "score_unlabelled": p[n:]}
     return rows | {"groups": cluster[:n], "groups_unlabelled": cluster[n:]}
 
@@ -51,14 +55,18 @@ LAWS = {
     "10 clusters": lambda rng: in_clusters(rng, 10),
     "30 clusters": lambda rng: in_clusters(rng, 30),
     "the 20 highest scores": lambda rng: ordered(rng, 20, lambda p: p),
-    "the 20 scores nearest to 1/2": lambda rng: ordered(rng, 20, lambda p: -np.abs(p - 0.5)),
+    "the 20 scores nearest to 1/2": lambda rng: ordered(
+        rng, 20, lambda p: -np.abs(p - 0.5)
+    ),
 }
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("draws", type=int, nargs="?", default=400)
-    parser.add_argument("--seed", type=int, default=1)  # 7 was that of choosing the method
+    parser.add_argument(
+        "--seed", type=int, default=1
+    )  # 7 was that of choosing the method
     given = parser.parse_args()
     rows = []
     for name, law in LAWS.items():
@@ -66,9 +74,14 @@ def main():
         for number in range(given.draws):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CalibrationWarning)
-                found = calibrated_mean(**law(np.random.default_rng([number, given.seed])), cv=2)
+                found = calibrated_mean(
+                    **law(np.random.default_rng([number, given.seed])), cv=2
+                )
             pvalues.append(found.selection_pvalue)
-        below = {f"p < {level}": float(np.mean(np.array(pvalues) < level)) for level in LEVELS}
+        below = {
+            f"p < {level}": float(np.mean(np.array(pvalues) < level))
+            for level in LEVELS
+        }
         rows.append({"law": name, "seed": given.seed, "draws": given.draws} | below)
         print(rows[-1], flush=True)
     with (HERE / "selection.csv").open("w", newline="") as file:

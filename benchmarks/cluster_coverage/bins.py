@@ -44,15 +44,17 @@ def draw(law, rng):
         groups = np.repeat(np.arange(n_clusters), rng.integers(1, size + 1, n_clusters))
     rows = len(groups)
     z = rng.normal(size=n_clusters)[groups] + 0.5 * rng.normal(size=rows) - lower
-    cause = np.sqrt(0.6) * rng.normal(size=n_clusters)[groups] + np.sqrt(0.4) * rng.normal(
-        size=rows
-    )
+    cause = np.sqrt(0.6) * rng.normal(size=n_clusters)[groups] + np.sqrt(
+        0.4
+    ) * rng.normal(size=rows)
     if size == 1:
         cause = rng.normal(size=rows)
     if law.startswith("copies"):
         until = n_clusters // 2 if "half" in law else n_clusters
         own = groups < until
-        z[own], cause[own] = (x[np.searchsorted(groups, groups[own])] for x in (z, cause))
+        z[own], cause[own] = (
+            x[np.searchsorted(groups, groups[own])] for x in (z, cause)
+        )
         cause[~own] = rng.normal(size=np.count_nonzero(~own))
     p = expit(z)
     if "votes" in law:
@@ -77,7 +79,12 @@ def main():
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CalibrationWarning)
                     test = calibration_test(
-                        y, p, statistic=name, n_resamples=199, random_state=number, **given
+                        y,
+                        p,
+                        statistic=name,
+                        n_resamples=199,
+                        random_state=number,
+                        **given,
                     )
                 found[law, name].append(test.pvalue)
         if number % 50 == 49:
@@ -89,7 +96,8 @@ def table(found):
     rows = []
     for (law, name), pvalues in found.items():
         shares = {
-            f"at {level}": f"{np.mean(np.array(pvalues) <= level):.3f}" for level in (0.05, 0.01)
+            f"at {level}": f"{np.mean(np.array(pvalues) <= level):.3f}"
+            for level in (0.05, 0.01)
         }
         rows.append({"law": law, "statistic": name, "draws": len(pvalues), **shares})
     runner.write(HERE / "bins.csv", rows)

@@ -31,7 +31,10 @@ def draw_pvalues(law, draws, seed):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
-            how = {"n_resamples": 199, "random_state": np.random.default_rng([number, seed])}
+            how = {
+                "n_resamples": 199,
+                "random_state": np.random.default_rng([number, seed]),
+            }
             pvalues.append(hosmer_lemeshow_test(y, p, **how, **given).pvalue)
     return np.array(pvalues)
 

@@ -52,7 +52,11 @@ JOBS = [
 def draw(family, n_clusters, rng):
     """Clusters, log-odds of two models, labels; labels of a cluster share six tenths of a cause."""
     groups = np.repeat(np.arange(n_clusters), ROWS)
-    z = rng.normal(size=n_clusters)[groups] + 0.5 * rng.normal(size=len(groups)) + SHIFT[family]
+    z = (
+        rng.normal(size=n_clusters)[groups]
+        + 0.5 * rng.normal(size=len(groups))
+        + SHIFT[family]
+    )
     cause = np.sqrt(0.6) * rng.normal(size=n_clusters)[groups]
     cause = cause + np.sqrt(0.4) * rng.normal(size=len(groups))
     y = (norm.cdf(cause) < expit(SLOPE[family] * z)).astype(int)
@@ -65,10 +69,17 @@ def population(family, n=400_000):
     _, z, other, _ = draw(family, n // ROWS, rng)
     truth = expit(SLOPE[family] * z)
     y, weight = np.repeat([1, 0], len(z)), np.r_[truth, 1 - truth]
-    one, two = (log_loss(y, np.tile(expit(each), 2), sample_weight=weight) for each in (z, other))
+    one, two = (
+        log_loss(y, np.tile(expit(each), 2), sample_weight=weight)
+        for each in (z, other)
+    )
     error = np.abs(truth - expit(z)).mean()
     found = {"log loss": one, "difference": two - one, "frequency": truth.mean()}
-    found |= {"O/E": truth.mean() / expit(z).mean(), "slope": SLOPE[family], "intercept": 0.0}
+    found |= {
+        "O/E": truth.mean() / expit(z).mean(),
+        "slope": SLOPE[family],
+        "intercept": 0.0,
+    }
     return found | {"mean error": error}
 
 
@@ -130,10 +141,16 @@ def batch_of(part, family, n_clusters, given, draws, batch):
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
-            work = {"inference": of_inference, "table": of_table, "report": of_report}[part]
+            work = {"inference": of_inference, "table": of_table, "report": of_report}[
+                part
+            ]
             found = work(y, z, other, groups if given == "clusters" else None, number)
-        rows += [head | {"quantity": name, "ends": ends} for name, ends in found[0].items()]
-        rows += [head | {"quantity": name, "p": float(p)} for name, p in found[1].items()]
+        rows += [
+            head | {"quantity": name, "ends": ends} for name, ends in found[0].items()
+        ]
+        rows += [
+            head | {"quantity": name, "p": float(p)} for name, p in found[1].items()
+        ]
     return rows
 
 
@@ -142,7 +159,10 @@ def table(found):
     truth, together = {family: population(family) for family in SHIFT}, {}
     for one in found:
         kind = "interval" if "ends" in one else "test at .05"
-        head = {name: one[name] for name in ("part", "family", "clusters", "given", "quantity")}
+        head = {
+            name: one[name]
+            for name in ("part", "family", "clusters", "given", "quantity")
+        }
         together.setdefault((*(head | {"kind": kind}).items(),), []).append(one)
     for head, draws in together.items():
         row = dict(head)

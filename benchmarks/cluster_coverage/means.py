@@ -20,7 +20,9 @@ MEASURES = "log_loss", "brier_loss"
 SIZES = {  # rows of each cluster
     "5": lambda n, rng: np.full(n, 5),
     "1 to 12": lambda n, rng: rng.integers(1, 13, n),
-    "lognormal": lambda n, rng: np.maximum(1, np.rint(5 * np.exp(rng.normal(size=n) - 0.5))),
+    "lognormal": lambda n, rng: np.maximum(
+        1, np.rint(5 * np.exp(rng.normal(size=n) - 0.5))
+    ),
 }
 DRAWS = int(sys.argv[1]) if len(sys.argv) > 1 else 600
 JOBS = [
@@ -35,7 +37,11 @@ def draw(family, n_clusters, sizes, rng):
     """The laws of ``main.py``, with clusters of other sizes."""
     size = SIZES[sizes](n_clusters, rng).astype(int)
     groups, rows = np.repeat(np.arange(n_clusters), size), size.sum()
-    z = rng.normal(size=n_clusters)[groups] + 0.5 * rng.normal(size=rows) + SHIFT[family]
+    z = (
+        rng.normal(size=n_clusters)[groups]
+        + 0.5 * rng.normal(size=rows)
+        + SHIFT[family]
+    )
     cause = np.sqrt(0.6) * rng.normal(size=n_clusters)[groups]
     cause = cause + np.sqrt(0.4) * rng.normal(size=rows)
     y = (norm.cdf(cause) < expit(SLOPE[family] * z)).astype(int)

@@ -28,8 +28,14 @@ HERE = Path(__file__).parent
 GRID = (np.arange(100_000) + 0.5) / 100_000
 T = np.arange(1, 100) / 100
 SHOWN = (0.05, 0.2, 0.5, 0.8, 0.9)
-LAWS = {"flat": (1, 1), "low": (1, 3), "rare": (0.5, 10)}  # Beta laws of the predictions
-QUANTILES = {law: betaincinv(*shape, GRID) for law, shape in LAWS.items()}  # they stand for it
+LAWS = {
+    "flat": (1, 1),
+    "low": (1, 3),
+    "rare": (0.5, 10),
+}  # Beta laws of the predictions
+QUANTILES = {
+    law: betaincinv(*shape, GRID) for law, shape in LAWS.items()
+}  # they stand for it
 COSTS = {"equal": [[0, 1], [1, 0]], "a miss costs 5": [[0, 1], [5, 0]]}
 JOBS = [
     *(("net benefit", law, n, 500) for law in LAWS for n in (500, 5000)),
@@ -40,9 +46,17 @@ JOBS = [
     *(("expected cost", law, n, 2000) for law in LAWS for n in (100, 500, 5000)),
     *(("expected metrics", law, n, 1000) for law in LAWS for n in (200, 2000)),
     *(("selective", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
-    *(("selective, 4 groups", law, n, 1000) for law in ("flat", "low") for n in (800, 8000)),
+    *(
+        ("selective, 4 groups", law, n, 1000)
+        for law in ("flat", "low")
+        for n in (800, 8000)
+    ),
     *(("share answered", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
-    *(("risk at a coverage", law, n, 1000) for law in ("flat", "low") for n in (200, 2000)),
+    *(
+        ("risk at a coverage", law, n, 1000)
+        for law in ("flat", "low")
+        for n in (200, 2000)
+    ),
     *(("regret", law, n, 500) for law in LAWS for n in (500, 5000)),
     *(("decision loss", law, n, 30) for law in LAWS for n in (500,)),
 ]
@@ -57,7 +71,9 @@ def net_benefit(p, truth, prevalence=None):
     """The net benefit in the population at each threshold of T, and that of acting on all."""
     order = np.argsort(p)
     first = np.searchsorted(p[order], T)
-    up, down = (np.append(np.cumsum(v[order][::-1])[::-1], 0) for v in (truth, 1 - truth))
+    up, down = (
+        np.append(np.cumsum(v[order][::-1])[::-1], 0) for v in (truth, 1 - truth)
+    )
     rate = truth.mean()
     share = rate if prevalence is None else prevalence
     gain = up / len(p) * share / rate
@@ -129,7 +145,9 @@ def of_curves(question, law, n, draws):
         )
     ]  # fmt: skip
     missed = ~np.array(band)
-    rows.append(row(question, "95 % band, 99 thresholds", law, n, len(band), missed, 0, "0.95"))
+    rows.append(
+        row(question, "95 % band, 99 thresholds", law, n, len(band), missed, 0, "0.95")
+    )
     return rows
 
 
@@ -154,11 +172,11 @@ def of_costs(question, law, n, draws):
         z = np.array([one.statistic for one in level])
         with np.errstate(divide="ignore", invalid="ignore"):
             other = np.array([one.difference / one.standard_error for one in level])
-        said = (
-            f"with the rows' own error {np.mean(other > 1.96):.4f} and {np.mean(other < -1.96):.4f}"
-        )
+        said = f"with the rows' own error {np.mean(other > 1.96):.4f} and {np.mean(other < -1.96):.4f}"
         what = f"test of calibrated rows, {name}"
-        rows.append(row(question, what, law, n, draws, z > 1.96, z < -1.96, "0.95", said))
+        rows.append(
+            row(question, what, law, n, draws, z > 1.96, z < -1.96, "0.95", said)
+        )
         low, high = np.array([(one.low, one.high) for one in interval]).T
         what = f"95 % interval of the difference, {name}"
         rows.append(row(question, what, law, n, draws, gap < low, gap > high, "0.95"))
@@ -174,7 +192,9 @@ def of_metrics(question, law, n, draws):
         y = (rng.random(n) < p).astype(int)
         if not 0 < y.sum() < n:
             continue
-        found = expected_metrics(p, threshold=0.3, costs=COSTS["a miss costs 5"], y_true=y)
+        found = expected_metrics(
+            p, threshold=0.3, costs=COSTS["a miss costs 5"], y_true=y
+        )
         for name in found.standard_deviations:
             z.setdefault(name, []).append(found.z(name))
     rows = []
@@ -220,7 +240,9 @@ def of_selection(question, law, n, draws):
                 y = (rng.random(n) < truth_of(p)).astype(int)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CalibrationWarning)
-                    model = SelectiveClassifier(FrozenEstimator(Given()), max_risk, delta)
+                    model = SelectiveClassifier(
+                        FrozenEstimator(Given()), max_risk, delta
+                    )
                     model.fit(p[:, None], y)
                 answered = int((confidence >= model.threshold_).sum())
                 coverage.append(answered / len(population))
@@ -250,7 +272,9 @@ def of_groups(question, law, n, draws):
     populations = [selected(law, power) for power in POWERS]
     group = np.repeat(np.arange(len(POWERS)), n // len(POWERS))
     rows = []
-    options = [{"max_risk": risk} for risk in (0.1, 0.2)] + [{"coverage": c} for c in (0.3, 0.8)]
+    options = [{"max_risk": risk} for risk in (0.1, 0.2)] + [
+        {"coverage": c} for c in (0.3, 0.8)
+    ]
     for option in options:
         for delta in (0.1, 0.5):
             broken, beyond, shares, outside = [], [], [], []
@@ -260,14 +284,20 @@ def of_groups(question, law, n, draws):
                 y = (rng.random(len(group)) < p ** np.array(POWERS)[group]).astype(int)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", CalibrationWarning)
-                    model = SelectiveClassifier(FrozenEstimator(Given()), delta=delta, **option)
+                    model = SelectiveClassifier(
+                        FrozenEstimator(Given()), delta=delta, **option
+                    )
                     model.fit(p[:, None], y, groups=group)
                 risks, kept = [], []
                 for name, (confidence, risk) in enumerate(populations):
-                    answered = int(np.searchsorted(-confidence, -model.thresholds_[name], "right"))
+                    answered = int(
+                        np.searchsorted(-confidence, -model.thresholds_[name], "right")
+                    )
                     risks.append(risk[answered - 1] if answered else 0.0)
                     kept.append(answered / len(risk))
-                ends = np.array([model.coverage_intervals_[name] for name in range(len(risks))]).T
+                ends = np.array(
+                    [model.coverage_intervals_[name] for name in range(len(risks))]
+                ).T
                 bounds = [model.risk_bounds_[name] for name in range(len(risks))]
                 broken.append(max(risks) > option.get("max_risk", 1))
                 beyond.append((np.array(risks) > bounds).any())
@@ -286,7 +316,9 @@ def of_groups(question, law, n, draws):
             if what == "coverage":
                 below, above = np.array(outside).T
                 said = f"share of a group outside its interval, {of}"
-                rows.append(row(question, said, *given[:3], below, above, f"{1 - delta}", note))
+                rows.append(
+                    row(question, said, *given[:3], below, above, f"{1 - delta}", note)
+                )
     return rows
 
 
@@ -314,7 +346,17 @@ def of_share(question, law, n, draws):
             note = f"mean share {kept.mean():.4f}"
             given = law, n, draws
             said = f"share answered, {of}"
-            rows.append(row(question, said, *given, kept < low, kept > high, f"{1 - delta}", note))
+            rows.append(
+                row(
+                    question,
+                    said,
+                    *given,
+                    kept < low,
+                    kept > high,
+                    f"{1 - delta}",
+                    note,
+                )
+            )
             broken = np.array(risks) > bounds
             said = f"error rate beyond its bound, {of}"
             rows.append(row(question, said, *given, 0, broken, f"{1 - delta}", note))
@@ -327,7 +369,9 @@ def of_risk(question, law, n, draws):
     rows = []
     for threshold in (0.6, 0.9):
         kept = np.maximum(population, 1 - population) >= threshold
-        wrong = np.where(population > 0.5, 1 - truth_of(population), truth_of(population))
+        wrong = np.where(
+            population > 0.5, 1 - truth_of(population), truth_of(population)
+        )
         risk = wrong[kept].mean()
         below, above = [], []
         for number in range(draws):
@@ -348,10 +392,14 @@ def largest_regrets(p, better, truth):
     """The largest regret in the population of acting on p instead of on `better`, and the loss."""
     t = np.arange(1, 2000) / 2000
     order, other = np.argsort(p), np.argsort(better)
-    sums = [np.append(0.0, np.cumsum(values)) for values in (truth[order], truth[other])]
+    sums = [
+        np.append(0.0, np.cumsum(values)) for values in (truth[order], truth[other])
+    ]
     first = np.searchsorted(p[order], t, side="right")
     second = np.searchsorted(better[other], t, side="right")
-    more = (sums[0][first] - sums[1][second]) - t * (first - second)  # acted on by `better` alone
+    more = (sums[0][first] - sums[1][second]) - t * (
+        first - second
+    )  # acted on by `better` alone
     regret = more / len(p)
     return max(regret.max(), 0.0), maximise_decision_loss(t, regret)[0]
 
@@ -425,14 +473,20 @@ def summary(rows):
     """The smallest and the largest share of each question over the laws and what was varied."""
     groups = {}
     for found in rows:
-        what = found["what"].partition(" at ")[0].partition(", ")[0].partition(" above")[0]
-        groups.setdefault((found["question"], what, found["aim"], found["n"]), []).append(found)
+        what = (
+            found["what"].partition(" at ")[0].partition(", ")[0].partition(" above")[0]
+        )
+        groups.setdefault(
+            (found["question"], what, found["aim"], found["n"]), []
+        ).append(found)
     for (question, what, aim, n), members in groups.items():
         held = [float(member["held"]) for member in members]
         row = {"question": question, "what": what, "n": n, "aim": aim}
         row |= {"least held": f"{min(held):.3f}", "most held": f"{max(held):.3f}"}
         for side in ("truth_below", "truth_above"):
-            row[f"most {side}"] = f"{max(float(member[side]) for member in members):.3f}"
+            row[f"most {side}"] = (
+                f"{max(float(member[side]) for member in members):.3f}"
+            )
         yield row
 
 

@@ -66,7 +66,9 @@ def one_draw(seed, design, name):
             CalibratedModel(make()).fit(X, y, groups=groups),
             CalibratedClassifierCV(make(), cv=folds).fit(X, y),
         ]
-    return [log_loss(y_new, np.clip(m.predict_proba(X_new), 1e-9, 1)) for m in models] + [warned]
+    return [
+        log_loss(y_new, np.clip(m.predict_proba(X_new), 1e-9, 1)) for m in models
+    ] + [warned]
 
 
 def main():
@@ -75,9 +77,13 @@ def main():
     rows = []
     for design in DESIGNS:
         for name in MODELS:
-            draws = Parallel(n_jobs=2)(delayed(one_draw)(s, design, name) for s in range(DRAWS))
+            draws = Parallel(n_jobs=2)(
+                delayed(one_draw)(s, design, name) for s in range(DRAWS)
+            )
             means = [f"{mean:.4f}" for mean in np.mean(draws, axis=0)]
-            rows.append(dict(zip(columns + found, [name, *design, *means], strict=True)))
+            rows.append(
+                dict(zip(columns + found, [name, *design, *means], strict=True))
+            )
             print(rows[-1], flush=True)
     runner.write(HERE / "copies.csv", rows, columns + found)
 

@@ -33,10 +33,16 @@ def jobs(part="judging"):
     found = []
     for names, models in ((tasks.TWO, tasks.MODELS), (tasks.SEVERAL, tasks.MODELS)):
         for name in (one for one in names if tasks.DATA and split.part_of(one) == part):
-            kept = [m for m in models if not (names is tasks.SEVERAL and m == "forest, weighted")]
+            kept = [
+                m
+                for m in models
+                if not (names is tasks.SEVERAL and m == "forest, weighted")
+            ]
             kept = [m for m in kept if not (name in tasks.SLOW and "boosting" in m)]
             found += [("table", name, model, n, 0) for model in kept for n in ROWS]
-    for name in (one for one in tasks.PREDICTED if tasks.DATA and split.part_of(one) == part):
+    for name in (
+        one for one in tasks.PREDICTED if tasks.DATA and split.part_of(one) == part
+    ):
         found += [("given", name, "given", n, 0) for n in ROWS]
     for case, (_, classes) in bed.CASES.items():
         for k in classes:
@@ -55,7 +61,9 @@ def rows_of(kind, name, model, n, draw):
         p, y, pool = p[order], y[order], len(y) // 2
     else:
         kept = np.load(
-            tasks._cached(f"{name}-{model}-{draw}", lambda: tasks._scores(name, model, draw))
+            tasks._cached(
+                f"{name}-{model}-{draw}", lambda: tasks._scores(name, model, draw)
+            )
         )
         p, y, pool = kept["p"], kept["y"], int(kept["pool"])
     if n > pool:
@@ -68,7 +76,11 @@ def rows_of(kind, name, model, n, draw):
 def one_map(p, y):
     """The first of the default's maps, alone."""
     with mock.patch.object(_default, "_PRIOR", 1.0), np.errstate(divide="ignore"):
-        return get_recalibrator("default").fit(p, y, classes=range(p.shape[1])).predict_proba
+        return (
+            get_recalibrator("default")
+            .fit(p, y, classes=range(p.shape[1]))
+            .predict_proba
+        )
 
 
 def fitted_methods(p, y):
@@ -92,9 +104,13 @@ def one_round(*job):
     for far in (0.0, FAR) if given and job[0] != "bed" else (0.0,) if given else ():
         p, y, p_test, y_test = given
         if far:
-            shift = far * np.random.default_rng([7, job[3], job[4]]).normal(size=p.shape[1])
+            shift = far * np.random.default_rng([7, job[3], job[4]]).normal(
+                size=p.shape[1]
+            )
             p, p_test = (q * np.exp(shift - shift.max()) for q in (p, p_test))
-        p, p_test = (np.asarray(q) / np.sum(q, axis=1, keepdims=True) for q in (p, p_test))
+        p, p_test = (
+            np.asarray(q) / np.sum(q, axis=1, keepdims=True) for q in (p, p_test)
+        )
         row = dict(zip(("kind", "name", "model", "n_calib", "draw"), job, strict=True))
         row |= {"classes": p.shape[1], "moved": far}
         with warnings.catch_warnings():
@@ -121,17 +137,29 @@ def summarised(table, group):
         best = losses.min(axis=1)
         for name in names:
             excess = np.minimum(100 * (losses[name] / best - 1), BEST)
-            own = "structured_vector" if (part.classes == 2).all() else "structured_matrix"
+            own = (
+                "structured_vector"
+                if (part.classes == 2).all()
+                else "structured_matrix"
+            )
             worst = np.sort(excess)[-max(1, len(part) // 20) :]
             ratios = {
-                f"% to {other}": 100 * (np.exp(np.log(losses[name] / losses[of]).mean()) - 1)
+                f"% to {other}": 100
+                * (np.exp(np.log(losses[name] / losses[of]).mean()) - 1)
                 for other, of in (("structured form", own), ("before", BEFORE))
             }
-            row = dict(zip(group, key, strict=True)) | {"rounds": len(part), "method": name}
+            row = dict(zip(group, key, strict=True)) | {
+                "rounds": len(part),
+                "method": name,
+            }
             row |= {"excess %": excess.mean(), "worst 5 %": worst.mean()} | ratios
-            row["sums, % to structured form"] = 100 * (losses[name].sum() / losses[own].sum() - 1)
+            row["sums, % to structured form"] = 100 * (
+                losses[name].sum() / losses[own].sum() - 1
+            )
             row["hurt %"] = 100 * part[f"{name}: hurt"].astype(float).mean()
-            rows.append({k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()})
+            rows.append(
+                {k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()}
+            )
     return rows
 
 

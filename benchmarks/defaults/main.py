@@ -22,7 +22,14 @@ import split
 
 HERE = Path(__file__).parent
 DATA = runner.data_folder()
-NAMED = ["default", "temperature", "platt", "beta", "structured_matrix", "structured_vector"]
+NAMED = [
+    "default",
+    "temperature",
+    "platt",
+    "beta",
+    "structured_matrix",
+    "structured_vector",
+]
 NAMED += ["venn_abers", "vector"]
 FOR_TWO = ["quadratic", "restricted_polynomial", "platt of probabilities"]
 RULES = {  # what smaller probabilities are raised to, from calibration probabilities
@@ -45,11 +52,18 @@ def one_round(table, model, size):
         theirs = CalibratedClassifierCV(frozen).fit(calib[:, None], y_calib)
         row["scikit-learn"] = losses(y, theirs.predict_proba(test[:, None]), k)
         for name in NAMED + (FOR_TWO if k == 2 else []):
-            method = PlattScaling("proba") if name == FOR_TWO[-1] else get_recalibrator(name)
+            method = (
+                PlattScaling("proba") if name == FOR_TWO[-1] else get_recalibrator(name)
+            )
             ours = CalibratedModel(frozen, method).fit(calib[:, None], y_calib)
             row[name] = losses(y, ours.predict_proba(test[:, None]), k)
         if classifier.kind == "proba":
-            given = classifier.predict_proba(calib), y_calib, classifier.predict_proba(test), y
+            given = (
+                classifier.predict_proba(calib),
+                y_calib,
+                classifier.predict_proba(test),
+                y,
+            )
             row |= with_floors(*given)
         found.append({**row, "classes": (k, k), "rows": (len(calib), len(test))})
     return [
@@ -72,11 +86,16 @@ def with_floors(calib, y_calib, test, y):
     for rule, floor in RULES.items():
         low = max(floor(calib), 1.18e-38)
         given, asked = (
-            canonical_proba(np.log(np.maximum(p, low)), kind="logits") for p in (calib, test)
+            canonical_proba(np.log(np.maximum(p, low)), kind="logits")
+            for p in (calib, test)
         )
         for name in FLOORED:
-            fitted = get_recalibrator(name).fit(given, y_calib, classes=range(calib.shape[1]))
-            found[f"{name}: {rule}"] = losses(y, fitted.predict_proba(asked), calib.shape[1])
+            fitted = get_recalibrator(name).fit(
+                given, y_calib, classes=range(calib.shape[1])
+            )
+            found[f"{name}: {rule}"] = losses(
+                y, fitted.predict_proba(asked), calib.shape[1]
+            )
     return found
 
 
@@ -117,7 +136,9 @@ def networks():
                     fitted = get_recalibrator(method).fit(
                         scores[calib], y[calib], classes=range(z.shape[1])
                     )
-                    found = losses(y[test], fitted.predict_proba(scores[test]), z.shape[1])
+                    found = losses(
+                        y[test], fitted.predict_proba(scores[test]), z.shape[1]
+                    )
                     row[title] = f"{found[0]:.4f}"
                 low = np.maximum(proba, 0.5 / (n + 1))
                 logits = canonical_proba(np.log(low), kind="logits")
@@ -131,7 +152,9 @@ def networks():
 
 def main():
     jobs = [job for job in rounds.jobs(DATA) if split.part_of(job[0]) == "judging"]
-    table = pd.DataFrame(runner.rounds(HERE / "rounds.partial.jsonl", jobs, quiet_round))
+    table = pd.DataFrame(
+        runner.rounds(HERE / "rounds.partial.jsonl", jobs, quiet_round)
+    )
     names = ["raw", "scikit-learn", *NAMED, *FOR_TWO]
     rows = overall(table, names)
     runner.write(HERE / "results.csv", rows)

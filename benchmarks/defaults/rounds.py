@@ -66,7 +66,9 @@ class Remembered(ClassifierMixin, BaseEstimator):
 def scored(name, model, size, folder):
     """For each split: a `Remembered` classifier, rows and labels for calibration, and for test."""
     for split in range(SPLITS if name in EMBEDDED else 1):
-        path = CACHE / f"{name}-{model}-{size}-{split}.npz".replace(" ", "_").replace(":", "_")
+        path = CACHE / f"{name}-{model}-{size}-{split}.npz".replace(" ", "_").replace(
+            ":", "_"
+        )
         if not path.exists():
             CACHE.mkdir(parents=True, exist_ok=True)
             np.savez(path, **_fitted(*table(name, folder), model, size, split))

@@ -61,12 +61,16 @@ def on_other_scores(scores, p, y):
 def mean_of(methods, first, p, y):
     """Their mean, weighted by their fit; `first` is the prior weight of the first one."""
     rows = np.arange(len(y)), y
-    fit = np.array([np.log(np.clip(np.asarray(f(p))[rows], 2.2e-16, 1)).sum() for f in methods])
+    fit = np.array(
+        [np.log(np.clip(np.asarray(f(p))[rows], 2.2e-16, 1)).sum() for f in methods]
+    )
     prior = np.full(len(methods), (1 - first) / (len(methods) - 1))
     prior[0] = first
     weight = prior * np.exp(fit - fit.max())
     weight /= weight.sum()
-    return lambda q: sum(w * np.asarray(f(q)) for w, f in zip(weight, methods, strict=True))
+    return lambda q: sum(
+        w * np.asarray(f(q)) for w, f in zip(weight, methods, strict=True)
+    )
 
 
 def methods(p, y):
@@ -96,14 +100,18 @@ def summarised(table):
                 continue
             change = 100 * np.log(part[name] / part[judged.BEFORE])
             sets = change.groupby(part.name).mean().to_numpy()
-            draws = np.random.default_rng(0).integers(len(sets), size=(DRAWS, len(sets)))
+            draws = np.random.default_rng(0).integers(
+                len(sets), size=(DRAWS, len(sets))
+            )
             low, high = np.quantile(sets[draws].mean(axis=1), [0.025, 0.975])
             row = dict(zip(("part", "classes", "moved"), key, strict=True))
             row |= {"method": name, "rounds": len(part), "data sets": len(sets)}
             row |= {"% to one map": sets.mean(), "low": low, "high": high}
             row |= {f"n = {n}": change[part.n_calib == n].mean() for n in ROWS}
             row |= {"worst": change.max(), "hurt %": 100 * part[f"{name}: hurt"].mean()}
-            yield {k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()}
+            yield {
+                k: round(v, 2) if isinstance(v, float) else v for k, v in row.items()
+            }
 
 
 def one_round(part, *job):
@@ -116,7 +124,9 @@ def main():
     for part in ("choosing", "judging"):
         jobs = [job for job in judged.jobs(part) if job[0] != "bed"]
         path = HERE / f"third_step.{part}.partial.jsonl"
-        tables.append(pd.DataFrame(runner.rounds(path, jobs, partial(one_round, part), 1)))
+        tables.append(
+            pd.DataFrame(runner.rounds(path, jobs, partial(one_round, part), 1))
+        )
     table = pd.concat(tables)
     table["group"] = np.where(table.classes == 2, "two", "3 to 26")
     table.loc[table.classes >= judged.MOST_CLASSES_FOR_SEVERAL, "group"] = "more"

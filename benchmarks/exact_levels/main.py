@@ -45,7 +45,9 @@ def draw(law, n, rng):
         proba = softmax(z, axis=1)
         if "slope" in law:
             return proba, softmax(0.75 * z, axis=1)
-        if "rotated" in law:  # the largest probability is right, the others are in turns
+        if (
+            "rotated" in law
+        ):  # the largest probability is right, the others are in turns
             rest = np.argsort(-proba, axis=1)[:, 1:]
             truth, rows = proba.copy(), np.arange(n)[:, None]
             truth[rows, rest] = proba[rows, np.roll(rest, 1, axis=1)]
@@ -65,7 +67,11 @@ def labels(q, rng):
     """A label for each row."""
     if q.ndim == 1:
         return (rng.random(len(q)) < q).astype(int)
-    return (rng.random(len(q))[:, None] > q.cumsum(axis=1)).sum(axis=1).clip(max=q.shape[1] - 1)
+    return (
+        (rng.random(len(q))[:, None] > q.cumsum(axis=1))
+        .sum(axis=1)
+        .clip(max=q.shape[1] - 1)
+    )
 
 
 def pvalues(test, law, n, draws):
@@ -76,7 +82,9 @@ def pvalues(test, law, n, draws):
         p, q = draw(law, n, rng)
         given = {"labels": np.arange(4 if p.ndim == 2 else 2), "n_resamples": 99}
         y = labels(q, rng)
-        found.append(calibration_test(y, p, random_state=number, **given, **TESTS[test]).pvalue)
+        found.append(
+            calibration_test(y, p, random_state=number, **given, **TESTS[test]).pvalue
+        )
     return np.array(found)
 
 

@@ -63,7 +63,9 @@ def statements(document, form, dialect):
         return [], around(to_sql(document, ["p"], **options))
     if "knots" not in document["map"]:
         return None
-    *first, query = re.split(r";\n", to_sql(document, "p", into="table", **options).strip(";\n"))
+    *first, query = re.split(
+        r";\n", to_sql(document, "p", into="table", **options).strip(";\n")
+    )
     return first, around(query)
 
 
@@ -86,8 +88,12 @@ def mysql(path, stack, server):
 def sqlite(path, stack, server):
     database = stack.enter_context(sqlite3.connect(":memory:"))
     database.execute("CREATE TABLE calib_scores (p REAL, q REAL)")
-    columns = [column.to_pylist() for column in pyarrow.parquet.read_table(path).columns]
-    database.executemany("INSERT INTO calib_scores VALUES (?, ?)", zip(*columns, strict=True))
+    columns = [
+        column.to_pylist() for column in pyarrow.parquet.read_table(path).columns
+    ]
+    database.executemany(
+        "INSERT INTO calib_scores VALUES (?, ?)", zip(*columns, strict=True)
+    )
     return lambda sql: database.execute(sql).fetchone()
 
 
@@ -104,14 +110,20 @@ def clickhouse(path, stack, server):
 
     session = Session(tempfile.mkdtemp())
     source = f"file('{path}', 'Parquet')"
-    session.query(f"CREATE TABLE calib_scores ENGINE = Memory AS SELECT * FROM {source}")
-    limits = f"max_threads = 1, max_memory_usage = {int(MEMORY)}, max_query_size = 100000000"
+    session.query(
+        f"CREATE TABLE calib_scores ENGINE = Memory AS SELECT * FROM {source}"
+    )
+    limits = (
+        f"max_threads = 1, max_memory_usage = {int(MEMORY)}, max_query_size = 100000000"
+    )
     limits += ", max_parser_depth = 100000, max_ast_elements = 10000000"
     limits += ", max_expanded_ast_elements = 10000000, max_ast_depth = 100000"
     limits = f" SETTINGS {limits}"  # an INSERT has no place for them
 
     def run(sql):
-        return str(session.query(sql + limits * sql.startswith("SELECT"), "CSV")).split()
+        return str(
+            session.query(sql + limits * sql.startswith("SELECT"), "CSV")
+        ).split()
 
     return run
 
@@ -130,7 +142,9 @@ def datafusion(path, stack, server):
 
     context = SessionContext(SessionConfig().with_target_partitions(1))
     context.from_arrow(pyarrow.parquet.read_table(path), name="calib_scores")
-    return lambda sql: next((list(row.values()) for row in context.sql(sql).to_pylist()), None)
+    return lambda sql: next(
+        (list(row.values()) for row in context.sql(sql).to_pylist()), None
+    )
 
 
 def polars(path, stack, server):
@@ -191,7 +205,9 @@ def measured(start, texts, path, server=None, begun=lambda: None):
 
 def limited(start, texts, path, said):
     """`measured`, in a process of its own."""
-    if start is not spark and start is not clickhouse:  # these reserve more than they use
+    if (
+        start is not spark and start is not clickhouse
+    ):  # these reserve more than they use
         resource.setrlimit(resource.RLIMIT_AS, (int(MEMORY), int(MEMORY)))
     said.send(measured(start, texts, path, begun=lambda: said.send("begun")))
 

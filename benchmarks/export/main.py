@@ -36,7 +36,9 @@ def targets():
     found = {}
     for path in sorted(HERE.glob("target_*.py")):
         try:
-            found[path.stem.removeprefix("target_")] = importlib.import_module(path.stem).predict
+            found[path.stem.removeprefix("target_")] = importlib.import_module(
+                path.stem
+            ).predict
         except ImportError as error:
             print(f"skipped {path.stem}: {error}")
     return found
@@ -46,14 +48,18 @@ def rows_of(document, k):
     rows = probabilities(k, 4000)
     single = rows.astype(np.float32).astype(np.float64)
     rows = np.vstack([rows, single])
-    return np.vstack([rows / rows.sum(axis=1, keepdims=True), at_knots(document, KNOTS)])
+    return np.vstack(
+        [rows / rows.sum(axis=1, keepdims=True), at_knots(document, KNOTS)]
+    )
 
 
 def is_beside(method, row, got):
     """Whether a result lies within those of a row whose probabilities differ in the last digits."""
     moved = row + LAST_DIGITS * np.vstack([np.eye(len(row)), -np.eye(len(row))])
     near = method.predict_proba(np.clip(moved, 0.0, 1.0))
-    return bool(((near.min(axis=0) - STEP <= got) & (got <= near.max(axis=0) + STEP)).all())
+    return bool(
+        ((near.min(axis=0) - STEP <= got) & (got <= near.max(axis=0) + STEP)).all()
+    )
 
 
 def line(name, k, found):
@@ -69,7 +75,10 @@ def line(name, k, found):
             continue
         error = np.abs(np.asarray(got) - expected).max(axis=1)
         excused = np.array(
-            [e > STEP and is_beside(method, *r) for e, *r in zip(error, rows, got, strict=True)]
+            [
+                e > STEP and is_beside(method, *r)
+                for e, *r in zip(error, rows, got, strict=True)
+            ]
         )
         out[target] = f"{error[~excused].max():.1e}"
         beside = max(beside, int(excused.sum()))
@@ -85,7 +94,9 @@ def main():
     if chosen is METHODS:
         with open(HERE / "differences.csv", "w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(
-                file, ["method", "classes", *found, "steps beside", "rows"], lineterminator="\n"
+                file,
+                ["method", "classes", *found, "steps beside", "rows"],
+                lineterminator="\n",
             )
             writer.writeheader()
             writer.writerows(lines)

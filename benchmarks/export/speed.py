@@ -100,7 +100,9 @@ def in_javascript(document, rows):
             "}\nconsole.log(JSON.stringify(found.slice(1)));\n"
         )
         Path(folder, "map.js").write_text(code, encoding="utf-8")
-        done = subprocess.run([NODE, f"{folder}/map.js"], check=True, capture_output=True)
+        done = subprocess.run(
+            [NODE, f"{folder}/map.js"], check=True, capture_output=True
+        )
         return len(rows) / statistics.median(json.loads(done.stdout))
 
 
@@ -151,7 +153,9 @@ def in_onnxruntime(document, rows):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     model = to_onnx(document).SerializeToString()
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model, options, providers=["CPUExecutionProvider"]
+    )
     name = session.get_inputs()[0].name
     return len(rows) / seconds(lambda: session.run(None, {name: rows}))
 
@@ -181,7 +185,9 @@ def main():
             if speed is None:
                 print(f"skipped {target}")
                 continue
-            lines.append({"map": name, "target": target, "rows per second": f"{speed:.2g}"})
+            lines.append(
+                {"map": name, "target": target, "rows per second": f"{speed:.2g}"}
+            )
             print(lines[-1], flush=True)
     runner.write(HERE / "speed.csv", lines)
 

@@ -37,13 +37,27 @@ def _folder():
     if owner:
         os.chown(folder, owner["user"], owner["group"])
     more = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder, **owner}
-    subprocess.run(["initdb", "-D", f"{folder}/data", "-U", "tester", "-A", "trust"], **more)
+    subprocess.run(
+        ["initdb", "-D", f"{folder}/data", "-U", "tester", "-A", "trust"], **more
+    )
     options = f"-k {folder} -c listen_addresses= -c fsync=off"
-    start = ["pg_ctl", "-D", f"{folder}/data", "-o", options, "-l", f"{folder}/log", "-w", "start"]
+    start = [
+        "pg_ctl",
+        "-D",
+        f"{folder}/data",
+        "-o",
+        options,
+        "-l",
+        f"{folder}/log",
+        "-w",
+        "start",
+    ]
     subprocess.run(start, **more)
 
     def stop():
-        subprocess.run(["pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "stop"], **more)
+        subprocess.run(
+            ["pg_ctl", "-D", f"{folder}/data", "-m", "immediate", "stop"], **more
+        )
         shutil.rmtree(folder)
 
     atexit.register(stop)
@@ -51,10 +65,26 @@ def _folder():
 
 
 def _psql(text):
-    command = ["psql", "-h", _folder(), "-U", "tester", "-d", "postgres", "-qAtX", "-F", ","]
+    command = [
+        "psql",
+        "-h",
+        _folder(),
+        "-U",
+        "tester",
+        "-d",
+        "postgres",
+        "-qAtX",
+        "-F",
+        ",",
+    ]
     command += ["-v", "ON_ERROR_STOP=1"]
     done = subprocess.run(
-        command, input=text, capture_output=True, text=True, timeout=_TIMEOUT, check=False
+        command,
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(done.stderr[:2000])
@@ -67,7 +97,9 @@ def predict(document, rows):
     columns = [f"score {i}" for i in range(rows.shape[1])]
     sql = to_sql(document, columns, dialect="postgres", keep=["id"])
     fields = ", ".join(f'"{column}" double precision' for column in columns)
-    data = "\n".join(",".join(map(repr, [i, *row])) for i, row in enumerate(rows.tolist()))
+    data = "\n".join(
+        ",".join(map(repr, [i, *row])) for i, row in enumerate(rows.tolist())
+    )
     found = _psql(
         f"CREATE TEMP TABLE scores (id integer, {fields});\n"
         f"COPY scores FROM STDIN (FORMAT csv);\n{data}\n\\.\n{sql} ORDER BY id;\n"

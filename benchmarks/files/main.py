@@ -35,11 +35,24 @@ def write_rows(folder, n):
         m = min(n, ROWS_OF_A_FILE)
         p = rng.beta(2, 5, m)
         y = (rng.random(m) < p**1.1).astype(np.int8)
-        table = pa.table({"y": y, "p": p, "shop": pa.array(rng.integers(0, 8, m).astype(np.int8))})
-        parquet.write_table(table, f"{folder}/{number:03d}.parquet", row_group_size=1_000_000)
+        table = pa.table(
+            {"y": y, "p": p, "shop": pa.array(rng.integers(0, 8, m).astype(np.int8))}
+        )
+        parquet.write_table(
+            table, f"{folder}/{number:03d}.parquet", row_group_size=1_000_000
+        )
 
 
-HEADER = ["job", "rows", "cpu_ns_a_row", "wall_s", "megabytes", "times_reading", "same", "bar"]
+HEADER = [
+    "job",
+    "rows",
+    "cpu_ns_a_row",
+    "wall_s",
+    "megabytes",
+    "times_reading",
+    "same",
+    "bar",
+]
 
 # -- jobs: each gets the files and returns (rows, answer) ------------------------------------------
 
@@ -75,7 +88,11 @@ def in_turns(files):
         found += summary([file])[1]
         spent += (end := time.process_time()) - middle
         ratios.append((end - middle) / (middle - start))
-    return found.n_samples, found, {"cpu": spent, "times_reading": float(np.median(ratios))}
+    return (
+        found.n_samples,
+        found,
+        {"cpu": spent, "times_reading": float(np.median(ratios))},
+    )
 
 
 def groups(files):
@@ -87,13 +104,18 @@ def groups(files):
 
 def duckdb_bins(files):
     return _duckdb(
-        files, f"select {BINS} k, sum(p) p, sum(y) n1, count(*) n from scores group by k"
+        files,
+        f"select {BINS} k, sum(p) p, sum(y) n1, count(*) n from scores group by k",
     )
 
 
 def duckdb_keys(files):
     page = HERE.parents[1] / "doc" / "user_guide" / "large_data.rst"
-    query = page.read_text(encoding="utf-8").split(".. code-block:: sql\n\n")[1].split("\n\n..")[0]
+    query = (
+        page.read_text(encoding="utf-8")
+        .split(".. code-block:: sql\n\n")[1]
+        .split("\n\n..")[0]
+    )
     return _duckdb(files, query)
 
 
@@ -109,8 +131,12 @@ def _duckdb(files, query):
 def polars_bins(files):
     import polars as pl
 
-    rows = pl.scan_parquet(files).group_by((pl.col("p") * 15).floor().clip(upper_bound=14))
-    rows.agg(n=pl.len(), y=pl.col("y").sum(), q=pl.col("p").mean()).collect(engine="streaming")
+    rows = pl.scan_parquet(files).group_by(
+        (pl.col("p") * 15).floor().clip(upper_bound=14)
+    )
+    rows.agg(n=pl.len(), y=pl.col("y").sum(), q=pl.col("p").mean()).collect(
+        engine="streaming"
+    )
     return None, None
 
 
@@ -157,7 +183,9 @@ def dask_two_workers(files):
 def spark(files):
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    session = SparkSession.builder.master("local[2]").config(
+        "spark.ui.enabled", "false"
+    )
     session = session.config("spark.driver.memory", "2g").getOrCreate()
 
     def part(rows):
@@ -225,10 +253,20 @@ def run_job(name, folder, n):
     files = sorted(glob(f"{folder}/*.parquet"))
     files = files[: max(1, round(share * len(files)))]
     expected = len(files) * min(n, ROWS_OF_A_FILE)
-    for module in ("duckdb", "polars", "torch", "torchmetrics", "river", "dask", "pyspark"):
+    for module in (
+        "duckdb",
+        "polars",
+        "torch",
+        "torchmetrics",
+        "river",
+        "dask",
+        "pyspark",
+    ):
         if name.lower().startswith(module[:5]):
             __import__(module)
-    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak counts from here
+    Path("/proc/self/clear_refs").write_text(
+        "5", encoding="utf-8"
+    )  # the peak counts from here
     before = _memory("VmRSS")
     cpu, wall = time.process_time(), time.perf_counter()
     rows, answer, *measured = job(files)
@@ -239,7 +277,9 @@ def run_job(name, folder, n):
     peak = _memory("VmHWM")
     alone = answer is None or name == "summarize"
     same = "" if alone else answer == summary(files)[1]
-    print(json.dumps({"rows": rows, **row, "megabytes": peak - before, "same": str(same)}))
+    print(
+        json.dumps({"rows": rows, **row, "megabytes": peak - before, "same": str(same)})
+    )
 
 
 def main():
@@ -259,7 +299,9 @@ def main():
                     break
                 found.append(json.loads(out.stdout.strip().splitlines()[-1]))
             else:
-                best = min(found, key=lambda row: row["cpu"] if row["cpu"] > 0 else row["wall"])
+                best = min(
+                    found, key=lambda row: row["cpu"] if row["cpu"] > 0 else row["wall"]
+                )
                 table.append(_row(name, best, table))
                 print(table[-1])
                 runner.write(HERE / "results.csv", table, HEADER)
@@ -270,9 +312,13 @@ def _row(name, found, table):
     row = {"job": name, "rows": f"{found['rows']:.3g}", "cpu_ns_a_row": f"{cpu:.0f}"}
     row |= {"wall_s": f"{found['wall']:.1f}", "megabytes": f"{found['megabytes']:.0f}"}
     row["same"] = found["same"]
-    times = found.get("times_reading", cpu / float(table[0]["cpu_ns_a_row"]) if table else 1.0)
+    times = found.get(
+        "times_reading", cpu / float(table[0]["cpu_ns_a_row"]) if table else 1.0
+    )
     row["times_reading"] = f"{times:.1f}"
-    row["bar"] = "<= 5 times reading, <= 200 MB" if name.startswith("summarize, each") else ""
+    row["bar"] = (
+        "<= 5 times reading, <= 200 MB" if name.startswith("summarize, each") else ""
+    )
     return row
 
 

@@ -20,7 +20,16 @@ from sklearn_calib.metrics import brier_loss, expected_calibration_error, log_lo
 from sklearn_calib.recalibrators import get_recalibrator
 
 HERE = Path(__file__).parent
-COLUMNS = ["data", "rows", "classes", "recalibrator", "log_loss", "brier", "ece", "fit_s"]
+COLUMNS = [
+    "data",
+    "rows",
+    "classes",
+    "recalibrator",
+    "log_loss",
+    "brier",
+    "ece",
+    "fit_s",
+]
 METHODS = (
     "identity",
     "temperature",
@@ -62,7 +71,9 @@ def adult(folder):
     try:
         from xgboost import XGBClassifier
 
-        models["XGBoost 300"] = XGBClassifier(n_estimators=300, enable_categorical=True, n_jobs=1)
+        models["XGBoost 300"] = XGBClassifier(
+            n_estimators=300, enable_categorical=True, n_jobs=1
+        )
     except ImportError:
         print("skipped XGBoost: not installed")
     for title, model in models.items():
@@ -74,9 +85,13 @@ def adult(folder):
             seconds = time.perf_counter() - start
             drawn[name] = calibrated.predict_proba(X_test)
             yield row(f"adult, {title}", y_test, drawn[name], name, seconds)
-        kept = {name: drawn[name] for name in ("identity", "temperature", "beta", "isotonic")}
+        kept = {
+            name: drawn[name]
+            for name in ("identity", "temperature", "beta", "isotonic")
+        }
         _save(
-            ReliabilityDisplay.from_predictions(y_test, kept), f"adult_{title.split()[0].lower()}"
+            ReliabilityDisplay.from_predictions(y_test, kept),
+            f"adult_{title.split()[0].lower()}",
         )
 
 
@@ -103,15 +118,30 @@ def games(folder):
     out, start = io.StringIO(), time.perf_counter()
     with contextlib.redirect_stdout(out):
         code = command(
-            ["audit", str(path), "--label", "target", "--prob", "p", "--out", os.devnull]
+            [
+                "audit",
+                str(path),
+                "--label",
+                "target",
+                "--prob",
+                "p",
+                "--out",
+                os.devnull,
+            ]
         )
     seconds = time.perf_counter() - start
     if code:
         raise AssertionError(f"audit returned {code}")
-    (HERE / "games_audit.txt").write_text(out.getvalue().split("report:")[0], encoding="utf-8")
+    (HERE / "games_audit.txt").write_text(
+        out.getvalue().split("report:")[0], encoding="utf-8"
+    )
     table = pd.read_csv(path)
     yield row(
-        "fivethirtyeight games, audit", table.target, canonical_proba(table.p), "identity", seconds
+        "fivethirtyeight games, audit",
+        table.target,
+        canonical_proba(table.p),
+        "identity",
+        seconds,
     )
 
 

@@ -32,9 +32,13 @@ def coverage(case, middle, n, draws, strategies=("loess", "spline")):
         z = rng.normal(middle, 1.2, n)
         y = (rng.random(n) < expit(CASES[case](z))).astype(int)
         for strategy in strategies:
-            curve = reliability_curve(y, expit(z), strategy=strategy, level=LEVEL, labels=[0, 1])
+            curve = reliability_curve(
+                y, expit(z), strategy=strategy, level=LEVEL, labels=[0, 1]
+            )
             bounds = curve.confidence_low, curve.confidence_high
-            ends[strategy].append([np.interp(at, curve.predicted, one) for one in bounds])
+            ends[strategy].append(
+                [np.interp(at, curve.predicted, one) for one in bounds]
+            )
     rows = []
     for strategy, found in ends.items():
         low, high = np.moveaxis(np.array(found), 1, 0)

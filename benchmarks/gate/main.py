@@ -67,11 +67,21 @@ def of_rows(n=1_000_000):
     ):
         yield measure.spec.name, partial(measure, y, p), "stable argsort", sort
     yield "a summary", lambda: CalibrationSummary().update(y, p), "stable argsort", sort
-    yield "log_loss", partial(metrics.log_loss, y, p), "scikit-learn", partial(log_loss, y, p)
+    yield (
+        "log_loss",
+        partial(metrics.log_loss, y, p),
+        "scikit-learn",
+        partial(log_loss, y, p),
+    )
     theirs = partial(brier_score_loss, y, p)
     yield "brier_loss", partial(metrics.brier_loss, y, p), "scikit-learn", theirs
     few = y[:10_000], p[:10_000]
-    yield "a report of 10,000 rows", partial(calibration_report, *few), "stable argsort", sort
+    yield (
+        "a report of 10,000 rows",
+        partial(calibration_report, *few),
+        "stable argsort",
+        sort,
+    )
     monitor = lambda: CalibrationMonitor().update(y[:20_000], p[:20_000])  # noqa: E731
     yield "20,000 rows watched", monitor, "stable argsort", sort
 
@@ -91,7 +101,12 @@ def of_fits():
     for name in ("temperature", "default"):
         recalibrator = get_recalibrator(name)
         theirs = partial(line.fit, z, y)
-        yield f"{name}, two classes", partial(recalibrator.fit, p, y), "logistic regression", theirs
+        yield (
+            f"{name}, two classes",
+            partial(recalibrator.fit, p, y),
+            "logistic regression",
+            theirs,
+        )
     p, y = make_overconfident(5, 500)
     line = LogisticRegression(C=np.inf, max_iter=500)
     for name in ("default", "auto"):
@@ -139,7 +154,10 @@ def seconds(call):
 
 
 def _spent():
-    both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    both = [
+        resource.getrusage(who)
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
     return sum(usage.ru_utime + usage.ru_stime for usage in both)
 
 
@@ -175,16 +193,28 @@ def measured(column, write):
         before = float(row.get(column) or np.inf)
         found = usual(ours, theirs) if write else attempted(ours, theirs, MOST * before)
         slower += [job] if found > MOST * before else []
-        rows.append({name: row.get(name) for name in COLUMNS} | {column: f"{found:.3g}"})
-        said = "" if before == np.inf else f", {found / before:.2f} times the committed {before}"
+        rows.append(
+            {name: row.get(name) for name in COLUMNS} | {column: f"{found:.3g}"}
+        )
+        said = (
+            ""
+            if before == np.inf
+            else f", {found / before:.2f} times the committed {before}"
+        )
         print(f"{job}: {found:.3g} of {unit}{said}", flush=True)
     if write:
         runner.write(TABLE, rows, COLUMNS)
         return
-    if missing := [row["job"] for row in rows if not known.get(row["job"], {}).get(column)]:
-        sys.exit(f"expected a committed ratio for each job, got none for {missing}. Run --write.")
+    if missing := [
+        row["job"] for row in rows if not known.get(row["job"], {}).get(column)
+    ]:
+        sys.exit(
+            f"expected a committed ratio for each job, got none for {missing}. Run --write."
+        )
     if slower:
-        sys.exit(f"expected at most {MOST} times the committed ratios, got more for {slower}")
+        sys.exit(
+            f"expected at most {MOST} times the committed ratios, got more for {slower}"
+        )
 
 
 def main():
@@ -194,9 +224,19 @@ def main():
         return
     failed = 0
     for column, threads in THREADS.items():
-        settings = dict.fromkeys((f"{name}_NUM_THREADS" for name in LIBRARIES), str(threads))
-        command = [sys.executable, str(TABLE.parents[1] / "run.py"), "gate", *sys.argv[1:], column]
-        failed |= subprocess.run(command, env=os.environ | settings, check=False).returncode
+        settings = dict.fromkeys(
+            (f"{name}_NUM_THREADS" for name in LIBRARIES), str(threads)
+        )
+        command = [
+            sys.executable,
+            str(TABLE.parents[1] / "run.py"),
+            "gate",
+            *sys.argv[1:],
+            column,
+        ]
+        failed |= subprocess.run(
+            command, env=os.environ | settings, check=False
+        ).returncode
     sys.exit(failed)
 
 

@@ -32,7 +32,9 @@ def one_set(law, number):
     """What `grade_calibration` says of labels drawn from the probabilities, and what is true."""
     rates, n, spread = LAWS[law]
     rng = np.random.default_rng([list(LAWS).index(law), number])
-    p = np.repeat(rates, 5) * np.exp(spread * np.tile(np.linspace(-1, 1, 5), len(rates)))
+    p = np.repeat(rates, 5) * np.exp(
+        spread * np.tile(np.linspace(-1, 1, 5), len(rates))
+    )
     rows = np.full(len(p), n // 5)
     events = rng.binomial(rows, p)
     # of equal rates the grades are named by probabilities that nobody looks at
@@ -47,12 +49,23 @@ def one_set(law, number):
         random_state=number,
     )
     truth = p.reshape(-1, 5).mean(axis=1)
-    held = [r.observed_low <= t <= r.observed_high for r, t in zip(found.rows, truth, strict=True)]
+    held = [
+        r.observed_low <= t <= r.observed_high
+        for r, t in zip(found.rows, truth, strict=True)
+    ]
     prudent = [t <= r.prudent for r, t in zip(found.rows, truth, strict=True)]
     lit = any(row.light != "green" for row in found.rows)
     below = [t < r.observed_low for r, t in zip(found.rows, truth, strict=True)]
     own = [[getattr(row, f"{name}_p") for row in found.rows] for name in OF_A_GRADE]
-    return [found.p_value, found.order_p_value, lit, *held, *prudent, *below, *np.ravel(own)]
+    return [
+        found.p_value,
+        found.order_p_value,
+        lit,
+        *held,
+        *prudent,
+        *below,
+        *np.ravel(own),
+    ]
 
 
 def rows_of(law, single):
@@ -60,18 +73,30 @@ def rows_of(law, single):
     found = np.array([one_set(law, number) for number in range(SETS)], dtype=float)
     rates, n, _ = LAWS[law]
     row = {"law": law, "rows_of_a_grade": n, "sets": SETS}
-    held, prudent, below = (found[:, start : start + 7].mean(axis=0) for start in (3, 10, 17))
+    held, prudent, below = (
+        found[:, start : start + 7].mean(axis=0) for start in (3, 10, 17)
+    )
     tests = {"order of the rates": found[:, 1]}
     if rates[0] < rates[-1]:
         tests = {"all grades together": found[:, 0]} | tests
-        yield row | {"what": "some light is not green", "at_0.05": f"{found[:, 2].mean():.3f}"}
+        yield row | {
+            "what": "some light is not green",
+            "at_0.05": f"{found[:, 2].mean():.3f}",
+        }
         for place, name in enumerate(OF_A_GRADE):
-            single.extend(of_a_grade(found[:, 24 + 7 * place : 31 + 7 * place], name, law))
+            single.extend(
+                of_a_grade(found[:, 24 + 7 * place : 31 + 7 * place], name, law)
+            )
     for name, p in tests.items():
-        shares = {f"at_{level}": f"{np.mean(p <= level + 1e-12):.3f}" for level in LEVELS}
+        shares = {
+            f"at_{level}": f"{np.mean(p <= level + 1e-12):.3f}" for level in LEVELS
+        }
         yield row | {"what": f"rejects what is true: {name}"} | shares
     for name, share in (("interval of the rate", held), ("most prudent rate", prudent)):
-        ends = {"covered_least": f"{share.min():.3f}", "covered_mean": f"{share.mean():.3f}"}
+        ends = {
+            "covered_least": f"{share.min():.3f}",
+            "covered_mean": f"{share.mean():.3f}",
+        }
         if name == "interval of the rate":
             sides = below, 1 - held - below
             sides = dict(zip(("truth_below", "truth_above"), sides, strict=True))
@@ -82,11 +107,17 @@ def rows_of(law, single):
 def of_a_grade(p, name, law):
     """How often the p-values of right grades are small, and how often they are large."""
     row = {"what": name, "law": law, "rows_of_a_grade": LAWS[law][1], "sets": SETS}
-    for side, one in (("p at most the level", p), ("p at least 1 less the level", 1 - p)):
+    for side, one in (
+        ("p at most the level", p),
+        ("p at least 1 less the level", 1 - p),
+    ):
         row["side"] = side
         for level in LEVELS:
             share = (one <= level + 1e-12).mean(axis=0)
-            row |= {f"mean_{level}": f"{share.mean():.3f}", f"most_{level}": f"{share.max():.3f}"}
+            row |= {
+                f"mean_{level}": f"{share.mean():.3f}",
+                f"most_{level}": f"{share.max():.3f}",
+            }
         yield dict(row)
 
 
@@ -95,7 +126,15 @@ def main():
     rows = [row for law in LAWS for row in rows_of(law, single)]
     runner.write(HERE / "single.csv", single, list(single[0]))
     levels = [f"at_{level}" for level in LEVELS]
-    columns = ["what", "law", "rows_of_a_grade", "sets", *levels, "covered_least", "covered_mean"]
+    columns = [
+        "what",
+        "law",
+        "rows_of_a_grade",
+        "sets",
+        *levels,
+        "covered_least",
+        "covered_mean",
+    ]
     columns += ["truth_below", "truth_above"]  # the most of any grade
     runner.write(HERE / "results.csv", rows, columns)
     for row in [*rows, *single]:

@@ -5,7 +5,9 @@ from scipy.special import expit, logit, softmax
 from sklearn.linear_model import LogisticRegression
 
 TRAINING = 10_000  # rows that the fitted models have seen
-SLOPES = np.array([[1.0, -0.5, 0, 0], [0.5, 0.5, -1, 0], [0, 0.5, 0.5, -0.5], [0, -0.5, 0.5, 0]])
+SLOPES = np.array(
+    [[1.0, -0.5, 0, 0], [0.5, 0.5, -1, 0], [0, 0.5, 0.5, -0.5], [0, -0.5, 0.5, 0]]
+)
 NOTHING = {
     "true probabilities": lambda n, rng: _two(n, rng, _sum, exact=True),
     "right model, fitted": lambda n, rng: _two(n, rng, _sum),
@@ -43,7 +45,11 @@ def _two(n, rng, line, factor=1.0, exact=False):
     x = rng.normal(size=(n + TRAINING, 5))
     truth = _pair(expit(line(x)))
     y = _labels(truth, rng)
-    p = truth if exact else LogisticRegression().fit(x[:TRAINING], y[:TRAINING]).predict_proba(x)
+    p = (
+        truth
+        if exact
+        else LogisticRegression().fit(x[:TRAINING], y[:TRAINING]).predict_proba(x)
+    )
     p = p if factor == 1 else _pair(expit(factor * logit(p[:, 1])))
     kept = slice(TRAINING, None)
     return dict(enumerate(x[kept].T)), y[kept], p[kept], truth[kept]
@@ -57,7 +63,9 @@ def _mixed(n, rng, missed):
     effect = np.random.default_rng(0).normal(size=30)
     z = x[:, 0] - 0.5 * x[:, 1] - 1.5
     truth = _pair(expit(z + missed * effect[level]))
-    columns = {f"x{j}": np.where(rng.random(n) < 0.1, np.nan, x[:, j]) for j in range(5)}
+    columns = {
+        f"x{j}": np.where(rng.random(n) < 0.1, np.nan, x[:, j]) for j in range(5)
+    }
     columns["town"] = np.array([f"town {k}" for k in level], dtype=object)
     columns["town"][rng.random(n) < 0.05] = None
     return columns, _labels(truth, rng), _pair(expit(z)), truth
@@ -68,7 +76,12 @@ def _bent(n, rng):
     x = rng.normal(size=(n, 5))
     z = x[:, 0] + x[:, 1]
     truth = _pair(expit(z))
-    return dict(enumerate(x.T)), _labels(truth, rng), _pair(expit(z**3 / 4 + z - 0.7)), truth
+    return (
+        dict(enumerate(x.T)),
+        _labels(truth, rng),
+        _pair(expit(z**3 / 4 + z - 0.7)),
+        truth,
+    )
 
 
 def _four(n, rng, missed, exact=False):
@@ -79,7 +92,11 @@ def _four(n, rng, missed, exact=False):
     z[:, 1] += missed * group
     truth = softmax(z, axis=1)
     y = _labels(truth, rng)
-    p = truth if exact else LogisticRegression().fit(x[:TRAINING], y[:TRAINING]).predict_proba(x)
+    p = (
+        truth
+        if exact
+        else LogisticRegression().fit(x[:TRAINING], y[:TRAINING]).predict_proba(x)
+    )
     kept = slice(TRAINING, None)
     columns = {**dict(enumerate(x[kept].T)), "group": group[kept]}
     return columns, y[kept], p[kept], truth[kept]

@@ -52,15 +52,24 @@ def measured(law, n, seed, loss="log"):
     case = validate_predictions(y, p, None, range(p.shape[1]))
     folds = make_row_folds(case.take(np.arange(n)), 5)
     fresh = np.array_split(np.arange(n, n + FRESH), len(folds))
-    both = [(train, np.r_[test, more]) for (train, test), more in zip(folds, fresh, strict=True)]
+    both = [
+        (train, np.r_[test, more])
+        for (train, test), more in zip(folds, fresh, strict=True)
+    ]
     rule = get_loss(loss)
     found = corrected(case, columns, rule, RECALIBRATOR, both)
     parts = parts_of(case.take(np.arange(n)), found.take(n), loss)
     given, mapped, used = (
-        rule.expected(proba[n:], truth[n:]) for proba in (p, found.recalibrated, found.by_features)
+        rule.expected(proba[n:], truth[n:])
+        for proba in (p, found.recalibrated, found.by_features)
     )
-    expected = {"calibration": np.mean(given - mapped), "grouping": np.mean(mapped - used)}
-    return parts, {term: x if abs(x) > ROUNDING else 0.0 for term, x in expected.items()}
+    expected = {
+        "calibration": np.mean(given - mapped),
+        "grouping": np.mean(mapped - used),
+    }
+    return parts, {
+        term: x if abs(x) > ROUNDING else 0.0 for term, x in expected.items()
+    }
 
 
 def level_of(name, n, draws):
@@ -90,7 +99,9 @@ def level_of(name, n, draws):
                 "truth_below": f"{np.mean(truth < ends[:, 0]):.3f}",
                 "truth_above": f"{np.mean(truth > ends[:, 1]):.3f}",
                 "deviation_over_error": f"{off.std() / max(np.sqrt(np.mean(error**2)), 1e-12):.3f}",
-                "actions": " ".join(f"{a} {actions.count(a)}" for a in sorted(set(actions))),
+                "actions": " ".join(
+                    f"{a} {actions.count(a)}" for a in sorted(set(actions))
+                ),
             }
         )
         print(rows[-1], flush=True)
@@ -105,9 +116,14 @@ def levels():
 
 def named_sizes():
     rare = "column missed, 8 % positive"
-    jobs = [(name, 1000, 20) for name in (rare, "5 categories, flat scores", *sizes.ONE_FEATURE)]
+    jobs = [
+        (name, 1000, 20)
+        for name in (rare, "5 categories, flat scores", *sizes.ONE_FEATURE)
+    ]
     jobs += [(name, 1000, 12) for name in sizes.HARDER] + [(rare, 4000, 12)]
-    rows = runner.rounds(HERE / "sizes.partial.jsonl", jobs, sizes.found_of, processes=1)
+    rows = runner.rounds(
+        HERE / "sizes.partial.jsonl", jobs, sizes.found_of, processes=1
+    )
     runner.write(HERE / "sizes.csv", rows)
 
 
@@ -115,13 +131,18 @@ def six_laws():
     """The gains in six simple laws, means of three draws."""
     rows = []
     for n, name in SIX:
-        found = [measured({**laws.NOTHING, **laws.SOMETHING}[name], n, s) for s in range(3)]
+        found = [
+            measured({**laws.NOTHING, **laws.SOMETHING}[name], n, s) for s in range(3)
+        ]
         row = {"law": name, "n": n}
         for term in TERMS:
             value = np.mean([one._laws[term].estimate for one, _ in found])
             error = np.mean([one.standard_errors[term] for one, _ in found])
             expected = np.mean([truth[term] for _, truth in found])
-            row |= {term: f"{value:.4f} ({error:.4f})", f"expected_{term}": f"{expected:.4f}"}
+            row |= {
+                term: f"{value:.4f} ({error:.4f})",
+                f"expected_{term}": f"{expected:.4f}",
+            }
         row["actions"] = " ".join(one.action for one, _ in found)
         rows.append(row)
         print(row, flush=True)

@@ -34,12 +34,19 @@ def promised_and_realised(name):
         (make_pipeline(SimpleImputer(), StandardScaler()), numbers),
         (OneHotEncoder(handle_unknown="ignore", min_frequency=10), text),
     )
-    model = make_pipeline(columns, LogisticRegression(max_iter=1000)).fit(X.iloc[train], y[train])
+    model = make_pipeline(columns, LogisticRegression(max_iter=1000)).fit(
+        X.iloc[train], y[train]
+    )
     p = model.predict_proba(X)
-    parts = decompose_loss(y[some], p[some], features=X.iloc[some], recalibrator=RECALIBRATOR)
+    parts = decompose_loss(
+        y[some], p[some], features=X.iloc[some], recalibrator=RECALIBRATOR
+    )
     mapped = get_recalibrator(RECALIBRATOR).fit(p[some], y[some]).predict_proba(p[test])
     booster = HistGradientBoostingClassifier(
-        categorical_features="from_dtype", learning_rate=0.05, early_stopping=True, random_state=0
+        categorical_features="from_dtype",
+        learning_rate=0.05,
+        early_stopping=True,
+        random_state=0,
     ).fit(X.iloc[train], y[train])
     before, after = log_loss(y[test], p[test]), log_loss(y[test], mapped)
     boosted = log_loss(y[test], booster.predict_proba(X.iloc[test]))

@@ -13,7 +13,9 @@ from sklearn_calib.metrics import get_loss
 RECALIBRATOR = "default"
 _GRID = 201  # points of a quadrature
 _NORMAL = norm.ppf((np.arange(_GRID) + 0.5) / _GRID)
-_PRODUCTS = np.quantile(np.multiply.outer(_NORMAL, _NORMAL), (np.arange(_GRID) + 0.5) / _GRID)
+_PRODUCTS = np.quantile(
+    np.multiply.outer(_NORMAL, _NORMAL), (np.arange(_GRID) + 0.5) / _GRID
+)
 
 
 class Missed:
@@ -22,7 +24,9 @@ class Missed:
     `effect` maps columns to what they add, `values` are equally likely values of that.
     """
 
-    def __init__(self, effect, values, columns=5, levels=0, center=0.0, spread=1.0, skewed=False):
+    def __init__(
+        self, effect, values, columns=5, levels=0, center=0.0, spread=1.0, skewed=False
+    ):
         self.effect, self.values = effect, np.asarray(values, dtype=float)
         self.columns, self.levels = columns, levels
         self.center, self.spread, self.skewed = center, spread, skewed
@@ -40,11 +44,15 @@ class Missed:
         return table, y, _pair(expit(np.add.outer(move * self.values, z)).mean(axis=0))
 
     def scores(self, normal):
-        return self.center + self.spread * (np.exp(normal) - 1 if self.skewed else normal)
+        return self.center + self.spread * (
+            np.exp(normal) - 1 if self.skewed else normal
+        )
 
     def worth(self, move):
         p = expit(np.add.outer(move * self.values, self.scores(_NORMAL)))
-        return (_entropy(_pair(p.mean(axis=0))) - _entropy(_pair(p)).mean(axis=0)).mean()
+        return (
+            _entropy(_pair(p.mean(axis=0))) - _entropy(_pair(p)).mean(axis=0)
+        ).mean()
 
 
 class GroupOfFour:
@@ -146,7 +154,11 @@ def found_of(name, n, draws):
         said.append(parts.smallest_seen)
     row = {
         "law": name,
-        "kind": "of the cost" if name in CALIBRATED else "other" if name in ONE_FEATURE else "more",
+        "kind": "of the cost"
+        if name in CALIBRATED
+        else "other"
+        if name in ONE_FEATURE
+        else "more",
         "n": n,
         "draws": draws,
         "gain_there": f"{size:.5f}",

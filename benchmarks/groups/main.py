@@ -26,7 +26,11 @@ PARTS = 4  # of the sets, so that it resumes
 SETS = {"level": 1000, "coverage": 400, "mcgrad": 60}
 COVERED = (("calibrated", 2400), ("off", 2400), ("off", 600), ("rare and off", 2400))
 JOBS = [
-    *(("level", law, 1500, part) for law in (*NULLS, SUMMARIES) for part in range(PARTS)),
+    *(
+        ("level", law, 1500, part)
+        for law in (*NULLS, SUMMARIES)
+        for part in range(PARTS)
+    ),
     *(("coverage", law, n, part) for law, n in COVERED for part in range(PARTS)),
     *(("mcgrad", law, 2400, part) for law in NULLS[:3] for part in range(PARTS)),
 ]
@@ -35,7 +39,9 @@ JOBS = [
 def table_of(n, rng):
     """Columns of groups: text with unequal shares, and numbers."""
     columns = {
-        f"c{j}": np.array([f"v{v}" for v in range(k)])[rng.choice(k, n, p=rng.dirichlet([4] * k))]
+        f"c{j}": np.array([f"v{v}" for v in range(k)])[
+            rng.choice(k, n, p=rng.dirichlet([4] * k))
+        ]
         for j, k in enumerate(VALUES)
     }
     return columns | {f"x{j}": rng.normal(size=n) for j in range(2)}
@@ -115,11 +121,19 @@ def covered(law, n, seed):
     p, table = scores_of(law, n, rng), table_of(n, rng)
     truth = truth_of(law, p, table)
     y = labels_of(truth, rng)
-    found = group_calibration(y, p, table, n_resamples=RESAMPLES, random_state=int(seed[-1]))
+    found = group_calibration(
+        y, p, table, n_resamples=RESAMPLES, random_state=int(seed[-1])
+    )
     held = np.ones(4, dtype=bool)
     z = logit(p)
-    whole = found.rows[0]  # so large that its interval is nearly estimate +- c standard errors
-    half = (whole.in_the_large_high - whole.in_the_large_low) / 2 / whole.in_the_large_error
+    whole = found.rows[
+        0
+    ]  # so large that its interval is nearly estimate +- c standard errors
+    half = (
+        (whole.in_the_large_high - whole.in_the_large_low)
+        / 2
+        / whole.in_the_large_error
+    )
     for row, members in zip(found.rows, found.members, strict=True):
         q = truth[members]
         shift, slope = right_values(q, z[members])
@@ -147,7 +161,11 @@ def mcgrad_pvalue(law, n, seed):
             categorical_segment_columns=[name for name in table if name[0] == "c"],
             numerical_segment_columns=[name for name in table if name[0] == "x"],
         )
-        return float(found.mce_pvalue), float(found.mce_sigma), int(found.total_number_segments)
+        return (
+            float(found.mce_pvalue),
+            float(found.mce_sigma),
+            int(found.total_number_segments),
+        )
 
 
 def work(kind, law, n, part):
@@ -155,9 +173,14 @@ def work(kind, law, n, part):
     of_one = {"level": level_of, "coverage": covered, "mcgrad": mcgrad_pvalue}[kind]
     number = SETS[kind] // PARTS
     laws = [*NULLS, SUMMARIES]
-    key = laws.index(law) if law in laws else 10 + [name for name, _ in COVERED].index(law)
+    key = (
+        laws.index(law)
+        if law in laws
+        else 10 + [name for name, _ in COVERED].index(law)
+    )
     return [
-        list(of_one(law, n, [key, n, seed])) for seed in range(part * number, (part + 1) * number)
+        list(of_one(law, n, [key, n, seed]))
+        for seed in range(part * number, (part + 1) * number)
     ]
 
 
@@ -166,7 +189,12 @@ def shares(kind, law, n, found):
     found = np.array(found, dtype=float)
     row = {"law": law, "n": n, "sets": len(found)}
     if kind == "coverage":
-        names = ("O/E", "in the large", "in the large, estimate +- c se (not used)", "slope")
+        names = (
+            "O/E",
+            "in the large",
+            "in the large, estimate +- c se (not used)",
+            "slope",
+        )
         for name, held in zip(names, found.T, strict=True):
             what = f"intervals of all groups hold: {name}"
             yield row | {"what": what, "covered": f"{held.mean():.3f}"}
@@ -175,9 +203,14 @@ def shares(kind, law, n, found):
     if kind == "mcgrad":
         said = {"mce_pvalue of MCGrad": found[:, 0]}
     else:
-        said = {"group_calibration": found[:, 0], "smallest p of all groups": found[:, 1]}
+        said = {
+            "group_calibration": found[:, 0],
+            "smallest p of all groups": found[:, 1],
+        }
     for name, p in said.items():
-        rejected = {f"at_{level}": f"{np.mean(p <= level + 1e-12):.3f}" for level in LEVELS}
+        rejected = {
+            f"at_{level}": f"{np.mean(p <= level + 1e-12):.3f}" for level in LEVELS
+        }
         yield row | {"what": f"rejects calibrated predictions: {name}"} | rejected
 
 
@@ -200,13 +233,27 @@ def streamed():
     """Processor time of a million rows with 100,000 values of a column: reading, and the audit."""
     rng = np.random.default_rng(0)
     n = 1_000_000
-    p, user = rng.beta(1, 3, n), np.char.add("u", rng.integers(0, 100_000, n).astype(str))
-    rows = {"p": p, "y": labels_of(p, rng), "user": user, "hour": rng.integers(0, 24, n)}
+    p, user = (
+        rng.beta(1, 3, n),
+        np.char.add("u", rng.integers(0, 100_000, n).astype(str)),
+    )
+    rows = {
+        "p": p,
+        "y": labels_of(p, rng),
+        "user": user,
+        "hour": rng.integers(0, 24, n),
+    }
     by = ["user", "hour"]
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/rows.parquet"
         pd.DataFrame(rows).to_parquet(path)
-        plan = {"label": "y", "prob": ("p",), "weight": None, "classes": None, "pos_label": None}
+        plan = {
+            "label": "y",
+            "prob": ("p",),
+            "weight": None,
+            "classes": None,
+            "pos_label": None,
+        }
         partitions = []
 
         def read():
@@ -220,12 +267,17 @@ def streamed():
         found = read()
         reading = runner.cpu_seconds(read)
     partitions = [
-        one._replace(codes=codes) for one, codes in zip(partitions, found.groups, strict=True)
+        one._replace(codes=codes)
+        for one, codes in zip(partitions, found.groups, strict=True)
     ]
     given = found.pairs, partitions, found.n_rows, found.summary
     groups = len(audit_pairs(*given, depth=2).rows)
     spent = runner.cpu_seconds(lambda: audit_pairs(*given, depth=2))
-    row = {"law": "100,000 values of a column and 24 of another", "n": n, "groups": groups}
+    row = {
+        "law": "100,000 values of a column and 24 of another",
+        "n": n,
+        "groups": groups,
+    }
     yield row | {"what": "reading parquet", "cpu_s": f"{reading:.2f}"}
     yield row | {"what": "999 draws, after reading", "cpu_s": f"{spent:.2f}"}
 

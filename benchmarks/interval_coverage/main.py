@@ -77,9 +77,17 @@ def coverage(family, size, n, draws):
             rng = np.random.default_rng([n, number])
             p, true = draw(family, size, n, rng)
             y = (rng.random(n) < true).astype(int)
-            found.append(confidence_interval(y, p, measure, n_resamples=99, random_state=number))
+            found.append(
+                confidence_interval(y, p, measure, n_resamples=99, random_state=number)
+            )
         low, high = np.array([(one.low, one.high) for one in found]).T
-        row = {"family": family, "size": size, "n": n, "measure": measure, "draws": draws}
+        row = {
+            "family": family,
+            "size": size,
+            "n": n,
+            "measure": measure,
+            "draws": draws,
+        }
         row["truth"] = f"{truth:.4f}"
         row["covered"] = f"{((low <= truth) & (truth <= high)).mean():.3f}"
         row["truth_below"] = f"{(truth < low).mean():.3f}"
@@ -105,7 +113,9 @@ VALUES = {
 CANONICAL = {"multiclass": "canonical"}
 #: Options that are another measure, or are taken with another option alone: what is left of them.
 SAME = {
-    "calibration_error": dict.fromkeys(("strategy", "n_bins", "debias", "bin_weight"), ()),
+    "calibration_error": dict.fromkeys(
+        ("strategy", "n_bins", "debias", "bin_weight"), ()
+    ),
     "integrated_calibration_index": {"summary": ()},
     "e50_calibration_index": {"smoother": ()},
     "e90_calibration_index": {"smoother": ()},
@@ -118,7 +128,10 @@ SAME = {
 #: Pairs of options.
 PAIRS = {
     "kernel_calibration_error": [
-        *((CANONICAL | {"estimator": e}, 3) for e in ("linear", "auto", "unbiased", "biased")),
+        *(
+            (CANONICAL | {"estimator": e}, 3)
+            for e in ("linear", "auto", "unbiased", "biased")
+        ),
         *((CANONICAL | {"estimator": e}, 2) for e in ("linear", "unbiased")),
         (CANONICAL | {"bandwidth": "median"}, 3),
     ],
@@ -175,7 +188,10 @@ def of_population(measure, options, classes, slope):
     options = {name: value for name, value in options.items() if name != "debias"}
     if measure == "lp_calibration_error":
         options.pop("estimator", None)
-    if measure == "kernel_calibration_error" and options.get("multiclass") == "canonical":
+    if (
+        measure == "kernel_calibration_error"
+        and options.get("multiclass") == "canonical"
+    ):
         options["estimator"] = "biased"
     slow = options.get("multiclass") == "canonical" or measure.startswith("lower")
     n = CANONICAL_ROWS if slow else 100_000
@@ -187,7 +203,14 @@ def of_population(measure, options, classes, slope):
 def of_options(measure, options, classes, slope, n, draws, resamples):
     """One row: options of a measure, at one slope of the true log-odds."""
     options = json.loads(options)
-    error = "error" in measure or measure[:3] in ("cal", "e50", "e90", "ema", "int", "low")
+    error = "error" in measure or measure[:3] in (
+        "cal",
+        "e50",
+        "e90",
+        "ema",
+        "int",
+        "low",
+    )
     truth = of_population(measure, options, classes, slope)
     if error and slope == 1:
         truth = 0.0
@@ -196,14 +219,27 @@ def of_options(measure, options, classes, slope, n, draws, resamples):
         rng = np.random.default_rng([n, seed])
         p, true = slope_draw(classes, slope, n, rng)
         y = (rng.random(n)[:, None] > np.cumsum(true, axis=1)[:, :-1]).sum(axis=1)
-        given = {"n_resamples": resamples, "random_state": seed, "labels": range(classes)}
+        given = {
+            "n_resamples": resamples,
+            "random_state": seed,
+            "labels": range(classes),
+        }
         one = confidence_interval(y, p, measure, **given, **options)
-        if "resolution" in options:  # the distance to a grid, of so few scores, is not 0
+        if (
+            "resolution" in options
+        ):  # the distance to a grid, of so few scores, is not 0
             every = np.repeat(np.arange(classes), n), np.tile(p, (classes, 1))
-            truth = all_metrics()[measure](*every, sample_weight=true.T.ravel(), **options)
+            truth = all_metrics()[measure](
+                *every, sample_weight=true.T.ravel(), **options
+            )
         found.append((one.low, one.high, one.estimate, one.on_these_rows, truth))
     low, high, estimate, plain, truth = np.array(found).T
-    row = {"measure": measure, "options": json.dumps(options), "classes": classes, "slope": slope}
+    row = {
+        "measure": measure,
+        "options": json.dumps(options),
+        "classes": classes,
+        "slope": slope,
+    }
     row |= {"n": n, "draws": draws, "resamples": resamples}
     row |= {"method": one.method, "truth": f"{truth.mean():.5f}"}
     row |= runner.covered(low - 1e-9, high + 1e-9, truth)
@@ -216,7 +252,9 @@ def of_options(measure, options, classes, slope, n, draws, resamples):
 
 def price(measure, options):
     """0 for a cheap cell, and more."""
-    dear = "smoother" in options or measure.startswith(("lower", "convolved", "calibration_dec"))
+    dear = "smoother" in options or measure.startswith(
+        ("lower", "convolved", "calibration_dec")
+    )
     return ("multiclass" in options) + 2 * dear + 4 * measure.startswith("variational")
 
 
@@ -227,7 +265,10 @@ def option_jobs():
     first = {}, *(options for pairs in PAIRS.values() for options, _ in pairs)
     cells.sort(key=lambda cell: price(*cell[:2]) - 2 * (cell[1] in first))
     return [
-        ((name, json.dumps(options), classes, slope, 200), (20 if price(name, options) else 40, 39))
+        (
+            (name, json.dumps(options), classes, slope, 200),
+            (20 if price(name, options) else 40, 39),
+        )
         for name, options, classes in cells
         for slope in (1.0, 0.8)
     ]
@@ -238,7 +279,10 @@ def of_all_options():
     path, jobs, there, rows = HERE / "options.csv", option_jobs(), {}, {}
     if path.exists():
         with open(path, newline="", encoding="utf-8") as file:
-            there = {tuple(row[name] for name in SETTINGS): row for row in csv.DictReader(file)}
+            there = {
+                tuple(row[name] for name in SETTINGS): row
+                for row in csv.DictReader(file)
+            }
     for cell, least in jobs:
         row = there.get(tuple(map(str, cell)))
         if row and (int(row["draws"]), int(row["resamples"])) >= least:
@@ -272,13 +316,23 @@ def of_sizes(label, draws=200):
                     rng = np.random.default_rng([n, number])
                     p, true = draw(family, size, n, rng)
                     y = (rng.random(n) < true).astype(int)
-                    given = {"n_resamples": 99, "random_state": number, "labels": [0, 1]}
+                    given = {
+                        "n_resamples": 99,
+                        "random_state": number,
+                        "labels": [0, 1],
+                    }
                     start = time.process_time()
                     one = confidence_interval(y, p, measure, **given)
                     seconds.append(time.process_time() - start)
                     ends.append((one.low, one.high, one.estimate))
                 low, high, estimate = np.array(ends).T
-                row = {"code": label, "family": family, "size": size, "n": n, "measure": measure}
+                row = {
+                    "code": label,
+                    "family": family,
+                    "size": size,
+                    "n": n,
+                    "measure": measure,
+                }
                 row |= {"draws": draws, "truth": f"{truth:.4f}"}
                 row |= runner.covered(low - 1e-9, high + 1e-9, truth)
                 row["estimate_above"] = f"{(estimate > truth + 1e-9).mean():.3f}"
@@ -319,7 +373,9 @@ def intervals_of_rare(y, p, other, measure, number, seed):
     }
     if number < 60:
         given |= draws
-        found["percentiles"] = confidence_interval(y, p, measure, method="bootstrap", **given)
+        found["percentiles"] = confidence_interval(
+            y, p, measure, method="bootstrap", **given
+        )
     return found
 
 
@@ -351,11 +407,15 @@ def of_rare_events(draws, seed):
                         other = expit(logit(p) + 0.5)
                         found = intervals_of_rare(y, p, other, name, number, seed)
                         for kind, one in found.items():
-                            ends.setdefault((name, kind), []).append((one.low, one.high))
+                            ends.setdefault((name, kind), []).append(
+                                (one.low, one.high)
+                            )
                 for (name, kind), pairs in ends.items():
                     low, high = np.array(pairs).T
                     of_kind = values[name]
-                    truth_of_kind = of_kind["difference" if kind == "difference" else ""]
+                    truth_of_kind = of_kind[
+                        "difference" if kind == "difference" else ""
+                    ]
                     row = {"family": family, "share": share, "n": n, "measure": name}
                     row |= {"interval": kind, "seed": seed, "draws": len(pairs)}
                     row["truth"] = f"{truth_of_kind:.4f}"
@@ -386,7 +446,12 @@ def of_one_sided_errors(draws, seed):
             y = (rng.random(n) < true).astype(int)
             one = confidence_interval(y, p, measure, n_resamples=99, random_state=rng)
             found.append((one.low, one.high, one.estimate))
-        head = {"law": f"{family} by {size}", "measure": measure, "options": "{}", "n": n}
+        head = {
+            "law": f"{family} by {size}",
+            "measure": measure,
+            "options": "{}",
+            "n": n,
+        }
         head |= {"seed": seed, "draws": draws, "value": "population"}
         yield describe_value(head, found, truth)
 
@@ -399,12 +464,16 @@ def of_lp_errors(draws, seed):
     measure, n, classes = "lp_calibration_error", 200, np.arange(3)
     for slope in (1.0, 0.8):
         for options in ({}, {"p": 1.0}, {"n_levels": 4}):
-            population = 0.0 if slope == 1 else of_population(measure, options, 3, slope)
+            population = (
+                0.0 if slope == 1 else of_population(measure, options, 3, slope)
+            )
             found, own = [], []
             for number in range(draws):
                 rng = np.random.default_rng([n, number, seed])
                 p, true = slope_draw(3, slope, n, rng)
-                y = (rng.random(n)[:, None] > np.cumsum(true, axis=1)[:, :-1]).sum(axis=1)
+                y = (rng.random(n)[:, None] > np.cumsum(true, axis=1)[:, :-1]).sum(
+                    axis=1
+                )
                 given = {"n_resamples": 59, "random_state": rng, "labels": classes}
                 one = confidence_interval(y, p, measure, **given, **options)
                 found.append((one.low, one.high, one.estimate))
@@ -413,9 +482,16 @@ def of_lp_errors(draws, seed):
                 value = all_metrics()[measure](*every, sample_weight=weight, **options)
                 own.append(0.0 if slope == 1 else value)
             head = {"law": f"log-odds times {slope}", "measure": measure}
-            head |= {"options": json.dumps(options), "n": n, "seed": seed, "draws": draws}
+            head |= {
+                "options": json.dumps(options),
+                "n": n,
+                "seed": seed,
+                "draws": draws,
+            }
             yield describe_value(head | {"value": "population"}, found, population)
-            yield describe_value(head | {"value": "cells of the sample"}, found, np.array(own))
+            yield describe_value(
+                head | {"value": "cells of the sample"}, found, np.array(own)
+            )
 
 
 def of_stated_values(draws, seed):

@@ -86,7 +86,13 @@ def rows_of(law, n, found):
         for number, lie in enumerate(LIES, 1):
             change = found[:, number, at] - honest
             error = change.std(ddof=1) / len(change) ** 0.5
-            row = {"law": law, "n": n, "measure": measure, "lie": lie, "draws": len(change)}
+            row = {
+                "law": law,
+                "n": n,
+                "measure": measure,
+                "lie": lie,
+                "draws": len(change),
+            }
             row |= {"truth": f"{honest.mean():.5f}", "change": f"{change.mean():+.6f}"}
             yield row | {
                 "se": f"{error:.6f}",
@@ -100,7 +106,11 @@ def best_lies(rows):
         for measure in MEASURES:
             out = {"law": law, "measure": measure}
             for n in (50, 500):
-                found = [r for r in rows if (r["law"], r["measure"], r["n"]) == (law, measure, n)]
+                found = [
+                    r
+                    for r in rows
+                    if (r["law"], r["measure"], r["n"]) == (law, measure, n)
+                ]
                 row = min(found, key=lambda r: float(r["change"]))
                 change, honest = float(row["change"]), float(row["truth"])
                 gains = change < -2 * float(row["se"])
@@ -119,7 +129,9 @@ def main():
     for (law, n, _, _), part in zip(JOBS, drawn, strict=True):
         found.setdefault((law, n), []).append(np.array(part))
     rows = [
-        row for (law, n), parts in found.items() for row in rows_of(law, n, np.concatenate(parts))
+        row
+        for (law, n), parts in found.items()
+        for row in rows_of(law, n, np.concatenate(parts))
     ]
     runner.write(HERE / "results.csv", rows)
     summary = [*best_lies(rows)]

@@ -49,12 +49,21 @@ def region(truth, chunk):
         for look in LOOKS:
             new = slice(first, look)
             part = np.zeros(look - first, dtype=np.intp)
-            counts, first = counts + FINE_CELLS.count_rows(z[new], y[new], part, 1)[0], look
-            outside.append(not is_in_region(bin_counts(counts, FINE_CELLS), 0.95, shift, slope))
+            counts, first = (
+                counts + FINE_CELLS.count_rows(z[new], y[new], part, 1)[0],
+                look,
+            )
+            outside.append(
+                not is_in_region(bin_counts(counts, FINE_CELLS), 0.95, shift, slope)
+            )
         row = {"truth": truth, "ever": any(outside), "end": outside[-1]}
         if number < 5:
             for n in (300, 3000):
-                seen = CalibrationMonitor().update(y[:n].astype(int), expit(z[:n])).region()
+                seen = (
+                    CalibrationMonitor()
+                    .update(y[:n].astype(int), expit(z[:n]))
+                    .region()
+                )
                 for name in ("shift", "slope"):
                     low, high = getattr(seen, f"{name}_interval")
                     row[f"{name}_{n}"] = high - low
@@ -77,7 +86,8 @@ def regions():
             (truth, chunk)
             for chunk in range(CHUNKS)
             for truth in TRUTHS
-            if "along" not in truth or chunk < (CHUNKS + 3) // 4  # of which nothing is promised
+            if "along" not in truth
+            or chunk < (CHUNKS + 3) // 4  # of which nothing is promised
         ]
     )
     found = runner.rounds(HERE / "region.partial.jsonl", jobs, region, processes=1)
@@ -109,14 +119,19 @@ CHANGES = {
     "shift 0.5, slope 0.6": lambda z: 0.6 * z + 0.5,
     "bent: slope 0.4 above 0, 1.6 below": lambda z: np.where(z > 0, 0.4, 1.6) * z,
 }
-ENOUGH = dict(zip(CHANGES, ("", "offset", "offset", "line", "line", "refit"), strict=True))
+ENOUGH = dict(
+    zip(CHANGES, ("", "offset", "offset", "line", "line", "refit"), strict=True)
+)
 
 
 def stream(change, chunk, number):
     rng = np.random.default_rng([22, chunk, number])
     z = SPREAD * rng.normal(size=GOOD + BAD)
     truth = np.where(np.arange(GOOD + BAD) < GOOD, z, CHANGES[change](z))
-    y, rows = rng.random(GOOD + BAD) < expit(truth), CALM if change == "no change" else GOOD + BAD
+    y, rows = (
+        rng.random(GOOD + BAD) < expit(truth),
+        CALM if change == "no change" else GOOD + BAD,
+    )
     return y[:rows].astype(int), expit(z[:rows])
 
 
@@ -133,7 +148,11 @@ def detector(change, chunk):
         row["alarm"] = start + BATCH if monitor.alarms_ else -1
         if monitor.alarms_ and row["alarm"] > GOOD and change != "no change":
             seen = monitor.alarms_[0].diagnosis
-            row |= {"onset": seen.onset, "interval": seen.onset_interval, "enough": seen.enough}
+            row |= {
+                "onset": seen.onset,
+                "interval": seen.onset_interval,
+                "enough": seen.enough,
+            }
             more = slice(row["alarm"], row["alarm"] + LATER)
             monitor.update(y[more], p[more])
             row["later"] = monitor.diagnose().enough
@@ -145,7 +164,11 @@ def test(change, chunk):
     """The rows at which the test of 5 % first rejects, at the end of a batch."""
     found = []
     for number in range(STREAMS):
-        at = CalibrationMonitor("test").update(*stream(change, chunk, number)).rejected_at_
+        at = (
+            CalibrationMonitor("test")
+            .update(*stream(change, chunk, number))
+            .rejected_at_
+        )
         row = -1 if at is None else -(-at // BATCH) * BATCH
         found.append({"change": change, "alarm": row})
     return found
@@ -182,7 +205,9 @@ def found_by(method, same=()):
         jobs = set(there(find.__name__)).intersection(
             *(there(METHODS[name].__name__) for name in same)
         )
-    return runner.rounds(HERE / f"{find.__name__}.partial.jsonl", jobs, find, processes=1)
+    return runner.rounds(
+        HERE / f"{find.__name__}.partial.jsonl", jobs, find, processes=1
+    )
 
 
 def peers():

@@ -31,7 +31,12 @@ def independent(n, rng):
 
 def adaptive(n, rng):
     """Probabilities that depend on the labels before them; each event makes the next likelier."""
-    uniform, z, y, p = rng.random(n), rng.normal(size=n), np.zeros(n, dtype=int), np.zeros(n)
+    uniform, z, y, p = (
+        rng.random(n),
+        rng.normal(size=n),
+        np.zeros(n, dtype=int),
+        np.zeros(n),
+    )
     heat = 0.0
     for row in range(n):
         p[row] = expit(z[row] + heat - 1)
@@ -70,8 +75,12 @@ def power(chunk):
     """P-values against a slope of 0.8 by 1000 rows: of the monitor, and of Cox's test once."""
     found = []
     for number in range(STREAMS // 2 // CHUNKS):
-        y, p = stream(0, 1000, CHANGES["slope 0.8"], np.random.default_rng([5, chunk, number]))
-        found.append([CalibrationMonitor("test").update(y, p).p_value_, cox_test(y, p).pvalue])
+        y, p = stream(
+            0, 1000, CHANGES["slope 0.8"], np.random.default_rng([5, chunk, number])
+        )
+        found.append(
+            [CalibrationMonitor("test").update(y, p).p_value_, cox_test(y, p).pvalue]
+        )
     return found
 
 
@@ -80,11 +89,15 @@ def power_rows():
         HERE / "power.partial.jsonl", [(c,) for c in range(CHUNKS)], power, processes=1
     )
     rows = []
-    for name, p in zip(("the monitor", "Cox's test, once"), np.array(found).T, strict=True):
+    for name, p in zip(
+        ("the monitor", "Cox's test, once"), np.array(found).T, strict=True
+    ):
         share = (p <= 0.05).mean()
         row = {"what": "rejected at 0.05 within 1000 rows, slope 0.8", "family": name}
         row |= {"streams": len(p), "promised": "", "measured": f"{share:.4f}"}
-        rows.append(row | {"standard_error": f"{np.sqrt(share * (1 - share) / len(p)):.4f}"})
+        rows.append(
+            row | {"standard_error": f"{np.sqrt(share * (1 - share) / len(p)):.4f}"}
+        )
     return rows
 
 
@@ -99,7 +112,9 @@ def level(family, chunk):
     smallest = []
     for number in range(_count(STREAMS, family)):
         y, p, more = draw(ROWS, np.random.default_rng([1, chunk, number]))
-        smallest.append(CalibrationMonitor("test", **options).update(y, p, **more).p_value_)
+        smallest.append(
+            CalibrationMonitor("test", **options).update(y, p, **more).p_value_
+        )
     return [{"family": family, "smallest": smallest}]
 
 
@@ -122,13 +137,20 @@ def guarantees():
     found = runner.rounds(HERE / "level.partial.jsonl", jobs, level, processes=1)
     rows = []
     for family in FAMILIES:
-        p = np.concatenate([row["smallest"] for row in found if row["family"] == family])
+        p = np.concatenate(
+            [row["smallest"] for row in found if row["family"] == family]
+        )
         for alpha in (0.05, 0.01):
             share = (p <= alpha).mean()
             error = np.sqrt(share * (1 - share) / len(p))
-            row = {"what": f"rejected at {alpha:g} within {ROWS} rows", "family": family}
+            row = {
+                "what": f"rejected at {alpha:g} within {ROWS} rows",
+                "family": family,
+            }
             row |= {"streams": len(p), "promised": f"at most {alpha:g}"}
-            rows.append(row | {"measured": f"{share:.4f}", "standard_error": f"{error:.4f}"})
+            rows.append(
+                row | {"measured": f"{share:.4f}", "standard_error": f"{error:.4f}"}
+            )
     lengths = [("independent", promised) for promised in (100, 1000, 10_000)]
     lengths += [(family, 1000) for family in FAMILIES if family != "independent"]
     jobs = [(*length, chunk) for length in lengths for chunk in range(CHUNKS)]
@@ -140,7 +162,11 @@ def guarantees():
             if (row["family"], row["promised"]) == (family, promised)
         ]
         n = np.concatenate(n)
-        row = {"what": "mean rows to a false alarm", "family": family, "streams": len(n)}
+        row = {
+            "what": "mean rows to a false alarm",
+            "family": family,
+            "streams": len(n),
+        }
         row |= {"promised": f"at least {promised}", "measured": f"{n.mean():.0f}"}
         rows.append(row | {"standard_error": f"{n.std() / np.sqrt(len(n)):.0f}"})
     return rows + power_rows()
@@ -173,7 +199,9 @@ def detector_path(y, p):
     """The detector's statistic after each row, never set back."""
     from sklearn_calib._kernels._logistic_grid import COARSE_GRID, compute_log_ratios
 
-    gain, _ = compute_log_ratios(np.log(np.column_stack([1 - p, p])), y == 1, COARSE_GRID)
+    gain, _ = compute_log_ratios(
+        np.log(np.column_stack([1 - p, p])), y == 1, COARSE_GRID
+    )
     factor, prior = np.exp(gain), np.exp(COARSE_GRID.log_prior)
     state, path = np.zeros(len(prior)), np.empty(len(y))
     for row in range(len(y)):
@@ -189,7 +217,9 @@ def detector_path(y, p):
 def weekly_path(y, p):
     """The p-value of Hosmer and Lemeshow's test of each week, inverted."""
     ends = np.arange(WEEK, len(y) + 1, WEEK)
-    tests = [hosmer_lemeshow_test(y[end - WEEK : end], p[end - WEEK : end]) for end in ends]
+    tests = [
+        hosmer_lemeshow_test(y[end - WEEK : end], p[end - WEEK : end]) for end in ends
+    ]
     return ends, np.array([1 / max(test.pvalue, 1e-300) for test in tests])
 
 
@@ -250,7 +280,9 @@ def firsts(method, good, bad, change, chunk, streams, thresholds):
     for number in range(streams // CHUNKS):
         rng = np.random.default_rng([3 + (change == "none"), chunk, number])
         y, p = stream(good, bad, CHANGES.get(change, (1.0, 0.0)), rng)
-        rows.append({"method": method, "change": change, "first": find(y, p, thresholds)})
+        rows.append(
+            {"method": method, "change": change, "first": find(y, p, thresholds)}
+        )
     return rows
 
 
@@ -295,7 +327,9 @@ def delays():
     for change in CHANGES:
         for method in methods:
             key = (method, change)
-            first = np.array([r["first"][0] for r in found if (r["method"], r["change"]) == key])
+            first = np.array(
+                [r["first"][0] for r in found if (r["method"], r["change"]) == key]
+            )
             late = first[(first < 0) | (first > GOOD)]
             waited = np.where(late < 0, BAD, late - GOOD)
             never = " or more" if np.median(waited) >= BAD else ""
@@ -318,18 +352,25 @@ def games():
     if runner.data_folder() is None:
         print("skipped the games, which are not there")
         return []
-    table = pd.read_csv(runner.data_folder() / "fivethirtyeight_games/fivethirtyeight_games.csv.gz")
+    table = pd.read_csv(
+        runner.data_folder() / "fivethirtyeight_games/fivethirtyeight_games.csv.gz"
+    )
     table = table.sort_values("date", kind="stable")
     leagues = sorted(table["league"].unique())
     monitor = CalibrationMonitor(groups=leagues)
-    monitor.update(table["target"], table["p"], groups=table["league"], time=table["date"])
+    monitor.update(
+        table["target"], table["p"], groups=table["league"], time=table["date"]
+    )
     print(monitor)
     rows = []
     for league in leagues:
         own = [alarm for alarm in monitor.alarms_ if alarm.stream == f"group {league}"]
         row = {"league": league, "games": int((table["league"] == league).sum())}
         row |= {"e_value": f"{monitor.e_values_[league]:.3g}"}
-        row |= {"flagged": "yes" if league in monitor.flagged_ else "no", "alarms": len(own)}
+        row |= {
+            "flagged": "yes" if league in monitor.flagged_ else "no",
+            "alarms": len(own),
+        }
         row["first_alarm"] = own[0].time if own else ""
         rows.append(row | {"meaning": own[0].meaning if own else ""})
     return rows

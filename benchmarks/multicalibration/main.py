@@ -16,7 +16,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder, StandardScaler
 
-from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores, group_calibration
+from sklearn_calib.groups import (
+    GroupRecalibration,
+    MulticalibratedScores,
+    group_calibration,
+)
 from sklearn_calib.recalibrators import PlattScaling
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -42,7 +46,11 @@ DATA = {  # categories, numbers; what the logistic regression sees
         ["LIMIT_BAL", "AGE", "PAY_0", "BILL_AMT1"],
     ),
 }
-FEW = {"adult": "sex", "bank_full": "housing", "credit_default": "SEX"}  # for the readable table
+FEW = {
+    "adult": "sex",
+    "bank_full": "housing",
+    "credit_default": "SEX",
+}  # for the readable table
 MODELS = ("logistic, 4 columns", "boosting", "forest")
 NOTHING = ((500, 30), (2000, 30))  # rows and sets in which nothing is wrong
 
@@ -56,7 +64,9 @@ def classifier(name, data):
     if name == "boosting":
         return make_pipeline(numbers(), HistGradientBoostingClassifier(random_state=0))
     if name == "forest":
-        return make_pipeline(numbers(), RandomForestClassifier(min_samples_leaf=3, random_state=0))
+        return make_pipeline(
+            numbers(), RandomForestClassifier(min_samples_leaf=3, random_state=0)
+        )
     scaled = make_column_transformer((StandardScaler(), DATA[data][2]))
     return make_pipeline(scaled, LogisticRegression())
 
@@ -155,7 +165,8 @@ def compare(data, model, split):
                 if turn:
                     seconds.setdefault(name, []).append(time.perf_counter() - start)
         found = {
-            name: one.predict_proba(tested, groups=groups)[:, 1] for name, one in fitted.items()
+            name: one.predict_proba(tested, groups=groups)[:, 1]
+            for name, one in fitted.items()
         }
     rows = []
     for name, proba in {"before": tested, **found}.items():
@@ -208,16 +219,24 @@ def nothing_wrong(n, sets):
         rng = np.random.default_rng([n, seed])
         truth = 1 / (1 + np.exp(-1.5 * rng.normal(size=n)))
         y = (rng.random(n) < truth).astype(int)
-        table = pd.DataFrame({f"c{k}": rng.integers(0, k, n).astype(str) for k in (2, 5, 20)})
+        table = pd.DataFrame(
+            {f"c{k}": rng.integers(0, k, n).astype(str) for k in (2, 5, 20)}
+        )
         table["x"] = rng.normal(size=n)
         makers = {"MulticalibratedScores": MulticalibratedScores}
         if importlib.util.find_spec("mcgrad") is not None:
             makers["MCGrad"] = lambda: OfMCGrad(["c2", "c5", "c20"], ["x"])
         for name, make in makers.items():
             with quiet():
-                after = make().fit(truth, y, groups=table).predict_proba(truth, groups=table)[:, 1]
+                after = (
+                    make()
+                    .fit(truth, y, groups=table)
+                    .predict_proba(truth, groups=table)[:, 1]
+                )
             change = losses(truth, after)[0] - losses(truth, truth)[0]
-            found.setdefault(name, []).append((np.abs(after - truth).max() < 1e-9, change))
+            found.setdefault(name, []).append(
+                (np.abs(after - truth).max() < 1e-9, change)
+            )
     return [
         {
             "method": name,
@@ -233,7 +252,11 @@ def nothing_wrong(n, sets):
 def main():
     if importlib.util.find_spec("mcgrad") is None:
         print("skipped mcgrad: not installed")
-    tasks = [(data, model) for data in DATA for model in MODELS] if runner.data_folder() else []
+    tasks = (
+        [(data, model) for data in DATA for model in MODELS]
+        if runner.data_folder()
+        else []
+    )
     rows = []
     for task in tasks:
         jobs = [(*task, split) for split in range(SPLITS)]
@@ -244,7 +267,9 @@ def main():
         rows += averages(*task, found)
     if rows:
         runner.write(HERE / "results.csv", rows)
-    quiet_rows = runner.rounds(HERE / "nothing.partial.jsonl", NOTHING, nothing_wrong, processes=1)
+    quiet_rows = runner.rounds(
+        HERE / "nothing.partial.jsonl", NOTHING, nothing_wrong, processes=1
+    )
     runner.write(HERE / "nothing_wrong.csv", quiet_rows)
 
 

@@ -31,7 +31,21 @@ TRAIN, TEST, SIZES = 800, 4000, (100, 300, 1000)
 RARE = 0.05
 SEEDS = {"yeast-like": 10, "long tail": 9, "word counts": 15}
 # shares of the 14 labels of yeast, a table of 2417 genes with 103 features
-YEAST = (0.752, 0.744, 0.429, 0.407, 0.357, 0.315, 0.299, 0.247, 0.199, 0.177, 0.12, 0.105, 0.074)
+YEAST = (
+    0.752,
+    0.744,
+    0.429,
+    0.407,
+    0.357,
+    0.315,
+    0.299,
+    0.247,
+    0.199,
+    0.177,
+    0.12,
+    0.105,
+    0.074,
+)
 YEAST += (0.014,)
 SHARES = {"yeast-like": YEAST, "long tail": tuple(0.5 / np.arange(1, 26))}
 LEARNERS = {
@@ -39,7 +53,13 @@ LEARNERS = {
     "naive Bayes": GaussianNB(),
     "random forest": RandomForestClassifier(20, random_state=0),
 }
-METHODS = ("none", "all", "shrink", "CalibratedClassifierCV sigmoid", "CalibratedClassifierCV iso")
+METHODS = (
+    "none",
+    "all",
+    "shrink",
+    "CalibratedClassifierCV sigmoid",
+    "CalibratedClassifierCV iso",
+)
 JOBS = [
     (data, learner, draw)
     for data in (*SHARES, "word counts")
@@ -51,14 +71,18 @@ JOBS = [
 def yeast_like(n, rng, shares):
     """103 correlated features; labels of given shares, which depend in part on the same."""
     count = len(shares)
-    features = rng.normal(size=(n, 10)) @ rng.normal(size=(10, 103)) / 3 + rng.normal(size=(n, 103))
+    features = rng.normal(size=(n, 10)) @ rng.normal(size=(10, 103)) / 3 + rng.normal(
+        size=(n, 103)
+    )
     common = rng.normal(size=(103, 3))
     weights = common @ rng.normal(size=(3, count)) + rng.normal(size=(103, count))
     score = features @ (weights * (rng.random((103, count)) < 0.2))
     score *= 1.5 / score.std(axis=0)
     for label, share in enumerate(shares):
         z = score[:, label]
-        score[:, label] += brentq(lambda a, z=z, share=share: expit(z + a).mean() - share, -30, 30)
+        score[:, label] += brentq(
+            lambda a, z=z, share=share: expit(z + a).mean() - share, -30, 30
+        )
     return features, (rng.random(score.shape) < expit(score)).astype(int)
 
 
@@ -71,7 +95,9 @@ def make_multilabel(n, rng):
 
 def losses(Y, P):
     """Log loss of each label."""
-    return np.array([log_loss(y, p, labels=[0, 1]) for y, p in zip(Y.T, P.T, strict=True)])
+    return np.array(
+        [log_loss(y, p, labels=[0, 1]) for y, p in zip(Y.T, P.T, strict=True)]
+    )
 
 
 def table(proba):
@@ -103,7 +129,9 @@ class GivenLogits(GivenProba):
 
 def of_scikit_learn(method, learner, scores, Y, pairs):
     """One CalibratedClassifierCV for each label that it can be fitted to."""
-    given = FrozenEstimator(GivenLogits() if learner == "logistic regression" else GivenProba())
+    given = FrozenEstimator(
+        GivenLogits() if learner == "logistic regression" else GivenProba()
+    )
     after = table(pairs)
     for label, (pair, new) in enumerate(zip(scores, pairs, strict=True)):
         if 0 < Y[:, label].sum() < len(Y):
@@ -116,7 +144,9 @@ def one_round(data, learner, draw):
     """The mean log loss of common and of rare labels, for each method and number of rows."""
     rng = np.random.default_rng([draw, SEEDS[data]])
     n = TRAIN + max(SIZES) + TEST
-    X, Y = yeast_like(n, rng, SHARES[data]) if data in SHARES else make_multilabel(n, rng)
+    X, Y = (
+        yeast_like(n, rng, SHARES[data]) if data in SHARES else make_multilabel(n, rng)
+    )
     rate = Y.mean(axis=0)
     groups = {"all": rate >= 0, "rare": rate < RARE, "others": rate >= RARE}
     kept = (Y[:TRAIN].sum(axis=0) >= 2) & (Y[-TEST:].sum(axis=0) >= 2)
@@ -139,11 +169,24 @@ def one_round(data, learner, draw):
                     after = of_scikit_learn(kind, learner, scores, Y[part], pairs)
                 else:
                     fit = MultilabelCalibration(pooling=name).fit(scores, Y[part])
-                    after, chosen = table(fit.predict_proba(pairs)), getattr(fit, "shrinkage_", "")
+                    after, chosen = (
+                        table(fit.predict_proba(pairs)),
+                        getattr(fit, "shrinkage_", ""),
+                    )
             loss = losses(Y_test, after)
-            row = {"data": data, "learner": learner, "n": n, "method": name, "draw": draw}
+            row = {
+                "data": data,
+                "learner": learner,
+                "n": n,
+                "method": name,
+                "draw": draw,
+            }
             row["shrinkage"] = str(chosen)
-            row |= {of: float(loss[mask].mean()) for of, mask in groups.items() if mask.any()}
+            row |= {
+                of: float(loss[mask].mean())
+                for of, mask in groups.items()
+                if mask.any()
+            }
             rows.append(row)
     return rows
 
@@ -177,7 +220,9 @@ def summary(rows, *by):
             }
             gain = values["none"] - values["shrink"]
             line = dict(zip(by, cell, strict=True)) | {"labels": of}
-            line |= {COLUMNS[method]: f"{loss.mean():.3f}" for method, loss in values.items()}
+            line |= {
+                COLUMNS[method]: f"{loss.mean():.3f}" for method, loss in values.items()
+            }
             line["gain"] = f"{gain.mean():.4f}"
             line["error"] = f"{gain.std(ddof=1) / np.sqrt(len(gain)):.4f}"
             yield line

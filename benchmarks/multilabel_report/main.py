@@ -15,7 +15,10 @@ HERE = Path(__file__).parent
 LAWS = {"independent": 0.0, "strongly dependent": 0.9, "all equal": 1.0}
 SHAPES = {"common": (1, 4), "rare": (1, 60)}
 LEVEL = 0.9
-DRAWS, PARTS = 800, 16  # of the sets of rows in a full run; in parts, so that it resumes
+DRAWS, PARTS = (
+    800,
+    16,
+)  # of the sets of rows in a full run; in parts, so that it resumes
 MEASURES = ("log_loss", "expected_calibration_error")
 JOBS = [
     (law, shape, n, labels, part)
@@ -31,7 +34,9 @@ def rows_of(law, shape, n, labels, rng):
     rho = LAWS[law]
     P = rng.beta(*SHAPES[shape], size=(n, 1 if rho == 1 else labels))
     P = np.repeat(P, labels, axis=1) if rho == 1 else P
-    z = np.sqrt(rho) * rng.normal(size=(n, 1)) + np.sqrt(1 - rho) * rng.normal(size=(n, labels))
+    z = np.sqrt(rho) * rng.normal(size=(n, 1)) + np.sqrt(1 - rho) * rng.normal(
+        size=(n, labels)
+    )
     return (ndtr(z) < P).astype(int), P
 
 
@@ -68,9 +73,14 @@ def main():
         p, below, above = np.array(values, dtype=float).T
         row = {"labels of a row": law, "labels are": shape, "rows": n, "labels": labels}
         row |= {"draws": len(p)}
-        row |= {f"p <= {level}": f"{np.mean(p <= level):.3f}" for level in (0.01, 0.05, 0.1)}
+        row |= {
+            f"p <= {level}": f"{np.mean(p <= level):.3f}" for level in (0.01, 0.05, 0.1)
+        }
         row |= {"log loss held": f"{1 - np.mean(below + above):.3f}"}
-        row |= {"truth below": f"{below.mean():.3f}", "truth above": f"{above.mean():.3f}"}
+        row |= {
+            "truth below": f"{below.mean():.3f}",
+            "truth above": f"{above.mean():.3f}",
+        }
         table.append(row)
         print(row)
     runner.write(HERE / "results.csv", table, list(table[0]))

@@ -26,11 +26,18 @@ def main():
     options = _options()
     os.environ |= {"MPLBACKEND": "Agg", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for name in ("OMP", "OPENBLAS", "NUMBA"):
-        os.environ[f"{name}_NUM_THREADS"] = "1"  # before numpy loads; forked threads would be lost
+        os.environ[f"{name}_NUM_THREADS"] = (
+            "1"  # before numpy loads; forked threads would be lost
+        )
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
-        for part in ("sklearn_calib", "tests"):  # mutants are written to disk: into a copy
-            shutil.copytree(ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__"))
+        for part in (
+            "sklearn_calib",
+            "tests",
+        ):  # mutants are written to disk: into a copy
+            shutil.copytree(
+                ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__")
+            )
         shutil.copy(ROOT / "setup.cfg", tree)
         os.environ["NUMBA_CACHE_DIR"] = str(tree / "numba")
         end = time.monotonic() + 60 * options.minutes
@@ -39,14 +46,22 @@ def main():
             left = end - time.monotonic()
             if left > 0:  # each file has an equal part of the time that is left
                 rows += _run(tree, file, options, left / (len(options.files) - number))
-                _write(rows, options)  # after each file, so that an interruption loses little
+                _write(
+                    rows, options
+                )  # after each file, so that an interruption loses little
 
 
 def _options():
     parser = argparse.ArgumentParser(prog="run.py mutation", description=__doc__)
-    parser.add_argument("files", nargs="*", help="below sklearn_calib/; default: all of the list")
-    parser.add_argument("--mutants", type=int, default=60, help="drawn per file; 0 for all (60)")
-    parser.add_argument("--minutes", type=float, default=60, help="start no mutant after them (60)")
+    parser.add_argument(
+        "files", nargs="*", help="below sklearn_calib/; default: all of the list"
+    )
+    parser.add_argument(
+        "--mutants", type=int, default=60, help="drawn per file; 0 for all (60)"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=60, help="start no mutant after them (60)"
+    )
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     options.files = options.files or list(TARGETS)
@@ -70,7 +85,9 @@ def _run(tree, file, options, seconds):
         compiled.unlink()
     passed, took, _ = _tested(tree, target, None)
     if not passed:
-        sys.exit(f"the tests of {file} fail on the right code: {' '.join(target['tests'])}")
+        sys.exit(
+            f"the tests of {file} fail on the right code: {' '.join(target['tests'])}"
+        )
     end, mutants = time.monotonic() + seconds - 2 * took, _mutants(path)
     chosen = mutants
     if 0 < options.mutants < len(mutants):
@@ -97,7 +114,10 @@ def _run(tree, file, options, seconds):
             )
     finally:
         path.write_text(right, encoding="utf-8")
-    print(f"{file}: {len(rows)} of {len(mutants)} mutants, survived {_survivors(rows)}", flush=True)
+    print(
+        f"{file}: {len(rows)} of {len(mutants)} mutants, survived {_survivors(rows)}",
+        flush=True,
+    )
     return rows
 
 
@@ -145,8 +165,13 @@ def _child(tree, target, right, pipe):
         "no:cacheprovider",
     ]
     code = pytest.main([*options, *target["tests"]])
-    own = {path.stem for path in tree.glob("tests/**/*.py")} | {"sklearn_calib", "tests"}
-    loaded = [name for name in sys.modules if name.split(".")[0] not in own | {"__main__"}]
+    own = {path.stem for path in tree.glob("tests/**/*.py")} | {
+        "sklearn_calib",
+        "tests",
+    }
+    loaded = [
+        name for name in sys.modules if name.split(".")[0] not in own | {"__main__"}
+    ]
     pipe.send((code == 0, [name for name in loaded if name not in before]))
     os._exit(0)
 
@@ -214,13 +239,19 @@ def _write(rows, options):
     survivors = [row for row in rows if row["outcome"] == "survived"]
     done, order = {row["file"] for row in rows}, list(TARGETS)
     for name, table, columns in (
-        ("results.csv", files, ["file", "mutants", "tested", "survived", "share", "bar"]),
+        (
+            "results.csv",
+            files,
+            ["file", "mutants", "tested", "survived", "share", "bar"],
+        ),
         ("survivors.csv", survivors, ["file", "line", "operator", "becomes"]),
     ):
         with open(HERE / name, newline="", encoding="utf-8") as file:
             table += [row for row in csv.DictReader(file) if row["file"] not in done]
         with open(HERE / name, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+            writer = csv.DictWriter(
+                file, columns, extrasaction="ignore", lineterminator="\n"
+            )
             writer.writeheader()
             writer.writerows(sorted(table, key=lambda row: order.index(row["file"])))
 

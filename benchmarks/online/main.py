@@ -44,7 +44,9 @@ SIMULATED = (
 
 
 def games():
-    rows = pd.read_csv(runner.data_folder() / "fivethirtyeight_games/fivethirtyeight_games.csv.gz")
+    rows = pd.read_csv(
+        runner.data_folder() / "fivethirtyeight_games/fivethirtyeight_games.csv.gz"
+    )
     rows = rows.sort_values("date", kind="stable")
     yield "games", rows["p"].to_numpy(), rows["target"].to_numpy()
     nba = rows[rows["league"] == "nba"]
@@ -58,7 +60,9 @@ def moons():
     rng = np.random.default_rng(5)
     angle = np.linspace(0, np.pi / 2, ROWS)
     X = rng.normal(size=(ROWS, 2)) * [1.0, 0.5]
-    truth = expit(2 * (np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1] + X[:, 0] * X[:, 1]))
+    truth = expit(
+        2 * (np.cos(angle) * X[:, 0] + np.sin(angle) * X[:, 1] + X[:, 0] * X[:, 1])
+    )
     y = (rng.random(ROWS) < truth).astype(int)
     p = GaussianNB().fit(X[:1000], y[:1000]).predict_proba(X[1000:])[:, 1]
     yield "rotating truth", p, y[1000:]
@@ -69,12 +73,18 @@ def moons():
 
 def mixture(p, y, share):
     """`OnlineCalibration` row by row, without the checks of its input."""
-    from sklearn_calib._kernels._logistic_grid import FINE_GRID, compute_pair_proba, update_weights
+    from sklearn_calib._kernels._logistic_grid import (
+        FINE_GRID,
+        compute_pair_proba,
+        update_weights,
+    )
 
     z, log_weight = np.clip(logit(p), -30, 30), FINE_GRID.log_prior
     q = np.empty(len(y))
     for row in range(len(y)):
-        q[row] = compute_pair_proba(1.0, z[row : row + 1], FINE_GRID)[0] @ np.exp(log_weight)
+        q[row] = compute_pair_proba(1.0, z[row : row + 1], FINE_GRID)[0] @ np.exp(
+            log_weight
+        )
         given = compute_pair_proba(2.0 * y[row] - 1, z[row : row + 1], FINE_GRID)
         log_weight = update_weights(log_weight, given, None, FINE_GRID, share)
     return q
@@ -135,8 +145,12 @@ METHODS = {
     "Platt on all the past, every 200 rows": batch_platt,
     "Platt on the last 1000 rows, every 200": partial(batch_platt, window=WINDOW),
     "online Newton step (OPS)": online_newton,
-    "river, logistic regression, SGD 0.01": partial(river_logistic, optimizer="SGD 0.01"),
-    "river, logistic regression, Adam 0.01": partial(river_logistic, optimizer="Adam 0.01"),
+    "river, logistic regression, SGD 0.01": partial(
+        river_logistic, optimizer="SGD 0.01"
+    ),
+    "river, logistic regression, Adam 0.01": partial(
+        river_logistic, optimizer="Adam 0.01"
+    ),
     "OnlineCalibration, share 0": partial(mixture, share=0.0),
     "OnlineCalibration, share 1e-3": partial(mixture, share=1e-3),
     "OnlineCalibration, share 1e-2": partial(mixture, share=1e-2),

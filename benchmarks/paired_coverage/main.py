@@ -10,7 +10,11 @@ from scipy.special import expit
 
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import paired_difference, simulate_bootstrap_distribution
-from sklearn_calib.metrics import all_metrics, smooth_calibration_error, validate_predictions
+from sklearn_calib.metrics import (
+    all_metrics,
+    smooth_calibration_error,
+    validate_predictions,
+)
 from sklearn_calib.recalibrators import get_recalibrator
 from sklearn_calib.summary import CalibrationSummary
 
@@ -26,8 +30,14 @@ JOBS = [
     for measures, sizes in (
         (LOSSES, ((200, 2000), (2000, 1000))),
         (("smooth_calibration_error",), ((500, 100), (3000, 40))),
-        (("smooth_calibration_error",), ((500, 150),)),  # by the bootstrap, to see why not
-        (("smooth_calibration_error of cells",), ((500, 100), (3000, 40))),  # as `compare` has it
+        (
+            ("smooth_calibration_error",),
+            ((500, 150),),
+        ),  # by the bootstrap, to see why not
+        (
+            ("smooth_calibration_error of cells",),
+            ((500, 100), (3000, 40)),
+        ),  # as `compare` has it
     )
     for measure in measures
     for n, draws in sizes
@@ -76,7 +86,9 @@ def bootstrapped(y, first, second, seed):
     """Percentiles of the difference over resampled rows, the same for both models."""
     cases = [validate_predictions(y, p) for p in (first, second)]
     one, two = (
-        simulate_bootstrap_distribution(case, smooth_calibration_error.evaluate, 199, seed)
+        simulate_bootstrap_distribution(
+            case, smooth_calibration_error.evaluate, 199, seed
+        )
         for case in cases
     )
     low, high = np.quantile(two - one, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])

@@ -29,18 +29,26 @@ def _net_benefit(n, harms=0.0, prevalence=None):
     frame = pd.DataFrame({"p": p, "y": y})
 
     def ours():
-        curve = decision_curve(y, p, thresholds=THRESHOLDS, harms=harms, prevalence=prevalence)
-        return np.array([curve.net_benefit, curve.treat_all, curve.interventions_avoided])
+        curve = decision_curve(
+            y, p, thresholds=THRESHOLDS, harms=harms, prevalence=prevalence
+        )
+        return np.array(
+            [curve.net_benefit, curve.treat_all, curve.interventions_avoided]
+        )
 
     def theirs():
         harm = {"p": harms} if harms else None
-        table = dca(frame, "y", ["p"], THRESHOLDS, harm=harm, prevalence=prevalence, nper=100)
+        table = dca(
+            frame, "y", ["p"], THRESHOLDS, harm=harm, prevalence=prevalence, nper=100
+        )
         model, everyone = (table[table["model"] == name] for name in ("p", "all"))
         return np.array([
             model["net_benefit"], everyone["net_benefit"], model["net_intervention_avoided"]
         ])  # fmt: skip
 
-    options = f", harms {harms}" * bool(harms) + f", prevalence {prevalence}" * bool(prevalence)
+    options = f", harms {harms}" * bool(harms) + f", prevalence {prevalence}" * bool(
+        prevalence
+    )
     return Predictions(
         f"decision curve, 99 thresholds, n = {n}{options}",
         ours,

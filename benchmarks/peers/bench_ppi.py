@@ -39,7 +39,9 @@ def theirs(draws, power):
         values = []
         for y, score, rest in draws:
             weight = None if power is None else power * len(rest) / (len(y) + len(rest))
-            values.append(float(np.squeeze(ppi_mean_pointestimate(y, score, rest, lam=weight))))
+            values.append(
+                float(np.squeeze(ppi_mean_pointestimate(y, score, rest, lam=weight)))
+            )
         return np.array(values)
 
     return run
@@ -60,10 +62,14 @@ def cases():
     draws = [rows(200, 5000, seed) for seed in range(200)]
     for power in (0.0, 0.3, 1.0):
         name = f"mean of 200 labels of 5000, power {power:g}, 200 draws ({VERSION})"
-        yield Predictions(name, ours(draws, power), theirs(draws, power), tolerance=1e-10)
+        yield Predictions(
+            name, ours(draws, power), theirs(draws, power), tolerance=1e-10
+        )
     name = f"the same, power tuned by each ({VERSION})"
     yield Predictions(name, ours(draws, "auto"), theirs(draws, None), tolerance=5e-3)
-    line = np.array([(one.low, one.high) for one in (calibrated_mean(*d) for d in draws)])
+    line = np.array(
+        [(one.low, one.high) for one in (calibrated_mean(*d) for d in draws)]
+    )
     said = [
         f"{np.mean((x[:, 0] <= 0.5) & (x[:, 1] >= 0.5)):.3f}, width {np.ptp(x, axis=1).mean():.4f}"
         for x in (intervals(draws), ends(draws), line)

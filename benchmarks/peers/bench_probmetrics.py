@@ -67,7 +67,9 @@ def _structured(name, cls, k):
 
     def gap(mine, other):
         """Both parameter vectors in one objective."""
-        A, b = (other.v_, other.b_) if name == "svs" else (other.W_[:, :k], other.W_[:, k])
+        A, b = (
+            (other.v_, other.b_) if name == "svs" else (other.W_[:, :k], other.W_[:, k])
+        )
         A, b = np.asarray(A, float), np.asarray(b, float)
         z = mine._scale_inputs(proba)
         moved = (z * A if A.ndim == 1 else z @ A.T) + b
@@ -130,8 +132,12 @@ def _variational(n, k, norm):
             Splits(pairs),
             cal_name="ours",
         )
-        found = metric.compute_all_from_labels_probs(torch.as_tensor(y), torch.as_tensor(proba))
-        return float(next(value for name, value in found.items() if name.startswith("calib")))
+        found = metric.compute_all_from_labels_probs(
+            torch.as_tensor(y), torch.as_tensor(proba)
+        )
+        return float(
+            next(value for name, value in found.items() if name.startswith("calib"))
+        )
 
     return Predictions(
         f"L{norm:g} error of vectors, n = {n:.0e}, k = {k}",
@@ -148,5 +154,10 @@ def cases():
     for k in (10, 100):
         yield _structured("svs", StructuredVectorScaling, k)
         yield _structured("sms", StructuredMatrixScaling, k)
-    for n, k, norm in ((10_000, 2, 1.0), (10_000, 10, 1.0), (10_000, 10, 2.0), (100_000, 10, 1.0)):
+    for n, k, norm in (
+        (10_000, 2, 1.0),
+        (10_000, 10, 1.0),
+        (10_000, 10, 2.0),
+        (100_000, 10, 1.0),
+    ):
         yield _variational(n, k, norm)

@@ -34,7 +34,9 @@ def cases():
             Predictions(
                 f"frequencies by EM, {k} classes",
                 ours(*data, "em"),
-                lambda prior=prior, target=target: EMQ.EM(prior, target, epsilon=1e-14)[0],
+                lambda prior=prior, target=target: EMQ.EM(prior, target, epsilon=1e-14)[
+                    0
+                ],
                 tolerance=1e-8,
                 note=f"{VERSION}, epsilon 1e-14; ours with standard errors and intervals",
             )

@@ -13,7 +13,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn_calib import CalibratedModel, canonical_proba
 from sklearn_calib._kernels._temperature import fit_temperature
 from sklearn_calib.metrics import log_loss
-from sklearn_calib.recalibrators import IsotonicCalibration, PlattScaling, TemperatureScaling
+from sklearn_calib.recalibrators import (
+    IsotonicCalibration,
+    PlattScaling,
+    TemperatureScaling,
+)
 
 
 def _logits(n, k):
@@ -34,7 +38,9 @@ def cases():
     yield Predictions(
         "wrapped fitted model, Platt, n = 2e4, fit and predict",
         lambda: CalibratedModel(base, PlattScaling()).fit(X, y).predict_proba(X),
-        lambda: CalibratedClassifierCV(base, method="sigmoid").fit(X, y).predict_proba(X),
+        lambda: (
+            CalibratedClassifierCV(base, method="sigmoid").fit(X, y).predict_proba(X)
+        ),
         tolerance=1e-3,
         note="the peer's solver stops earlier",
     )
@@ -54,10 +60,13 @@ def _temperature(n, k):
     def gap(mine, other):  # how far our loss is above theirs
         return max(
             0.0,
-            log_loss(y[:1000], mine, labels=range(k)) - log_loss(y[:1000], other, labels=range(k)),
+            log_loss(y[:1000], mine, labels=range(k))
+            - log_loss(y[:1000], other, labels=range(k)),
         )
 
-    return Predictions(f"temperature scaling, n = {n}, k = {k}", ours, theirs, gap, tolerance=1e-5)
+    return Predictions(
+        f"temperature scaling, n = {n}, k = {k}", ours, theirs, gap, tolerance=1e-5
+    )
 
 
 def _temperature_kernel(n, k):

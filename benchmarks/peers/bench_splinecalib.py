@@ -42,11 +42,17 @@ def same_spline():
 
     def ours():
         cells = kernel.make_cells(x[rows], y[rows], np.ones(rows.sum()))
-        return expit(kernel.fit_spline(cells, knots, pull=0.0, penalties=[1e-8]).curve(x[rows]))
+        return expit(
+            kernel.fit_spline(cells, knots, pull=0.0, penalties=[1e-8]).curve(x[rows])
+        )
 
     def theirs():
         peer = SplineCalib(
-            knot_sample_size=0, add_knots=at, unity_prior=False, reg_param_vec=[1e-8], tol=1e-9
+            knot_sample_size=0,
+            add_knots=at,
+            unity_prior=False,
+            reg_param_vec=[1e-8],
+            tol=1e-9,
         )
         return quiet(peer.fit, p, y) or peer.calibrate(p[rows])
 

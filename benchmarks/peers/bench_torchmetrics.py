@@ -37,7 +37,9 @@ def cases():
         Predictions(
             "ECE of the confidence, n = 1e5, k = 10",
             lambda: expected_calibration_error(y, proba, strategy="uniform"),
-            lambda: float(multiclass_calibration_error(*many, num_classes=10, n_bins=15)),
+            lambda: float(
+                multiclass_calibration_error(*many, num_classes=10, n_bins=15)
+            ),
             tolerance=1e-5,  # theirs sums in single precision
         ),
         Predictions(

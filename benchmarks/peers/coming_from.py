@@ -50,7 +50,9 @@ def rows():
 
 def attributions(p):
     """Three attributions of each row and a base: they add up to log-odds, and to probabilities."""
-    shares = np.array([0.7, 0.5, -0.2]) + np.outer(np.sin(np.arange(len(p))), [0.3, -0.1, -0.2])
+    shares = np.array([0.7, 0.5, -0.2]) + np.outer(
+        np.sin(np.arange(len(p))), [0.3, -0.1, -0.2]
+    )
     z = probcal.logit(p)
     return {
         "logit": (shares * (z + 1)[:, None], -1.0),
@@ -68,11 +70,16 @@ def of_probcal(y, p):
         "centred": probcal.CenteredIsotonicCalibrator(),
         "venn_abers": probcal.VennAbersCalibrator(),
     }
-    found = {name: one.fit(p, y).predict_proba(p).tolist() for name, one in maps.items()}
+    found = {
+        name: one.fit(p, y).predict_proba(p).tolist() for name, one in maps.items()
+    }
     for scale, (values, base) in attributions(p).items():
         for name in ("platt", "beta"):
             moved = probcal.adjust_attributions(values, base, maps[name], scale=scale)
-            some = {"values": moved.phi_adj[:20].tolist(), "base": moved.base_adj[:20].tolist()}
+            some = {
+                "values": moved.phi_adj[:20].tolist(),
+                "base": moved.base_adj[:20].tolist(),
+            }
             found[f"attributions {name} {scale}"] = some
     numbers = ("calibration_intercept", "calibration_slope", "brier_score", "brier_skill_score",
                "log_loss", "ici", "emax", "ece", "smooth_ece")  # fmt: skip
@@ -90,10 +97,15 @@ def of_probcal(y, p):
 
 
 def main() -> None:
-    out = subprocess.run(["Rscript", "-e", R], capture_output=True, text=True, check=True).stdout
+    out = subprocess.run(
+        ["Rscript", "-e", R], capture_output=True, text=True, check=True
+    ).stdout
     of_r = {name: float(value) for name, value in (x.split("=") for x in out.splitlines())
             if value != "NA"}  # fmt: skip
-    found = {"probcal": of_probcal(*rows()) | {"version": version("probcal")}, "R": of_r}
+    found = {
+        "probcal": of_probcal(*rows()) | {"version": version("probcal")},
+        "R": of_r,
+    }
     FILE.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     print(f"{FILE}: {len(of_r)} numbers of R, {len(found['probcal'])} of probcal")
 

@@ -51,12 +51,16 @@ def main():
         ),
         ("this package, default", None, "(15 bins of equal mass, positive class)", {}),
     ]
-    with open(Path(__file__).with_name("ece_zoo.csv"), "w", newline="", encoding="utf-8") as file:
+    with open(
+        Path(__file__).with_name("ece_zoo.csv"), "w", newline="", encoding="utf-8"
+    ) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["library", "its number", "our options", "our number"])
         for name, value, options, keywords in rows:
             ours = calibration_error(y, both, **{"n_bins": 15, **keywords})
-            writer.writerow([name, "" if value is None else f"{value:.4f}", options, f"{ours:.4f}"])
+            writer.writerow(
+                [name, "" if value is None else f"{value:.4f}", options, f"{ours:.4f}"]
+            )
             print(name, value, ours)
 
 

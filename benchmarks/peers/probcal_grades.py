@@ -21,10 +21,14 @@ NAMES = ["AAA", "AA", "A", "B", "C", "D"]
 def case(seed: int, scale: float, n: int) -> dict[str, object]:
     """Rows at some probabilities, edges among them; events by these times a factor."""
     rng = np.random.default_rng(seed)
-    p = np.unique(np.append(np.round(np.exp(rng.uniform(-6.5, -0.7, 25)), 6), EDGES[1:4]))
+    p = np.unique(
+        np.append(np.round(np.exp(rng.uniform(-6.5, -0.7, 25)), 6), EDGES[1:4])
+    )
     rows = rng.integers(1, n, len(p))
     events = rng.binomial(rows, np.minimum(1, scale * p))
-    y = np.concatenate([np.repeat([1, 0], [k, m - k]) for k, m in zip(events, rows, strict=True)])
+    y = np.concatenate(
+        [np.repeat([1, 0], [k, m - k]) for k, m in zip(events, rows, strict=True)]
+    )
     expanded = np.repeat(p, rows)
     ends = [0.0, *EDGES, 1.0]
     scheme = Masterscale({name: (ends[i], ends[i + 1]) for i, name in enumerate(NAMES)})
@@ -49,8 +53,16 @@ def case(seed: int, scale: float, n: int) -> dict[str, object]:
 
 
 def main() -> None:
-    cases = [case(*given) for given in ((0, 1.0, 400), (1, 1.6, 400), (2, 0.4, 60), (3, 1.0, 4000))]
-    content = {"probcal": version("probcal"), "edges": EDGES, "names": NAMES, "cases": cases}
+    cases = [
+        case(*given)
+        for given in ((0, 1.0, 400), (1, 1.6, 400), (2, 0.4, 60), (3, 1.0, 4000))
+    ]
+    content = {
+        "probcal": version("probcal"),
+        "edges": EDGES,
+        "names": NAMES,
+        "cases": cases,
+    }
     FILE.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     print(f"{FILE}: {len(cases)} cases")
 

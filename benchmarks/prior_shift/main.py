@@ -24,7 +24,12 @@ METHODS = {
     "bbse hard": lambda a: PriorShift("bbse", confusion="hard"),
 }
 # law: classes, distance of neighbouring class means in standard deviations
-LAWS = {"2 classes": (2, 2.0), "2 close": (2, 1.0), "2 far": (2, 4.0), "3 classes": (3, 2.0)}
+LAWS = {
+    "2 classes": (2, 2.0),
+    "2 close": (2, 1.0),
+    "2 far": (2, 4.0),
+    "3 classes": (3, 2.0),
+}
 LAWS |= {"8 classes": (8, 3.0), "2 sharpened, then platt": (2, 2.0)}
 # frequency of the first class; the others are equally frequent
 JOBS = [
@@ -33,7 +38,11 @@ JOBS = [
         for n, m in ((500, 500), (500, 100), (100, 500), (500, 30), (50, 50))
         for b in (0.01, 0.05, 0.2, 0.5)
     ),
-    *((law, b, 500, 200) for law in ("2 close", "2 far", "3 classes") for b in (0.01, 0.2, 0.9)),
+    *(
+        (law, b, 500, 200)
+        for law in ("2 close", "2 far", "3 classes")
+        for b in (0.01, 0.2, 0.9)
+    ),
     *(("8 classes", b, 800, 400) for b in (0.01, 0.125, 0.7)),
     *(("2 sharpened, then platt", b, 500, 500) for b in (0.05, 0.2, 0.5)),
     *(("3 classes", b, 500, 200) for b in (0.0,)),
@@ -46,11 +55,19 @@ TESTS = [
         for n, m in ((500, 500), (50, 50), (100, 300))
         for b in (0.01, 0.2, 0.5)
     ),
-    *((law, "", b, 200, 100) for law in ("2 close", "2 far", "3 classes") for b in (0.1, 0.5)),
+    *(
+        (law, "", b, 200, 100)
+        for law in ("2 close", "2 far", "3 classes")
+        for b in (0.1, 0.5)
+    ),
     ("8 classes", "", 0.125, 400, 200),
     ("2 classes", "rounded", 0.2, 200, 200),
     ("2 classes", "5 labelled", 0.5, 110, 60),
-    *(("2 classes", change, 0.2, n, n) for change in ("shifted", "spread") for n in (100, 500)),
+    *(
+        ("2 classes", change, 0.2, n, n)
+        for change in ("shifted", "spread")
+        for n in (100, 500)
+    ),
     ("3 classes", "shifted", 0.2, 500, 500),
 ]
 
@@ -98,12 +115,23 @@ def coverage(law, b, n, m):
     rows = []
     for name in METHODS:
         draws = [found(law, name, b, n, m, seed) for seed in range(DRAWS)]
-        priors, errors, intervals = (np.array(part) for part in zip(*draws, strict=True))
+        priors, errors, intervals = (
+            np.array(part) for part in zip(*draws, strict=True)
+        )
         for c, truth in ((0, b), (k - 1, (1 - b) / (k - 1)))[: 1 + (k > 2)]:
             low, high = intervals[:, c].T
             kept = np.isfinite(errors[:, c])
-            row = {"law": law, "method": name, "truth": f"{truth:.3g}", "source rows": n}
-            row |= {"target rows": m, "draws": DRAWS, "bias": f"{priors[:, c].mean() - truth:.4f}"}
+            row = {
+                "law": law,
+                "method": name,
+                "truth": f"{truth:.3g}",
+                "source rows": n,
+            }
+            row |= {
+                "target rows": m,
+                "draws": DRAWS,
+                "bias": f"{priors[:, c].mean() - truth:.4f}",
+            }
             row["sd"] = f"{priors[:, c].std():.4f}"
             row["median se"] = f"{np.median(errors[kept, c]):.4f}"
             row["estimate 0"] = f"{(priors[:, c] == 0).mean():.3f}"
@@ -127,18 +155,29 @@ def rejections(law, change, b, n, m):
         if change == "5 labelled":  # rows of the second class; of the first all
             kept = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:5]]
             source, y = source[kept], y[kept]
-        if change == "shifted":  # the log-odds of all classes, by half a standard deviation
-            target = softmax(np.log(target) + np.r_[0.0, np.full(k - 1, LAWS[law][1] / 2)], axis=1)
+        if (
+            change == "shifted"
+        ):  # the log-odds of all classes, by half a standard deviation
+            target = softmax(
+                np.log(target) + np.r_[0.0, np.full(k - 1, LAWS[law][1] / 2)], axis=1
+            )
         if change == "spread":  # log-odds half as large again, as of sharper classes
             target = softmax(1.5 * np.log(target), axis=1)
         if change == "rounded":  # both samples have ties
             source, target = (tied(p) for p in (source, target))
         result = prior_shift_test(source, y, target, n_resamples=199, random_state=seed)
         values.append(result.pvalue)
-    row = {"law": law, "target": change or "other frequencies", "frequency": b, "source rows": n}
+    row = {
+        "law": law,
+        "target": change or "other frequencies",
+        "frequency": b,
+        "source rows": n,
+    }
     row |= {"target rows": m, "draws": TEST_DRAWS}
     for level in (0.01, 0.05, 0.1, 0.5):
-        row[f"rejected at {level:g}"] = f"{np.mean(np.array(values) <= level + 1e-12):.3f}"
+        row[f"rejected at {level:g}"] = (
+            f"{np.mean(np.array(values) <= level + 1e-12):.3f}"
+        )
     return [row]
 
 

@@ -68,20 +68,33 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for method, n_rows, kind, bar in JOBS:
-            to_json(get_recalibrator(method).fit(*make_overconfident(2, 5000)), "map.json")
+            to_json(
+                get_recalibrator(method).fit(*make_overconfident(2, 5000)), "map.json"
+            )
             write(f"small.{kind}", 1000)
             write(f"table.{kind}", n_rows)
             said = subprocess.run(
-                [sys.executable, "-c", CHILD, kind], capture_output=True, text=True, check=True
+                [sys.executable, "-c", CHILD, kind],
+                capture_output=True,
+                text=True,
+                check=True,
             ).stdout
             seconds, grown = map(float, said.split())
             speed = n_rows / seconds / 1e6
             assert bar is None or speed >= bar
-            row = {"job": f"{method}, {kind}, {n_rows:.0e} rows", "cpu_s": f"{seconds:.1f}"}
-            row |= {"million_rows_per_second": f"{speed:.2f}", "grown_mb": f"{grown:.0f}"}
+            row = {
+                "job": f"{method}, {kind}, {n_rows:.0e} rows",
+                "cpu_s": f"{seconds:.1f}",
+            }
+            row |= {
+                "million_rows_per_second": f"{speed:.2f}",
+                "grown_mb": f"{grown:.0f}",
+            }
             fewer = memory.setdefault((method, kind), grown)
             assert grown <= fewer + MOST_MORE
-            rows.append(row | {"bar": "" if bar is None else f">= {bar} million rows/s"})
+            rows.append(
+                row | {"bar": "" if bar is None else f">= {bar} million rows/s"}
+            )
             print(rows[-1], flush=True)
             os.remove(f"table.{kind}")
         os.chdir(HERE)

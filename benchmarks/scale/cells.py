@@ -34,7 +34,9 @@ def jobs():
     found = {
         "cells": lambda y, p: metrics.validate_predictions(y, p).problems()[0].cells,
         "expected_calibration_error": ece,
-        "expected_calibration_error, equal widths": lambda y, p: ece(y, p, strategy="uniform"),
+        "expected_calibration_error, equal widths": lambda y, p: ece(
+            y, p, strategy="uniform"
+        ),
         "smooth_calibration_error": metrics.smooth_calibration_error,
         "lower_distance_to_calibration": metrics.lower_distance_to_calibration,
         "convolved_calibration_error": metrics.convolved_calibration_error,
@@ -71,7 +73,10 @@ def main():
         for name, best in least.items():
             row = {"seconds": f"{best:.4f}", "ratio": f"{best / least['argsort']:.2f}"}
             if not np.isfinite(best):
-                row = {"seconds": f"> {LIMIT}", "ratio": f"> {LIMIT / least['argsort']:.0f}"}
+                row = {
+                    "seconds": f"> {LIMIT}",
+                    "ratio": f"> {LIMIT / least['argsort']:.0f}",
+                }
             rows.append({"law": law, "job": name, **row})
             print(rows[-1], flush=True)
     runner.write(HERE / "cells.csv", rows, ["law", "job", "seconds", "ratio"])

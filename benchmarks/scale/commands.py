@@ -38,7 +38,11 @@ with ParquetFile({file!r}, buffer_size=2**20, pre_buffer=False) as file:
 
 def columns_of(k, model="p"):
     return (
-        ["p"] if (k, model) == (2, "p") else ["q"] if k == 2 else [f"{model}{c}" for c in range(k)]
+        ["p"]
+        if (k, model) == (2, "p")
+        else ["q"]
+        if k == 2
+        else [f"{model}{c}" for c in range(k)]
     )
 
 
@@ -47,7 +51,9 @@ def make(path, n, k):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kind = pa.float64() if k == 2 else pa.float32()  # as models of either kind write them
+    kind = (
+        pa.float64() if k == 2 else pa.float32()
+    )  # as models of either kind write them
     names = [*columns_of(k), *columns_of(k, "q")]
     schema = pa.schema([("y", pa.int64()), *((name, kind) for name in names)])
     rng = np.random.default_rng([n, k])
@@ -62,13 +68,17 @@ def make(path, n, k):
                 proba = np.exp(logits - logits.max(axis=1, keepdims=True))
                 proba /= proba.sum(axis=1, keepdims=True)
                 columns += [proba[:, 1]] if k == 2 else [*proba.T.astype(np.float32)]
-            writer.write_table(pa.table(dict(zip(schema.names, columns, strict=True)), schema))
+            writer.write_table(
+                pa.table(dict(zip(schema.names, columns, strict=True)), schema)
+            )
 
 
 def measured(words, folder):
     """CPU seconds and the largest memory in MB of a process; exit code 3 says no more than that."""
     with open(folder / "said", "wb") as said:
-        process = subprocess.Popen([sys.executable, *words], stdout=said, stderr=said, cwd=folder)
+        process = subprocess.Popen(
+            [sys.executable, *words], stdout=said, stderr=said, cwd=folder
+        )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in (0, 3):
@@ -87,7 +97,17 @@ def words_of(command, file, k):
     line = {
         "audit": ["audit", str(file), *rows, "--out", "none"],
         "fit": ["fit", str(file), *rows, "--allow", "no-gain", "--out", "fitted.json"],
-        "compare": ["compare", str(file), *rows, "--prob", q, "--name", "p", "--name", "q"],
+        "compare": [
+            "compare",
+            str(file),
+            *rows,
+            "--prob",
+            q,
+            "--name",
+            "p",
+            "--name",
+            "q",
+        ],
         "apply": ["apply", "map.json", str(file), "--prob", p, "--out", "out.parquet"],
         "monitor": ["monitor", str(file), *rows],
     }[command]
@@ -103,7 +123,13 @@ def rows_of(commands, n, k):
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         make(folder / "few.parquet", 5000, k)
-        few = ["fit", "few.parquet", *words_of("audit", "", k)[0][4:-1], "--out", "map.json"]
+        few = [
+            "fit",
+            "few.parquet",
+            *words_of("audit", "", k)[0][4:-1],
+            "--out",
+            "map.json",
+        ]
         few += ["--recalibrator", "temperature", "--allow", "no-gain"]
         measured(["-m", "sklearn_calib", *few], folder)
         make(folder / "t.parquet", n, k)
@@ -129,14 +155,17 @@ COMMANDS = ("summarize", "audit", "fit", "compare", "apply", "monitor")
 
 def main():
     given = [word.split(",") for word in sys.argv[1:]]
-    commands = [c for c in COMMANDS if not given or c in given[0] or given[0] == ["all"]]
+    commands = [
+        c for c in COMMANDS if not given or c in given[0] or given[0] == ["all"]
+    ]
     sizes = {int(float(n)) for n in given[1]} if len(given) > 1 else None
     kinds = [int(k) for k in given[2]] if len(given) > 2 else [*SIZES]
     known = {}
     if TABLE.exists():
         with TABLE.open(encoding="utf-8") as file:
             known = {
-                (r["classes"], float(r["rows"]), r["command"]): r for r in csv.DictReader(file)
+                (r["classes"], float(r["rows"]), r["command"]): r
+                for r in csv.DictReader(file)
             }
     columns = ["command", "rows", "classes", "cpu_seconds", "peak_mb"]
     columns += ["read_seconds", "ratio", "bar"]
@@ -145,7 +174,9 @@ def main():
             for row in rows_of(commands, n, k):
                 print(row, flush=True)
                 known[row["classes"], float(row["rows"]), row["command"]] = row
-                order = sorted(known, key=lambda at: (int(at[0]), at[1], COMMANDS.index(at[2])))
+                order = sorted(
+                    known, key=lambda at: (int(at[0]), at[1], COMMANDS.index(at[2]))
+                )
                 runner.write(TABLE, [known[at] for at in order], columns)
 
 

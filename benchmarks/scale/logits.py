@@ -27,9 +27,13 @@ def write_logits(path, n, k):
     z = np.memmap(path, np.float32, "w+", shape=(n, k))
     y = rng.integers(0, k, n)
     for start in range(0, n, BLOCK):
-        part = 2.5 * rng.standard_normal((len(y[start : start + BLOCK]), k), dtype=np.float32)
+        part = 2.5 * rng.standard_normal(
+            (len(y[start : start + BLOCK]), k), dtype=np.float32
+        )
         rows = np.arange(len(part))
-        part[rows, y[start : start + BLOCK]] += rng.normal(8, 4, len(part)).astype(np.float32)
+        part[rows, y[start : start + BLOCK]] += rng.normal(8, 4, len(part)).astype(
+            np.float32
+        )
         z[start : start + BLOCK] = part
     z.flush()
     return np.memmap(path, np.float32, "r", shape=(n, k)), y
@@ -45,7 +49,10 @@ def anonymous_mb():
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0) / 1024
+    return (
+        next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
+        / 1024
+    )
 
 
 def timed(job, function, **more):
@@ -71,7 +78,9 @@ def read_alone(blocks):
 def exact(blocks, start):
     """The optimum to the last digits: every pass starts from the last result."""
     for _ in range(3):
-        start = TemperatureScaling().fit_blocks(blocks, start=start).inverse_temperature_
+        start = (
+            TemperatureScaling().fit_blocks(blocks, start=start).inverse_temperature_
+        )
     return start
 
 
@@ -107,13 +116,19 @@ def temperature(n, k, folder):
     rows = np.sort(np.random.default_rng(1).permutation(n)[:50_000])
     sample = canonical_proba(z[rows], kind="logits"), y[rows]
     ts_some, row = timed(
-        "temperature, fit, 50,000 of these rows", lambda: TemperatureScaling().fit(*sample)
+        "temperature, fit, 50,000 of these rows",
+        lambda: TemperatureScaling().fit(*sample),
     )
     excess = mean_loss(ts_some, blocks) - mean_loss(ts, blocks)
-    yield row | {"difference": f"{excess:.1e}", "bar": "log loss above that of all rows, 1e-5 nats"}
+    yield row | {
+        "difference": f"{excess:.1e}",
+        "bar": "log loss above that of all rows, 1e-5 nats",
+    }
     p = np.memmap(folder / "proba", np.float32, "w+", shape=(n, k))
     for start in range(0, n, BLOCK):
-        p[start : start + BLOCK] = canonical_proba(z[start : start + BLOCK], kind="logits")
+        p[start : start + BLOCK] = canonical_proba(
+            z[start : start + BLOCK], kind="logits"
+        )
     p.flush()
     p = np.memmap(folder / "proba", np.float32, "r", shape=(n, k))
     mapped, row = timed(
@@ -122,7 +137,10 @@ def temperature(n, k, folder):
         passes=lambda ts: ts.n_iter_,
     )
     difference = abs(mapped.inverse_temperature_ / best - 1)
-    yield row | {"difference": f"{difference:.1e}", "bar": "no array of the file's size"}
+    yield row | {
+        "difference": f"{difference:.1e}",
+        "bar": "no array of the file's size",
+    }
 
 
 def vector(n, k, folder):
@@ -148,7 +166,16 @@ def main():
             for row in job:
                 print({name: value for name, value in row.items() if value}, flush=True)
                 rows.append(row)
-    columns = ["job", "cpu_s", "seconds", "passes", "read", "difference", "peak_mb", "grown_mb"]
+    columns = [
+        "job",
+        "cpu_s",
+        "seconds",
+        "passes",
+        "read",
+        "difference",
+        "peak_mb",
+        "grown_mb",
+    ]
     runner.write(HERE / "logits.csv", rows, [*columns, "bar"])
 
 

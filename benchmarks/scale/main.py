@@ -20,7 +20,12 @@ from sklearn_calib.recalibrators import (
 
 HERE = Path(__file__).parent
 N = 1_000_000
-BARS = {"near_isotonic": "<= 2 s", "bbq": "<= 5 s", "enir": "<= 3 s", "venn_abers": "<= 2 s"}
+BARS = {
+    "near_isotonic": "<= 2 s",
+    "bbq": "<= 5 s",
+    "enir": "<= 3 s",
+    "venn_abers": "<= 2 s",
+}
 
 
 def timed(function):
@@ -45,10 +50,14 @@ def import_ratio():
     for _ in range(11):
         for module, values in seconds.items():
             out = subprocess.run(
-                [sys.executable, "-c", code.format(module)], capture_output=True, text=True
+                [sys.executable, "-c", code.format(module)],
+                capture_output=True,
+                text=True,
             )
             values.append(float(out.stdout))
-    ours, theirs = (np.median(seconds[m]) for m in ("sklearn_calib", "sklearn.calibration"))
+    ours, theirs = (
+        np.median(seconds[m]) for m in ("sklearn_calib", "sklearn.calibration")
+    )
     return {
         "job": "import, ratio to sklearn.calibration",
         "seconds": f"{ours:.3f}",
@@ -91,7 +100,9 @@ def main():
     )
     job = "reliability curve without bands, n = 1e6"
     rows.append({"job": job, **timed(lambda: reliability_curve(y, p, n_resamples=0))})
-    runner.write(HERE / "results.csv", rows, ["job", "seconds", "peak_mb", "ratio", "bar"])
+    runner.write(
+        HERE / "results.csv", rows, ["job", "seconds", "peak_mb", "ratio", "bar"]
+    )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,11 @@ def problems():
     file = folder and folder / "cifar100_densenet_bc100" / "cifar100_densenet_bc100.npz"
     if file and file.exists():
         data, rows = np.load(file), np.random.default_rng(0).permutation(10_000)
-        yield "CIFAR-100", data["logits"][rows].astype(float), data["labels"][rows].astype(int)
+        yield (
+            "CIFAR-100",
+            data["logits"][rows].astype(float),
+            data["labels"][rows].astype(int),
+        )
 
 
 def main():
@@ -58,7 +62,9 @@ def main():
             row = {"data": data, "method": name, "cpu_s": f"{seconds:.2f}"}
             rows.append(row | {"log_loss": f"{loss:.4f}", "bar": BARS.get(name, "")})
             print(rows[-1], flush=True)
-    runner.write(HERE / "many_classes.csv", rows, ["data", "method", "cpu_s", "log_loss", "bar"])
+    runner.write(
+        HERE / "many_classes.csv", rows, ["data", "method", "cpu_s", "log_loss", "bar"]
+    )
 
 
 if __name__ == "__main__":

@@ -48,12 +48,20 @@ def models(k):
     yield "the classifier", classifier, X
     for method in ("default", "auto"):
         yield method, CalibratedModel(frozen, method).fit(X_calib, y_calib), X
-    yield "scikit-learn, sigmoid", CalibratedClassifierCV(frozen).fit(X_calib, y_calib), X
+    yield (
+        "scikit-learn, sigmoid",
+        CalibratedClassifierCV(frozen).fit(X_calib, y_calib),
+        X,
+    )
     for method in ("default", "auto"):
         fresh = LogisticRegression(max_iter=500)
         yield f"{method}, folds", CalibratedModel(fresh, method, cv=5).fit(X, y), X
     fresh = LogisticRegression(max_iter=500)
-    yield "scikit-learn, sigmoid, folds", CalibratedClassifierCV(fresh, cv=5).fit(X, y), X
+    yield (
+        "scikit-learn, sigmoid, folds",
+        CalibratedClassifierCV(fresh, cv=5).fit(X, y),
+        X,
+    )
 
 
 def main():
@@ -63,10 +71,16 @@ def main():
         table = [{"model": name, "classes": k} for name in names]
         for size in SIZES:
             some = np.resize(given[0], (size, 20))
-            calls = [lambda model=model, some=some: model.predict_proba(some) for model in fitted]
+            calls = [
+                lambda model=model, some=some: model.predict_proba(some)
+                for model in fitted
+            ]
             spent = shortest(calls, 20 if size < 1000 else 2)
             for row, us in zip(table, spent, strict=True):
-                row |= {f"us_{size}": f"{us:.0f}", f"ratio_{size}": f"{us / spent[0]:.1f}"}
+                row |= {
+                    f"us_{size}": f"{us:.0f}",
+                    f"ratio_{size}": f"{us / spent[0]:.1f}",
+                }
                 if row["model"] == "auto":
                     row["bar"] = f"<= {MOST} with one row"
                     assert size > 1 or us <= MOST * spent[0]
@@ -75,7 +89,9 @@ def main():
         many, _ = make_overconfident(k, MANY, random_state=1)
         ways = {"as one map": stack._predict_proba, "each": stack._predict_by_parts}
         spent = shortest(
-            [lambda call=call, many=many: call(many) for call in ways.values()], 1, runs=3
+            [lambda call=call, many=many: call(many) for call in ways.values()],
+            1,
+            runs=3,
         )
         for way, us in zip(ways, spent, strict=True):
             row = {"model": f"map of auto, {MANY} rows, {way}", "classes": k}
@@ -84,7 +100,9 @@ def main():
         assert spent[0] <= 1.1 * spent[1]
         rows += table
     columns = [f"{what}_{size}" for size in SIZES for what in ("us", "ratio")]
-    runner.write(HERE / "one_row.csv", rows, ["model", "classes", *columns, "seconds", "bar"])
+    runner.write(
+        HERE / "one_row.csv", rows, ["model", "classes", *columns, "seconds", "bar"]
+    )
 
 
 if __name__ == "__main__":

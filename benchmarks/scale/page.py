@@ -35,7 +35,10 @@ def by_matplotlib(report):
 
 def models_of(proba, count):
     """Models that are more and less sure than the first."""
-    powers = {f"model {number}": proba ** (1 - number / (2 * count)) for number in range(count)}
+    powers = {
+        f"model {number}": proba ** (1 - number / (2 * count))
+        for number in range(count)
+    }
     return {name: p / p.sum(axis=1, keepdims=True) for name, p in powers.items()}
 
 
@@ -53,7 +56,9 @@ def main():
         ):
             proba, y = make_overconfident(n_classes, n)
             models = models_of(proba, n_models)
-            report = calibration_report(y, models, labels=np.arange(n_classes), n_resamples=10)
+            report = calibration_report(
+                y, models, labels=np.arange(n_classes), n_resamples=10
+            )
             if advised:
                 report.advise()
             report.verdicts  # noqa: B018
@@ -65,7 +70,10 @@ def main():
             row |= {"cpu_seconds": f"{ours:.3f}", "megabytes": f"{megabytes:.3f}"}
             if n_models == 1 and not advised:
                 theirs = runner.cpu_seconds(partial(by_matplotlib, report), runs=3)
-                row |= {"matplotlib_seconds": f"{theirs:.3f}", "ratio": f"{theirs / ours:.0f}x"}
+                row |= {
+                    "matplotlib_seconds": f"{theirs:.3f}",
+                    "ratio": f"{theirs / ours:.0f}x",
+                }
             rows.append(row | {"bar": f"< {MEGABYTES} MB"})
             print(rows[-1], flush=True)
     columns = ["job", "cpu_seconds", "matplotlib_seconds", "ratio", "megabytes", "bar"]

@@ -21,7 +21,11 @@ from sklearn_calib.inference import (
     simulate_bootstrap_distribution,
     simulate_null_distribution,
 )
-from sklearn_calib.metrics import all_metrics, lower_distance_to_calibration, validate_predictions
+from sklearn_calib.metrics import (
+    all_metrics,
+    lower_distance_to_calibration,
+    validate_predictions,
+)
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import CalibrationSummary
 
@@ -63,12 +67,17 @@ def reports():
         (10**4, 10, "<= 2 s"),
     ):
         y, p = rows_of(n, n_classes)
-        ours = runner.cpu_seconds(partial(calibration_report, y, p), runs=5 if n < 10**5 else 3)
+        ours = runner.cpu_seconds(
+            partial(calibration_report, y, p), runs=5 if n < 10**5 else 3
+        )
         row = {"job": f"report, {n:.0e} rows, {n_classes} classes, 200 + 200 resamples"}
         row |= {"cpu_seconds": f"{ours:.3f}", "bar": bar}
         if n < 3 * 10**6:
             theirs = drawing_rows(y, p)
-            row |= {"beside": "the same by drawing rows", "beside_seconds": f"{theirs:.1f}"}
+            row |= {
+                "beside": "the same by drawing rows",
+                "beside_seconds": f"{theirs:.1f}",
+            }
             row["ratio"] = f"{theirs / ours:.0f}x"
         yield row
     y, p = rows_of(3 * 10**6, 2)
@@ -103,13 +112,17 @@ def tests():
     for name, measure in all_metrics().items():
         bar = "" if name == "lower_distance_to_calibration" else "<= 0.6 s"
         theirs = runner.cpu_seconds(
-            partial(simulate_null_distribution, case, measure.evaluate, ROWS_DRAWN), runs=3
+            partial(simulate_null_distribution, case, measure.evaluate, ROWS_DRAWN),
+            runs=3,
         )
         theirs *= 999 / ROWS_DRAWN
         ours = runner.cpu_seconds(partial(calibration_test, y, p, statistic=name))
         row = {"job": f"calibration_test by {name}, 1e+04 rows, 999 draws", "bar": bar}
         row |= {"cpu_seconds": f"{ours:.3f}", "ratio": f"{theirs / ours:.1f}x"}
-        yield row | {"beside": "the same by drawing rows", "beside_seconds": f"{theirs:.3f}"}
+        yield row | {
+            "beside": "the same by drawing rows",
+            "beside_seconds": f"{theirs:.3f}",
+        }
     y, p = rows_of(10**6, 2)
     seconds = runner.cpu_seconds(partial(calibration_test, y, p), runs=1)
     job = "calibration_test by smooth_calibration_error, 1e+06 rows, 999 draws"
@@ -120,7 +133,9 @@ def command(*arguments, **variables):
     """CPU seconds of the command in a process of its own, with all that it imports."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     line = [sys.executable, "-m", "sklearn_calib", *arguments]
-    subprocess.run(line, check=True, capture_output=True, env={**os.environ, **variables})
+    subprocess.run(
+        line, check=True, capture_output=True, env={**os.environ, **variables}
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -135,7 +150,10 @@ def commands():
         y, p = rows_of(3 * 10**6, 2)
         pd.DataFrame({"y": y, "p": p}).to_parquet(place / "rows.parquet")
         table = [str(place / "rows.parquet"), "--label", "y", "--prob", "p"]
-        audit, fit = ["audit", *table, *out], ["fit", *table, "--out", str(place / "map.json")]
+        audit, fit = (
+            ["audit", *table, *out],
+            ["fit", *table, "--out", str(place / "map.json")],
+        )
         for job, arguments, bar in (
             ("audit of 3e+06 rows of parquet", audit, "<= 6 s"),
             ("fit of 3e+06 rows of parquet", fit, "<= 1.3 times audit"),

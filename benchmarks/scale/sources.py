@@ -65,7 +65,9 @@ def sqlite(n, folder):
         with sqlite3.connect(path) as opened:
             opened.execute("CREATE TABLE calib_rows (y INT, p REAL)")
             for batch in batches(n):
-                rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
+                rows = zip(
+                    *(column.to_pylist() for column in batch.columns), strict=True
+                )
                 opened.executemany("INSERT INTO calib_rows VALUES (?, ?)", rows)
     return path
 
@@ -105,7 +107,9 @@ def spark(n, folder):
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = SparkSession.builder.master("local[2]").config(
+        "spark.ui.enabled", "false"
+    )
     for end in ("bindAddress", "host"):
         builder = builder.config(f"spark.driver.{end}", "127.0.0.1")
     return builder.getOrCreate().read.parquet(parquet(n, folder))
@@ -115,17 +119,25 @@ def spark(n, folder):
 SOURCES = {
     "parquet file": (lambda n, folder: parquet(n, folder), False),
     "iterator of record batches": (lambda n, folder: batches(n), False),
-    "iterator of pandas frames": (lambda n, folder: (b.to_pandas() for b in batches(n)), False),
+    "iterator of pandas frames": (
+        lambda n, folder: (b.to_pandas() for b in batches(n)),
+        False,
+    ),
     "sqlite3": (lambda n, folder: sqlite3.connect(sqlite(n, folder)), True),
     "SQLite by its address": (lambda n, folder: f"sqlite:///{sqlite(n, folder)}", True),
     "DuckDB": (lambda n, folder: duck(n), True),
-    "psycopg, cursor on the server": (lambda n, folder: opened(server("postgres", n)), True),
+    "psycopg, cursor on the server": (
+        lambda n, folder: opened(server("postgres", n)),
+        True,
+    ),
     "PostgreSQL, engine of SQLAlchemy": (lambda n, folder: server("postgres", n), True),
     "PostgreSQL, ADBC": (lambda n, folder: adbc(server("postgres", n)), True),
     "pymysql": (lambda n, folder: opened(server("mysql", n)), True),
     "Spark, two cores": (spark, False),
 }
-SOURCES |= {name + COUNTED: made for name, made in SOURCES.items() if made[1] or "Spark" in name}
+SOURCES |= {
+    name + COUNTED: made for name, made in SOURCES.items() if made[1] or "Spark" in name
+}
 NEEDED = {"postgres": ("psycopg", "PostgreSQL"), "mysql": ("pymysql",)}
 
 
@@ -133,7 +145,9 @@ def skipped(name):
     for kind, begun in NEEDED.items():
         if name.startswith(begun) and kind.upper() not in os.environ:
             return f"no address in {kind.upper()}"
-    without = "Spark" in name and not (shutil.which("java") and importlib.util.find_spec("pyspark"))
+    without = "Spark" in name and not (
+        shutil.which("java") and importlib.util.find_spec("pyspark")
+    )
     return "pyspark or Java is not installed" if without else None
 
 
@@ -153,14 +167,23 @@ def one(name, n, folder):
     summarize(batches(1000), **COLUMNS)  # imports and compiles
     source = make(n, Path(folder))
     if counted and not asked:
-        source = source.selectExpr("y", "FLOOR(p * 1e4) / 1e4 AS p").groupBy("y", "p").count()
+        source = (
+            source.selectExpr("y", "FLOOR(p * 1e4) / 1e4 AS p")
+            .groupBy("y", "p")
+            .count()
+        )
         options["counts"] = "count"
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     before, start = resident("VmRSS"), (time.perf_counter(), time.process_time())
     found = summarize(source, **options)
     clock, cpu = time.perf_counter() - start[0], time.process_time() - start[1]
     assert found.n_samples == n
-    row = {"source": name, "rows": n, "rows_per_s": f"{n / clock:.0f}", "cpu_s": f"{cpu:.2f}"}
+    row = {
+        "source": name,
+        "rows": n,
+        "rows_per_s": f"{n / clock:.0f}",
+        "cpu_s": f"{cpu:.2f}",
+    }
     print(json.dumps(row | {"peak_mb": f"{resident('VmHWM') - before:.0f}"}))
 
 
@@ -170,7 +193,10 @@ def main():
         return
     import runner
 
-    sizes = [int(word) for word in sys.argv[1:] if word.isdigit()] or [5_000_000, 50_000_000]
+    sizes = [int(word) for word in sys.argv[1:] if word.isdigit()] or [
+        5_000_000,
+        50_000_000,
+    ]
     begun = tuple(word for word in sys.argv[1:] if not word.isdigit()) or ("",)
     with tempfile.TemporaryDirectory() as folder:
         rows = []
@@ -180,14 +206,18 @@ def main():
                 continue
             for n in sizes:
                 call = [sys.executable, __file__, name, str(n), folder]
-                done = subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True)
+                done = subprocess.run(
+                    call, check=True, stdout=subprocess.PIPE, text=True
+                )
                 rows.append(json.loads(done.stdout.splitlines()[-1]))
                 print(rows[-1], flush=True)
     path = HERE / "sources.csv"
     if path.exists():  # what was skipped keeps its rows
         with open(path, encoding="utf-8") as file:
             new = {(row["source"], str(row["rows"])) for row in rows}
-            kept = [r for r in csv.DictReader(file) if (r["source"], r["rows"]) not in new]
+            kept = [
+                r for r in csv.DictReader(file) if (r["source"], r["rows"]) not in new
+            ]
         rows = sorted([*kept, *rows], key=lambda row: [*SOURCES].index(row["source"]))
     runner.write(path, rows, ["source", "rows", "rows_per_s", "cpu_s", "peak_mb"])
 

@@ -103,7 +103,10 @@ def anonymous_mb():
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     except OSError:
         return 0
-    return next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0) / 1024
+    return (
+        next((int(line.split()[1]) for line in lines if line.startswith("RssAnon")), 0)
+        / 1024
+    )
 
 
 def stream(n, step=1_000_000):
@@ -129,7 +132,10 @@ def stream(n, step=1_000_000):
 
 
 def merges():
-    parts = [CalibrationSummary().update(*rows_of("float32 beta(2, 5)", N, i)) for i in (1, 2)]
+    parts = [
+        CalibrationSummary().update(*rows_of("float32 beta(2, 5)", N, i))
+        for i in (1, 2)
+    ]
     cells = [part.n_cells for part in parts]
     made = []
 
@@ -151,7 +157,9 @@ def merges():
     size = len(pickle.dumps(parts[0]))
     job = f"pickle of {cells[0]} cells"
     yield {"job": job, "cpu_s": f"{dump:.4f}", "kilobytes": f"{size / 1e3:.0f}"}
-    hours = [CalibrationSummary().update(*rows_of("uniform", 3000, i)) for i in range(720)]
+    hours = [
+        CalibrationSummary().update(*rows_of("uniform", 3000, i)) for i in range(720)
+    ]
     (month,) = cpu(lambda: sum(hours), times=3)
     yield {"job": "sum of 720 summaries of 3000 rows", "cpu_s": f"{month:.3f}"}
 
@@ -198,7 +206,11 @@ def errors():
             "bar": f"<= {bar:g}",
         }
         error = abs(losses[1] - losses[0])
-        yield {"job": f"excess log loss of Platt, {law}", "error": f"{error:.1e}", "bar": "<= 1e-9"}
+        yield {
+            "job": f"excess log loss of Platt, {law}",
+            "error": f"{error:.1e}",
+            "bar": "<= 1e-9",
+        }
 
 
 def main():

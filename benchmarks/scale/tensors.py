@@ -45,7 +45,9 @@ def resident(name):
 def measured(function, size):
     """CPU seconds of one call, its peak of memory in units of `size`, and what it returns."""
     torch.set_num_threads(1)
-    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak begins anew
+    Path("/proc/self/clear_refs").write_text(
+        "5", encoding="utf-8"
+    )  # the peak begins anew
     before, start = resident("VmRSS"), time.process_time()
     result = function()
     return time.process_time() - start, (resident("VmHWM") - before) / size, result
@@ -77,7 +79,11 @@ def probmetrics(z, y, classes):
         calibrator.fit_torch(given, y)
         return calibrator
 
-    return fit, lambda m: m.predict_proba_torch(given).get_probs(), lambda m: 1 / m.invtemp_
+    return (
+        fit,
+        lambda m: m.predict_proba_torch(given).get_probs(),
+        lambda m: 1 / m.invtemp_,
+    )
 
 
 def mean_loss(proba, y):
@@ -85,7 +91,9 @@ def mean_loss(proba, y):
     total = 0.0
     for start in range(0, len(y), 1000):
         part = proba[start : start + 1000].double()
-        total -= float(part[torch.arange(len(part)), y[start : start + 1000]].log().sum())
+        total -= float(
+            part[torch.arange(len(part)), y[start : start + 1000]].log().sum()
+        )
     return total / len(y)
 
 
@@ -118,8 +126,14 @@ def main():
     n, k, rounds = (int(float(number)) for number in given)
     sklearn.set_config(array_api_dispatch=True)
     (z, y), classes = problem(n, k), np.arange(k)
-    methods = {"sklearn_calib": ours, "scikit-learn": theirs, "probmetrics": probmetrics}
-    for name, make in [*methods.items()]:  # what is compiled or imported at the first call
+    methods = {
+        "sklearn_calib": ours,
+        "scikit-learn": theirs,
+        "probmetrics": probmetrics,
+    }
+    for name, make in [
+        *methods.items()
+    ]:  # what is compiled or imported at the first call
         try:
             one_round(make, z[:3000], y[:3000], classes)
         except ImportError as error:

@@ -36,13 +36,23 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
 )
 from sklearn_calib.recalibrators import _auto as auto
-from sklearn_calib.recalibrators._stacking import compute_fold_masses, fit_chains, predict_chains
+from sklearn_calib.recalibrators._stacking import (
+    compute_fold_masses,
+    fit_chains,
+    predict_chains,
+)
 
 HERE = Path(__file__).parent
 SIZES, DRAWS, TEST, FEWEST = (100, 500, 2000), 1, 5000, 3
 BEFORE = {  # with the prior of before: half a row on identity, the other half evenly
     True: ["identity", "default", "spline", "structured_vector", "venn_abers"],
-    False: ["identity", "temperature", "structured_vector", "default", "default, spline"],
+    False: [
+        "identity",
+        "temperature",
+        "structured_vector",
+        "default",
+        "default, spline",
+    ],
 }
 
 
@@ -53,7 +63,10 @@ def mixtures(k, n):
         before += ["platt", "platt of probabilities"] if n < 1000 else ["quadratic"]
     else:
         before += ["shared venn_abers"] + (["shared spline"] if n < 1000 else [])
-    evenly, smooth = 0.5 / (len(now) - 1), [name for name in now if "spline" not in name]
+    evenly, smooth = (
+        0.5 / (len(now) - 1),
+        [name for name in now if "spline" not in name],
+    )
     return {
         "auto before": (before, 0.5 / (len(before) - 1), 1),
         "auto, the prior of before": (now, evenly, 1),
@@ -68,14 +81,22 @@ def mixtures(k, n):
 def candidates(k, n):
     found = auto.list_candidates(k, n)
     default, spline = found["default"][0], SplineCalibration()
-    found |= {"structured_vector": (StructuredVectorScaling(),), "platt": (PlattScaling(),)}
+    found |= {
+        "structured_vector": (StructuredVectorScaling(),),
+        "platt": (PlattScaling(),),
+    }
     found |= {"temperature": (TemperatureScaling(laplace=True),)}
-    found |= {"structured_matrix": (StructuredMatrixScaling(),)} if k > 2 or n < 1000 else {}
+    found |= (
+        {"structured_matrix": (StructuredMatrixScaling(),)} if k > 2 or n < 1000 else {}
+    )
     if k == 2:
         found |= {"beta": (BetaCalibration(),), "quadratic": (QuadraticScaling(),)}
         return found | {"platt of probabilities": (PlattScaling("proba"),)}
     shared = OneVsRest(spline, shared=True)
-    return found | {"shared spline": (shared,), "default, shared spline": (default, shared)}
+    return found | {
+        "shared spline": (shared,),
+        "default, shared spline": (default, shared),
+    }
 
 
 def one_task(part, name, model, n, draw):
@@ -92,7 +113,9 @@ def one_task(part, name, model, n, draw):
     if n > pool or n * np.bincount(y).min() < FEWEST * len(y):
         return []
     parts = {"train_size": n, "stratify": y[:pool], "random_state": draw}
-    calib = train_test_split(np.arange(pool), **parts)[0] if n < pool else np.arange(pool)
+    calib = (
+        train_test_split(np.arange(pool), **parts)[0] if n < pool else np.arange(pool)
+    )
     proba, codes = canonical_proba(p[calib]), y[calib]
     floor = estimate_floor(proba)
     proba = clip_to_floor(proba, floor)
@@ -101,7 +124,9 @@ def one_task(part, name, model, n, draw):
     outside = {one: np.empty(n) for one in chains}
     for mass, left in compute_fold_masses(proba, codes, weight, 5, n):
         rows = np.flatnonzero(left > 0)
-        for one, found in likelihoods(chains, proba, codes, mass, proba[rows], codes[rows]):
+        for one, found in likelihoods(
+            chains, proba, codes, mass, proba[rows], codes[rows]
+        ):
             outside[one][rows] = found
     true = y[pool:][:TEST]
     inside = dict(likelihoods(chains, proba, codes, weight, test, true))
@@ -112,8 +137,12 @@ def one_task(part, name, model, n, draw):
         prior[names.index("default")] = of_default
         prior[names.index("identity")] = 0.5
         share = 1 / (0.8 * n + 1)
-        table = (1 - share) * np.column_stack([outside[m] for m in names]) + share * own[0][:, None]
-        weights = fit_mixture_weights(np.maximum(table, 1e-12), weight, invented * prior)
+        table = (1 - share) * np.column_stack(
+            [outside[m] for m in names]
+        ) + share * own[0][:, None]
+        weights = fit_mixture_weights(
+            np.maximum(table, 1e-12), weight, invented * prior
+        )
         mixed = np.column_stack([inside[m] for m in names]) @ weights
         losses[one] = compute_log_losses((n * mixed + own[1]) / (n + 1))
     gaps = {m: loss - losses["identity"] for m, loss in losses.items()}
@@ -136,9 +165,9 @@ def summary(part, size, two, found):
     best = np.min([means[m] for m in singles], axis=0)
     sets = np.unique([one["of"] for one in found], return_inverse=True)[1]
     n_sets = sets.max() + 1
-    counts = np.random.default_rng(0).multinomial(n_sets, np.full(n_sets, 1 / n_sets), 2000)[
-        :, sets
-    ]
+    counts = np.random.default_rng(0).multinomial(
+        n_sets, np.full(n_sets, 1 / n_sets), 2000
+    )[:, sets]
     for method, own in means.items():
         wins = np.mean([own < means[m] for m in singles if m != method], axis=0)
         low = np.quantile(counts @ wins / counts.sum(axis=1), 0.025)
@@ -146,8 +175,13 @@ def summary(part, size, two, found):
         row = {"tables": part, "rows": size, "classes": "two" if two else "several"}
         row |= {"tasks": len(found), "method": method}
         row["excess_percent"] = f"{100 * np.clip(own / best - 1, 0, 0.5).mean():.2f}"
-        row |= {"wins_over_single_methods": f"{wins.mean():.3f}", "wins_low": f"{low:.3f}"}
-        row["hurt_percent"] = f"{100 * np.mean([one['hurt'][method] for one in found]):.1f}"
+        row |= {
+            "wins_over_single_methods": f"{wins.mean():.3f}",
+            "wins_low": f"{low:.3f}",
+        }
+        row["hurt_percent"] = (
+            f"{100 * np.mean([one['hurt'][method] for one in found]):.1f}"
+        )
         yield row | {"change_percent": f"{change:.2f}"}
 
 
@@ -156,7 +190,9 @@ def main():
     for part in ("judging", "choosing"):
         for size in SIZES:
             named = [(t, m) for t in (*tasks.TWO, *tasks.SEVERAL) for m in tasks.MODELS]
-            named = [(t, m) for t, m in named if not (t in tasks.SLOW and "boosting" in m)]
+            named = [
+                (t, m) for t, m in named if not (t in tasks.SLOW and "boosting" in m)
+            ]
             named += [(t, "given") for t in tasks.PREDICTED if "cifar100" not in t]
             named = [job for job in named if split.part_of(job[0]) == part]
             jobs += [(part, *job, size, draw) for job in named for draw in range(DRAWS)]
@@ -164,10 +200,17 @@ def main():
     rows = []
     for key in sorted({(one["part"], one["rows"], not one["two"]) for one in done}):
         part, size, several = key
-        found = [one for one in done if (one["part"], one["rows"], not one["two"]) == key]
+        found = [
+            one for one in done if (one["part"], one["rows"], not one["two"]) == key
+        ]
         rows += summary(part, size, not several, found)
     columns = ["tables", "rows", "classes", "tasks", "method", "excess_percent"]
-    columns += ["wins_over_single_methods", "wins_low", "hurt_percent", "change_percent"]
+    columns += [
+        "wins_over_single_methods",
+        "wins_low",
+        "hurt_percent",
+        "change_percent",
+    ]
     runner.write(HERE / "few_rows.csv", rows, columns)
 
 

@@ -67,11 +67,17 @@ SEVERAL = {
     "structured_vector": lambda: get_recalibrator("structured_vector"),
     "structured_matrix": MATRIX,
     "default": lambda: get_recalibrator("default"),
-    "default > spline": lambda: make_pipeline(get_recalibrator("default"), SplineCalibration()),
+    "default > spline": lambda: make_pipeline(
+        get_recalibrator("default"), SplineCalibration()
+    ),
     "matrix > spline": lambda: make_pipeline(MATRIX(), SplineCalibration()),
-    "matrix > top spline": lambda: make_pipeline(MATRIX(), TopLabel(SplineCalibration())),
+    "matrix > top spline": lambda: make_pipeline(
+        MATRIX(), TopLabel(SplineCalibration())
+    ),
     "matrix > top platt": lambda: make_pipeline(MATRIX(), TopLabel("platt")),
-    "matrix > shared spline": lambda: make_pipeline(MATRIX(), shared(SplineCalibration())),
+    "matrix > shared spline": lambda: make_pipeline(
+        MATRIX(), shared(SplineCalibration())
+    ),
     "shared spline": lambda: shared(SplineCalibration()),
     "shared venn_abers": lambda: shared(VennAbers()),
     "shared beta": lambda: shared(get_recalibrator("beta")),
@@ -91,7 +97,10 @@ def jobs(folder):
     Of the rounds with several classes, which cost more, one in three, in turns, and no large ones.
     """
     found = []
-    for names, sizes in ((list(tables.TWO), SIZES_TWO), (tables.SEVERAL, SIZES_SEVERAL[:2])):
+    for names, sizes in (
+        (list(tables.TWO), SIZES_TWO),
+        (tables.SEVERAL, SIZES_SEVERAL[:2]),
+    ):
         several = names[0] not in tables.TWO
         for i, table in enumerate(names):
             if folder is None and table not in tables.EMBEDDED:
@@ -113,7 +122,9 @@ def scores(table, model, split, folder):
     if model != "ready":
         names = list(tables.TWO) if table in tables.TWO else tables.SEVERAL
         odd = (names.index(table) + list(tables.MODELS).index(model)) % 2
-        size = tables.SMALL if odd else tables.LARGE  # those that the other benchmark keeps
+        size = (
+            tables.SMALL if odd else tables.LARGE
+        )  # those that the other benchmark keeps
         for _ in tables.scored(table, model, size, folder):
             pass  # fits what is not there yet
         path = f"{table}-{model}-{size}-{split}.npz".replace(" ", "_").replace(":", "_")
@@ -169,14 +180,22 @@ def _one_round(table, model, size, split, folder):
     names = TWO if k == 2 else SEVERAL
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        folds = list(StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(calib, y[calib]))
+        folds = list(
+            StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(calib, y[calib])
+        )
         outside = np.empty((size, len(names)), dtype=np.float32)
         inside = np.empty((len(test), len(names)), dtype=np.float32)
         for m, make in enumerate(names.values()):
             for train, left in folds:
-                outside[left, m] = likelihood(make(), proba, y, calib[train], calib[left], k)
+                outside[left, m] = likelihood(
+                    make(), proba, y, calib[train], calib[left], k
+                )
             inside[:, m] = likelihood(make(), proba, y, calib, test, k)
-    return found | {"names": np.array(list(names)), "outside": outside, "inside": inside}
+    return found | {
+        "names": np.array(list(names)),
+        "outside": outside,
+        "inside": inside,
+    }
 
 
 def likelihood(method, proba, y, train, test, k):

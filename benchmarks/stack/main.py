@@ -38,9 +38,13 @@ def one_round(table, model, size, split):
         if options and row["classes"] > 2:
             continue
         method = StackedCalibration(**options)
-        row[name] = loss(likelihoods.likelihood(method, proba, y, calib, test, row["classes"]))
+        row[name] = loss(
+            likelihoods.likelihood(method, proba, y, calib, test, row["classes"])
+        )
         if not options:
-            row["weights"] = ", ".join(f"{m} {w:.2f}" for m, w in method.weights_.items())
+            row["weights"] = ", ".join(
+                f"{m} {w:.2f}" for m, w in method.weights_.items()
+            )
     return [row]
 
 
@@ -50,15 +54,25 @@ def loss(p):
 
 def summary(table):
     """Excess over the best single method in %, clipped at 50; share of rounds hurt by over 1 %."""
-    singles = [*likelihoods.TWO] if (table.classes == 2).all() else [*likelihoods.SEVERAL]
-    others = ["auto", "auto, monotone", "smallest loss of cross-validation", "equal weights"]
+    singles = (
+        [*likelihoods.TWO] if (table.classes == 2).all() else [*likelihoods.SEVERAL]
+    )
+    others = [
+        "auto",
+        "auto, monotone",
+        "smallest loss of cross-validation",
+        "equal weights",
+    ]
     rows = []
     for method in [*others, *singles]:
         if method not in table or table[method].isna().all():
             continue
         excess = 100 * (table[method] / table[singles].min(axis=1) - 1).clip(upper=0.5)
         hurt = 100 * (table[method] > 1.01 * table["identity"])
-        groups = {"100 and more": table[table.rows >= 100], **dict(tuple(table.groupby("rows")))}
+        groups = {
+            "100 and more": table[table.rows >= 100],
+            **dict(tuple(table.groupby("rows"))),
+        }
         row = {"method": method}
         for size, part in groups.items():
             at = f"{excess[part.index].mean():.2f}, {hurt[part.index].mean():.1f} %"
@@ -75,7 +89,17 @@ def main():
         if len(part):
             rows = summary(part)
             runner.write(HERE / name, rows)
-    kept = ["table", "model", "rows", "split", "classes", "fewest", "identity", "auto", "weights"]
+    kept = [
+        "table",
+        "model",
+        "rows",
+        "split",
+        "classes",
+        "fewest",
+        "identity",
+        "auto",
+        "weights",
+    ]
     runner.write(HERE / "rounds.csv", table[kept].round(5).to_dict("records"), kept)
 
 

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sklearn_calib._kernels._distance import bracket_distance, make_uniform_program, solve_program
+from sklearn_calib._kernels._distance import (
+    bracket_distance,
+    make_uniform_program,
+    solve_program,
+)
 from sklearn_calib.inference import (
     calibration_test,
     cox_test,
@@ -55,9 +59,19 @@ def speed():
         runs = 5 if n == 10**6 else 3
         ours_call = partial(smooth_calibration_error, y, v)
         sort, ours = seconds(partial(np.argsort, v), ours_call, runs=runs)
-        yield f"smooth, n = {n:.0e}", ours, "np.argsort", sort, f"{ours / sort:.2f} of it", "<= 4"
+        yield (
+            f"smooth, n = {n:.0e}",
+            ours,
+            "np.argsort",
+            sort,
+            f"{ours / sort:.2f} of it",
+            "<= 4",
+        )
     v, y = scores(10**6)
-    for weight, text in ((None, ""), (np.random.default_rng(1).random(10**6), ", weighted")):
+    for weight, text in (
+        (None, ""),
+        (np.random.default_rng(1).random(10**6), ", weighted"),
+    ):
         call = partial(averaged_two_bin_error, y, v, sample_weight=weight)
         sort, ours = seconds(partial(np.argsort, v), call)
         name = f"averaged two bins, n = 1e+06{text}"
@@ -67,7 +81,14 @@ def speed():
     for cells, bar in ((1000, "<= 0.1 s"), (10_000, "<= 0.6 s")):
         program = make_uniform_program(v, weight * y, weight * (1 - y), cells)
         (ours,) = seconds(partial(solve_program, program))
-        yield f"distance at 1/{cells}, n = 1e6, beyond the histogram", ours, "", None, "", bar
+        yield (
+            f"distance at 1/{cells}, n = 1e6, beyond the histogram",
+            ours,
+            "",
+            None,
+            "",
+            bar,
+        )
     v, y = scores(300)
     weight = np.full(300, 1 / 300)
     grid = make_uniform_program(v, weight * y, weight * (1 - y), 100)
@@ -76,7 +97,14 @@ def speed():
         lambda: bracket_distance(v, weight * y, weight * (1 - y), 100, 0.01),
     )
     name = "distance at 1/100, n = 300"
-    yield name, program, "the published route", rounded, f"{rounded / program:.1f}x faster", ""
+    yield (
+        name,
+        program,
+        "the published route",
+        rounded,
+        f"{rounded / program:.1f}x faster",
+        "",
+    )
     v, y = scores(10**6)
     try:
         import relplot
@@ -97,23 +125,31 @@ def speed():
 
 
 TESTS = {
-    "smooth, Monte Carlo": lambda y, p, i: calibration_test(y, p, n_resamples=99, random_state=i),
+    "smooth, Monte Carlo": lambda y, p, i: calibration_test(
+        y, p, n_resamples=99, random_state=i
+    ),
     "spiegelhalter": lambda y, p, i: spiegelhalter_test(y, p),
     "hosmer_lemeshow": lambda y, p, i: hosmer_lemeshow_test(y, p),
     "cox": lambda y, p, i: cox_test(y, p),
     "kuiper": lambda y, p, i: cumulative_test(y, p),
-    "kolmogorov_smirnov": lambda y, p, i: cumulative_test(y, p, statistic="kolmogorov_smirnov"),
+    "kolmogorov_smirnov": lambda y, p, i: cumulative_test(
+        y, p, statistic="kolmogorov_smirnov"
+    ),
 }
 
 
 def by_cells(measure):
     """A test whose statistic is evaluated on cells, which two rows or more per cell allow."""
-    return lambda y, p, i: calibration_test(y, p, statistic=measure, n_resamples=99, random_state=i)
+    return lambda y, p, i: calibration_test(
+        y, p, statistic=measure, n_resamples=99, random_state=i
+    )
 
 
 BY_CELLS = {
     "smooth, Monte Carlo by cells": by_cells("smooth"),
-    "isotonic refinement (Brier), Monte Carlo by cells": by_cells("isotonic_refinement_brier"),
+    "isotonic refinement (Brier), Monte Carlo by cells": by_cells(
+        "isotonic_refinement_brier"
+    ),
     "temperature refinement (log), Monte Carlo by cells": by_cells(
         "temperature_refinement_log_loss"
     ),

@@ -39,7 +39,10 @@ def jobs(k, n):
         if k <= (method.capabilities.max_classes or k):
             fitted = method()
             yield f"{name}: fit", partial(fitted.fit, p, y)
-            yield f"{name}: predict_proba", lambda fitted=fitted: fitted.predict_proba(p)
+            yield (
+                f"{name}: predict_proba",
+                lambda fitted=fitted: fitted.predict_proba(p),
+            )
     yield from grouped(p, y)
     yield "calibration_report", partial(calibration_report, y, p)
     measures = metrics.all_metrics()
@@ -55,7 +58,10 @@ def grouped(p, y):
     from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores
 
     groups = np.arange(len(y)) % 4
-    for method in (GroupRecalibration("temperature"), MulticalibratedScores(n_rounds=2)):
+    for method in (
+        GroupRecalibration("temperature"),
+        MulticalibratedScores(n_rounds=2),
+    ):
         yield f"{type(method).__name__}: fit", partial(method.fit, p, y, groups=groups)
 
 
@@ -148,7 +154,9 @@ def main():
     column = "before" if "--before" in words else "after"
     words = [word for word in words if word != "--before"]
     lines = TABLE.read_text(encoding="utf-8").splitlines() if TABLE.exists() else []
-    known = {(row["job"], row["classes"], row["rows"]): row for row in csv.DictReader(lines)}
+    known = {
+        (row["job"], row["classes"], row["rows"]): row for row in csv.DictReader(lines)
+    }
     rows = []
     for name, k, n, alone, threads in ratios(words):
         row = known.get((name, str(k), str(n)), dict.fromkeys(COLUMNS, ""))
@@ -160,8 +168,12 @@ def main():
         import runner  # sets threads to one: not before the processes have started
 
         runner.write(TABLE, rows, COLUMNS)
-    if worse := [row["job"] for row in rows if column == "after" and float(row[column]) > MOST]:
-        sys.exit(f"expected at most {MOST} times the time of one thread, got more for {worse}")
+    if worse := [
+        row["job"] for row in rows if column == "after" and float(row[column]) > MOST
+    ]:
+        sys.exit(
+            f"expected at most {MOST} times the time of one thread, got more for {worse}"
+        )
 
 
 if __name__ == "__main__":

@@ -39,14 +39,20 @@ def measured(threads):
     import torch
     from probmetrics.calibrators import get_calibrator
 
-    from sklearn_calib.recalibrators import StructuredMatrixScaling, StructuredVectorScaling
+    from sklearn_calib.recalibrators import (
+        StructuredMatrixScaling,
+        StructuredVectorScaling,
+    )
 
     logging.disable(logging.INFO)
     if threads == "one":
         torch.set_num_threads(1)
     for k in CLASSES:
         p, y = problem(k)
-        for name, method in (("svs", StructuredVectorScaling), ("sms", StructuredMatrixScaling)):
+        for name, method in (
+            ("svs", StructuredVectorScaling),
+            ("sms", StructuredMatrixScaling),
+        ):
             pair = [
                 lambda method=method, p=p, y=y: method().fit(p, y),
                 lambda name=name, p=p, y=y: get_calibrator(name).fit(p, y),
@@ -57,7 +63,10 @@ def measured(threads):
             (ours, our_cpu), (theirs, their_cpu) = np.median(times, axis=0)
             row = {"method": name, "classes": k, "threads": threads}
             row |= {"ours_s": f"{ours:.4f}", "theirs_s": f"{theirs:.4f}"}
-            row |= {"ratio": f"{theirs / ours:.2f}", "ratio_of_cpu": f"{their_cpu / our_cpu:.2f}"}
+            row |= {
+                "ratio": f"{theirs / ours:.2f}",
+                "ratio_of_cpu": f"{their_cpu / our_cpu:.2f}",
+            }
             print(json.dumps(row), flush=True)
 
 
@@ -67,11 +76,17 @@ def main():
         return
     rows = []
     for threads in ("default", "one"):
-        given = {name: value for name, value in os.environ.items() if name not in SETTINGS}
+        given = {
+            name: value for name, value in os.environ.items() if name not in SETTINGS
+        }
         given |= dict.fromkeys(SETTINGS, "1") if threads == "one" else {}
         call = [sys.executable, "-W", "ignore", __file__, threads]
-        done = subprocess.run(call, env=given, check=True, stdout=subprocess.PIPE, text=True)
-        rows += [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"]
+        done = subprocess.run(
+            call, env=given, check=True, stdout=subprocess.PIPE, text=True
+        )
+        rows += [
+            json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"
+        ]
     sys.path.insert(0, str(HERE.parent))
     import runner
 

@@ -39,11 +39,15 @@ def breast_cancer():
 
 def job_times():
     """Held-out probabilities of the shortest class of a table of run times; None if not here."""
-    file = (runner.data_folder() or Path("nowhere")) / "hpc_cv_probs" / "hpc_cv_probs.npz"
+    file = (
+        (runner.data_folder() or Path("nowhere")) / "hpc_cv_probs" / "hpc_cv_probs.npz"
+    )
     if not file.exists():
         return None
     with np.load(file) as table:
-        return (table["labels"] == 0).astype(int), table["probs"][:, 0].clip(1e-6, 1 - 1e-6)
+        return (table["labels"] == 0).astype(int), table["probs"][:, 0].clip(
+            1e-6, 1 - 1e-6
+        )
 
 
 SETS = {"golden": golden_set, "breast cancer": breast_cancer, "job times": job_times}
@@ -62,12 +66,14 @@ def numbers_of_r(y, p):
             writer = csv.writer(file)
             writer.writerow(["y", "p", "w"])
             writer.writerows(
-                (int(a), repr(float(b)), c) for a, b, c in zip(y, p, weights(len(y)), strict=True)
+                (int(a), repr(float(b)), c)
+                for a, b, c in zip(y, p, weights(len(y)), strict=True)
             )
         command = ["Rscript", str(HERE / "peers.R"), path]
         out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return {
-        name: float(value) for name, value in (line.rsplit(" ", 1) for line in out.splitlines())
+        name: float(value)
+        for name, value in (line.rsplit(" ", 1) for line in out.splitlines())
     }
 
 
@@ -80,7 +86,9 @@ def ours(y, p):
         [table[name] for table in (found, wald, weighted)]
         for name in ("calibration in the large", "intercept", "slope")
     )
-    numbers = {f"O/E {end}": getattr(found["O/E"], end) for end in ("estimate", "low", "high")}
+    numbers = {
+        f"O/E {end}": getattr(found["O/E"], end) for end in ("estimate", "low", "high")
+    }
     for name, (row, straight, _) in (
         ("large", large),
         ("intercept", intercept),
@@ -89,12 +97,19 @@ def ours(y, p):
         numbers[f"{name} estimate"] = row.estimate
         numbers[f"{name} se"] = _error(straight)
         for end in ("low", "high"):
-            numbers[f"{name} {end}"] = numbers[f"{name} confint {end}"] = getattr(row, end)
+            numbers[f"{name} {end}"] = numbers[f"{name} confint {end}"] = getattr(
+                row, end
+            )
     for name, rows in (("Intercept", large), ("Slope", slope)):
-        numbers |= {f"ci.2 {name} {end}": getattr(rows[1], end) for end in ("low", "high")}
+        numbers |= {
+            f"ci.2 {name} {end}": getattr(rows[1], end) for end in ("low", "high")
+        }
         numbers[f"ci.2 {name}"] = rows[0].estimate
     numbers |= {
-        **{f"rms {name}": getattr(found[row], at) for name, (row, at) in OF_VAL_PROB.items()},
+        **{
+            f"rms {name}": getattr(found[row], at)
+            for name, (row, at) in OF_VAL_PROB.items()
+        },
         "rms C (ROC)": found["AUC"].estimate,
         "pROC auc": found["AUC"].estimate,
         "LR both": found["Cox chi-square"].estimate,
@@ -109,7 +124,8 @@ def ours(y, p):
     }
     for name in ("ICI", "E50", "E90", "Emax"):
         numbers |= {
-            f"{surface} {name}": found[name].estimate for surface in ("direct", "interpolate")
+            f"{surface} {name}": found[name].estimate
+            for surface in ("direct", "interpolate")
         }
     return numbers
 

@@ -39,7 +39,9 @@ class Logistic(ClassifierMixin, BaseEstimator):
     def fit(self, X, y):
         self.classes_ = np.array([0, 1])
         X = np.column_stack([np.ones(len(X)), X])
-        ridge = np.diag([0.0] + [self.penalty] * (X.shape[1] - 1)) + 1e-8 * np.eye(X.shape[1])
+        ridge = np.diag([0.0] + [self.penalty] * (X.shape[1] - 1)) + 1e-8 * np.eye(
+            X.shape[1]
+        )
         coef = np.zeros(X.shape[1])
         for _ in range(25):
             mean = expit(X @ coef)
@@ -94,7 +96,9 @@ def validated(law, rng, n_resamples):
         given.append(arguments)
         return build_bootstrap_rows(*arguments)
 
-    module.build_bootstrap_rows = kept  # one set of fits for both estimates and both intervals
+    module.build_bootstrap_rows = (
+        kept  # one set of fits for both estimates and both intervals
+    )
     with warnings.catch_warnings():  # separated samples, and fits that stop early
         warnings.simplefilter("ignore")
         found = internal_validation(
@@ -104,7 +108,8 @@ def validated(law, rng, n_resamples):
     named, own, values, nothing, tail, _ = given[0]
     rows = {
         (method, ci): {
-            row.measure: row for row in build_bootstrap_rows(named, own, values, worst, tail, ci)
+            row.measure: row
+            for row in build_bootstrap_rows(named, own, values, worst, tail, ci)
         }
         for method, worst in (("optimism", None), (".632+", nothing))
         for ci in ("pivot", "shifted")
@@ -124,7 +129,13 @@ def some(law, first, draws):
         for (method, ci), by_name in rows.items():
             for name in MEASURES:
                 row = by_name[name]
-                numbers = row.apparent, row.corrected, row.low, row.high, float(truth[name])
+                numbers = (
+                    row.apparent,
+                    row.corrected,
+                    row.low,
+                    row.high,
+                    float(truth[name]),
+                )
                 table.append([law, method, ci, name, *map(float, numbers)])
     return table
 
@@ -133,7 +144,9 @@ def summary(rows):
     """Means and coverage of each law, method, interval and measure."""
     groups = {}
     for *key, apparent, corrected, low, high, truth in rows:
-        groups.setdefault(tuple(key), []).append((apparent, corrected, low, high, truth))
+        groups.setdefault(tuple(key), []).append(
+            (apparent, corrected, low, high, truth)
+        )
     for (law, method, ci, name), numbers in groups.items():
         apparent, corrected, low, high, truth = np.array(numbers).T
         there = np.isfinite(low) & np.isfinite(corrected)
@@ -172,7 +185,11 @@ def one():
         yield {
             "measure": name,
             **dict(
-                zip(("noted_apparent", "noted_corrected", "noted_new_rows"), noted, strict=True)
+                zip(
+                    ("noted_apparent", "noted_corrected", "noted_new_rows"),
+                    noted,
+                    strict=True,
+                )
             ),
             "apparent": f"{row.apparent:.4f}",
             "corrected": f"{row.corrected:.4f}",
@@ -199,7 +216,10 @@ def anew(law, draws):
 
 
 def main():
-    draws, laws = int(sys.argv[1]) if len(sys.argv) > 1 else 200, sys.argv[2:] or [*LAWS]
+    draws, laws = (
+        int(sys.argv[1]) if len(sys.argv) > 1 else 200,
+        sys.argv[2:] or [*LAWS],
+    )
     if not set(laws) <= set(LAWS):
         sys.exit(f"laws are {', '.join(map(repr, LAWS))}")
     single = list(one())
@@ -208,7 +228,9 @@ def main():
         print(*row.values(), sep="  ")
     rows = stored()
     for law in laws:
-        wanted = draws if LAWS[law][0] is not FOREST else draws / 10  # as slow as all others
+        wanted = (
+            draws if LAWS[law][0] is not FOREST else draws / 10
+        )  # as slow as all others
         wanted = int(np.ceil(wanted / PART)) * PART
         if {row.get("seeds") for row in rows.get(law, [{}])} != {f"0 to {wanted - 1}"}:
             rows[law] = anew(law, wanted)

@@ -54,11 +54,21 @@ def of_r(X, y, folder):
     """The numbers of rms, and the rows that it drew."""
     head = [f"x{i + 1}" for i in range(X.shape[1])] + ["y"]
     rows, drawn = folder / "rows.csv", folder / "drawn.csv"
-    table = [",".join(map(repr, map(float, [*a, b]))) for a, b in zip(X, y, strict=True)]
+    table = [
+        ",".join(map(repr, map(float, [*a, b]))) for a, b in zip(X, y, strict=True)
+    ]
     rows.write_text("\n".join([",".join(head), *table]) + "\n", encoding="utf-8")
-    command = ["Rscript", str(HERE / "internal.R"), str(rows), str(RESAMPLES), str(drawn)]
+    command = [
+        "Rscript",
+        str(HERE / "internal.R"),
+        str(rows),
+        str(RESAMPLES),
+        str(drawn),
+    ]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    numbers = {n: float(v) for n, v in (line.rsplit(" ", 1) for line in out.splitlines())}
+    numbers = {
+        n: float(v) for n, v in (line.rsplit(" ", 1) for line in out.splitlines())
+    }
     return numbers, np.loadtxt(drawn, delimiter=",", dtype=int)
 
 
@@ -84,7 +94,9 @@ def beside_pminternal(folder):
     code = EXAMPLE.replace("FILE", json.dumps(str(file)))
     subprocess.run(["Rscript", "-e", code], check=True)
     table = np.genfromtxt(file, delimiter=",", skip_header=1)
-    found = internal_validation(MODEL, table[:, :-1], table[:, -1].astype(int), n_resamples=1000)
+    found = internal_validation(
+        MODEL, table[:, :-1], table[:, -1].astype(int), n_resamples=1000
+    )
     for name, printed in PRINTED.items():
         for field, value in zip(("apparent", "corrected"), printed, strict=True):
             yield f"pminternal {name} {field}", getattr(found[name], field), value
@@ -98,7 +110,12 @@ def main():
         pairs = [(f"rms {name}", own[name], theirs[name]) for name in own]
         pairs += beside_pminternal(Path(folder))
     rows = [
-        {"quantity": name, "ours": f"{a:.10g}", "R": f"{b:.10g}", "difference": f"{abs(a - b):.1e}"}
+        {
+            "quantity": name,
+            "ours": f"{a:.10g}",
+            "R": f"{b:.10g}",
+            "difference": f"{abs(a - b):.1e}",
+        }
         for name, a, b in pairs
     ]
     runner.write(HERE / "internal_differences.csv", rows)

@@ -40,7 +40,9 @@ def main():
     jobs = {
         "fits alone": fits,
         "optimism": lambda: internal_validation(model, X, y, n_resamples=RESAMPLES),
-        ".632+": lambda: internal_validation(model, X, y, n_resamples=RESAMPLES, method=".632+"),
+        ".632+": lambda: internal_validation(
+            model, X, y, n_resamples=RESAMPLES, method=".632+"
+        ),
     }
     spent = {name: [] for name in jobs}
     for turn in range(TURNS + 1):

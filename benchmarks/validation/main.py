@@ -81,7 +81,13 @@ def coverage(law, kind, n, draws):
         with warnings.catch_warnings():  # a draw without an event has no intercepts
             warnings.simplefilter("ignore", CalibrationWarning)
             found = validation_summary(
-                y, expit(z), level=LEVEL, smoother="cox", n_resamples=1, labels=[0, 1], **options
+                y,
+                expit(z),
+                level=LEVEL,
+                smoother="cox",
+                n_resamples=1,
+                labels=[0, 1],
+                **options,
             )
         w = np.ones(n) if w is None else w
         given.append(w @ q / (w @ expit(z)))
@@ -92,7 +98,9 @@ def coverage(law, kind, n, draws):
         low, high = np.array(rows).T
         table.append(_row(law, kind, name, n, low, high, np.full(draws, truth[name])))
     low, high = np.array(ends["O/E"]).T
-    table.append(_row(law, kind, "O/E of these predictions", n, low, high, np.array(given)))
+    table.append(
+        _row(law, kind, "O/E of these predictions", n, low, high, np.array(given))
+    )
     return table
 
 
@@ -129,7 +137,11 @@ def size(law, rows, n, draws):
             continue
         p = expit(z)
         if not held_out:
-            p = LogisticRegression(C=np.inf, tol=1e-8).fit(z[:, None], y).predict_proba(z[:, None])
+            p = (
+                LogisticRegression(C=np.inf, tol=1e-8)
+                .fit(z[:, None], y)
+                .predict_proba(z[:, None])
+            )
             p = p[:, 1]
         found = polynomial_test(y, p, held_out=held_out)
         pvalues.append(found.pvalue)
@@ -170,8 +182,20 @@ def rows_of(question, law, kind, n, draws):
 
 def main():
     rows = runner.rounds(HERE / "rounds.partial.jsonl", LINES + SIZES, rows_of)
-    columns = ["question", "law", "kind", "quantity", "n", "draws", "share", "aim", "three_sd"]
-    runner.write(HERE / "results.csv", rows, [*columns, "truth_below", "truth_above", "width"])
+    columns = [
+        "question",
+        "law",
+        "kind",
+        "quantity",
+        "n",
+        "draws",
+        "share",
+        "aim",
+        "three_sd",
+    ]
+    runner.write(
+        HERE / "results.csv", rows, [*columns, "truth_below", "truth_above", "width"]
+    )
     for row in rows:
         print(row)
 

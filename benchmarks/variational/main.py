@@ -26,7 +26,9 @@ CASES = {
     "five classes, vectors, norm 1": (5, "canonical", None, 1.0),
     "five classes, vectors, norm 2": (5, "canonical", None, 2.0),
 }
-LAWS = {2: ("calibrated", "1 % calibrated", "power 1.5", "overconfident", "underconfident")}
+LAWS = {
+    2: ("calibrated", "1 % calibrated", "power 1.5", "overconfident", "underconfident")
+}
 LAWS[5] = ("calibrated", "overconfident", "underconfident")
 DRAWS = {  # rounds of so many draws; `run.py variational 1` runs the first round of each
     "two classes": {500: (4, 100), 2000: (4, 75), 20_000: (10, 20)},
@@ -43,7 +45,16 @@ JOBS = [
     for law in LAWS[CASES[case][0]]
     for batch in range(batches)
 ]
-SHOWN = ("case", "law", "n", "draws", "true", "value", "interval above", "interval below")
+SHOWN = (
+    "case",
+    "law",
+    "n",
+    "draws",
+    "true",
+    "value",
+    "interval above",
+    "interval below",
+)
 SHOWN += ("bound above the truth", "naive bound above it")
 PARTIAL = HERE / "rounds.partial.jsonl"
 
@@ -74,7 +85,9 @@ def questions_of(case, multiclass, truth):
     if multiclass == "canonical":
         question = kit._make_vector_question(case)
         key = kit._vector_key(question.proba)
-        return [(question, key, question._replace(compute_residual=both - question.score))]
+        return [
+            (question, key, question._replace(compute_residual=both - question.score))
+        ]
     found = []
     for number, problem in enumerate(case.problems(multiclass)):
         question = kit._make_problem_question(problem)
@@ -82,7 +95,11 @@ def questions_of(case, multiclass, truth):
             mean = both[np.arange(len(both)), case.proba.argmax(axis=1)]
         else:
             mean = both[:, 1] if multiclass == "auto" else both[:, number]
-        key = kit._vector_key(case.proba) if multiclass == "classwise" else problem.cell_indices
+        key = (
+            kit._vector_key(case.proba)
+            if multiclass == "classwise"
+            else problem.cell_indices
+        )
         true = question._replace(compute_residual=mean[:, None] - question.score)
         found.append((question, key, true))
     return found
@@ -95,12 +112,17 @@ def terms(asked, norm, method, sequential):
         pairs = kit._make_folds(question, key, 5)
         if sequential:
             tests = [test for _, test in pairs]
-            pairs = [(np.concatenate(tests[:j]), tests[j]) for j in range(1, len(tests))]
+            pairs = [
+                (np.concatenate(tests[:j]), tests[j]) for j in range(1, len(tests))
+            ]
         parts = []
         for train, test in pairs:
             fitted = kit._predict_test_rows(method, question, train, test)
             parts.append(
-                [kit._compute_terms(q, test, fitted, norm, None) for q in (question, true)]
+                [
+                    kit._compute_terms(q, test, fitted, norm, None)
+                    for q in (question, true)
+                ]
             )
         found.append(np.concatenate(parts, axis=1))
     return np.mean(found, axis=0)
@@ -121,12 +143,22 @@ def values(case, law, n, batch, draws):
         f, truth = draw(law, k, n, rng)
         given = {"norm": norm, "recalibrator": method, "multiclass": multiclass}
         y = labels(truth, rng)
-        found = variational_calibration_interval(y, f, labels=np.arange(k), level=LEVEL, **given)
-        asked = questions_of(validate_predictions(y, f, labels=np.arange(k)), multiclass, truth)
+        found = variational_calibration_interval(
+            y, f, labels=np.arange(k), level=LEVEL, **given
+        )
+        asked = questions_of(
+            validate_predictions(y, f, labels=np.arange(k)), multiclass, truth
+        )
         t, mean = terms(asked, norm, plain, True)
         if not abs(lower(t) - found.lower_bound) < 1e-12:
             raise AssertionError(f"{case}: {lower(t)} and {found}")
-        row = [found.value, found.low, found.high, found.lower_bound, found.standard_error]
+        row = [
+            found.value,
+            found.low,
+            found.high,
+            found.lower_bound,
+            found.standard_error,
+        ]
         row += [t.mean(), mean.mean()]
         naive = terms(asked, norm, plain, False)[0]
         row += [naive.std() / n**0.5, lower(naive)]
@@ -141,21 +173,31 @@ def true_error(case, law):
     gap = np.abs(f - c)
     if multiclass == "canonical":
         return float(np.linalg.norm(gap, ord=norm, axis=1).mean())
-    if multiclass == "confidence":  # the frequency given the largest probability: in narrow bins
+    if (
+        multiclass == "confidence"
+    ):  # the frequency given the largest probability: in narrow bins
         top, rows = f.argmax(axis=1), np.arange(len(f))
         order = np.argsort(f[rows, top])
         off = (f[rows, top] - c[rows, top])[order]
         return float(np.mean([abs(part.mean()) for part in np.array_split(off, 100)]))
     if multiclass == "classwise":
         off = np.take_along_axis(f - c, np.argsort(f, axis=0), axis=0)
-        return float(np.mean([np.abs(part.mean(axis=0)) for part in np.array_split(off, 100)]))
+        return float(
+            np.mean([np.abs(part.mean(axis=0)) for part in np.array_split(off, 100)])
+        )
     return float(gap.mean())
 
 
 def rows_of(case, law, n, found):
     value, low, high, bound, se, middle, target, naive_se, naive_bound = found.T
     truth = true_error(case, law)
-    row = {"case": case, "law": law, "n": n, "draws": len(found), "true": f"{truth:.4f}"}
+    row = {
+        "case": case,
+        "law": law,
+        "n": n,
+        "draws": len(found),
+        "true": f"{truth:.4f}",
+    }
     row |= {"value": f"{value.mean():.4f}", "sd": f"{value.std(ddof=1):.4f}"}
     row["naive se"] = f"{naive_se.mean():.4f}"
     row |= {
@@ -174,7 +216,9 @@ def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else np.inf
     lines = PARTIAL.read_text(encoding="utf-8").splitlines() if PARTIAL.exists() else []
     done = {tuple(json.loads(line)[0]) for line in lines}
-    jobs = sorted((job for job in JOBS if job[3] < rounds or job in done), key=lambda job: job[3])
+    jobs = sorted(
+        (job for job in JOBS if job[3] < rounds or job in done), key=lambda job: job[3]
+    )
     found = {}
     drawn = runner.rounds(PARTIAL, jobs, values)
     for job, part in zip(jobs, drawn, strict=True):

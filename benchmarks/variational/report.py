@@ -13,7 +13,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
 
 N_ROWS, DRAWS, RESAMPLES, LEVEL = 500, 60, 50, 0.9
-LAWS = {"calibrated": (1.0, 0.0), "power 1.5": (1.5, 0.1)}  # the power, and the true error
+LAWS = {
+    "calibrated": (1.0, 0.0),
+    "power 1.5": (1.5, 0.1),
+}  # the power, and the true error
 
 
 def main():
@@ -24,13 +27,25 @@ def main():
             rng = np.random.default_rng([7, number])
             score = rng.random(N_ROWS)
             y = (rng.random(N_ROWS) < score**power).astype(int)
-            given = {"measures": ["variational_calibration_error"], "n_resamples": RESAMPLES}
-            (row,) = calibration_report(y, score, level=LEVEL, random_state=number, **given).rows
+            given = {
+                "measures": ["variational_calibration_error"],
+                "n_resamples": RESAMPLES,
+            }
+            (row,) = calibration_report(
+                y, score, level=LEVEL, random_state=number, **given
+            ).rows
             below += row.high < true
             above += row.low > true
         found = {"interval below": below / DRAWS, "interval above": above / DRAWS}
         rows.append(
-            {"law": law, "n": N_ROWS, "draws": DRAWS, "level": LEVEL, "true": true, **found}
+            {
+                "law": law,
+                "n": N_ROWS,
+                "draws": DRAWS,
+                "level": LEVEL,
+                "true": true,
+                **found,
+            }
         )
         print(rows[-1], flush=True)
     runner.write(Path(__file__).parent / "report.csv", rows)

@@ -22,13 +22,21 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
 
 HERE = Path(__file__).parent
-MEASURES = [name for name, f in all_metrics().items() if f.spec.in_report and not f.spec.proper]
+MEASURES = [
+    name for name, f in all_metrics().items() if f.spec.in_report and not f.spec.proper
+]
 CALIBRATED = ("30 %", "1 %", "4 classes")
 OFF = ("too low by .02", "too low by .05", "overconfident", "wave", "rare x 1.8")
 _TESTED = {"measures": ["expected_calibration_error"], "n_resamples": 1}
 
-JOBS = [("level", law, n, 600 if n == 200 else 200) for n in (200, 5000) for law in CALIBRATED]
-JOBS += [("measures", law, n, 60) for n in (200, 2000) for law in (*CALIBRATED[:2], *OFF)]
+JOBS = [
+    ("level", law, n, 600 if n == 200 else 200)
+    for n in (200, 5000)
+    for law in CALIBRATED
+]
+JOBS += [
+    ("measures", law, n, 60) for n in (200, 2000) for law in (*CALIBRATED[:2], *OFF)
+]
 JOBS += [
     ("sentences", law, n, 200 if n == 200 else 100)
     for n in (200, 5000)
@@ -37,7 +45,11 @@ JOBS += [
 JOBS += [("power", law, n, 100) for n in (200, 1000) for law in (*OFF[1:], "slope 0.7")]
 JOBS += [
     ("planned", law, size, 400)  # the mean error in thousandths
-    for law, sizes in (("30 %", (20, 50)), ("overconfident", (20, 50)), ("1 %", (5, 10)))
+    for law, sizes in (
+        ("30 %", (20, 50)),
+        ("overconfident", (20, 50)),
+        ("1 %", (5, 10)),
+    )
     for size in sizes
 ]
 JOBS += [("gain", law, 300, 30) for law in ("30 %", "overconfident", "4 off")]
@@ -68,7 +80,11 @@ def labels(q, rng):
     """A label for each row."""
     if q.ndim == 1:
         return (rng.random(len(q)) < q).astype(int)
-    return (rng.random(len(q))[:, None] > q.cumsum(axis=1)).sum(axis=1).clip(max=q.shape[1] - 1)
+    return (
+        (rng.random(len(q))[:, None] > q.cumsum(axis=1))
+        .sum(axis=1)
+        .clip(max=q.shape[1] - 1)
+    )
 
 
 def drawn(law, n, draws):
@@ -96,9 +112,18 @@ def level(law, n, draws):
 
 def power(law, n, draws):
     """How often tests reject at 0.05."""
-    found = {"kernel, bandwidth 0.2": [], "kernel": [], "smooth": [], "cox": [], "kuiper": []}
+    found = {
+        "kernel, bandwidth 0.2": [],
+        "kernel": [],
+        "smooth": [],
+        "cox": [],
+        "kuiper": [],
+    }
     options = {
-        "kernel, bandwidth 0.2": {"statistic": "kernel_calibration_error", "bandwidth": 0.2},
+        "kernel, bandwidth 0.2": {
+            "statistic": "kernel_calibration_error",
+            "bandwidth": 0.2,
+        },
         "kernel": {"statistic": "kernel_calibration_error"},
         "smooth": {},
     }
@@ -118,7 +143,10 @@ def measures(law, n, draws):
     both = np.repeat([1, 0], len(p)), np.tile(p, 2)
     weight = np.concatenate([q, 1 - q])
     off = law in OFF
-    truth = {m: all_metrics()[m](*both, sample_weight=weight) if off else 0.0 for m in MEASURES}
+    truth = {
+        m: all_metrics()[m](*both, sample_weight=weight) if off else 0.0
+        for m in MEASURES
+    }
     held = {m: [] for m in MEASURES}
     for number, p, _, y in drawn(law, n, draws):
         for row in calibration_report(
@@ -139,7 +167,9 @@ def sentences(law, n, draws):
         score, right = of_largest(p, q)
         report = calibration_report(y, p, **given(p, number), **_TESTED)
         evidence = report.verdict.evidence
-        held["rate"].append(evidence.observed_low <= right.mean() <= evidence.observed_high)
+        held["rate"].append(
+            evidence.observed_low <= right.mean() <= evidence.observed_high
+        )
         if evidence.line is not None:
             low, high = evidence.line.slope_interval(report.level)
             held["slope"].append(low <= slope <= high)
@@ -174,12 +204,18 @@ def gain(law, n, draws):
     found = []
     for number, p, q, y in drawn(law, n, draws):
         report = calibration_report(y, p, advice=True, **given(p, number), **_TESTED)
-        advice, said = report.advice["model"], {s.topic: s for s in report.verdict.sentences}
+        advice, said = (
+            report.advice["model"],
+            {s.topic: s for s in report.verdict.sentences},
+        )
         if advice is None:
             continue
         before, after = advice.given, advice.recalibrated
         true = truth_of(before, p, q)
-        log = [np.log(np.maximum(np.asarray(case.proba), 2.2e-16)) for case in (before, after)]
+        log = [
+            np.log(np.maximum(np.asarray(case.proba), 2.2e-16))
+            for case in (before, after)
+        ]
         # both labels of a row are in the same fold, so that the mean is over each row once
         expected = before.mean((true * (log[1] - log[0])).sum(axis=1))
         numbers = said["gain"].numbers
@@ -200,13 +236,17 @@ def planned(law, thousandths, draws):
         if rows is None:
             continue
         numbers[kind.__name__] = n = int(np.ceil(rows))
-        strength = brentq(lambda s, kind=kind: errors.measure_size(kind(s)) - size, 0, 1)
+        strength = brentq(
+            lambda s, kind=kind: errors.measure_size(kind(s)) - size, 0, 1
+        )
         truth, found = kind(strength), []
         for number in range(draws):
             rng = np.random.default_rng([n, number])
             p = draw(law, n, rng)[0]
             q = expit(np.interp(np.log(p / (1 - p)), *log_odds(score, truth)))
-            report = calibration_report(labels(q, rng), p, **given(p, number), **_TESTED)
+            report = calibration_report(
+                labels(q, rng), p, **given(p, number), **_TESTED
+            )
             found.append(report.verdict.calibrated is False)
         yield shares(law, n, f"finds an error of {size:g}, {kind.__name__}", found, 0.8)
     given_ = validation_sample_size(population, error=size).targets[-1].n_samples
@@ -223,7 +263,9 @@ def truth_of(case, p, q):
     if q.ndim == 2:
         return q  # the rows themselves, in their order
     order = np.argsort(p)
-    place = np.searchsorted((p[order][1:] + p[order][:-1]) / 2, np.asarray(case.proba)[:, 1])
+    place = np.searchsorted(
+        (p[order][1:] + p[order][:-1]) / 2, np.asarray(case.proba)[:, 1]
+    )
     true = q[order][place]
     return np.column_stack([1 - true, true])
 

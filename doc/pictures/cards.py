@@ -25,7 +25,16 @@ def _axes(xlabel, ylabel):
 
 def _reliability(ax, proba, colour, marker, label):
     (curve,) = reliability_curve(_Y[_TEST], proba, n_bins=10, random_state=0)
-    ax.plot(curve.predicted, curve.observed, marker, color=colour, ls="-", ms=4, lw=1, label=label)
+    ax.plot(
+        curve.predicted,
+        curve.observed,
+        marker,
+        color=colour,
+        ls="-",
+        ms=4,
+        lw=1,
+        label=label,
+    )
 
 
 def diagnose():
@@ -52,7 +61,12 @@ def ship():
     score = np.linspace(0, 1, 201)
     scores = np.column_stack([1 - score, score])
     dots = slice(None, None, 12)
-    ax.plot(score, _RECALIBRATOR.predict_proba(scores)[:, 1], color=_BEFORE, label="in Python")
+    ax.plot(
+        score,
+        _RECALIBRATOR.predict_proba(scores)[:, 1],
+        color=_BEFORE,
+        label="in Python",
+    )
     exported = shipped.predict_proba(scores[dots])[:, 1]
     ax.plot(score[dots], exported, "o", color=_AFTER, ms=4, label="exported")
     ax.legend(frameon=False)

@@ -13,7 +13,9 @@ for n in sizes:
     for _ in range(20):
         p = rng.random(n)
         y = rng.random(n) < p
-        errors.append([calibration_error(y, p, debias=debias) for debias in (False, True)])
+        errors.append(
+            [calibration_error(y, p, debias=debias) for debias in (False, True)]
+        )
     for name, column in zip(found, np.transpose(errors), strict=True):
         found[name].append(column.mean())
 

@@ -19,9 +19,13 @@ for c in range(3):
     left.plot(values, found, "os^"[c], label=f"class {c}", ms=9 - 2 * c)
 confidence = p.max(axis=1)
 values = np.unique(confidence)
-right.plot(values, [np.mean((y == p.argmax(axis=1))[confidence == v]) for v in values], "o")
+right.plot(
+    values, [np.mean((y == p.argmax(axis=1))[confidence == v]) for v in values], "o"
+)
 left.legend(frameon=False)
-left.set(title="each class: on the diagonal", xlabel="its probability", ylabel="frequency")
+left.set(
+    title="each class: on the diagonal", xlabel="its probability", ylabel="frequency"
+)
 right.set(title="the predicted class: not at 0.4", xlabel="largest probability")
 for ax in (left, right):
     ax.plot([0, 1], [0, 1], "--", color="0.35", lw=1, zorder=0)

@@ -15,5 +15,7 @@ for place, peer in enumerate(peers[::-1]):
     ratios = [float(row["ratio"]) for row in rows if row["peer"] == peer]
     ax.plot(ratios, [place] * len(ratios), "o", alpha=0.6, label=peer)
 ax.axvline(1, color="0.35", lw=1, ls="--")
-ax.set(xscale="log", xlabel="their time / our time, one point for each case of the table")
+ax.set(
+    xscale="log", xlabel="their time / our time, one point for each case of the table"
+)
 ax.set_yticks(range(len(peers)), peers[::-1])

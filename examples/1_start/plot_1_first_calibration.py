@@ -26,7 +26,9 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=0)
 X, X_calib, y, y_calib = train_test_split(X, y, test_size=0.5, random_state=0)
 
 naive = GaussianNB(var_smoothing=1e-3).fit(X, y)
-calibrated = CalibratedModel(FrozenEstimator(naive), "temperature").fit(X_calib, y_calib)
+calibrated = CalibratedModel(FrozenEstimator(naive), "temperature").fit(
+    X_calib, y_calib
+)
 print(f"temperature: {calibrated.recalibrator_.temperature_:.2f}")
 
 # %%
@@ -34,7 +36,10 @@ print(f"temperature: {calibrated.recalibrator_.temperature_:.2f}")
 # number cannot repair everything.
 
 ReliabilityDisplay.from_estimator(
-    {"naive Bayes": naive, "after temperature scaling": calibrated}, X_test, y_test, n_bins=10
+    {"naive Bayes": naive, "after temperature scaling": calibrated},
+    X_test,
+    y_test,
+    n_bins=10,
 )
 
 # %%

@@ -23,7 +23,14 @@ X = X / X.max()
 names = ["neg_log_loss", "neg_brier_loss", "neg_expected_calibration_error"]
 scoring = {name: get_scorer(name) for name in names}
 table = {}
-for recalibrator in ("identity", "temperature", "platt", "beta", "isotonic", "venn_abers"):
+for recalibrator in (
+    "identity",
+    "temperature",
+    "platt",
+    "beta",
+    "isotonic",
+    "venn_abers",
+):
     model = CalibratedModel(LinearSVC(), recalibrator, cv=5)
     results = cross_validate(model, X, y, scoring=scoring, cv=5)
     table[recalibrator] = {name: -results[f"test_{name}"].mean() for name in names}

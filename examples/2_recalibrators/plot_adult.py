@@ -38,15 +38,27 @@ except OSError:
 words = X.select_dtypes(exclude="number").columns
 X = X.astype(dict.fromkeys(words, "category"))
 X, X_rest, y, y_rest = train_test_split(X, y, train_size=5000, random_state=0)
-X_cal, X_test, y_cal, y_test = train_test_split(X_rest, y_rest, train_size=2000, random_state=0)
+X_cal, X_test, y_cal, y_test = train_test_split(
+    X_rest, y_rest, train_size=2000, random_state=0
+)
 model = HistGradientBoostingClassifier(
-    max_iter=300, early_stopping=False, categorical_features="from_dtype", random_state=0
+    max_iter=300,
+    early_stopping=False,
+    categorical_features="from_dtype",
+    random_state=0,
 ).fit(X, y)
 
 # %%
 # The classifier is trained; the recalibrators see other rows. The labels are text.
 
-names = ["temperature", "beta", "restricted_polynomial", "isotonic", "venn_abers", "bbq"]
+names = [
+    "temperature",
+    "beta",
+    "restricted_polynomial",
+    "isotonic",
+    "venn_abers",
+    "bbq",
+]
 fitted = {
     name: CalibratedModel(FrozenEstimator(model), name).fit(X_cal, y_cal).recalibrator_
     for name in names

@@ -63,5 +63,10 @@ for row, method in enumerate(names.values()):
     ax.plot([low, high], [row, row], color="C0")
     ax.plot(found.prior_[1], row, "o", color="C0")
 ax.axvline(y_new.mean(), color="0.4", linestyle="--", label="true frequency")
-ax.set(yticks=range(3), yticklabels=names, xlabel="frequency of malignant", ylim=(-0.6, 3.6))
+ax.set(
+    yticks=range(3),
+    yticklabels=names,
+    xlabel="frequency of malignant",
+    ylim=(-0.6, 3.6),
+)
 ax.legend(loc="upper right")

@@ -40,7 +40,9 @@ print(report)
 repair = MultilabelCalibration().fit(proba[:1500], has[:1500])
 repaired = repair.predict_proba(proba[1500:])
 after = multilabel_report(has[1500:], repaired, labels=genres)
-print(f"p of all genres together: {report.p_value:.2g} as given, {after.p_value:.2g} repaired")
+print(
+    f"p of all genres together: {report.p_value:.2g} as given, {after.p_value:.2g} repaired"
+)
 
 # %%
 # O/E, observed over expected positives, with its interval for each genre: 1 is right. The
@@ -51,14 +53,18 @@ def draw(ax, report, color, label, move):
     place = np.arange(len(report.labels)) + move
     value = np.array([row.observed_over_expected for row in report.labels])
     ends = np.array([[row.ratio_low, row.ratio_high] for row in report.labels]).T
-    ax.errorbar(value, place, xerr=np.abs(ends - value), fmt="o", ms=5, color=color, label=label)
+    ax.errorbar(
+        value, place, xerr=np.abs(ends - value), fmt="o", ms=5, color=color, label=label
+    )
 
 
 figure, ax = plt.subplots(figsize=(7.5, 4), layout="constrained")
 draw(ax, report, "#b04a2f", "as given", -0.12)
 draw(ax, after, "#2f6db0", "repaired, new films", 0.12)
 ax.axvline(1, color="0.6", lw=0.8)
-ax.set_yticks(np.arange(8), [f"{row.group} ({row.events:.0f})" for row in report.labels])
+ax.set_yticks(
+    np.arange(8), [f"{row.group} ({row.events:.0f})" for row in report.labels]
+)
 ax.set_xscale("log")
 ax.set_xticks([0.2, 0.5, 1, 2, 5], ["0.2", "0.5", "1", "2", "5"])
 ax.minorticks_off()

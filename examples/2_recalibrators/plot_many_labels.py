@@ -21,7 +21,9 @@ slopes, shifts = 1 / (2 + 0.3 * rng.normal(size=12)), 0.3 * rng.normal(size=12)
 
 def draw(n):
     true = 1.2 * rng.normal(size=(n, len(rates))) + logit(rates)
-    return expit((true - shifts) / slopes), (rng.random(true.shape) < expit(true)).astype(int)
+    return expit((true - shifts) / slopes), (
+        rng.random(true.shape) < expit(true)
+    ).astype(int)
 
 
 proba, labels = draw(n)
@@ -32,12 +34,17 @@ print("positive rows:", labels.sum(axis=0))
 # One line on the log-odds for each label by itself, one for all labels, or lines drawn towards the
 # common one. The strength is chosen by leave-one-out.
 
-fits = {how: MultilabelCalibration(pooling=how).fit(proba, labels) for how in ("none", "all")}
+fits = {
+    how: MultilabelCalibration(pooling=how).fit(proba, labels)
+    for how in ("none", "all")
+}
 fits["shrink"] = shrunk = MultilabelCalibration().fit(proba, labels)
 print("shrinkage:", shrunk.shrinkage_)
 print(f"{'uncalibrated':15s} {log_loss(new_labels, new, multilabel='macro'):.4f}")
 for how, fit in fits.items():
-    print(f"{how:15s} {log_loss(new_labels, fit.predict_proba(new), multilabel='macro'):.4f}")
+    print(
+        f"{how:15s} {log_loss(new_labels, fit.predict_proba(new), multilabel='macro'):.4f}"
+    )
 
 # %%
 # The slopes that were learned. By itself a rare label finds a slope far off; the common slope is

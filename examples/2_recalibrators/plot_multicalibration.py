@@ -12,7 +12,11 @@ import pandas as pd
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from sklearn_calib.groups import GroupRecalibration, MulticalibratedScores, group_calibration
+from sklearn_calib.groups import (
+    GroupRecalibration,
+    MulticalibratedScores,
+    group_calibration,
+)
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import PlattScaling
 
@@ -31,7 +35,11 @@ def patients(n, seed):
     slope = table["clinic"].map({"city": 1.2, "coast": 0.3, "hills": 1.2})
     shift = table["clinic"].map({"city": -0.6, "coast": 0.6, "hills": 0.9})
     shift += 1.5 * (table["smokes"] & (table["age"] > 60))
-    return marker[:, None], table, (rng.random(n) < expit(slope * marker + shift)).astype(int)
+    return (
+        marker[:, None],
+        table,
+        (rng.random(n) < expit(slope * marker + shift)).astype(int),
+    )
 
 
 # %%
@@ -40,7 +48,10 @@ def patients(n, seed):
 
 X, _, y = patients(3000, seed=0)
 model = LogisticRegression().fit(X, y)
-(X_fit, table_fit, y_fit), (X_new, table_new, y_new) = patients(6000, 1), patients(6000, 2)
+(X_fit, table_fit, y_fit), (X_new, table_new, y_new) = (
+    patients(6000, 1),
+    patients(6000, 2),
+)
 p_fit, p_new = model.predict_proba(X_fit)[:, 1], model.predict_proba(X_new)[:, 1]
 print(group_calibration(y_new, p_new, table_new, depth=2, n_resamples=199))
 
@@ -58,7 +69,9 @@ print({name: round(gain) for name, gain in trees.feature_gains_.items()})
 corrected = {
     "the model": p_new,
     "Platt, all rows": PlattScaling().fit(p_fit, y_fit).predict_proba(p_new)[:, 1],
-    "a line for each clinic": lines.predict_proba(p_new, groups=table_new["clinic"])[:, 1],
+    "a line for each clinic": lines.predict_proba(p_new, groups=table_new["clinic"])[
+        :, 1
+    ],
     "trees": trees.predict_proba(p_new, groups=table_new)[:, 1],
 }
 
@@ -71,7 +84,9 @@ for height, p in enumerate(corrected.values()):
     audit = group_calibration(y_new, p, table_new, depth=2, n_resamples=199)
     sigma = np.array([row.sigma for row in audit.rows])
     ax.plot(sigma, height + np.linspace(-0.2, 0.2, len(sigma)), "o", ms=4, alpha=0.6)
-    ax.annotate(f"log loss {log_loss(y_new, p):.3f}", (sigma.max() + 0.5, height), va="center")
+    ax.annotate(
+        f"log loss {log_loss(y_new, p):.3f}", (sigma.max() + 0.5, height), va="center"
+    )
 ax.axvline(audit.critical_sigma, color="0.4", ls="--", lw=1)
 ax.set(yticks=range(len(corrected)), yticklabels=corrected, xlim=(0, 22))
 ax.set_xlabel("distance of a group from calibration (standard deviations)")

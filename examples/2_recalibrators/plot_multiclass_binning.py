@@ -20,7 +20,9 @@ X, y = make_classification(
     60_000, n_features=12, n_informative=8, n_classes=5, flip_y=0.1, random_state=0
 )
 X, X_rest, y, y_rest = train_test_split(X, y, train_size=2000, random_state=0)
-X_cal, X_test, y_cal, y_test = train_test_split(X_rest, y_rest, train_size=0.5, random_state=0)
+X_cal, X_test, y_cal, y_test = train_test_split(
+    X_rest, y_rest, train_size=0.5, random_state=0
+)
 models = {
     "tree": DecisionTreeClassifier(min_samples_leaf=5, random_state=0).fit(X, y),
     "forest": RandomForestClassifier(100, min_samples_leaf=2, random_state=0).fit(X, y),
@@ -39,7 +41,9 @@ for title, model in models.items():
         p = fitted.predict_proba(p_test)
         error = lp_calibration_error(y_test, p, estimator="unbiased")
         brier[title, name] = brier_loss(y_test, p)
-        line = f"{title:7} {name:19} Brier {brier[title, name]:.4f}   Err_2 {error:7.4f}"
+        line = (
+            f"{title:7} {name:19} Brier {brier[title, name]:.4f}   Err_2 {error:7.4f}"
+        )
         if hasattr(fitted, "mass_in_bins_"):
             line += f"   {fitted.mass_in_bins_:.0%} of the rows in {len(fitted.bins_)} cells"
         print(line)
@@ -61,4 +65,6 @@ figure.tight_layout()
 p_test = models["forest"].predict_proba(X_test)[:5000]
 for n_levels in (5, 20, 80):
     found = lp_calibration_test(y_test[:5000], p_test, n_levels=n_levels)
-    print(f"{n_levels:3} levels: {found.value:.4f}, if calibrated below {found.null_quantile:.4f}")
+    print(
+        f"{n_levels:3} levels: {found.value:.4f}, if calibrated below {found.null_quantile:.4f}"
+    )

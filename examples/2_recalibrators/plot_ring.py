@@ -35,9 +35,18 @@ machine = SVC(gamma=0.5).fit(X, y)
 
 scores = canonical_proba(machine.decision_function(X), kind="logits")
 test_scores = canonical_proba(machine.decision_function(X_test), kind="logits")
-names = ["platt", "isotonic", "smooth_isotonic", "restricted_polynomial", "trend_filtering", "enir"]
+names = [
+    "platt",
+    "isotonic",
+    "smooth_isotonic",
+    "restricted_polynomial",
+    "trend_filtering",
+    "enir",
+]
 fitted = {name: get_recalibrator(name).fit(scores, y) for name in names}
-display = CalibratingFunctionDisplay.from_recalibrators(fitted, y_test, test_scores, n_bins=50)
+display = CalibratingFunctionDisplay.from_recalibrators(
+    fitted, y_test, test_scores, n_bins=50
+)
 
 # %%
 # Each point is the share of positives among test rows of nearly the same score: what the map
@@ -46,7 +55,9 @@ display = CalibratingFunctionDisplay.from_recalibrators(fitted, y_test, test_sco
 for name, recalibrator in {"as they are": None, **fitted}.items():
     p = recalibrator.predict_proba(test_scores) if recalibrator else test_scores
     found = [f(y_test, p) for f in (expected_calibration_error, brier_loss, log_loss)]
-    print(f"{name:22} ECE {found[0]:.3f}   Brier {found[1]:.4f}   log loss {found[2]:.4f}")
+    print(
+        f"{name:22} ECE {found[0]:.3f}   Brier {found[1]:.4f}   log loss {found[2]:.4f}"
+    )
 
 # %%
 # Over 24 such draws Platt scaling has the smallest error, since this machine's scores follow nearly

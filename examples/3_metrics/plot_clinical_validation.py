@@ -33,7 +33,9 @@ recalibrated = CalibratedModel(GaussianNB(), "platt").fit(X, y)
 after = recalibrated.predict_proba(X_new)[:, 1]
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 5), sharey=True, layout="tight")
-for ax, (name, proba) in zip(axes, {"naive Bayes": p, "recalibrated": after}.items(), strict=True):
+for ax, (name, proba) in zip(
+    axes, {"naive Bayes": p, "recalibrated": after}.items(), strict=True
+):
     options = {"strategy": "polynomial", "level": 0.95, "pos_label": "malignant"}
     ReliabilityDisplay.from_predictions(y_new, proba, name=name, ax=ax, **options)
     test = polynomial_test(y_new, proba, pos_label="malignant")

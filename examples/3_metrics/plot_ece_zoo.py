@@ -41,8 +41,13 @@ bins = np.unique(np.geomspace(2, 500, 25).astype(int))
 perfect = rng.random(n) < p
 figure, ax = plt.subplots(layout="constrained")
 for label, debias in (("plain", False), ("debiased", True)):
-    errors = [calibration_error(perfect, p, n_bins=int(b), norm="l2", debias=debias) for b in bins]
+    errors = [
+        calibration_error(perfect, p, n_bins=int(b), norm="l2", debias=debias)
+        for b in bins
+    ]
     ax.plot(bins, errors, "o-", ms=3, label=label)
-ax.set(xscale="log", xlabel="number of bins", ylabel="root mean square calibration error")
+ax.set(
+    xscale="log", xlabel="number of bins", ylabel="root mean square calibration error"
+)
 ax.set_title("predictions that are calibrated")
 ax.legend(frameon=False)

@@ -60,7 +60,9 @@ moved = PriorShift(rate, training_prior=hit.mean()).fit(pd_next[known], hit_next
 pd_moved = moved.predict_proba(pd_next)[:, 1]
 after = grade_calibration(hit_next[~known], pd_moved[~known], grades)
 before = grade_calibration(hit_next[~known], pd_next[~known], grades)
-print(f"all grades together: p = {before.p_value:.2g} before, {after.p_value:.2g} after")
+print(
+    f"all grades together: p = {before.p_value:.2g} before, {after.p_value:.2g} after"
+)
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.5), sharey=True, layout="tight")
 for ax, p, name in zip(axes, (pd_next, pd_moved), ("as it was", "moved"), strict=True):
@@ -70,6 +72,8 @@ for ax, p, name in zip(axes, (pd_next, pd_moved), ("as it was", "moved"), strict
 # %%
 # The report has the table beside the rest, as a page with ``to_html``.
 
-report = calibration_report(hit_next[~known], pd_moved[~known], grades=grades, n_resamples=20)
+report = calibration_report(
+    hit_next[~known], pd_moved[~known], grades=grades, n_resamples=20
+)
 print(report.grades["model"])
 plt.show()

@@ -36,6 +36,8 @@ for name, model in models.items():
     interval = confidence_interval(
         y_test, model.predict_proba(X_test), "smooth_calibration_error", random_state=0
     )
-    print(f"{name}: {interval.estimate:.4f}, 95 % [{interval.low:.4f}, {interval.high:.4f}]")
+    print(
+        f"{name}: {interval.estimate:.4f}, 95 % [{interval.low:.4f}, {interval.high:.4f}]"
+    )
     seen, chance = interval.on_these_rows, interval.if_calibrated
     print(f"    on these rows {seen:.4f}; if calibrated it would be {chance:.4f}")

@@ -9,7 +9,11 @@ are a blot in the corner; on log-odds they fill the picture.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from sklearn_calib.displays import DecompositionDisplay, MurphyDisplay, ReliabilityDisplay
+from sklearn_calib.displays import (
+    DecompositionDisplay,
+    MurphyDisplay,
+    ReliabilityDisplay,
+)
 
 rng = np.random.default_rng(0)
 risk = rng.normal(-5.3, 1.2, 60_000)  # true log-odds
@@ -32,9 +36,15 @@ for scale in ("linear", "logit"):
 # %%
 # A second model on the same axes takes the next colour.
 
-first = ReliabilityDisplay.from_predictions(y, p, name=name, scale="logit", bands="confidence")
+first = ReliabilityDisplay.from_predictions(
+    y, p, name=name, scale="logit", bands="confidence"
+)
 ReliabilityDisplay.from_predictions(
-    y, models["fewer features"], name="fewer features", bands="confidence", ax=first.axes_
+    y,
+    models["fewer features"],
+    name="fewer features",
+    bands="confidence",
+    ax=first.axes_,
 )
 plt.show()
 

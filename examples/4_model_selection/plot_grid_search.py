@@ -35,11 +35,17 @@ search = GridSearchCV(
     cv=3,
 ).fit(X[:1000], y[:1000])
 
-pd.DataFrame(search.cv_results_)[["param_recalibrator", "mean_test_score", "rank_test_score"]]
+pd.DataFrame(search.cv_results_)[
+    ["param_recalibrator", "mean_test_score", "rank_test_score"]
+]
 
 # %%
 # The winner, class by class, on rows that the search has not seen.
 
 ReliabilityDisplay.from_estimator(
-    search.best_estimator_, X[1000:], y[1000:], multiclass="classwise", strategy="isotonic"
+    search.best_estimator_,
+    X[1000:],
+    y[1000:],
+    multiclass="classwise",
+    strategy="isotonic",
 )

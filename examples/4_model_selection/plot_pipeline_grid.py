@@ -16,12 +16,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_calib import RefineThenCalibrateCV
 from sklearn_calib.displays import RefinementCurveDisplay
 
-X, y = make_classification(3000, n_features=40, n_informative=8, flip_y=0.05, random_state=0)
+X, y = make_classification(
+    3000, n_features=40, n_informative=8, flip_y=0.05, random_state=0
+)
 pipeline = Pipeline(
     [
         ("scale", StandardScaler()),
         ("select", SelectKBest()),
-        ("net", MLPClassifier((32,), max_iter=30, learning_rate_init=0.01, random_state=0)),
+        (
+            "net",
+            MLPClassifier((32,), max_iter=30, learning_rate_init=0.01, random_state=0),
+        ),
     ]
 )
 grid = {"select__k": [10, 20, 40], "net__alpha": [1e-4, 0.1, 1.0]}
@@ -32,7 +37,9 @@ print(search.best_params_, "epochs:", search.best_stage_)
 # The smallest criterion of each pair of parameters, over the epochs.
 
 table = pd.DataFrame(search.cv_results_)
-cells = table.pivot_table("criterion", "param_select__k", "param_net__alpha", aggfunc="min")
+cells = table.pivot_table(
+    "criterion", "param_select__k", "param_net__alpha", aggfunc="min"
+)
 fig, ax = plt.subplots(layout="constrained")
 image = ax.imshow(cells)
 ax.set(xlabel="net__alpha", ylabel="select__k")

@@ -30,7 +30,9 @@ RefinementCurveDisplay.from_estimator(model)
 # loss was smallest.
 
 curve = model.refinement_curve_
-early = learner.set_params(max_iter=int(curve.stage[curve.risk.argmin()]), early_stopping=False)
+early = learner.set_params(
+    max_iter=int(curve.stage[curve.risk.argmin()]), early_stopping=False
+)
 early = CalibratedModel(early, cv=3, ensemble=False).fit(X, y)
 models = {
     "stopped by log loss": early,

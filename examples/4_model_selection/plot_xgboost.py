@@ -15,7 +15,9 @@ from sklearn_calib import RefineThenCalibrateCV
 from sklearn_calib.displays import RefinementCurveDisplay
 from sklearn_calib.metrics import log_loss
 
-X, y = make_classification(8000, n_informative=12, n_classes=3, flip_y=0.05, random_state=1)
+X, y = make_classification(
+    8000, n_informative=12, n_classes=3, flip_y=0.05, random_state=1
+)
 X, X_valid, y, y_valid = train_test_split(X, y, test_size=0.25, random_state=0)
 X_valid, X_test, y_valid, y_test = train_test_split(X_valid, y_valid, random_state=0)
 booster = xgboost.XGBClassifier(n_estimators=300, learning_rate=0.3, n_jobs=1).fit(X, y)

@@ -51,7 +51,9 @@ angular = AngularCalibratedClassifier(
 proba = {
     "uncalibrated": model.predict_proba(X_test),
     "angular": angular.fit(X, y).predict_proba(X_test),
-    "angular, nothing known": AngularCalibratedClassifier(ridge).fit(X, y).predict_proba(X_test),
+    "angular, nothing known": AngularCalibratedClassifier(ridge)
+    .fit(X, y)
+    .predict_proba(X_test),
     "Platt, leave-one-out": CalibratedModel(ridge, "platt", cv="alo")
     .fit(X, y)
     .predict_proba(X_test),

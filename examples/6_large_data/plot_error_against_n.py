@@ -25,7 +25,9 @@ y = rng.random(largest) < p**1.1
 
 sizes = np.unique(np.geomspace(1000, largest, 10).astype(int))
 cells = (4096, 65_536)
-CalibrationSummary().update(y[:10], p[:10]).measure("smooth_calibration_error")  # compiles
+CalibrationSummary().update(y[:10], p[:10]).measure(
+    "smooth_calibration_error"
+)  # compiles
 error = np.zeros((2, len(sizes)))
 seconds = np.zeros((3, len(sizes)))
 for i, n in enumerate(sizes):
@@ -51,7 +53,9 @@ noise = np.sqrt(np.mean((y - p) ** 2) / sizes)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
 left.plot(sizes, noise, "k:", label="standard error of the mean of y - p")
 for k, color in enumerate(("C1", "C0")):
-    left.plot(sizes, error[k], "o-", ms=3, color=color, label=f"{cells[k]} cells, difference")
+    left.plot(
+        sizes, error[k], "o-", ms=3, color=color, label=f"{cells[k]} cells, difference"
+    )
 left.set(xscale="log", yscale="log", xlabel="rows", ylabel="smooth calibration error")
 left.set(ylim=(1e-17, 10), title="summary against rows")
 for k, label in enumerate(("4096 cells", "65536 cells", "rows")):
@@ -59,7 +63,13 @@ for k, label in enumerate(("4096 cells", "65536 cells", "rows")):
 right.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
 right.set_title("from the rows to the value")
 for ax in (left, right):
-    ax.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.15), ncols=2)
+    ax.legend(
+        frameon=False,
+        fontsize=8,
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.15),
+        ncols=2,
+    )
 
 # %%
 # The summary is not made for one value: it is added to those of other days and machines, and each

@@ -41,9 +41,14 @@ except OSError:
 words = X.select_dtypes(exclude="number").columns
 X = X.astype(dict.fromkeys(words, "category"))
 X, X_rest, y, y_rest = train_test_split(X, y, train_size=5000, random_state=0)
-X_cal, X_new, y_cal, y_new = train_test_split(X_rest, y_rest, train_size=2000, random_state=0)
+X_cal, X_new, y_cal, y_new = train_test_split(
+    X_rest, y_rest, train_size=2000, random_state=0
+)
 model = HistGradientBoostingClassifier(
-    max_iter=300, early_stopping=False, categorical_features="from_dtype", random_state=0
+    max_iter=300,
+    early_stopping=False,
+    categorical_features="from_dtype",
+    random_state=0,
 ).fit(X, y)
 
 # %%
@@ -73,9 +78,13 @@ print(database.sql("SELECT * FROM calibrated_scores ORDER BY id LIMIT 5"))
 # %%
 # The numbers are those of Python.
 
-from_database = database.sql("SELECT calibrated FROM calibrated_scores ORDER BY id").fetchnumpy()
+from_database = database.sql(
+    "SELECT calibrated FROM calibrated_scores ORDER BY id"
+).fetchnumpy()
 in_python = isotonic.predict_proba(scores["score"].to_numpy())[:, 1]
-print(f"largest difference: {np.abs(from_database['calibrated'] - in_python).max():.1e}")
+print(
+    f"largest difference: {np.abs(from_database['calibrated'] - in_python).max():.1e}"
+)
 
 # %%
 # So are those of the same map as an ONNX model, which programs in other languages run.
@@ -99,7 +108,9 @@ fig, ax = plt.subplots(figsize=(5, 5))
 ax.plot([0, 1], [0, 1], color="grey", linewidth=1)
 ax.plot(table["score"], table["share"], "o-", label="score of the model")
 ax.plot(table["calibrated"], table["share"], "s-", label="calibrated in SQL")
-ax.set(xlabel="mean probability of a group", ylabel="share that earns more", aspect="equal")
+ax.set(
+    xlabel="mean probability of a group", ylabel="share that earns more", aspect="equal"
+)
 ax.legend()
 plt.show()
 

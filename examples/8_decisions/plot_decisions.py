@@ -60,14 +60,18 @@ plt.show()
 # %%
 # Is the calibrated model better? The band holds for all thresholds together.
 
-DecisionCurveDisplay({"calibrated less raw": decision_difference(y_test, p_raw, p)}).plot()
+DecisionCurveDisplay(
+    {"calibrated less raw": decision_difference(y_test, p_raw, p)}
+).plot()
 plt.show()
 
 # %%
 # Before labels come in, calibrated probabilities say how good the decisions will be; afterwards,
 # ``z`` says whether they were right.
 
-print(expected_metrics(p, threshold=1 / 11, y_true=y_test).to_frame().round(3).to_string())
+print(
+    expected_metrics(p, threshold=1 / 11, y_true=y_test).to_frame().round(3).to_string()
+)
 
 # %%
 # Answering only where the model is confident: the error rate against the share of answers.

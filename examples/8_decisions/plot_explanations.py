@@ -22,7 +22,9 @@ data = load_breast_cancer(as_frame=True)
 X = data.data.filter(like="mean")
 y = (data.target == 0).map({True: "malignant", False: "benign"})
 X, X_new, y, y_new = train_test_split(X, y, test_size=0.7, stratify=y, random_state=0)
-X_own, X_new, y_own, y_new = train_test_split(X_new, y_new, stratify=y_new, random_state=0)
+X_own, X_new, y_own, y_new = train_test_split(
+    X_new, y_new, stratify=y_new, random_state=0
+)
 
 # %%
 # Both packages give the attributions themselves, with the base in the last column.
@@ -31,7 +33,9 @@ X_own, X_new, y_own, y_new = train_test_split(X_new, y_new, stratify=y_new, rand
 def fit_lightgbm():
     from lightgbm import LGBMClassifier
 
-    model = LGBMClassifier(n_estimators=200, min_child_samples=5, n_jobs=1, verbose=-1).fit(X, y)
+    model = LGBMClassifier(
+        n_estimators=200, min_child_samples=5, n_jobs=1, verbose=-1
+    ).fit(X, y)
     return model, model.predict(X_new, pred_contrib=True)
 
 
@@ -54,7 +58,9 @@ if not installed:
 # by that of the raw score.
 
 
-def calibrate_attributions(values, base, recalibrator, scale="probability", kind="logits"):
+def calibrate_attributions(
+    values, base, recalibrator, scale="probability", kind="logits"
+):
     """Return attributions that add up to the calibrated score, and their base."""
 
     def calibrate_scores(scores):
@@ -109,9 +115,13 @@ log_odds, _ = calibrate_attributions(
 )
 order = np.argsort(np.abs(values[row]))
 names = X.columns[order].str.removeprefix("mean ")
-print(f"raw {raw[row]:.4f}, calibrated {calibrated[row]:.4f}, true class {y_new.iloc[row]}")
+print(
+    f"raw {raw[row]:.4f}, calibrated {calibrated[row]:.4f}, true class {y_new.iloc[row]}"
+)
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.5), sharey=True, layout="tight")
+figure, (left, right) = plt.subplots(
+    1, 2, figsize=(9, 4.5), sharey=True, layout="tight"
+)
 left.barh(names, contributions[row][order], color="0.8", label="raw score")
 left.barh(names, log_odds[0, order], height=0.4, label="calibrated")
 left.set(xlabel="log-odds of malignant", title="Shares of the log-odds")

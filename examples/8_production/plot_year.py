@@ -78,4 +78,6 @@ ax.axhline(0, color="0.6", lw=0.8)
 ax.set(xlabel="week", ylabel="log loss saved so far [nats]")
 ax.legend(frameon=False)
 before, after = np.mean(losses[31:], axis=0)
-print(f"log loss from week 32 on: {before:.3f} as it was, {after:.3f} with online recalibration")
+print(
+    f"log loss from week 32 on: {before:.3f} as it was, {after:.3f} with online recalibration"
+)

@@ -38,7 +38,17 @@ from ._messages import (
 from ._options import Parser, format_examples
 from ._outputs import check_writable
 
-_COMMANDS = ["demo", "audit", "labels", "compare", "plan", "fit", "apply", "export", "threshold"]
+_COMMANDS = [
+    "demo",
+    "audit",
+    "labels",
+    "compare",
+    "plan",
+    "fit",
+    "apply",
+    "export",
+    "threshold",
+]
 _COMMANDS += ["mean", "monitor", "compile"]
 
 
@@ -46,7 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, one of ``_codes.MEANINGS``."""
     hold_descriptors()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):  # a name that the terminal cannot show is no error
+        if hasattr(
+            stream, "reconfigure"
+        ):  # a name that the terminal cannot show is no error
             stream.reconfigure(errors="backslashreplace")
     words: dict[str, str] = {}
     try:
@@ -58,14 +70,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         print_note(translate_message(error, **words))
         return MENDABLE
     except MemoryError as error:
-        print_note(str(error) or "expected more memory. Draw some of the rows, or fewer columns.")
+        print_note(
+            str(error)
+            or "expected more memory. Draw some of the rows, or fewer columns."
+        )
         return MENDABLE
     except KeyboardInterrupt:
         print_note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # who read the output has seen enough
         return DONE
-    except OSError as error:  # of what is written on the way; who names a file has worded it
+    except (
+        OSError
+    ) as error:  # of what is written on the way; who names a file has worded it
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
         print_note(_without_room(error))
@@ -102,7 +119,9 @@ def _ended_in_order():
     """End the command at a signal as Ctrl-C does: temporary files go, with the usual code."""
 
     def exit_by_signal(number, _):
-        signal.signal(number, signal.SIG_IGN)  # the next one would disturb the tidying up
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # the next one would disturb the tidying up
         raise SystemExit(128 + number)
 
     found = [getattr(signal, name) for name in ENDED_BY if hasattr(signal, name)]

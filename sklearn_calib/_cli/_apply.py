@@ -69,7 +69,9 @@ def add_to(commands: Any) -> None:
         "followed by .gz, .bz2 or .xz; - is the standard output (JSON lines if "
         "the input is JSON lines, else csv)",
     )
-    parser.set_defaults(run=run_apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True)
+    parser.set_defaults(
+        run=run_apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True
+    )
 
 
 def run_apply(options: Request) -> int:
@@ -89,7 +91,9 @@ def run_apply(options: Request) -> int:
         if options.out != "-":
             check_writable(options.out, [options.map, *files, *options.files])
         present = column_names(
-            files[0], lambda names: _find_score_columns(options, names), **options.csv_options
+            files[0],
+            lambda names: _find_score_columns(options, names),
+            **options.csv_options,
         )
         names = _find_score_columns(options, present)
         check_columns(names, present, files[0])
@@ -115,7 +119,9 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
     """Return names that no column of the table has, whatever the case."""
     taken = {name.casefold() for name in present}
     if options.name is None:
-        return [_make_unused_name(_name_calibrated_column(name), taken) for name in names]
+        return [
+            _make_unused_name(_name_calibrated_column(name), taken) for name in names
+        ]
     given = parse_names(options.name)
     if len(given) != len(names):
         raise invalid_option(
@@ -151,7 +157,9 @@ def _make_unused_name(name, taken):
 class Calibration:
     """From the columns of a block to calibrated ones, in the same order."""
 
-    def __init__(self, found: "ExportedMap", names: Sequence[str], options: Any) -> None:
+    def __init__(
+        self, found: "ExportedMap", names: Sequence[str], options: Any
+    ) -> None:
         self.map, self.names, self.options = found, names, options
         self.codes = _match_columns(found, names, options)
 
@@ -162,7 +170,9 @@ class Calibration:
             holes = table.columns.isna().any(axis=1).to_numpy()
             if holes.any():
                 kept, missing = table.select_rows(~holes), holes
-        scores = np.column_stack([get_probability(kept, name, self.options) for name in self.names])
+        scores = np.column_stack(
+            [get_probability(kept, name, self.options) for name in self.names]
+        )
         if missing is not None:  # places stay, so that messages name the right rows
             full = np.full((len(missing), len(self.names)), 1 / max(2, len(self.names)))
             full[~missing] = scores
@@ -206,9 +216,13 @@ def _match_columns(found, names, options):
             got=f"{len(names)}",
             hint="Name one column per class",
         )
-    classes, positive = match_named_classes(options, pd.Series(found.classes_), len(names))
+    classes, positive = match_named_classes(
+        options, pd.Series(found.classes_), len(names)
+    )
     labels = found.classes_.tolist()
-    places = find_columns([*names], labels, None if classes else found._get_fitted_names())
+    places = find_columns(
+        [*names], labels, None if classes else found._get_fitted_names()
+    )
     if places is not None:
         codes = np.argsort(places).tolist()
     elif classes is None:

@@ -145,7 +145,9 @@ def _report_rows(files, options, conditions):
                 **collect_report_settings(files, options, conditions),
             )
     if _were_divided(rows.scores):
-        options.normalize = True  # fit and apply, which are printed, divide no rows unasked
+        options.normalize = (
+            True  # fit and apply, which are printed, divide no rows unasked
+        )
         options.sums = ["any"]
     return screen, report
 

@@ -67,9 +67,13 @@ def match_named_classes(
             known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
             cure = "Name both classes with --classes, since the table shows one of them alone"
             if len(labels_as_text) > 1:
-                cure = suggest_name(options.positive, labels_as_text, "Name one of the labels")
+                cure = suggest_name(
+                    options.positive, labels_as_text, "Name one of the labels"
+                )
             raise invalid_option(
-                expected=f"--positive among {known}", got=quoted(options.positive), hint=cure
+                expected=f"--positive among {known}",
+                got=quoted(options.positive),
+                hint=cure,
             )
     return classes, positive
 
@@ -101,7 +105,9 @@ class ClassOrder(NamedTuple):
 
     classes: AnyArray
     positive: Any = None
-    is_flipped: bool = False  # whether a single column is the probability of the first class
+    is_flipped: bool = (
+        False  # whether a single column is the probability of the first class
+    )
 
     @property
     def column_classes(self) -> AnyArray:
@@ -130,7 +136,10 @@ def find_class_order(
         return ClassOrder(soft_classes(options, label_names, n_columns))
     if options.prediction is not None:
         return ClassOrder(np.arange(2))
-    how: dict[str, Any] = {"csv": options.csv_options, "drop_missing": options.drop_missing}
+    how: dict[str, Any] = {
+        "csv": options.csv_options,
+        "drop_missing": options.drop_missing,
+    }
     found = find_classes(files, label=options.label, _enough=n_enough, **how)
     named, positive = match_named_classes(options, pd.Series(found), n_columns)
     given: Any = found if named is None else named
@@ -175,7 +184,9 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
 
 def get_majority_label(shares: FloatArray, classes: AnyArray) -> AnyArray:
     """Return the class that soft labels give the largest share."""
-    return classes[shares.argmax(axis=1) if shares.ndim == 2 else (shares > 0.5).astype(int)]
+    return classes[
+        shares.argmax(axis=1) if shares.ndim == 2 else (shares > 0.5).astype(int)
+    ]
 
 
 def check_order(
@@ -233,17 +244,25 @@ def find_order_error(
     )
 
 
-def find_falling_error(ranks: "Ranks", classes: Any, options: Request) -> InvalidInputError | None:
+def find_falling_error(
+    ranks: "Ranks", classes: Any, options: Request
+) -> InvalidInputError | None:
     """Return what is wrong with a column that ranks the first class, if no class was named."""
     is_named = options.positive is not None or options.prediction is not None
     if is_named or options.any_order or not ranks.shown:
         return None
     first, second = (str(label) for label in classes)
-    add, keep = (plain(shlex.join(["--positive", label]), 200) for label in (first, second))
+    add, keep = (
+        plain(shlex.join(["--positive", label]), 200) for label in (first, second)
+    )
     way = f"Add {add}, or {keep}"
     if options.soft_labels:
         way = "Name the column of --prob that --label has the shares of"
-        way += ", or add --allow order" if options.any_order is not None else ", or leave it"
+        way += (
+            ", or add --allow order"
+            if options.any_order is not None
+            else ", or leave it"
+        )
     return invalid_option(
         expected=f"one column that rises with {quoted(second)}, the second class",
         got=f"one that falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the "

@@ -98,7 +98,9 @@ def _compare_pairs(files, options):
         )
     pairs.tables.print_left_out()
     screen = Screen()
-    together = "" if options.group is None else f", clusters by {plain(options.group, 40)}"
+    together = (
+        "" if options.group is None else f", clusters by {plain(options.group, 40)}"
+    )
     screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}")
     _print_differences(screen, names, found, options.level)
     sentences = describe_verdict(names, found)
@@ -131,7 +133,10 @@ def _measure_differences(pairs, options, advance):
 
     n_classes, several = len(pairs.classes), len(pairs.classes) > 2
     summaries = [CalibrationSummary(classes=np.arange(n_classes)) for _ in pairs.models]
-    draws = [RowDraw(n_classes, rows_to_draw(n_classes)) if several else None for _ in summaries]
+    draws = [
+        RowDraw(n_classes, rows_to_draw(n_classes)) if several else None
+        for _ in summaries
+    ]
     functions = _list_mean_measures()
     losses = {name: PairedLosses() for name in functions}
     # clusters, or few rows: cells do not tell what is rare in them
@@ -143,7 +148,11 @@ def _measure_differences(pairs, options, advance):
             plain = np.asarray(proba)
             summary.update(codes, plain[:, 1] if single else plain, weight)
             if draw is not None:
-                own = np.where(get_absent_mask(proba), np.nan, plain) if options.absent else plain
+                own = (
+                    np.where(get_absent_mask(proba), np.nan, plain)
+                    if options.absent
+                    else plain
+                )
                 draw.add(codes, own, plain[np.arange(len(codes)), codes], weight)
         for name, of_rows in functions.items():
             first, second = (of_rows(proba, codes) for proba in batch.scores)
@@ -152,7 +161,9 @@ def _measure_differences(pairs, options, advance):
         if few or batch.together is not None:
             kept.append(batch)
     if not summaries[0].n_samples:
-        raise invalid_option(expected="rows of positive weight", got="none", hint="Check the files")
+        raise invalid_option(
+            expected="rows of positive weight", got="none", hint="Check the files"
+        )
     if len(pairs.models[0].columns) == 1:
         for summary in summaries:
             check_rising(summary, options, pairs.classes)
@@ -194,10 +205,15 @@ def _say_order(pairs, drawn):
             continue
         labels = np.arange(len(pairs.classes))
         found = find_column_order(
-            rows.codes, np.nan_to_num(rows.scores), sample_weight=rows.weight, labels=labels
+            rows.codes,
+            np.nan_to_num(rows.scores),
+            sample_weight=rows.weight,
+            labels=labels,
         )
         if found is not None:
-            given, fits = (", ".join(map(str, pairs.classes[at])) for at in (labels, found.classes))
+            given, fits = (
+                ", ".join(map(str, pairs.classes[at])) for at in (labels, found.classes)
+            )
             print_note(
                 f"{model.name}: expected columns in the order of the classes {given}, got columns "
                 f"that fit {fits}: accuracy {found.accuracy:.4f}, not "
@@ -211,8 +227,14 @@ def _measure_row_difference(kept, name, given):
 
     models = range(len(kept[0].scores))
     rows = join_batches([batch._replace(scores=None) for batch in kept])
-    first, second = (np.concatenate([np.asarray(b.scores[m]) for b in kept]) for m in models)
-    more = {"labels": range(first.shape[1]), "sample_weight": rows.weight, "groups": rows.together}
+    first, second = (
+        np.concatenate([np.asarray(b.scores[m]) for b in kept]) for m in models
+    )
+    more = {
+        "labels": range(first.shape[1]),
+        "sample_weight": rows.weight,
+        "groups": rows.together,
+    }
     return paired_difference(rows.labels, first, second, name, **more, **given)
 
 
@@ -243,7 +265,10 @@ def _fit_temperature(summary, drawn):
             proba = read_proba(proba, absent="nan")
         predictions = DrawnSample(drawn, numbers, proba=proba).predictions
         return fitted.fit(
-            predictions.proba, predictions.codes, sample_weight=predictions.weight, classes=numbers
+            predictions.proba,
+            predictions.codes,
+            sample_weight=predictions.weight,
+            classes=numbers,
         )
 
 
@@ -264,7 +289,9 @@ def _describe_approximations(summaries, drawn):
     """Return what is not that of all rows, in sentences."""
     notes = []
     if not all(summary.exact for summary in summaries):
-        of = "their probabilities" if drawn[0] is None else "their largest probabilities"
+        of = (
+            "their probabilities" if drawn[0] is None else "their largest probabilities"
+        )
         notes.append(
             "Losses and accuracy are those of all rows; the calibration error is that of "
             f"{max(summary.n_cells for summary in summaries)} cells of {of}."
@@ -296,10 +323,15 @@ def _print_differences(screen, names, found, level):
     screen.show_sections(Section(tables=[Table(header, lines, title)]))
 
 
-def describe_verdict(names: list[str], found: "dict[str, PairedDifference]") -> list[str]:
+def describe_verdict(
+    names: list[str], found: "dict[str, PairedDifference]"
+) -> list[str]:
     """Return which model is better, in sentences."""
     loss, after = found["log_loss"], found[_AFTER]
-    better, recalibrated = _name_better_model(names, loss), _name_better_model(names, after)
+    better, recalibrated = (
+        _name_better_model(names, loss),
+        _name_better_model(names, after),
+    )
     if better is None:
         said = [
             f"These rows do not show which model is better: the log loss of {names[1]} is that of "

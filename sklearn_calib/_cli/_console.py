@@ -140,6 +140,8 @@ def show_progress(task: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         number = bar.add_task(task)
         yield lambda done, total: bar.update(number, completed=done, total=total)

@@ -17,7 +17,9 @@ def add_to(commands: Any) -> None:
         help="train, recalibrate and report on embedded data",
         description="Train naive Bayes, recalibrate it by every method, print the losses, and "
         "write a page that compares before and after. No network is needed.",
-        epilog=format_examples("sklearn-calib demo", "sklearn-calib demo --data breast_cancer"),
+        epilog=format_examples(
+            "sklearn-calib demo", "sklearn-calib demo --data breast_cancer"
+        ),
     )
     parser.add_argument(
         "--data",
@@ -45,8 +47,12 @@ def run_demo(options: Request) -> int:
     from ..report import calibration_report
 
     X, y = getattr(datasets, f"load_{options.data}")(return_X_y=True)
-    X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, stratify=y, random_state=0)
-    X, X_calib, y, y_calib = train_test_split(X, y, test_size=0.5, stratify=y, random_state=0)
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=0.4, stratify=y, random_state=0
+    )
+    X, X_calib, y, y_calib = train_test_split(
+        X, y, test_size=0.5, stratify=y, random_state=0
+    )
     screen = Screen()
     screen.print(
         f"{options.data}: naive Bayes on {len(y)} rows, recalibrated on {len(y_calib)}, "
@@ -56,7 +62,9 @@ def run_demo(options: Request) -> int:
     scores, before = model.predict_proba(X_calib), model.predict_proba(X_test)
     proba = {}
     with show_progress("recalibrating") as advance:
-        methods = {name: cls for name, cls in all_recalibrators().items() if name != "identity"}
+        methods = {
+            name: cls for name, cls in all_recalibrators().items() if name != "identity"
+        }
         for number, (name, method) in enumerate(methods.items(), 1):
             with ignore_calibration_warnings():
                 proba[name] = method().fit(scores, y_calib).predict_proba(before)

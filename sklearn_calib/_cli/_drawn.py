@@ -87,11 +87,15 @@ def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample"
     sample = DrawnSample(drawn, classes, options.score_kind)
     labels, n_columns = classes[drawn.codes], drawn.scores.shape[1]
     predictions = sample.predictions
-    check_order(labels, predictions.proba, classes, n_columns, options, predictions.weight)
+    check_order(
+        labels, predictions.proba, classes, n_columns, options, predictions.weight
+    )
     return sample
 
 
-def check_rising(summary: "CalibrationSummary", options: Request, classes: Any = None) -> None:
+def check_rising(
+    summary: "CalibrationSummary", options: Request, classes: Any = None
+) -> None:
     """Refuse one column that falls with its class; of a saved summary it was named before."""
     one = len(parse_columns(options.prob or (), ())) == 1 or classes is not None
     known: Any = summary.classes if classes is None else classes
@@ -107,7 +111,9 @@ def check_rising(summary: "CalibrationSummary", options: Request, classes: Any =
 def check_rows(summary: "CalibrationSummary") -> None:
     """Refuse a summary that rows of no weight, or no rows, were made into."""
     if not summary.n_samples:
-        raise invalid_option(expected="rows of positive weight", got="none", hint="Check the files")
+        raise invalid_option(
+            expected="rows of positive weight", got="none", hint="Check the files"
+        )
 
 
 def gains_by_features(
@@ -180,11 +186,15 @@ def soft_sample(
     ends, most = np.cumsum(drawn.counts), rows_to_draw(len(classes))
     place = np.arange(ends[-1])
     if len(place) > most:  # items that are alike are counted: each is one of them
-        chosen = np.random.default_rng(0).choice(len(place), most, replace=False, shuffle=False)
+        chosen = np.random.default_rng(0).choice(
+            len(place), most, replace=False, shuffle=False
+        )
         place = np.sort(chosen)
     rows = np.searchsorted(ends, place, side="right")
     together = _read_clusters(drawn, options)
-    shares = drawn.extras.iloc[rows, : drawn.extras.shape[1] - (together is not None)].to_numpy()
+    shares = drawn.extras.iloc[
+        rows, : drawn.extras.shape[1] - (together is not None)
+    ].to_numpy()
     together = None if together is None else together[rows]
     scores = given = drawn.scores[rows]
     if options.score_kind == "logits":
@@ -202,7 +212,12 @@ def soft_sample(
 
 
 def cross_validated(
-    method: str, sample: "DrawnSample", loss: float, groups: Any, level: float, n_folds: int
+    method: str,
+    sample: "DrawnSample",
+    loss: float,
+    groups: Any,
+    level: float,
+    n_folds: int,
 ) -> "PairedDifference":
     """Return the log loss before and after, each row recalibrated by a fit that has not seen it.
 
@@ -250,7 +265,9 @@ def _estimate_mean_error(drawn, held, moved, mean):
     own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
     n = np.bincount(stratum)[stratum]
     apart = (moved - own[stratum]) ** 2 * n / np.maximum(n - 1, 1)
-    variance = held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
+    variance = (
+        held.squares / share @ (moved - mean) ** 2 + weight**2 * (1 - 1 / share) @ apart
+    )
     return np.sqrt(variance) / weight.sum()
 
 
@@ -282,13 +299,17 @@ def for_two_folds(found: "PairedDifference") -> "PairedDifference":
     return replace(found, low=found.difference - half, high=found.difference + half)
 
 
-def by_group(found: "PairedDifference", moved: Any, weight: Any, groups: Any) -> "PairedDifference":
+def by_group(
+    found: "PairedDifference", moved: Any, weight: Any, groups: Any
+) -> "PairedDifference":
     """Return the difference with the interval of means of groups, whose rows are alike."""
     from scipy.stats import t
 
     from ..inference import sum_error
 
     _, groups = np.unique(groups, return_inverse=True)
-    error = sum_error(weight * (moved - found.difference), groups.ravel()) / weight.sum()
+    error = (
+        sum_error(weight * (moved - found.difference), groups.ravel()) / weight.sum()
+    )
     half = t.ppf((1 + found.level) / 2, groups.max()) * error
     return replace(found, low=found.difference - half, high=found.difference + half)

@@ -61,7 +61,9 @@ def add_to(commands: Any) -> None:
         help="the column of the positive class (default: p), which gives an expression; or one "
         "column per class, which gives a query",
     )
-    sql.add_argument("--source", metavar="TABLE", help="the table of a query (default: scores)")
+    sql.add_argument(
+        "--source", metavar="TABLE", help="the table of a query (default: scores)"
+    )
     sql.add_argument(
         "--keep",
         action="append",
@@ -78,7 +80,9 @@ def add_to(commands: Any) -> None:
     code.add_argument("--name", help="name of the function (default: calibrate)")
     onnx = parser.add_argument_group("onnx")
     onnx.add_argument(
-        "--float32", action="store_true", help="for runtimes without float64; steps move slightly"
+        "--float32",
+        action="store_true",
+        help="for runtimes without float64; steps move slightly",
     )
     parser.set_defaults(run=run_export, modules=(), no_page=True)
 

@@ -96,7 +96,9 @@ def add_to(commands: Any) -> None:
     work.add_query()
     work.add_dask()
     results = parser.add_argument_group("results")
-    results.add_argument("--out", required=True, metavar="FILE", help="the map to write")
+    results.add_argument(
+        "--out", required=True, metavar="FILE", help="the map to write"
+    )
     results.add_argument(
         "--date",
         metavar="DATE",
@@ -112,7 +114,9 @@ def run_fit(options: Request) -> int:
     from ._large import check_whole, find_whole_options, is_large, read_items
 
     _check_date(options.date)
-    method = get_recalibrator(options.recalibrator)  # no method is refused before the work
+    method = get_recalibrator(
+        options.recalibrator
+    )  # no method is refused before the work
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
         check_writable(options.out, [*files, *options.files])
@@ -150,7 +154,9 @@ def _check_soft(method, options):
     options.check_named()
 
 
-def _fit_rows(rows: "PredictionBatch", options: Request, n_seen: int | None = None) -> int:
+def _fit_rows(
+    rows: "PredictionBatch", options: Request, n_seen: int | None = None
+) -> int:
     """Learn from rows in memory, which were drawn from so many `n_seen`."""
     from .._validation import canonical_weight, read_proba
     from ..recalibrators import fit_recalibrator, get_recalibrator
@@ -159,12 +165,18 @@ def _fit_rows(rows: "PredictionBatch", options: Request, n_seen: int | None = No
     proba = rows.scores
     if options.score_kind == "proba":
         proba = read_proba(proba, tolerance=options.sum_tolerance)
-    given = {"sample_weight": rows.weight, "classes": rows.classes, "groups": rows.together}
+    given = {
+        "sample_weight": rows.weight,
+        "classes": rows.classes,
+        "groups": rows.together,
+    }
     n_rows = len(rows.given)
 
     def judge_fit():
         if len(rows.classes) > 2 or rows.together is not None:
-            return cross_validated_rows(options.recalibrator, proba, rows.labels, **given)
+            return cross_validated_rows(
+                options.recalibrator, proba, rows.labels, **given
+            )
         canonical_weight(rows.weight, len(proba))  # a summary takes all 0
         cells = CalibrationSummary(classes=rows.classes)  # as `audit` has them
         cells.update(rows.labels, np.asarray(proba), rows.weight)
@@ -176,7 +188,9 @@ def _fit_rows(rows: "PredictionBatch", options: Request, n_seen: int | None = No
 
     said = describe_rows(n_seen or n_rows, n_rows, rows.classes)
     counts = np.unique(rows.labels, return_counts=True)[1]
-    return _judged_and_written(said, counts, judge_fit, learn_map, options, rows.together)
+    return _judged_and_written(
+        said, counts, judge_fit, learn_map, options, rows.together
+    )
 
 
 def _needs_rows(n_columns, options):
@@ -207,7 +221,9 @@ def _fit_drawn(summary: Any, options: Request) -> int:
 
     def judge_fit():
         loss = summary.totals.log_loss / summary.weight
-        return cross_validated(options.recalibrator, sample, loss, groups, _LEVEL, _FOLDS)
+        return cross_validated(
+            options.recalibrator, sample, loss, groups, _LEVEL, _FOLDS
+        )
 
     def learn_map():
         return fit_recalibrator(
@@ -221,7 +237,9 @@ def _fit_drawn(summary: Any, options: Request) -> int:
 
     n_fitted = drawn.n_seen if drawn.is_complete else drawn.n_drawn
     said = describe_rows(drawn.n_seen, n_fitted, classes)
-    return _judged_and_written(said, counts[counts > 0], judge_fit, learn_map, options, groups)
+    return _judged_and_written(
+        said, counts[counts > 0], judge_fit, learn_map, options, groups
+    )
 
 
 def _fit_cells(summary: Any, name: str, options: Request) -> int:
@@ -283,10 +301,16 @@ def _judged_and_written(said, counts, judged, fitted, options, groups=None):
 
 def _list_read_columns(options):
     """Return the names of the columns that were read, for the document; none of a saved summary."""
-    roles = {"weight": options.weight, "group": options.group, "prediction": options.prediction}
+    roles = {
+        "weight": options.weight,
+        "group": options.group,
+        "prediction": options.prediction,
+    }
     found = {"label": options.label_columns()} if options.label else {}
     found |= {role: [name] for role, name in roles.items() if name is not None}
-    return found | ({"scores": parse_names(options.prob)} if options.prob else {}) or None
+    return (
+        found | ({"scores": parse_names(options.prob)} if options.prob else {}) or None
+    )
 
 
 def _check_date(text):
@@ -330,7 +354,9 @@ def _judge_gain(screen, gain, options, groups):
     return gain.difference < 0
 
 
-def cross_validated_cells(method: str, summary: "CalibrationSummary") -> "PairedDifference":
+def cross_validated_cells(
+    method: str, summary: "CalibrationSummary"
+) -> "PairedDifference":
     """Return what `cross_validated_rows` gives, of the cells of all rows of two classes."""
     from .._random import generator
     from ..metrics import LogLoss
@@ -350,7 +376,13 @@ def cross_validated_cells(method: str, summary: "CalibrationSummary") -> "Paired
 
 
 def cross_validated_rows(
-    method: str, proba: Any, labels: Any, *, sample_weight: Any, classes: Any, groups: Any
+    method: str,
+    proba: Any,
+    labels: Any,
+    *,
+    sample_weight: Any,
+    classes: Any,
+    groups: Any,
 ) -> "PairedDifference":
     """Return what `cross_validated` gives, of rows in memory in their own order."""
     from .._validation import canonical_weight, read_labels, read_proba

@@ -16,7 +16,12 @@ from ._outputs import check_outputs, write_report, write_results
 from ._prediction_batches import PredictionBatch, join_batches, name_files
 from ._remote import local_files
 from ._request import Request, check_different, parse_columns
-from ._result import add_report, collect_report_settings, judge_conditions, parse_conditions
+from ._result import (
+    add_report,
+    collect_report_settings,
+    judge_conditions,
+    parse_conditions,
+)
 from ._tables import Tables, get_probability
 
 _MOST_BYTES = 2**30  # of tables that are read as a whole
@@ -83,7 +88,10 @@ def _report_labels(files, options, conditions):
     screen = Screen()
     settings = collect_report_settings(files, options, conditions)
     name = plain(options.name or f"{len(rows.names)} labels")
-    with add_error_context(source=name_files(files)), show_progress("measuring") as advance:
+    with (
+        add_error_context(source=name_files(files)),
+        show_progress("measuring") as advance,
+    ):
         report = multilabel_report(
             rows.labels,
             rows.scores,
@@ -99,7 +107,10 @@ def _report_labels(files, options, conditions):
         page = write_report(report, options.out, f"Calibration of {report.name}")
     written = write_results(options, report.to_dict, report.to_markdown)
     code = judge_conditions(
-        screen, conditions, partial(_get_mean_fields, report), "of the mean over labels, "
+        screen,
+        conditions,
+        partial(_get_mean_fields, report),
+        "of the mean over labels, ",
     )
     return screen.finish_output({"report": page, **written}, code)
 
@@ -109,7 +120,11 @@ def _get_mean_fields(report, measure):
     if measure == "accuracy":
         return {"value": report.accuracy}
     one = next(one for one in report.averages if one.measure == measure)
-    ends = {"low": one.macro_low, "high": one.macro_high, "if_calibrated": one.if_calibrated}
+    ends = {
+        "low": one.macro_low,
+        "high": one.macro_high,
+        "if_calibrated": one.if_calibrated,
+    }
     return {"value": one.macro, **ends}
 
 
@@ -131,14 +146,18 @@ def _read_rows(files, options):
 def _make_batch(table, options):
     labels, columns = _find_columns(options, list(table.columns))
     truth = np.column_stack([_parse_labels(table, name) for name in labels])
-    scores = np.column_stack([get_probability(table, name, options) for name in columns])
+    scores = np.column_stack(
+        [get_probability(table, name, options) for name in columns]
+    )
     weight = None if options.weight is None else number_column(table, options.weight)
     return PredictionBatch(truth, scores, weight, names=labels)
 
 
 def _find_columns(options, present):
     """Return the columns of the labels, and those of their probabilities."""
-    labels, columns = (parse_columns(given, present) for given in (options.label, options.prob))
+    labels, columns = (
+        parse_columns(given, present) for given in (options.label, options.prob)
+    )
     check_different([], labels, "--label")
     check_different([], columns)
     both = next((name for name in labels if name in columns), None)

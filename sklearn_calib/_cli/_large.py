@@ -14,7 +14,14 @@ from ..groups import audit_pairs, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
 from ._classes import find_class_order, in_class_order
 from ._console import Screen, show_progress
-from ._drawn import check_rising, check_rows, gains_by_features, get_sample, make_draw, soft_sample
+from ._drawn import (
+    check_rising,
+    check_rows,
+    gains_by_features,
+    get_sample,
+    make_draw,
+    soft_sample,
+)
 from ._messages import invalid_option
 from ._outputs import unwritable_output
 from ._prediction_batches import check_soft_order
@@ -67,13 +74,18 @@ def audit_groups(
         partitions.append(partition)
     with show_progress("reading") as advance:
         columns = [*values.values()]
-        found = summarize_groups(files, columns, progress=advance, draw=draw, **plan | reading)
+        found = summarize_groups(
+            files, columns, progress=advance, draw=draw, **plan | reading
+        )
     partitions = [
-        one._replace(codes=codes) for one, codes in zip(partitions, found.groups, strict=True)
+        one._replace(codes=codes)
+        for one, codes in zip(partitions, found.groups, strict=True)
     ]
     audited = None
     if found.summary.n_samples:
-        audited = audit_pairs(found.pairs, partitions, found.n_rows, found.summary, **_AS_REPORTS)
+        audited = audit_pairs(
+            found.pairs, partitions, found.n_rows, found.summary, **_AS_REPORTS
+        )
     return found.summary, audited
 
 
@@ -83,7 +95,9 @@ def audit_saved(
     """Return the summary of all rows, and the groups that the folders of saved summaries name."""
     with show_progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
-    groups = group_calibration(found, groups=[plain(name) for name in by], **_AS_REPORTS)
+    groups = group_calibration(
+        found, groups=[plain(name) for name in by], **_AS_REPORTS
+    )
     return sum(found.values()), groups
 
 
@@ -125,9 +139,15 @@ def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> 
 _WHOLE_OPTIONS = ("group", "prediction", "scale", "soft_labels", "absent", "logits")
 
 
-def find_whole_options(options: Request, names: Sequence[str] = _WHOLE_OPTIONS) -> list[str]:
+def find_whole_options(
+    options: Request, names: Sequence[str] = _WHOLE_OPTIONS
+) -> list[str]:
     """Return which options were given that need all rows at once."""
-    return [spell_option(name) for name in names if getattr(options, name) not in (None, False)]
+    return [
+        spell_option(name)
+        for name in names
+        if getattr(options, name) not in (None, False)
+    ]
 
 
 def check_whole(files: "Sequence[str]", options: Request) -> None:
@@ -171,7 +191,9 @@ def _find_roles(file, options):
     return options.find_roles(column_names(file, pick_columns, **options.csv_options))
 
 
-def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[Condition]") -> int:
+def audit_large(
+    files: "Sequence[str]", options: Request, conditions: "Sequence[Condition]"
+) -> int:
     """Report on the rows of all files, and say whether recalibration would help."""
     from ..report import calibration_report
 
@@ -194,11 +216,15 @@ def audit_large(files: "Sequence[str]", options: Request, conditions: "Sequence[
         try:
             summary.to_parquet(options.save)
         except OSError as error:
-            raise unwritable_output(options.save, error.strerror or error, "--save") from error
+            raise unwritable_output(
+                options.save, error.strerror or error, "--save"
+            ) from error
     return emit_report(screen, report, options, conditions)
 
 
-def summarize_files(files: list[str], options: Request, rows: bool = False) -> tuple[Any, Any, str]:
+def summarize_files(
+    files: list[str], options: Request, rows: bool = False
+) -> tuple[Any, Any, str]:
     """Return the summary of all rows, the audit of the groups of ``--by`` or None, and a name.
 
     With `rows`, and of several classes, some rows are drawn beside it.
@@ -256,7 +282,9 @@ def _summarize_rows(files, table, options, rows, all_labels):
     return summary, groups, columns
 
 
-def read_items(files: "Sequence[str]", options: Request) -> "tuple[PredictionBatch, int]":
+def read_items(
+    files: "Sequence[str]", options: Request
+) -> "tuple[PredictionBatch, int]":
     """Read items of soft labels that their own digits draw, and count all of them.
 
     Where they are not many, all of them.
@@ -287,10 +315,19 @@ def _check_summary_options(summary, options):
             got="an empty one",
             hint="Give one of rows, or the rows themselves",
         )
-    words = {"weight": "weight", "cluster": "group", "scale": "numbers", "tolerance": "sums"}
+    words = {
+        "weight": "weight",
+        "cluster": "group",
+        "scale": "numbers",
+        "tolerance": "sums",
+    }
     for option, name in words.items():
         if getattr(options, name) is not None:
-            more = ", which keep the weights that they were made with" if name == "weight" else ""
+            more = (
+                ", which keep the weights that they were made with"
+                if name == "weight"
+                else ""
+            )
             raise invalid_option(
                 expected=f"rows for --{option}",
                 got=f"summaries{more}",

@@ -23,7 +23,9 @@ def add_map(parser: Any) -> None:
 
 
 #: What ``--allow edited`` does.
-EDITED = "read a map that was changed by hand, although checksum or check rows do not match"
+EDITED = (
+    "read a map that was changed by hand, although checksum or check rows do not match"
+)
 
 
 def load_map(file: str, *, edited: bool = False) -> "ExportedMap":

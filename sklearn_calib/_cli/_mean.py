@@ -127,7 +127,9 @@ def _parse_scale(text):
 def _parse_width(text):
     number = any_number(text)
     if not 0 < number < np.inf:
-        raise argparse.ArgumentTypeError(f"expected a width above 0, got {text!r}. Write 0.05")
+        raise argparse.ArgumentTypeError(
+            f"expected a width above 0, got {text!r}. Write 0.05"
+        )
     return number
 
 
@@ -142,7 +144,9 @@ def run_mean(options: Request) -> int:
         means = {name: _estimate_mean(rows, name, options) for name in systems}
         first, *others = means
         gaps = {name: means[name].difference(means[first]) for name in others}
-        plans = {name: _plan_labels(found, options.width) for name, found in means.items()}
+        plans = {
+            name: _plan_labels(found, options.width) for name, found in means.items()
+        }
     return _show_means(means, gaps, plans, options)
 
 
@@ -165,26 +169,35 @@ def _check_roles(options):
         )
     if options.json is not None and options.json == options.markdown:
         raise invalid_option(
-            expected="different files for --json and --markdown", got="one", hint="Name two"
+            expected="different files for --json and --markdown",
+            got="one",
+            hint="Name two",
         )
 
 
 def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
     """Return columns by their roles: pandas Series and arrays, of all files."""
-    names = {role: name for role in _ROLES if (name := getattr(options, role)) is not None}
+    names = {
+        role: name for role in _ROLES if (name := getattr(options, role)) is not None
+    }
     parts: dict[str, list[Any]] = {role: [] for role in names}
     filled = [name for role, name in names.items() if role not in ("label", "weight")]
     reading = Tables(options)
     read = [reading.load_columns(file, lambda _: [*names.values()]) for file in files]
     tables = [
-        table for each in read for table in reading.drop_incomplete_rows(each, columns=filled)
+        table
+        for each in read
+        for table in reading.drop_incomplete_rows(each, columns=filled)
     ]
     reading.print_left_out()
     verdicts = all(_are_words(table, options.score) for table in tables)
     for table in tables:
         for role, name in names.items():
             parts[role].append(_get_column(table, role, name, verdicts, options))
-    return {role: join_series(columns).reset_index(drop=True) for role, columns in parts.items()}
+    return {
+        role: join_series(columns).reset_index(drop=True)
+        for role, columns in parts.items()
+    }
 
 
 def _are_words(table: Block, name: str) -> bool:
@@ -194,7 +207,9 @@ def _are_words(table: Block, name: str) -> bool:
     column = table.columns[name]
     if getattr(column.dtype, "kind", "O") in "iuf":
         return False
-    texts = pd.Series([str(value).strip() for value in column.dropna().unique()], dtype=object)
+    texts = pd.Series(
+        [str(value).strip() for value in column.dropna().unique()], dtype=object
+    )
     numbers = texts.str.removesuffix("%").str.replace(",", ".")
     return len(texts) > 0 and not pd.to_numeric(numbers, errors="coerce").notna().any()
 
@@ -204,7 +219,9 @@ def _get_column(table, role, name, verdicts, options):
 
     if role == "label":
         changed = with_order(table, name)
-        return label_column(table._replace(columns=table.columns.assign(**{name: changed})), name)
+        return label_column(
+            table._replace(columns=table.columns.assign(**{name: changed})), name
+        )
     if role in ("cluster", "system"):
         return whole_column(table, name, role).astype(str)
     if role == "weight":
@@ -269,7 +286,9 @@ def _find_positive_class(given, labels):
         if given == str(label):
             return label
     if labels.dtype.kind in "iuf":
-        with suppress(argparse.ArgumentTypeError):  # a word is refused as no label of these
+        with suppress(
+            argparse.ArgumentTypeError
+        ):  # a word is refused as no label of these
             return any_number(given)
     return given
 
@@ -311,7 +330,8 @@ def _show_means(means, gaps, plans, options):
             for name, found in means.items()
         ],
         "differences": [
-            {"system": name, "less": first, **found.to_dict()} for name, found in gaps.items()
+            {"system": name, "less": first, **found.to_dict()}
+            for name, found in gaps.items()
         ],
     }
     return screen.finish_output(
@@ -323,7 +343,9 @@ def _describe_plan(plan):
     if plan is None:
         return []
     texts = {
-        what: "more labels than there are rows" if plan[key] is None else f"{plan[key]} labels"
+        what: "more labels than there are rows"
+        if plan[key] is None
+        else f"{plan[key]} labels"
         for what, key in (("with", "labels"), ("without", "labels_alone"))
     }
     return [

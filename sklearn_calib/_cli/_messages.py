@@ -51,7 +51,10 @@ _HINTS = {
         r"lower min_rows, or pass coarser groups",
         "name a column of larger groups with --by",
     ),
-    "scale_order": (r"Pass order=\[.*?\], rearranged", "Name all of them with --classes"),
+    "scale_order": (
+        r"Pass order=\[.*?\], rearranged",
+        "Name all of them with --classes",
+    ),
     "csv_decimal": (r"csv=\{'decimal': ','\}", "--read decimal=,"),
     "csv_header": (r"csv=\{'header': \[\.\.\.\]\}", "--read header=NAME,NAME"),
     "csv_sep": (r"csv=\{'sep': \.\.\.\}", "--read sep=CHARACTER"),
@@ -75,7 +78,10 @@ _HINTS = {
         r"Pass fewer folds as cv, or groups that are finer",
         "Name a column of more groups with --cluster",
     ),
-    "linear_predictor": (r", or say their law by linear_predictor=\(mean, deviation\)", ""),
+    "linear_predictor": (
+        r", or say their law by linear_predictor=\(mean, deviation\)",
+        "",
+    ),
     "many_labels": (r"see the page Many labels", "use the command labels"),
     "missing_labels": (
         r"(?:; an empty cell is a missing label|(labels must not hold NaN or infinity))",
@@ -158,9 +164,13 @@ def _format_value(text):
     return shlex.quote(str(value))
 
 
-def invalid_option(expected: str, got: str, hint: str, *, source: str = "") -> InvalidInputError:
+def invalid_option(
+    expected: str, got: str, hint: str, *, source: str = ""
+) -> InvalidInputError:
     """Return the error to raise about what was given on the command line."""
-    return invalid_input(expected=expected, got=got, hint=hint, error=Exception, source=source)
+    return invalid_input(
+        expected=expected, got=got, hint=hint, error=Exception, source=source
+    )
 
 
 # -- exit codes --------------------------------------------------------------------------------

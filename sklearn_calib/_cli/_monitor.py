@@ -106,7 +106,9 @@ def add_to(commands: Any) -> None:
         "(default: the rows are in order and new). If labels arrive late, it is "
         "the time of the label. A table that is not sorted by it is held in memory",
     )
-    order = "take the columns as they are, although they fit other classes (default: an "
+    order = (
+        "take the columns as they are, although they fit other classes (default: an "
+    )
     order += "error in the first table, a message in later ones)"
     repeated = "without --time, also read a file with the content of an earlier one"
     parser.add_reading(order=order, repeated=repeated)
@@ -158,7 +160,9 @@ def _add_results(parser: Any) -> None:
         metavar="SECONDS",
         help="how long to wait while another process changes the state (default: 60)",
     )
-    results.add_argument("--quiet", action="store_true", help="print nothing without an alarm")
+    results.add_argument(
+        "--quiet", action="store_true", help="print nothing without an alarm"
+    )
 
 
 def run_monitor(options: Request) -> int:
@@ -167,7 +171,9 @@ def run_monitor(options: Request) -> int:
     with local_files(options.files, options.allow_remote) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
-        known = _load_state(options)  # what is wrong with it is said before the table is read
+        known = _load_state(
+            options
+        )  # what is wrong with it is said before the table is read
         files = [file for file in files if _has_rows(file, options)]
         if not files:
             return DONE
@@ -237,7 +243,9 @@ def _check_state(state, files):
     """Refuse a place that cannot hold a state, before anything waits for it."""
     check_writable(state, files, "--state")
     if os.path.exists(state) and not os.path.isfile(state):
-        raise unwritable_output(state, "a device or a pipe, which cannot be read back", "--state")
+        raise unwritable_output(
+            state, "a device or a pipe, which cannot be read back", "--state"
+        )
 
 
 @contextmanager
@@ -250,7 +258,9 @@ def _lock_state(options: Request) -> Iterator[None]:
     try:
         with lock_file(options.state, options.wait) as locked:
             if not locked:
-                print_note(f"the folder of {name} knows no locks: run one monitor of it at a time")
+                print_note(
+                    f"the folder of {name} knows no locks: run one monitor of it at a time"
+                )
             yield
     except TimeoutError:
         raise invalid_option(
@@ -262,7 +272,9 @@ def _lock_state(options: Request) -> Iterator[None]:
             ),
         ) from None
     except OSError as error:
-        raise unwritable_output(options.state, error.strerror or error, "--state") from error
+        raise unwritable_output(
+            options.state, error.strerror or error, "--state"
+        ) from error
 
 
 def _collect_settings(options):
@@ -276,7 +288,9 @@ def _collect_settings(options):
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _load_state(options: Request, *, again: bool = False) -> "CalibrationMonitor | None":
+def _load_state(
+    options: Request, *, again: bool = False
+) -> "CalibrationMonitor | None":
     """Return the monitor of the state.
 
     None where a new one begins. What was said is not said `again`.
@@ -319,7 +333,9 @@ def _find_known(monitor):
     return None if monitor is None else monitor.classes_
 
 
-def _update_monitor(batches: PredictionBatches, options: Request) -> "CalibrationMonitor":
+def _update_monitor(
+    batches: PredictionBatches, options: Request
+) -> "CalibrationMonitor":
     """Return the monitor of the state with all rows, or a new one; nothing is written.
 
     Rows that are not in the order of their times are read again, all at once.
@@ -347,7 +363,9 @@ def _add_rows(rows, order, batches, options):
     from ..monitoring import TIME_RUNS_BACKWARDS, CalibrationMonitor
 
     known = _load_state(options, again=True)
-    found = known or CalibrationMonitor(classes=batches.classes, **_collect_settings(options))
+    found = known or CalibrationMonitor(
+        classes=batches.classes, **_collect_settings(options)
+    )
     began = False
     for batch in rows:
         try:

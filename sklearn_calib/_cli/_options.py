@@ -19,7 +19,9 @@ class _Help(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=20)
 
-    def add_usage(self, usage: Any, actions: Any, groups: Any, prefix: Any = None) -> None:
+    def add_usage(
+        self, usage: Any, actions: Any, groups: Any, prefix: Any = None
+    ) -> None:
         needed = [one for one in actions if one.required or not one.option_strings]
         super().add_usage(usage, needed, [], prefix)
 
@@ -27,10 +29,14 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 class _Once(argparse.Action):
     """A text; all of them as a list where the option is given several times."""
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option: Any = None
+    ) -> None:
         known = getattr(namespace, self.dest)
         found = (
-            values if known is None else [*([known] if isinstance(known, str) else known), values]
+            values
+            if known is None
+            else [*([known] if isinstance(known, str) else known), values]
         )
         setattr(namespace, self.dest, found)
 
@@ -38,11 +44,15 @@ class _Once(argparse.Action):
 class _Meaning(argparse.Action):
     """An option whose words set attributes, as `means` says; the words themselves are kept, too."""
 
-    def __init__(self, *names: Any, means: Callable[[str], dict[str, Any]], **how: Any) -> None:
+    def __init__(
+        self, *names: Any, means: Callable[[str], dict[str, Any]], **how: Any
+    ) -> None:
         super().__init__(*names, **how)
         self.means = means
 
-    def __call__(self, parser: Any, namespace: Any, values: Any, option: Any = None) -> None:
+    def __call__(
+        self, parser: Any, namespace: Any, values: Any, option: Any = None
+    ) -> None:
         try:
             meant = self.means(values)
         except argparse.ArgumentTypeError as error:
@@ -61,7 +71,11 @@ _ALLOWED = {
 }
 _REMOTE = "also read addresses (https://, s3://, file://), each copied to a temporary folder first"
 _MISSING = {
-    "drop": ("drop_missing", True, "leave out rows with a missing value, and print which"),
+    "drop": (
+        "drop_missing",
+        True,
+        "leave out rows with a missing value, and print which",
+    ),
     "keep": (
         "allow_missing",
         True,
@@ -173,7 +187,9 @@ class Options(argparse._ActionsContainer):
 
     def add_weight(self) -> None:
         """Add the option that names the weights."""
-        self.add_argument("--weight", metavar="COLUMN", help="sample weights, at least 0")
+        self.add_argument(
+            "--weight", metavar="COLUMN", help="sample weights, at least 0"
+        )
 
     def add_draws(self) -> None:
         """Add the options of intervals that are drawn."""
@@ -198,7 +214,9 @@ class Options(argparse._ActionsContainer):
     def add_numbers(self) -> None:
         """Add the options that write the numbers and the tables."""
         self.add_argument("--json", metavar="FILE", help="write all numbers")
-        self.add_argument("--markdown", metavar="FILE", help="write the tables as text for a wiki")
+        self.add_argument(
+            "--markdown", metavar="FILE", help="write the tables as text for a wiki"
+        )
 
     def add_page(self) -> None:
         """Add the option that names the page of a report."""
@@ -260,7 +278,9 @@ class Options(argparse._ActionsContainer):
             if word in ("percent", "logits") and word in kinds:
                 return found | {word: True}
             if not marks:
-                raise argparse.ArgumentTypeError(f"expected percent, got {quoted(word)}")
+                raise argparse.ArgumentTypeError(
+                    f"expected percent, got {quoted(word)}"
+                )
             return found | {"scale": parse_scale_ends(word)}
 
         self.add_argument(
@@ -291,7 +311,9 @@ class Options(argparse._ActionsContainer):
         if sums:
             otherwise = "such rows are an error"
             if mends:
-                otherwise = "rounded rows are divided with a warning, others are an error"
+                otherwise = (
+                    "rounded rows are divided with a warning, others are an error"
+                )
             group.add_argument(
                 "--tolerance",
                 dest="sums",
@@ -365,7 +387,10 @@ class Parser(Options, argparse.ArgumentParser):
     def _list_options(self, command):
         """Return all options of a command."""
         for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction) and command in action.choices:
+            if (
+                isinstance(action, argparse._SubParsersAction)
+                and command in action.choices
+            ):
                 return action.choices[command]._option_string_actions
         return self._option_string_actions
 
@@ -412,14 +437,18 @@ def _parse_form(word):
             f"expected {', '.join(FORM[:-1])} with = and a value, got {quoted(word)}"
         )
     if name == "decimal" and value not in (".", ","):
-        raise argparse.ArgumentTypeError(f"expected decimal=. or decimal=, got {quoted(word)}")
+        raise argparse.ArgumentTypeError(
+            f"expected decimal=. or decimal=, got {quoted(word)}"
+        )
     return {name: parse_names([value]) if name == "header" else value}
 
 
 def whole_number(least: int) -> Any:
     """Return a type of argparse: whole numbers from `least`."""
     rule = f"a whole number from {least}"
-    return number_that(rule, lambda n: n >= least, lambda text: int(text) if text.isdigit() else -1)
+    return number_that(
+        rule, lambda n: n >= least, lambda text: int(text) if text.isdigit() else -1
+    )
 
 
 def number_that(
@@ -448,7 +477,9 @@ def as_number(text: str) -> str | None:
 
     None for other texts.
     """
-    found = re.fullmatch(r"\s*([+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*", text)
+    found = re.fullmatch(
+        r"\s*([+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?)\s*(%?)\s*", text
+    )
     if found is None or not (found[2] or "," in found[1]):
         return None
     number = float(found[1].replace(",", ".")) / (100 if found[2] else 1)
@@ -461,8 +492,12 @@ def any_number(text: str) -> float:
         return float(text)
     except ValueError:
         cure = as_number(text) or "Write one with a point"
-        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}. {cure}") from None
+        raise argparse.ArgumentTypeError(
+            f"expected a number, got {text!r}. {cure}"
+        ) from None
 
 
 #: A type of argparse.
-share = number_that("a number between 0 and 1", lambda number: 0 < number < 1, cure=as_number)
+share = number_that(
+    "a number between 0 and 1", lambda number: 0 < number < 1, cure=as_number
+)

@@ -33,11 +33,15 @@ def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -
     except FileNotFoundError:
         folder = os.path.dirname(os.path.realpath(out))
         if not os.path.isdir(folder):
-            raise unwritable_output(out, "a folder that does not exist", option) from None
+            raise unwritable_output(
+                out, "a folder that does not exist", option
+            ) from None
         if not os.access(folder, os.W_OK):
             raise unwritable_output(out, "a folder that is closed", option) from None
     except (OSError, ValueError) as error:
-        raise unwritable_output(out, getattr(error, "strerror", None) or error, option) from error
+        raise unwritable_output(
+            out, getattr(error, "strerror", None) or error, option
+        ) from error
 
 
 def _is_same_file(out, file):
@@ -64,7 +68,9 @@ def check_outputs(options: Request, files: Sequence[str]) -> None:
         if out is None:
             continue
         if out == "-":
-            raise unwritable_output(out, "the standard output, which has the report", option)
+            raise unwritable_output(
+                out, "the standard output, which has the report", option
+            )
         check_writable(out, [*files, *options.files], option)
         place = os.path.realpath(out)
         if place in places and not _takes_all(out):
@@ -77,7 +83,9 @@ def _takes_all(out):
     return os.path.exists(out) and not os.path.isfile(out)
 
 
-def unwritable_output(out: str, got: object, option: str = "--out") -> InvalidInputError:
+def unwritable_output(
+    out: str, got: object, option: str = "--out"
+) -> InvalidInputError:
     return invalid_option(
         expected=f"a place to write {quoted(out, 200)}",
         got=plain(got, 200),
@@ -109,7 +117,9 @@ def write_results(
     return {"numbers": options.json, "text": options.markdown}
 
 
-def write_report(report: "CalibrationReport | LabelReport", out: str, title: str) -> str:
+def write_report(
+    report: "CalibrationReport | LabelReport", out: str, title: str
+) -> str:
     try:
         with show_progress("pictures"):
             return str(report.to_html(out, title=title))

@@ -62,7 +62,9 @@ def name_models(files: Sequence[str], options: Request) -> list[PairedModel]:
             got=f"{quoted(called[0])} twice",
             hint="Name two columns or two files, or call them by --name",
         )
-    places = zip(called, (*files, *files)[:2], (named * 2)[:2], (True, False), strict=True)
+    places = zip(
+        called, (*files, *files)[:2], (named * 2)[:2], (True, False), strict=True
+    )
     return [PairedModel(*place, []) for place in places]
 
 
@@ -104,7 +106,9 @@ class Pairs:
         order = self._find_classes()
         self.classes, self.is_flipped = order.classes, order.is_flipped
 
-    def iter_batches(self, advance: Callable[[float], Any]) -> Iterator[PredictionBatch]:
+    def iter_batches(
+        self, advance: Callable[[float], Any]
+    ) -> Iterator[PredictionBatch]:
         """Yield all rows, whose scores are those of both models, and whose labels are codes.
 
         Soft labels become weighted rows of one label each, in clusters. `advance` is told how much
@@ -119,7 +123,9 @@ class Pairs:
         kinds: frozenset[str] = frozenset()
         for tables in self._align_tables():
             if options.second_label is not None:
-                renamed = tables[1].columns.rename(columns={options.second_label: options.label})
+                renamed = tables[1].columns.rename(
+                    columns={options.second_label: options.label}
+                )
                 tables[1] = tables[1]._replace(columns=renamed)
             kept = self.tables.drop_incomplete_rows(*tables)
             votes = None
@@ -146,17 +152,23 @@ class Pairs:
         options = self.options
         scores = []
         for model, table in zip(self.models, tables, strict=True):
-            proba = get_scores(table, in_class_order(model.columns, self.classes), options)
+            proba = get_scores(
+                table, in_class_order(model.columns, self.classes), options
+            )
             if self.is_flipped:
                 proba = np.asarray(proba)[:, ::-1]
             if not options.soft_labels:
                 check_there(labels, proba, table)
             scores.append(proba)
         first = tables[0]
-        weight = None if options.weight is None else number_column(first, options.weight)
+        weight = (
+            None if options.weight is None else number_column(first, options.weight)
+        )
         together = None
         if options.group is not None:
-            together = whole_column(first, options.group, "cluster").astype(str).to_numpy()
+            together = (
+                whole_column(first, options.group, "cluster").astype(str).to_numpy()
+            )
         return PredictionBatch(labels, scores, weight, votes, together)
 
     # -- tables -----------------------------------------------------------------------------------
@@ -176,14 +188,18 @@ class Pairs:
             if second is not None or model.needs_label or {*labels} <= {*present}:
                 found += labels
             if model.needs_label:
-                found += filter(None, (options.weight, options.group, options.prediction))
+                found += filter(
+                    None, (options.weight, options.group, options.prediction)
+                )
         if options.id is not None and not self.one_file:
             found.append(options.id)
         return [*dict.fromkeys(found)]
 
     def _stream_tables(self, models):
         whole = self.options.group is not None  # all rows say which names are one
-        return self.tables.iter_blocks(models[0].file, partial(self._pick_columns, models), whole)
+        return self.tables.iter_blocks(
+            models[0].file, partial(self._pick_columns, models), whole
+        )
 
     def _align_tables(self):
         """Yield tables of the same rows by both models."""
@@ -192,17 +208,23 @@ class Pairs:
             for start in range(0, n, _BATCH_ROWS):
                 rows = slice(start, start + _BATCH_ROWS)
                 part = (table.select_rows(rows) for table in self._tables)
-                yield [table._replace(share=min(1.0, (start + _BATCH_ROWS) / n)) for table in part]
+                yield [
+                    table._replace(share=min(1.0, (start + _BATCH_ROWS) / n))
+                    for table in part
+                ]
         elif self.one_file:
             for table in self._stream_tables(self.models):
                 yield [table, table]
         else:
-            yield from _side_by_side([self._stream_tables([model]) for model in self.models])
+            yield from _side_by_side(
+                [self._stream_tables([model]) for model in self.models]
+            )
 
     def _match_tables(self):
         """Return both tables in the order of the first; they are read whole."""
         tables = [
-            self.tables.load_columns(m.file, partial(self._pick_columns, [m])) for m in self.models
+            self.tables.load_columns(m.file, partial(self._pick_columns, [m]))
+            for m in self.models
         ]
         name = self.options.id
         keys = [_build_key_index(table, name) for table in tables]
@@ -213,7 +235,9 @@ class Pairs:
         lost = np.flatnonzero(places < 0)
         if len(lost) or len(keys[0]) != len(keys[1]):
             file = self.models[0 if len(lost) else 1].file
-            only = keys[0][lost] if len(lost) else keys[1].difference(keys[0], sort=False)
+            only = (
+                keys[0][lost] if len(lost) else keys[1].difference(keys[0], sort=False)
+            )
             raise invalid_option(
                 expected=f"the same values of {quoted(name)} in both files",
                 got=f"{len(only)} only in {plain(file)}, for instance {quoted(only[0])}",
@@ -250,7 +274,9 @@ class Pairs:
         if not self.one_file and {*self.labels} <= {*tables[1].columns}:
             second = get_shares(tables[1], self.labels).shares
             same = np.isclose(found.shares, second, rtol=0, atol=1e-9)
-            differing.compare_labels(tables, same.reshape(len(same), -1).all(axis=1), True)
+            differing.compare_labels(
+                tables, same.reshape(len(same), -1).all(axis=1), True
+            )
         return found
 
     def _expand_shares(self, batch):
@@ -261,8 +287,13 @@ class Pairs:
         if weight is not None and not weight.any():
             return
         rows = soft_rows(batch.labels, weight)
-        items, scores = rows.items, [np.asarray(proba)[rows.items] for proba in batch.scores]
-        groups = items + self.n_rows if batch.together is None else batch.together[items]
+        items, scores = (
+            rows.items,
+            [np.asarray(proba)[rows.items] for proba in batch.scores],
+        )
+        groups = (
+            items + self.n_rows if batch.together is None else batch.together[items]
+        )
         yield PredictionBatch(rows.codes, scores, rows.weight, together=groups)
 
     def _encode_labels(self, tables, differing):
@@ -274,7 +305,9 @@ class Pairs:
             ).to_numpy()
         codes = encode_labels(tables[0], label, self.classes)
         if not self.one_file and label in tables[1].columns:
-            differing.compare_labels(tables, codes, encode_labels(tables[1], label, self.classes))
+            differing.compare_labels(
+                tables, codes, encode_labels(tables[1], label, self.classes)
+            )
         if not differing.n_rows:
             check_known(tables[0], label, codes, self.classes)
         return codes
@@ -290,7 +323,10 @@ class _Differing:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
-            label, place = self.options.label_columns(list(tables[0].columns))[0], places[0]
+            label, place = (
+                self.options.label_columns(list(tables[0].columns))[0],
+                places[0],
+            )
             one, two = (quoted(table.columns[label].iloc[place]) for table in tables)
             self._first = f"{one} and {two} in row {tables[0].get_file_row(place)}"
         self.n_rows += len(places)
@@ -298,9 +334,15 @@ class _Differing:
     def raise_if_different(self) -> None:
         """Refuse where there are some."""
         if self.n_rows:
-            cure = "Check the files" if self.options.id else "Match the rows with --id COLUMN"
+            cure = (
+                "Check the files"
+                if self.options.id
+                else "Match the rows with --id COLUMN"
+            )
             got = f"{self._first} (of {self.n_rows} such rows)"
-            raise invalid_option(expected="the same labels in both files", got=got, hint=cure)
+            raise invalid_option(
+                expected="the same labels in both files", got=got, hint=cure
+            )
 
 
 def _build_key_index(table, name):

@@ -94,7 +94,9 @@ def join_batches(batches: Sequence[PredictionBatch]) -> PredictionBatch:
     """Return the rows of batches below each other."""
     if len(batches) == 1:
         return batches[0]
-    columns = {name: [getattr(batch, name) for batch in batches] for name in _ROW_COLUMNS}
+    columns = {
+        name: [getattr(batch, name) for batch in batches] for name in _ROW_COLUMNS
+    }
     joined = {name: _join_columns(pieces) for name, pieces in columns.items()}
     return batches[0]._replace(**joined)
 
@@ -111,7 +113,9 @@ def _join_columns(pieces):
     return stack_rows(pieces) if pieces[0].ndim == 2 else np.concatenate(pieces)
 
 
-_MONITOR_ROWS = 256  # a monitor adds so many at a time: a multiple leaves it the same bits
+_MONITOR_ROWS = (
+    256  # a monitor adds so many at a time: a multiple leaves it the same bits
+)
 
 
 class MixedTimes(Exception):
@@ -130,10 +134,15 @@ class PredictionBatches:
     """
 
     def __init__(
-        self, files: Sequence[str], options: Request, known_classes: AnyArray | None = None
+        self,
+        files: Sequence[str],
+        options: Request,
+        known_classes: AnyArray | None = None,
     ) -> None:
         self.files, self.options, self.tables = files, options, Tables(options)
-        roles = options.find_roles(self.tables.list_columns(files[0], options.pick_columns))
+        roles = options.find_roles(
+            self.tables.list_columns(files[0], options.pick_columns)
+        )
         self.names, self.labels = roles.scores, roles.labels
         self._without_label = False
         self.classes = self._find_classes(known_classes)
@@ -160,7 +169,9 @@ class PredictionBatches:
 
     def print_left_out(self) -> None:
         """Print which rows had holes, once all have been read."""
-        if self._without_label and any(isinstance(label, str) for label in self.classes.tolist()):
+        if self._without_label and any(
+            isinstance(label, str) for label in self.classes.tolist()
+        ):
             print_note(f"{AS_MISSING}.")
         self.tables.print_left_out()
 
@@ -169,9 +180,13 @@ class PredictionBatches:
 
         kinds, dtypes = set[str](), set[Any]()
         for file in self.files:
-            for table in self.tables.iter_blocks(file, self.options.pick_columns, whole):
+            for table in self.tables.iter_blocks(
+                file, self.options.pick_columns, whole
+            ):
                 if self.options.drop_missing:
-                    self._without_label |= table.columns[self.labels].isna().any(axis=None)
+                    self._without_label |= (
+                        table.columns[self.labels].isna().any(axis=None)
+                    )
                 (kept,) = self.tables.drop_incomplete_rows(table)
                 if not kept.n_rows:
                     continue
@@ -196,9 +211,13 @@ class PredictionBatches:
             codes = find_codes(table, options.label, self.classes)
             check_there(codes, proba, table)
             labels = self.classes[codes]
-        if options.absent:  # the largest probability is that of the options that are there
+        if (
+            options.absent
+        ):  # the largest probability is that of the options that are there
             proba = np.asarray(proba)
-        when = None if options.time is None else whole_column(table, options.time, "time")
+        when = (
+            None if options.time is None else whole_column(table, options.time, "time")
+        )
         return PredictionBatch(labels, proba, time=when)
 
     def _find_classes(self, known):
@@ -244,7 +263,11 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
 
     def pick_columns(present: Sequence[str]) -> list[str]:
         roles[len(tables) :] = [options.find_roles(present)]
-        return [name for name in roles[-1].all_columns if name in present or name not in folders]
+        return [
+            name
+            for name in roles[-1].all_columns
+            if name in present or name not in folders
+        ]
 
     for file in files:
         folders = folder_values(file)
@@ -254,7 +277,10 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
                 table.columns[name] = folders[name]
         more = {
             field: with_orders(table._replace(columns=table.columns[names]))
-            for field, names in (("groups", roles[-1].groups), ("features", roles[-1].features))
+            for field, names in (
+                ("groups", roles[-1].groups),
+                ("features", roles[-1].features),
+            )
             if names
         }
         table = table._replace(columns=table.columns[roles[0].required_columns])
@@ -262,7 +288,10 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
             print_note(f"{AS_MISSING}.")
         (kept,) = reading.drop_incomplete_rows(table)
         chosen = slice(None) if kept.rows is None else kept.rows
-        more = {field: each.iloc[chosen].reset_index(drop=True) for field, each in more.items()}
+        more = {
+            field: each.iloc[chosen].reset_index(drop=True)
+            for field, each in more.items()
+        }
         tables.append(kept)
         batch = PredictionBatch(
             labels=None,
@@ -287,9 +316,13 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
 
 def _parse_table(table, batch, options):
     """Return a batch with labels and scores, and the kinds of votes that it has."""
-    scores = np.column_stack([get_probability(table, name, options) for name in batch.names])
+    scores = np.column_stack(
+        [get_probability(table, name, options) for name in batch.names]
+    )
     weight = None if options.weight is None else number_column(table, options.weight)
-    together = None if options.group is None else whole_column(table, options.group, "group")
+    together = (
+        None if options.group is None else whole_column(table, options.group, "group")
+    )
     batch = batch._replace(scores=scores, weight=weight, together=together)
     if options.soft_labels:
         votes = get_shares(table, batch.label_names)
@@ -305,7 +338,9 @@ def _parse_table(table, batch, options):
 def _labels_are_text(table, names):
     """Return whether labels are missing beside text, so that one may be called "None"."""
     columns = [table.columns[name] for name in names[:1]]
-    return any(column.dtype.kind not in "fiub" and column.isna().any() for column in columns)
+    return any(
+        column.dtype.kind not in "fiub" and column.isna().any() for column in columns
+    )
 
 
 def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
@@ -328,7 +363,10 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
         check_classes(classes, n_columns, options)
         labels = classes[codes]
         rows = _match_columns(rows, classes)
-        scores, classes = rows.scores, order_classes(classes, positive, n_columns).column_classes
+        scores, classes = (
+            rows.scores,
+            order_classes(classes, positive, n_columns).column_classes,
+        )
         if options.score_kind == "logits":
             scores = read_proba(scores, kind="logits", absent=absent)
         elif absent:
@@ -336,7 +374,9 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
         check_order(labels, scores, classes, n_columns, options)
         if options.tolerance is not None:
             scores = read_proba(scores, tolerance=options.tolerance)
-    return rows._replace(labels=labels, scores=scores, classes=classes, positive=positive)
+    return rows._replace(
+        labels=labels, scores=scores, classes=classes, positive=positive
+    )
 
 
 def _match_columns(rows, classes):
@@ -346,7 +386,9 @@ def _match_columns(rows, classes):
     names = [*rows.names]
     scores = match_columns(rows.scores, names, classes)
     given = match_columns(rows.given, names, classes)
-    return rows._replace(scores=scores, given=given, names=in_class_order(names, classes))
+    return rows._replace(
+        scores=scores, given=given, names=in_class_order(names, classes)
+    )
 
 
 def _parse_soft_labels(rows, options):

@@ -42,8 +42,13 @@ def local_files(
     """
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
     if query is not None and not (len(remote) == len(patterns) == 1):
-        rule, cure = "one address of a database for --query", "Write postgresql://host/name"
-        raise invalid_option(expected=rule, got=", ".join(map(quoted, patterns)), hint=cure)
+        rule, cure = (
+            "one address of a database for --query",
+            "Write postgresql://host/name",
+        )
+        raise invalid_option(
+            expected=rule, got=", ".join(map(quoted, patterns)), hint=cure
+        )
     if remote and not allow_remote and query is None:
         raise invalid_option(
             expected="the path of a local file",
@@ -52,15 +57,22 @@ def local_files(
         )
     if "-" in patterns and len(patterns) > 1 and not beside:
         raise invalid_option(
-            expected="the standard input alone", got="also files", hint="Name files alone"
+            expected="the standard input alone",
+            got="also files",
+            hint="Name files alone",
         )
     if patterns.count("-") > 1:
-        raise invalid_option(expected="the standard input once", got="it twice", hint="Name a file")
+        raise invalid_option(
+            expected="the standard input once", got="it twice", hint="Name a file"
+        )
     for pattern in patterns:
         _refuse_pipe(pattern)
     here = "the standard input" if "-" in patterns else query and "the rows of a query"
     if here and workers is not None:
-        rule, cure = "files that the workers of --dask can read", "Name files, or leave --dask out"
+        rule, cure = (
+            "files that the workers of --dask can read",
+            "Name files, or leave --dask out",
+        )
         raise invalid_option(expected=rule, got=here, hint=cure)
     with ExitStack() as stack:
         folder = ""
@@ -69,7 +81,9 @@ def local_files(
         found = [
             path
             for number, pattern in enumerate(patterns)
-            for path in _fetch_pattern(pattern, os.path.join(folder, str(number)), query)
+            for path in _fetch_pattern(
+                pattern, os.path.join(folder, str(number)), query
+            )
         ]
         copies = {}
         for number in range(len(patterns) if folder else 0):
@@ -99,7 +113,9 @@ def _refuse_pipe(pattern):
     if is_pipe:
         hint = "Write its rows into a file, or lead them to the standard input, whose name is -"
         raise invalid_option(
-            expected="a file, which can be read again", got=f"the pipe {quoted(pattern)}", hint=hint
+            expected="a file, which can be read again",
+            got=f"the pipe {quoted(pattern)}",
+            hint=hint,
         )
 
 
@@ -119,17 +135,27 @@ def _fetch_pattern(pattern, folder, query):
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost"):
             raise invalid_option(
-                expected="a file of this machine", got=quoted(pattern), hint="Write file:///path"
+                expected="a file of this machine",
+                got=quoted(pattern),
+                hint="Write file:///path",
             )
         return [url2pathname(parts.path)]  # decodes it
     os.makedirs(folder)
     try:
         if parts.scheme in ("http", "https"):
-            return [_download_file(pattern, os.path.join(folder, _make_file_name(parts.path)))]
+            return [
+                _download_file(
+                    pattern, os.path.join(folder, _make_file_name(parts.path))
+                )
+            ]
         return [*_copy_remote_files(pattern, folder)]
     except InvalidInputError:
         raise
-    except (OSError, ValueError, HTTPException) as error:  # no such host, file or permission
+    except (
+        OSError,
+        ValueError,
+        HTTPException,
+    ) as error:  # no such host, file or permission
         if getattr(error, "errno", None) in NO_ROOM:
             raise
         got = f"{quoted(pattern, 200)} ({plain(error_reason(error, pattern), 200).rstrip('.')})"
@@ -147,7 +173,8 @@ def _save_query_rows(address, query, path):
             table = pa.Table.from_pandas(piece, preserve_index=False)
             if writer is None:
                 known = [
-                    f.with_type(pa.float64()) if f.type == pa.null() else f for f in table.schema
+                    f.with_type(pa.float64()) if f.type == pa.null() else f
+                    for f in table.schema
                 ]
                 schema = pa.schema(known)
                 writer = stack.enter_context(pa.OSFile(path, "wb"))

@@ -139,7 +139,9 @@ class Request(argparse.Namespace):
     def check_named(self, of: str = "the labels and of the probabilities") -> None:
         """Refuse a table of which the label or the probabilities are not named."""
         if self.label is None or self.prob is None:
-            missing = " and ".join(f"--{n}" for n in ("label", "prob") if getattr(self, n) is None)
+            missing = " and ".join(
+                f"--{n}" for n in ("label", "prob") if getattr(self, n) is None
+            )
             raise invalid_option(
                 expected=f"--label and --prob, the columns of {of}",
                 got=f"no {missing}",
@@ -260,7 +262,9 @@ def _names_after(option, values, present):
     return names
 
 
-def check_different(labels: Sequence[str], columns: list[str], option: str = "--prob") -> None:
+def check_different(
+    labels: Sequence[str], columns: list[str], option: str = "--prob"
+) -> None:
     """Refuse a column that has two roles."""
     both = next((label for label in labels if label in columns), None)
     if both is not None:

@@ -44,8 +44,15 @@ class Condition(NamedTuple):
             )
         name = self.measure if self.field == "value" else f"{self.measure}.{self.field}"
         holds = bool(_OPERATORS[self.sign](value, limit))
-        shown = f"{self.limit} ({limit:.4g})" if isinstance(self.limit, str) else f"{limit:g}"
-        return holds, f"{name} is {value:.4g}, {'' if holds else 'not '}{self.sign} {shown}"
+        shown = (
+            f"{self.limit} ({limit:.4g})"
+            if isinstance(self.limit, str)
+            else f"{limit:g}"
+        )
+        return (
+            holds,
+            f"{name} is {value:.4g}, {'' if holds else 'not '}{self.sign} {shown}",
+        )
 
 
 def parse_conditions(texts: Iterable[str] | None) -> list[Condition]:
@@ -68,7 +75,9 @@ def _parse_condition(text):
     if measure not in known:
         cure = suggest_name(measure, known, "Name one of them")
         raise invalid_option(
-            expected=f"in --fail-if one of {', '.join(known)}", got=quoted(measure), hint=cure
+            expected=f"in --fail-if one of {', '.join(known)}",
+            got=quoted(measure),
+            hint=cure,
         )
     fields = ("value",) if measure == "accuracy" else _FIELDS
     if (field or "value") not in fields:
@@ -121,10 +130,25 @@ def write_repair_commands(options: Request) -> str:
     ending = ".jsonl" if any(map(_JSON_LINES.search, options.files)) else ".csv"
     new, repaired = f"new{ending}", f"repaired{ending}"
     lines = (
-        ["fit", *options.files, *_collect_given_options(fit, options), "--out", "map.json"],
-        ["apply", "map.json", new, *_collect_given_options(apply, options), "--out", repaired],
+        [
+            "fit",
+            *options.files,
+            *_collect_given_options(fit, options),
+            "--out",
+            "map.json",
+        ],
+        [
+            "apply",
+            "map.json",
+            new,
+            *_collect_given_options(apply, options),
+            "--out",
+            repaired,
+        ],
     )
-    return "".join(f"sklearn-calib {' '.join(map(quote_for_shell, line))}\n" for line in lines)
+    return "".join(
+        f"sklearn-calib {' '.join(map(quote_for_shell, line))}\n" for line in lines
+    )
 
 
 def _collect_given_options(parser, options):
@@ -137,18 +161,26 @@ def _collect_given_options(parser, options):
             words.append(name)
         elif value != action.default:
             many = value if isinstance(value, list) else [value]
-            known = [each for each in many if action.choices is None or each in action.choices]
+            known = [
+                each
+                for each in many
+                if action.choices is None or each in action.choices
+            ]
             words += [word for each in known for word in (name, str(each))]
     return words
 
 
-_NO_ROWS = "summaries of several classes hold no rows to say whether recalibration would help"
+_NO_ROWS = (
+    "summaries of several classes hold no rows to say whether recalibration would help"
+)
 _TOO_FEW = "too few rows of some class to say whether recalibration would help"
 
 
 def add_report(group: Any) -> None:
     """Add the options of the results of a report."""
-    group.add_argument("--name", metavar="TEXT", help="name of the model (default: its columns)")
+    group.add_argument(
+        "--name", metavar="TEXT", help="name of the model (default: its columns)"
+    )
     group.add_page()
     group.add_numbers()
     group.add_argument(
@@ -193,12 +225,16 @@ def emit_report(
         few = advice is None
         of_table = options.label is not None and options.prob is not None
         if advice is not None and of_table:
-            advice.code = write_repair_commands(options)  # which read the file as audit does
+            advice.code = write_repair_commands(
+                options
+            )  # which read the file as audit does
     screen.show_sections(*get_sections(report))
     if few:
         saved = len(report.classes) > 2 and options.label is None
         screen.print(f"{_NO_ROWS if saved else _TOO_FEW}\n")
-    after = _report_recalibrated(report, model, options) if options.recalibrate else None
+    after = (
+        _report_recalibrated(report, model, options) if options.recalibrate else None
+    )
     if after is not None:
         screen.print("each row recalibrated by a fit that has not seen it:")
         screen.show_sections(*get_sections(after))
@@ -212,19 +248,25 @@ def emit_report(
         return content
 
     def get_text():
-        return "\n".join(each.to_markdown() for each in (report, after) if each is not None)
+        return "\n".join(
+            each.to_markdown() for each in (report, after) if each is not None
+        )
 
     def get_fields(measure):
         if measure == "accuracy":
             return {"value": report.accuracy[model]}
-        return next(vars(r) for r in report.rows if (r.model, r.measure) == (model, measure))
+        return next(
+            vars(r) for r in report.rows if (r.model, r.measure) == (model, measure)
+        )
 
     written = {
         "report": page,
         "summary": options.save,
         **write_results(options, get_numbers, get_text),
     }
-    return screen.finish_output(written, judge_conditions(screen, conditions, get_fields))
+    return screen.finish_output(
+        written, judge_conditions(screen, conditions, get_fields)
+    )
 
 
 def judge_conditions(

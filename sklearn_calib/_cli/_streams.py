@@ -78,7 +78,10 @@ def _format_fields(names, values, missing):
     """Return the new fields of each row as text."""
     keys = [json.dumps(name, ensure_ascii=False) for name in names]
     columns = [
-        [f"{key}: {'null' if value != value else repr(value)}" for value in column.tolist()]
+        [
+            f"{key}: {'null' if value != value else repr(value)}"
+            for value in column.tolist()
+        ]
         for key, column in zip(keys, np.asarray(values).T, strict=True)
     ]
     return _join_row_texts(columns, ", ", missing, [f"{key}: null" for key in keys])
@@ -89,10 +92,15 @@ def _join_row_texts(columns, sep, missing, empty):
 
     Rows that have none get the `empty` ones.
     """
-    rows = columns[0] if len(columns) == 1 else map(sep.join, zip(*columns, strict=True))
+    rows = (
+        columns[0] if len(columns) == 1 else map(sep.join, zip(*columns, strict=True))
+    )
     if missing is None:
         return [*rows]
-    return [sep.join(empty) if hole else row for row, hole in zip(rows, missing, strict=True)]
+    return [
+        sep.join(empty) if hole else row
+        for row, hole in zip(rows, missing, strict=True)
+    ]
 
 
 def _with_fields(line, fields):
@@ -108,7 +116,9 @@ def format_json_rows(table: Any) -> bytes:
     lines = []
     for row in table.to_pylist():
         try:
-            lines.append(json.dumps(row, ensure_ascii=False, allow_nan=False, default=_as_text))
+            lines.append(
+                json.dumps(row, ensure_ascii=False, allow_nan=False, default=_as_text)
+            )
         except ValueError:
             row = _without_nan(row)
             lines.append(json.dumps(row, ensure_ascii=False, default=_as_text))
@@ -208,7 +218,9 @@ def append_columns(
             got=f"{first} and {other}",
             hint="Apply the map to them one after the other",
         )
-    source = (_Text if kinds[0] in ("csv", "json") else _Typed)(files, names, new, fill, options)
+    source = (_Text if kinds[0] in ("csv", "json") else _Typed)(
+        files, names, new, fill, options
+    )
     if into == "text":
         into = "jsonl" if kinds[0] == "json" else "csv"
     if kinds[0] == "json" and into != "jsonl":
@@ -270,9 +282,13 @@ def _to_parquet(source, file):
     import pyarrow.parquet as pq
 
     schema = _extend_schema(source)
-    with pq.ParquetWriter(file, schema, use_dictionary=source.find_repeating_columns()) as writer:
+    with pq.ParquetWriter(
+        file, schema, use_dictionary=source.find_repeating_columns()
+    ) as writer:
         for batch, share in _iter_batches(source, schema):
-            writer.write_table(pa.Table.from_batches([batch]))  # at once, not in a buffer
+            writer.write_table(
+                pa.Table.from_batches([batch])
+            )  # at once, not in a buffer
             yield batch.num_rows, share
 
 
@@ -281,7 +297,10 @@ def _to_csv(source, file):
     from pyarrow import csv as arrow_csv
 
     sep = "\t" if _strip_compression(source.options.out).endswith(".tsv") else ","
-    schema, form = _extend_schema(source, twice=True), arrow_csv.WriteOptions(delimiter=sep)
+    schema, form = (
+        _extend_schema(source, twice=True),
+        arrow_csv.WriteOptions(delimiter=sep),
+    )
     try:
         with arrow_csv.CSVWriter(file, schema, write_options=form) as writer:
             for batch, share in _iter_batches(source, schema):
@@ -335,7 +354,9 @@ class _Typed:
     def __init__(self, files, names, new, fill, options):
         self.files, self.names, self.new, self.fill = files, list(names), new, fill
         self.options = options
-        self.sources = [_open_typed_source(file, options.skip_rows or 0) for file in files]
+        self.sources = [
+            _open_typed_source(file, options.skip_rows or 0) for file in files
+        ]
         self.schema = self.sources[0].schema_arrow
         for file, source in zip(files, self.sources, strict=True):
             schema = flatten_schema(source.schema_arrow)
@@ -347,9 +368,13 @@ class _Typed:
                     got="others",
                     hint="Apply the map to them one after the other",
                 )
-        if self.sources[0].metadata and not sum(s.metadata.num_rows for s in self.sources):
+        if self.sources[0].metadata and not sum(
+            s.metadata.num_rows for s in self.sources
+        ):
             raise invalid_option(
-                expected=f"rows in {plain(files[0])}", got="none", hint="Check the export"
+                expected=f"rows in {plain(files[0])}",
+                got="none",
+                hint="Check the export",
             )
 
     def find_repeating_columns(self):
@@ -357,13 +382,19 @@ class _Typed:
         if (metadata := self.sources[0].metadata) is None:
             return _without_fractions(self.schema)
         leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-        return [leaf.path for leaf in leaves if leaf.physical_type not in ("DOUBLE", "FLOAT")]
+        return [
+            leaf.path
+            for leaf in leaves
+            if leaf.physical_type not in ("DOUBLE", "FLOAT")
+        ]
 
     def iter_columns(self):
         """Yield all columns of each batch, those of the map as a table, and the share read."""
         import pyarrow as pa
 
-        for number, (file, source) in enumerate(zip(self.files, self.sources, strict=True)):
+        for number, (file, source) in enumerate(
+            zip(self.files, self.sources, strict=True)
+        ):
             first, batches = 0, iter_batches(source, _PARQUET_BATCH_ROWS)
             while True:
                 with translate_read_errors(file):  # which may be cut off
@@ -378,7 +409,9 @@ class _Typed:
                 first += batch.num_rows
             if not first and source.metadata is None:
                 raise invalid_option(
-                    expected=f"rows in {plain(file)}", got="none", hint="Check the export"
+                    expected=f"rows in {plain(file)}",
+                    got="none",
+                    hint="Check the export",
                 )
 
 
@@ -441,7 +474,10 @@ class _Text:
         if written.named and written is not self.first:
             lines = lines[1:]  # one line of names for all files
         elif written.named:
-            cells = [written.sep.join(_quote_cell(name, written.sep) for name in self.new), *cells]
+            cells = [
+                written.sep.join(_quote_cell(name, written.sep) for name in self.new),
+                *cells,
+            ]
         _check_count(lines, cells, table)
         longer = list(map(partial(_extend_row, written), lines, cells))
         if not longer[-1].endswith(("\n", "\r")):  # the last line of a file
@@ -459,7 +495,13 @@ class _Text:
             for kind, column in zip(kinds, _read_text_columns(table), strict=True):
                 kind.add_cells(column)
         return pa.schema(
-            [*zip(self.first.header, (kind.arrow_type() for kind in kinds), strict=True)]
+            [
+                *zip(
+                    self.first.header,
+                    (kind.arrow_type() for kind in kinds),
+                    strict=True,
+                )
+            ]
         )
 
     def find_repeating_columns(self):
@@ -474,7 +516,9 @@ class _Text:
 
     def _iter_tables(self) -> Iterator[tuple[Block, float]]:
         for number, file in enumerate(self.files):
-            for table in table_blocks(file, lambda present: self.names, **self.options.csv_options):
+            for table in table_blocks(
+                file, lambda present: self.names, **self.options.csv_options
+            ):
                 written = table.text
                 if isinstance(written, CsvText):
                     self.first = self.first or written
@@ -516,7 +560,9 @@ def _extend_row(written: CsvText, line: str, cells: str) -> str:
     sep, width = written.sep, len(written.header)
     bare = line.rstrip("\r\n")
     count = bare.count(sep) + 1
-    if '"' in bare:  # a separator inside quotes may stand in for a cell that the row lacks
+    if (
+        '"' in bare
+    ):  # a separator inside quotes may stand in for a cell that the row lacks
         count = len(next(csv.reader([line], delimiter=sep, skipinitialspace=True)))
     end = line[len(bare) :]
     if count > width:  # empty, or table_blocks had refused them
@@ -550,12 +596,16 @@ def _decimal_comma(table, names):
     if table.decimal is not None:
         return table.decimal == ","
     columns = [table.columns[name].dropna() for name in names]
-    texts = [column.astype(str) for column in columns if column.dtype.kind not in "fiub"]
+    texts = [
+        column.astype(str) for column in columns if column.dtype.kind not in "fiub"
+    ]
     if any(column.str.contains(",").any() for column in texts):
         return True
     pointed = any(column.str.contains(".", regex=False).any() for column in texts)
     numbers = (column for column in columns if column.dtype.kind == "f")
-    return False if pointed or any((column % 1 != 0).any() for column in numbers) else None
+    return (
+        False if pointed or any((column % 1 != 0).any() for column in numbers) else None
+    )
 
 
 def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Block) -> None:
@@ -580,7 +630,9 @@ def _read_text_columns(table: Block) -> list[Any]:
     if not even:
         rows = [[*row, *[""] * width][:width] for row in rows]
     columns = zip(*rows, strict=True)
-    return [pa.array([cell or None for cell in column], pa.string()) for column in columns]
+    return [
+        pa.array([cell or None for cell in column], pa.string()) for column in columns
+    ]
 
 
 _NUMBERS = {  # what is written back as it was, but for zeros at the end of a fraction
@@ -600,8 +652,12 @@ class _Kind:
         import pyarrow.compute as pc
 
         self.filled = self.filled or column.null_count < len(column)
-        forms = {name: pc.match_substring_regex(column, _NUMBERS[name]) for name in self.fit}
-        self.fit = [name for name, found in forms.items() if pc.all(found).as_py() is not False]
+        forms = {
+            name: pc.match_substring_regex(column, _NUMBERS[name]) for name in self.fit
+        }
+        self.fit = [
+            name for name, found in forms.items() if pc.all(found).as_py() is not False
+        ]
 
     def arrow_type(self):
         import pyarrow as pa

@@ -41,13 +41,19 @@ class Tables:
     """
 
     def __init__(self, options: Request) -> None:
-        self._options, self._form, self._drop = options, options.csv_options, options.drop_missing
+        self._options, self._form, self._drop = (
+            options,
+            options.csv_options,
+            options.drop_missing,
+        )
         self.reset_counts()
 
     def reset_counts(self) -> None:
         """Forget what was left out before: all is to be read anew."""
         self.n_rows = 0
-        self._left_out: dict[str, tuple[int, list[int]]] = {}  # of files: how many, the first
+        self._left_out: dict[
+            str, tuple[int, list[int]]
+        ] = {}  # of files: how many, the first
 
     def list_columns(self, file: str, pick: Pick) -> list[str]:
         """Return all columns of a file."""
@@ -94,7 +100,9 @@ class Tables:
         """Refuse files of which no row was kept."""
         if not self.n_rows:
             raise invalid_option(
-                expected="rows without missing values", got="none", hint="Check the files"
+                expected="rows without missing values",
+                got="none",
+                hint="Check the files",
             )
 
     def print_left_out(self) -> None:
@@ -172,12 +180,16 @@ def with_order(table: Block, name: str) -> Any:
     cells = [str(value).strip() for value in column[present]]
     if cells and all(_DATE.fullmatch(cell) for cell in cells):
         try:
-            return pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(None)
+            return pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(
+                None
+            )
         except ValueError:  # the 30th of February
             return column
     if table.decimal != "." and any("," in cell for cell in cells):
         try:
-            numbers = number_column(table._replace(columns=table.columns[present]), name)
+            numbers = number_column(
+                table._replace(columns=table.columns[present]), name
+            )
         except InvalidInputError:  # it is text
             return column
         return pd.Series(numbers, column.index[present]).reindex(column.index)
@@ -205,7 +217,10 @@ def get_scores(table: Block, names: Sequence[str], options: Request) -> FloatArr
     from .._validation import read_proba
 
     scores = np.column_stack([get_probability(table, name, options) for name in names])
-    how: dict[str, Any] = {"kind": options.score_kind, "tolerance": options.sum_tolerance}
+    how: dict[str, Any] = {
+        "kind": options.score_kind,
+        "tolerance": options.sum_tolerance,
+    }
     with add_error_context(source=table.source_name, row=table.get_file_row):
         return read_proba(scores, absent=options.absent, **how)
 
@@ -327,7 +342,9 @@ _NAME = re.compile(
     r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
 )
 _SCANNED_ROWS = 200_000  # that are looked at
-_MIN_DISTINCT_VALUES = 30  # different values: with fewer, intervals by clusters say little
+_MIN_DISTINCT_VALUES = (
+    30  # different values: with fewer, intervals by clusters say little
+)
 _REPEATS = 1.5  # rows of a value, on average
 
 
@@ -350,7 +367,11 @@ def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
 def _find_identifier_columns(names, options):
     """Return names that look like those of clusters, and have no other role."""
     said = [options.weight, options.prediction, options.time]
-    for words in (*(options.prob or ()), *(options.by or ()), *(options.features or ())):
+    for words in (
+        *(options.prob or ()),
+        *(options.by or ()),
+        *(options.features or ()),
+    ):
         said += [word.strip() for word in words.split(",")]
     return [name for name in names if name not in said and _NAME.fullmatch(name)]
 
@@ -359,11 +380,15 @@ def _count_repeated_values(file, options):
     """Return columns with their numbers of values and rows, the most values first."""
     present = column_names(file, options.label_columns, **options.csv_options)
     label = options.label_columns(present)
-    names = _find_identifier_columns([name for name in present if name not in label], options)
+    names = _find_identifier_columns(
+        [name for name in present if name not in label], options
+    )
     values: dict[str, set[Any]] = {name: set() for name in names}
     rows = dict.fromkeys(names, 0)
     for table in (
-        table_blocks(file, lambda _: [*label, *names], **options.csv_options) if names else ()
+        table_blocks(file, lambda _: [*label, *names], **options.csv_options)
+        if names
+        else ()
     ):
         for name in names:
             column = table.columns[name].dropna()
@@ -373,6 +398,10 @@ def _count_repeated_values(file, options):
             break
     found = [(name, len(values[name]), rows[name]) for name in names]
     return sorted(
-        (one for one in found if one[1] >= _MIN_DISTINCT_VALUES and one[2] >= _REPEATS * one[1]),
+        (
+            one
+            for one in found
+            if one[1] >= _MIN_DISTINCT_VALUES and one[2] >= _REPEATS * one[1]
+        ),
         key=lambda one: -one[1],
     )

@@ -64,20 +64,26 @@ def add_to(commands: Any) -> None:
         help="print an expression that gives the band of a score, counted from 0: one of "
         + ", ".join(DIALECTS),
     )
-    sql.add_argument("--prob", metavar="COLUMN", help="the column of the score (default: p)")
+    sql.add_argument(
+        "--prob", metavar="COLUMN", help="the column of the score (default: p)"
+    )
     sql.add_argument(
         "--names",
         action="append",
         metavar="NAME,...",
         help="names of the bands, one more than --at, the lowest first (default: 0, 1, ...)",
     )
-    sql.add_argument("--into", metavar="NAME", help="the name of the result (default: band)")
+    sql.add_argument(
+        "--into", metavar="NAME", help="the name of the result (default: band)"
+    )
     parser.set_defaults(run=run_threshold, modules=EXTRAS)
 
 
 def run_threshold(options: Request) -> int:
     """Print thresholds of a map, or bands of scores as SQL."""
-    comma = next((text for text in options.at if re.fullmatch(r"\s*0,\d+\s*", text)), None)
+    comma = next(
+        (text for text in options.at if re.fullmatch(r"\s*0,\d+\s*", text)), None
+    )
     if comma is not None:
         raise invalid_option(
             expected="probabilities with a point in --at",
@@ -87,16 +93,22 @@ def run_threshold(options: Request) -> int:
     targets = [_parse_target(text) for text in parse_names(options.at)]
     if not targets:
         raise invalid_option(
-            expected="a probability after --at", got="none", hint="Write for instance --at 0.02"
+            expected="a probability after --at",
+            got="none",
+            hint="Write for instance --at 0.02",
         )
     for name in _OF_SQL:
         if getattr(options, name) is not None and options.sql is None:
             raise invalid_option(
-                expected=f"--{name} with --sql", got="it alone", hint="Add --sql DIALECT"
+                expected=f"--{name} with --sql",
+                got="it alone",
+                hint="Add --sql DIALECT",
             )
     if options.sql is not None and (options.float32 or options.json is not None):
         got = "--float32" if options.float32 else "--json"
-        raise invalid_option(expected="--sql alone", got=f"it with {got}", hint="Leave one out")
+        raise invalid_option(
+            expected="--sql alone", got=f"it with {got}", hint="Leave one out"
+        )
     found = load_map(options.map, edited=options.edited)
     if options.sql is not None:
         content = f"{_write_sql(found, targets, options)}\n".encode()
@@ -112,14 +124,18 @@ def _parse_target(text):
     except Exception:
         value = math.nan
     if not 0 <= value <= 1:
-        cure = as_number(text) or "Write for instance --at 0.02; divide percentages by 100"
+        cure = (
+            as_number(text) or "Write for instance --at 0.02; divide percentages by 100"
+        )
         raise invalid_option(
             expected="probabilities from 0 to 1 in --at", got=f"{text!r}", hint=cure
         )
     return value
 
 
-def _show_thresholds(found: "ExportedMap", targets: list[float], options: Request) -> int:
+def _show_thresholds(
+    found: "ExportedMap", targets: list[float], options: Request
+) -> int:
     from ..recalibrators import thresholds_section
 
     if options.json is not None:

@@ -34,7 +34,10 @@ class ArrowFile:
     metadata = None  # which parquet has
 
     def __init__(self, source: BinaryIO) -> None:
-        self._ipc, self._source = pyarrow_that("reads Arrow files", "pyarrow.ipc"), source
+        self._ipc, self._source = (
+            pyarrow_that("reads Arrow files", "pyarrow.ipc"),
+            source,
+        )
         self._is_stream = self._source.read(4) == b"\xff\xff\xff\xff"
         self.schema_arrow = self._open_reader(None).schema
 
@@ -103,10 +106,16 @@ def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
             column = column.cast(column.type.value_type)
         columns[name] = column.to_pandas()
         is_whole = types.is_integer(column.type)
-        if column.null_count and nullable and (is_whole or types.is_boolean(column.type)):
+        if (
+            column.null_count
+            and nullable
+            and (is_whole or types.is_boolean(column.type))
+        ):
             dtype = pd.Int64Dtype() if is_whole else pd.BooleanDtype()
             columns[name] = dtype.__from_arrow__(column)
-        elif column.null_count and is_whole and columns[name].max() >= _MAX_EXACT_INTEGER:
+        elif (
+            column.null_count and is_whole and columns[name].max() >= _MAX_EXACT_INTEGER
+        ):
             columns[name] = column.to_pandas(integer_object_nulls=True)
     return pd.DataFrame(columns, copy=False)
 
@@ -142,7 +151,9 @@ def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
 _ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 
 
-_kept: dict[tuple[str, int, int], Any] | None = None  # rows by file, inside of `keep_workbook`
+_kept: dict[tuple[str, int, int], Any] | None = (
+    None  # rows by file, inside of `keep_workbook`
+)
 
 
 @contextmanager
@@ -157,7 +168,10 @@ def keep_workbook() -> Iterator[None]:
 
 
 def load_workbook(
-    stream: Any, file: str, pick: Callable[[Sequence[str]], Any] | None, skip_rows: int = 0
+    stream: Any,
+    file: str,
+    pick: Callable[[Sequence[str]], Any] | None,
+    skip_rows: int = 0,
 ) -> Any:
     """Return some columns of the sheet as a pandas DataFrame; without `pick` all of them.
 
@@ -203,7 +217,9 @@ def _open_sheet(stream, file):
     try:
         openpyxl = require("openpyxl", "excel")
     except InvalidInputError as error:
-        error.set_fields(hint=f"{error.hint}, or save the sheet of {plain(file)} as csv")
+        error.set_fields(
+            hint=f"{error.hint}, or save the sheet of {plain(file)} as csv"
+        )
         raise
     book = openpyxl.load_workbook(stream, read_only=True, data_only=True)
     try:
@@ -242,8 +258,13 @@ def workbook_in_arrow(stream: Any, file: str, skip_rows: int = 0) -> ArrowFile:
         try:
             columns.append(pa.array(frame[name], from_pandas=True))
         except (pa.ArrowInvalid, pa.ArrowTypeError):
-            columns.append(pa.array(frame[name].map(str, na_action="ignore"), from_pandas=True))
-    table, sink = pa.Table.from_arrays(columns, names=list(frame)), pa.BufferOutputStream()
+            columns.append(
+                pa.array(frame[name].map(str, na_action="ignore"), from_pandas=True)
+            )
+    table, sink = (
+        pa.Table.from_arrays(columns, names=list(frame)),
+        pa.BufferOutputStream(),
+    )
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return ArrowFile(pa.BufferReader(sink.getvalue()))

@@ -22,7 +22,9 @@ FILL_LABELS = f"{FILL}; an empty cell is a missing label"
 _ALL_PERCENT = "Write all of them in percent, or none."
 _ONE_MARK = "Write all of them with a decimal comma, or all with a point."
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_ASCII_NUMBER = f"^{_NUMBER.pattern}$"  # for pyarrow, to which digits are those of ASCII
+_ASCII_NUMBER = (
+    f"^{_NUMBER.pattern}$"  # for pyarrow, to which digits are those of ASCII
+)
 
 
 class Block(NamedTuple):
@@ -135,7 +137,9 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
     column = block.columns[name]
     if getattr(column.dtype, "kind", "O") in "fiub":
         plain_type = isinstance(column.dtype, np.dtype)
-        numbers = column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
+        numbers = (
+            column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
+        )
         if block.of_csv:
             check_form(block, name)
     else:
@@ -156,7 +160,9 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
     if len(endless):
         places = block.describe_rows(endless)
         got = f"{numbers[endless[0]]} in {places} of column {quoted(name)} of {block.source_name}"
-        raise invalid_input(expected="a number in every row", got=got, hint="Repair those rows")
+        raise invalid_input(
+            expected="a number in every row", got=got, hint="Repair those rows"
+        )
     return numbers
 
 
@@ -184,7 +190,9 @@ def check_form(block: Block, name: str) -> None:
     for mark, there in found.items():
         if block.forms.setdefault((name, mark), there) != there:
             row = int(column.notna().to_numpy().argmax())
-            raise _invalid_text(block, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK)
+            raise _invalid_text(
+                block, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK
+            )
 
 
 def _parse_numbers(column, decimal):
@@ -202,9 +210,17 @@ def _parse_numbers(column, decimal):
             if in_percent:
                 text = text[:-1].strip()
             if decimal == ",":
-                text = text.replace(".", "?").replace(",", ".", 1)  # a point is no decimal mark
-            return float(text) / (100 if in_percent else 1) if _NUMBER.fullmatch(text) else np.nan
-        known = isinstance(value, Real | Decimal) and not (isinstance(value, bool) or in_percent)
+                text = text.replace(".", "?").replace(
+                    ",", ".", 1
+                )  # a point is no decimal mark
+            return (
+                float(text) / (100 if in_percent else 1)
+                if _NUMBER.fullmatch(text)
+                else np.nan
+            )
+        known = isinstance(value, Real | Decimal) and not (
+            isinstance(value, bool) or in_percent
+        )
         return float(value) if known else np.nan
 
     return np.array([parse_number(value) for value in values])
@@ -220,8 +236,14 @@ def _at_once(column, decimal):
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        texts = pc.ascii_trim_whitespace(pa.array(column, pa.string(), from_pandas=True))
-    except (ImportError, TypeError, ValueError):  # pyarrow's own errors are kinds of these
+        texts = pc.ascii_trim_whitespace(
+            pa.array(column, pa.string(), from_pandas=True)
+        )
+    except (
+        ImportError,
+        TypeError,
+        ValueError,
+    ):  # pyarrow's own errors are kinds of these
         return None
     in_percent = pc.all(pc.ends_with(texts, "%")).as_py()
     if in_percent:
@@ -233,7 +255,9 @@ def _at_once(column, decimal):
         texts = pc.replace_substring(texts, ",", ".", max_replacements=1)
     if not pc.all(pc.match_substring_regex(texts, _ASCII_NUMBER)).as_py():
         return None
-    numbers = pc.ascii_ltrim(texts, "+").cast(pa.float64()).to_numpy(zero_copy_only=False)
+    numbers = (
+        pc.ascii_ltrim(texts, "+").cast(pa.float64()).to_numpy(zero_copy_only=False)
+    )
     return numbers / 100 if in_percent else numbers
 
 
@@ -243,7 +267,9 @@ def _in_percent(column):
 
     texts = column.dropna()
     if not isinstance(texts.dtype, pd.StringDtype):
-        texts = pd.Series([value for value in texts.astype(object) if isinstance(value, str)])
+        texts = pd.Series(
+            [value for value in texts.astype(object) if isinstance(value, str)]
+        )
     return len(texts) > 0 and bool(texts.str.strip().str.endswith("%").all())
 
 
@@ -253,7 +279,9 @@ def _invalid_text(block, name, row, cure=None):
         cure = "Clean the column first."
         if isinstance(value, str) and value.strip().endswith("%"):
             cure = _ALL_PERCENT
-        elif isinstance(value, str) and _NUMBER.fullmatch(value.strip().replace(",", ".", 1)):
+        elif isinstance(value, str) and _NUMBER.fullmatch(
+            value.strip().replace(",", ".", 1)
+        ):
             mark = "csv={'decimal': ','}"
             cure = "If the comma is the decimal mark, read it with " + mark
             if block.decimal == ",":
@@ -295,7 +323,9 @@ def parse_texts(texts: Collection[str], decimal: str | None = None) -> dict[str,
     as if the column had been read at once.
     """
     return (
-        dict(zip(texts, infer_cell_values(texts, decimal).tolist(), strict=True)) if texts else {}
+        dict(zip(texts, infer_cell_values(texts, decimal).tolist(), strict=True))
+        if texts
+        else {}
     )
 
 
@@ -311,7 +341,11 @@ def label_column(block: Block, name: str) -> Any:
 
 
 def _as_text(value):
-    return value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)
+    return (
+        value.decode(errors="backslashreplace")
+        if isinstance(value, bytes)
+        else str(value)
+    )
 
 
 def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
@@ -335,7 +369,10 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
 def _check_booleans(block, name, labels):
     """Refuse True below a block of numbers, which is equal to 1 and would count as that."""
     boolean = labels.values.dtype.kind == "b"
-    if block.forms is not None and block.forms.setdefault((name, "boolean"), boolean) != boolean:
+    if (
+        block.forms is not None
+        and block.forms.setdefault((name, "boolean"), boolean) != boolean
+    ):
         rule = f"only numbers or only booleans in column {quoted(name)} of {block.source_name}"
         got = f"{quoted(labels.values[labels.codes[0]])} in row {block.get_file_row(0)}"
         raise invalid_input(expected=rule, got=got, hint="Write all labels alike")
@@ -386,12 +423,16 @@ def _without_missing(values, codes):
     if not absent[:-1].any():
         return values, codes
     place = np.append(np.where(absent[:-1], 0, np.cumsum(~absent[:-1])), 0) - 1
-    return [value for value, hole in zip(values, absent, strict=False) if not hole], place[codes]
+    return [
+        value for value, hole in zip(values, absent, strict=False) if not hole
+    ], place[codes]
 
 
 def make_array(values: list[Any]) -> AnyArray:
     """Return values as numpy reads them, or as they are where it would make text of all of them."""
-    if len({type(value) for value in values}) == 1 and isinstance(values[0], str | int | float):
+    if len({type(value) for value in values}) == 1 and isinstance(
+        values[0], str | int | float
+    ):
         return np.array(values)
     array = np.empty(len(values), dtype=object)
     array[:] = values

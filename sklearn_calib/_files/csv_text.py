@@ -18,7 +18,9 @@ from .._spelling import find_nearest_name
 from .._typing import AnyArray
 from ..exceptions import InvalidInputError, invalid_input
 
-LONGEST_ROW = 2**25  # characters; what is longer is hardly a row, and would fill the memory
+LONGEST_ROW = (
+    2**25
+)  # characters; what is longer is hardly a row, and would fill the memory
 _TITLES = 30  # lines of a file in which the names of columns are looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -30,13 +32,19 @@ def exact_numbers() -> dict[str, Any]:
     """
     import pandas as pd
 
-    return {} if int(pd.__version__.split(".")[0]) >= 3 else {"float_precision": "round_trip"}
+    return (
+        {}
+        if int(pd.__version__.split(".")[0]) >= 3
+        else {"float_precision": "round_trip"}
+    )
 
 
 def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
     """Return the encoding of a csv file that begins with `head`; refuse what is no text."""
     if not head.strip():
-        raise invalid_input(expected=f"a header and rows in {plain(file)}", got="an empty file")
+        raise invalid_input(
+            expected=f"a header and rows in {plain(file)}", got="an empty file"
+        )
     if encoding is None:
         wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         encoding = "utf-16" if wide else "utf-8-sig"
@@ -44,9 +52,13 @@ def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
         codecs.lookup(encoding)
     except (LookupError, ValueError):
         raise invalid_input(
-            expected="a known encoding", got=quoted(encoding), hint="Use utf-8, cp1252 or utf-16"
+            expected="a known encoding",
+            got=quoted(encoding),
+            hint="Use utf-8, cp1252 or utf-16",
         ) from None
-    if b"\0" in head and not encoding.lower().startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
+    if b"\0" in head and not encoding.lower().startswith(
+        ("utf-16", "utf-32", "utf_16", "utf_32")
+    ):
         cure = "Export it as text."
         if head.count(0) * 3 > len(head.strip(b"\0")) > 0:  # every other byte
             cure += " If it is UTF-16 without its mark, name utf-16-le or utf-16-be as "
@@ -74,7 +86,9 @@ def detect_separator(
         sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
         if len(sep) != 1 or sep in '"\r\n':
             raise invalid_input(
-                expected="one character as separator", got=quoted(sep), hint="Use , ; | or tab"
+                expected="one character as separator",
+                got=quoted(sep),
+                hint="Use , ; | or tab",
             )
         return sep, _first_line(text, sep) if header is None else [*header]
     found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
@@ -108,7 +122,9 @@ def separate_title(text: str, n_lines: int, file: str) -> tuple[str, str]:
 def invalid_skipping(n_rows: int, file: str) -> InvalidInputError:
     """Raise because no rows are left below those that are skipped."""
     return invalid_input(
-        expected=f"more than {n_rows} rows in {plain(file)}", got="no more", hint="Skip fewer rows"
+        expected=f"more than {n_rows} rows in {plain(file)}",
+        got="no more",
+        hint="Skip fewer rows",
     )
 
 
@@ -141,7 +157,9 @@ def check_columns(
             )
         known = ", ".join(plain(other, 40) for other in present[:30])
         known += f", ... ({len(present)} columns)" if len(present) > 30 else ""
-        inside = next((other for other in present if str(other).startswith(f"{name}.")), None)
+        inside = next(
+            (other for other in present if str(other).startswith(f"{name}.")), None
+        )
         near = inside or find_nearest_name(name, present)
         cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
         if sep is not None and len(present) == 1:
@@ -153,7 +171,9 @@ def check_columns(
             cure += "csv={'header': [...]}"
         for n_above, cells in below:
             if {*needed} <= {str(cell).strip('" ') for cell in cells}:
-                cure = "The names stand further below: leave out the rows above them with "
+                cure = (
+                    "The names stand further below: leave out the rows above them with "
+                )
                 cure += f"csv={{'skip_rows': {n_above}}}"
                 break
         raise invalid_input(
@@ -163,11 +183,15 @@ def check_columns(
 
 def looks_like_data(cells: Sequence[str]) -> bool:
     """Return whether a line of cells holds numbers, as a line of names does not."""
-    return any(re.fullmatch(r"[+-]?\d*[.,]?\d+([eE][+-]?\d+)?%?", cell) for cell in cells)
+    return any(
+        re.fullmatch(r"[+-]?\d*[.,]?\d+([eE][+-]?\d+)?%?", cell) for cell in cells
+    )
 
 
 def _first_line(text, sep):
-    lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True)
+    lines = csv.reader(
+        io.StringIO(text, newline=""), delimiter=sep, skipinitialspace=True
+    )
     filled = (line for line in lines if len(line) > 1 or (line and line[0].strip()))
     try:
         with allow_long_cells():  # with another separator the whole line is one cell
@@ -247,7 +271,9 @@ def _find_last_row_end(text, sep):
             ends = np.flatnonzero(letters == ord(mark))
             ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
             return int(ends[-1]) + 1 if len(ends) else 0
-    quoted_cell = re.compile(rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"[^"]*(?:""[^"]*)*("|$)')
+    quoted_cell = re.compile(
+        rf'(?:(?<=[{re.escape(sep)}\r\n])|^)[ ]*"[^"]*(?:""[^"]*)*("|$)'
+    )
     above = len(text)
     for cell in reversed([*quoted_cell.finditer(text)]):
         end = text.rfind(mark, cell.end(), above) + 1
@@ -298,10 +324,22 @@ def share_read(stream: Any) -> float:
 
 
 #: Cells that are missing values.
-MISSING = ["", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"]
+MISSING = [
+    "",
+    "#N/A",
+    "#N/A N/A",
+    "#NA",
+    "-1.#IND",
+    "-1.#QNAN",
+    "-NaN",
+    "-nan",
+    "1.#IND",
+]
 MISSING += ["1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
 _MAX_EXACT_INTEGER = 2.0**53  # whole numbers below are floats without a loss
-_IN_NUMBERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"  # characters of numbers, and below of booleans
+_IN_NUMBERS = (
+    r"0-9+\-.,\s\vEeIiNnFfTtYy"  # characters of numbers, and below of booleans
+)
 _PROBED_ROWS = 1000  # rows that mostly tell
 _SURELY_TEXT = rf"[^{_IN_NUMBERS}AaRrUuLlSs]"
 _BLANK, _LINE = np.frombuffer(b" \n", np.uint8)
@@ -322,11 +360,18 @@ class CsvCells:
     """
 
     def __init__(
-        self, width: int, places: Sequence[int], sep: str, decimal: str, as_text: Collection[int]
+        self,
+        width: int,
+        places: Sequence[int],
+        sep: str,
+        decimal: str,
+        as_text: Collection[int],
     ) -> None:
         self.width, self.places, self.sep, self.decimal = width, places, sep, decimal
         self.as_text = {*as_text}
-        self._unclear = set(as_text)  # columns that pyarrow would give a type that pandas has not
+        self._unclear = set(
+            as_text
+        )  # columns that pyarrow would give a type that pandas has not
 
     def read_frame(self, text: str, named: bool) -> tuple[Any, Any]:
         """Return a DataFrame of the columns, by their places, and what stands behind the last name.
@@ -354,13 +399,18 @@ class CsvCells:
             self._unclear |= {*self.places}
         try:
             table = self._split_cells(data, named)
-            unclear = {place for place in self.places if not _is_sure(table[str(place)])}
+            unclear = {
+                place for place in self.places if not _is_sure(table[str(place)])
+            }
             if unclear:
                 self._unclear |= unclear
                 table = self._split_cells(data, named)
         except (ImportError, ValueError):  # pyarrow's own errors are kinds of these
             return None
-        return {place: self._decode_column(table[str(place)], place) for place in self.places}
+        return {
+            place: self._decode_column(table[str(place)], place)
+            for place in self.places
+        }
 
     def _split_cells(self, data, named):
         import pyarrow as pa
@@ -388,7 +438,11 @@ class CsvCells:
 
         None where only pandas can tell.
         """
-        foreign = "\0" in text or text.startswith("\ufeff") or ("\t" in text and self.sep != "\t")
+        foreign = (
+            "\0" in text
+            or text.startswith("\ufeff")
+            or ("\t" in text and self.sep != "\t")
+        )
         lone = "\r" in text and text.count("\r") != text.count("\r\n")
         if foreign or lone or self.sep not in ",;\t|":
             return None
@@ -410,7 +464,11 @@ class CsvCells:
             return None
         if not (outside & (first == ord(self.sep))).any():
             return data
-        return None if len(quotes) else re.sub(rb"(?<=[%b]) +" % self.sep.encode(), b"", data)
+        return (
+            None
+            if len(quotes)
+            else re.sub(rb"(?<=[%b]) +" % self.sep.encode(), b"", data)
+        )
 
     def _decode_column(self, column, place):
         import pandas as pd
@@ -450,7 +508,9 @@ class CsvCells:
         }
         beyond = self.width
         if not named:
-            longest = self.sep.join(['""'] * beyond)  # so that shorter rows are filled up
+            longest = self.sep.join(
+                ['""'] * beyond
+            )  # so that shorter rows are filled up
             text = f"{longest}\n{text}"
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -466,9 +526,13 @@ class CsvCells:
             # the types of columns by their places among those that are read.
             except (pd.errors.EmptyDataError, IndexError):
                 return pd.DataFrame(columns=self.places), None
-            except pd.errors.ParserError:  # so no row has more cells than there are names
+            except (
+                pd.errors.ParserError
+            ):  # so no row has more cells than there are names
                 text = io.StringIO(text, newline="")
-                return pd.read_csv(text, names=range(beyond), usecols=self.places, **options), None
+                return pd.read_csv(
+                    text, names=range(beyond), usecols=self.places, **options
+                ), None
 
 
 _AS_ARROW: dict[str, Any] = {
@@ -489,10 +553,14 @@ def _is_sure(column):
     if types.is_floating(kind):
         ends = pc.min_max(column).as_py()
         largest = max(abs(ends["min"] or 0.0), abs(ends["max"] or 0.0))
-        if not (largest < _MAX_EXACT_INTEGER and np.isfinite(pc.sum(column).as_py() or 0.0)):  # NaN
+        if not (
+            largest < _MAX_EXACT_INTEGER and np.isfinite(pc.sum(column).as_py() or 0.0)
+        ):  # NaN
             return False
         return (
-            _has_fraction(column[:_PROBED_ROWS]) or column.null_count > 0 or _has_fraction(column)
+            _has_fraction(column[:_PROBED_ROWS])
+            or column.null_count > 0
+            or _has_fraction(column)
         )
     if types.is_integer(kind):  # which pandas reads as floats if one is missing
         return column.null_count == 0 or pc.max(column).as_py() < _MAX_EXACT_INTEGER
@@ -514,12 +582,16 @@ def infer_column_values(column: Any, decimal: str | None) -> Any:
     return values.take(codes).reset_index(drop=True)  # the last is the missing one
 
 
-def infer_cell_values(texts: Collection[str], decimal: str | None, hole: bool = False) -> Any:
+def infer_cell_values(
+    texts: Collection[str], decimal: str | None, hole: bool = False
+) -> Any:
     """Return what pandas makes of cells, as a Series; with a missing value at the end if `hole`."""
     import pandas as pd
 
     lines = io.StringIO()
-    csv.writer(lines, quoting=csv.QUOTE_ALL).writerows([text] for text in [*texts, *[""] * hole])
+    csv.writer(lines, quoting=csv.QUOTE_ALL).writerows(
+        [text] for text in [*texts, *[""] * hole]
+    )
     lines.seek(0)
     found = pd.read_csv(
         lines,

@@ -56,9 +56,13 @@ def json_frames(
     head = read_head(stream, _HEAD)
     if not head.strip():
         cure = "Check the export"
-        raise invalid_input(expected=f"rows in {plain(file)}", got="an empty file", hint=cure)
+        raise invalid_input(
+            expected=f"rows in {plain(file)}", got="an empty file", hint=cure
+        )
     encoding = detect_encoding(head, file, encoding)
-    begun = io.TextIOWrapper(io.BytesIO(head), encoding, errors="replace", newline="").read()
+    begun = io.TextIOWrapper(
+        io.BytesIO(head), encoding, errors="replace", newline=""
+    ).read()
     source, unit = stream, "line"
     if begun.lstrip(_BLANK).startswith("["):
         begun, unit = _split_array(stream, encoding, file), "object"
@@ -81,7 +85,9 @@ class _Reader:
         self.paths = {}  # of each column: names of fields, and places in lists
         self.kinds = {}  # of each column of which a value has been seen
         self.whole = set()  # columns of whole numbers alone
-        self.parts = set()  # names whose repetition in an object leaves a value in doubt
+        self.parts = (
+            set()
+        )  # names whose repetition in an object leaves a value in doubt
         self.scan = json.JSONDecoder(object_pairs_hook=self._check_object).scan_once
 
     def choose_columns(self, text, pick, cut=False):
@@ -91,7 +97,9 @@ class _Reader:
             paths |= dict.fromkeys(_iter_paths(row))
         names = [".".join(map(str, path)) for path in paths]
         if not names:
-            raise invalid_input(expected=f"rows in {plain(self.file)}", got="none", hint=NO_ROWS)
+            raise invalid_input(
+                expected=f"rows in {plain(self.file)}", got="none", hint=NO_ROWS
+            )
         needed = list(dict.fromkeys(pick(names)))
         try:
             check_columns(needed, names, self.file)
@@ -114,7 +122,9 @@ class _Reader:
         self.paths = {name: place[name] for name in needed}
         self.parts = {part for path in self.paths.values() for part in path}
         for name in needed:
-            kinds = {_KINDS.get(type(_get_at_path(row, self.paths[name]))) for row in rows} - {None}
+            kinds = {
+                _KINDS.get(type(_get_at_path(row, self.paths[name]))) for row in rows
+            } - {None}
             if len(kinds) == 1:
                 self.kinds[name] = kinds.pop()
             types = {type(_get_at_path(row, self.paths[name])) for row in rows}
@@ -149,7 +159,8 @@ class _Reader:
                 io.BytesIO(content),
                 arrow_json.ReadOptions(use_threads=False, block_size=len(content) + 1),
                 arrow_json.ParseOptions(
-                    explicit_schema=self._build_schema(pa), unexpected_field_behavior="ignore"
+                    explicit_schema=self._build_schema(pa),
+                    unexpected_field_behavior="ignore",
                 ),
             )
             if table.num_rows != _count_rows(text):  # two objects in one line
@@ -174,7 +185,9 @@ class _Reader:
             if not isinstance(node, dict):
                 return node
             if all(isinstance(part, str) for part in node):
-                return pa.struct([(part, build_type(below)) for part, below in node.items()])
+                return pa.struct(
+                    [(part, build_type(below)) for part, below in node.items()]
+                )
             found = {*map(build_type, node.values())}
             if found == {pa.int64(), pa.float64()}:
                 return pa.list_(pa.float64())
@@ -193,7 +206,9 @@ class _Reader:
             take = pc.struct_field if isinstance(part, str) else pc.list_element
             column = take(column, part)
         kind = self.kinds[name]
-        if kind == "text" or (column.null_count and (kind == "boolean" or name in self.whole)):
+        if kind == "text" or (
+            column.null_count and (kind == "boolean" or name in self.whole)
+        ):
             return _make_series(column.to_pylist())
         return pd.Series(column.to_numpy())
 
@@ -269,8 +284,12 @@ class _Reader:
             if kind is None:
                 got = "a list" if isinstance(value, list) else "an object"
                 cure = f"Its fields are columns, such as {plain(name, 40)}.{_first_name(value)}"
-                raise self._invalid_value(f"one value in each row {named}", got, number, cure)
-            said = {"number": "numbers", "text": "text", "boolean": "true or false"}[known]
+                raise self._invalid_value(
+                    f"one value in each row {named}", got, number, cure
+                )
+            said = {"number": "numbers", "text": "text", "boolean": "true or false"}[
+                known
+            ]
             cure = "Write all values of the column in one way"
             if known == "number" and kind == "text":
                 cure = "Write the number without quotes, and null where there is none"
@@ -308,7 +327,9 @@ def _iter_paths(row):
         if isinstance(value, dict) and (value or not path):
             stack += [((*path, name), below) for name, below in reversed(value.items())]
         elif isinstance(value, list) and value:
-            stack += [((*path, place), value[place]) for place in reversed(range(len(value)))]
+            stack += [
+                ((*path, place), value[place]) for place in reversed(range(len(value)))
+            ]
         else:
             yield path
 

@@ -27,8 +27,12 @@ _PACKED = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 #: The endings of each kind of table.
 _KINDS = {
     "parquet": _PARQUET,
-    "csv": tuple(kind + packed for kind in (".csv", ".tsv", ".txt") for packed in _PACKED),
-    "JSON lines": tuple(kind + packed for kind in (".jsonl", ".ndjson") for packed in _PACKED),
+    "csv": tuple(
+        kind + packed for kind in (".csv", ".tsv", ".txt") for packed in _PACKED
+    ),
+    "JSON lines": tuple(
+        kind + packed for kind in (".jsonl", ".ndjson") for packed in _PACKED
+    ),
     "Arrow": (".arrow", ".feather", ".ipc"),
 }
 _ENDINGS = tuple(chain.from_iterable(_KINDS.values()))
@@ -50,7 +54,9 @@ def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
 
 def is_address(text: str) -> bool:
     """Return whether a text is an address, or how a database is reached, with a secret."""
-    return bool(ADDRESS.match(text)) or (redact_secrets(text) != text and not os.path.exists(text))
+    return bool(ADDRESS.match(text)) or (
+        redact_secrets(text) != text and not os.path.exists(text)
+    )
 
 
 def get_path_text(path: Any, address: bool = False) -> str:
@@ -63,14 +69,19 @@ def get_path_text(path: Any, address: bool = False) -> str:
     try:
         text = os.fsdecode(path)
     except TypeError:
-        got, cure = f"the {type(path).__name__} {plain(path)}", "Pass text or a pathlib.Path"
+        got, cure = (
+            f"the {type(path).__name__} {plain(path)}",
+            "Pass text or a pathlib.Path",
+        )
         raise invalid_input(
             expected="the path of a file", got=got, hint=cure, error=TypeError
         ) from None
     if is_address(text) and not (address and ADDRESS.match(text)):
         cure = "Download the file, or write it here and send it there"
         raise invalid_input(
-            expected="the path of a local file", got=f"the address {quoted(text)}", hint=cure
+            expected="the path of a local file",
+            got=f"the address {quoted(text)}",
+            hint=cure,
         )
     return text
 
@@ -82,7 +93,9 @@ def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
     Raises ValueError for patterns and folders without tables, TypeError for what is no path.
     """
     several = isinstance(data, list | tuple)
-    found = chain.from_iterable(_expand_patterns(item) for item in (data if several else [data]))
+    found = chain.from_iterable(
+        _expand_patterns(item) for item in (data if several else [data])
+    )
     different: dict[Any, tuple[str, str, Any]] = {}
     for name, path, filesystem in found:
         key = path if filesystem is not None or "\0" in path else os.path.realpath(path)
@@ -102,7 +115,9 @@ def _expand_patterns(data):
         _check_rereadable(text)
         yield text, text, None
     else:
-        paths = [path for path in sorted(glob(text, recursive=True)) if os.path.isfile(path)]
+        paths = [
+            path for path in sorted(glob(text, recursive=True)) if os.path.isfile(path)
+        ]
         if not text.lower().endswith(_NAMED):
             fixed = re.split(r"[*?\[]", text)[0]
             paths = [*_without_strays(paths, os.path.dirname(fixed))]
@@ -129,14 +144,21 @@ def _expand_address(text):
     """Yield parquet files of another file system, by pyarrow."""
     fs = require("pyarrow.fs", "cli")
     try:
-        google = re.match(r"gc?s://(?!.*retry_limit_seconds)", text)  # tries for 15 minutes
+        google = re.match(
+            r"gc?s://(?!.*retry_limit_seconds)", text
+        )  # tries for 15 minutes
         sign = "&" if "?" in text else "?"
         more = f"{sign}retry_limit_seconds={_RETRY_SECONDS}" if google else ""
         filesystem, path = fs.FileSystem.from_uri(text + more)
         info = filesystem.get_file_info(path)
     except Exception as error:  # of half a dozen kinds
-        filesystem, said = None, error_reason(error, text).partition("\n")[0].rstrip(".")
-    if filesystem is None:  # not where the error of pyarrow, which holds passwords, would be shown
+        filesystem, said = (
+            None,
+            error_reason(error, text).partition("\n")[0].rstrip("."),
+        )
+    if (
+        filesystem is None
+    ):  # not where the error of pyarrow, which holds passwords, would be shown
         cure = "Pass a pyarrow.dataset.Dataset made with that file system"
         raise invalid_input(
             expected="an address that pyarrow can open",
@@ -146,10 +168,16 @@ def _expand_address(text):
     if info.type == fs.FileType.Directory:
         below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
         files = sorted(each.path for each in below if each.type == fs.FileType.File)
-        paths = [file for file in _without_strays(files, path) if file.lower().endswith(_PARQUET)]
+        paths = [
+            file
+            for file in _without_strays(files, path)
+            if file.lower().endswith(_PARQUET)
+        ]
         if not paths:
             raise invalid_input(
-                expected="parquet files", got=f"none under {quoted(text)}", hint="Check the address"
+                expected="parquet files",
+                got=f"none under {quoted(text)}",
+                hint="Check the address",
             )
     else:
         paths = [path]
@@ -160,7 +188,9 @@ def _without_strays(paths, folder):
     """Yield files with the ending of a table that no program left for itself (_SUCCESS)."""
     for path in paths:
         parts = Path(os.path.relpath(path, folder or ".")).parts
-        if path.lower().endswith(_ENDINGS) and not any(part[0] in "._" for part in parts):
+        if path.lower().endswith(_ENDINGS) and not any(
+            part[0] in "._" for part in parts
+        ):
             yield path
 
 
@@ -175,7 +205,9 @@ def _one_format(paths, folder):
         got = f"{' and '.join(kinds) or 'none'} in {quoted(folder)}"
         cure = "Name the files with a pattern, for instance '**/*.parquet'"
         raise invalid_input(
-            expected=f"a folder of tables of one kind ({', '.join(_KINDS)})", got=got, hint=cure
+            expected=f"a folder of tables of one kind ({', '.join(_KINDS)})",
+            got=got,
+            hint=cure,
         )
     return paths
 
@@ -215,7 +247,9 @@ def open_decompressed(file: str) -> Any:
         head = stream.read(8)
     ending = file.lower()[file.rfind(".") :] if "." in file else ""
     if ending not in (*_COMPRESSED, ".zip"):
-        ending = next((end for mark, end in _MARKS.items() if head.startswith(mark)), "")
+        ending = next(
+            (end for mark, end in _MARKS.items() if head.startswith(mark)), ""
+        )
     if ending == ".zip":
         return _open_member(file)
     if ending == ".zst":

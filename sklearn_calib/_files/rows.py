@@ -13,10 +13,19 @@ from ..exceptions import InvalidInputError, invalid_input
 
 PIECE_ROWS = 2**17  # in a piece
 _TABLES = "__arrow_c_stream__", "read"  # of what is read otherwise
-_SERVER_SIDE = "sklearn_calib"  # the cursor of psycopg: without a name it fetches all rows at once
+_SERVER_SIDE = (
+    "sklearn_calib"  # the cursor of psycopg: without a name it fetches all rows at once
+)
 
 
-_BACKTICKS = "pymysql", "MySQLdb", "mysql", "mariadb", "google", "databricks"  # quote names so
+_BACKTICKS = (
+    "pymysql",
+    "MySQLdb",
+    "mysql",
+    "mariadb",
+    "google",
+    "databricks",
+)  # quote names so
 
 
 class Counting(NamedTuple):
@@ -36,7 +45,10 @@ class Counting(NamedTuple):
             first + name.replace(last, 2 * last) + last
             for name in (*self.columns, self.counts or "", self.into)
         )
-        number, given = f"SUM({counts})" if self.counts else "COUNT(*)", ", ".join(names)
+        number, given = (
+            f"SUM({counts})" if self.counts else "COUNT(*)",
+            ", ".join(names),
+        )
         inner = query.strip().rstrip(";")
         return f"SELECT {given}, {number} AS {into} FROM (\n{inner}\n) counted GROUP BY {given}"
 
@@ -50,7 +62,9 @@ def _get_quote_marks(source):
     return "``" if driver in _BACKTICKS else '""'
 
 
-def run_query(source: Any, query: str, counting: Counting | None = None) -> Iterator[Any]:
+def run_query(
+    source: Any, query: str, counting: Counting | None = None
+) -> Iterator[Any]:
     """Yield the result of a query in pieces, or of counting its rows.
 
     `source` is the address of a database (by SQLAlchemy), an engine or a connection of SQLAlchemy,
@@ -68,7 +82,9 @@ def run_query(source: Any, query: str, counting: Counting | None = None) -> Iter
         except (InvalidInputError, TypeError):
             raise
         except Exception as error:  # of each driver its own
-            got = plain(error_reason(getattr(error, "orig", error), address), 300).rstrip(".")
+            got = plain(
+                error_reason(getattr(error, "orig", error), address), 300
+            ).rstrip(".")
             cure = "Check the query, the address and the driver"
             raise invalid_input(
                 expected="a query that the database answers", got=got, hint=cure
@@ -77,14 +93,18 @@ def run_query(source: Any, query: str, counting: Counting | None = None) -> Iter
 
 
 def _execute_query(source, query, stack):
-    if type(source).__module__.startswith("sqlalchemy"):  # the driver alone is three times as fast
+    if type(source).__module__.startswith(
+        "sqlalchemy"
+    ):  # the driver alone is three times as fast
         if hasattr(source, "raw_connection"):
             held = source.raw_connection()
             stack.callback(_close_cursor, held)
         else:
             held = source.connection
         source = held.driver_connection
-    if type(source).__module__.strip("_").startswith("duckdb"):  # its cursors do not see all tables
+    if (
+        type(source).__module__.strip("_").startswith("duckdb")
+    ):  # its cursors do not see all tables
         reader = require("pyarrow", "cli").RecordBatchReader
         stream = source.sql(query).__arrow_c_stream__()  # DuckDB 1.1 takes no schema
         return (batch for batch in reader._import_from_c_capsule(stream))
@@ -92,7 +112,11 @@ def _execute_query(source, query, stack):
         rule = "the address, an engine or a connection of a database, for query"
         cure = "Connect first"
         raise invalid_input(
-            "query", expected=rule, got=f"a {type(source).__name__}", hint=cure, error=TypeError
+            "query",
+            expected=rule,
+            got=f"a {type(source).__name__}",
+            hint=cure,
+            error=TypeError,
         )
     cursor = _open_cursor(source)
     stack.callback(_close_cursor, cursor)
@@ -139,14 +163,14 @@ def _count_read_rows(pieces):
     n_rows = 0
     try:
         for piece in pieces:
-            n_rows += len(next(iter(piece.values())) if isinstance(piece, Mapping) else piece)
+            n_rows += len(
+                next(iter(piece.values())) if isinstance(piece, Mapping) else piece
+            )
             yield piece
     except (InvalidInputError, TypeError, GeneratorExit):
         raise
     except Exception as error:  # a connection that is lost
-        got = (
-            f"{type(error).__name__} after {n_rows:,} rows ({plain(error_reason(error, ''), 200)})"
-        )
+        got = f"{type(error).__name__} after {n_rows:,} rows ({plain(error_reason(error, ''), 200)})"
         raise invalid_input(
             expected="rows to the end",
             got=got,
@@ -155,7 +179,9 @@ def _count_read_rows(pieces):
         ) from error
     if not n_rows:
         raise invalid_input(
-            expected="at least one row", got="none", hint="Check the query or the iterator"
+            expected="at least one row",
+            got="none",
+            hint="Check the query or the iterator",
         )
 
 
@@ -166,12 +192,16 @@ def _fetch_frames(result):
         described = [(name,) for name in names()]
     if described is None:
         cure = "Execute a query that returns rows first"
-        raise invalid_input(expected="a cursor with a result", got="one without", hint=cure)
+        raise invalid_input(
+            expected="a cursor with a result", got="one without", hint=cure
+        )
     columns = [str(column[0]) for column in described]
     if twice := [name for name in columns if columns.count(name) > 1]:
         cure = "Name them with AS"
         raise invalid_input(
-            expected="columns of different names", got=f"{quoted(twice[0])} twice", hint=cure
+            expected="columns of different names",
+            got=f"{quoted(twice[0])} twice",
+            hint=cure,
         )
     while rows := result.fetchmany(PIECE_ROWS):
         yield _make_frame(rows, columns)
@@ -188,8 +218,14 @@ def _gather_tables(iterator, names):
             given = first if isinstance(first, Mapping) else _name_values(first, names)
             yield {name: np.asarray(column) for name, column in given.items()}
         else:
-            columns = [*first] if isinstance(first, Mapping) else [*_name_values(first, names)]
-            yield _make_frame([*chain([first], islice(iterator, PIECE_ROWS - 1))], columns)
+            columns = (
+                [*first]
+                if isinstance(first, Mapping)
+                else [*_name_values(first, names)]
+            )
+            yield _make_frame(
+                [*chain([first], islice(iterator, PIECE_ROWS - 1))], columns
+            )
 
 
 def _name_values(values, names):

@@ -128,7 +128,9 @@ def table_blocks(
         raise invalid_input(expected=f"rows in {plain(file)}", got="none", hint=NO_ROWS)
 
 
-def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> list[str]:
+def column_names(
+    file: str, pick: Callable[[Sequence[str]], Any], **form: Any
+) -> list[str]:
     """Return the names of all columns of a file; parameters as in `load_table`."""
     found: list[str] = []
 
@@ -142,9 +144,15 @@ def column_names(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -
             source = parquet_file(stream) if kind == "parquet" else ArrowFile(stream)
             return list(flatten_schema(source.schema_arrow).names)
         if kind == "csv":
-            next(_iter_csv_blocks(stream, file, note_names, form, _PROBED_BYTES, ()), None)
+            next(
+                _iter_csv_blocks(stream, file, note_names, form, _PROBED_BYTES, ()),
+                None,
+            )
         else:
-            next(_iter_typed_blocks(kind, stream, file, note_names, form, _PROBED_BYTES), None)
+            next(
+                _iter_typed_blocks(kind, stream, file, note_names, form, _PROBED_BYTES),
+                None,
+            )
     return found
 
 
@@ -156,7 +164,9 @@ def weigh_more(files: Sequence[str], most: int) -> bool:
     total = 0
     for file in files:
         with translate_read_errors(file):
-            total += max(os.path.getsize(file), _count_unpacked_bytes(file, most - total))
+            total += max(
+                os.path.getsize(file), _count_unpacked_bytes(file, most - total)
+            )
         if total > most:
             return True
     return False
@@ -167,10 +177,17 @@ def _count_unpacked_bytes(file, most):
     with open_decompressed(file) as stream:
         kind = detect_format(stream, file)
         if kind == "parquet":
-            return 8 * (about := parquet_file(stream).metadata).num_rows * about.num_columns
+            return (
+                8
+                * (about := parquet_file(stream).metadata).num_rows
+                * about.num_columns
+            )
         if kind == "arrow":
             names = (source := ArrowFile(stream)).schema_arrow.names
-            rows = sum(batch.num_rows for batch, _ in iter_batches(source, _BATCH_ROWS, names[:1]))
+            rows = sum(
+                batch.num_rows
+                for batch, _ in iter_batches(source, _BATCH_ROWS, names[:1])
+            )
             return 8 * rows * len(names)
         n_bytes = 0
         while n_bytes <= most and (piece := stream.read(_HEAD)):
@@ -197,13 +214,21 @@ def translate_read_errors(
 def _invalid_file(error, file):
     """Return what to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
-        rule, byte = f"{error.encoding} text in {quoted(file)}", error.object[error.start]
+        rule, byte = (
+            f"{error.encoding} text in {quoted(file)}",
+            error.object[error.start],
+        )
         encoding = "csv={'encoding': ...}"
-        cure = "Name the encoding, such as cp1252 of Windows in Western Europe, with " + encoding
+        cure = (
+            "Name the encoding, such as cp1252 of Windows in Western Europe, with "
+            + encoding
+        )
         return invalid_input(expected=rule, got=f"the byte 0x{byte:02x}", hint=cure)
     said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
     got = f"{quoted(file)} ({plain(said, 200).rstrip('.')})"
-    return invalid_input(expected="a readable table", got=got, hint="Check the path and the format")
+    return invalid_input(
+        expected="a readable table", got=got, hint="Check the path and the format"
+    )
 
 
 # -- files whose values have types ----------------------------------------------------------------
@@ -215,7 +240,9 @@ def _iter_typed_blocks(kind, stream, file, pick, form, size, *arrow):
         yield from _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow)
         return
     frames, decimal = [], None
-    for block in _iter_checked_blocks(kind, stream, file, pick, form, _BLOCK_BYTES, *arrow):
+    for block in _iter_checked_blocks(
+        kind, stream, file, pick, form, _BLOCK_BYTES, *arrow
+    ):
         frames.append(block.columns)
         decimal = block.decimal
     if frames:
@@ -242,7 +269,9 @@ def _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow):
             hint=cure,
         )
     first = 0
-    for frame, share, text in json_frames(stream, file, pick, form.get("encoding"), size):
+    for frame, share, text in json_frames(
+        stream, file, pick, form.get("encoding"), size
+    ):
         yield Block(frame, file, ".", first, share=share, text=text)
         first += len(frame)
 
@@ -276,7 +305,11 @@ def _find_row_groups(source, wanted):
 
 
 def _iter_csv_blocks(stream, file, pick, form, size, as_text):
-    decimal, given, skip_rows = form.get("decimal"), form.get("header"), form.get("skip_rows") or 0
+    decimal, given, skip_rows = (
+        form.get("decimal"),
+        form.get("header"),
+        form.get("skip_rows") or 0,
+    )
     head = read_head(stream, _HEAD)
     encoding = detect_encoding(head, file, form.get("encoding"))
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
@@ -306,7 +339,9 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
                 got=f"more in row {first + extra.notna().to_numpy().argmax()}",
                 hint="Put cells that hold the separator into quotes",
             )
-        last = text.rpartition("\n")[2]  # but of a file that is whole it is empty, or a row
+        last = text.rpartition("\n")[
+            2
+        ]  # but of a file that is whole it is empty, or a row
         if '"' not in last and 0 < last.count(sep) < len(header) - 1:
             raise invalid_input(
                 expected=f"{len(header)} cells in each row of {plain(file)}, as many as names",
@@ -325,7 +360,10 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
         first += len(frame)
     if frames:
         yield Block(
-            _join_frames(frames, stream, file, pick, form, as_text), file, decimal, of_csv=True
+            _join_frames(frames, stream, file, pick, form, as_text),
+            file,
+            decimal,
+            of_csv=True,
         )
 
 
@@ -334,13 +372,17 @@ def _join_frames(frames, stream, file, pick, form, as_text):
     import pandas as pd
 
     frames = [frame for frame in frames if len(frame)] or frames[:1]
-    mixed = [name for name in frames[0] if not _is_alike([frame[name] for frame in frames])]
+    mixed = [
+        name for name in frames[0] if not _is_alike([frame[name] for frame in frames])
+    ]
     if not mixed:
         return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
     stream.seek(0)
     (table,) = _iter_csv_blocks(stream, file, pick, form, None, [*as_text, *mixed])
     for name in mixed:
-        table.columns[name] = infer_column_values(table.columns[name], form.get("decimal") or ".")
+        table.columns[name] = infer_column_values(
+            table.columns[name], form.get("decimal") or "."
+        )
     return table.columns
 
 
@@ -350,7 +392,9 @@ def _is_alike(columns):
 
     filled = [column for column in columns if column.notna().any()]
     kinds = {
-        infer_dtype(column, skipna=True) if column.dtype == object else str(column.dtype)
+        infer_dtype(column, skipna=True)
+        if column.dtype == object
+        else str(column.dtype)
         for column in filled
     }
     if kinds == {"bool"} and len(filled) < len(columns):

@@ -18,10 +18,18 @@ from typing import BinaryIO
 _OWN_FOLDER = "sklearn-calib-"
 _LONGEST_NAME = 200
 _PAUSE = 0.05  # seconds between two looks at a lock
-_SCANNED = 2  # seconds that a scanner for viruses, or an index of files, may hold a file
-_WINDOWS = os.name == "nt"  # an open file can be neither moved, nor replaced, nor removed there
+_SCANNED = (
+    2  # seconds that a scanner for viruses, or an index of files, may hold a file
+)
+_WINDOWS = (
+    os.name == "nt"
+)  # an open file can be neither moved, nor replaced, nor removed there
 #: What the system says where the disk is full, or the share of it that one may have.
-NO_ROOM = (errno.ENOSPC, errno.EFBIG, *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []))
+NO_ROOM = (
+    errno.ENOSPC,
+    errno.EFBIG,
+    *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []),
+)
 SECONDS = 60  # that the other end of a named pipe may take
 
 
@@ -29,7 +37,9 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write bytes, or text as UTF-8, by `whole_file`. Raises OSError."""
     with whole_file(path) as file:
         file.write(
-            content.encode(errors="backslashreplace") if isinstance(content, str) else content
+            content.encode(errors="backslashreplace")
+            if isinstance(content, str)
+            else content
         )
 
 
@@ -59,7 +69,9 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     temporary = ""
     try:
         locked = False
-        while not locked:  # another writer may take it for a leftover before it is locked
+        while (
+            not locked
+        ):  # another writer may take it for a leftover before it is locked
             temporary = os.path.join(folder, f".{mark}{secrets.token_hex(8)}.tmp")
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             locked = _is_locked(handle, temporary)
@@ -108,7 +120,9 @@ def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
         The folder does not take the file.
     """
     path = os.path.realpath(path)
-    name = os.path.join(os.path.dirname(path), f".{os.path.basename(path)[:_LONGEST_NAME]}.lock")
+    name = os.path.join(
+        os.path.dirname(path), f".{os.path.basename(path)[:_LONGEST_NAME]}.lock"
+    )
     end = time.monotonic() + seconds
     while True:
         handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
@@ -124,7 +138,9 @@ def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
     finally:
         if _WINDOWS:
             os.close(handle)
-        with suppress(OSError):  # another process that waits may have it open; the last removes it
+        with suppress(
+            OSError
+        ):  # another process that waits may have it open; the last removes it
             os.unlink(name)
         if not _WINDOWS:
             os.close(handle)
@@ -165,7 +181,10 @@ def _replace_when_free(temporary, path):
 
 
 def _is_own_folder(entry):
-    own = not hasattr(os, "getuid") or entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    own = (
+        not hasattr(os, "getuid")
+        or entry.stat(follow_symlinks=False).st_uid == os.getuid()
+    )
     return own and entry.is_dir(follow_symlinks=False)
 
 

@@ -16,7 +16,9 @@ from ._logistic import fit_line, maximise_likelihood, threshold_separates
 MAX_CURVE_CELLS = 64  # of the smoothed curve
 _MAX_BLOCK_ENTRIES = 1 << 15  # entries whose temporaries stay in the cache
 _MAX_NEWTON_STEPS = 12  # of Newton's method, before a slower one that always converges
-_MIN_LIKELIHOOD_GAIN = 1e-14  # likelihood per unit of weight that a last step may still gain
+_MIN_LIKELIHOOD_GAIN = (
+    1e-14  # likelihood per unit of weight that a last step may still gain
+)
 _MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # of a log loss
 _DETERMINANT_TOLERANCE = (
     1e-9  # of a determinant, relative: below it the scores determine no parabola
@@ -51,7 +53,9 @@ class PredictionBatch:
             return None
         index = np.arange(self.p.shape[1])
         edge = np.ones((len(new), 1), dtype=bool)
-        first = np.maximum.accumulate(np.where(np.hstack([edge, new]), index, 0), axis=1)
+        first = np.maximum.accumulate(
+            np.where(np.hstack([edge, new]), index, 0), axis=1
+        )
         last = np.where(np.hstack([new, edge]), index, index[-1])
         return first, np.minimum.accumulate(last[:, ::-1], axis=1)[:, ::-1]
 
@@ -109,7 +113,10 @@ class PredictionBatch:
     def compute_oe_ratio(self):
         expected = self._sum_weighted(self.p)
         return np.divide(
-            self.event_weight, expected, out=np.full(len(expected), np.nan), where=expected > 0
+            self.event_weight,
+            expected,
+            out=np.full(len(expected), np.nan),
+            where=expected > 0,
         )
 
     def compute_brier(self):
@@ -126,7 +133,9 @@ class PredictionBatch:
     def compute_nagelkerke_r2(self):
         entropy = entr(self.rate) + entr(1 - self.rate)
         gain = self.compute_log_loss() - entropy
-        return self._mask_single_label(lambda: np.expm1(2 * gain) / np.expm1(-2 * entropy))
+        return self._mask_single_label(
+            lambda: np.expm1(2 * gain) / np.expm1(-2 * entropy)
+        )
 
     def _mask_single_label(self, value):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -138,7 +147,9 @@ class PredictionBatch:
         before, after = self._sum_below_and_upto(non_events)
         below = (before + after) / 2
         pairs = self.event_weight * (self.total - self.event_weight)
-        return self._mask_single_label(lambda: np.einsum("bn,bn->b", events, below) / pairs)
+        return self._mask_single_label(
+            lambda: np.einsum("bn,bn->b", events, below) / pairs
+        )
 
     def _sum_below_and_upto(self, values):
         """Return sums over all lower predictions, and over these and equal ones."""
@@ -201,7 +212,11 @@ class PredictionBatch:
         if (outcome == outcome[0]).all() or (log_odds == log_odds[0]).all():
             return np.nan, np.nan
         (a, b), _ = fit_line(log_odds, outcome, weight)
-        return (np.nan, np.sign(b) * np.inf) if threshold_separates(log_odds, outcome) else (a, b)
+        return (
+            (np.nan, np.sign(b) * np.inf)
+            if threshold_separates(log_odds, outcome)
+            else (a, b)
+        )
 
     def fit_shift(self):
         """Return a of logit P = a + z."""
@@ -210,9 +225,9 @@ class PredictionBatch:
             log_odds = self._log_odds[model]
             outcome = self.outcome[model]
             weight = self.weight[model]
-            shifts[model] = maximise_likelihood(log_odds, np.ones_like(log_odds), outcome, weight)[
-                0
-            ]
+            shifts[model] = maximise_likelihood(
+                log_odds, np.ones_like(log_odds), outcome, weight
+            )[0]
         return shifts
 
     # -- the smoothed curve ------------------------------------------------------------------
@@ -233,15 +248,20 @@ class PredictionBatch:
         n = self.p.shape[1]
         starts = np.arange(min(MAX_CURVE_CELLS, n)) * n // min(MAX_CURVE_CELLS, n)
         mass = np.add.reduceat(self.weight, starts, axis=1)
-        plain_mean = np.add.reduceat(self.p, starts, axis=1) / np.diff(np.append(starts, n))
+        plain_mean = np.add.reduceat(self.p, starts, axis=1) / np.diff(
+            np.append(starts, n)
+        )
         score = np.add.reduceat(self.weight * self.p, starts, axis=1)
         score = np.divide(score, mass, out=plain_mean, where=mass > 0)
         events = self.weight * self.outcome
         if self._tie_bounds is not None:  # rows of one prediction may be in two cells
             shared, total = (
-                np.subtract(*self._sum_below_and_upto(x)[::-1]) for x in (events, self.weight)
+                np.subtract(*self._sum_below_and_upto(x)[::-1])
+                for x in (events, self.weight)
             )
-            event_rate = np.divide(shared, total, out=np.zeros_like(total), where=total > 0)
+            event_rate = np.divide(
+                shared, total, out=np.zeros_like(total), where=total > 0
+            )
             events = self.weight * event_rate
         excess = np.add.reduceat(events, starts, axis=1) - mass * score
         return score, np.clip(score + _smooth_excess(score, mass, excess), 0, 1), mass
@@ -357,7 +377,9 @@ def _find_spans(x, mass):
     last = x.shape[1] - 1
     first = max(1, int((goal <= middle[:, -1:]).sum(axis=1).max()))
     goal = goal[:, :first]
-    right = np.clip((middle[:, None, :] < goal[:, :, None]).sum(axis=2), min(1, last), last)
+    right = np.clip(
+        (middle[:, None, :] < goal[:, :, None]).sum(axis=2), min(1, last), last
+    )
     left = np.maximum(right - 1, 0)
     (low, high), (before, after) = (
         [np.take_along_axis(values, index, axis=1) for index in (left, right)]
@@ -365,5 +387,7 @@ def _find_spans(x, mass):
     )
     gain = after - before
     fraction = np.divide(goal - before, gain, out=np.ones_like(gain), where=gain > 0)
-    end = np.where(goal <= middle[:, -1:], low + np.clip(fraction, 0, 1) * (high - low), np.inf)
+    end = np.where(
+        goal <= middle[:, -1:], low + np.clip(fraction, 0, 1) * (high - low), np.inf
+    )
     return x[:, :first], end

@@ -6,7 +6,9 @@ They are used by the binned measures and by histogram binning.
 import numpy as np
 from scipy.special import gammaln
 
-BIN_EDGE_TOLERANCE = 1e-9  # fraction of a bin: a value nearer to its edge lies on the edge
+BIN_EDGE_TOLERANCE = (
+    1e-9  # fraction of a bin: a value nearer to its edge lies on the edge
+)
 MAX_SWEPT_BINS = 1000  # labels in the order of the scores never stop the sweep
 
 
@@ -19,7 +21,12 @@ def pool_equal_scores(scores, y_encoded, weight):
     """Return what `find_distinct` does, and the weight and event rate of each score."""
     values, row_value = find_distinct(scores)
     mass = np.bincount(row_value, weights=weight)
-    return values, row_value, mass, np.bincount(row_value, weights=weight * y_encoded) / mass
+    return (
+        values,
+        row_value,
+        mass,
+        np.bincount(row_value, weights=weight * y_encoded) / mass,
+    )
 
 
 def bin_distinct_values(values, mass, n_bins, strategy):
@@ -48,9 +55,15 @@ def find_bin_starts(mass, n_bins):
     """
     cumulated = np.cumsum(mass)
     wanted = np.arange(1, n_bins)
-    index = np.searchsorted(cumulated, (wanted - BIN_EDGE_TOLERANCE) * (cumulated[-1] / n_bins))
-    index = np.minimum(index, len(mass) - 1)  # whose middle, or the next one's, is the first beyond
-    middle = (cumulated[index] - 0.5 * mass[index]) / cumulated[-1] * n_bins + BIN_EDGE_TOLERANCE
+    index = np.searchsorted(
+        cumulated, (wanted - BIN_EDGE_TOLERANCE) * (cumulated[-1] / n_bins)
+    )
+    index = np.minimum(
+        index, len(mass) - 1
+    )  # whose middle, or the next one's, is the first beyond
+    middle = (cumulated[index] - 0.5 * mass[index]) / cumulated[
+        -1
+    ] * n_bins + BIN_EDGE_TOLERANCE
     return np.concatenate([[0], index + (middle < wanted), [len(mass)]])
 
 
@@ -107,7 +120,9 @@ def sweep_monotonic_bins(values, mass, event_weight, strategy):
         if len(ends) > last:
             break
         if strategy == "uniform":
-            starts = np.searchsorted(values, np.arange(1, n_bins) / n_bins, side="right")
+            starts = np.searchsorted(
+                values, np.arange(1, n_bins) / n_bins, side="right"
+            )
         else:
             position = cumulated[:-1] * n_bins / cumulated[-1] + BIN_EDGE_TOLERANCE
             starts = np.searchsorted(position, np.arange(1, n_bins))
@@ -152,5 +167,7 @@ def compute_log_evidence(total, ones, count, mean):
     """
     log_likelihoods = gammaln(count) - gammaln(total + count)
     log_likelihoods += gammaln(ones + count * mean) - gammaln(count * mean)
-    log_likelihoods += gammaln(total - ones + count * (1 - mean)) - gammaln(count * (1 - mean))
+    log_likelihoods += gammaln(total - ones + count * (1 - mean)) - gammaln(
+        count * (1 - mean)
+    )
     return float(log_likelihoods.sum())

@@ -28,7 +28,9 @@ from ._temperature import (
     solve_temperature,
 )
 
-_HALLEY_TOLERANCE = 5e-3  # of log beta: below it the error of a Halley step is below 2e-7
+_HALLEY_TOLERANCE = (
+    5e-3  # of log beta: below it the error of a Halley step is below 2e-7
+)
 _CORRECTED_TOLERANCE = 2e-2  # with the sample's higher derivatives: below 1e-6
 MIN_INPUT = -1e4  # beyond, a class is impossible at any sensible coefficient
 _MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS remembers
@@ -68,8 +70,14 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
         choose_pass(np.inf)(logits, y_encoded, weight, beta)
     )  # there are many such blocks
     reachable = beta * (highest - lowest) > get_safe_gap(logits.shape[1])
-    excess = compute_excess_loss(logits, y_encoded, weight, beta) if reachable else np.zeros(2)
-    return TemperaturePass(sums, float(weight.sum()), lowest, highest, excess, logits.shape[1])
+    excess = (
+        compute_excess_loss(logits, y_encoded, weight, beta)
+        if reachable
+        else np.zeros(2)
+    )
+    return TemperaturePass(
+        sums, float(weight.sum()), lowest, highest, excess, logits.shape[1]
+    )
 
 
 def make_corrected_step(sample):
@@ -93,7 +101,9 @@ def make_corrected_step(sample):
             t1, t2 = sums(*sample, beta + step)[1:3]
             slope = first + step * (second + step * third / 2)
             slope += second / s2 * (t1 - s1 - step * (s2 + step * s3 / 2))
-            step -= slope / (second / s2 * (t2 - s2 - step * s3) + second + step * third)
+            step -= slope / (
+                second / s2 * (t2 - s2 - step * s3) + second + step * third
+            )
         return step if abs(step - halley) < 0.1 * abs(halley) else halley
 
     return step_from
@@ -153,7 +163,9 @@ class VectorPass:
 
     def __add__(self, other: Any) -> "VectorPass":
         return VectorPass(
-            self.loss + other.loss, self.gradient + other.gradient, self.weight + other.weight
+            self.loss + other.loss,
+            self.gradient + other.gradient,
+            self.weight + other.weight,
         )
 
 
@@ -166,7 +178,9 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
 
     logits, gradient = np.ascontiguousarray(logits), np.zeros((2, logits.shape[1]))
     row = np.empty((2, len(coef)))
-    loss = add_vector_sums(logits, y_encoded, weight, float(beta), coef, intercept, gradient, row)
+    loss = add_vector_sums(
+        logits, y_encoded, weight, float(beta), coef, intercept, gradient, row
+    )
     return VectorPass(float(loss), gradient.ravel(), float(weight.sum()))
 
 
@@ -201,7 +215,10 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
             continue
         new_gradient = current_pass.gradient / current_pass.weight + 2 * penalty * trial
         if n_passes > 1:
-            pairs = [*pairs[-_MAX_LBFGS_PAIRS + 1 :], (trial - x, new_gradient - gradient)]
+            pairs = [
+                *pairs[-_MAX_LBFGS_PAIRS + 1 :],
+                (trial - x, new_gradient - gradient),
+            ]
         x = trial
         value = new_value
         gradient = new_gradient
@@ -227,8 +244,12 @@ def _fit_sample(logits, y_encoded, weight, beta, penalty):
     fit = fit_softmax_regression(
         logits, y_encoded, w, ridge, float(penalty), tol=k / (10 * len(y_encoded))
     )
-    proba = evaluate_softmax(logits, y_encoded, w, fit.A, fit.b, ridge, float(penalty))[1]
-    return np.r_[fit.A, fit.b], make_diagonal_solver(logits, w, proba, ridge, float(penalty))
+    proba = evaluate_softmax(logits, y_encoded, w, fit.A, fit.b, ridge, float(penalty))[
+        1
+    ]
+    return np.r_[fit.A, fit.b], make_diagonal_solver(
+        logits, w, proba, ridge, float(penalty)
+    )
 
 
 def _apply_inverse_hessian(gradient, pairs, solve):

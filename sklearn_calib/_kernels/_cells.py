@@ -87,7 +87,9 @@ def _find_cut_keys():
     low[0] = 0
     upper = edges[: N_CUTS // 2 - 1 : -1]
     high = get_keys(1.0 - upper)
-    while True:  # the least complement that rounds to a probability at or below the edge
+    while (
+        True
+    ):  # the least complement that rounds to a probability at or below the edge
         below = 1.0 - get_values(np.maximum(high - 1, 0)) <= upper
         if not (below & (high > 0)).any():
             return np.vstack([low, high])
@@ -140,7 +142,9 @@ def find_cell_runs(p, q, max_cells):
         new = (cells[1:] != cells[:-1]) | (high[1:] != high[:-1])
         return np.flatnonzero(np.append(True, new))
 
-    return find_starts(find_smallest_shift(lambda shift: len(find_starts(shift)) <= max_cells))
+    return find_starts(
+        find_smallest_shift(lambda shift: len(find_starts(shift)) <= max_cells)
+    )
 
 
 def encode_cells(cells, high):
@@ -195,7 +199,9 @@ def compute_mean_distances(table, last=None):
     offset = view_as_float(table)[:, OFFSET]
     step = get_values(base + (1 << STEP_BITS)) - get_values(base)
     weight = get_label_sums(table)[0].sum(axis=1)
-    mean = np.where(offset > 0, get_values(base) + offset / weight * step, get_values(start))
+    mean = np.where(
+        offset > 0, get_values(base) + offset / weight * step, get_values(start)
+    )
     if last is not None:
         return np.clip(mean, get_values(start), get_values(last)), high
     inner = np.where(high[1:], start[:-1], start[1:])
@@ -219,7 +225,9 @@ def compute_mean_scores(table, last=None):
     """
     t, high = compute_mean_distances(table, last)
     start = decode_cells(table[:, ID])[0]
-    k = np.where(high, *(np.searchsorted(cuts, start, side="right") for cuts in CUT_KEYS[::-1]))
+    k = np.where(
+        high, *(np.searchsorted(cuts, start, side="right") for cuts in CUT_KEYS[::-1])
+    )
     edges = np.arange(N_CUTS + 1) / N_CUTS
     lowest = np.nextafter(edges[np.where(high, N_CUTS - k, k - 1)], 1.0)
     lowest[~high & (k == 1)] = 0.0

@@ -93,7 +93,9 @@ def _find_slot(table, identity, i, pattern, shift, bits):
     """
     shifted = uint64(identity) >> shift
     if shift == _ZERO:
-        slot = ((shifted ^ (shifted >> _WORD_BITS)) * _HASH_FACTOR) >> (uint64(64) - bits)
+        slot = ((shifted ^ (shifted >> _WORD_BITS)) * _HASH_FACTOR) >> (
+            uint64(64) - bits
+        )
     else:
         slot = ((shifted >> _LANE) * _HASH_FACTOR) >> (uint64(67) - bits)
         slot = (slot << _LANE) | (shifted & _LANES)
@@ -127,7 +129,9 @@ def identify_cells(p, q, shift):
     """
     ids = np.empty(len(p), dtype=np.int64)
     distance = np.empty(len(p))
-    _identify_rows(p, q if len(q) else 1.0 - p, *_make_unsigned_shifts(shift), _CUTS, ids, distance)
+    _identify_rows(
+        p, q if len(q) else 1.0 - p, *_make_unsigned_shifts(shift), _CUTS, ids, distance
+    )
     return ids, distance
 
 
@@ -223,7 +227,9 @@ def sum_weighted_losses(p, q, y, weight, count):
             wrong += int(count[rows][right <= 0.0].sum())
         fill_negative_logs(right, LOG_LOSS_FLOOR, right)
         block_terms = terms[:, : len(block_p)]
-        _fill_weighted_terms(block_p, block_q, right, off, weight[rows], count[rows], block_terms)
+        _fill_weighted_terms(
+            block_p, block_q, right, off, weight[rows], count[rows], block_terms
+        )
         sums = add_sums(sums, sum_exactly(block_terms))
     return [int(count.sum()) << UNIT_BITS, *sums, wrong << UNIT_BITS]
 
@@ -273,7 +279,18 @@ def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weigh
 
 @compile_kernel
 def _add_rows(
-    slots, numbers, filled, max_filled, shift, bits, ids, distance, y, weight, count, pattern
+    slots,
+    numbers,
+    filled,
+    max_filled,
+    shift,
+    bits,
+    ids,
+    distance,
+    y,
+    weight,
+    count,
+    pattern,
 ):
     """Add rows to the slots until a new cell finds no room."""
     wide = slots.shape[1] >= WEIGHTED_COLUMNS
@@ -385,12 +402,15 @@ def merge_cells_to_limit(cells, shift, max_cells):
     first near the given one, where it is when two summaries are merged.
     """
     ids = np.ascontiguousarray(cells[:, ID]).view(np.uint64)
-    cells = np.take(cells, np.argsort(ids, kind="stable"), axis=0)  # finds what is sorted
+    cells = np.take(
+        cells, np.argsort(ids, kind="stable"), axis=0
+    )  # finds what is sorted
 
     def is_within_limit(index):
         return (
             index == last
-            or _count_cells(cells, *_make_unsigned_shifts(SHIFTS[index]), _CUTS) <= max_cells
+            or _count_cells(cells, *_make_unsigned_shifts(SHIFTS[index]), _CUTS)
+            <= max_cells
         )
 
     last = len(SHIFTS) - 1
@@ -404,7 +424,9 @@ def merge_cells_to_limit(cells, shift, max_cells):
         middle = (low + high) // 2
         low, high = (low, middle) if is_within_limit(middle) else (middle + 1, high)
     shift = SHIFTS[high]
-    n_cells = _merge_runs(cells, view_as_float(cells), *_make_unsigned_shifts(shift), _CUTS)
+    n_cells = _merge_runs(
+        cells, view_as_float(cells), *_make_unsigned_shifts(shift), _CUTS
+    )
     return cells[:n_cells].copy(), shift
 
 

@@ -28,7 +28,9 @@ def run_spiegelhalter_test(excess, variance, certain_and_wrong):
     return z, float(2 * stats.norm.sf(abs(z)))
 
 
-MIN_EXPECTED_EVENTS = 5  # events, and non-events, of a bin with a nearly normal distribution
+MIN_EXPECTED_EVENTS = (
+    5  # events, and non-events, of a bin with a nearly normal distribution
+)
 
 
 def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
@@ -124,7 +126,9 @@ def compute_maximum_survival(x: float) -> float:
         return 1.0
     if x > 2:  # the other series, accurate in the tail
         k = np.arange(0, 10)
-        return float(np.clip(4 * (((-1.0) ** k) * stats.norm.sf((2 * k + 1) * x)).sum(), 0, 1))
+        return float(
+            np.clip(4 * (((-1.0) ** k) * stats.norm.sf((2 * k + 1) * x)).sum(), 0, 1)
+        )
     k = 2 * np.arange(0, 40) + 1
     signs = np.where(k % 4 == 1, 1.0, -1.0)
     inside = 4 / np.pi * (signs / k * np.exp(-((k * np.pi) ** 2) / (8 * x**2))).sum()

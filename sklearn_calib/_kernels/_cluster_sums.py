@@ -50,7 +50,11 @@ def bound_covariance(chance, weight, groups):
     ends = np.append(np.flatnonzero(np.diff(groups)), len(groups) - 1)
     larger = upto[ends[groups]] - upto  # weight of the later rows of the cluster
     expected = weight * chance
-    return 2 * expected @ larger - (np.bincount(groups, expected) ** 2).sum() + expected @ expected
+    return (
+        2 * expected @ larger
+        - (np.bincount(groups, expected) ** 2).sum()
+        + expected @ expected
+    )
 
 
 def run_score_test(columns, residual, variance, weight, groups):
@@ -72,15 +76,21 @@ def run_score_test(columns, residual, variance, weight, groups):
     seen = (columns * mass * (residual**2)[:, None]).T @ columns
     pulls = sum_clusters((weight * residual)[:, None] * columns, groups)
     pulls = pulls @ _raise_to_power(seen, -0.5)
-    total = sum_clusters((weight * residual)[:, None] * columns, np.zeros_like(groups))[0]
+    total = sum_clusters((weight * residual)[:, None] * columns, np.zeros_like(groups))[
+        0
+    ]
     spread = pulls.T @ pulls
     values = np.linalg.eigvalsh(spread)
-    degrees = int((values > 1e-10 * max(values[-1], 1e-300)).sum()) if values[-1] > 0 else 0
+    degrees = (
+        int((values > 1e-10 * max(values[-1], 1e-300)).sum()) if values[-1] > 0 else 0
+    )
     if degrees == 0:
         return 0.0, 1.0
     square = float(total @ np.linalg.pinv(spread, rcond=1e-10, hermitian=True) @ total)
     sign = np.sign(total.sum()) if columns.shape[1] == 1 else 1.0
-    return float(sign * np.sqrt(max(square, 0.0))), float(stats.chi2.sf(square, degrees))
+    return float(sign * np.sqrt(max(square, 0.0))), float(
+        stats.chi2.sf(square, degrees)
+    )
 
 
 def _raise_to_power(matrix, power):
@@ -124,7 +134,11 @@ class EventTotal:
         total = away.sum()
         if abs(total) <= _SUM_TOLERANCE * self.mass:
             return 0.0
-        return float(total / np.sqrt(variance)) if variance > 0 else float(np.sign(total) * np.inf)
+        return (
+            float(total / np.sqrt(variance))
+            if variance > 0
+            else float(np.sign(total) * np.inf)
+        )
 
     def find_interval(self, estimate, level):
         """Return where z is as far from 0 as the level allows, on both sides.
@@ -133,8 +147,13 @@ class EventTotal:
         usable: each cluster then counts as one row of Clopper and Pearson's interval.
         """
         critical = stats.norm.ppf((1 + level) / 2)
-        low, high = compute_exact_interval(self.rate * len(self.events), len(self.events), level)
-        exact = np.abs(self.events - self.expected(estimate)).max() <= _SUM_TOLERANCE * self.mass
+        low, high = compute_exact_interval(
+            self.rate * len(self.events), len(self.events), level
+        )
+        exact = (
+            np.abs(self.events - self.expected(estimate)).max()
+            <= _SUM_TOLERANCE * self.mass
+        )
 
         def measure_excess(c, sign):
             if exact:
@@ -150,7 +169,9 @@ class EventTotal:
                 step = 2 * step
                 if abs(inside) > _MAX_ABS_LOG_ODDS:
                     return sign * np.inf
-            return brentq(measure_excess, *sorted([inside, inside + sign * step]), (sign,))
+            return brentq(
+                measure_excess, *sorted([inside, inside + sign * step]), (sign,)
+            )
 
         return find_end(-1), find_end(1)
 
@@ -168,7 +189,11 @@ def compare_totals(events, expected, mass, level):
         if max_ratio > 1
         else EventTotal(events, mass, lambda _: expected).standardise_total(0)
     )
-    start = float(np.clip(logit(rate), -40, 40)) if 0 < rate < 1 else 40 * np.sign(rate - 0.5)
+    start = (
+        float(np.clip(logit(rate), -40, 40))
+        if 0 < rate < 1
+        else 40 * np.sign(rate - 0.5)
+    )
     low, high = total.find_interval(start, level)
     low = 0.0 if rate <= 0 else expit(low)
     high = 1.0 if rate >= 1 else expit(high)
@@ -192,14 +217,18 @@ def compute_jackknife(columns, log_odds, outcome, weight, groups):
     residual = outcome - mean
     size = columns.shape[1]
     n = int(groups.max()) + 1
-    crossed = columns[:, :, None] * columns[:, None] * (weight * variance)[:, None, None]
-    cluster_information = sum_clusters(crossed.reshape(len(log_odds), -1), groups).reshape(
-        n, size, size
+    crossed = (
+        columns[:, :, None] * columns[:, None] * (weight * variance)[:, None, None]
     )
+    cluster_information = sum_clusters(
+        crossed.reshape(len(log_odds), -1), groups
+    ).reshape(n, size, size)
     information = cluster_information.sum(axis=0)
     pulls = sum_clusters(columns * (weight * residual)[:, None], groups)
     changes = np.einsum(
-        "gij,gj->gi", np.linalg.pinv(information - cluster_information, hermitian=True), pulls
+        "gij,gj->gi",
+        np.linalg.pinv(information - cluster_information, hermitian=True),
+        pulls,
     )
     errors = np.sqrt((n - 1) / n * (changes**2).sum(axis=0))
     influence = columns @ np.linalg.pinv(information, hermitian=True) * weight[:, None]
@@ -209,8 +238,12 @@ def compute_jackknife(columns, log_odds, outcome, weight, groups):
     total = alone.sum(axis=0)
     pairs = (alone**2).sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        effect = (total_squares**2).sum(axis=0) / (squares * (residual**2)[:, None]).sum(axis=0)
-        tails = effect * (squares**2 * (variance * (1 - 6 * variance))[:, None]).sum(axis=0)
+        effect = (total_squares**2).sum(axis=0) / (
+            squares * (residual**2)[:, None]
+        ).sum(axis=0)
+        tails = effect * (squares**2 * (variance * (1 - 6 * variance))[:, None]).sum(
+            axis=0
+        )
         normal = np.nan_to_num(total**2 / pairs, nan=1.0) - 1
         degrees = total**2 / np.maximum(pairs + tails / 2, 0.0)
     normal = np.clip(normal, 1.0, n - 1)

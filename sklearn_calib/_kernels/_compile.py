@@ -28,7 +28,9 @@ from numba.core.caching import FunctionCache, NullCache
 from .._show import plain
 from .._warnings import warn_calibration
 
-MAX_SILENT_SECONDS = 1.0  # seconds of compilation in one process before a line is printed
+MAX_SILENT_SECONDS = (
+    1.0  # seconds of compilation in one process before a line is printed
+)
 
 _compiled = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 compile_helper = partial(_compiled, no_cpython_wrapper=True)
@@ -161,7 +163,10 @@ def _is_ours(event):
 def _print_notice():
     quiet = os.environ.get("SKLEARN_CALIB_QUIET", "0") != "0"
     if not quiet and sys.stderr is not None and sys.stderr.isatty():
-        print("sklearn_calib: compiling, once per installation (a few seconds)", file=sys.stderr)
+        print(
+            "sklearn_calib: compiling, once per installation (a few seconds)",
+            file=sys.stderr,
+        )
 
 
 event.register("numba:compile", CompilationNotice())

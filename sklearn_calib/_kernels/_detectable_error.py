@@ -80,7 +80,9 @@ class DetectableErrors:
         errors = []
         for kind in detected:
             strength = _find_crossing(
-                lambda s, kind=kind: self.compute_power(kind(s), noise, critical) >= TARGET_POWER,
+                lambda s, kind=kind: (
+                    self.compute_power(kind(s), noise, critical) >= TARGET_POWER
+                ),
                 0.0,
                 1.0,
             )
@@ -106,11 +108,16 @@ class DetectableErrors:
             def is_detected(log, truth=truth):
                 n = np.exp(log)
                 noise = self.weight_fraction / n
-                return self.compute_power(truth, noise, critical / np.sqrt(n)) >= TARGET_POWER
+                return (
+                    self.compute_power(truth, noise, critical / np.sqrt(n))
+                    >= TARGET_POWER
+                )
 
             if not is_detected(np.log(_MAX_ROWS)):
                 return None
-            numbers.append(float(np.exp(_find_crossing(is_detected, 0.0, np.log(_MAX_ROWS)))))
+            numbers.append(
+                float(np.exp(_find_crossing(is_detected, 0.0, np.log(_MAX_ROWS))))
+            )
         return max(numbers, default=None)
 
     def _draw_critical_value(self):
@@ -122,12 +129,16 @@ class DetectableErrors:
         always the same, and the others are replaced by their mean.
         """
         spread = np.sqrt(self.weight_fraction * self.score * (1 - self.score))
-        values = np.maximum(np.linalg.eigvalsh(spread[:, None] * self._kernel * spread), 0.0)
+        values = np.maximum(
+            np.linalg.eigvalsh(spread[:, None] * self._kernel * spread), 0.0
+        )
         largest = values[-_N_EIGENVALUES:]
         other_values = values[:-_N_EIGENVALUES].sum()
         draws = np.random.default_rng(0).normal(size=(_N_DRAWS, len(largest)))
         return float(
-            np.sqrt(np.quantile(draws**2 @ largest + other_values, 1 - SIGNIFICANCE_LEVEL))
+            np.sqrt(
+                np.quantile(draws**2 @ largest + other_values, 1 - SIGNIFICANCE_LEVEL)
+            )
         )
 
 

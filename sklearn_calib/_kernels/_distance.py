@@ -88,7 +88,9 @@ def _make_grid(centre):
     ends = np.concatenate([[0.0], centre, [1.0]])
     after = np.searchsorted(centre, steps) + 1
     steps = steps[
-        (ends[after] - ends[after - 1] > 1 / MIN_GRID_STEPS) | (steps == 0) | (steps == 1)
+        (ends[after] - ends[after - 1] > 1 / MIN_GRID_STEPS)
+        | (steps == 0)
+        | (steps == 1)
     ]
     points = np.concatenate([centre, steps])
     order = np.argsort(points)
@@ -121,16 +123,26 @@ def solve_program(program):
     masses = np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
         dual = _solve_interior_point(grid, masses)
-        if dual is None:  # it eliminates from the left; from the right other digits are lost
-            mirrored = _solve_interior_point((1 - grid)[::-1].copy(), masses[::-1, ::-1].copy())
-            dual = None if mirrored is None else (mirrored[0][::-1, ::-1], mirrored[1][::-1])
+        if (
+            dual is None
+        ):  # it eliminates from the left; from the right other digits are lost
+            mirrored = _solve_interior_point(
+                (1 - grid)[::-1].copy(), masses[::-1, ::-1].copy()
+            )
+            dual = (
+                None
+                if mirrored is None
+                else (mirrored[0][::-1, ::-1], mirrored[1][::-1])
+            )
         prices, distribution = _solve_highs(grid, masses) if dual is None else dual
     else:  # one label alone: u is certain
         sign, end = (1, -1) if masses[0].any() else (-1, 0)
         prices = sign * np.stack([1 - grid, -grid])
         distribution = np.zeros(len(grid))
         distribution[end] = 1.0
-    return DistanceSolution(_compute_move_cost(program, distribution), distribution, prices)
+    return DistanceSolution(
+        _compute_move_cost(program, distribution), distribution, prices
+    )
 
 
 def _compute_move_cost(program, distribution):
@@ -142,7 +154,9 @@ def _compute_move_cost(program, distribution):
     imbalance = np.stack(
         [grid * distribution - program.ones, (1 - grid) * distribution - program.zeros]
     )
-    return float((np.abs(imbalance.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum())
+    return float(
+        (np.abs(imbalance.cumsum(axis=1)) @ np.append(np.diff(grid), 1.0)).sum()
+    )
 
 
 def _solve_interior_point(grid, masses):
@@ -162,7 +176,9 @@ def _solve_interior_point(grid, masses):
     prices = np.full((2, n), -depth)
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     pairs = [table.ravel() for table in (primal, slack, *work[:2])]
-    gap, value = interior_point(grid, masses, prices, *pairs, primal, slack, *work, MAX_ITERATIONS)
+    gap, value = interior_point(
+        grid, masses, prices, *pairs, primal, slack, *work, MAX_ITERATIONS
+    )
     if gap <= get_gap_tolerance(value) + BALANCE_TOLERANCE:
         return prices, primal[:, 0]
     return None
@@ -184,7 +200,10 @@ def _solve_highs(grid, masses):
     distribution = vstack([diags(grid), diags(1 - grid)])
     cost = np.concatenate([np.zeros(n), np.tile(gaps, 4)])
     solution = linprog(
-        cost, A_eq=hstack([distribution, flows]).tocsr(), b_eq=masses.ravel(), method="highs"
+        cost,
+        A_eq=hstack([distribution, flows]).tocsr(),
+        b_eq=masses.ravel(),
+        method="highs",
     )
     if solution.status != 0:
         raise RuntimeError(
@@ -208,12 +227,18 @@ def bound_grid_loss(program, solution):
     bend = np.maximum(np.diff(z - x) * np.diff(grid), 1e-300)
     position = np.clip(0.5 + (left - right) / (2 * bend), 0.0, 1.0)
     above = float(
-        (bend * position * (1 - position) - left * (1 - position) - right * position).max()
+        (
+            bend * position * (1 - position) - left * (1 - position) - right * position
+        ).max()
     )
-    return max(solution.value - float(program.ones @ x + program.zeros @ z) + above, 0.0)
+    return max(
+        solution.value - float(program.ones @ x + program.zeros @ z) + above, 0.0
+    )
 
 
-def bracket_distance(score, ones, zeros, n_cells, gap, max_iter=20_000, check_interval=25):
+def bracket_distance(
+    score, ones, zeros, n_cells, gap, max_iter=20_000, check_interval=25
+):
     """Return an upper and a lower bound that are at most `gap` apart.
 
     The upper bound comes from a feasible coupling.
@@ -294,7 +319,9 @@ class _Coupling(NamedTuple):
             new_x = np.exp(new_log)
             gain = ((new_slope_x - slope_x) * (half_x - new_x)).sum()
             gain -= (new_slope_l - slope_l) @ (half_l - new_l)
-            distance = (new_x * (new_log - half_log)).sum() + (half_x * (half_log - log_x)).sum()
+            distance = (new_x * (new_log - half_log)).sum() + (
+                half_x * (half_log - log_x)
+            ).sum()
             distance += (((new_l - half_l) ** 2).sum() + ((half_l - m) ** 2).sum()) / (
                 2 * self.ratio
             )
@@ -318,9 +345,13 @@ def _balance_mass(x, u, ones, balance):
     tiny = np.finfo(float).tiny
     x = x.copy()
     for label, label_rate, target in ((ones, 1 - u, -1), (~ones, u, 0)):
-        excess = np.maximum(surplus if target else -surplus, 0) / np.maximum(label_rate, tiny)
+        excess = np.maximum(surplus if target else -surplus, 0) / np.maximum(
+            label_rate, tiny
+        )
         held = x[:, label].sum(axis=1)
-        moved_mass = x[:, label] * np.minimum(excess / np.maximum(held, tiny), 1.0)[:, None]
+        moved_mass = (
+            x[:, label] * np.minimum(excess / np.maximum(held, tiny), 1.0)[:, None]
+        )
         x[:, label] -= moved_mass
         x[target, label] += moved_mass.sum(axis=0)
     return x

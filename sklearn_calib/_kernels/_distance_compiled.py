@@ -17,9 +17,7 @@ import numpy as np
 
 from ._compile import compile_helper, compile_kernel
 
-BALANCE_TOLERANCE = (
-    1e-9  # of the balance of masses, in the gap: sums of prices times what rounding leaves
-)
+BALANCE_TOLERANCE = 1e-9  # of the balance of masses, in the gap: sums of prices times what rounding leaves
 _STEP_FRACTION = 0.995  # of the way to where a variable would be 0
 _MIN_CORRECTED_STEP = 0.1  # a corrected step below this is blocked
 _CENTRING_FACTOR = 0.5  # the products that are aimed at instead, in units of their mean
@@ -72,10 +70,20 @@ def interior_point(
         if product <= enough and gap <= enough + BALANCE_TOLERANCE:
             break  # the remaining imbalance no longer falls
         _eliminate_points(grid, primal, slack, factor)
-        for stage in range(3):  # predictor, corrector, and the centre if this is blocked
-            _solve_direction(grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack)
-            step = min(1.0, (_STEP_FRACTION if stage else 1.0) * _find_longest_step(x, dx, pairs))
-            d_step = min(1.0, (_STEP_FRACTION if stage else 1.0) * _find_longest_step(s, ds, pairs))
+        for stage in range(
+            3
+        ):  # predictor, corrector, and the centre if this is blocked
+            _solve_direction(
+                grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack
+            )
+            step = min(
+                1.0,
+                (_STEP_FRACTION if stage else 1.0) * _find_longest_step(x, dx, pairs),
+            )
+            d_step = min(
+                1.0,
+                (_STEP_FRACTION if stage else 1.0) * _find_longest_step(s, ds, pairs),
+            )
             if stage == 0:
                 reached = 0.0
                 for i in range(pairs):
@@ -110,7 +118,9 @@ def _compute_imbalance(grid, masses, primal, imbalance):
             after = 0.0
             if k < len(grid) - 1:
                 after = primal[k, 2 * label + 1] - primal[k, 2 * label + 2]
-            imbalance[label, k] = masses[label, k] - label_rate * primal[k, 0] + after - before
+            imbalance[label, k] = (
+                masses[label, k] - label_rate * primal[k, 0] + after - before
+            )
             before = after
 
 
@@ -122,7 +132,9 @@ def _eliminate_points(grid, primal, slack, factor):
     springs to the next point, and what turns the right side into the change of the last
     slack.
     """
-    a = b = c = det = 0.0  # what the points so far add: entries xx, zz, xz, the determinant
+    a = b = c = det = (
+        0.0  # what the points so far add: entries xx, zz, xz, the determinant
+    )
     for k in range(len(grid)):
         t = grid[k]
         u = 1 - t
@@ -131,7 +143,10 @@ def _eliminate_points(grid, primal, slack, factor):
         if k < len(grid) - 1:
             p = primal[k, 1] / slack[k, 1] + primal[k, 2] / slack[k, 2]
             q = primal[k, 3] / slack[k, 3] + primal[k, 4] / slack[k, 4]
-        x, z = (b + q) * t - c * u, (a + p) * u - c * t  # the point's own weight would cancel
+        x, z = (
+            (b + q) * t - c * u,
+            (a + p) * u - c * t,
+        )  # the point's own weight would cancel
         det += weight * max(u * u * a + t * t * b - 2 * t * u * c, 0.0)
         a += weight * t * t
         b += weight * u * u
@@ -151,7 +166,9 @@ def _eliminate_points(grid, primal, slack, factor):
 
 
 @compile_helper
-def _solve_direction(grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack):
+def _solve_direction(
+    grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack
+):
     """Compute Newton's step.
 
     `d_primal` comes as the aimed change of the products over the slacks.

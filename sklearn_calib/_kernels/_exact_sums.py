@@ -23,7 +23,10 @@ def _convert_to_float(number):
 
 def convert_to_sums(numbers):
     """Return float64 numbers as sums; infinite ones become 2^1024."""
-    return [_convert_to_sum(number) for number in np.asarray(numbers, dtype=np.float64).tolist()]
+    return [
+        _convert_to_sum(number)
+        for number in np.asarray(numbers, dtype=np.float64).tolist()
+    ]
 
 
 def _convert_to_sum(number):

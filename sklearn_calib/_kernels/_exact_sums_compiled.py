@@ -10,14 +10,21 @@ from ._compile import compile_helper, compile_kernel
 from ._exact_sums import UNIT_BITS, convert_to_sums
 
 CHUNK_ROWS = 8192  # terms whose integers cannot overflow when they are added
-_HIGH_BITS, _LOW_BITS = 40, 44  # behind the point, in the first and in the second integer
+_HIGH_BITS, _LOW_BITS = (
+    40,
+    44,
+)  # behind the point, in the first and in the second integer
 _HIGH_SCALE = 2.0**_HIGH_BITS
 _LOW_SCALE = 2.0**_LOW_BITS
-_ROUNDING_SHIFT = 1.5 * 2.0**52  # added, the whole part of a number stands in the last bits
+_ROUNDING_SHIFT = (
+    1.5 * 2.0**52
+)  # added, the whole part of a number stands in the last bits
 _ROUNDING_SHIFT_BITS = np.float64(_ROUNDING_SHIFT).view(np.int64)
 _MANTISSA_MASK = np.int64((1 << 52) - 1)
 _ONE_BITS = np.float64(1.0).view(np.int64)
-_ROOT_CARRY = np.int64(0x95F64) << 32  # added to a mantissa, carries where it is above sqrt(2)
+_ROOT_CARRY = (
+    np.int64(0x95F64) << 32
+)  # added to a mantissa, carries where it is above sqrt(2)
 _WORD_MASK = np.int64(0xFFFFFFFF)
 _LEVEL_BITS = 49  # of the terms, added at a time
 _MAX_LEVELS = 48  # enough for all exponents
@@ -31,12 +38,16 @@ def count_chunks(n_rows):
 
 def sum_exactly(columns):
     """Sum each column of a float64 array of shape (n_columns, n_rows) exactly."""
-    levels = np.zeros((count_chunks(columns.shape[1]), len(columns), _MAX_LEVELS, 2), np.int64)
+    levels = np.zeros(
+        (count_chunks(columns.shape[1]), len(columns), _MAX_LEVELS, 2), np.int64
+    )
     if not _add_levels(columns, np.empty(CHUNK_ROWS), levels):  # huge terms
         return [sum(convert_to_sums(column)) for column in columns]
     sums = [0] * len(columns)
     used = np.nonzero(levels[..., 1])
-    for j, (shift, integer) in zip(used[1].tolist(), levels[used].tolist(), strict=True):
+    for j, (shift, integer) in zip(
+        used[1].tolist(), levels[used].tolist(), strict=True
+    ):
         sums[j] += integer << shift
     return sums
 
@@ -57,7 +68,9 @@ def _add_levels(columns, remainder, levels):
             shift = np.int64(_MAX_TERM_BITS)
             while top > 0:
                 shift = max(min((top >> 52) - 1022, shift) - _LEVEL_BITS, -UNIT_BITS)
-                magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(np.float64)
+                magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(
+                    np.float64
+                )
                 integer, top = _extract_level(remainder[: len(column)], magic)
                 levels[chunk, j, level, 0] = shift + UNIT_BITS
                 levels[chunk, j, level, 1] = integer
@@ -107,8 +120,13 @@ def fill_negative_logs(x, floor, out):
         s = f / (2.0 + f)
         z = s * s
         w = z * z
-        even = w * (0.3999999999940941908 + w * (0.2222219843214978396 + w * 0.1531383769920937332))
-        odd = 0.2857142874366239149 + w * (0.1818357216161805012 + w * 0.1479819860511658591)
+        even = w * (
+            0.3999999999940941908
+            + w * (0.2222219843214978396 + w * 0.1531383769920937332)
+        )
+        odd = 0.2857142874366239149 + w * (
+            0.1818357216161805012 + w * 0.1479819860511658591
+        )
         rest = even + z * (0.6666666666666735130 + w * odd)
         half = 0.5 * f * f
         small = s * (half + rest) + power * 1.90821492927058770002e-10
@@ -119,7 +137,9 @@ def fill_negative_logs(x, floor, out):
 def split_to_integers(value):
     """Return a number below 2^9 as two integers, in units of 2^-40 and 2^-84."""
     high = value * _HIGH_SCALE + _ROUNDING_SHIFT
-    low = (value * _HIGH_SCALE - (high - _ROUNDING_SHIFT)) * _LOW_SCALE + _ROUNDING_SHIFT
+    low = (
+        value * _HIGH_SCALE - (high - _ROUNDING_SHIFT)
+    ) * _LOW_SCALE + _ROUNDING_SHIFT
     high_integer = np.float64(high).view(np.int64) - _ROUNDING_SHIFT_BITS
     return high_integer, np.float64(low).view(np.int64) - _ROUNDING_SHIFT_BITS
 

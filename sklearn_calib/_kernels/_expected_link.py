@@ -60,7 +60,11 @@ def _sum_nodes(mu, tau):
         )
     z = (mu[:, None] - _LOGISTIC_NODES) / tau
     bell = compute_normal_density(z) / tau
-    return ndtr(z) @ _LOGISTIC_WEIGHTS, bell @ _LOGISTIC_WEIGHTS, -(bell * z) @ _LOGISTIC_WEIGHTS
+    return (
+        ndtr(z) @ _LOGISTIC_WEIGHTS,
+        bell @ _LOGISTIC_WEIGHTS,
+        -(bell * z) @ _LOGISTIC_WEIGHTS,
+    )
 
 
 def _interpolate_table(mu, tau):
@@ -131,7 +135,11 @@ def make_numerical_average(link):
     return average_link
 
 
-LINK_CENTRES = {"logit": 0.0, "probit": 0.0, "clipped_relu": 0.5}  # s(c + t) = 1 - s(c - t)
+LINK_CENTRES = {
+    "logit": 0.0,
+    "probit": 0.0,
+    "clipped_relu": 0.5,
+}  # s(c + t) = 1 - s(c - t)
 
 
 def log_average_logistic(mu, tau):
@@ -141,7 +149,9 @@ def log_average_logistic(mu, tau):
     follows from s(t) = exp(t) s(-t).
     """
     low = mu < -(tau**2) / 2
-    mirrored = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)  # then the mean is 1
+    mirrored = np.minimum(
+        np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau
+    )  # then the mean is 1
     value, by_mu, by_tau = average_logistic(mirrored, tau)
     value = np.maximum(value, 1e-300)
     by_mu = by_mu / value
@@ -156,7 +166,9 @@ def log_average_probit(mu, tau):
     norm = np.hypot(1, tau)
     z = mu / norm
     log = log_ndtr(z)
-    ratio = np.exp(-0.5 * np.minimum(np.abs(z), 1e100) ** 2 - 0.5 * np.log(2 * np.pi) - log)
+    ratio = np.exp(
+        -0.5 * np.minimum(np.abs(z), 1e100) ** 2 - 0.5 * np.log(2 * np.pi) - log
+    )
     is_far = z < -1e4
     ratio[is_far] = -z[is_far]
     return log, ratio / norm, -ratio * z * tau / norm**2

@@ -10,7 +10,9 @@ def compute_mean_moments(proba, values, weight_fraction):
     """
     expected = (proba * values).sum(axis=1)
     variance = (proba * (values - expected[:, None]) ** 2).sum(axis=1)
-    return float(weight_fraction @ expected), float(np.sqrt(weight_fraction**2 @ variance))
+    return float(weight_fraction @ expected), float(
+        np.sqrt(weight_fraction**2 @ variance)
+    )
 
 
 def compute_precision_moments(p, acts, weight_fraction):

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
-_FLOAT_TYPES: Any = {"float64": (np.float64, np.uint64, 63), "float32": (np.float32, np.uint32, 31)}
+_FLOAT_TYPES: Any = {
+    "float64": (np.float64, np.uint64, 63),
+    "float32": (np.float32, np.uint32, 31),
+}
 _MAX_BLOCK_CROSSINGS = 1 << 20
 MAX_DISTINCT_VALUES = 2**16
 
@@ -67,11 +70,15 @@ def find_crossings(
         block = slice(begin, begin + _MAX_BLOCK_CROSSINGS)
         i = ranges[block]
         j = of_levels[block]
-        keys[block] = find_first_beyond(value, starts[i], stops[i], levels[j], last[i, j], dtype)
+        keys[block] = find_first_beyond(
+            value, starts[i], stops[i], levels[j], last[i, j], dtype
+        )
     return ranges, of_levels, keys, first, last
 
 
-def find_first_beyond(value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str) -> Any:
+def find_first_beyond(
+    value: Value, low: Any, high: Any, level: Any, side: Any, dtype: str
+) -> Any:
     """Return the first key on the side of `high` between each low and high key.
 
     `side` is true if the function is at least the level at high; at low it is the opposite.
@@ -97,7 +104,9 @@ def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int
     `MAX_DISTINCT_VALUES`, in whatever order they came; none if there are few values.
     """
     is_float = values.dtype.kind == "f"
-    keys = encode_floats(values + 0.0, "float64") if is_float else values.astype(np.int64)  # no -0
+    keys = (
+        encode_floats(values + 0.0, "float64") if is_float else values.astype(np.int64)
+    )  # no -0
     while True:
         cells = keys >> keys.dtype.type(shift)
         last = np.flatnonzero(np.append(cells[1:] != cells[:-1], True)[: len(cells)])

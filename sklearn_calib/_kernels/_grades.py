@@ -23,13 +23,17 @@ def compute_jeffreys_p(events, rows, probability):
 def compute_binomial_p(events, rows, probability):
     """Return P(X >= k) of a binomial distribution."""
     at_least_one = np.maximum(events, 1)
-    return np.where(events > 0, betainc(at_least_one, rows - at_least_one + 1, probability), 1.0)
+    return np.where(
+        events > 0, betainc(at_least_one, rows - at_least_one + 1, probability), 1.0
+    )
 
 
 def compute_two_sided_p(events, rows, probability):
     """Return twice the smaller of P(X >= k) and P(X <= k), at most 1."""
     below = binom.cdf(events, rows, probability)
-    return np.minimum(1.0, 2 * np.minimum(compute_binomial_p(events, rows, probability), below))
+    return np.minimum(
+        1.0, 2 * np.minimum(compute_binomial_p(events, rows, probability), below)
+    )
 
 
 def compute_portfolio_p(events, rows, probability):
@@ -72,7 +76,9 @@ def compute_prudent_rates(events, rows, level):
     """
     worse_events = np.cumsum(events[::-1])[::-1]
     worse_rows = np.cumsum(rows[::-1])[::-1]
-    return np.maximum.accumulate(compute_upper_bound(worse_events, worse_rows, 1 - level))
+    return np.maximum.accumulate(
+        compute_upper_bound(worse_events, worse_rows, 1 - level)
+    )
 
 
 def fit_isotonic_rates(events, rows):
@@ -137,7 +143,9 @@ def deal_events(rows, n_events, size, rng):
     drawn = np.zeros((size, len(rows)), dtype=np.int64)
     remaining = np.full(size, n_events)
     for grade in range(len(rows) - 1):
-        drawn[:, grade] = _draw_hypergeometric(rows[grade], rows[grade + 1 :].sum(), remaining, rng)
+        drawn[:, grade] = _draw_hypergeometric(
+            rows[grade], rows[grade + 1 :].sum(), remaining, rng
+        )
         remaining = remaining - drawn[:, grade]
     drawn[:, -1] = remaining
     return drawn
@@ -158,7 +166,9 @@ def _draw_hypergeometric(n, n_others, events, rng):
         k = events[waiting]
         probability = k / (n + n_others)
         drawn = rng.binomial(n, probability)
-        best = np.clip(np.floor((n_others + 1) * probability), 0, np.minimum(n_others, k))
+        best = np.clip(
+            np.floor((n_others + 1) * probability), 0, np.minimum(n_others, k)
+        )
         chance = binom.pmf(k - drawn, n_others, probability) / binom.pmf(
             best, n_others, probability
         )

@@ -11,7 +11,9 @@ import math
 
 from ._compile import compile_helper, compile_kernel
 
-DRAWS_PER_BLOCK = 16  # sets of labels side by side: what a processor adds at once, many times over
+DRAWS_PER_BLOCK = (
+    16  # sets of labels side by side: what a processor adds at once, many times over
+)
 
 
 @compile_kernel
@@ -64,7 +66,9 @@ def fill_standardised_paths(residual, step, log_odds, cells, starts, scales, wor
 
 
 @compile_kernel
-def fill_group_moments(score, log_odds, event_weight, weight, squares, cells, starts, out):
+def fill_group_moments(
+    score, log_odds, event_weight, weight, squares, cells, starts, out
+):
     """Fill the sums over each group into `out`, of shape (8, n_groups).
 
     Weight, events, expected events, the variance of the latter under calibration, the
@@ -155,7 +159,11 @@ def _find_shift(t, guess, step, log_odds, weight, squares, cells, start, end, ev
         change = abs(c - b)
         b = c
         fb = fc
-        if fb == 0.0 or abs(a - b) <= 1e-13 * (1.0 + abs(b)) or change <= 1e-14 * (1.0 + abs(b)):
+        if (
+            fb == 0.0
+            or abs(a - b) <= 1e-13 * (1.0 + abs(b))
+            or change <= 1e-14 * (1.0 + abs(b))
+        ):
             break
     return b
 
@@ -183,7 +191,9 @@ def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
             spread = q * (1.0 - q)
             v = w * spread
             m = squares[i] * spread
-            now += w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - event_weight[i] * x
+            now += (
+                w * (max(x, 0.0) + math.log1p(math.exp(-abs(x)))) - event_weight[i] * x
+            )
             ga = ga + r
             gb = gb + r * log_odds[i]
             haa = haa + v
@@ -194,7 +204,9 @@ def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
             mbb = mbb + m * log_odds[i] * log_odds[i]
         determinant = haa * hbb - hab * hab
         if not now <= loss * (1.0 + 1e-14) or not determinant > 0.0:
-            near = abs(tried_a - a) + abs(tried_b - b) <= 1e-12 * (1.0 + abs(a) + abs(b))
+            near = abs(tried_a - a) + abs(tried_b - b) <= 1e-12 * (
+                1.0 + abs(a) + abs(b)
+            )
             if near or loss == math.inf:
                 break
             tried_a = 0.5 * (tried_a + a)
@@ -287,7 +299,9 @@ def fit_groups(
                 out[6, g] = math.inf if low1 >= high0 else -math.inf
                 out[7, g] = math.inf
             else:
-                _fit_line(log_odds, event_weight, weight, squares, cells, start, end, work)
+                _fit_line(
+                    log_odds, event_weight, weight, squares, cells, start, end, work
+                )
                 out[6, g] = work[1]
                 left = work[3]
                 right = work[4]

@@ -11,7 +11,10 @@ import numpy as np
 from scipy.special import gammaincinv, logit, logsumexp, ndtri
 
 _N_PATH_PARTS = 4  # of the path, of equal variance
-_TILT_DEVIATIONS = (3.5, 6.0)  # standard deviations that a part of the path is tilted by
+_TILT_DEVIATIONS = (
+    3.5,
+    6.0,
+)  # standard deviations that a part of the path is tilted by
 _MAX_BLOCK_ENTRIES = 1 << 20  # entries at a time
 _WIDTH_TOLERANCE = 1e-12  # relative
 
@@ -33,7 +36,9 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
     rng : Generator
     """
     alive = (proba > 0) & (proba < 1)
-    p, n, y, w = (column[alive] for column in (proba, trials, events, weight / weight.max()))
+    p, n, y, w = (
+        column[alive] for column in (proba, trials, events, weight / weight.max())
+    )
     ends = np.flatnonzero(np.append(p[1:] > p[:-1], True))
     tilts = _make_tilts(p, n, w, ends)
     normaliser = 1 - p + p * np.exp(tilts * w)
@@ -51,7 +56,9 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
     for start in range(0, n_draws, step):
         chosen = rng.integers(len(tilts), size=min(step, n_draws - start))
         if (n == 1).all():
-            counts = (rng.random((len(chosen), len(p))) < drawn_from[chosen]).astype(float)
+            counts = (rng.random((len(chosen), len(p))) < drawn_from[chosen]).astype(
+                float
+            )
         else:
             counts = rng.binomial(n, drawn_from[chosen]).astype(float)
         ratio, widths = weigh_paths(counts)
@@ -100,7 +107,10 @@ def compute_skewed_interval(terms, jump, level):
     seen = float((terms**3).sum()) / squares if squares > 0 else 0.0
     jump = max(jump, seen, key=abs)
     ends = []
-    for tail, extra_term in (((1 - level) / 2, min(jump, 0.0)), ((1 + level) / 2, max(jump, 0.0))):
+    for tail, extra_term in (
+        ((1 - level) / 2, min(jump, 0.0)),
+        ((1 + level) / 2, max(jump, 0.0)),
+    ):
         extended = np.append(terms, extra_term) if extra_term else terms
         extended = extended - extended.mean()
         ends.append(extra_term + _compute_sum_quantile(extended, tail))

@@ -30,7 +30,11 @@ class ConfusionTable(NamedTuple):
 def select_predictions(proba: FloatArray, hard: bool) -> FloatArray:
     """Return the compared predictions: probabilities, or 1 for the largest of them."""
     plain_proba = np.asarray(proba)
-    return np.eye(plain_proba.shape[1])[plain_proba.argmax(axis=1)] if hard else plain_proba
+    return (
+        np.eye(plain_proba.shape[1])[plain_proba.argmax(axis=1)]
+        if hard
+        else plain_proba
+    )
 
 
 def estimate_confusion(
@@ -42,7 +46,9 @@ def estimate_confusion(
     class_weight = weight / np.where(mass > 0, mass, 1.0)[y_encoded]
 
     def average_by_class(columns):
-        return np.array([np.bincount(y_encoded, class_weight * column, k) for column in columns])
+        return np.array(
+            [np.bincount(y_encoded, class_weight * column, k) for column in columns]
+        )
 
     class_means = average_by_class(proba.T)
     class_squares = None
@@ -81,7 +87,9 @@ def estimate_confusion_prior(
         k
     )  # variances of the labelled rows' part, per squared frequency
     noise = np.maximum(noise, 0.0) / np.maximum(confusion.rows - 1.0, 1.0)
-    se = np.sqrt((estimates - raw[:, None]) ** 2 @ weight_fraction**2 + noise @ prior**2)
+    se = np.sqrt(
+        (estimates - raw[:, None]) ** 2 @ weight_fraction**2 + noise @ prior**2
+    )
     weight_square = weight_fraction @ weight_fraction
     z2 = ndtri((1 - level) / 2) ** 2
 
@@ -89,7 +97,9 @@ def estimate_confusion_prior(
         others = np.delete(np.arange(k), c)
         others_total = prior[others].sum()
         b = np.empty(k)
-        b[others] = (1 - t) * (prior[others] / others_total if others_total > 0 else 1.0 / (k - 1))
+        b[others] = (1 - t) * (
+            prior[others] / others_total if others_total > 0 else 1.0 / (k - 1)
+        )
         b[c] = t
         return weight_square * (confusion.class_squares[c] @ b - t**2) + noise[c] @ b**2
 
@@ -158,7 +168,9 @@ def estimate_regularised_prior(
 MIN_EXPORTED_LOG = -1e30  # for exports, which hold finite numbers; its exponential is 0
 
 
-def compute_log_ratio(prior: FloatArray, source: FloatArray, strength: float) -> FloatArray:
+def compute_log_ratio(
+    prior: FloatArray, source: FloatArray, strength: float
+) -> FloatArray:
     """Return strength log(prior / source), -inf where prior is 0."""
     with np.errstate(divide="ignore"):
         return strength * (np.log(prior) - np.log(source))

@@ -64,7 +64,9 @@ class SplitPools:
         self.pools = pools
         self.noise = noise
         b = pools[0].shape[0]
-        self.parts = [{0: ([cell], self._estimate_labels(0, [cell]))} for cell in range(b)]
+        self.parts = [
+            {0: ([cell], self._estimate_labels(0, [cell]))} for cell in range(b)
+        ]
         self.labels = np.array([parts[0][1] for parts in self.parts])
 
     def merge_groups(self, kept, gone):
@@ -117,8 +119,14 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         mass = labels[g].sum()
         error = np.abs(mass * prediction[g] - labels[g])
         if rule.n_errors > 0:
-            spread = np.maximum(prediction[g] * (1 - prediction[g]), 0) * max(mass, 0) / rule.n_rows
-            error = np.where(error > rule.n_errors * np.sqrt(spread) + TIE_TOLERANCE, error, 0)
+            spread = (
+                np.maximum(prediction[g] * (1 - prediction[g]), 0)
+                * max(mass, 0)
+                / rule.n_rows
+            )
+            error = np.where(
+                error > rule.n_errors * np.sqrt(spread) + TIE_TOLERANCE, error, 0
+            )
         worst_class[g] = _find_largest(error)
         worst[g] = 0 if is_final[g] else error[worst_class[g]]
 
@@ -133,14 +141,19 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         prediction[g] = _correct_prediction(
             prediction[g], first[g], labels[g], worst_class[g], rule
         )
-        touched[g], is_final[g] = True, rule.vector  # what shrinkage leaves is meant to stay
+        touched[g], is_final[g] = (
+            True,
+            rule.vector,
+        )  # what shrinkage leaves is meant to stay
         del owner[keys[g]]
         key = compute_levels(prediction[g], rule.n_levels).tobytes()
         other = owner.get(key)
         if other is not None:  # at most one, and the result keeps its key
             n_merges += 1
             masses = labels[g].sum(), labels[other].sum()
-            winner = prediction[other if masses[0] <= masses[1] + TIE_TOLERANCE else g].copy()
+            winner = prediction[
+                other if masses[0] <= masses[1] + TIE_TOLERANCE else g
+            ].copy()
             fraction = masses[0] / max(sum(masses), np.finfo(float).tiny)
             prior = fraction * first[g] + (1 - fraction) * first[other]
             g, gone = min(g, other), max(g, other)
@@ -157,7 +170,9 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         update_error(g)
     largest = float(worst[alive].max()) if b else 0.0
     converged = not largest > rule.tolerance + TIE_TOLERANCE
-    return MergedCells(group, prediction, labels, touched, n_iter, n_merges, converged, largest)
+    return MergedCells(
+        group, prediction, labels, touched, n_iter, n_merges, converged, largest
+    )
 
 
 def _find_largest(values):

@@ -9,7 +9,9 @@ integers, never found again from a rounded vector.
 
 import numpy as np
 
-MAX_LEVELS = 5000  # beyond, the snapping at float32 precision is as wide as a level's hundredth
+MAX_LEVELS = (
+    5000  # beyond, the snapping at float32 precision is as wide as a level's hundredth
+)
 
 
 def get_cell_tolerance(p, epsilon):
@@ -32,7 +34,9 @@ def get_snap_width(n_levels):
 
 def compute_levels(proba, n_levels):
     """Return integer level vectors of rows on the simplex."""
-    return np.floor(np.asarray(proba) * float(n_levels) + get_snap_width(n_levels)).astype(np.int64)
+    return np.floor(
+        np.asarray(proba) * float(n_levels) + get_snap_width(n_levels)
+    ).astype(np.int64)
 
 
 def round_to_simplex(level, n_levels):

@@ -48,7 +48,9 @@ def _hash_each(table, n_levels, slack, multipliers, keys):
 
 def are_runs_equal(table, n_levels, slack, order, starts):
     """Return whether the rows of each run of `order` have the same levels."""
-    return _are_runs_equal(table, n_levels, slack, order, starts, np.empty(table.shape[1]))
+    return _are_runs_equal(
+        table, n_levels, slack, order, starts, np.empty(table.shape[1])
+    )
 
 
 @compile_kernel
@@ -92,7 +94,9 @@ def sum_gap_powers(table, y_encoded, weight, order, starts, p):
     The gap of a cell in a class is the weighted sum of prediction minus label. The second number
     is the sum of squares over single rows, which an unbiased estimate for p = 2 takes off.
     """
-    return _sum_gap_powers(table, y_encoded, weight, order, starts, p, np.empty(table.shape[1]))
+    return _sum_gap_powers(
+        table, y_encoded, weight, order, starts, p, np.empty(table.shape[1])
+    )
 
 
 @compile_kernel

@@ -12,9 +12,13 @@ from scipy import sparse
 from scipy.linalg import cholesky, lapack, solve_triangular
 
 MAX_BLOCK_ENTRIES = 2**23  # in a block of rows: 64 MB
-MAX_KERNEL_DIAGONAL = 1e11  # D K: beyond it the penalty is negligible and the rows are reproduced
+MAX_KERNEL_DIAGONAL = (
+    1e11  # D K: beyond it the penalty is negligible and the rows are reproduced
+)
 MAX_CENTRE_RATIO = 100  # a squared centre, relative to that of the rows around it
-MIN_CURVATURE_TIMES_NORM = 1e-4  # below this D_i K_ii, (1 - m_i) / D_i would lose digits
+MIN_CURVATURE_TIMES_NORM = (
+    1e-4  # below this D_i K_ii, (1 - m_i) / D_i would lose digits
+)
 
 
 def compute_leverages(X, curvature, penalty, intercept, dual=None):
@@ -57,7 +61,9 @@ def _compute_primal(X, curvature, penalty, centre):
     h = np.empty(n)
     for block in split_rows(n, d):
         rows = _make_dense(X[block]) - centre
-        half = solve_triangular(factor, rows.T, lower=True, overwrite_b=True, check_finite=False)
+        half = solve_triangular(
+            factor, rows.T, lower=True, overwrite_b=True, check_finite=False
+        )
         h[block] = np.einsum("ji,ji->i", half, half)
     return h
 
@@ -72,17 +78,23 @@ def _compute_dual(X, curvature, penalty, centre, curved):
     rows = X if is_complete else X[curved]
     inner = _compute_gram(rows, rows, centre)
     norms = (
-        inner.diagonal() / penalty if is_complete else _compute_gram_diagonal(X, centre) / penalty
+        inner.diagonal() / penalty
+        if is_complete
+        else _compute_gram_diagonal(X, centre) / penalty
     )
     flat = np.flatnonzero(curvature * norms < MIN_CURVATURE_TIMES_NORM)
     cross = (
-        _compute_gram(rows, X[flat], centre) / penalty if len(flat) else np.empty((len(curved), 0))
+        _compute_gram(rows, X[flat], centre) / penalty
+        if len(flat)
+        else np.empty((len(curved), 0))
     )
     root = np.sqrt(curvature[curved])
     inner *= root[:, None] / penalty
     inner *= root
     factor = _factor_dual(inner)
-    half = solve_triangular(factor, root[:, None] * cross, lower=True, check_finite=False)
+    half = solve_triangular(
+        factor, root[:, None] * cross, lower=True, check_finite=False
+    )
     inverse, _ = lapack.dtrtri(factor, lower=1, overwrite_c=True)
     m = np.ones(n)
     h = np.empty(n)
@@ -123,7 +135,9 @@ def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
             block = rows.T @ (rows * curvature[:, a, b, None])
             if a == b:
                 block.flat[:: columns + 1] += diagonal
-            row_part, column_part = (slice(c * columns, (c + 1) * columns) for c in (a, b))
+            row_part, column_part = (
+                slice(c * columns, (c + 1) * columns) for c in (a, b)
+            )
             hessian[row_part, column_part] = block
             hessian[column_part, row_part] = block.T
     factor = _factor_primal(hessian)
@@ -144,16 +158,26 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
     """Return the blocks from the factor of a matrix with a block for each pair of rows."""
     n, r, _ = curvature.shape
     values, vectors = np.linalg.eigh(curvature)
-    root = (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(0, 2, 1)
+    root = (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(
+        0, 2, 1
+    )
     kernel = _compute_gram(X, X, centre) / penalty
-    inner = np.einsum("ij,iab,jbc->iajc", kernel, root, root, optimize=True).reshape(n * r, n * r)
+    inner = np.einsum("ij,iab,jbc->iajc", kernel, root, root, optimize=True).reshape(
+        n * r, n * r
+    )
     factor = _factor_dual(inner)
     right = np.einsum("iab,ij->iajb", root, kernel, optimize=True).reshape(n * r, n * r)
-    half = solve_triangular(factor, right, lower=True, overwrite_b=True, check_finite=False)
+    half = solve_triangular(
+        factor, right, lower=True, overwrite_b=True, check_finite=False
+    )
     half = half.reshape(n * r, n, r)
-    J = kernel.diagonal()[:, None, None] * np.eye(r) - np.einsum("kia,kib->iab", half, half)
+    J = kernel.diagonal()[:, None, None] * np.eye(r) - np.einsum(
+        "kia,kib->iab", half, half
+    )
     if intercept:
-        ones = solve_triangular(factor, root.reshape(n * r, r), lower=True, check_finite=False)
+        ones = solve_triangular(
+            factor, root.reshape(n * r, r), lower=True, check_finite=False
+        )
         residual = np.eye(r) - np.einsum("kia,kb->iab", half, ones)
         J += residual @ np.linalg.solve(ones.T @ ones, residual.transpose(0, 2, 1))
     return J
@@ -203,7 +227,8 @@ def _compute_gram(A, B, centre):
         product = (A @ B.T).toarray()
     elif (
         centre.any()
-        and centre @ centre > MAX_CENTRE_RATIO * np.mean(np.square(A[:100] - centre)) * A.shape[1]
+        and centre @ centre
+        > MAX_CENTRE_RATIO * np.mean(np.square(A[:100] - centre)) * A.shape[1]
     ):
         centred = A - centre
         return centred @ (centred if B is A else B - centre).T

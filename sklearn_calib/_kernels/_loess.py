@@ -19,7 +19,9 @@ _SUPPORT_BLOCK_POINTS = 64  # support points at a time
 _SCORE_SCALE = (
     2.0**600
 )  # of scores: exact, and no distance of two of them is below the smallest normal
-_NORM_TOLERANCE = 1e-20  # squared norm, per unit of weight, of a column that only rounding has left
+_NORM_TOLERANCE = (
+    1e-20  # squared norm, per unit of weight, of a column that only rounding has left
+)
 
 
 class Loess:
@@ -47,7 +49,9 @@ class Loess:
         `squares` are sums of squared weights of independent rows.
         """
         starts, support, operator = self._get_operator(mass)
-        return np.interp(self._score, support, 1 / (operator**2 @ _sum_cells(squares, starts)))
+        return np.interp(
+            self._score, support, 1 / (operator**2 @ _sum_cells(squares, starts))
+        )
 
     def _get_operator(self, mass):
         if self._last is None or not np.array_equal(self._last[0], mass):
@@ -75,21 +79,29 @@ def _fit_operator(score, mass):
     def fit_at(indices):
         width = _find_window_widths(score, cumulated, indices, are_counts(mass))
         blocks = range(_SUPPORT_BLOCK_POINTS, len(indices), _SUPPORT_BLOCK_POINTS)
-        parts = zip(np.split(score[indices], blocks), np.split(width, blocks), strict=True)
-        return np.vstack([_compute_rows(x, pooled, x0[:, None], h[:, None]) for x0, h in parts])
+        parts = zip(
+            np.split(score[indices], blocks), np.split(width, blocks), strict=True
+        )
+        return np.vstack(
+            [_compute_rows(x, pooled, x0[:, None], h[:, None]) for x0, h in parts]
+        )
 
     n = len(score)
     if n <= MAX_SUPPORT_POINTS:
         return starts, score, fit_at(np.arange(n))
     ranks = np.linspace(0, n - 1, MAX_SUPPORT_POINTS // 8).round().astype(np.intp)
-    spaced = np.searchsorted(score, np.linspace(score[0], score[-1], MAX_SUPPORT_POINTS // 8))
+    spaced = np.searchsorted(
+        score, np.linspace(score[0], score[-1], MAX_SUPPORT_POINTS // 8)
+    )
     points = np.union1d(ranks, np.minimum(spaced, n - 1))
     rows = fit_at(points)
     gains = np.full(len(points) - 1, np.inf)
     while (n_new := min(MAX_SUPPORT_POINTS - len(points), len(points))) > 0:
         low = points[:-1]
         high = points[1:]
-        chosen = np.argsort(np.where(high - low > 1, -gains, 0.0), kind="stable")[:n_new]
+        chosen = np.argsort(np.where(high - low > 1, -gains, 0.0), kind="stable")[
+            :n_new
+        ]
         chosen = np.sort(chosen[(high - low)[chosen] > 1])
         if not len(chosen):  # the fit is linear between all neighbours
             break
@@ -171,7 +183,9 @@ def _compute_rows(x, mass, x0, width):
     ahead = x - x0
     nearest = np.min(np.abs(ahead[:, mass > 0]), axis=1, keepdims=True)
     width = np.maximum(width, nearest * (1 + 1e-6))
-    t = np.clip(ahead, -width, width) / width  # points outside weigh 0 and must not overflow
+    t = (
+        np.clip(ahead, -width, width) / width
+    )  # points outside weigh 0 and must not overflow
     tricube = (1 - np.abs(t) ** 3) ** 3
     weight = mass * tricube
 
@@ -214,6 +228,8 @@ def compute_weighted_quantile(values, mass, q):
         return float(values[min(index, len(values) - 1)])
     rank = q * (cumulated[-1] - 1)
     below = np.floor(rank + BIN_EDGE_TOLERANCE)
-    indices = np.searchsorted(cumulated, [below, min(below + 1, cumulated[-1] - 1)], side="right")
+    indices = np.searchsorted(
+        cumulated, [below, min(below + 1, cumulated[-1] - 1)], side="right"
+    )
     low, high = values[indices]
     return float(low + max(rank - below, 0.0) * (high - low))

@@ -80,7 +80,9 @@ def invert_rounding(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
         return np.ldexp(1.0, np.maximum(exponent, 0) - 36)
 
     target = round_to_36_bits(bounds, 0)
-    target = np.where(is_beyond_bounds(target), target, target + measure_step_below(-target))
+    target = np.where(
+        is_beyond_bounds(target), target, target + measure_step_below(-target)
+    )
     edge = target - measure_step_below(target) / 2
     return np.where(is_beyond_bounds(edge), edge, np.nextafter(edge, np.inf))
 
@@ -112,4 +114,6 @@ def compute_map_input(proba: FloatArray, score: str) -> FloatArray:
     """Return what a map reads of each row of two classes: "proba", "logit" or "rank"."""
     if score == "proba":
         return np.asarray(proba)[:, 1]
-    return compute_log_odds(proba) if score == "logit" else compute_exact_rank_score(proba)
+    return (
+        compute_log_odds(proba) if score == "logit" else compute_exact_rank_score(proba)
+    )

@@ -18,7 +18,9 @@ from ._newton import minimise_by_newton
 
 _MAX_ABS_LOG_ODDS = 700.0  # log-odds beyond are counted there
 _STEPS_PER_CELL = 4096  # of a place within a cell
-_PRIOR_SCALES = np.array([1.0, 0.5])  # of shift and slope in the mixture, around 0 and 1
+_PRIOR_SCALES = np.array(
+    [1.0, 0.5]
+)  # of shift and slope in the mixture, around 0 and 1
 _IDENTITY_LINE = np.array([0.0, 1.0])
 _N_RAYS = 256
 _MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is reported as infinite
@@ -39,7 +41,9 @@ class LogOddsCells:
         self.fineness = fineness
         self.max_index = round(fineness * float(np.arcsinh(_MAX_ABS_LOG_ODDS / 2)))
         self.n_cells = 2 * self.max_index + 1
-        self.edges = 2 * np.sinh((np.arange(self.n_cells + 1) - self.max_index - 0.5) / fineness)
+        self.edges = 2 * np.sinh(
+            (np.arange(self.n_cells + 1) - self.max_index - 0.5) / fineness
+        )
         self.centre = 2 * np.sinh((np.arange(self.n_cells) - self.max_index) / fineness)
         self.width = np.diff(self.edges)
 
@@ -48,8 +52,13 @@ class LogOddsCells:
     ) -> IntArray:
         """Count the rows of each part in whole numbers; shape (n_parts, 5, n_cells)."""
         near = np.clip(log_odds, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
-        cell = np.rint(self.fineness * np.arcsinh(near / 2)).astype(np.intp) + self.max_index
-        position = np.rint((near - self.centre[cell]) * (_STEPS_PER_CELL / self.width[cell]))
+        cell = (
+            np.rint(self.fineness * np.arcsinh(near / 2)).astype(np.intp)
+            + self.max_index
+        )
+        position = np.rint(
+            (near - self.centre[cell]) * (_STEPS_PER_CELL / self.width[cell])
+        )
         cell += self.n_cells * part
         counts = np.empty((n_parts, 5, self.n_cells), dtype=np.int64)
         for number, weight in enumerate(
@@ -118,7 +127,9 @@ def compute_pair_gains(counts: BinnedCounts, grid: Grid) -> FloatArray:
 # -- fits -----------------------------------------------------------------------------------------
 
 
-def fit_line(counts: BinnedCounts, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
+def fit_line(
+    counts: BinnedCounts, precision: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the most probable (shift, slope), and the information there.
 
     The priors are normal around (0, 1).
@@ -151,7 +162,9 @@ def fit_line(counts: BinnedCounts, precision: FloatArray) -> tuple[FloatArray, F
         step = -np.linalg.solve(hessian, gradient)
         return step, -gradient @ step
 
-    theta = minimise_by_newton(evaluate_loss, find_direction, _IDENTITY_LINE, 1e-13).theta
+    theta = minimise_by_newton(
+        evaluate_loss, find_direction, _IDENTITY_LINE, 1e-13
+    ).theta
     return theta, compute_derivatives(theta)[1]
 
 
@@ -186,7 +199,9 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
     log = compute_log_likelihood(counts, theta[:, 0], theta[:, 1])
     log = log - 0.5 * ((theta - _IDENTITY_LINE) ** 2) @ precision
     top = float(log.max())
-    volume = abs(float(np.linalg.det(root))) / (2 * np.pi * float(np.prod(_PRIOR_SCALES)))
+    volume = abs(float(np.linalg.det(root))) / (
+        2 * np.pi * float(np.prod(_PRIOR_SCALES))
+    )
     return top + float(np.log(np.exp(log - top).sum() * volume)), mode, root
 
 
@@ -204,7 +219,9 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
     """
     log, mode, root = compute_log_evidence(counts)
     bound = log + np.log1p(-level)
-    if float(compute_log_likelihood(counts, mode[0], mode[1])) < bound:  # far from the prior
+    if (
+        float(compute_log_likelihood(counts, mode[0], mode[1])) < bound
+    ):  # far from the prior
         mode, information = fit_line(counts, np.full(2, 1e-6))
         root = np.linalg.cholesky(np.linalg.inv(information))
     angle = 2 * np.pi * np.arange(_N_RAYS) / _N_RAYS
@@ -228,13 +245,19 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
         low = np.where(within, middle, low)
         high = np.where(within, high, middle)
     border = mode + low[:, None] * direction
-    return mode, np.where(np.abs(border) > _MAX_PARAMETER / 2, np.copysign(np.inf, border), border)
+    return mode, np.where(
+        np.abs(border) > _MAX_PARAMETER / 2, np.copysign(np.inf, border), border
+    )
 
 
-def is_in_region(counts: BinnedCounts, level: float, shift: float, slope: float) -> bool:
+def is_in_region(
+    counts: BinnedCounts, level: float, shift: float, slope: float
+) -> bool:
     """Return whether a pair is in the region."""
     log = compute_log_evidence(counts)[0]
-    log_likelihood = float(compute_log_likelihood(counts, np.float64(shift), np.float64(slope)))
+    log_likelihood = float(
+        compute_log_likelihood(counts, np.float64(shift), np.float64(slope))
+    )
     return bool(log_likelihood >= log + np.log1p(-level))
 
 
@@ -267,17 +290,30 @@ def find_smallest_repair(
 
     def make_basis(log_odds):
         return np.column_stack(
-            [np.ones_like(log_odds), log_odds, *(np.maximum(log_odds - bend, 0) for bend in bends)]
+            [
+                np.ones_like(log_odds),
+                log_odds,
+                *(np.maximum(log_odds - bend, 0) for bend in bends),
+            ]
         )
 
     row_basis = make_basis(counts.log_odds)
     event_basis = make_basis(counts.event_log_odds)
     p_line = _run_score_test(counts, row_basis[:, :2], event_basis[:, :2], offset, 1)
-    return offset, line, p_line, _run_score_test(counts, row_basis, event_basis, line, 2)
+    return (
+        offset,
+        line,
+        p_line,
+        _run_score_test(counts, row_basis, event_basis, line, 2),
+    )
 
 
 def _run_score_test(
-    counts: BinnedCounts, row_basis: Any, event_basis: Any, theta: FloatArray, fitted: int
+    counts: BinnedCounts,
+    row_basis: Any,
+    event_basis: Any,
+    theta: FloatArray,
+    fitted: int,
 ) -> float:
     """Return the p-value of Rao's test of the columns behind the first `fitted` ones."""
     p = expit(theta[0] + theta[1] * counts.log_odds)
@@ -288,13 +324,16 @@ def _run_score_test(
     solved = np.linalg.lstsq(inner, cross, rcond=None)[0]
     conditional_information = information[fitted:, fitted:] - cross.T @ solved
     conditional_score = score[fitted:] - solved.T @ score[:fitted]
-    values, vectors = np.linalg.eigh((conditional_information + conditional_information.T) / 2)
+    values, vectors = np.linalg.eigh(
+        (conditional_information + conditional_information.T) / 2
+    )
     sure = values > 1e-9 * max(float(np.abs(information).max()), 1e-300)
     if not sure.any():
         return 1.0
     return float(
         chdtrc(
-            sure.sum(), float(((vectors[:, sure].T @ conditional_score) ** 2 / values[sure]).sum())
+            sure.sum(),
+            float(((vectors[:, sure].T @ conditional_score) ** 2 / values[sure]).sum()),
         )
     )
 

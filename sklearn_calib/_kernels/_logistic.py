@@ -32,7 +32,9 @@ class LogisticFit(NamedTuple):
     gap: float
 
 
-def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=200, tol=1e-20):
+def fit_logistic(
+    features, target, weight, nonnegative=(), start=None, max_iter=200, tol=1e-20
+):
     """Minimise the cross-entropy of expit(features @ coef).
 
     The coefficients of the columns `nonnegative` are at least 0.
@@ -49,9 +51,13 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
     weight_fraction = weight / weight.sum()
 
     def evaluate_at(coef):
-        return _FitPoint(coef, *compute_logistic_terms(coef @ columns, target, weight_fraction))
+        return _FitPoint(
+            coef, *compute_logistic_terms(coef @ columns, target, weight_fraction)
+        )
 
-    point = evaluate_at(np.zeros(len(columns)) if start is None else np.asarray(start, float))
+    point = evaluate_at(
+        np.zeros(len(columns)) if start is None else np.asarray(start, float)
+    )
     gap = np.inf
     if not point.loss < np.log(2.0):
         point = evaluate_at(np.zeros(len(columns)))
@@ -64,8 +70,12 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
         enough = max(tol, _DECREMENT_TOLERANCE) * scale
         last = decrement <= tol * scale
         near = decrement <= enough
-        if near and before == np.inf:  # a decided row of huge features may hide what others need
-            wider, drop = model.find_step(point.drop_decided_rows(weight_fraction), nonnegative)
+        if (
+            near and before == np.inf
+        ):  # a decided row of huge features may hide what others need
+            wider, drop = model.find_step(
+                point.drop_decided_rows(weight_fraction), nonnegative
+            )
             if drop > enough:
                 step = wider
                 decrement = drop
@@ -75,14 +85,21 @@ def fit_logistic(features, target, weight, nonnegative=(), start=None, max_iter=
             break  # nor does the slope become smaller
         change = step @ columns
         next_coef = _clip_nonnegative(point.coef + step, nonnegative)
-        if last and np.abs(change).max() < 1e-6:  # what the loss gains is below its last digit
+        if (
+            last and np.abs(change).max() < 1e-6
+        ):  # what the loss gains is below its last digit
             point = point._replace(coef=next_coef)
             break
         reached = evaluate_at(next_coef) if near else None
-        if reached is not None and reached.loss <= point.loss + _DECREMENT_TOLERANCE * scale:
+        if (
+            reached is not None
+            and reached.loss <= point.loss + _DECREMENT_TOLERANCE * scale
+        ):
             before = decrement
         else:
-            reached = _search_line(evaluate_at, point, step, change, -decrement, nonnegative)
+            reached = _search_line(
+                evaluate_at, point, step, change, -decrement, nonnegative
+            )
             if reached is None or not reached.loss < point.loss:
                 break  # no progress is possible in floating point
         point = reached
@@ -100,7 +117,9 @@ class _FitPoint(NamedTuple):
     def drop_decided_rows(self, weight_fraction):
         """Drop the rows whose probability is that of their label to 1e-9."""
         rows = np.abs(self.residual) > 1e-9 * weight_fraction
-        return self._replace(residual=self.residual * rows, curvature=self.curvature * rows)
+        return self._replace(
+            residual=self.residual * rows, curvature=self.curvature * rows
+        )
 
 
 def compute_logistic_terms(log_odds, target, weight_fraction):
@@ -304,7 +323,9 @@ def fit_structured_pair(log_proba, y_encoded, weight, ridge):
     )
     half = theta[2] / 2
     size = float(np.abs(gradient[theta > lowest]).max())
-    return SoftmaxFit(theta[:2] - 1, np.array([-half, half]), float(value), size, decrement, n_iter)
+    return SoftmaxFit(
+        theta[:2] - 1, np.array([-half, half]), float(value), size, decrement, n_iter
+    )
 
 
 def get_pseudo_log_odds(log_odds, weight):
@@ -385,7 +406,9 @@ def interval_separates(score, y_encoded):
 
 def compute_model_covariance(train, weight, log_odds, ridge=0.0):
     """Return the covariance of the coefficients from the information at `log_odds`."""
-    information = (train * (weight * expit(log_odds) * expit(-log_odds))[:, None]).T @ train
+    information = (
+        train * (weight * expit(log_odds) * expit(-log_odds))[:, None]
+    ).T @ train
     information[np.diag_indices_from(information)] += ridge
     return np.linalg.pinv(information)
 
@@ -411,7 +434,9 @@ def split_rows_by_label(features, rows, events):
 
 def compute_log_likelihood(log_odds, outcome, weight):
     """Return the log-likelihood of log-odds, a sum over the rows."""
-    return -float(weight @ np.logaddexp(0.0, np.where(outcome == 1, -log_odds, log_odds)))
+    return -float(
+        weight @ np.logaddexp(0.0, np.where(outcome == 1, -log_odds, log_odds))
+    )
 
 
 def maximise_likelihood(offset, column, outcome, weight, start=0.0, tol=1e-13):

@@ -104,7 +104,9 @@ def compute_soft_log_ratios(
         Some share has what had probability 0.
     """
     ones = np.ones(len(soft_label), dtype=bool)
-    (yes, never), (no, surely) = (compute_log_ratios(log_pair, hit, grid) for hit in (ones, ~ones))
+    (yes, never), (no, surely) = (
+        compute_log_ratios(log_pair, hit, grid) for hit in (ones, ~ones)
+    )
     impossible = (never & (soft_label > 0)) | (surely & (soft_label < 1))
     gain = soft_label[:, None] * yes + (1.0 - soft_label)[:, None] * no
     gain[impossible] = 0.0
@@ -191,7 +193,9 @@ def detect_change(
     factor = np.exp(np.minimum(gain[start:], 500.0))
     parts = (state @ prior).sum(axis=1)
     total = float(parts.sum())
-    for row, (index, by) in enumerate(zip(stream[start:].tolist(), factor, strict=True), start):
+    for row, (index, by) in enumerate(
+        zip(stream[start:].tolist(), factor, strict=True), start
+    ):
         statistic = state[index]  # a view
         statistic += 1.0
         statistic *= by
@@ -233,7 +237,9 @@ def compute_pair_proba(sign: Any, log_odds: FloatArray, grid: Grid) -> FloatArra
     """
     slope = np.multiply(sign, log_odds)
     shift = np.multiply(sign, 1.0)
-    return expit(np.multiply.outer(slope, grid.slope) + np.multiply.outer(shift, grid.shift))
+    return expit(
+        np.multiply.outer(slope, grid.slope) + np.multiply.outer(shift, grid.shift)
+    )
 
 
 def update_weights(

@@ -10,7 +10,10 @@ from .._typing import FloatArray
 from ._newton import minimise_by_newton
 
 _MAX_BISECTIONS = 300  # of a bracket that halves: enough for any pair of float64
-_INITIAL_SCALINGS, _MAX_SCALINGS = 20, 2000  # before Newton's steps, and instead of them
+_INITIAL_SCALINGS, _MAX_SCALINGS = (
+    20,
+    2000,
+)  # before Newton's steps, and instead of them
 _MAX_NEWTON_CLASSES = 200  # classes, of which a Hessian takes too long
 _MEAN_TOLERANCE = 1e-14
 _MAX_OFFSET_STEP = 10.0  # step of an offset, so that targets out of reach end
@@ -43,7 +46,9 @@ def find_reachable_means(proba: FloatArray, weight: FloatArray) -> FloatArray:
     return np.column_stack([weight @ alone / total, 1 - weight @ never / total])
 
 
-def fit_mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -> MeanOffset:
+def fit_mean_offset(
+    proba: FloatArray, weight: FloatArray, target: FloatArray
+) -> MeanOffset:
     """Return offsets after which the mean of rows prop. to p exp(offset) is `target`.
 
     Parameters
@@ -71,8 +76,12 @@ def fit_mean_offset(proba: FloatArray, weight: FloatArray, target: FloatArray) -
         inside = np.isfinite(log_odds)
         zeros = weight_fraction[np.isneginf(log_odds)].sum()
         ones = weight_fraction[np.isposinf(log_odds)].sum()
-        aim = np.log(target[1] - ones) - np.log(target[0] - zeros)  # of the other rows' mean
-        offset = np.array([0.0, _find_crossing(log_odds[inside], weight_fraction[inside], aim)])
+        aim = np.log(target[1] - ones) - np.log(
+            target[0] - zeros
+        )  # of the other rows' mean
+        offset = np.array(
+            [0.0, _find_crossing(log_odds[inside], weight_fraction[inside], aim)]
+        )
     else:
         offset = _fit_multiclass(log, weight_fraction, target)
     return MeanOffset(offset, weight_fraction @ softmax(log + offset, axis=1))
@@ -91,7 +100,11 @@ def _find_crossing(log_odds, weight_fraction, aim):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             above = np.log(up) - np.log(down) - aim
             step = (
-                above * up * down / (weight_fraction @ (proba * complement)) / weight_fraction.sum()
+                above
+                * up
+                * down
+                / (weight_fraction @ (proba * complement))
+                / weight_fraction.sum()
             )
         if above == 0:
             break
@@ -112,7 +125,9 @@ def _fit_multiclass(log, weight_fraction, target):
         mean = weight_fraction @ softmax(log + offset, axis=1)
         if (mean == 0).any() or np.abs(mean / target - 1).max() < _MEAN_TOLERANCE:
             break
-        offset += np.clip(np.log(target) - np.log(mean), -_MAX_OFFSET_STEP, _MAX_OFFSET_STEP)
+        offset += np.clip(
+            np.log(target) - np.log(mean), -_MAX_OFFSET_STEP, _MAX_OFFSET_STEP
+        )
     if k <= _MAX_NEWTON_CLASSES:
         return _refine_by_newton(log, weight_fraction, target, offset)
     return offset - offset[0]

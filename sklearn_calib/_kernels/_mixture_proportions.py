@@ -13,7 +13,9 @@ from scipy.stats import norm
 from .._typing import FloatArray
 from ._newton import minimise_by_newton, solve_newton_step
 
-MAX_NEWTON_CLASSES = 200  # more components take EM steps alone: a Newton step costs n k^2 + k^3
+MAX_NEWTON_CLASSES = (
+    200  # more components take EM steps alone: a Newton step costs n k^2 + k^3
+)
 _INITIAL_EM_STEPS = 10
 _MAX_EM_STEPS = 2000
 _MAX_NEWTON_STEPS = 100
@@ -31,7 +33,9 @@ class FittedProportions(NamedTuple):
     n_iter: int
 
 
-def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) -> FittedProportions:
+def fit_proportions(
+    ratio: FloatArray, weight: FloatArray, start: FloatArray
+) -> FittedProportions:
     """Return the proportions of largest likelihood.
 
     EM steps come first, then Newton steps on the simplex.
@@ -74,7 +78,9 @@ def fit_proportions(ratio: FloatArray, weight: FloatArray, start: FloatArray) ->
         b = end.theta / end.theta.sum()
         n_iter = n_iter + end.n_iter
     return FittedProportions(
-        b, max(float(_compute_gradient(ratio, weight_fraction, b).max() - 1.0), 0.0), n_iter
+        b,
+        max(float(_compute_gradient(ratio, weight_fraction, b).max() - 1.0), 0.0),
+        n_iter,
     )
 
 
@@ -156,7 +162,9 @@ def compute_uncertainty(
             ratio, weight_fraction, prior, source, n_source
         )
     else:
-        lines, curvature, variance, unknown = _use_single_classes(ratio, weight_fraction, prior)
+        lines, curvature, variance, unknown = _use_single_classes(
+            ratio, weight_fraction, prior
+        )
     se = np.where(unknown, np.inf, np.sqrt(variance))
     interval = np.tile([0.0, 1.0], (k, 1))
     z = norm.isf((1 - level) / 2)
@@ -171,13 +179,20 @@ def compute_uncertainty(
             line_density = density + (t - prior[c]) * tilts[:, c]
         else:
             line_density = ratio @ _project_with_fixed_class(shifted, c, t)
-        fall = 2 * curvature[c] / variance[c] * (top - _average_log(line_density, weight_fraction))
+        fall = (
+            2
+            * curvature[c]
+            / variance[c]
+            * (top - _average_log(line_density, weight_fraction))
+        )
         return min(np.sqrt(max(fall, 0.0)), 4 * z) - z
 
     for c in np.flatnonzero(~unknown & (variance > 0)):
         for side, end in enumerate((0.0, 1.0)):
             if measure_excess(end, c) > 0:
-                interval[c, side] = brentq(measure_excess, prior[c], end, args=(c,), xtol=1e-12)
+                interval[c, side] = brentq(
+                    measure_excess, prior[c], end, args=(c,), xtol=1e-12
+                )
     return se, interval
 
 
@@ -186,10 +201,14 @@ def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
     k = len(b)
     g = ratio / (ratio @ b)[:, None]
     tangent = np.eye(k) - 1.0 / k
-    values, vectors = np.linalg.eigh(tangent @ ((g * weight_fraction[:, None]).T @ g) @ tangent)
+    values, vectors = np.linalg.eigh(
+        tangent @ ((g * weight_fraction[:, None]).T @ g) @ tangent
+    )
     is_known = values > _EIGENVALUE_TOLERANCE * max(values[-1], 1e-300)
     inverse = (vectors[:, is_known] / values[is_known]) @ vectors[:, is_known].T
-    null = vectors[:, ~is_known] - vectors[:, ~is_known].mean(axis=0)  # without the vector of ones
+    null = vectors[:, ~is_known] - vectors[:, ~is_known].mean(
+        axis=0
+    )  # without the vector of ones
     unknown = (np.abs(null) > 1e-6).any(axis=1)
     variance = ((weight_fraction[:, None] * (g @ inverse)) ** 2).sum(axis=0)
     if np.isfinite(n_source):
@@ -197,7 +216,12 @@ def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
         variance = variance + (difference**2 / source).sum(axis=1) / n_source
     curvature = np.diag(inverse)
     unknown |= curvature <= 0
-    return inverse / np.where(unknown, 1.0, curvature)[:, None], curvature, variance, unknown
+    return (
+        inverse / np.where(unknown, 1.0, curvature)[:, None],
+        curvature,
+        variance,
+        unknown,
+    )
 
 
 def _use_single_classes(ratio, weight_fraction, b):

@@ -27,7 +27,9 @@ class ConeFrame(NamedTuple):
 
     blocks: tuple  # P and R
     to_coef: np.ndarray  # Chebyshev coefficients from theta
-    rows: np.ndarray  # (k + 1, k + 2): the blocks side by side, after f(-1) and the slack
+    rows: (
+        np.ndarray
+    )  # (k + 1, k + 2): the blocks side by side, after f(-1) and the slack
     starts: np.ndarray  # where the blocks of X start
     L: np.ndarray  # their linear map
     from_monomial: np.ndarray  # T
@@ -43,13 +45,18 @@ def make_frame(degree):
     terms = np.cos(np.outer(angles, 2 * m)) / (4 * m**2 - 1)
     weights = 2 / degree * (1 - 2 * terms.sum(axis=1))
     if degree % 2:
-        factors = [(np.ones(degree), (degree + 1) // 2), (1 - nodes**2, (degree - 1) // 2)]
+        factors = [
+            (np.ones(degree), (degree + 1) // 2),
+            (1 - nodes**2, (degree - 1) // 2),
+        ]
     else:
         factors = [(1 + nodes, degree // 2), (1 - nodes, degree // 2)]
     blocks = []
     for g, size in factors:
         if size:
-            scaled = np.sqrt(weights * g)[:, None] * chebyshev.chebvander(nodes, size - 1)
+            scaled = np.sqrt(weights * g)[:, None] * chebyshev.chebvander(
+                nodes, size - 1
+            )
             blocks.append(np.linalg.qr(scaled)[0])
     # f' interpolates f'(t_i) = theta_{1+i} / w_i; integrate it from -1 and add f(-1)
     slopes = 2 / degree * np.cos(np.outer(np.arange(degree), angles)) / weights
@@ -66,13 +73,17 @@ def make_frame(degree):
     powers = np.arange(degree + 1)
     from_monomial = np.empty((degree + 1, degree + 1))
     from_monomial[0] = (-1.0) ** powers
-    from_monomial[1:] = weights[:, None] * powers * nodes[:, None] ** np.maximum(powers - 1, 0)
+    from_monomial[1:] = (
+        weights[:, None] * powers * nodes[:, None] ** np.maximum(powers - 1, 0)
+    )
     to_monomial = np.zeros((degree + 1, degree + 1))
     for j in range(degree + 1):
         poly = chebyshev.cheb2poly(np.eye(degree + 1)[j])
         to_monomial[: len(poly), j] = poly
     L = make_linear_map(rows, starts)
-    return ConeFrame(tuple(blocks), to_coef, rows, starts, L, from_monomial, to_monomial @ to_coef)
+    return ConeFrame(
+        tuple(blocks), to_coef, rows, starts, L, from_monomial, to_monomial @ to_coef
+    )
 
 
 def compute_moments(x, y, weight, degree):
@@ -106,23 +117,39 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     """Return a fit for each data set, given by moments, and bound on coefficients."""
     basis = make_frame(degree)
     Q = np.array(
-        [basis.to_coef.T @ compute_gram(t, degree + 1) @ basis.to_coef for t, _, _ in data]
+        [
+            basis.to_coef.T @ compute_gram(t, degree + 1) @ basis.to_coef
+            for t, _, _ in data
+        ]
     )
     h = np.array([basis.to_coef.T @ mean_y[: degree + 1] for _, mean_y, _ in data])
-    free = QuadraticProgram(basis.rows, basis.starts, basis.L, basis.from_monomial, Q, h, None)
+    free = QuadraticProgram(
+        basis.rows, basis.starts, basis.L, basis.from_monomial, Q, h, None
+    )
 
     def make_fit(d, theta, gap, size):
-        loss = data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta  # the objective is half of it
-        return PolynomialFit(basis.to_coef @ theta, max(float(loss), 0.0), 2 * float(gap), size)
+        loss = (
+            data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
+        )  # the objective is half of it
+        return PolynomialFit(
+            basis.to_coef @ theta, max(float(loss), 0.0), 2 * float(gap), size
+        )
 
     theta, gap, _ = solve_program(free, tol, max_iter)
     size = np.abs(theta @ basis.to_monomial.T).sum(axis=1)
-    fits = [[make_fit(d, theta[d], gap[d], float(size[d])) for _ in l1s] for d in range(len(data))]
-    tight = [(d, b) for d in range(len(data)) for b, l1 in enumerate(l1s) if size[d] > l1]
+    fits = [
+        [make_fit(d, theta[d], gap[d], float(size[d])) for _ in l1s]
+        for d in range(len(data))
+    ]
+    tight = [
+        (d, b) for d in range(len(data)) for b, l1 in enumerate(l1s) if size[d] > l1
+    ]
     if tight:
         which = [d for d, _ in tight]
         bounds = np.array([float(l1s[b]) for _, b in tight])
-        solved = solve_program(free._replace(Q=Q[which], h=h[which], bound=bounds), tol, max_iter)
+        solved = solve_program(
+            free._replace(Q=Q[which], h=h[which], bound=bounds), tol, max_iter
+        )
         for (d, b), theta, gap, size in zip(tight, *solved, strict=True):
             fits[d][b] = make_fit(d, theta, gap, float(size))
     return fits
@@ -146,7 +173,9 @@ class LinearConstraints(NamedTuple):
         return np.where(self.slope[:, None], slopes, values)
 
 
-def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None, constraints=None):
+def fit_program(
+    mean_t, mean_y, square, degree, bound=np.inf, solver=None, constraints=None
+):
     """Return the polynomial with the least mean squared error, from moments.
 
     None if no polynomial of this degree fulfils the `constraints`.
@@ -160,7 +189,8 @@ def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None, const
     squares = [cp.Variable((P.shape[1], P.shape[1]), PSD=True) for P in basis.blocks]
     start = cp.Variable(nonneg=True)  # f(-1)
     slopes = sum(
-        cp.sum(cp.multiply(P @ U, P), axis=1) for P, U in zip(basis.blocks, squares, strict=True)
+        cp.sum(cp.multiply(P @ U, P), axis=1)
+        for P, U in zip(basis.blocks, squares, strict=True)
     )
     theta = cp.hstack([start, slopes])
     coef = basis.to_coef @ theta
@@ -169,7 +199,9 @@ def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None, const
         powers = cp.Variable(degree + 1)
         equation = theta == basis.from_monomial @ powers
         conditions += [equation, cp.norm1(powers) <= bound]
-    inequalities = [] if constraints is None else _make_inequalities(constraints, basis, theta)
+    inequalities = (
+        [] if constraints is None else _make_inequalities(constraints, basis, theta)
+    )
     conditions += [constraint for constraint, _, _ in inequalities]
     error = cp.sum_squares(root @ coef) - 2 * mean_y[: degree + 1] @ coef
     problem = cp.Problem(cp.Minimize(error), conditions)
@@ -177,20 +209,31 @@ def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None, const
     if start.value is None or problem.status not in ("optimal", "optimal_inaccurate"):
         return None
     blocks = zip(basis.blocks, squares, strict=True)
-    slopes = sum(((P @ _project_to_positive(U.value)) * P).sum(axis=1) for P, U in blocks)
+    slopes = sum(
+        ((P @ _project_to_positive(U.value)) * P).sum(axis=1) for P, U in blocks
+    )
     theta = np.r_[max(float(start.value), 0.0), slopes]
     coefficients = basis.to_coef @ theta
-    loss = coefficients @ products @ coefficients - 2 * mean_y[: degree + 1] @ coefficients
+    loss = (
+        coefficients @ products @ coefficients - 2 * mean_y[: degree + 1] @ coefficients
+    )
     gradient = basis.to_coef.T @ (2 * (products @ coefficients - mean_y[: degree + 1]))
     # any multipliers bound the loss of all polynomials from below, those of the solver tightly
-    pulls = [np.zeros(degree + 1)]  # multipliers of the bound's equation, of either sign
+    pulls = [
+        np.zeros(degree + 1)
+    ]  # multipliers of the bound's equation, of either sign
     if np.isfinite(bound):
         pulls += [equation.dual_value, -equation.dual_value]
-    prices = [np.maximum(constraint.dual_value, 0.0) for constraint, _, _ in inequalities]
+    prices = [
+        np.maximum(constraint.dual_value, 0.0) for constraint, _, _ in inequalities
+    ]
     constraint_pull = sum(
-        (A.T @ y for y, (_, A, _) in zip(prices, inequalities, strict=True)), np.zeros(degree + 1)
+        (A.T @ y for y, (_, A, _) in zip(prices, inequalities, strict=True)),
+        np.zeros(degree + 1),
     )
-    constraint_price = sum(float(y @ b) for y, (_, _, b) in zip(prices, inequalities, strict=True))
+    constraint_price = sum(
+        float(y @ b) for y, (_, _, b) in zip(prices, inequalities, strict=True)
+    )
     gap = np.inf
     for w in pulls:
         pull = gradient + w + constraint_pull
@@ -200,7 +243,9 @@ def fit_program(mean_t, mean_y, square, degree, bound=np.inf, solver=None, const
         )
         gap = min(gap, float(gradient @ theta - min(0.0, pull[0], *lowest) + price))
     size = float(np.abs(basis.to_monomial @ theta).sum())
-    return PolynomialFit(coefficients, max(float(square + loss), 0.0), max(gap, 0.0), size)
+    return PolynomialFit(
+        coefficients, max(float(square + loss), 0.0), max(gap, 0.0), size
+    )
 
 
 def _make_inequalities(constraints, basis, theta):
@@ -227,5 +272,6 @@ def _solve_quietly(problem, solver, tight):
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
         with contextlib.suppress(cp.SolverError):  # no value then
             problem.solve(
-                solver=solver, **(_TIGHT_TOLERANCES if tight and solver == "CLARABEL" else {})
+                solver=solver,
+                **(_TIGHT_TOLERANCES if tight and solver == "CLARABEL" else {}),
             )

@@ -69,7 +69,9 @@ def _fill_first_meetings(sums, mass, flag, key):
 
 
 @compile_kernel
-def _merge_groups(sums, mass, flag, before, after, key, heap, heap_index, merge_penalty):
+def _merge_groups(
+    sums, mass, flag, before, after, key, heap, heap_index, merge_penalty
+):
     """Remove the boundaries in turn; `heap` is one of the keys."""
     m = len(merge_penalty)
     for i in range(m):

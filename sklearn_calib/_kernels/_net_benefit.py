@@ -8,7 +8,9 @@ from scipy.special import ndtr
 from .._typing import FloatArray
 from ._proportion import compute_exact_interval, compute_wilson_interval
 
-_MAX_TABLE_ENTRIES = 2**21  # of the table of cells and thresholds that is held at a time
+_MAX_TABLE_ENTRIES = (
+    2**21
+)  # of the table of cells and thresholds that is held at a time
 
 
 class NetBenefit:
@@ -67,25 +69,36 @@ class NetBenefit:
         Models are positions in `scores`; "all" acts on every row.
         """
         size = max(1, _MAX_TABLE_ENTRIES // len(self.odds))
-        blocks = [slice(start, start + size) for start in range(0, len(self.mass), size)]
-        sums = np.zeros((2, 2, 2, len(self.odds)))  # mass or squares, sign of change, class
+        blocks = [
+            slice(start, start + size) for start in range(0, len(self.mass), size)
+        ]
+        sums = np.zeros(
+            (2, 2, 2, len(self.odds))
+        )  # mass or squares, sign of change, class
         for block in blocks:
             change = self._compute_change(first, second, block)
             for values, class_sums in zip((self.mass, self.squares), sums, strict=True):
                 by_class = _split_by_class(values[block], self.has_event[block])
                 class_sums += by_class @ (change > 0), by_class @ (change < 0)
         of_class = _split_by_class(self.mass, self.has_event).sum(axis=1)[:, None]
-        unit = np.stack([-self.odds * self.factors[0], np.full_like(self.odds, self.factors[1])])
+        unit = np.stack(
+            [-self.odds * self.factors[0], np.full_like(self.odds, self.factors[1])]
+        )
         means = unit * (sums[0, 0] - sums[0, 1])
         mean = means.sum(axis=0)
         centre = means / of_class if self.by_class else np.stack([mean, mean])
         covariance = np.zeros((len(mean), len(mean)))
         for block in blocks:
             label = self.has_event[block].astype(int)
-            rows = self._compute_change(first, second, block) * unit[label] - centre[label]
+            rows = (
+                self._compute_change(first, second, block) * unit[label] - centre[label]
+            )
             covariance += (rows * self.squares[block, None]).T @ rows
         return Comparison(
-            mean, covariance, *self._compute_fractions(sums, unit, of_class), self.by_class
+            mean,
+            covariance,
+            *self._compute_fractions(sums, unit, of_class),
+            self.by_class,
         )
 
     def _compute_change(self, first, second, block):
@@ -126,7 +139,9 @@ class Comparison(NamedTuple):
     """
 
     mean: FloatArray  # (n_thresholds,)
-    covariance: FloatArray  # (n_thresholds, n_thresholds), of a mean of independent rows
+    covariance: (
+        FloatArray  # (n_thresholds, n_thresholds), of a mean of independent rows
+    )
     value: FloatArray  # (2, 2, n_thresholds)
     fraction: FloatArray  # of all rows, or of those of the class
     rows: FloatArray  # how many rows the share is of
@@ -166,7 +181,9 @@ class Comparison(NamedTuple):
         s = self.fraction
         ratio = np.sqrt(np.divide(s, 1 - s, out=np.zeros_like(s), where=s < 1))
         axis = 0 if self.by_class else (0, 1)
-        square = (e**2 * (1 + ratio**2)).sum(axis=axis) - (e * ratio).sum(axis=axis) ** 2
+        square = (e**2 * (1 + ratio**2)).sum(axis=axis) - (e * ratio).sum(
+            axis=axis
+        ) ** 2
         return np.sqrt(np.maximum(square.sum(axis=0) if self.by_class else square, 0))
 
 
@@ -190,7 +207,9 @@ def draw_critical_value(covariance, level, n_draws, rng):
     )
     values, vectors = np.linalg.eigh(scaled)
     factor = vectors * np.sqrt(np.maximum(values, 0))
-    largest = np.abs(rng.normal(size=(n_draws, len(values))) @ factor.T).max(axis=1, initial=0.0)
+    largest = np.abs(rng.normal(size=(n_draws, len(values))) @ factor.T).max(
+        axis=1, initial=0.0
+    )
     if not has_variance.all():
         largest = np.maximum(largest, np.abs(rng.normal(size=n_draws)))
     return float(np.quantile(largest, level))
@@ -205,7 +224,9 @@ def compute_regret_pieces(score, better, outcome, weight):
     The regret is the mean of (hit - t) (1{better >= t} - 1{score >= t}). Breaks are 0, 1 and all
     values of both predictions.
     """
-    breaks, index = np.unique(np.concatenate([score, better, [0.0, 1.0]]), return_inverse=True)
+    breaks, index = np.unique(
+        np.concatenate([score, better, [0.0, 1.0]]), return_inverse=True
+    )
     weight_fraction = weight / weight.sum()
     n = len(score)
     count = len(breaks)

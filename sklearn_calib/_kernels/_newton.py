@@ -5,9 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-_VALUE_TOLERANCE = (
-    1e-12  # of the value, whose rounding hides smaller decrements: whole steps are taken
-)
+_VALUE_TOLERANCE = 1e-12  # of the value, whose rounding hides smaller decrements: whole steps are taken
 _MIN_STEP_LENGTH = 1e-10
 
 
@@ -82,7 +80,9 @@ def solve_newton_step(hessian, gradient, lowest=-np.inf):
     step = np.linalg.solve(scaled, -gradient / scale)
     if (step < lowest * scale).any():
         root = np.linalg.cholesky(scaled).T
-        step = solve_bounded_step(root, np.linalg.solve(root.T, -gradient / scale), lowest * scale)
+        step = solve_bounded_step(
+            root, np.linalg.solve(root.T, -gradient / scale), lowest * scale
+        )
     step /= scale
     return step, float(-gradient @ step)
 

@@ -28,7 +28,9 @@ import numpy as np
 from ._compile import compile_helper, compile_kernel
 
 L2_PER_CATEGORY = 3.0  # added to l2 for each category beyond two in a leaf
-MAX_TREE_STEP = 1.0  # of one tree in log-odds: the curvature changes by a factor e at most
+MAX_TREE_STEP = (
+    1.0  # of one tree in log-odds: the curvature changes by a factor e at most
+)
 
 
 @compile_helper
@@ -192,7 +194,15 @@ def _grow_trees(
         span[0, 0], span[0, 1], node_of[0] = 0, n, 0
         _fill_histograms(bins, rows, 0, n, g, h, weight, cells[0])
         _find_split(
-            cells[0], total[0], bounds[0], unordered, order, rising, min_weight, l2, best[0]
+            cells[0],
+            total[0],
+            bounds[0],
+            unordered,
+            order,
+            rising,
+            min_weight,
+            l2,
+            best[0],
         )
         leaves, nodes = 1, 1
         feature[t, 0] = -1
@@ -207,10 +217,14 @@ def _grow_trees(
             gains[f] += best[a, 0]
             feature[t, node], child[t, node] = f, nodes
             heavier = 2.0 * best[a, 5] >= total[a, 2]
-            _mark_left_bins(cells[a, f], unordered[f], order, l2, c, heavier, left[t, node])
+            _mark_left_bins(
+                cells[a, f], unordered[f], order, l2, c, heavier, left[t, node]
+            )
             feature[t, nodes], feature[t, nodes + 1] = -1, -1
             node_of[a], node_of[b] = nodes, nodes + 1
-            middle = _split_rows(bins, rows, spare, span[a, 0], span[a, 1], f, left[t, node])
+            middle = _split_rows(
+                bins, rows, spare, span[a, 0], span[a, 1], f, left[t, node]
+            )
             span[b, 0], span[b, 1], span[a, 1] = middle, span[a, 1], middle
             for j in range(3):
                 total[b, j] = total[a, j] - best[a, 3 + j]
@@ -225,21 +239,37 @@ def _grow_trees(
             leaves, nodes = leaves + 1, nodes + 2
             if leaves == max_leaves:
                 break
-            small, large = (a, b) if middle - span[a, 0] < span[b, 1] - middle else (b, a)
+            small, large = (
+                (a, b) if middle - span[a, 0] < span[b, 1] - middle else (b, a)
+            )
             if large == b:  # the parent's sums stand in the place of child a
                 cells[b] = cells[a]
-            _fill_histograms(bins, rows, span[small, 0], span[small, 1], g, h, weight, cells[small])
+            _fill_histograms(
+                bins, rows, span[small, 0], span[small, 1], g, h, weight, cells[small]
+            )
             cells[large] -= cells[small]
             for i in (a, b):
                 _find_split(
-                    cells[i], total[i], bounds[i], unordered, order, rising, min_weight, l2, best[i]
+                    cells[i],
+                    total[i],
+                    bounds[i],
+                    unordered,
+                    order,
+                    rising,
+                    min_weight,
+                    l2,
+                    best[i],
                 )
         if leaves == 1:
-            v = _get_leaf_value(total[0, 0], total[0, 1], l2, bounds[0, 0], bounds[0, 1])
+            v = _get_leaf_value(
+                total[0, 0], total[0, 1], l2, bounds[0, 0], bounds[0, 1]
+            )
             if not _compute_gain(total[0, 0], total[0, 1], l2, v) > min_gain:
                 return t
         for i in range(leaves):
-            v = _get_leaf_value(total[i, 0], total[i, 1], l2, bounds[i, 0], bounds[i, 1])
+            v = _get_leaf_value(
+                total[i, 0], total[i, 1], l2, bounds[i, 0], bounds[i, 1]
+            )
             value[t, node_of[i]] = rate * v
             for k in range(span[i, 0], span[i, 1]):
                 offset[rows[k]] += rate * v

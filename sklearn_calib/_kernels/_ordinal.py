@@ -40,7 +40,9 @@ def compute_cumulative_log_odds(log_proba):
     above = np.logaddexp.accumulate(log_proba[:, ::-1], axis=1)[:, -2::-1]
     middle = log_proba[:, 1:-1]
     # G_{c-1} / G_c and F_c / F_{c-1}, each 1 + p_c / the smaller sum
-    gap = np.logaddexp(0, middle - above[:, 1:]) + np.logaddexp(0, middle - below[:, :-1])
+    gap = np.logaddexp(0, middle - above[:, 1:]) + np.logaddexp(
+        0, middle - below[:, :-1]
+    )
     return CumulativeLogOdds(above - below, np.maximum(gap, _MIN_WIDTH))
 
 
@@ -67,7 +69,10 @@ def fit_ordinal(cumulative, target):
     count = cumulative.log_odds.shape[1]
     spread = np.sqrt(target.sum(axis=1) @ (cumulative.log_odds**2).mean(axis=1))
     theta = np.concatenate(
-        [[_MAX_START_SCALE / max(spread, _MAX_START_SCALE), 0.0], np.full(count - 1, _START_GAP)]
+        [
+            [_MAX_START_SCALE / max(spread, _MAX_START_SCALE), 0.0],
+            np.full(count - 1, _START_GAP),
+        ]
     )
     lowest = np.where(np.arange(len(theta)) == 1, -np.inf, 0.0)
     sums = -np.tri(count)  # takes (a_0, d) to a
@@ -76,7 +81,9 @@ def fit_ordinal(cumulative, target):
     def find_direction(theta, _):
         gradient, hessian = _compute_derivatives(cumulative, target, theta, sums)
         step, decrement = solve_newton_step(hessian, gradient, lowest - theta)
-        shorter = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))  # at slope 0 widths may be 0
+        shorter = min(
+            1.0, 0.9 * theta[0] / max(-step[0], 1e-300)
+        )  # at slope 0 widths may be 0
         return shorter * step, shorter * decrement
 
     def evaluate_loss(theta):
@@ -87,7 +94,9 @@ def fit_ordinal(cumulative, target):
 
         Its weight may be tiny, and the decrement tinier.
         """
-        change = np.abs(step[0] * cumulative.gap + step[2:]) / _compute_widths(cumulative, theta)
+        change = np.abs(step[0] * cumulative.gap + step[2:]) / _compute_widths(
+            cumulative, theta
+        )
         return (change <= 0.1).all() or (target[:, 1:-1] * change).sum() <= 1e-14
 
     theta, value, decrement, _ = minimise_by_newton(
@@ -102,8 +111,15 @@ def _compute_widths(cumulative, theta):
 
 def _compute_value(cumulative, target, theta, sums):
     eta = theta[0] * cumulative.log_odds + sums @ theta[1:]
-    inner = (target[:, 1:] * log_expit(eta)).sum() + (target[:, :-1] * log_expit(-eta)).sum()
-    return -inner - (target[:, 1:-1] * np.log(-np.expm1(-_compute_widths(cumulative, theta)))).sum()
+    inner = (target[:, 1:] * log_expit(eta)).sum() + (
+        target[:, :-1] * log_expit(-eta)
+    ).sum()
+    return (
+        -inner
+        - (
+            target[:, 1:-1] * np.log(-np.expm1(-_compute_widths(cumulative, theta)))
+        ).sum()
+    )
 
 
 def _compute_derivatives(cumulative, target, theta, sums):

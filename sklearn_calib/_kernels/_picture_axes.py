@@ -13,7 +13,9 @@ _MIN_SPAN = 3.0  # log-odds
 _PAD_FRACTION = 0.04  # of the span, around the points
 _MARGIN_FRACTION = 0.09  # of the span, from the axis to the positions of 0 and 1
 _MARGIN_END_FRACTION = 0.04  # of the span, behind these positions
-_RARE_FRACTION = 5e-3  # a smaller share of the rows next to 0 or 1 does not widen an axis
+_RARE_FRACTION = (
+    5e-3  # a smaller share of the rows next to 0 or 1 does not widen an axis
+)
 _MIN_GAP_CHARACTERS = 1.3  # characters between two numbers
 _PLANE_PAD_FRACTION = 0.14  # of the range of the points, on each side
 _N_PLANE_LINES = 5  # approximately
@@ -26,7 +28,9 @@ def compute_histogram(score, weight):
 
     The bins are those of `HISTOGRAM_EDGES`.
     """
-    rough = score.astype(np.float32)  # bins need no more digits; zeros and ones are told exactly
+    rough = score.astype(
+        np.float32
+    )  # bins need no more digits; zeros and ones are told exactly
     with np.errstate(divide="ignore"):
         rough = np.log(rough) - np.log1p(-rough)
     last = len(HISTOGRAM_EDGES) - 1
@@ -70,7 +74,9 @@ class LogitAxis:
         for fractions in histograms:
             zeros = zeros or fractions[0] > 0
             ones = ones or fractions[-1] > 0
-            inner = np.append(np.cumsum(fractions[1:33]), np.cumsum(fractions[-2:32:-1])[::-1])
+            inner = np.append(
+                np.cumsum(fractions[1:33]), np.cumsum(fractions[-2:32:-1])[::-1]
+            )
             filled = np.flatnonzero((inner > _RARE_FRACTION) & (fractions[1:-1] > 0))
             positions += [HISTOGRAM_EDGES[filled], HISTOGRAM_EDGES[filled + 1]]
         ends = np.concatenate(positions)
@@ -124,9 +130,13 @@ class LogitAxis:
         """Return the probability at a position; 0 or 1 in the gap before a margin."""
         position = np.asarray(position, dtype=np.float64)
         below = np.minimum((position - self.low) / self.span + _MARGIN_FRACTION, 0.0)
-        above = 1 + np.maximum((position - self.high) / self.span - _MARGIN_FRACTION, 0.0)
+        above = 1 + np.maximum(
+            (position - self.high) / self.span - _MARGIN_FRACTION, 0.0
+        )
         inner = expit(np.clip(position, self.low, self.high))
-        return np.where(position < self.low, below, np.where(position > self.high, above, inner))
+        return np.where(
+            position < self.low, below, np.where(position > self.high, above, inner)
+        )
 
     @property
     def axis_limits(self) -> tuple[float, float]:
@@ -140,7 +150,9 @@ class LogitAxis:
     @property
     def margin_borders(self) -> list[float]:
         """Return the probabilities behind which a margin begins."""
-        return [float(expit(self.low))] * self.zeros + [float(expit(self.high))] * self.ones
+        return [float(expit(self.low))] * self.zeros + [
+            float(expit(self.high))
+        ] * self.ones
 
     def locate_fraction(self, p):
         """Return how far along the axis it lies, from 0 to 1."""
@@ -176,7 +188,8 @@ class LogitAxis:
             text = format_probability(p)
             position = float(self.locate_fraction(p)) * room
             if all(
-                abs(position - other) >= (len(text) + len(label)) / 2 + _MIN_GAP_CHARACTERS
+                abs(position - other)
+                >= (len(text) + len(label)) / 2 + _MIN_GAP_CHARACTERS
                 for _, label, other in taken
             ):
                 taken.append((p, text, position))
@@ -193,7 +206,9 @@ class LogitAxis:
     def _iter_digits():
         """Yield other probabilities of one digit, the easiest to read first."""
         for digits in ((2, 5), (3,), (4,)):
-            values = [float(f"{digit}e-{power}") for power in range(1, 17) for digit in digits]
+            values = [
+                float(f"{digit}e-{power}") for power in range(1, 17) for digit in digits
+            ]
             yield from (side for p in values for side in (p, 1 - p))
 
     def _keep_inside(self, numbers):
@@ -276,7 +291,10 @@ class LossPlane(NamedTuple):
             start = max(left, low - above)
             end = min(right, high - above)
             if end - start > 0.1 * (right - left):
-                ends = (float(start), float(end)), (float(start + above), float(end + above))
+                ends = (
+                    (float(start), float(end)),
+                    (float(start + above), float(end + above)),
+                )
                 yield value, ends
 
     def locate_fraction(self, x, y):
@@ -339,6 +357,7 @@ def _is_free(box, taken):
         min(left, bottom) >= 0
         and max(right, top) <= 1
         and not any(
-            left < x1 and x0 < right and bottom < y1 and y0 < top for x0, y0, x1, y1 in taken
+            left < x1 and x0 < right and bottom < y1 and y0 < top
+            for x0, y0, x1, y1 in taken
         )
     )

@@ -61,9 +61,14 @@ class LogisticPolynomial(NamedTuple):
         The Wald ellipsoid whose radius is the quantile of the statistic. [0, 1] where
         the information has no inverse: separated outcomes.
         """
-        rows = np.vander(np.asarray(log_odds, dtype=float), len(self.coef), increasing=True)
+        rows = np.vander(
+            np.asarray(log_odds, dtype=float), len(self.coef), increasing=True
+        )
         return _compute_wald_ends(
-            rows, self.coef, self.root, find_quantile(level, self.freedom, self.n_raised)
+            rows,
+            self.coef,
+            self.root,
+            find_quantile(level, self.freedom, self.n_raised),
         )
 
 
@@ -146,7 +151,9 @@ def fit_polynomial(log_odds, rows, events, internal=False):
     mean = expit(np.vander(label_log_odds, degree + 1, increasing=True) @ now.coef)
     root = _compute_information_root(label_log_odds, weight * mean * (1 - mean), degree)
     freedom = 1 if internal else first + 1
-    return LogisticPolynomial(now.coef, root, max(float(statistic), 0.0), freedom, degree - first)
+    return LogisticPolynomial(
+        now.coef, root, max(float(statistic), 0.0), freedom, degree - first
+    )
 
 
 def _fit_degree(log_odds, outcome, weight, degree, start=(0.0, 1.0)):
@@ -157,9 +164,13 @@ def _fit_degree(log_odds, outcome, weight, degree, start=(0.0, 1.0)):
 
 
 def _compute_information_root(log_odds, curvature, degree):
-    columns = np.sqrt(curvature)[:, None] * np.vander(log_odds, degree + 1, increasing=True)
+    columns = np.sqrt(curvature)[:, None] * np.vander(
+        log_odds, degree + 1, increasing=True
+    )
     return (
-        np.linalg.qr(columns, mode="r") if len(log_odds) > degree else np.zeros((degree + 1,) * 2)
+        np.linalg.qr(columns, mode="r")
+        if len(log_odds) > degree
+        else np.zeros((degree + 1,) * 2)
     )
 
 
@@ -182,15 +193,21 @@ def compute_survival(statistic, freedom, n_raised):
     if n_raised == 0:
         return stats.chi2.sf(statistic, freedom)
     truncated_sum = (n_raised - 1) * _STEP_THRESHOLD  # the others are at least that
-    inside = np.maximum(statistic, truncated_sum + _STEP_THRESHOLD)  # below, the probability is 1
-    low, high = np.arcsin(np.sqrt([_STEP_THRESHOLD / inside, 1 - truncated_sum / inside]))
+    inside = np.maximum(
+        statistic, truncated_sum + _STEP_THRESHOLD
+    )  # below, the probability is 1
+    low, high = np.arcsin(
+        np.sqrt([_STEP_THRESHOLD / inside, 1 - truncated_sum / inside])
+    )
     middle = (low + high) / 2
     half = (high - low) / 2
     angle = middle[..., None] + half[..., None] * _NODES
     size = np.sqrt(inside)[..., None]
     remaining = (size * np.cos(angle)) ** 2
     density = 2 * stats.norm.pdf(size * np.sin(angle)) * size * np.cos(angle)
-    within = (density * compute_survival(remaining, freedom, n_raised - 1)) @ _WEIGHTS * half
+    within = (
+        (density * compute_survival(remaining, freedom, n_raised - 1)) @ _WEIGHTS * half
+    )
     beyond = stats.chi2.sf(inside - truncated_sum, 1)
     return np.minimum((within + beyond) / (1 - _STEP_LEVEL), 1.0)
 
@@ -202,5 +219,8 @@ def find_quantile(level, freedom, n_raised):
     while compute_survival(high, freedom, n_raised) > 1 - level:
         high *= 2
     return brentq(
-        lambda t: float(compute_survival(t, freedom, n_raised)) - (1 - level), low, high, xtol=1e-13
+        lambda t: float(compute_survival(t, freedom, n_raised)) - (1 - level),
+        low,
+        high,
+        xtol=1e-13,
     )

@@ -81,7 +81,9 @@ def _join_score_and_label(score, outcome, keys):
     ups = downs = is_outside = False
     for i in range(len(score)):
         bits = score[i] & _POSITIVE_MASK
-        is_outside |= (bits >= _TWO_BITS) | ((score[i] < 0) & (score[i] != _MINUS_ZERO_BITS))
+        is_outside |= (bits >= _TWO_BITS) | (
+            (score[i] < 0) & (score[i] != _MINUS_ZERO_BITS)
+        )
         keys[i] = (bits << 1) | np.int64(outcome[i])
     for i in range(1, len(score)):
         ups |= (keys[i - 1] | 1) < keys[i]

@@ -64,7 +64,9 @@ def count_equivalent_labels(fraction, variance, n_effective, n_rows):
     return min(fraction * (1 - fraction) / variance, float(n_rows))
 
 
-def compute_fraction_intervals(label_fraction, corrected_fraction, variances, rows, level, t):
+def compute_fraction_intervals(
+    label_fraction, corrected_fraction, variances, rows, level, t
+):
     """Return intervals of a fraction: by labels alone, and corrected.
 
     The second is never the wider one.
@@ -78,8 +80,16 @@ def compute_fraction_intervals(label_fraction, corrected_fraction, variances, ro
     fewer = (ndtri((1 + level) / 2) / t) ** 2
     ratio = min((variances[1] + min_variance) / (variances[0] + min_variance), 1.0)
     ends, corrected_ends = (
-        tuple(map(float, compute_exact_interval(fraction * size * fewer, size * fewer, level)))
-        for fraction, size in ((label_fraction, rows), (corrected_fraction, rows / ratio))
+        tuple(
+            map(
+                float,
+                compute_exact_interval(fraction * size * fewer, size * fewer, level),
+            )
+        )
+        for fraction, size in (
+            (label_fraction, rows),
+            (corrected_fraction, rows / ratio),
+        )
     )
     return ends, limit_width(corrected_fraction, corrected_ends, ends[1] - ends[0])
 

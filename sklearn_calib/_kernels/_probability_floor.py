@@ -39,7 +39,9 @@ class FloorStatistics:
 
     zeros: bool
     smallest: FloatArray  # positive value of each binary exponent, infinite without any
-    levels: int  # the least N for which all values are multiples of 1 / N, 0 without any
+    levels: (
+        int  # the least N for which all values are multiples of 1 / N, 0 without any
+    )
 
     def __add__(self, other: "FloorStatistics") -> "FloorStatistics":
         levels = math.lcm(self.levels, other.levels)
@@ -73,7 +75,9 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
     np.minimum.at(smallest, np.frexp(low)[1] + _N_EXPONENTS - 2, low)
     if len(low) < np.count_nonzero(plain):
         smallest[-1] = min(smallest[-1], 1.0)  # something above: the largest floor
-    return FloorStatistics(bool((plain == 0).any()), smallest, _find_levels(plain) if shares else 0)
+    return FloorStatistics(
+        bool((plain == 0).any()), smallest, _find_levels(plain) if shares else 0
+    )
 
 
 def estimate_floor(proba: FloatArray) -> float:
@@ -82,7 +86,9 @@ def estimate_floor(proba: FloatArray) -> float:
     absent = get_absent_mask(proba)
     if absent is not None:
         plain = plain[~absent][:, None]
-    if has_exact_log(proba) or (plain.min(initial=1.0) > 0 and not _may_be_fractions(plain)):
+    if has_exact_log(proba) or (
+        plain.min(initial=1.0) > 0 and not _may_be_fractions(plain)
+    ):
         return _clip_half(float(plain.min(initial=1.0, where=plain > 0)))
     return collect_floor_statistics(plain).floor
 
@@ -125,7 +131,9 @@ def _find_levels(plain):
     while fits.any():
         levels = int(fits.argmax()) + 1
         scaled = flat * levels
-        wrong = np.flatnonzero(np.abs(scaled - np.rint(scaled)) > FRACTION_TOLERANCE * levels)
+        wrong = np.flatnonzero(
+            np.abs(scaled - np.rint(scaled)) > FRACTION_TOLERANCE * levels
+        )
         if len(wrong) == 0:
             return levels
         fits &= _keep_fitting_levels(flat[wrong[:32]])

@@ -8,7 +8,9 @@ varies less than a binomial one (Hoeffding 1956).
 import numpy as np
 from scipy.special import betaincinv, chdtri, expit, logit
 
-_EDGE_TOLERANCE = 1e-9  # a proportion this close to 0 or 1 is 0 or 1: sums of weights round
+_EDGE_TOLERANCE = (
+    1e-9  # a proportion this close to 0 or 1 is 0 or 1: sums of weights round
+)
 _MIN_SPLINE_QUANTILES = 50_000  # from here on they are read off a spline
 
 
@@ -48,7 +50,9 @@ def find_beta_quantiles(a, b, p):
 def compute_exact_interval(events, rows, level):
     """Return both bounds, together right with probability `level`."""
     tail = (1 - level) / 2
-    return compute_lower_bound(events, rows, tail), compute_upper_bound(events, rows, tail)
+    return compute_lower_bound(events, rows, tail), compute_upper_bound(
+        events, rows, tail
+    )
 
 
 def compute_wilson_interval(fraction, rows, level):

@@ -87,13 +87,20 @@ class WindowCells:
         self._sums = RangeSums(*weights.T)
         self._invented = invented
         self._base = weights[:, 1].sum() / weights.sum()
-        self._low, self._high = expit(log_odds), expit(-log_odds)[::-1]  # p and 1 - p, increasing
+        self._low, self._high = (
+            expit(log_odds),
+            expit(-log_odds)[::-1],
+        )  # p and 1 - p, increasing
         if weight_fraction is not None:
-            self._windows = self._find_smallest_windows(weights.sum(axis=1), weight_fraction)
+            self._windows = self._find_smallest_windows(
+                weights.sum(axis=1), weight_fraction
+            )
 
     def estimate_nearest(self, score):
         """Return the event rate in the smallest symmetric window around each score."""
-        score, row = np.unique(score, return_inverse=True)  # sorted queries are found faster
+        score, row = np.unique(
+            score, return_inverse=True
+        )  # sorted queries are found faster
         return self._estimate_windows(score, *self.find_nearest(score))[row]
 
     def find_nearest(self, score):
@@ -108,7 +115,9 @@ class WindowCells:
         p = expit(score)
         complement = expit(-score)
         # distances that agree to 10 digits are equal
-        radius = radius + _DISTANCE_TOLERANCE * (np.minimum(p, complement) + radius) + 1e-300
+        radius = (
+            radius + _DISTANCE_TOLERANCE * (np.minimum(p, complement) + radius) + 1e-300
+        )
         # how many cells lie before; the smaller of p and 1 - p decides, which has all digits
         low = self._low
         high = self._high
@@ -143,16 +152,24 @@ class WindowCells:
             before, after = (self.log_odds[i] for i in (left, right))
             below = subtract_probabilities(np.minimum(before, lonely), lonely)
             above = subtract_probabilities(lonely, np.maximum(after, lonely))
-            start[empty] = np.where(below <= above * (1 + _DISTANCE_TOLERANCE), left, right)
-            end[empty] = np.where(above <= below * (1 + _DISTANCE_TOLERANCE), right, left) + 1
+            start[empty] = np.where(
+                below <= above * (1 + _DISTANCE_TOLERANCE), left, right
+            )
+            end[empty] = (
+                np.where(above <= below * (1 + _DISTANCE_TOLERANCE), right, left) + 1
+            )
         zeros, ones = self._sums.sum_between(start, end)
         total = zeros + ones + self._invented
-        return (ones + self._invented * blend_with_base_rate(expit(score), self._base)) / total
+        return (
+            ones + self._invented * blend_with_base_rate(expit(score), self._base)
+        ) / total
 
     def _find_smallest_windows(self, mass, weight_fraction):
         """Return the first and last scores of the windows, and the windows' middles."""
         before = np.append(0.0, np.cumsum(mass))
-        wanted = min(weight_fraction * before[-1], before[-1]) * (1 - BIN_EDGE_TOLERANCE)
+        wanted = min(weight_fraction * before[-1], before[-1]) * (
+            1 - BIN_EDGE_TOLERANCE
+        )
         last = np.searchsorted(before, before[:-1] + wanted, side="left") - 1
         first = np.flatnonzero(last < len(mass))
         ends = self.log_odds[first], self.log_odds[last[first]]

@@ -10,7 +10,9 @@ from ._newton import minimise_by_newton
 _DECREMENT_TOLERANCE = 1e-13  # of the decrement
 
 
-def fit_shrunken_lines(log_odds, target, weight, group, n_groups, centre, strength, spread):
+def fit_shrunken_lines(
+    log_odds, target, weight, group, n_groups, centre, strength, spread
+):
     """Return (intercept, slope) of each group, of shape (n_groups, 2).
 
     Each minimises sum w (log(1 + e^t) - y t) + strength / 2 ((a - a0)^2 + (b - b0)^2 spread^2) for
@@ -27,7 +29,10 @@ def fit_shrunken_lines(log_odds, target, weight, group, n_groups, centre, streng
         t = line[group, 0] + line[group, 1] * log_odds
         small = np.exp(-np.abs(t))
         losses = np.maximum(t, 0.0) + np.log1p(small) - target * t
-        return weight @ losses + 0.5 * ((line - centre) ** 2 @ penalty).sum(), (t, small)
+        return weight @ losses + 0.5 * ((line - centre) ** 2 @ penalty).sum(), (
+            t,
+            small,
+        )
 
     def find_direction(line, terms):
         """Solve the 2 x 2 Newton system of every group."""
@@ -42,13 +47,20 @@ def fit_shrunken_lines(log_odds, target, weight, group, n_groups, centre, streng
         h01 = sum_groups(curvature * log_odds)
         h11 = sum_groups(curvature * log_odds * log_odds) + penalty[1]
         step = np.stack(
-            [h11 * slope[:, 0] - h01 * slope[:, 1], h00 * slope[:, 1] - h01 * slope[:, 0]], axis=1
+            [
+                h11 * slope[:, 0] - h01 * slope[:, 1],
+                h00 * slope[:, 1] - h01 * slope[:, 0],
+            ],
+            axis=1,
         )
         step /= (h00 * h11 - h01 * h01)[:, None]
         return step, (slope * step).sum()
 
     return minimise_by_newton(
-        evaluate_loss, find_direction, np.tile(centre, (n_groups, 1)), _DECREMENT_TOLERANCE
+        evaluate_loss,
+        find_direction,
+        np.tile(centre, (n_groups, 1)),
+        _DECREMENT_TOLERANCE,
     ).theta
 
 
@@ -107,7 +119,9 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
         if penalty == COMMON_LINE_PENALTY:
             lines = np.tile(centre * to_scaled, (count, 1))
         else:
-            lines = fit_shrunken_lines(score, hit, weight, label, count, centre, penalty, scale)
+            lines = fit_shrunken_lines(
+                score, hit, weight, label, count, centre, penalty, scale
+            )
             lines *= to_scaled
         loo[penalty] = _compute_left_out_loss(labels, scale, lines, moves, penalty)
         if best is None or loo[penalty] < loo[best[1]] - _MIN_LOSS_GAIN:
@@ -138,9 +152,13 @@ def _leave_out_rows(labels, centre, scale):
         mean = expit(x @ centre)
         variance = mean * (1 - mean)
         total += _compute_hessian(x, weight * variance)
-        row_information += (unit * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
+        row_information += (
+            (unit * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
+        )
         pull += (unit * (mean - outcome))[:, None] * x
-    ridge = 1e-9 * (np.trace(total) + 1e-290) * np.eye(2)  # for a single row, or equal scores
+    ridge = (
+        1e-9 * (np.trace(total) + 1e-290) * np.eye(2)
+    )  # for a single row, or equal scores
     return np.linalg.solve(total + ridge - row_information, pull[:, :, None])[:, :, 0]
 
 
@@ -165,7 +183,9 @@ def _compute_left_out_loss(labels, scale, lines, moves, penalty):
             inverse = np.linalg.inv(_compute_hessian(x, weight * variance, penalty))
             half = x @ inverse
             row_leverage = unit * (half * x).sum(axis=1)
-            shift = row_leverage * (mean - outcome) + penalty * (half * moves).sum(axis=1)
+            shift = row_leverage * (mean - outcome) + penalty * (half * moves).sum(
+                axis=1
+            )
             eta = eta + shift / (1 - row_leverage * variance)
         total += weight @ (np.logaddexp(0, eta) - outcome * eta)
     return float(total / labels.weight.sum())

@@ -14,7 +14,11 @@ def compute_risk_by_coverage(confidence, error, weight):
     Confidences are compared at 12 digits; each is the smallest of those that are equal.
     """
     min_confidence, index = find_level_positions(confidence)
-    return min_confidence, np.bincount(index, weight), np.bincount(index, weight * error)
+    return (
+        min_confidence,
+        np.bincount(index, weight),
+        np.bincount(index, weight * error),
+    )
 
 
 def find_level_positions(confidence):
@@ -38,11 +42,15 @@ def average_risk(mass, errors, counts):
     before = np.cumsum(mass) - mass
     wrong = np.cumsum(errors) - errors
     rate = errors / mass
-    excess = wrong - rate * before  # the rate inside is that of the block plus excess / rows
+    excess = (
+        wrong - rate * before
+    )  # the rate inside is that of the block plus excess / rows
     if counts:
         steps = digamma(before + mass + 1) - digamma(before + 1)
     else:
-        steps = np.log1p(np.divide(mass, before, out=np.zeros_like(mass), where=before > 0))
+        steps = np.log1p(
+            np.divide(mass, before, out=np.zeros_like(mass), where=before > 0)
+        )
     return float((errors + excess * steps).sum() / mass.sum())
 
 

@@ -62,7 +62,9 @@ class RankedScores:
         class_frequencies = mass / mass.sum()
         row_fraction = 1.0 / len(unlabelled)
         mismatch = (
-            row_fraction * np.bincount(unlabelled, minlength=len(self.y_encoded)) @ self.proba
+            row_fraction
+            * np.bincount(unlabelled, minlength=len(self.y_encoded))
+            @ self.proba
         )
         mismatch -= class_means @ class_frequencies
         raw = np.maximum(
@@ -72,7 +74,9 @@ class RankedScores:
         )
         prior = raw / raw.sum()
         rows = np.concatenate([labelled, unlabelled])
-        gap = np.concatenate([(prior / mass)[y_encoded], np.full(len(unlabelled), -row_fraction)])
+        gap = np.concatenate(
+            [(prior / mass)[y_encoded], np.full(len(unlabelled), -row_fraction)]
+        )
         distances = []
         for rank, alone in zip(self.ranks, self.alone, strict=True):
             rank_position = rank[rows]
@@ -80,7 +84,9 @@ class RankedScores:
                 rank_position += alone[rows] * rng.random(len(rows))  # within its rank
             order = np.argsort(rank_position)
             rank_position = rank_position[order]
-            last = np.append(rank_position[1:] != rank_position[:-1], True)  # of equal scores
+            last = np.append(
+                rank_position[1:] != rank_position[:-1], True
+            )  # of equal scores
             distances.append(float(np.abs(np.cumsum(gap[order])[last]).max()))
         worst = int(np.argmax(distances))
         return MixtureDistance(min(distances[worst], 1.0), self.columns[worst], prior)

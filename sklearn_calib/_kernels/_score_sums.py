@@ -69,7 +69,9 @@ def _bin_each(score, residual, n_cells, mass):
 def sum_uniform_bins(score, outcome, weight, n_bins):
     """Return mass and summed residuals of the "uniform" bins of `bin_distinct_values`."""
     sums = np.zeros((2, n_bins))
-    _fill_uniform_bins(score, outcome, weight, np.arange(n_bins + 1) / n_bins, n_bins, sums)
+    _fill_uniform_bins(
+        score, outcome, weight, np.arange(n_bins + 1) / n_bins, n_bins, sums
+    )
     return sums
 
 

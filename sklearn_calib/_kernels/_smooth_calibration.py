@@ -87,7 +87,9 @@ def _sum_remaining(position, mass, last):
 
 
 @compile_kernel
-def _remove_at_end(v, position, mass, sign, scale, first, following, listed, keys, kinks):
+def _remove_at_end(
+    v, position, mass, sign, scale, first, following, listed, keys, kinks
+):
     """Remove mass at one end; return it times its distance from 0.
 
     `mass` is what is left.
@@ -283,7 +285,9 @@ def rank_kinks(v, residual):
     """Return distinct scores, gaps, summed residuals, and ranks and positions of kinks."""
     sums = np.cumsum(residual)
     gaps = np.diff(v)
-    last = np.flatnonzero(gaps > 0)  # the last row of each distinct score but the largest
+    last = np.flatnonzero(
+        gaps > 0
+    )  # the last row of each distinct score but the largest
     sums = np.append(sums[last], sums[-1])
     positions = np.append(0.0, sums[:-1])
     order = np.argsort(positions)
@@ -292,7 +296,9 @@ def rank_kinks(v, residual):
     return np.append(v[last], v[-1]), gaps[last], sums, ranks, positions[order]
 
 
-def compute_witness(v: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def compute_witness(
+    v: np.ndarray, residual: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return distinct scores and the optimal w at each, of increasing scores."""
     v, gaps, sums, ranks, position = rank_kinks(v, residual)
     w = find_maxima(ranks, position, gaps, sums)

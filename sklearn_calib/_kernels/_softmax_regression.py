@@ -29,7 +29,9 @@ _MIN_PRECONDITIONER_ROWS, _PRECONDITIONER_WORK = (
     1_000_000,
 )  # rows that its curvature is taken from; more if cheap
 
-_JOINT_TOLERANCE = 1e-10  # of the decrement, in nats; the last step squares what is left
+_JOINT_TOLERANCE = (
+    1e-10  # of the decrement, in nats; the last step squares what is left
+)
 _MIN_CURVATURE = 1e-300
 
 
@@ -42,7 +44,9 @@ class SoftmaxFit(NamedTuple):
     n_iter: int
 
 
-def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, start=None):
+def fit_softmax_regression(
+    z, y_encoded, weight, ridge_a, ridge_b, tol=None, start=None
+):
     """Minimise the objective.
 
     The shape of `ridge_a`, (k,) or (k, k), determines whether A is diagonal.
@@ -60,7 +64,9 @@ def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, sta
     w = weight / weight.sum()
     ridge = 2 * np.column_stack([ridge_a, np.full(len(z), ridge_b)])
     convexity = ridge.min()  # of the penalties: gap <= |g|^2 / (2 convexity)
-    enough = 0.5 * np.sqrt(convexity * last)  # a gradient of this size ends the iteration
+    enough = 0.5 * np.sqrt(
+        convexity * last
+    )  # a gradient of this size ends the iteration
     newton = (
         _make_full_step(z, w, ridge, enough)
         if full
@@ -74,7 +80,9 @@ def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, sta
         return theta[:, :-1] if full else theta[:, 0], theta[:, -1]
 
     def evaluate_objective(theta):
-        return evaluate_softmax(z, y_encoded, w, *split_coefficients(theta), ridge_a, ridge_b)
+        return evaluate_softmax(
+            z, y_encoded, w, *split_coefficients(theta), ridge_a, ridge_b
+        )
 
     def find_direction(theta, proba):
         """Return the Newton step, and the smaller of two bounds on its decrement."""
@@ -94,7 +102,9 @@ def fit_softmax_regression(z, y_encoded, weight, ridge_a, ridge_b, tol=None, sta
     theta, value, decrement, n_iter = minimise_by_newton(
         evaluate_objective, find_direction, theta, last
     )
-    return SoftmaxFit(*split_coefficients(theta), float(value), norm, float(decrement), n_iter)
+    return SoftmaxFit(
+        *split_coefficients(theta), float(value), norm, float(decrement), n_iter
+    )
 
 
 def evaluate_softmax(z, y_encoded, w, A, b, ridge_a, ridge_b):
@@ -127,13 +137,17 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
     subsampling_step = 1
     before = np.inf
     if z.size > _MAX_EXACT_ENTRIES:
-        subsampling_step = max(1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k))
+        subsampling_step = max(
+            1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k)
+        )
 
     def find_newton_step(proba, gradient):
         nonlocal subsampling_step, before
         sampled = slice(None, None, subsampling_step)
         share = w[sampled] / w[sampled].sum()
-        solve = make_diagonal_solver(z[:, sampled], share, proba[:, sampled], ridge_a, ridge_b)
+        solve = make_diagonal_solver(
+            z[:, sampled], share, proba[:, sampled], ridge_a, ridge_b
+        )
         step = -solve(gradient.T.ravel()).reshape(2, k).T
         decrement = -(step * gradient).sum()
         if decrement > before / 4:
@@ -165,7 +179,9 @@ def make_diagonal_solver(z, w, proba, ridge_a, ridge_b):
     try:
         factor = cho_factor(scaled + 1e-13 * np.eye(len(scaled)))
     except np.linalg.LinAlgError:
-        return lambda right: np.linalg.lstsq(scaled, right / scale, rcond=1e-12)[0] / scale
+        return lambda right: (
+            np.linalg.lstsq(scaled, right / scale, rcond=1e-12)[0] / scale
+        )
     return lambda right: cho_solve(factor, right / scale) / scale
 
 
@@ -199,10 +215,14 @@ def _make_block_inverse(x, w, proba, ridge):
     inverse = np.empty((len(proba), x.shape[1], x.shape[1]), dtype=kind)
     for c, p in enumerate(proba):
         curvature = w * p * (1 - p)
-        rows = slice(None) if small else np.flatnonzero(curvature > 1e-3 * curvature.max())
+        rows = (
+            slice(None) if small else np.flatnonzero(curvature > 1e-3 * curvature.max())
+        )
         class_rows = x[rows]
         block = (class_rows * curvature[rows, None]).T @ class_rows
-        block[np.diag_indices(len(block))] += ridge[c] + 1e-12 + 1e-6 * block.diagonal().max()
+        block[np.diag_indices(len(block))] += (
+            ridge[c] + 1e-12 + 1e-6 * block.diagonal().max()
+        )
         inverse[c] = np.linalg.inv(block.astype(kind))
     return lambda r: (inverse @ r.astype(kind)[:, :, None])[:, :, 0].astype(np.float64)
 
@@ -220,7 +240,8 @@ def _make_full_step(z, w, ridge, enough):
     short = x.astype(kind, copy=False)
     short_w = w.astype(kind, copy=False)
     blocks = [
-        slice(start, start + _BLOCK_COLUMNS) for start in range(0, x.shape[1], _BLOCK_COLUMNS)
+        slice(start, start + _BLOCK_COLUMNS)
+        for start in range(0, x.shape[1], _BLOCK_COLUMNS)
     ]
 
     def find_newton_step(proba, gradient):
@@ -228,7 +249,9 @@ def _make_full_step(z, w, ridge, enough):
         nonlocal precondition
         if precondition is None:
             inverse = (
-                _make_block_inverse if len(z) <= _MAX_BLOCK_CLASSES else _make_kronecker_inverse
+                _make_block_inverse
+                if len(z) <= _MAX_BLOCK_CLASSES
+                else _make_kronecker_inverse
             )
             precondition = inverse(x, w, proba, ridge)
         half = proba.astype(kind, copy=False)
@@ -311,11 +334,15 @@ def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=
         return _compute_joint_value(z, w, theta[0], theta[1:], score_sum, class_sums)
 
     def find_direction(theta, proba):
-        gradient, hessian = _compute_joint_derivatives(z, w, proba, theta[0], score_sum, class_sums)
+        gradient, hessian = _compute_joint_derivatives(
+            z, w, proba, theta[0], score_sum, class_sums
+        )
         return solve_newton_step(hessian, gradient)
 
     start = np.append(float(start), np.zeros(len(z)))
-    a, *b = minimise_by_newton(evaluate_loss, find_direction, start, _JOINT_TOLERANCE).theta
+    a, *b = minimise_by_newton(
+        evaluate_loss, find_direction, start, _JOINT_TOLERANCE
+    ).theta
     return JointFit(float(a), b - np.mean(b))
 
 
@@ -323,7 +350,9 @@ def _compute_joint_value(z, w, a, b, score_sum, class_sums):
     """Return the loss and the probabilities, from one exponential per entry."""
     logits = a * z
     logits += b[:, None]
-    return float(w @ _normalise_columns(logits)) - a * score_sum - float(b @ class_sums), logits
+    return float(w @ _normalise_columns(logits)) - a * score_sum - float(
+        b @ class_sums
+    ), logits
 
 
 def _compute_joint_derivatives(z, w, proba, a, score_sum, class_sums):

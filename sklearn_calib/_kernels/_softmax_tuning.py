@@ -19,7 +19,10 @@ from scipy.linalg.blas import dsyrk
 from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regression
 
 _MIN_SPREAD = 2e-3
-_GRID_FACTOR, _MAX_POWER = 10.0, 3  # neighbours of the search, and the largest power of it
+_GRID_FACTOR, _MAX_POWER = (
+    10.0,
+    3,
+)  # neighbours of the search, and the largest power of it
 _MIN_GAIN_NATS = 3e-4  # nats that a longer walk must bring
 _MAX_TUNING_ROWS = 5000  # that choose; the penalties are stated in units of 1 / n
 _MIN_REMAINING_CURVATURE = 1e-3  # of the curvature that is left without a row
@@ -78,8 +81,14 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
     w = weight / weight.sum()
     chosen = np.arange(z.shape[1])
     if len(chosen) > _MAX_TUNING_ROWS:
-        chosen = np.sort(np.random.default_rng(0).permutation(len(chosen))[:_MAX_TUNING_ROWS])
-    tuning_rows = np.ascontiguousarray(z[:, chosen]), y_encoded[chosen], w[chosen] / w[chosen].sum()
+        chosen = np.sort(
+            np.random.default_rng(0).permutation(len(chosen))[:_MAX_TUNING_ROWS]
+        )
+    tuning_rows = (
+        np.ascontiguousarray(z[:, chosen]),
+        y_encoded[chosen],
+        w[chosen] / w[chosen].sum(),
+    )
     n_part = n_rows * w[chosen].sum()
     losses = {}
     last = None
@@ -95,7 +104,9 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
         if powers not in losses:
             pair = make_ridges(powers, n_part)
             last = fit_softmax_regression(*tuning_rows, *pair, tol=1e-6, start=last)
-            losses[powers] = compute_leave_one_out_losses(*tuning_rows, 1.0 / n_part, last, *pair)
+            losses[powers] = compute_leave_one_out_losses(
+                *tuning_rows, 1.0 / n_part, last, *pair
+            )
         return losses[powers]
 
     grid_powers, best = _search_grid(get_losses, tuning_rows[2], n_part)
@@ -122,8 +133,12 @@ def _search_grid(losses, weight, n_rows):
     for axis in (0, 1):
         for sign in (-1, 1):
             while abs(grid_powers[axis]) < _MAX_POWER:
-                mean, error = compare_losses(grid_powers, _move_along_axis(grid_powers, axis, sign))
-                if mean <= (max(_MIN_GAIN_NATS, 0.5 * error) if sign < 0 else _MIN_GAIN_NATS):
+                mean, error = compare_losses(
+                    grid_powers, _move_along_axis(grid_powers, axis, sign)
+                )
+                if mean <= (
+                    max(_MIN_GAIN_NATS, 0.5 * error) if sign < 0 else _MIN_GAIN_NATS
+                ):
                     break
                 grid_powers = _move_along_axis(grid_powers, axis, sign)
         low, high = (
@@ -131,7 +146,9 @@ def _search_grid(losses, weight, n_rows):
             for sign in (-1, 1)
         )
         vertex = (low - high) / (2 * (low + high)) if low + high > 0 else 0.0
-        between.append(grid_powers[axis] + np.clip(vertex, 0.0 if low < 0 else -0.5, 0.5))
+        between.append(
+            grid_powers[axis] + np.clip(vertex, 0.0 if low < 0 else -0.5, 0.5)
+        )
     return grid_powers, tuple(between)
 
 

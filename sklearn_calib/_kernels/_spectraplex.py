@@ -72,8 +72,12 @@ def solve_program(problem, tol, max_iter):
         mismatch = np.zeros_like(theta)
         if problem.bound is not None:
             mismatch = theta - (point.p - point.n) @ problem.T.T
-            gap += problem.bound * np.abs(point.v).max(axis=1) + np.abs(mismatch).max(axis=1)
-            gap += np.maximum(0.0, np.abs(point.p - point.n).sum(axis=1) - problem.bound)
+            gap += problem.bound * np.abs(point.v).max(axis=1) + np.abs(mismatch).max(
+                axis=1
+            )
+            gap += np.maximum(
+                0.0, np.abs(point.p - point.n).sum(axis=1) - problem.bound
+            )
         better = gap < best_gap[active]
         which = active[better]
         best[which] = theta[better]
@@ -106,7 +110,9 @@ def solve_program(problem, tol, max_iter):
 def _make_start(problem, count, m, size):
     X = np.broadcast_to(np.eye(size) / size, (count, size, size)).copy()
     mass = np.ones(count)
-    if problem.bound is not None:  # a small bound: most of the trace to the slack, small values
+    if (
+        problem.bound is not None
+    ):  # a small bound: most of the trace to the slack, small values
         mass = problem.bound / 4
         scale = np.where(problem.bound < 1, problem.bound / 2, 1.0)
         X *= scale[:, None, None]
@@ -134,7 +140,9 @@ def _find_step(problem, point, mismatch):
     mu = _sum_complementarity(point, limited) / count
     aims = point._replace(X=-point.X, p=-point.p, n=-point.n, s=-point.s)
     direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
-    ahead = _move_point(point, direction, _find_step_length(point, direction, starts, limited))
+    ahead = _move_point(
+        point, direction, _find_step_length(point, direction, starts, limited)
+    )
     ahead_mu = _sum_complementarity(ahead, limited) / count
     center = np.maximum((ahead_mu / mu) ** 3, 1e-8) * mu
     second = _make_symmetric(direction.X @ (direction.S @ R))
@@ -175,7 +183,9 @@ def _make_system(problem, point, R):
         matrix[:, :m, m + 1 : last] = hadamard
         matrix[:, m, m + 1 : last] = -toward
         matrix[:, m + 1 : last, :m] = np.eye(m)
-        matrix[:, m + 1 : last, m + 1 : last] = -((T * (ratio_p + ratio_n)[:, None]) @ T.T)
+        matrix[:, m + 1 : last, m + 1 : last] = -(
+            (T * (ratio_p + ratio_n)[:, None]) @ T.T
+        )
         matrix[:, m + 1 : last, last] = difference
         matrix[:, last, m + 1 : last] = difference
         matrix[:, last, last] = -(ratio_p + ratio_n).sum(axis=1) - point.s / point.e
@@ -183,7 +193,9 @@ def _make_system(problem, point, R):
 
 
 def _compute_ratios(point):
-    return point.p / (point.e[:, None] - point.v), point.n / (point.e[:, None] + point.v)
+    return point.p / (point.e[:, None] - point.v), point.n / (
+        point.e[:, None] + point.v
+    )
 
 
 def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
@@ -201,7 +213,9 @@ def _solve_direction(problem, point, R, matrix, pivots, aims, mismatch):
     right[:, m] = -np.trace(aims.X, axis1=1, axis2=2)
     if bound is not None:
         right[:, m + 1 : -1] = (aims.p - aims.n) @ T.T - mismatch
-        right[:, -1] = bound - (point.p + point.n + aims.p + aims.n).sum(axis=1) - point.s - aims.s
+        right[:, -1] = (
+            bound - (point.p + point.n + aims.p + aims.n).sum(axis=1) - point.s - aims.s
+        )
     _solve_factored(matrix, pivots, right)
     dw = np.zeros_like(point.w)
     de = np.zeros_like(point.e)
@@ -227,7 +241,9 @@ def _sum_complementarity(point, limited):
     total = (point.X * point.S).sum(axis=(1, 2))
     if limited:
         e = point.e[:, None]
-        total += (point.p * (e - point.v) + point.n * (e + point.v)).sum(axis=1) + point.s * point.e
+        total += (point.p * (e - point.v) + point.n * (e + point.v)).sum(
+            axis=1
+        ) + point.s * point.e
     return total
 
 
@@ -245,7 +261,14 @@ def _find_step_length(point, direction, starts, limited):
         [point.p, point.n, e - point.v, e + point.v, e, point.s[:, None]], axis=1
     )
     steps = np.concatenate(
-        [direction.p, direction.n, de - direction.v, de + direction.v, de, direction.s[:, None]],
+        [
+            direction.p,
+            direction.n,
+            de - direction.v,
+            de + direction.v,
+            de,
+            direction.s[:, None],
+        ],
         axis=1,
     )
     falls = np.where(steps < 0, -steps, 1e-300)
@@ -293,7 +316,9 @@ def _make_hadamard_maps(rows, starts, X, R):
     out = np.zeros((len(X), len(rows), len(rows)))
     for low, high in pairwise(starts):
         block_rows = rows[:, low:high]
-        left, right = (block_rows @ A[:, low:high, low:high] @ block_rows.T for A in (X, R))
+        left, right = (
+            block_rows @ A[:, low:high, low:high] @ block_rows.T for A in (X, R)
+        )
         out += left * right
     return out
 

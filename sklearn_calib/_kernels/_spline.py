@@ -89,10 +89,14 @@ def make_natural_basis(knots):
     ones = np.ones_like(knots)
     count = len(knots) - 2
     if count == 0:
-        return SplineCurve(knots, np.column_stack([ones, knots]), np.column_stack([0 * ones, ones]))
+        return SplineCurve(
+            knots, np.column_stack([ones, knots]), np.column_stack([0 * ones, ones])
+        )
     R = np.stack([(gaps[:-1] + gaps[1:]) / 3, np.append(gaps[1:-1], 0.0) / 6])
     factor = cholesky_banded(R, lower=True, check_finite=False)
-    jumps = np.diag(factor[0]) + np.diag(factor[1, :-1], -1)  # C: changes of the secants
+    jumps = np.diag(factor[0]) + np.diag(
+        factor[1, :-1], -1
+    )  # C: changes of the secants
     upper = np.stack([np.append(0.0, factor[1, :-1]), factor[0]])
     second = np.zeros((len(knots), count))
     second[1:-1] = solve_banded((0, 1), upper, np.eye(count), check_finite=False)
@@ -124,7 +128,9 @@ def make_cells(score, y_encoded, weight):
     mass = np.bincount(index, weight, size)
     unit = np.ones(size)
     if not are_counts(weight):
-        np.divide(np.bincount(index, weight * weight, size), mass, out=unit, where=mass > 0)
+        np.divide(
+            np.bincount(index, weight * weight, size), mass, out=unit, where=mass > 0
+        )
     mass = mass.reshape(-1, 2).T
     unit = unit.reshape(-1, 2).T
     return SplineCells(values, mass, mass, unit)
@@ -154,7 +160,9 @@ def add_prior_points(cells, prior):
         return cells
     low, high = cells.x[[0, -1]]
     grid = np.linspace(low, high, _N_PRIOR_POINTS)
-    grid = (grid - np.linspace(-high, -low, _N_PRIOR_POINTS)[::-1]) / 2  # swapped classes: -grid
+    grid = (
+        grid - np.linspace(-high, -low, _N_PRIOR_POINTS)[::-1]
+    ) / 2  # swapped classes: -grid
     mass = prior / _N_PRIOR_POINTS * np.stack([expit(-grid), expit(grid)])
     order = np.argsort(x := np.append(cells.x, grid), kind="stable")
     starts = np.append(True, np.diff(x[order]) > _POINT_TOLERANCE * (high - low))
@@ -217,7 +225,8 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None, coarse_cells=None):
     if penalties is None:
         scale = (knots[-1] - knots[0]) ** 3 / len(knots)
         penalties = [
-            scale * penalty for penalty in _DEFAULT_PENALTIES[: None if len(knots) > 2 else 1]
+            scale * penalty
+            for penalty in _DEFAULT_PENALTIES[: None if len(knots) > 2 else 1]
         ]
     basis = make_natural_basis(knots)
     theta = np.zeros(len(knots))
@@ -257,8 +266,13 @@ class _SplineTask:
             free = 2 if penalty == LINE_PENALTY else len(theta)
             ridge = np.full(free, penalty)
             ridge[:2] = self.pull
-            theta[:free], loss, tables = self.find_minimum(ridge, theta[:free], precision)
-            loo = sum_left_out_losses(self.cells.scored, self.cells.unit, tables) / self.scored
+            theta[:free], loss, tables = self.find_minimum(
+                ridge, theta[:free], precision
+            )
+            loo = (
+                sum_left_out_losses(self.cells.scored, self.cells.unit, tables)
+                / self.scored
+            )
             if best is None or loo < best.loo - _MIN_LOSS_GAIN:
                 edf = float(self.mass @ (tables[3] * tables[2]))
                 values = self.basis.values @ theta
@@ -293,13 +307,18 @@ class _SplineTask:
                 design, mass, ones, tables, theta, ridge, square, scale, gradient, step
             )
             if not decrement >= 0:
-                raise np.linalg.LinAlgError("a matrix of second derivatives that is not definite")
+                raise np.linalg.LinAlgError(
+                    "a matrix of second derivatives that is not definite"
+                )
             if decrement / 2 <= precision * (1 + abs(objective)):
                 break
             length = 1.0
             candidate = theta + step
             losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
-            while length >= 1e-12 and not losses[1] <= objective - 1e-4 * length * decrement:
+            while (
+                length >= 1e-12
+                and not losses[1] <= objective - 1e-4 * length * decrement
+            ):
                 length *= 0.5
                 candidate = theta + length * step
                 losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
@@ -337,4 +356,6 @@ def make_increasing(curve, cells, project):
     values = project(curve.values, sample_weight=weight + 1e-12 * weight.sum())
     secants = np.diff(values) / np.diff(knots)
     min_secants = np.minimum(np.append(secants, np.inf), np.append(np.inf, secants))
-    return curve._replace(values=values, slopes=np.clip(curve.slopes, 0.0, 3 * min_secants))
+    return curve._replace(
+        values=values, slopes=np.clip(curve.slopes, 0.0, 3 * min_secants)
+    )

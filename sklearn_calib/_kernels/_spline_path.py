@@ -9,7 +9,11 @@ import math
 
 from ._compile import compile_helper, compile_kernel
 
-_FASTMATH_FLAGS = {"reassoc", "contract", "nsz"}  # sums in any order; nothing is assumed of NaN
+_FASTMATH_FLAGS = {
+    "reassoc",
+    "contract",
+    "nsz",
+}  # sums in any order; nothing is assumed of NaN
 
 
 @compile_helper
@@ -92,7 +96,9 @@ def _factor_hessian(square, ridge, scale):
 
 
 @compile_kernel(fastmath=_FASTMATH_FLAGS)
-def find_newton_step(design, mass, ones, tables, theta, ridge, square, scale, gradient, step):
+def find_newton_step(
+    design, mass, ones, tables, theta, ridge, square, scale, gradient, step
+):
     """Compute Newton's step and the factor; return the decrement.
 
     It is -1 if the Hessian is not definite.

@@ -17,14 +17,21 @@ from scipy.special import logsumexp, softmax
 
 from .._simplex_array import LARGEST_LOG_LOSS, iter_row_blocks
 
-MIN_BETA, MAX_BETA = np.exp(-16.0), np.exp(16.0)  # the box of Berta et al. (2025), for unit logits
+MIN_BETA, MAX_BETA = (
+    np.exp(-16.0),
+    np.exp(16.0),
+)  # the box of Berta et al. (2025), for unit logits
 _MAX_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
-_MIN_SUBSAMPLED_ENTRIES = 40_000  # from here on a subsample gives the start: half the full passes
+_MIN_SUBSAMPLED_ENTRIES = (
+    40_000  # from here on a subsample gives the start: half the full passes
+)
 _MIN_COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
 _MIN_LONG_ROW_CLASSES = 32
 _MAX_START_ROWS = 20_000  # of a very large problem; their optimum is a Halley step away
 _PROBABILITY_TOLERANCE = 1e-12  # means of probabilities
-_MAX_RELATIVE_STEP = 2e-3  # relative; up to it one Halley step is exact to 1e-8 of the loss
+_MAX_RELATIVE_STEP = (
+    2e-3  # relative; up to it one Halley step is exact to 1e-8 of the loss
+)
 
 
 class TemperatureFit(NamedTuple):
@@ -37,7 +44,9 @@ class TemperatureFit(NamedTuple):
 def scale_proba(log_proba, beta, intercept=0.0):
     """Return softmax(beta log + intercept) of rows of logarithms."""
     # relative to the maximum first: a product of 1e150 and beta may overflow otherwise
-    return softmax(beta * (log_proba - log_proba.max(axis=1, keepdims=True)) + intercept, axis=1)
+    return softmax(
+        beta * (log_proba - log_proba.max(axis=1, keepdims=True)) + intercept, axis=1
+    )
 
 
 def mix_with_uniform(proba, fraction):
@@ -45,7 +54,9 @@ def mix_with_uniform(proba, fraction):
     return (1.0 - fraction) * proba + fraction / proba.shape[1]
 
 
-def fit_temperature(logits, y_encoded, weight, label_smoothing=0.0, start=None, tol=None, n_fits=1):
+def fit_temperature(
+    logits, y_encoded, weight, label_smoothing=0.0, start=None, tol=None, n_fits=1
+):
     """Return the beta >= 0 that minimises the log loss of softmax(beta * logits).
 
     Two sums of the first pass decide exactly which case it is:
@@ -67,7 +78,10 @@ def fit_temperature(logits, y_encoded, weight, label_smoothing=0.0, start=None, 
     is then the objective, of which nothing is cut off.
     """
     logits = np.ascontiguousarray(logits)
-    if logits.dtype not in (np.float32, np.float64):  # the compiled pass reads float32 as it is
+    if logits.dtype not in (
+        np.float32,
+        np.float64,
+    ):  # the compiled pass reads float32 as it is
         logits = logits.astype(np.float64)
     spread = float(logits.max()) - float(logits.min()) or 1.0
     unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
@@ -81,7 +95,13 @@ def fit_temperature(logits, y_encoded, weight, label_smoothing=0.0, start=None, 
         problem = np.ascontiguousarray(logits[part]), y_encoded[part], weight[part]
         total = float(problem[2].sum())
         return solve_temperature(
-            partial(sums, *problem), total, logits.shape[1], label_smoothing, beta, box, tol
+            partial(sums, *problem),
+            total,
+            logits.shape[1],
+            label_smoothing,
+            beta,
+            box,
+            tol,
         )
 
     if start is None and logits.size >= _MIN_SUBSAMPLED_ENTRIES:
@@ -91,7 +111,9 @@ def fit_temperature(logits, y_encoded, weight, label_smoothing=0.0, start=None, 
         rough = solve_rows(slice(None, None, step), beta, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
     fit = solve_rows(slice(None), beta, tol)
-    if label_smoothing == 0 and fit.beta * spread / unit > get_safe_gap(logits.shape[1]):
+    if label_smoothing == 0 and fit.beta * spread / unit > get_safe_gap(
+        logits.shape[1]
+    ):
         fit = _subtract_excess(fit, [(logits, y_encoded, weight)], weight.sum())
     return fit._replace(beta=fit.beta / unit)
 
@@ -123,19 +145,25 @@ def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
     parts = split_by_options(logits, y_encoded, weight)
     spread = 1.0
     if parts:
-        spread = max(float((part[0].max(axis=1) - part[0].min(axis=1)).max()) for part in parts)
+        spread = max(
+            float((part[0].max(axis=1) - part[0].min(axis=1)).max()) for part in parts
+        )
         spread = spread or 1.0
     unit, parts = _rescale_logits(parts, spread)
 
     def sum_parts(beta):
         part_sums = [np.zeros(6)]
-        part_sums += [np.asarray(choose_pass(part[0].size)(*part, beta)) for part in parts]
+        part_sums += [
+            np.asarray(choose_pass(part[0].size)(*part, beta)) for part in parts
+        ]
         return np.sum(part_sums, axis=0)
 
     total = float(weight.sum())
     max_options = max([2, *(part[0].shape[1] for part in parts)])
     box = get_beta_box(spread, unit)
-    fit = solve_temperature(sum_parts, total, max_options, label_smoothing, unit, box, 1e-3)
+    fit = solve_temperature(
+        sum_parts, total, max_options, label_smoothing, unit, box, 1e-3
+    )
     if label_smoothing == 0:
         fit = _subtract_excess(fit, parts, total)
     return fit._replace(beta=fit.beta / unit)
@@ -176,33 +204,49 @@ def compute_excess_loss(logits, y_encoded, weight, beta):
             top = np.ascontiguousarray(block_logits.T).max(axis=0)
         else:
             top = block_logits.max(axis=1)
-        gap = beta * (top.astype(np.float64) - block_logits[np.arange(len(block_logits)), label])
+        gap = beta * (
+            top.astype(np.float64) - block_logits[np.arange(len(block_logits)), label]
+        )
         rows = np.flatnonzero(gap > get_safe_gap(logits.shape[1]))
         if len(rows):
             d = block_logits[rows].astype(np.float64) - top[rows, None]
             log_sum = logsumexp(beta * d, axis=1)
             loss = log_sum + gap[rows]
-            slope = (np.exp(beta * d - log_sum[:, None]) * d).sum(axis=1) + gap[rows] / beta
+            slope = (np.exp(beta * d - log_sum[:, None]) * d).sum(axis=1) + gap[
+                rows
+            ] / beta
             w = np.where(loss > LARGEST_LOG_LOSS, weight[block][rows], 0.0)
             excess += w @ (loss - LARGEST_LOG_LOSS), w @ slope
     return excess
 
 
 def solve_temperature(
-    sums, total, n_classes, label_smoothing, beta, box, tol, step_from=None, max_iter=100
+    sums,
+    total,
+    n_classes,
+    label_smoothing,
+    beta,
+    box,
+    tol,
+    step_from=None,
+    max_iter=100,
 ):
     """Return the optimum, given the six sums `sums(beta)` and the total weight.
 
     ``step_from(beta, first, second, third)``, of the derivatives, is Halley's step or a
     better one.
     """
-    step_from = step_from or (lambda beta, *derivatives: compute_halley_step(*derivatives))
+    step_from = step_from or (
+        lambda beta, *derivatives: compute_halley_step(*derivatives)
+    )
     lowest, highest = box
     loss, first, second, third, at_infinity, at_zero = sums(beta)
     eps = label_smoothing
     at_infinity -= eps * at_zero
     if at_zero * (1 - eps) >= 0 or at_infinity <= 0:
-        status, beta = ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
+        status, beta = (
+            ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
+        )
         loss = sums(beta)[0] - beta * eps * at_zero
         return TemperatureFit(float(beta), max(float(loss / total), 0.0), status, 2)
     low = lowest
@@ -242,7 +286,10 @@ def choose_pass(size):
 
     The size alone decides, so that a result is reproducible.
     """
-    if size < _MIN_COMPILED_ENTRIES or os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
+    if size < _MIN_COMPILED_ENTRIES or os.environ.get("NUMBA_DISABLE_JIT", "0") not in (
+        "",
+        "0",
+    ):
         return _compute_sums
     from ._temperature_compiled import compute_temperature_sums
 
@@ -294,7 +341,9 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
         return None
     sums = choose_pass(logits.size)
     tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
-    parts = [np.asarray(sums(logits[t], y_encoded[t], weight[t], fit.beta)) for t in tests]
+    parts = [
+        np.asarray(sums(logits[t], y_encoded[t], weight[t], fit.beta)) for t in tests
+    ]
     total = np.sum(parts, axis=0)
     loss = 0.0
     for test, fold_sums in zip(tests, parts, strict=True):
@@ -317,7 +366,9 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
                 return None
             beta = fold_fit.beta
             loss += sums(logits[test], y_encoded[test], weight[test], beta)[0]
-        loss -= compute_excess_loss(logits[test], y_encoded[test], weight[test], beta)[0]
+        loss -= compute_excess_loss(logits[test], y_encoded[test], weight[test], beta)[
+            0
+        ]
     return float(loss / weight.sum())
 
 
@@ -350,7 +401,10 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     low, high = np.log(get_beta_box(float(-logits.min()) or 1.0))
     low_excess = measure_excess(low)
     high_excess = measure_excess(high)
-    if low_excess >= -_PROBABILITY_TOLERANCE or high_excess - low_excess < _PROBABILITY_TOLERANCE:
+    if (
+        low_excess >= -_PROBABILITY_TOLERANCE
+        or high_excess - low_excess < _PROBABILITY_TOLERANCE
+    ):
         status = "uninformative"
         beta = np.exp(low)
     elif high_excess <= _PROBABILITY_TOLERANCE:

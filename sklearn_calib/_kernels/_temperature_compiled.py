@@ -24,9 +24,7 @@ _MIN_PARALLEL_ENTRIES, _N_PARTS = (
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
-_ROUNDING_SHIFT = (
-    6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
-)
+_ROUNDING_SHIFT = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
 
 
 @compile_kernel(fastmath={"contract"})
@@ -64,7 +62,11 @@ def compute_temperature_sums(logits, y_encoded, weight, beta):
     logits = np.ascontiguousarray(logits)
     y_encoded = np.ascontiguousarray(y_encoded)
     weight = np.ascontiguousarray(weight)
-    kernel = _sum_few_classes if logits.shape[1] < _MIN_VECTORISED_CLASSES else _sum_many_classes
+    kernel = (
+        _sum_few_classes
+        if logits.shape[1] < _MIN_VECTORISED_CLASSES
+        else _sum_many_classes
+    )
     if logits.size < _MIN_PARALLEL_ENTRIES:
         return kernel(logits, y_encoded, weight, float(beta))
     # the kernels release the lock: plain threads use the cores. The parts and the order of their
@@ -121,7 +123,9 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
             s2[i] = 0.0
             s3[i] = 0.0
             d_sum[i] = 0.0
-        for c in range(one, k):  # the largest goes up: its power is 1, and the others are left
+        for c in range(
+            one, k
+        ):  # the largest goes up: its power is 1, and the others are left
             for i in range(rows):
                 larger = max(top[i], block[c, i])
                 smaller = min(top[i], block[c, i])
@@ -154,7 +158,14 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
         for i in range(here):
             loss += w[i] * (math.log(s0[i]) - beta * true[i])
         start += rows
-    return loss, first.sum(), second.sum(), third.sum(), at_infinity.sum(), at_zero.sum()
+    return (
+        loss,
+        first.sum(),
+        second.sum(),
+        third.sum(),
+        at_infinity.sum(),
+        at_zero.sum(),
+    )
 
 
 @compile_kernel(fastmath={"reassoc", "contract", "nsz"})

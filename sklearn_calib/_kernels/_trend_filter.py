@@ -26,7 +26,9 @@ _BOUND_SIGNS = np.array([[1.0], [-1.0]])
 
 class TrendFit(NamedTuple):
     values: np.ndarray  # the fit at every point
-    knots: np.ndarray  # positions of the points where the slope changes by more than rounding
+    knots: (
+        np.ndarray
+    )  # positions of the points where the slope changes by more than rounding
     gap: float  # by no more than this the objective is above the optimum
 
 
@@ -69,7 +71,9 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         ahead = np.vdot(room - length * toward, slack + length * slack_change)
         center = max((ahead / (2 * (n - 2)) / mu) ** 3, 1e-12) * mu
         aim = (center + toward * slack_change) / room
-        smoothed, du, ahead_change = smooth_slopes(step, values, variance, aim[0] - aim[1], q)
+        smoothed, du, ahead_change = smooth_slopes(
+            step, values, variance, aim[0] - aim[1], q
+        )
         toward = du * _BOUND_SIGNS
         slack_change = aim - slack + ratio * toward
         length = min(1.0, 0.99 * _find_step_length(room, slack, toward, slack_change))
@@ -79,7 +83,9 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         change = change + length * (ahead_change - change)
         values = smoothed if length == 1.0 else values + length * (smoothed - values)
         price = penalty * np.abs(change).sum()
-        gap = float(price - u @ change)  # primal minus dual loss, as W (b - y) + D'u = 0
+        gap = float(
+            price - u @ change
+        )  # primal minus dual loss, as W (b - y) + D'u = 0
         if gap <= tol * price or length < 1e-8:
             break
     bends = (slack / start - room / penalty).max(axis=0) > 0
@@ -171,5 +177,9 @@ def _filter_and_smooth(
         change[i - 1] = m[i - 1] - q[i - 1] * pull_c
         values[i] = b[i] - level[i] * (pull_b + slope_of[i] * pull_c)
     covariance = level[1] * slope_of[1]
-    slope = c[1] - covariance * pull_b - (covariance * slope_of[1] + slope_variance[1]) * pull_c
+    slope = (
+        c[1]
+        - covariance * pull_b
+        - (covariance * slope_of[1] + slope_variance[1]) * pull_c
+    )
     values[0] = values[1] - step[0] * slope

@@ -16,7 +16,9 @@ class TwoClasses(NamedTuple):
     number: int  # of the class that is asked about; 0 if it is the predicted one of each row
     rows: Any  # which of the table
     score: FloatArray  # of these rows
-    target: Any  # a row has the event if its label is this: one class, or one for each row
+    target: (
+        Any  # a row has the event if its label is this: one class, or one for each row
+    )
 
 
 def make_two_class_problems(
@@ -50,7 +52,10 @@ def iter_two_class_pairs(
     if kind == "classwise":
         yield from zip(problems, iter_one_vs_rest(proba), strict=True)
     elif kind == "auto" and proba.shape[1] == 2:
-        yield problems[0], proba if positive == 1 else take_columns(proba, np.array([1, 0]))
+        yield (
+            problems[0],
+            proba if positive == 1 else take_columns(proba, np.array([1, 0])),
+        )
     else:
         yield problems[0], pair_top_with_rest(proba, problems[0].target)
 
@@ -83,7 +88,9 @@ def iter_one_vs_rest(proba: FloatArray) -> Iterator[FloatArray]:
     for column in range(plain.shape[1]):
         pair = np.column_stack([others[:, column], plain[:, column]])
         if log is not None and log_others is not None:
-            pair = attach_log_proba(pair, np.column_stack([log_others[:, column], log[:, column]]))
+            pair = attach_log_proba(
+                pair, np.column_stack([log_others[:, column], log[:, column]])
+            )
         yield pair
 
 

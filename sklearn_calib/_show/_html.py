@@ -45,20 +45,26 @@ def _render_section(section, level):
         items = "".join(f"<li>{escape_html(item, None)}</li>" for item in section.items)
         blocks.append(f"<ul>{items}</ul>")
     blocks += [section.picture, *map(render_html_table, section.tables)]
-    blocks += [f'<p class="note">{escape_html(note, None)}</p>' for note in section.notes]
-    blocks += [f"<pre><code>{html.escape(section.code)}</code></pre>"] if section.code else []
+    blocks += [
+        f'<p class="note">{escape_html(note, None)}</p>' for note in section.notes
+    ]
+    blocks += (
+        [f"<pre><code>{html.escape(section.code)}</code></pre>"] if section.code else []
+    )
     blocks += [render_html(section.parts, level + bool(section.title or section.name))]
     text = "\n".join(filter(None, blocks))
     if section.folded:
-        text = (
-            f"<details><summary>{escape_html(section.folded, None)}</summary>\n{text}\n</details>"
-        )
+        text = f"<details><summary>{escape_html(section.folded, None)}</summary>\n{text}\n</details>"
     heading = escape_html(section.title, None)
     if section.name:
         heading = f"<bdi>{escape_html(section.name, _NAME)}</bdi>"
     if heading:
         text = f"<h{level}>{heading}</h{level}>\n{text}"
-    return f'<section class="{section.kind}">\n{text}\n</section>' if section.kind else text
+    return (
+        f'<section class="{section.kind}">\n{text}\n</section>'
+        if section.kind
+        else text
+    )
 
 
 def render_html_table(table: Table) -> str:
@@ -67,14 +73,20 @@ def render_html_table(table: Table) -> str:
     Where several columns are names, that of consecutive rows with the same first one is said once.
     """
     head = "".join(
-        _render_heading(name, place < table.names) for place, name in enumerate(table.header)
+        _render_heading(name, place < table.names)
+        for place, name in enumerate(table.header)
     )
     groups, between = [[row] for row in table.rows], ""
     if table.names > 1:
-        groups = [[*rows] for _, rows in groupby(table.rows, lambda row: get_cell_text(row[0]))]
+        groups = [
+            [*rows]
+            for _, rows in groupby(table.rows, lambda row: get_cell_text(row[0]))
+        ]
         between = "</tbody>\n<tbody>\n"
     body = between.join(_render_rows(group, table.names) for group in groups)
-    caption = f"<caption>{escape_html(table.title, None)}</caption>" if table.title else ""
+    caption = (
+        f"<caption>{escape_html(table.title, None)}</caption>" if table.title else ""
+    )
     kind = f"sklearn-calib {table.kind}".strip()
     return (
         f'<div class="wide"><table class="{kind}">{caption}<thead><tr>{head}</tr></thead>\n'
@@ -90,7 +102,11 @@ def _render_rows(group, names):
         for place, cell in enumerate(rest, 1):
             kind = ' class="text"' if place < names else ""
             cells += f"<td{kind}>{_render_cell(cell)}</td>"
-        scope = f'scope="rowgroup" rowspan="{len(group)}"' if len(group) > 1 else 'scope="row"'
+        scope = (
+            f'scope="rowgroup" rowspan="{len(group)}"'
+            if len(group) > 1
+            else 'scope="row"'
+        )
         name = f"<th {scope}><bdi>{_render_name(escape_html(get_cell_text(first)))}</bdi></th>"
         text += f"<tr>{name if not text else ''}{cells}</tr>\n"
     return text
@@ -122,4 +138,8 @@ def _allow_breaks(text):
 
 def _render_name(text):
     """Write a cell; long names of measures may break."""
-    return _allow_breaks(text) if len(text) > MAX_UNBROKEN_LETTERS and text.isidentifier() else text
+    return (
+        _allow_breaks(text)
+        if len(text) > MAX_UNBROKEN_LETTERS and text.isidentifier()
+        else text
+    )

@@ -33,7 +33,9 @@ def redact_secrets(text: str) -> str:
 def error_reason(error: BaseException, address: str) -> str:
     """Return the message of an error, or its class if the message repeats a secret."""
     said = str(getattr(error, "reason", None) or error)
-    hidden, told = ({*re.findall(r"\w+", f"{text} {unquote(text)}")} for text in (address, said))
+    hidden, told = (
+        {*re.findall(r"\w+", f"{text} {unquote(text)}")} for text in (address, said)
+    )
     return (
         type(error).__name__
         if told & (hidden - {*re.findall(r"\w+", redact_secrets(address))})
@@ -69,7 +71,9 @@ def plain(value: object, limit: int | None = 60) -> str:
     text = redact_secrets(text)
     if not text.isprintable():
         text = "".join(
-            c if c.isprintable() or c == _JOINER else c.encode("unicode_escape").decode()
+            c
+            if c.isprintable() or c == _JOINER
+            else c.encode("unicode_escape").decode()
             for c in text
         )
     if limit is not None and len(text) > limit:
@@ -92,7 +96,11 @@ def quote_for_shell(text: str) -> str:
     if text.isprintable():
         return shlex.quote(text)
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return "$'" + "".join(c if c.isprintable() else _escape_bytes(c) for c in escaped) + "'"
+    return (
+        "$'"
+        + "".join(c if c.isprintable() else _escape_bytes(c) for c in escaped)
+        + "'"
+    )
 
 
 def _escape_bytes(character):

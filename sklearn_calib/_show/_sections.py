@@ -10,7 +10,9 @@ class Cell(NamedTuple):
     """A text of a table that stands out."""
 
     text: str
-    mark: str = "strong"  # or "best", or "beyond" for a value that chance does not explain
+    mark: str = (
+        "strong"  # or "best", or "beyond" for a value that chance does not explain
+    )
 
 
 class Table(NamedTuple):
@@ -19,7 +21,9 @@ class Table(NamedTuple):
     header: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     title: str = ""
-    kind: str = ""  # a class of the table in HTML: "names" may break, "unbroken" lines do not
+    kind: str = (
+        ""  # a class of the table in HTML: "names" may break, "unbroken" lines do not
+    )
     names: int = 1  # columns that are names
     spare: Sequence[int] = ()  # columns that a narrow terminal leaves out
 
@@ -42,7 +46,9 @@ class Section(NamedTuple):
     parts: Sequence["Section"] = ()
     kind: str = ""  # a class of the section in HTML
     folded: str = ""  # in HTML, shown when this is asked for
-    only: str = ""  # which of "html", "markdown", "text", "terminal" show it; all by default
+    only: str = (
+        ""  # which of "html", "markdown", "text", "terminal" show it; all by default
+    )
 
     def is_for(self, writer: str) -> bool:
         """Return whether a writer shows the section."""
@@ -66,10 +72,14 @@ class Writer(NamedTuple):
             blocks += [[self.line(plain(item, None)) for item in section.items]]
             blocks += [[*self.lines(table)] for table in section.tables] or [[]]
             blocks[-1] += [self.line(plain(note, None)) for note in section.notes]
-            blocks += [[f"    {plain(code, None)}" for code in section.code.splitlines()]]
+            blocks += [
+                [f"    {plain(code, None)}" for code in section.code.splitlines()]
+            ]
             blocks = [*filter(None, blocks), *self.blocks(section.parts)]
             if blocks and (section.title or section.name):
-                blocks[0].insert(0, self.heading(plain(section.title or section.name, None)))
+                blocks[0].insert(
+                    0, self.heading(plain(section.title or section.name, None))
+                )
             yield from blocks
 
 

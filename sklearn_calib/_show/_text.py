@@ -40,7 +40,10 @@ def render_lines(table: Table) -> list[str]:
 def render_markdown(sections: Iterable[Section], level: int = 1) -> str:
     """Write sections below each other; `level` is that of their headings."""
     return (
-        "\n\n".join(filter(None, (_render_section(section, level) for section in sections))) + "\n"
+        "\n\n".join(
+            filter(None, (_render_section(section, level) for section in sections))
+        )
+        + "\n"
     )
 
 
@@ -56,7 +59,9 @@ def _render_section(section, level):
     blocks += map(_escape_markdown, section.notes)
     blocks += [f"```python\n{section.code.rstrip()}\n```"] if section.code else []
     below = level + bool(heading)
-    return "\n\n".join(filter(None, [*blocks, render_markdown(section.parts, below).strip()]))
+    return "\n\n".join(
+        filter(None, [*blocks, render_markdown(section.parts, below).strip()])
+    )
 
 
 def _render_piped(table):
@@ -74,7 +79,9 @@ def _escape_markdown(text):
     return text
 
 
-def iter_terminal(sections: Iterable[Section], width: int) -> "Iterator[RenderableType]":
+def iter_terminal(
+    sections: Iterable[Section], width: int
+) -> "Iterator[RenderableType]":
     """Iterate over what to print, with empty lines between.
 
     Lines of code are not wrapped.
@@ -126,7 +133,11 @@ def _render_table(table: Table, width: int) -> "list[RenderableType]":
         boxes.add_column(head, justify="right" if number else "left", overflow="fold")
     for row in zip(*(cells for _, *cells in columns), strict=True):
         boxes.add_row(*row)
-    best = any(isinstance(cell, Cell) and cell.mark == "best" for row in table.rows for cell in row)
+    best = any(
+        isinstance(cell, Cell) and cell.mark == "best"
+        for row in table.rows
+        for cell in row
+    )
     title = [Text(plain(table.title, None))] if table.title else []
     return [*title, boxes, *[Text("* best")] * best]
 
@@ -148,7 +159,9 @@ class Shown:
     """Prints what `_make_sections` returns, and shows it in a notebook."""
 
     def _make_sections(self) -> list[Section]:
-        raise NotImplementedError(f"{type(self).__name__} has no _make_sections; see Section")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no _make_sections; see Section"
+        )
 
     def __str__(self) -> str:
         return render_text(self._make_sections())

@@ -20,7 +20,9 @@ _MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 def collect_lazy_frame(values: Any) -> Any:
     """Return a polars LazyFrame as a table; return anything else unchanged."""
-    lazy = type(values).__name__ == "LazyFrame" and type(values).__module__.startswith("polars")
+    lazy = type(values).__name__ == "LazyFrame" and type(values).__module__.startswith(
+        "polars"
+    )
     return values.collect() if lazy else values
 
 
@@ -35,14 +37,19 @@ def read_array(values: object, what: str) -> AnyArray:
     values = collect_lazy_frame(values)
     if sparse.issparse(values):
         rule, cure = f"a dense array of {what}", "Call .toarray() on it first"
-        raise invalid_input(expected=rule, got="a sparse matrix", hint=cure, error=TypeError)
+        raise invalid_input(
+            expected=rule, got="a sparse matrix", hint=cure, error=TypeError
+        )
     if isinstance(values, np.ma.MaskedArray):
         masked = np.argwhere(np.ma.getmaskarray(values))
         if len(masked):
             row = masked[0][0] if values.ndim else None
             cure = "Drop those rows, or fill them with .filled(value)"
             raise invalid_input(
-                expected=f"{what} without masked entries", got="a masked entry", hint=cure, row=row
+                expected=f"{what} without masked entries",
+                got="a masked entry",
+                hint=cure,
+                row=row,
             )
     try:
         xp = get_array_namespace(values)
@@ -50,7 +57,9 @@ def read_array(values: object, what: str) -> AnyArray:
     except Exception as error:  # each library of arrays raises its own kinds
         said = str(error).partition("\n")[0].rstrip(".")[:120]
         cure = "Turn it into a numpy array first"
-        if hasattr(values, "device"):  # of a GPU, or part of a gradient, or of half precision
+        if hasattr(
+            values, "device"
+        ):  # of a GPU, or part of a gradient, or of half precision
             cure = (
                 "Copy it to the host, for a tensor with .detach().float().cpu(); or call "
                 "sklearn.set_config(array_api_dispatch=True): maps that are arithmetic then stay "
@@ -66,7 +75,10 @@ def read_array(values: object, what: str) -> AnyArray:
     if raw.ndim == 0 and raw.dtype.kind in "OUSTV":
         got = "None" if values is None else _with_article(values)
         raise invalid_input(
-            expected=f"an array of {what}", got=got, hint="Pass a list or an array", error=TypeError
+            expected=f"an array of {what}",
+            got=got,
+            hint="Pass a list or an array",
+            error=TypeError,
         )
     return raw
 
@@ -87,9 +99,13 @@ def read_numbers(values: object, what: str) -> AnyArray:
 
 def _read_object_numbers(raw, what):
     kinds = set(map(type, raw.flat))
-    wrong = {t for t in kinds if not issubclass(t, _NUMBERS) and t.__name__ not in _MISSING}
+    wrong = {
+        t for t in kinds if not issubclass(t, _NUMBERS) and t.__name__ not in _MISSING
+    }
     if wrong:
-        place = next(index for index, value in np.ndenumerate(raw) if type(value) in wrong)
+        place = next(
+            index for index, value in np.ndenumerate(raw) if type(value) in wrong
+        )
         raise _invalid_numbers(what, repr(raw[place])[:60], *place[:2])
     if any(kind.__name__ in _MISSING for kind in kinds):
         missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
@@ -97,7 +113,9 @@ def _read_object_numbers(raw, what):
     try:
         return raw.astype(np.float64)
     except (ValueError, OverflowError) as error:
-        raise _invalid_numbers(what, f"a number that float64 cannot hold ({error})") from error
+        raise _invalid_numbers(
+            what, f"a number that float64 cannot hold ({error})"
+        ) from error
 
 
 def _invalid_numbers(what, got, row=None, column=None):
@@ -105,7 +123,12 @@ def _invalid_numbers(what, got, row=None, column=None):
     if what == "labels":
         cure = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"
     return invalid_input(
-        expected=f"numbers as {what}", got=got, hint=cure, error=TypeError, row=row, column=column
+        expected=f"numbers as {what}",
+        got=got,
+        hint=cure,
+        error=TypeError,
+        row=row,
+        column=column,
     )
 
 
@@ -141,7 +164,9 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
                 raise invalid_input(
                     expected="different names of columns", got=got, hint="Rename them"
                 )
-            yield from ((name, groups.iloc[:, i]) for i, name in enumerate(groups.columns))
+            yield from (
+                (name, groups.iloc[:, i]) for i, name in enumerate(groups.columns)
+            )
     elif hasattr(groups, "column_names"):  # pyarrow
         yield from ((name, groups[name].to_numpy()) for name in groups.column_names)
     elif hasattr(groups, "columns"):  # polars
@@ -165,7 +190,9 @@ def to_object_array(values: object) -> object:
 
     Numpy would convert NaN beside text to text.
     """
-    return np.array(values, dtype=object) if isinstance(values, list | tuple) else values
+    return (
+        np.array(values, dtype=object) if isinstance(values, list | tuple) else values
+    )
 
 
 def to_numpy_dates(values: AnyArray) -> AnyArray:
@@ -198,4 +225,6 @@ def check_names_differ(table: object) -> None:
     names = [*map(str, getattr(table, "columns", ()))]
     if len(set(names)) < len(names):
         cure = "Rename the columns, or pass X.to_numpy()"
-        raise invalid_input(expected="columns of different names", got=str(names[:10]), hint=cure)
+        raise invalid_input(
+            expected="columns of different names", got=str(names[:10]), hint=cure
+        )

@@ -168,7 +168,9 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
             break
         if not counted:
             label = next(label for label in own + others if label in apart)
-            raise invalid_input(expected=rule, got=f"{label!r} in some only", hint=_REMEDY)
+            raise invalid_input(
+                expected=rule, got=f"{label!r} in some only", hint=_REMEDY
+            )
     return first
 
 
@@ -214,7 +216,10 @@ def find_positive(
     places = [place for place, label in enumerate(names) if equals(pos_label, label)]
     if len(places) != 1:
         raise invalid_input(
-            "pos_label", expected=f"pos_label among {names}", got=repr(pos_label), hint=cure
+            "pos_label",
+            expected=f"pos_label among {names}",
+            got=repr(pos_label),
+            hint=cure,
         )
     return places[0]
 
@@ -275,7 +280,9 @@ def find_likely_order(
     return np.argsort(column) if are_ranked_well(ranks, k) else None
 
 
-EITHER_ORDER = "pass the order that they have, or the columns in the order that is named"
+EITHER_ORDER = (
+    "pass the order that they have, or the columns in the order that is named"
+)
 
 
 def describe_doubtful_order(

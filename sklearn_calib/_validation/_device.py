@@ -12,7 +12,10 @@ from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._rounded import BRAIN_SLACK, SLACK, get_half_tolerance
 
-HOST_BLOCK, DEVICE_BLOCK = 1 << 18, 1 << 24  # entries: of the cache, and of what fills a GPU
+HOST_BLOCK, DEVICE_BLOCK = (
+    1 << 18,
+    1 << 24,
+)  # entries: of the cache, and of what fills a GPU
 LARGEST_LOGIT = 1e150  # differences of larger ones overflow
 
 Check = Callable[..., Any]
@@ -48,15 +51,25 @@ class DeviceScores:
     ndim = 2
 
     def __init__(
-        self, array: Any, kind: Kind, xp: Any, check: Check, tolerance: float | None = None
+        self,
+        array: Any,
+        kind: Kind,
+        xp: Any,
+        check: Check,
+        tolerance: float | None = None,
     ) -> None:
         if array.ndim not in (1, 2):
             got = f"{array.ndim} dimensions {tuple(array.shape)}"
             cure = "Reshape to (n_samples, n_classes)"
-            raise invalid_input(expected="one or two dimensions of scores", got=got, hint=cure)
+            raise invalid_input(
+                expected="one or two dimensions of scores", got=got, hint=cure
+            )
         table = xp.reshape(array, (-1, 1)) if array.ndim == 1 else array
         if 0 in table.shape:
-            got, cure = f"shape {tuple(array.shape)}", "Check the selection that produced it"
+            got, cure = (
+                f"shape {tuple(array.shape)}",
+                "Check the selection that produced it",
+            )
             raise invalid_input(
                 expected="at least one row and one column of scores", got=got, hint=cure
             )
@@ -64,11 +77,17 @@ class DeviceScores:
         self.shape, self.device = tuple(map(int, table.shape)), table.device
         brain = "bfloat16" in str(table.dtype)
         if tolerance is None:
-            half = get_half_tolerance(self.shape[1]) if "float16" in str(table.dtype) else SLACK
+            half = (
+                get_half_tolerance(self.shape[1])
+                if "float16" in str(table.dtype)
+                else SLACK
+            )
             self._slack = BRAIN_SLACK if brain else half
         else:
             self._slack = tolerance
-        told = kind == "proba" and (brain or tolerance is not None)  # of the rest the type tells
+        told = kind == "proba" and (
+            brain or tolerance is not None
+        )  # of the rest the type tells
         self.check = partial(check, tolerance=self._slack) if told else check
         try:
             first = self[:1]
@@ -115,7 +134,9 @@ class DeviceScores:
         xp = self.xp
         size = HOST_BLOCK if "cpu" in str(self.device).lower() else DEVICE_BLOCK
         for block in iter_row_blocks(self, size):
-            place = slice(block.start, min(block.stop, len(self)))  # the standard asks for it
+            place = slice(
+                block.start, min(block.stop, len(self))
+            )  # the standard asks for it
             part = xp.astype(self._part(place), self.dtype, copy=False)
             sure = self._checked(part)
             if sure is None:  # the host judges it, and words what is wrong
@@ -132,12 +153,16 @@ class DeviceScores:
         xp, plain = self.xp, part.detach() if hasattr(part, "detach") else part
         lowest, highest = float(xp.min(plain)), float(xp.max(plain))
         if self.kind == "logits":
-            return part if lowest >= -LARGEST_LOGIT and highest <= LARGEST_LOGIT else None
+            return (
+                part if lowest >= -LARGEST_LOGIT and highest <= LARGEST_LOGIT else None
+            )
         if not (lowest >= 0.0 and highest <= 1.0):  # also with NaN
             return None
         if self.shape[1] == 1:
             return part
-        total = xp.sum(plain, axis=1, keepdims=True, dtype=get_widest_float(xp, self.device))
+        total = xp.sum(
+            plain, axis=1, keepdims=True, dtype=get_widest_float(xp, self.device)
+        )
         if not float(xp.max(xp.abs(total - 1.0))) <= self._slack:
             return None
         return part / xp.astype(total, self.dtype, copy=False)

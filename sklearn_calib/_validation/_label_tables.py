@@ -65,7 +65,9 @@ def canonical_label_scores(
 
 
 def _label_scores(scores, n_labels):
-    listed = isinstance(scores, list | tuple) and any(np.ndim(part) == 2 for part in scores)
+    listed = isinstance(scores, list | tuple) and any(
+        np.ndim(part) == 2 for part in scores
+    )
     if listed:
         pairs = []
         for number, part in enumerate(scores):
@@ -73,7 +75,10 @@ def _label_scores(scores, n_labels):
                 pairs.append(_make_pair(part))
         lengths = {len(pair) for pair in pairs}
         if len(lengths) > 1:
-            rule, cure = "as many rows for each label", "Check that all come from the same rows"
+            rule, cure = (
+                "as many rows for each label",
+                "Check that all come from the same rows",
+            )
             raise invalid_input(expected=rule, got=f"{sorted(lengths)} rows", hint=cure)
     else:
         table = read_numbers(scores, "scores")

@@ -86,7 +86,9 @@ def read_labels(
         wanted = _label_array(classes)
         if len(_find_unique(wanted)[0]) != len(wanted):
             raise invalid_input(
-                expected="different classes", got=f"{wanted.tolist()}", hint="Name each class once"
+                expected="different classes",
+                got=f"{wanted.tolist()}",
+                hint="Name each class once",
             )
     with add_error_context(input_name):
         return wanted, _find_positions(known, wanted, codes)[codes]
@@ -117,7 +119,9 @@ def get_category_order(y: Any, classes: ArrayLike | None) -> list[Any] | None:
     dtype: Any = getattr(y, "dtype", None)
     if not getattr(dtype, "ordered", type(dtype).__name__ == "Enum"):  # of polars
         return None
-    known = set(np.unique(y).tolist() if classes is None else np.asarray(classes).tolist())
+    known = set(
+        np.unique(y).tolist() if classes is None else np.asarray(classes).tolist()
+    )
     return [label for label in dtype.categories if label in known]
 
 
@@ -182,12 +186,16 @@ _ENCODING = (
 def _find_positions(known, wanted, codes):
     """Find the position of each label among the wanted classes."""
     column_of = dict(zip(_to_keys(wanted, known), range(len(wanted)), strict=True))
-    columns = np.array([column_of.get(key, -1) for key in _to_keys(known, wanted)], dtype=np.intp)
+    columns = np.array(
+        [column_of.get(key, -1) for key in _to_keys(known, wanted)], dtype=np.intp
+    )
     unknown = columns < 0
     if unknown.any():
         label = known[unknown][:1].tolist()[0]
         cure = f"{PASS_ALL_CLASSES}, or drop those rows"
-        if len(wanted) and isinstance(label, str) != isinstance(wanted.tolist()[0], str):
+        if len(wanted) and isinstance(label, str) != isinstance(
+            wanted.tolist()[0], str
+        ):
             cure += _ENCODING
         raise invalid_input(
             expected=f"labels among {wanted.tolist()}",
@@ -230,7 +238,9 @@ def _label_array(y):
         labels = labels.astype(object)  # scikit-learn does not know numpy's StringDType
     if labels.ndim == 2 and labels.shape[1] == 1:
         said = "A column-vector y was passed when a 1d array was expected. "
-        shape = "Please change the shape of y to (n_samples,), for example with .ravel()."
+        shape = (
+            "Please change the shape of y to (n_samples,), for example with .ravel()."
+        )
         emit_warning(DataConversionWarning(said + shape))
         labels = labels.ravel()
     if labels.ndim != 1:
@@ -241,7 +251,9 @@ def _label_array(y):
         )
     if labels.size == 0:
         raise invalid_input(
-            expected="at least one label", got="none", hint="Check the selection of the rows"
+            expected="at least one label",
+            got="none",
+            hint="Check the selection of the rows",
         )
     return labels
 
@@ -301,7 +313,9 @@ def _check_present(labels):
                     hint=cure,
                     error=TypeError,
                 )
-        missing = np.fromiter((is_missing(v) for v in labels), dtype=bool, count=len(labels))
+        missing = np.fromiter(
+            (is_missing(v) for v in labels), dtype=bool, count=len(labels)
+        )
     if missing.any():
         row = int(missing.argmax())
         raise invalid_input(

@@ -7,7 +7,9 @@ from .._warnings import warn_calibration
 
 SLACK = 1e-6  # what rounding may add to a row's sum in float32
 _HALF_SLACK = 4e-3  # and in float16: four times its eps
-BRAIN_SLACK = 1e-2  # and in bfloat16: its softmax is off by 6e-3, whatever the number of classes
+BRAIN_SLACK = (
+    1e-2  # and in bfloat16: its softmax is off by 6e-3, whatever the number of classes
+)
 FLOAT16_SAFE_COLUMNS = (
     16  # of float16, whose rounded sum can be as far off; the error grows as their root
 )
@@ -41,7 +43,9 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
         return False
     how, bound = found
     got = f"sums up to {bound:.2g} away from it, as {how} make them"
-    cure = "Each row is divided by its sum, and this not said with " + _format_division(bound)
+    cure = "Each row is divided by its sum, and this not said with " + _format_division(
+        bound
+    )
     warn_calibration(expected="rows that sum to 1", got=got, hint=cure)
     return True
 
@@ -86,7 +90,11 @@ def suggest_division(table: FloatArray, worst: float, eps: float) -> str:
     if worst <= half and np.array_equal(table.astype(np.float16), table):
         return "These are numbers of half precision: " + divide + _format_division(half)
     if worst <= 0.05:
-        return "If the probabilities were rounded, " + divide + _format_division(1.05 * worst)
+        return (
+            "If the probabilities were rounded, "
+            + divide
+            + _format_division(1.05 * worst)
+        )
     return CURE_OF_LOGITS
 
 
@@ -96,4 +104,6 @@ def _format_division(bound):
 
 
 #: What to do about numbers that may be logits.
-CURE_OF_LOGITS = "Turn logits into probabilities first, with canonical_proba(scores, kind='logits')"
+CURE_OF_LOGITS = (
+    "Turn logits into probabilities first, with canonical_proba(scores, kind='logits')"
+)

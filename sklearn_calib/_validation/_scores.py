@@ -18,7 +18,12 @@ from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import add_error_context, invalid_combination, invalid_input
 from ._arrays import read_numbers
 from ._device import LARGEST_LOGIT, read_device_scores
-from ._rounded import CURE_OF_LOGITS, get_sum_tolerance, suggest_division, warn_rounded_rows
+from ._rounded import (
+    CURE_OF_LOGITS,
+    get_sum_tolerance,
+    suggest_division,
+    warn_rounded_rows,
+)
 
 _AT_A_GLANCE = 1 << 16  # entries
 ROW_SUM_TOLERANCE = 1e-15  # by which the sum of a row may differ from 1
@@ -166,7 +171,9 @@ def read_proba(
         if held is not None:
             return _check_columns(held.on_host(first), n_classes)
         if kind == "proba":
-            given = valid_proba(scores, tolerance=tolerance, input_name=input_name, first=first)
+            given = valid_proba(
+                scores, tolerance=tolerance, input_name=input_name, first=first
+            )
             return _check_columns(two_columns(given), n_classes)
         return _check_columns(apply_softmax(_logit_table(scores, first)), n_classes)
 
@@ -184,9 +191,17 @@ def _read_few_rows(scores, kind):
     if kind == "logits":
         sound = np.abs(scores).max() <= LARGEST_LOGIT  # which a NaN is not
         return apply_softmax(scores.reshape(len(scores), -1)) if sound else None
-    if scores.ndim == 1 or scores.shape[1] == 1 or not (scores.min() >= 0 and scores.max() <= 1):
+    if (
+        scores.ndim == 1
+        or scores.shape[1] == 1
+        or not (scores.min() >= 0 and scores.max() <= 1)
+    ):
         return None
-    return scores if np.abs(np.einsum("ij->i", scores) - 1.0).max() <= ROW_SUM_TOLERANCE else None
+    return (
+        scores
+        if np.abs(np.einsum("ij->i", scores) - 1.0).max() <= ROW_SUM_TOLERANCE
+        else None
+    )
 
 
 def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
@@ -205,7 +220,10 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
         if len(empty):
             cure = "Drop or repair those rows first"
             raise invalid_input(
-                expected="an option in every row", got="none", hint=cure, row=first + empty[0]
+                expected="an option in every row",
+                got="none",
+                hint=cure,
+                row=first + empty[0],
             )
         # far below the others for the softmax, whose logarithms then are those of the rest
         if kind == "logits":
@@ -216,7 +234,9 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
         else:
             filler = 0.0
         table = np.where(nothing, filler, table.astype(np.float64, copy=False))
-    proba = read_proba(table, kind=kind, n_classes=n_classes, tolerance=tolerance, first=first)
+    proba = read_proba(
+        table, kind=kind, n_classes=n_classes, tolerance=tolerance, first=first
+    )
     if not nothing.any():
         return proba
     return attach_log_proba(proba, get_exact_log(proba), nothing)
@@ -230,7 +250,9 @@ def valid_proba(
     first: int = 0,
 ) -> FloatArray:
     """Return what `read_proba` does, but keep a single column single."""
-    if isinstance(scores, SimplexArray) and (scores._log is not None or scores._absent is not None):
+    if isinstance(scores, SimplexArray) and (
+        scores._log is not None or scores._absent is not None
+    ):
         return scores
     with add_error_context(input_name):
         held = read_device_scores(scores, "proba", read_proba, tolerance)
@@ -298,8 +320,12 @@ def _get_finite_range(table, cure, first=0):
 
 def _check_tolerance(tolerance, kind):
     if kind != "proba":
-        raise invalid_combination("tolerance", "kind='logits'", hint="Leave tolerance out")
-    number = isinstance(tolerance, int | float | np.number) and not isinstance(tolerance, bool)
+        raise invalid_combination(
+            "tolerance", "kind='logits'", hint="Leave tolerance out"
+        )
+    number = isinstance(tolerance, int | float | np.number) and not isinstance(
+        tolerance, bool
+    )
     if not number or not 0 <= tolerance < 1:
         raise invalid_input(
             "tolerance",
@@ -327,7 +353,9 @@ def _read_numeric_table(scores: ArrayLike) -> AnyArray:
     return raw[:, None] if raw.ndim == 1 else raw
 
 
-def _simplex_from_proba(raw: AnyArray, tolerance: float | None, first: int = 0) -> FloatArray:
+def _simplex_from_proba(
+    raw: AnyArray, tolerance: float | None, first: int = 0
+) -> FloatArray:
     slack = get_sum_tolerance(raw.dtype, raw.shape[1])
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     table = raw.astype(np.float64, copy=False)
@@ -355,8 +383,13 @@ def _simplex_from_proba(raw: AnyArray, tolerance: float | None, first: int = 0) 
     if error[worst] > (slack if tolerance is None else tolerance + 1e-9) and not (
         tolerance is None and warn_rounded_rows(table, error[worst], eps)
     ):
-        got, cure = f"a sum of {total[worst]:.6g}", suggest_division(table, error[worst], eps)
-        raise invalid_input(expected="rows that sum to 1", got=got, hint=cure, row=first + worst)
+        got, cure = (
+            f"a sum of {total[worst]:.6g}",
+            suggest_division(table, error[worst], eps),
+        )
+        raise invalid_input(
+            expected="rows that sum to 1", got=got, hint=cure, row=first + worst
+        )
     if error[worst] > ROW_SUM_TOLERANCE:
         if np.may_share_memory(table, raw):
             table = table.copy()

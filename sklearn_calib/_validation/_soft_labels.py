@@ -45,7 +45,9 @@ class SoftRows(NamedTuple):
         """Return the label of each row."""
         return self.classes[self.codes]
 
-    def expanded(self, scores: FloatArray) -> tuple[FloatArray, AnyArray, FloatArray, AnyArray]:
+    def expanded(
+        self, scores: FloatArray
+    ) -> tuple[FloatArray, AnyArray, FloatArray, AnyArray]:
         """Return scores, labels and weights of these rows, and the classes."""
         return scores[self.items], self.labels, self.weight, self.classes
 
@@ -105,14 +107,20 @@ def soft_rows(
     if classes is not None:
         known = read_labels(classes, classes=classes, input_name="classes")[0]
         if len(known) != k:
-            cure = "For more than two classes pass soft labels with one column per class"
+            cure = (
+                "For more than two classes pass soft labels with one column per class"
+            )
             raise invalid_input(
-                expected=f"{k} classes, as the soft labels have", got=f"{len(known)}", hint=cure
+                expected=f"{k} classes, as the soft labels have",
+                got=f"{len(known)}",
+                hint=cure,
             )
     shares = match_columns(shares, y, known, column_names(scores))
     weight = read_raw_weight(sample_weight, n)
     mass = shares * weight[:, None]
-    if sample_weight is not None and are_counts(weight):  # k of n: 3 * (1 / 3) votes are one
+    if sample_weight is not None and are_counts(
+        weight
+    ):  # k of n: 3 * (1 / 3) votes are one
         whole = np.rint(mass)
         if (np.abs(mass - whole) <= _DIGITS * unit * weight[:, None]).all():
             mass = whole
@@ -166,13 +174,20 @@ def count_votes(table: FloatArray) -> Votes:
         row, column = np.argwhere(wrong)[0]
         cure = "Repair that row, or leave it out"
         raise invalid_input(
-            expected=rule, got=f"{given[row, column]:g}", hint=cure, row=row, column=column
+            expected=rule,
+            got=f"{given[row, column]:g}",
+            hint=cure,
+            row=row,
+            column=column,
         )
     total = given.sum(axis=1)
     if not total.all():
         cure = "Drop rows that nobody judged"
         raise invalid_input(
-            expected="a share or a vote in every row", got="none", hint=cure, row=total.argmin()
+            expected="a share or a vote in every row",
+            got="none",
+            hint=cure,
+            row=total.argmin(),
         )
     whole = (given == np.floor(given)).all(axis=1)
     largest = given.max(axis=1, initial=0.0)
@@ -229,7 +244,12 @@ def _read_shares(y):
         )
     given = raw.astype(np.float64)
     wrong = ~((given >= 0) & (given <= 1))
-    if raw.ndim == 2 and wrong.any() and (given >= 0).all() and (given == np.floor(given)).all():
+    if (
+        raw.ndim == 2
+        and wrong.any()
+        and (given >= 0).all()
+        and (given == np.floor(given)).all()
+    ):
         cure = "Divide each row by its sum, and pass the sums as sample_weight"
         raise invalid_input(
             expected="soft labels in [0, 1]",
@@ -242,7 +262,11 @@ def _read_shares(y):
         cure = "Drop rows that nobody judged; of k votes of n pass k / n, with sample_weight n"
         got = f"{given[place]:g}"
         raise invalid_input(
-            expected="soft labels in [0, 1]", got=got, hint=cure, row=place[0], column=column
+            expected="soft labels in [0, 1]",
+            got=got,
+            hint=cure,
+            row=place[0],
+            column=column,
         )
     if raw.ndim == 1:
         return np.column_stack([1 - given, given]), unit
@@ -253,6 +277,9 @@ def _read_shares(y):
         row = int(off.argmax())
         cure = "Divide each row by its sum; for many labels per row see the page Many labels"
         raise invalid_input(
-            expected="soft labels whose rows sum to 1", got=f"{total[row]:g}", hint=cure, row=row
+            expected="soft labels whose rows sum to 1",
+            got=f"{total[row]:g}",
+            hint=cure,
+            row=row,
         )
     return given / total[:, None], unit

@@ -63,7 +63,9 @@ def canonical_weight(
     return weight if keeps_unit else _scale_weights(weight)
 
 
-def read_weight_and_unit(sample_weight: ArrayLike, n_samples: int) -> tuple[FloatArray, float]:
+def read_weight_and_unit(
+    sample_weight: ArrayLike, n_samples: int
+) -> tuple[FloatArray, float]:
     """Return the weights of a measure, and the factor that restores the given ones.
 
     Where all that are not 0 are equal, and are no counts, they become ones: a constant weight gives
@@ -79,7 +81,10 @@ def read_weight_and_unit(sample_weight: ArrayLike, n_samples: int) -> tuple[Floa
 
 def _is_constant(weight, value):
     """Return whether all weights are zero or `value`; the first rows are checked first."""
-    return all(((part == value) | (part == 0)).all() for part in (weight[:FIRST_WEIGHTS], weight))
+    return all(
+        ((part == value) | (part == 0)).all()
+        for part in (weight[:FIRST_WEIGHTS], weight)
+    )
 
 
 def read_raw_weight(
@@ -112,14 +117,20 @@ def read_raw_weight(
 
 def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
     """Raise ValueError for negative, missing or infinite weights, and sizes without a safe sum."""
-    if len(weight) and weight.min() >= MIN_WEIGHT_SUM and weight.max() <= MAX_WEIGHT_SUM:
+    if (
+        len(weight)
+        and weight.min() >= MIN_WEIGHT_SUM
+        and weight.max() <= MAX_WEIGHT_SUM
+    ):
         return  # what nearly all are; a NaN is neither
     bad, rule = ~np.isfinite(weight) | (weight < 0), " >= 0 and finite"
     cure = "Drop those rows or give them weight 0"
     if keeps_unit and not bad.any():
         bad = (weight > MAX_WEIGHT_SUM) | ((weight < MIN_WEIGHT_SUM) & (weight > 0))
         rule = f" of 0 or from {MIN_WEIGHT_SUM:g} to {MAX_WEIGHT_SUM:g}"
-        cure = "Divide all weights by the same number, or give the lightest rows weight 0"
+        cure = (
+            "Divide all weights by the same number, or give the lightest rows weight 0"
+        )
     if bad.any():
         row = int(bad.argmax())
         raise invalid_input(
@@ -132,13 +143,19 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
 
 
 def _scale_weights(weight):
-    exponent = int(np.frexp(weight.max())[1])  # 2^(exponent - 1) <= the largest < 2^exponent
+    exponent = int(
+        np.frexp(weight.max())[1]
+    )  # 2^(exponent - 1) <= the largest < 2^exponent
     if abs(exponent) > _WIDEST:
         weight = np.ldexp(weight, int(np.clip(exponent, -_WIDEST, _WIDEST)) - exponent)
     if weight.min() >= MIN_RELATIVE_WEIGHT * weight.max():
         return weight
     light = (weight > 0) & (weight < MIN_RELATIVE_WEIGHT * weight.max())
-    return np.where(light, MIN_RELATIVE_WEIGHT * weight.max(), weight) if light.any() else weight
+    return (
+        np.where(light, MIN_RELATIVE_WEIGHT * weight.max(), weight)
+        if light.any()
+        else weight
+    )
 
 
 def get_rows_per_weight(weight: FloatArray) -> float:

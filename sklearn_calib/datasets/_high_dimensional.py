@@ -144,14 +144,23 @@ def make_high_dimensional(
         (degrees_of_freedom, 2, np.inf, "degrees_of_freedom > 2"),
     ):
         if not is_number(value) or not least < value < most:
-            raise invalid_input(expected=rule, got=repr(value), hint="Choose a value in the range")
+            raise invalid_input(
+                expected=rule, got=repr(value), hint="Choose a value in the range"
+            )
     rng = legacy_generator(random_state)
     matrix, root = _make_covariance(covariance, correlation, n_features)
     w = rng.standard_normal(n_features)
     w /= np.sqrt(w @ matrix @ w)
     function = link if callable(link) else _LINKS[link]
     truth = LinearTruth(
-        w, matrix, function, link_slope, link_intercept, design, degrees_of_freedom, root
+        w,
+        matrix,
+        function,
+        link_slope,
+        link_intercept,
+        design,
+        degrees_of_freedom,
+        root,
     )
     return *truth.draw(n_samples, rng), truth
 
@@ -161,7 +170,9 @@ def _make_covariance(covariance, correlation, d):
     if isinstance(covariance, str) and covariance in ("ar", "identity"):
         root = correlation if covariance == "ar" else 0.0
         return root ** np.abs(np.subtract.outer(np.arange(d), np.arange(d))) / d, root
-    matrix = None if isinstance(covariance, str) else read_numbers(covariance, "covariance")
+    matrix = (
+        None if isinstance(covariance, str) else read_numbers(covariance, "covariance")
+    )
     if matrix is None or matrix.shape != (d, d):
         raise invalid_input(
             expected=f"'ar', 'identity' or a covariance of shape ({d}, {d})",
@@ -172,7 +183,9 @@ def _make_covariance(covariance, correlation, d):
         return matrix, np.linalg.cholesky(matrix)
     except np.linalg.LinAlgError:
         raise invalid_input(
-            expected="a positive definite covariance", got="another", hint="Check its eigenvalues"
+            expected="a positive definite covariance",
+            got="another",
+            hint="Check its eigenvalues",
         ) from None
 
 

@@ -121,12 +121,16 @@ def make_sign_perturbed(
     truth = values + strength * rng.choice([-1.0, 1.0], n_values)
     which = rng.randint(0, n_values, n_samples)
     y = (rng.uniform(size=n_samples) < truth[which]).astype(int)
-    return ScoredData(y, values[which], truth[which], 0.0 if strength == 0 else float("nan"))
+    return ScoredData(
+        y, values[which], truth[which], 0.0 if strength == 0 else float("nan")
+    )
 
 
 def _check_arguments(value, most, rule):
     if not is_number(value) or not 0 <= value <= most:
-        raise invalid_input(expected=rule, got=repr(value), hint="Choose a value in the range")
+        raise invalid_input(
+            expected=rule, got=repr(value), hint="Choose a value in the range"
+        )
 
 
 def make_overconfident(
@@ -170,6 +174,10 @@ def make_overconfident(
     rng = generator(random_state)
     logits = 1.5 * rng.normal(size=(n_samples, n_classes))
     true = np.asarray(canonical_proba(logits, kind="logits"))
-    y = (rng.random((n_samples, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(max=n_classes - 1)
+    y = (
+        (rng.random((n_samples, 1)) > true.cumsum(axis=1))
+        .sum(axis=1)
+        .clip(max=n_classes - 1)
+    )
     y[: 2 * n_classes] = np.tile(np.arange(n_classes), 2)
     return np.array(canonical_proba(sharpness * logits, kind="logits")), y

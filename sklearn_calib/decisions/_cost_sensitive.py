@@ -10,7 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._base_meta_classifier import BaseMetaClassifier
 from .._clone import clone_by_value
-from .._kernels._expected_metrics import choose_best_actions, compute_expected_costs, get_costs
+from .._kernels._expected_metrics import (
+    choose_best_actions,
+    compute_expected_costs,
+    get_costs,
+)
 from .._sklearn_compat import routing_enabled
 from .._typing import AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
 from .._validation import (
@@ -73,7 +77,9 @@ class DecidingClassifier(BaseMetaClassifier):
                 hint="Fit it first; give a model of another library to CalibratedModel",
             )
         classes, codes = read_labels(y, classes=known, input_name="y")
-        check_several(classes, "There is nothing to decide; check the selection of the rows")
+        check_several(
+            classes, "There is nothing to decide; check the selection of the rows"
+        )
         return classes, codes
 
     def _route_params(self, **params):
@@ -266,9 +272,9 @@ default=None
             min over a of sum over j of p_j costs[j, a]; right on average if the probabilities are
             calibrated. `expected_cost_test` compares it with what was paid.
         """
-        return compute_expected_costs(*self._predict_with_costs(X, costs, "expected_cost")).min(
-            axis=1
-        )
+        return compute_expected_costs(
+            *self._predict_with_costs(X, costs, "expected_cost")
+        ).min(axis=1)
 
     def score(
         self,
@@ -297,7 +303,10 @@ default=None
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         weight = canonical_weight(sample_weight, len(codes))
         return -float(
-            np.average(get_costs(table, codes, choose_best_actions(proba, table)), weights=weight)
+            np.average(
+                get_costs(table, codes, choose_best_actions(proba, table)),
+                weights=weight,
+            )
         )
 
     @property
@@ -326,4 +335,6 @@ default=None
             return proba, self.costs_
         given = self.costs(X) if costs is None else costs
         n_rows, actions = len(proba), self.actions_
-        return proba, canonical_costs(given, self.classes_, n_rows=n_rows, actions=actions)
+        return proba, canonical_costs(
+            given, self.classes_, n_rows=n_rows, actions=actions
+        )

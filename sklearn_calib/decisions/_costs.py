@@ -50,14 +50,18 @@ def canonical_costs(
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
         got = f"costs[{', '.join(map(str, place))}] = {table[place]}"
         raise invalid_input(
-            expected="finite costs", got=got, hint="Write a large number for what must not happen"
+            expected="finite costs",
+            got=got,
+            hint="Write a large number for what must not happen",
         )
     frame: Any = costs
     if hasattr(frame, "iloc"):
         table = match_columns(table.T, frame.T, classes).T
     table = match_columns(table, costs, classes if actions is None else actions)
     if table.ndim == 2:
-        _check_no_dominated(table, range(table.shape[1]) if actions is None else actions)
+        _check_no_dominated(
+            table, range(table.shape[1]) if actions is None else actions
+        )
     return table
 
 
@@ -76,7 +80,9 @@ def _check_no_dominated(table, names):
                 )
 
 
-def canonical_actions(actions: Sequence[object] | AnyArray | None, classes: AnyArray) -> AnyArray:
+def canonical_actions(
+    actions: Sequence[object] | AnyArray | None, classes: AnyArray
+) -> AnyArray:
     """Return the names of the actions in an array that keeps types.
 
     By default the classes.
@@ -87,7 +93,9 @@ def canonical_actions(actions: Sequence[object] | AnyArray | None, classes: AnyA
     named = all(isinstance(name, Hashable) for name in names)
     if len(names) < 2 or not named or len({*names}) < len(names):
         rule = "the names of at least two different actions"
-        raise invalid_input(expected=rule, got=repr(actions)[:200], hint="Name each action once")
+        raise invalid_input(
+            expected=rule, got=repr(actions)[:200], hint="Name each action once"
+        )
     return make_name_array(names)
 
 
@@ -130,19 +138,26 @@ def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
     if table.ndim != 1 or not len(table):
         rule = "thresholds of shape (n_thresholds,), at least one"
         raise invalid_input(
-            expected=rule, got=f"shape {table.shape}", hint="Pass a list of probabilities"
+            expected=rule,
+            got=f"shape {table.shape}",
+            hint="Pass a list of probabilities",
         )
     outside = ~((table > 0) & (table < 1))
     if outside.any():
         got = f"{table[outside][0]:g}"
         cure = "At 0 everyone is acted on and at 1 nobody, so leave them out"
         raise invalid_input(
-            "thresholds", expected="thresholds strictly between 0 and 1", got=got, hint=cure
+            "thresholds",
+            expected="thresholds strictly between 0 and 1",
+            got=got,
+            hint=cure,
         )
     if (np.diff(table) <= 0).any():
         row = int((np.diff(table) <= 0).argmax())
         got = f"{table[row]:g} before {table[row + 1]:g}"
         raise invalid_input(
-            expected="increasing thresholds", got=got, hint="Pass them through numpy.unique"
+            expected="increasing thresholds",
+            got=got,
+            hint="Pass them through numpy.unique",
         )
     return table

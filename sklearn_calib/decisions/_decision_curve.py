@@ -6,11 +6,23 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from .._argument_checks import check_between, check_count, check_level, number_or_nan, require
+from .._argument_checks import (
+    check_between,
+    check_count,
+    check_level,
+    number_or_nan,
+    require,
+)
 from .._kernels._net_benefit import NetBenefit, draw_critical_value
 from .._random import generator
 from .._show import Section, Shown, Table
-from .._typing import ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
+from .._typing import (
+    ArrayLike,
+    DataFrame,
+    FloatArray,
+    RandomStateLike,
+    RecalibratorLike,
+)
 from ..exceptions import invalid_input
 from ..metrics import validate_predictions
 from ._costs import canonical_thresholds, validate_two_classes
@@ -52,7 +64,9 @@ class NetBenefitDifference(Shown):
         return pd.DataFrame(_collect_arrays(self))
 
     def _make_sections(self):
-        table = Table(_make_header("difference", self.level), _format_cells(self, self.difference))
+        table = Table(
+            _make_header("difference", self.level), _format_cells(self, self.difference)
+        )
         return [Section(tables=[table], notes=[_how_many(self.threshold)])]
 
 
@@ -127,7 +141,9 @@ class DecisionCurve(Shown):
         table = _collect_arrays(self)
         over = _collect_arrays(self.over_all)
         table["over_all"] = over.pop("difference")
-        table |= {f"over_all_{name}": over[name] for name in over if name != "threshold"}
+        table |= {
+            f"over_all_{name}": over[name] for name in over if name != "threshold"
+        }
         for name in ("standardised", "net_benefit_untreated", "interventions_avoided"):
             table[name] = getattr(self, name)
         return pd.DataFrame(table)
@@ -178,7 +194,9 @@ def _how_many(threshold):
 def _collect_arrays(curve: Any) -> dict[str, FloatArray]:
     """Return the fields of a dataclass that are arrays."""
     values = {field.name: getattr(curve, field.name) for field in fields(curve)}
-    return {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    return {
+        name: value for name, value in values.items() if isinstance(value, np.ndarray)
+    }
 
 
 def decision_curve(
@@ -295,7 +313,9 @@ def decision_curve(
     rng = generator(random_state)
 
     def compare(other):
-        return _compare_benefits(0, other, kernel, table, level, n_resamples, rng, float(harms))
+        return _compare_benefits(
+            0, other, kernel, table, level, n_resamples, rng, float(harms)
+        )
 
     own = _collect_arrays(compare(None))
     regret = None
@@ -394,13 +414,20 @@ def decision_difference(
         y_true, first_proba, sample_weight, labels, pos_label, input_name="first_proba"
     )
     (second,) = validate_predictions(
-        y_true, second_proba, sample_weight, labels, pos_label, input_name="second_proba"
+        y_true,
+        second_proba,
+        sample_weight,
+        labels,
+        pos_label,
+        input_name="second_proba",
     ).problems()
     _check_sampled(first.hit, prevalence)
     scores = [first.score, second.score]
     kernel = NetBenefit(scores, first.hit, first.weight, table, prevalence)
     harm = float(charged[1] - charged[0])
-    return _compare_benefits(1, 0, kernel, table, level, n_resamples, generator(random_state), harm)
+    return _compare_benefits(
+        1, 0, kernel, table, level, n_resamples, generator(random_state), harm
+    )
 
 
 def _check_arguments(thresholds, level, prevalence, n_resamples):
@@ -423,7 +450,9 @@ def _check_sampled(hit, prevalence):
     if prevalence is not None and len(np.unique(hit)) < 2:
         got = "rows of one class only"
         raise invalid_input(
-            expected="rows of both classes with prevalence=", got=got, hint="Leave prevalence out"
+            expected="rows of both classes with prevalence=",
+            got=got,
+            hint="Leave prevalence out",
         )
 
 

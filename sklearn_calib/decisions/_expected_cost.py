@@ -118,7 +118,9 @@ default=None
     (True, True)
     """
     check_level(level)
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     given = canonical_weight(sample_weight, np.shape(y_true)[0])
     table = canonical_costs(costs, predictions.classes, n_rows=len(given))
     if table.ndim == 3:
@@ -130,8 +132,14 @@ default=None
     difference = predictions.mean(believed - paid)
     share = predictions.weight / predictions.weight.sum()
     error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
-    by_class = table[:, chosen].T if table.ndim == 2 else table[np.arange(len(proba)), :, chosen]
-    statistic = _standardise(difference, compute_mean_moments(proba, by_class, share)[1])
+    by_class = (
+        table[:, chosen].T
+        if table.ndim == 2
+        else table[np.arange(len(proba)), :, chosen]
+    )
+    statistic = _standardise(
+        difference, compute_mean_moments(proba, by_class, share)[1]
+    )
     half = float(ndtri((1 + level) / 2)) * error
     return ExpectedCost(
         realised=predictions.mean(paid),

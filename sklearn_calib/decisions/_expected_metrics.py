@@ -108,7 +108,11 @@ class ExpectedMetrics(Shown):
             row["standard_deviation"] = deviation
             if self.realised:
                 z = self.z(name)
-                row |= {"realised": self.realised[name], "z": z, "pvalue": 2 * ndtr(-abs(z))}
+                row |= {
+                    "realised": self.realised[name],
+                    "z": z,
+                    "pvalue": 2 * ndtr(-abs(z)),
+                }
             rows.append(row)
         return pd.DataFrame(rows)
 
@@ -218,7 +222,8 @@ def expected_metrics(
     predicted = _predict_classes(proba, threshold, positive)
     values = _compute_row_values(proba, predicted, costs, classes)
     found = {
-        name: kernels.compute_mean_moments(proba, rows, share) for name, rows in values.items()
+        name: kernels.compute_mean_moments(proba, rows, share)
+        for name, rows in values.items()
     }
     realised = {}
     if codes is not None:
@@ -228,7 +233,9 @@ def expected_metrics(
         score, acts = proba[:, positive], predicted == positive
         found |= _compute_event_metrics(score, score, acts, share)
         if codes is not None:
-            events = _compute_event_metrics(score, (codes == positive).astype(float), acts, share)
+            events = _compute_event_metrics(
+                score, (codes == positive).astype(float), acts, share
+            )
             realised |= {name: value for name, (value, _) in events.items()}
     confusion = np.zeros((proba.shape[1],) * 2)
     np.add.at(confusion.T, predicted, proba * weight[:, None])
@@ -277,7 +284,12 @@ def _predict_classes(proba, threshold, positive):
         return proba.argmax(axis=1)
     cure = "Leave it out to predict the class with the largest probability"
     check_between(
-        "threshold", threshold, 0, 1, expected="a threshold strictly between 0 and 1", hint=cure
+        "threshold",
+        threshold,
+        0,
+        1,
+        expected="a threshold strictly between 0 and 1",
+        hint=cure,
     )
     if proba.shape[1] != 2:
         cure = "Leave threshold out, or pass one class against the others"

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 @measure(range=(-np.inf, np.inf), in_report=False, poolable=True)
 def expected_cost_score(
-    predictions: Predictions, *, costs: ArrayLike | None = None, **shared: "Unpack[SharedOptions]"
+    predictions: Predictions,
+    *,
+    costs: ArrayLike | None = None,
+    **shared: "Unpack[SharedOptions]",
 ) -> float:
     """Compute the mean cost per row of the actions that look cheapest by the probabilities.
 
@@ -69,13 +72,17 @@ def expected_cost_score(
     table = canonical_costs(costs, predictions.classes)
     return predictions.mean(
         get_costs(
-            table, predictions.codes, choose_best_actions(np.asarray(predictions.proba), table)
+            table,
+            predictions.codes,
+            choose_best_actions(np.asarray(predictions.proba), table),
         )
     )
 
 
 @measure(range=(0.0, 1.0), in_report=False, poolable=True)
-def area_under_risk_coverage(predictions: Predictions, **shared: "Unpack[SharedOptions]") -> float:
+def area_under_risk_coverage(
+    predictions: Predictions, **shared: "Unpack[SharedOptions]"
+) -> float:
     """Compute the area under the risk-coverage curve (AURC), a mean of error rates.
 
     Parameters
@@ -110,7 +117,9 @@ def area_under_risk_coverage(predictions: Predictions, **shared: "Unpack[SharedO
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
-def calibration_decision_loss(problem: BinaryProblem, **shared: "Unpack[BinaryOptions]") -> float:
+def calibration_decision_loss(
+    problem: BinaryProblem, **shared: "Unpack[BinaryOptions]"
+) -> float:
     """Compute the calibration decision loss (CDL): the largest loss by miscalibration.
 
     A user who acts on calibrated probabilities instead of the given ones gains something per row.
@@ -165,4 +174,6 @@ def calibration_decision_loss(problem: BinaryProblem, **shared: "Unpack[BinaryOp
     rate = np.clip(rate, 0.0, 1.0)
     breaks, intercept, slope = compute_regret_pieces(score, rate, rate, mass)
     ends = np.append(breaks[:-1], breaks[1:])
-    return maximise_decision_loss(ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends)[0]
+    return maximise_decision_loss(
+        ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends
+    )[0]

@@ -13,7 +13,14 @@ from .._kernels._net_benefit import (
     maximise_decision_loss,
 )
 from .._random import generator
-from .._typing import CV, ArrayLike, DataFrame, FloatArray, RandomStateLike, RecalibratorLike
+from .._typing import (
+    CV,
+    ArrayLike,
+    DataFrame,
+    FloatArray,
+    RandomStateLike,
+    RecalibratorLike,
+)
 from ..metrics import LossLike, brier_loss, get_loss, log_loss, validate_predictions
 from ..recalibrators import compute_recalibrated_proba
 from ._costs import canonical_thresholds, validate_two_classes
@@ -73,7 +80,9 @@ class RegretCurve:
             Exact, in the unit of the loss.
         """
         rule = get_loss(loss, 2)
-        without, event = rule.of_labels(np.column_stack([1 - self.breaks, self.breaks])).T
+        without, event = rule.of_labels(
+            np.column_stack([1 - self.breaks, self.breaks])
+        ).T
         # the weights w of the thresholds c: the loss of an event falls at the rate (1 - c) w
         pieces = -self.intercept * np.diff(event)
         return float(pieces.sum() + (self.intercept + self.slope) @ np.diff(without))
@@ -227,7 +236,9 @@ def regret_curve(
     """
     check_level(level)
     check_count(n_resamples, "n_resamples")
-    predictions, problem = validate_two_classes(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions, problem = validate_two_classes(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
         better_proba = compute_recalibrated_proba(
             recalibrated,
@@ -252,7 +263,8 @@ def regret_curve(
         problem.score, better.score, problem.hit, problem.weight
     )
     brier, log = (
-        loss.evaluate(predictions) - loss.evaluate(other) for loss in (brier_loss, log_loss)
+        loss.evaluate(predictions) - loss.evaluate(other)
+        for loss in (brier_loss, log_loss)
     )
     edges = _draw_band(problem, better, level, n_resamples, generator(random_state))
     unknown = 0.0, 0.0
@@ -261,7 +273,10 @@ def regret_curve(
         (float(min(found, low)), float(max(found, high)))
         for found, low, high in (
             (curve.maximum, *(max(edge.max(), 0.0) for _, edge in edges)),
-            (curve.decision_loss, *(maximise_decision_loss(*edge)[0] for edge in edges)),
+            (
+                curve.decision_loss,
+                *(maximise_decision_loss(*edge)[0] for edge in edges),
+            ),
         )
     )
     return replace(curve, maximum_interval=largest, decision_loss_interval=worst)
@@ -270,7 +285,9 @@ def regret_curve(
 def _draw_band(problem, better, level, n_resamples, rng):
     """Lower and upper edge for the regret at all thresholds together, each as (threshold, edge)."""
     values = np.unique(np.concatenate([problem.score, better.score]))
-    place = np.linspace(0, len(values) - 1, min(len(values), _IN_BAND)).round().astype(int)
+    place = (
+        np.linspace(0, len(values) - 1, min(len(values), _IN_BAND)).round().astype(int)
+    )
     table = np.unique(np.concatenate([values[place], np.nextafter(values[place], 1)]))
     table = table[(table > 0) & (table < 1)]
     if not len(table):  # certain predictions, the same
@@ -278,4 +295,7 @@ def _draw_band(problem, better, level, n_resamples, rng):
     scores = [problem.score, better.score]
     found = NetBenefit(scores, problem.hit, problem.weight, table).compare_models(1, 0)
     critical = draw_critical_value(found.covariance, level, n_resamples, rng)
-    return [(table, (1 - table) * edge) for edge in found.find_interval(critical, exact=True)]
+    return [
+        (table, (1 - table) * edge)
+        for edge in found.find_interval(critical, exact=True)
+    ]

@@ -80,7 +80,9 @@ class RiskCoverageCurve:
         -------
         risk : ndarray of shape (n_points,)
         """
-        return np.maximum(0.0, 1 - (1 - self.risk[-1]) / np.asarray(coverage, dtype=np.float64))
+        return np.maximum(
+            0.0, 1 - (1 - self.risk[-1]) / np.asarray(coverage, dtype=np.float64)
+        )
 
     def to_frame(self) -> DataFrame:
         """Return the curve as a pandas DataFrame with one row per threshold."""
@@ -144,7 +146,9 @@ def risk_coverage_curve(
     True
     """
     check_level(level)
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     threshold, mass, errors = compute_levels(predictions)
     reached, wrong = np.cumsum(mass), np.cumsum(errors)
     squares = (

@@ -200,7 +200,12 @@ class SelectiveClassifier(DecidingClassifier):
         self.random_state = random_state
 
     def fit(
-        self, X: Features, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Features,
+        y: ArrayLike,
+        *,
+        groups: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Fit the classifier, unless it is frozen, and choose the threshold on other rows.
 
@@ -236,9 +241,13 @@ class SelectiveClassifier(DecidingClassifier):
         if not self._is_frozen:
             X, codes = indexable(X, codes)
             rng = legacy_generator(self.random_state)
-            division = StratifiedShuffleSplit(1, test_size=self.calibration_size, random_state=rng)
+            division = StratifiedShuffleSplit(
+                1, test_size=self.calibration_size, random_state=rng
+            )
             ((train, rows),) = division.split(codes, codes)
-            params = check_method_params(X, params=self._route_params(**fit_params), indices=train)
+            params = check_method_params(
+                X, params=self._route_params(**fit_params), indices=train
+            )
             part, _ = safe_split(estimator, X, codes, train)
             held_out, _ = safe_split(estimator, X, codes, rows, train)
             estimator = self._fit_estimator(part, classes[codes[train]], params)
@@ -272,10 +281,14 @@ class SelectiveClassifier(DecidingClassifier):
         label = np.asarray(self.abstain_label)
         names = make_name_array([*self.classes_.tolist(), label.tolist()])
         if label.dtype.kind in "iu" and self.classes_.dtype.kind in "iuf":
-            names = names.astype(np.promote_types(self.classes_.dtype, np.min_scalar_type(label)))
+            names = names.astype(
+                np.promote_types(self.classes_.dtype, np.min_scalar_type(label))
+            )
         return names[np.where(answered, chosen, len(self.classes_))]
 
-    def score(self, X: Features, y: ArrayLike, groups: ArrayLike | None = None) -> float:
+    def score(
+        self, X: Features, y: ArrayLike, groups: ArrayLike | None = None
+    ) -> float:
         """Compute the share of rows that are answered correctly.
 
         Parameters
@@ -314,7 +327,9 @@ class SelectiveClassifier(DecidingClassifier):
             return self.threshold_
         if groups is None:
             raise invalid_input(
-                expected="the groups of the rows, as fit had them", got="none", hint="Pass groups"
+                expected="the groups of the rows, as fit had them",
+                got="none",
+                hint="Pass groups",
             )
         given = _read_groups(groups, n_samples)
         names = list(dict.fromkeys(given.tolist()))
@@ -330,9 +345,13 @@ class SelectiveClassifier(DecidingClassifier):
         return np.array([known.get(name, np.inf) for name in given.tolist()])
 
     def _check_arguments(self):
-        names = ["delta", "calibration_size"] + ["max_risk"] * (self.max_risk is not None)
+        names = ["delta", "calibration_size"] + ["max_risk"] * (
+            self.max_risk is not None
+        )
         for name in names:
-            cure = "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
+            cure = (
+                "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
+            )
             rule = f"{name} strictly between 0 and 1"
             check_between("?", getattr(self, name), 0, 1, expected=rule, hint=cure)
         share = self.coverage
@@ -360,7 +379,10 @@ class SelectiveClassifier(DecidingClassifier):
 
     def _choose_thresholds(self, proba, codes, weight, groups):
         """Set the threshold, or that of each group."""
-        error, confidence = (proba.argmax(axis=1) != codes).astype(float), proba.max(axis=1)
+        error, confidence = (
+            (proba.argmax(axis=1) != codes).astype(float),
+            proba.max(axis=1),
+        )
         for name in ("threshold_", *(f"{part}s_" for part in Cutoff._fields)):
             vars(self).pop(name, None)
         whole: dict[Hashable, Any] = {None: slice(None)}
@@ -369,7 +391,9 @@ class SelectiveClassifier(DecidingClassifier):
         found = {}
         for name, rows in whole.items():
             delta = self.delta / len(whole)
-            found[name] = self._choose_threshold(confidence[rows], error[rows], weight[rows], delta)
+            found[name] = self._choose_threshold(
+                confidence[rows], error[rows], weight[rows], delta
+            )
         self._say_where_none(found, len(codes))
         answered = np.zeros(len(codes), dtype=bool)
         for name, rows in whole.items():
@@ -382,7 +406,11 @@ class SelectiveClassifier(DecidingClassifier):
             self.threshold_ = found[None].threshold
             return
         for part in Cutoff._fields:
-            setattr(self, f"{part}s_", {key: getattr(one, part) for key, one in found.items()})
+            setattr(
+                self,
+                f"{part}s_",
+                {key: getattr(one, part) for key, one in found.items()},
+            )
 
     def _choose_threshold(self, confidence, error, weight, delta):
         """Choose the threshold for some rows, with its coverage, risk and bound."""
@@ -392,15 +420,21 @@ class SelectiveClassifier(DecidingClassifier):
             confidence, error, counted = confidence[kept], error[kept], weight[kept]
         if not len(error):
             return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
-        level, mass, errors = compute_risk_by_coverage(confidence, error, np.ones(len(error)))
+        level, mass, errors = compute_risk_by_coverage(
+            confidence, error, np.ones(len(error))
+        )
         if self.coverage is None:
             risk = 0.05 if self.max_risk is None else self.max_risk
             count, bound = find_largest_coverage(mass, errors, risk, delta)
         else:
             share = compute_risk_by_coverage(confidence, error, counted)[1]
             reached = np.cumsum(share) / share.sum()
-            count = min(int(np.searchsorted(reached, self.coverage - 1e-12)) + 1, len(level))
-            bound = float(compute_upper_bound(errors[:count].sum(), mass[:count].sum(), delta))
+            count = min(
+                int(np.searchsorted(reached, self.coverage - 1e-12)) + 1, len(level)
+            )
+            bound = float(
+                compute_upper_bound(errors[:count].sum(), mass[:count].sum(), delta)
+            )
         threshold = float(level[count - 1]) if count else np.inf
         if count == len(level):  # the bound is that of answering always
             threshold = 0.0
@@ -430,7 +464,9 @@ def _reaches_threshold(confidence, threshold):
 
     Confidences are rounded before they are compared.
     """
-    return np.round(confidence, CONFIDENCE_DIGITS) >= np.round(threshold, CONFIDENCE_DIGITS)
+    return np.round(confidence, CONFIDENCE_DIGITS) >= np.round(
+        threshold, CONFIDENCE_DIGITS
+    )
 
 
 def _measure_answers(answered, error, counted, delta):
@@ -451,10 +487,14 @@ def _read_groups(groups, n_samples):
     if given.shape != (n_samples,):
         got = f"shape {given.shape}"
         raise invalid_input(
-            expected=f"one group for each of the {n_samples} rows", got=got, hint="Pass one column"
+            expected=f"one group for each of the {n_samples} rows",
+            got=got,
+            hint="Pass one column",
         )
     given = given.astype(object) if given.dtype.kind not in "biufUS" else given
-    missing = np.array([one is None or one != one for one in given.tolist()], dtype=bool)
+    missing = np.array(
+        [one is None or one != one for one in given.tolist()], dtype=bool
+    )
     if missing.any():
         cure = "Name a group of its own for these rows"
         raise invalid_input(

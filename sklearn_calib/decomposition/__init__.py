@@ -12,7 +12,9 @@ from ._calibration_index import compute_problem_indices as compute_problem_indic
 from ._calibration_index import e50_calibration_index as e50_calibration_index
 from ._calibration_index import e90_calibration_index as e90_calibration_index
 from ._calibration_index import emax_calibration_index as emax_calibration_index
-from ._calibration_index import integrated_calibration_index as integrated_calibration_index
+from ._calibration_index import (
+    integrated_calibration_index as integrated_calibration_index,
+)
 from ._calibration_index import smooth_frequencies as smooth_frequencies
 from ._curve import RefinementCurve as RefinementCurve
 from ._curve import refinement_curve
@@ -23,7 +25,9 @@ from ._grouping import enough_for_features as enough_for_features
 from ._measures import isotonic_refinement_brier as isotonic_refinement_brier
 from ._measures import isotonic_refinement_log_loss as isotonic_refinement_log_loss
 from ._measures import temperature_refinement_brier as temperature_refinement_brier
-from ._measures import temperature_refinement_log_loss as temperature_refinement_log_loss
+from ._measures import (
+    temperature_refinement_log_loss as temperature_refinement_log_loss,
+)
 from ._parts import LossDecomposition as LossDecomposition
 from ._variational import VariationalInterval as VariationalInterval
 from ._variational import variational_calibration_error as variational_calibration_error

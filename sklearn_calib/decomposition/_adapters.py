@@ -49,7 +49,11 @@ def as_eval_metric(
     'temperature_refinement_log_loss'
     """
     check_known("library", library, ("xgboost", "lightgbm"))
-    known = {name: one for name, one in all_metrics().items() if not one.spec.greater_is_better}
+    known = {
+        name: one
+        for name, one in all_metrics().items()
+        if not one.spec.greater_is_better
+    }
     if not isinstance(measure, str) or measure not in known:
         raise unknown_name("a measure", measure, list(known))
     scorer = known[measure].scorer(**options)

@@ -9,7 +9,12 @@ from .._kernels._loess import Loess, compute_weighted_quantile
 from .._typing import ArrayLike, FloatArray, Multiclass, RecalibratorLike
 from ..exceptions import invalid_input
 from ..metrics import BinaryOptions, binary_measure, validate_predictions
-from ..recalibrators import Identity, PlattScaling, all_recalibrators, resolve_recalibrator
+from ..recalibrators import (
+    Identity,
+    PlattScaling,
+    all_recalibrators,
+    resolve_recalibrator,
+)
 from ._in_sample import map_new_rows
 
 if TYPE_CHECKING:
@@ -73,9 +78,13 @@ def smooth_frequencies(
         raise invalid_input(
             expected=rule, got=got, hint="Leave smoother out, or take 'cox' or 'spline'"
         )
-    given, points = (np.column_stack([1 - score, score]) for score in (problem.score, cells.score))
+    given, points = (
+        np.column_stack([1 - score, score]) for score in (problem.score, cells.score)
+    )
     labels = problem.hit.astype(np.intp)
-    return np.clip(map_new_rows(method, given, labels, problem.weight, points)[:, 1], 0.0, 1.0)
+    return np.clip(
+        map_new_rows(method, given, labels, problem.weight, points)[:, 1], 0.0, 1.0
+    )
 
 
 def compute_problem_indices(
@@ -136,10 +145,16 @@ def calibration_indices(
     >>> found.e50 <= found.e90 <= found.emax
     True
     """
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     problems = predictions.problems(multiclass)
-    table = np.array([compute_problem_indices(problem, smoother) for problem in problems])
-    return CalibrationIndices(*([problem.share for problem in problems] @ table).tolist())
+    table = np.array(
+        [compute_problem_indices(problem, smoother) for problem in problems]
+    )
+    return CalibrationIndices(
+        *([problem.share for problem in problems] @ table).tolist()
+    )
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)

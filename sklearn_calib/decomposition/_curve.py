@@ -158,9 +158,15 @@ def refinement_curve(
     True
     """
     rule = get_loss(loss)
-    evaluate = _temperature_stage if _is_plain_temperature(recalibrator) and cv is None else None
+    evaluate = (
+        _temperature_stage
+        if _is_plain_temperature(recalibrator) and cv is None
+        else None
+    )
     predictions, start, rows, table = None, None, slice(None), []
-    several = isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
+    several = (
+        isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
+    )
     if isinstance(staged_proba, str) or not several:
         cure = "Pass a list with one array for each stage"
         raise invalid_input(
@@ -196,9 +202,13 @@ def refinement_curve(
             predictions = predictions.with_proba(proba if kept.all() else proba[kept])
         risk = float(weight @ rule.of_rows(predictions.proba, predictions.codes))
         if evaluate:
-            criterion, refinement, losses, start = evaluate(predictions, rule, start, rows)
+            criterion, refinement, losses, start = evaluate(
+                predictions, rule, start, rows
+            )
         else:
-            losses = rule.of_rows(_recalibrate(predictions, recalibrator, cv), predictions.codes)
+            losses = rule.of_rows(
+                _recalibrate(predictions, recalibrator, cv), predictions.codes
+            )
             criterion = refinement = float(weight @ losses)
             losses = losses[rows]
         table.append((risk, refinement, criterion, losses.astype(np.float32)))
@@ -212,14 +222,17 @@ def _temperature_stage(predictions, loss, start, rows):
         predictions.codes,
         predictions.weight,
     )
-    smooth = fit_temperature(z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_FITS)
+    smooth = fit_temperature(
+        z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_FITS
+    )
     inside = smooth.beta if smooth.status == "inside" else None
     plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_FITS)
     if loss.is_likelihood:
         some = canonical_proba(smooth.beta * z[rows], kind="logits")
         return smooth.loss, plain.loss, loss.of_rows(some, codes[rows]), inside
     losses = [
-        loss.of_rows(canonical_proba(fit.beta * z, kind="logits"), codes) for fit in (smooth, plain)
+        loss.of_rows(canonical_proba(fit.beta * z, kind="logits"), codes)
+        for fit in (smooth, plain)
     ]
     means = [float(weight @ row / weight.sum()) for row in losses]
     return *means, losses[0][rows], inside
@@ -228,7 +241,9 @@ def _temperature_stage(predictions, loss, start, rows):
 def _build_curve(table, stages, weight, loss, unit):
     if not table or (stages is not None and len(stages) != len(table)):
         raise invalid_input(
-            expected="at least one stage" if not table else f"{len(stages)} stages, as in stages=",
+            expected="at least one stage"
+            if not table
+            else f"{len(stages)} stages, as in stages=",
             got=f"{len(table)} arrays of scores",
             hint="Pass an iterable with one array of scores per stage",
         )
@@ -241,7 +256,9 @@ def _build_curve(table, stages, weight, loss, unit):
         # sum of w^2 d^2 over all rows, estimated from these
         errors.append(np.sqrt((weight**2) @ (difference - center) ** 2 / weight.sum()))
     return RefinementCurve(
-        stage=np.arange(1, len(table) + 1) if stages is None else np.asarray(stages, dtype=int),
+        stage=np.arange(1, len(table) + 1)
+        if stages is None
+        else np.asarray(stages, dtype=int),
         risk=risk,
         refinement=refinement,
         calibration=risk - refinement,

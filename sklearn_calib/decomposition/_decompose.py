@@ -22,7 +22,11 @@ from ._in_sample import (
     loss_after_temperature,
     raise_zeros,
 )
-from ._intervals import compute_mean_law, compute_temperature_laws, compute_uncertainty_law
+from ._intervals import (
+    compute_mean_law,
+    compute_temperature_laws,
+    compute_uncertainty_law,
+)
 from ._parts import TERMS, LossDecomposition
 
 if TYPE_CHECKING:
@@ -164,10 +168,15 @@ def decompose_loss(
     >>> parts.grouping > 0.1, next(iter(parts.feature_gains))
     (True, 'region')
     """
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     if features is None:
         return decompose_predictions(
-            predictions, loss, "temperature" if recalibrator is None else recalibrator, cv
+            predictions,
+            loss,
+            "temperature" if recalibrator is None else recalibrator,
+            cv,
         )
     recalibrator = "auto" if recalibrator is None else recalibrator
     return decompose_by_features(predictions, features, loss, recalibrator, cv)
@@ -194,9 +203,15 @@ def decompose_predictions(
     fit = None
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros(predictions)
-        fit = fit_temperature(log_proba(predictions.proba), predictions.codes, predictions.weight)
-    refined = rule.of_rows(_recalibrate(predictions, recalibrator, cv, fit), predictions.codes)
-    frequencies = np.bincount(predictions.codes, weights=w, minlength=len(predictions.classes))
+        fit = fit_temperature(
+            log_proba(predictions.proba), predictions.codes, predictions.weight
+        )
+    refined = rule.of_rows(
+        _recalibrate(predictions, recalibrator, cv, fit), predictions.codes
+    )
+    frequencies = np.bincount(
+        predictions.codes, weights=w, minlength=len(predictions.classes)
+    )
     blind = rule.of_labels(frequencies[None].astype(float))[0][predictions.codes]
     rows = {
         "risk": risk,
@@ -212,7 +227,9 @@ def decompose_predictions(
         laws |= compute_temperature_laws(
             predictions, fit.beta, w, squares, rule, risk, blind, laws["uncertainty"]
         )
-    errors = {name: laws[name].standard_error if name in laws else None for name in TERMS}
+    errors = {
+        name: laws[name].standard_error if name in laws else None for name in TERMS
+    }
     return LossDecomposition(**values, standard_errors=errors, loss=loss, _laws=laws)
 
 
@@ -311,7 +328,9 @@ def refinement_error(
         return fit_temperature(
             predictions.proba, predictions.codes, predictions.weight, smoothing, start
         ).loss
-    return _compute_refinement(predictions, rule, recalibrator, cv, label_smoothing, start)
+    return _compute_refinement(
+        predictions, rule, recalibrator, cv, label_smoothing, start
+    )
 
 
 def _compute_refinement(
@@ -324,7 +343,11 @@ def _compute_refinement(
     rule.check_classes(len(predictions.classes))
     if plain and cv is None:  # of another loss than the one that was minimised
         return loss_after_temperature(predictions, rule)
-    if equals(recalibrator, "isotonic") and cv is None and len(predictions.classes) == 2:
+    if (
+        equals(recalibrator, "isotonic")
+        and cv is None
+        and len(predictions.classes) == 2
+    ):
         return isotonic_refinement(predictions, rule)
     if plain:
         predictions = raise_zeros(predictions)
@@ -333,10 +356,14 @@ def _compute_refinement(
             (log_proba(predictions.proba), predictions.codes, predictions.weight),
             _assign_folds(predictions, cv),
         )
-        value = None if fold is None else cross_validate_temperature(*problem, fold, start)
+        value = (
+            None if fold is None else cross_validate_temperature(*problem, fold, start)
+        )
         if value is not None:
             return value
-    refined = rule.of_rows(_recalibrate(predictions, recalibrator, cv), predictions.codes)
+    refined = rule.of_rows(
+        _recalibrate(predictions, recalibrator, cv), predictions.codes
+    )
     return float(predictions.weight @ refined / predictions.weight.sum())
 
 
@@ -345,7 +372,9 @@ def _in_sample(loss, recalibrator, cv, label_smoothing):
 
     Otherwise reject label smoothing.
     """
-    in_sample = _is_plain_temperature(recalibrator) and loss.is_likelihood and cv is None
+    in_sample = (
+        _is_plain_temperature(recalibrator) and loss.is_likelihood and cv is None
+    )
     if check_flag(label_smoothing, "label_smoothing") and not in_sample:
         raise invalid_input(
             "label_smoothing",
@@ -393,7 +422,9 @@ def proper_calibration_error(
     >>> proper_calibration_error(y, proba) > 0.05
     True
     """
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     return decompose_predictions(predictions, loss, recalibrator, cv).calibration
 
 
@@ -418,9 +449,16 @@ def _recalibrate(predictions, recalibrator, cv, fit=None):
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
-    with ignore_calibration_warnings():  # a constant prediction is a fact here, not a mistake
+    with (
+        ignore_calibration_warnings()
+    ):  # a constant prediction is a fact here, not a mistake
         return compute_recalibrated_proba(
-            recalibrator, proba, codes, cv, sample_weight=weight, classes=np.arange(len(classes))
+            recalibrator,
+            proba,
+            codes,
+            cv,
+            sample_weight=weight,
+            classes=np.arange(len(classes)),
         )
 
 

@@ -47,7 +47,9 @@ MAX_FEATURE_SHIFT = 12.0  # log-odds by which a feature moves the truth, at most
 _SHOWN = 4096  # rows that `smallest_seen` is computed from
 LOSS_TOLERANCE = 1e-12  # nats or the like: smaller differences are none
 VARIANCE_FACTOR = 2.0
-_COST = 30.0  # rows times nats that trees lose where one feature is missed, and a reserve
+_COST = (
+    30.0  # rows times nats that trees lose where one feature is missed, and a reserve
+)
 
 
 def decompose_by_features(
@@ -67,7 +69,9 @@ def decompose_by_features(
         predictions, columns, rule, recalibrator, folds
     )
     w = predictions.weight / predictions.weight.sum()
-    frequencies = np.bincount(predictions.codes, w, len(predictions.classes)).astype(float)
+    frequencies = np.bincount(predictions.codes, w, len(predictions.classes)).astype(
+        float
+    )
     blind = rule.of_labels(frequencies[None])[0][predictions.codes]
     risk = rule.of_rows(predictions.proba, predictions.codes)
     by_map = {
@@ -87,7 +91,9 @@ def decompose_by_features(
     grouping = max(gain, 0.0)
     return LossDecomposition(
         **{name: laws[name].estimate for name in TERMS},
-        standard_errors={name: laws[name].standard_error for name in (*TERMS, *OF_FEATURES)},
+        standard_errors={
+            name: laws[name].standard_error for name in (*TERMS, *OF_FEATURES)
+        },
         loss=loss,
         grouping=grouping,
         gain_of_features=gain,
@@ -135,7 +141,9 @@ def _too_few_rows(predictions):
     )
 
 
-def feature_columns(features: object, predictions: "Predictions") -> dict[Any, AnyArray]:
+def feature_columns(
+    features: object, predictions: "Predictions"
+) -> dict[Any, AnyArray]:
     """Return the checked columns of features by name, for the rows of the predictions.
 
     Rows of weight 0, which predictions do not hold, are left out.
@@ -145,15 +153,24 @@ def feature_columns(features: object, predictions: "Predictions") -> dict[Any, A
     if len(columns) > MOST_COLUMNS:
         got = f"{len(columns)}"
         cure = "Choose those that may matter, or principal components of them"
-        raise invalid_input(expected=f"at most {MOST_COLUMNS} features", got=got, hint=cure)
+        raise invalid_input(
+            expected=f"at most {MOST_COLUMNS} features", got=got, hint=cure
+        )
     if SCORE in columns:
         raise invalid_input(
-            expected=f"features with names other than {SCORE!r}", got="that name", hint="Rename it"
+            expected=f"features with names other than {SCORE!r}",
+            got="that name",
+            hint="Rename it",
         )
-    return {name: predictions.expand_input_column(column) for name, column in columns.items()}
+    return {
+        name: predictions.expand_input_column(column)
+        for name, column in columns.items()
+    }
 
 
-def make_row_folds(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, AnyArray]]:
+def make_row_folds(
+    predictions: "Predictions", cv: CV
+) -> list[tuple[AnyArray, AnyArray]]:
     """Return folds that test each row exactly once.
 
     Those of a number are not stratified: with the classes as frequent among the rows of a fit as
@@ -162,7 +179,8 @@ def make_row_folds(predictions: "Predictions", cv: CV) -> list[tuple[AnyArray, A
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=0)
     folds = [
-        (np.asarray(train), np.asarray(test)) for train, test in make_folds(predictions.codes, cv)
+        (np.asarray(train), np.asarray(test))
+        for train, test in make_folds(predictions.codes, cv)
     ]
     tested = np.bincount(
         np.concatenate([test for _, test in folds]), minlength=len(predictions.codes)
@@ -196,7 +214,9 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
     maps: list[list[FloatArray]] = [[], []]
     for number, (train, test) in enumerate(folds):
         given: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
-        with ignore_calibration_warnings():  # a constant prediction is a fact here, not a mistake
+        with (
+            ignore_calibration_warnings()
+        ):  # a constant prediction is a fact here, not a mistake
             method = resolve_recalibrator(recalibrator)
             fit_recalibrator(method, proba[train], codes[train], **given)
             mapped = predict_proba_aligned(method, proba, numbers)
@@ -207,7 +227,8 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
         fold[test] = number
         for name in gains:
             gains[name] += sum(
-                part.feature_gains_[name] for part in getattr(trees, "one_vs_rest_", [trees])
+                part.feature_gains_[name]
+                for part in getattr(trees, "one_vs_rest_", [trees])
             )
         maps[0].append(mapped)
         maps[1].append(used)
@@ -246,7 +267,11 @@ def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
         gains = [without - rule.of_labels(one) for one in moved]
         first, second = (
             float(
-                w @ sum(np.einsum("ij,ij->i", p, g**k) for p, g in zip(moved, gains, strict=True))
+                w
+                @ sum(
+                    np.einsum("ij,ij->i", p, g**k)
+                    for p, g in zip(moved, gains, strict=True)
+                )
             )
             / 2
             for k in (1, 2)

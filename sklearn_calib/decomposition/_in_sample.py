@@ -36,7 +36,9 @@ def _clip_zeros(proba):
     if has_exact_log(proba):  # nothing is raised; no pass to learn from where to
         return proba
     changed = clip_to_floor(proba, estimate_floor(proba))
-    return proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
+    return (
+        proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
+    )
 
 
 def fit_temperature_in_sample(
@@ -83,11 +85,17 @@ def _rank_scores(proba):
 
 
 def map_new_rows(
-    method: Estimator, proba: FloatArray, codes: IntArray, weight: FloatArray, new: FloatArray
+    method: Estimator,
+    proba: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    new: FloatArray,
 ) -> FloatArray:
     """Recalibrate new rows with a map that is fitted to others."""
     classes = np.arange(proba.shape[1])
     given = None if (weight == 1).all() else weight  # for methods without weights
     with ignore_calibration_warnings():  # one class, or one score, is a fact here
-        fitted = fit_recalibrator(method, proba, codes, classes=classes, sample_weight=given)
+        fitted = fit_recalibrator(
+            method, proba, codes, classes=classes, sample_weight=given
+        )
         return predict_proba_aligned(fitted, new, classes)

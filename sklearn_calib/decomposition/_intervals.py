@@ -56,14 +56,24 @@ class Law:
         z, center = ndtri((1 + level) / 2), self.estimate - self.bias
         if not self.curved:
             error = np.sqrt(self.variance)
-            low, high = (center - error * _invert_hall(x, self.skewness) for x in (z, -z))
+            low, high = (
+                center - error * _invert_hall(x, self.skewness) for x in (z, -z)
+            )
         else:
             x, distance = center - self.origin, abs(self.estimate - self.origin)
-            slope = min(self.slope, self.variance / distance) if distance > 0 else self.slope
-            constant = max(self.curved, self.variance - slope * distance - 3 * self.curved)
+            slope = (
+                min(self.slope, self.variance / distance)
+                if distance > 0
+                else self.slope
+            )
+            constant = max(
+                self.curved, self.variance - slope * distance - 3 * self.curved
+            )
             low = self.origin - _solve_largest_root(-x, z**2, constant, slope)
             high = self.origin + _solve_largest_root(x, z**2, constant, slope)
-        low, high = (float(np.clip(end, self.lowest, self.highest)) for end in (low, high))
+        low, high = (
+            float(np.clip(end, self.lowest, self.highest)) for end in (low, high)
+        )
         return low, high
 
 
@@ -106,7 +116,10 @@ def compute_uncertainty_law(
     coefficients l_i are the eigenvalues of the loss's curvature times the multinomial covariance,
     of which the sum and the sum of squares are had from the slopes towards each label.
     """
-    k, size = len(frequencies), float(squares.sum())  # size: one over the number of rows
+    k, size = (
+        len(frequencies),
+        float(squares.sum()),
+    )  # size: one over the number of rows
     even = loss.undecided(k)
     towards = loss.slope(np.tile(even, (k, 1)), np.eye(k) / even - 1)
     top, trace = loss.of_labels(even[None])[0, 0], -(even @ np.diag(towards))
@@ -138,7 +151,9 @@ def compute_temperature_laws(
     `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the rows as they
     are and with the class frequencies, `uncertainty` the law of the latter.
     """
-    fitted, score, slope, information, cross, spread = _compute_derivatives(predictions, beta, loss)
+    fitted, score, slope, information, cross, spread = _compute_derivatives(
+        predictions, beta, loss
+    )
     total, bend = w @ information, w @ cross
     refined = fitted - (w @ slope) * score / total
     # second order, for labels drawn from the recalibrated probabilities: u is the error of beta, v
@@ -187,10 +202,19 @@ def _compute_derivatives(predictions, beta, loss):
     slopes = loss.slope(proba, d)
     cross = -np.einsum("ij,ij->i", moved, slopes)
     spread = np.einsum("ij,ij->i", p * slopes, slopes)
-    return loss.of_rows(proba, codes), score, slopes[rows, codes], information, cross, spread
+    return (
+        loss.of_rows(proba, codes),
+        score,
+        slopes[rows, codes],
+        information,
+        cross,
+        spread,
+    )
 
 
-def _compute_moments(rows: FloatArray, w: FloatArray, squares: FloatArray) -> tuple[float, float]:
+def _compute_moments(
+    rows: FloatArray, w: FloatArray, squares: FloatArray
+) -> tuple[float, float]:
     """Compute the variance and skewness of a weighted mean of independent rows.
 
     The sum of cubed weights, squares^2 / w, is exact where the weights of an entry are equal.

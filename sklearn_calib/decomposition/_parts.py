@@ -15,7 +15,9 @@ TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 OF_FEATURES = ("grouping", "irreducible")
 SIGNIFICANCE = 0.05  # of each gain, one-sided: what is beyond it is found
 PROBABILITY = 0.8  # with which a gain of `smallest_seen` would have been found
-_NAMED = 3  # columns in a sentence, each with at least a tenth of the gains of the splits
+_NAMED = (
+    3  # columns in a sentence, each with at least a tenth of the gains of the splits
+)
 
 Action = Literal["recalibrate", "retrain", "both", "neither"]
 
@@ -189,7 +191,12 @@ class LossDecomposition:
             low, high = self.interval(term, level) or (None, None)
             error = self.standard_errors[term]
             value = getattr(self, term)
-            content[term] = {"value": value, "standard_error": error, "low": low, "high": high}
+            content[term] = {
+                "value": value,
+                "standard_error": error,
+                "low": low,
+                "high": high,
+            }
         if with_features:
             names = "action", "gain_of_features", "smallest_seen", "n_rows"
             content |= {name: getattr(self, name) for name in names}
@@ -204,18 +211,23 @@ class LossDecomposition:
     def _format_term(self, term, level):
         low, high = self._laws[term].interval(level)
         low, middle, high = (
-            _format_number(x, (high - low) / 2) for x in (low, self._laws[term].estimate, high)
+            _format_number(x, (high - low) / 2)
+            for x in (low, self._laws[term].estimate, high)
         )
         return f"{middle} ({level:.0%} interval {low} to {high})"
 
     def _describe_columns(self):
-        named = [name for name, share in (self.feature_gains or {}).items() if share >= 0.1]
+        named = [
+            name for name, share in (self.feature_gains or {}).items() if share >= 0.1
+        ]
         *first, last = [plain(name, 40) for name in named[:_NAMED]] or ["the features"]
         return f"{', '.join(first)} and {last}" if first else last
 
     def without_intervals(self) -> "LossDecomposition":
         """Return the same terms without standard errors and intervals."""
-        return replace(self, standard_errors=dict.fromkeys(self.standard_errors), _laws={})
+        return replace(
+            self, standard_errors=dict.fromkeys(self.standard_errors), _laws={}
+        )
 
     def interval(self, term: str, level: float = 0.95) -> tuple[float, float] | None:
         """Return a confidence interval for the value of a term in the population.

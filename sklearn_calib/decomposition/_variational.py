@@ -6,10 +6,23 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from .._argument_checks import check_count, check_level, equals, is_number, unknown_name
-from .._typing import CV, AnyArray, ArrayLike, FloatArray, IntArray, Multiclass, RecalibratorLike
+from .._typing import (
+    CV,
+    AnyArray,
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    Multiclass,
+    RecalibratorLike,
+)
 from .._validation import get_rows_per_weight
 from ..exceptions import invalid_input
-from ..metrics import MULTICLASS_REDUCTIONS, JointOptions, binary_measure, validate_predictions
+from ..metrics import (
+    MULTICLASS_REDUCTIONS,
+    JointOptions,
+    binary_measure,
+    validate_predictions,
+)
 from ..recalibrators import Identity, make_folds, resolve_recalibrator
 from ._in_sample import map_new_rows
 from ._intervals import compute_mean_law
@@ -21,7 +34,9 @@ if TYPE_CHECKING:
 
 _MULTICLASS = (*MULTICLASS_REDUCTIONS, "canonical")
 _DIRECTIONS = ("over", "under")
-PROBA_TOLERANCE = 1e-12  # recalibrated probabilities that differ by less from the given are these
+PROBA_TOLERANCE = (
+    1e-12  # recalibrated probabilities that differ by less from the given are these
+)
 _Pairs = list[tuple[IntArray, IntArray]]
 
 
@@ -117,7 +132,9 @@ def _compute_terms(question, rows, recalibrated, norm, direction):
     score = question.proba[rows][:, question.compared]
     gap = recalibrated[:, question.compared] - score
     gap[np.abs(gap) < PROBA_TOLERANCE] = 0.0
-    t = np.einsum("ij,ij->i", dual_unit_vectors(gap, norm), question.compute_residual(rows))
+    t = np.einsum(
+        "ij,ij->i", dual_unit_vectors(gap, norm), question.compute_residual(rows)
+    )
     if direction is not None:
         of_top = gap[np.arange(len(gap)), score.argmax(axis=1)]
         t[~(of_top < 0) if direction == "over" else ~(of_top > 0)] = 0.0
@@ -128,7 +145,9 @@ def _predict_test_rows(recalibrator, question, train, test):
     """Predict some rows with a fit to others."""
     if not len(train):  # of a predicted class that is in one fold alone
         return question.proba[test]
-    proba, codes, weight = (one[train] for one in (question.proba, question.codes, question.weight))
+    proba, codes, weight = (
+        one[train] for one in (question.proba, question.codes, question.weight)
+    )
     method = question.recalibrator if recalibrator is None else recalibrator
     unfitted = resolve_recalibrator(method)
     return map_new_rows(unfitted, proba, codes, weight, question.proba[test])
@@ -141,11 +160,15 @@ def _estimate_error(question, norm, recalibrator, cv, direction):
     if not pairs:  # one prediction for all rows: its frequency is all there is
         rows, recalibrated = slice(None), question.proba.copy()
         recalibrated[:, question.compared] += weight @ question.compute_residual(rows)
-        return float(weight @ _compute_terms(question, rows, recalibrated, norm, direction))
+        return float(
+            weight @ _compute_terms(question, rows, recalibrated, norm, direction)
+        )
     total = 0.0
     for train, test in pairs:
         recalibrated = _predict_test_rows(recalibrator, question, train, test)
-        total += weight[test] @ _compute_terms(question, test, recalibrated, norm, direction)
+        total += weight[test] @ _compute_terms(
+            question, test, recalibrated, norm, direction
+        )
     return float(total)
 
 
@@ -160,7 +183,9 @@ def _make_folds(question, cv) -> _Pairs:
     n, key = len(question.codes), question.key
     if isinstance(cv, bool | float | str) or cv is None:
         raise invalid_input(
-            expected="cv as a number of folds or a splitter", got=repr(cv), hint="Pass cv=5"
+            expected="cv as a number of folds or a splitter",
+            got=repr(cv),
+            hint="Pass cv=5",
         )
     if isinstance(cv, int | np.integer):
         distinct = int(key.max()) + 1
@@ -168,20 +193,30 @@ def _make_folds(question, cv) -> _Pairs:
         if k == 1:
             return []
         rng = np.random.default_rng(0)
-        dealt = np.argsort(rng.random((-(-distinct // k), k)), axis=1).ravel()[:distinct]
+        dealt = np.argsort(rng.random((-(-distinct // k), k)), axis=1).ravel()[
+            :distinct
+        ]
         fold = np.unique(dealt, return_inverse=True)[1].ravel()[key]
         return [
-            (np.flatnonzero(fold != j), np.flatnonzero(fold == j)) for j in range(fold.max() + 1)
+            (np.flatnonzero(fold != j), np.flatnonzero(fold == j))
+            for j in range(fold.max() + 1)
         ]
-    if not hasattr(cv, "split") and not isinstance(question.rows, slice):  # pairs of all rows
-        cv = [tuple(np.flatnonzero(np.isin(question.rows, part)) for part in pair) for pair in cv]
+    if not hasattr(cv, "split") and not isinstance(
+        question.rows, slice
+    ):  # pairs of all rows
+        cv = [
+            tuple(np.flatnonzero(np.isin(question.rows, part)) for part in pair)
+            for pair in cv
+        ]
         cv = [pair for pair in cv if len(pair[1])]
     found = make_folds(question.codes, cv)
     pairs = [(np.arange(n)[train], np.arange(n)[test]) for train, test in found]
     tested = np.bincount(np.concatenate([test for _, test in pairs]), minlength=n)
     if (tested != 1).any():
         got = f"{int((tested != 1).sum())} rows that are tested never or more than once"
-        raise invalid_input(expected="folds that test each row once", got=got, hint="Pass cv=5")
+        raise invalid_input(
+            expected="folds that test each row once", got=got, hint="Pass cv=5"
+        )
     return pairs
 
 
@@ -195,14 +230,20 @@ def _vector_key(proba):
 def _check_options(norm, recalibrator, direction):
     if not is_number(norm) or not norm >= 1:
         raise invalid_input(
-            expected="norm from 1 to infinity", got=repr(norm), hint="Pass 1, 2 or float('inf')"
+            expected="norm from 1 to infinity",
+            got=repr(norm),
+            hint="Pass 1, 2 or float('inf')",
         )
-    if direction is not None and (not isinstance(direction, str) or direction not in _DIRECTIONS):
+    if direction is not None and (
+        not isinstance(direction, str) or direction not in _DIRECTIONS
+    ):
         raise unknown_name("direction", direction, (None, *_DIRECTIONS))
     if equals(recalibrator, "identity") or isinstance(recalibrator, Identity):
         rule = "a recalibrator that learns from the labels"
         raise invalid_input(
-            expected=rule, got="Identity, which finds no error", hint="Leave recalibrator out"
+            expected=rule,
+            got="Identity, which finds no error",
+            hint="Leave recalibrator out",
         )
     return float(norm)
 
@@ -212,7 +253,9 @@ def _compute_canonical_error(
 ) -> float:
     """Compute the error of whole vectors."""
     norm = _check_options(norm, recalibrator, direction)
-    return _estimate_error(_make_vector_question(predictions), norm, recalibrator, cv, direction)
+    return _estimate_error(
+        _make_vector_question(predictions), norm, recalibrator, cv, direction
+    )
 
 
 @binary_measure(range=(-2.0, 2.0), in_report=False, joint=_compute_canonical_error)
@@ -301,7 +344,9 @@ def variational_calibration_error(
     True
     """
     norm = _check_options(norm, recalibrator, direction)
-    return _estimate_error(_make_problem_question(problem), norm, recalibrator, cv, direction)
+    return _estimate_error(
+        _make_problem_question(problem), norm, recalibrator, cv, direction
+    )
 
 
 def variational_calibration_interval(
@@ -371,7 +416,9 @@ def variational_calibration_interval(
     if multiclass not in (known := ("auto", *_MULTICLASS)):
         raise unknown_name("multiclass", multiclass, known)
     norm = _check_options(norm, recalibrator, direction)
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     value = variational_calibration_error.evaluate(
         predictions,
         multiclass=multiclass,
@@ -385,17 +432,25 @@ def variational_calibration_interval(
     )
     if len(t) < 2:
         raise invalid_input(
-            expected="at least three rows", got=str(len(predictions.codes)), hint="Collect more"
+            expected="at least three rows",
+            got=str(len(predictions.codes)),
+            hint="Collect more",
         )
     w = weight / weight.sum()
     law = compute_mean_law(t, w, w**2)
     low, high = law.interval(level)
-    bound = law.interval(2 * level - 1)[0] if level > 0.5 else law.interval(1 - 2 * level)[1]
+    bound = (
+        law.interval(2 * level - 1)[0]
+        if level > 0.5
+        else law.interval(1 - 2 * level)[1]
+    )
     error = float(law.standard_error or 0.0)
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))
 
 
-def _compute_sequential_terms(predictions, multiclass, norm, recalibrator, cv, direction):
+def _compute_sequential_terms(
+    predictions, multiclass, norm, recalibrator, cv, direction
+):
     """Compute terms by fits to earlier folds, and their weights.
 
     The first fold has none.
@@ -407,7 +462,8 @@ def _compute_sequential_terms(predictions, multiclass, norm, recalibrator, cv, d
         questions = [_make_vector_question(predictions)]
     else:
         questions = [
-            _make_problem_question(problem) for problem in predictions.problems(multiclass)
+            _make_problem_question(problem)
+            for problem in predictions.problems(multiclass)
         ]
     if multiclass == "classwise":
         key = _vector_key(np.asarray(predictions.proba))
@@ -418,7 +474,9 @@ def _compute_sequential_terms(predictions, multiclass, norm, recalibrator, cv, d
         if multiclass == "classwise" and not isinstance(cv, int | np.integer):
             like = like._replace(codes=predictions.codes)
         parts = [
-            *_iter_progressive_terms(question, _make_folds(like, cv), recalibrator, norm, direction)
+            *_iter_progressive_terms(
+                question, _make_folds(like, cv), recalibrator, norm, direction
+            )
         ]
         found.append([np.concatenate(part) for part in zip(*parts, strict=True)])
     if multiclass == "classwise":
@@ -438,5 +496,8 @@ def _iter_progressive_terms(
     seen = pairs[0][1]
     for _, test in pairs[1:]:
         recalibrated = _predict_test_rows(recalibrator, question, seen, test)
-        yield _compute_terms(question, test, recalibrated, norm, direction), question.weight[test]
+        yield (
+            _compute_terms(question, test, recalibrated, norm, direction),
+            question.weight[test],
+        )
         seen = np.concatenate([seen, test])

@@ -10,7 +10,16 @@ import numpy as np
 from .._argument_checks import require, unknown_name
 from .._kernels._picture_axes import LogitAxis
 from .._show import escape_legend_label, escape_mathtext
-from .._typing import AnyArray, ArrayLike, Axes, AxesLike, Estimator, Features, FloatArray, Self
+from .._typing import (
+    AnyArray,
+    ArrayLike,
+    Axes,
+    AxesLike,
+    Estimator,
+    Features,
+    FloatArray,
+    Self,
+)
 from .._validation import align_columns, check_indexes
 from ..exceptions import invalid_input
 from ..meta import check_gives_proba
@@ -72,8 +81,12 @@ class Display:
     ax_: Axes
     styles_: dict[str, dict[str, Any]]
     _styled: ClassVar[tuple[str, ...]] = LINE  # the options of a curve
-    _look: ClassVar[dict[str, dict[str, Any]]] = {}  # of the curves, where they are always the same
-    _figure: ClassVar[dict[str, Any]] = {}  # of ``plt.subplots``, where it is always the same
+    _look: ClassVar[
+        dict[str, dict[str, Any]]
+    ] = {}  # of the curves, where they are always the same
+    _figure: ClassVar[
+        dict[str, Any]
+    ] = {}  # of ``plt.subplots``, where it is always the same
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
@@ -92,7 +105,9 @@ class Display:
         """
         raise NotImplementedError(f"{type(self).__name__} has no points; see Display")
 
-    def plot(self, *, ax: AxesLike | None = None, curve_kwargs: CurveKwargs = None) -> Self:
+    def plot(
+        self, *, ax: AxesLike | None = None, curve_kwargs: CurveKwargs = None
+    ) -> Self:
         """Draw.
 
         Parameters
@@ -127,16 +142,31 @@ class Display:
     def _resolve_styles(self, given):
         """Return the style of each curve: the default, updated by `given`."""
         curves = self._curves()
-        several = [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
+        several = (
+            [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
+        )
         fit = isinstance(several, list | tuple) and len(several) == len(curves)
         fit = fit and all(isinstance(one, Mapping) for one in several)
         if not fit or (given and not curves):
             rule = f"a dict or a list of {len(curves)} dicts as curve_kwargs"
-            cure = f"The curves are {', '.join(map(str, curves))}" if curves else "Leave it out"
-            raise invalid_input("curve_kwargs", expected=rule, got=repr(given)[:200], hint=cure)
-        for name in (name for one in several for name in one if name not in self._styled):
-            raise unknown_name("an option of curve_kwargs", name, self._styled, error=TypeError)
-        return {name: curves[name] | dict(one) for name, one in zip(curves, several, strict=True)}
+            cure = (
+                f"The curves are {', '.join(map(str, curves))}"
+                if curves
+                else "Leave it out"
+            )
+            raise invalid_input(
+                "curve_kwargs", expected=rule, got=repr(given)[:200], hint=cure
+            )
+        for name in (
+            name for one in several for name in one if name not in self._styled
+        ):
+            raise unknown_name(
+                "an option of curve_kwargs", name, self._styled, error=TypeError
+            )
+        return {
+            name: curves[name] | dict(one)
+            for name, one in zip(curves, several, strict=True)
+        }
 
     def _drawn_on(self, axes, curve_kwargs=None, **options):
         """Draw on the axes or on new ones; returns the display itself."""
@@ -149,7 +179,9 @@ class Display:
         if len(axes) != count or strange:
             got = repr(strange[0])[:60] if strange else f"{len(axes)}"
             rule = f"{count} axes, one per panel"
-            raise invalid_input(expected=rule, got=got, hint="Leave them out for a new figure")
+            raise invalid_input(
+                expected=rule, got=got, hint="Leave them out for a new figure"
+            )
         self._draw(*axes, **options)
         for ax in axes:
             ax.spines[["top", "right"]].set_visible(False)
@@ -168,7 +200,9 @@ class Display:
         columns = min(count, 4)
         rows = -(-count // columns)
         size = width * columns, height * rows
-        axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout)[1]
+        axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout)[
+            1
+        ]
         for unused in axes.flat[count:]:
             unused.remove()
         return axes.flat[:count]
@@ -216,7 +250,9 @@ class ModelsDisplay(Display):
             yield curve, {"color": get_next_color(ax)} | self.styles_[name]
 
 
-def name_models(models: Any, name: str | None, default: str = "model") -> dict[str, Any]:
+def name_models(
+    models: Any, name: str | None, default: str = "model"
+) -> dict[str, Any]:
     """Return a dict of models as it is, or a single model under its name."""
     if not isinstance(name, Hashable):
         raise invalid_input(
@@ -291,13 +327,21 @@ def blend_color(ax: Axes, share: float) -> tuple[float, ...]:
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb
 
-    grounds: list[Any] = [ax.get_facecolor(), ax.figure.get_facecolor(), (1.0, 1.0, 1.0, 1.0)]
+    grounds: list[Any] = [
+        ax.get_facecolor(),
+        ax.figure.get_facecolor(),
+        (1.0, 1.0, 1.0, 1.0),
+    ]
     ground = next(color for color in grounds if color[3] > 0)
     ink = to_rgb(rcParams["text.color"])
-    return tuple((1 - share) * a + share * b for a, b in zip(ink, ground[:3], strict=True))
+    return tuple(
+        (1 - share) * a + share * b for a, b in zip(ink, ground[:3], strict=True)
+    )
 
 
-def on_log_odds(ax: Axes, axis: LogitAxis, which: Literal["x", "both"] = "both") -> LogitAxis:
+def on_log_odds(
+    ax: Axes, axis: LogitAxis, which: Literal["x", "both"] = "both"
+) -> LogitAxis:
     """Put the horizontal axis, or both, on log-odds; all that was drawn moves along.
 
     Parameters
@@ -321,7 +365,9 @@ def on_log_odds(ax: Axes, axis: LogitAxis, which: Literal["x", "both"] = "both")
     ticks = axis.place_ticks(_CHARACTERS * length / ax.figure.dpi)
     for name in ("x", "y") if which == "both" else ("x",):
         one = getattr(ax, f"{name}axis")
-        getattr(ax, f"set_{name}scale")("function", functions=(axis, axis.invert_position))
+        getattr(ax, f"set_{name}scale")(
+            "function", functions=(axis, axis.invert_position)
+        )
         getattr(ax, f"set_{name}lim")(axis.axis_limits)
         one.set_ticks([p for p, _ in ticks], labels=[text for _, text in ticks])
         one.set_ticks([], minor=True)

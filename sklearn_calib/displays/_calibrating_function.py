@@ -171,14 +171,18 @@ class CalibratingFunctionDisplay(Display):
             recalibrators = {type(recalibrators).__name__: recalibrators}
         if not recalibrators:
             raise invalid_input(
-                expected="at least one recalibrator", got="none", hint="Pass a name or an instance"
+                expected="at least one recalibrator",
+                got="none",
+                hint="Pass a name or an instance",
             )
         scores = np.linspace(0.0, 1.0, n_points)
         functions = {}
         for name, fitted in recalibrators.items():
             if len(fitted.classes_) != 2:
                 rule, got = "recalibrators of two classes", len(fitted.classes_)
-                cure = "Draw one class against the rest: fit on its column and y == label"
+                cure = (
+                    "Draw one class against the rest: fit on its column and y == label"
+                )
                 raise invalid_input(
                     "recalibrators", expected=rule, got=f"{got} in {name}", hint=cure
                 )
@@ -213,14 +217,21 @@ class CalibratingFunctionDisplay(Display):
         return self._make_grid(plt, 3.0, 3.0)
 
     def _curves(self):
-        return {name: {"color": "C0", "label": escape_mathtext(name)} for name in self.functions}
+        return {
+            name: {"color": "C0", "label": escape_mathtext(name)}
+            for name in self.functions
+        }
 
     def _draw(self, *axes):
         for ax, (name, values) in zip(axes, self.functions.items(), strict=True):
             style = {"linewidth": 1.6} | self.styles_[name]
-            draw_unit_square(ax, title=style["label"], xlabel="score", ylabel="calibrated")
+            draw_unit_square(
+                ax, title=style["label"], xlabel="score", ylabel="calibrated"
+            )
             if self.truth is not None:
-                ax.plot(self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth")
+                ax.plot(
+                    self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth"
+                )
             if self.curve is not None:
                 size = 6 + 90 * self.curve.weight / self.curve.weight.sum()
                 ax.scatter(

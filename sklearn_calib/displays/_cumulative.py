@@ -230,15 +230,23 @@ class CumulativeDifferenceDisplay(Display):
         ax.plot(*path, zorder=2, **{"label": label} | self.styles_["path"])
         low, high = min(path[1].min(), -height), max(path[1].max(), height)
         right = path[1][path[0] > 0.4]
-        above = high - right.max() >= right.min() - low  # where the legend has more room
+        above = (
+            high - right.max() >= right.min() - low
+        )  # where the legend has more room
         space = (high - low or 1.0) * np.array([0.06, 0.22])
         below, on_top = space if above else space[::-1]
-        ax.set(xlim=(0, 1), ylim=(low - below, high + on_top), ylabel="cumulative difference")
+        ax.set(
+            xlim=(0, 1),
+            ylim=(low - below, high + on_top),
+            ylabel="cumulative difference",
+        )
         ax.set_xlabel("share of the rows, in the order of their predictions")
         add_legend(ax, loc="upper right" if above else "lower right")
         self.score_ax_ = ax.secondary_xaxis("top")
         shares = np.linspace(0, 1, _TICKS)
         places = np.searchsorted(found.weight, shares * (1 - 1e-9))
-        labels = [f"{p:.2g}" for p in found.score[np.minimum(places, len(found.score) - 1)]]
+        labels = [
+            f"{p:.2g}" for p in found.score[np.minimum(places, len(found.score) - 1)]
+        ]
         self.score_ax_.set_xticks(shares, labels)
         self.score_ax_.set_xlabel("predicted probability")

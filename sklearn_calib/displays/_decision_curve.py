@@ -189,9 +189,14 @@ class DecisionCurveDisplay(ModelsDisplay):
             Net benefits, or differences, against the thresholds; and in a second panel the
             regrets, where there are any.
         """
-        panels = [[(curve.threshold, _scale_value(curve)) for curve in self.curves.values()]]
+        panels = [
+            [(curve.threshold, _scale_value(curve)) for curve in self.curves.values()]
+        ]
         regrets = self._list_regrets()
-        return [*panels, *([[(r.threshold, r.regret) for r in regrets]] if regrets else [])]
+        return [
+            *panels,
+            *([[(r.threshold, r.regret) for r in regrets]] if regrets else []),
+        ]
 
     def _list_regrets(self):
         found = [getattr(curve, "regret", None) for curve in self.curves.values()]
@@ -200,7 +205,12 @@ class DecisionCurveDisplay(ModelsDisplay):
     def _subplots(self):
         if not self._list_regrets():
             return {"figsize": (7, 4.2)}
-        return {"figsize": (7, 6.4), "nrows": 2, "sharex": True, "height_ratios": (2, 1)}
+        return {
+            "figsize": (7, 6.4),
+            "nrows": 2,
+            "sharex": True,
+            "height_ratios": (2, 1),
+        }
 
     def _draw(self, ax, *below):
         limits, before = self._compute_limits(), ax.get_ylim() if ax.lines else ()
@@ -226,7 +236,9 @@ class DecisionCurveDisplay(ModelsDisplay):
             draw_bands(ax, first.threshold, first.level, style["color"], interval, band)
         add_legend(ax, ncols=2, **ABOVE)
         if below:
-            draw_regret(below[0], [(c.regret, s) for c, s in drawn if c.regret is not None])
+            draw_regret(
+                below[0], [(c.regret, s) for c, s in drawn if c.regret is not None]
+            )
             below[0].set(xlim=(0, 1))
         (below[0] if below else ax).set_xlabel("threshold of action")
 
@@ -239,7 +251,9 @@ class DecisionCurveDisplay(ModelsDisplay):
             ends = (curve.low, curve.high) if len(curves) == 1 else ()
             lines += [line[inner] for line in (_scale_value(curve), *ends)]
         values = np.concatenate([*lines, [0.0]])
-        top = max([values.max(), *(getattr(curve, "prevalence", 0.0) for curve in curves)])
+        top = max(
+            [values.max(), *(getattr(curve, "prevalence", 0.0) for curve in curves)]
+        )
         bottom = values.min()
         if any(isinstance(curve, DecisionCurve) for curve in curves):
             bottom = max(bottom, -0.5 * top)

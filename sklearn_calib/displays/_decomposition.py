@@ -8,7 +8,15 @@ import numpy as np
 from .._argument_checks import check_known
 from .._kernels._picture_axes import LossPlane, place_labels
 from .._show import escape_mathtext
-from .._typing import CV, ArrayLike, AxesLike, Estimator, Features, RecalibratorLike, Self
+from .._typing import (
+    CV,
+    ArrayLike,
+    AxesLike,
+    Estimator,
+    Features,
+    RecalibratorLike,
+    Self,
+)
 from ..decomposition import LossDecomposition, decompose_loss
 from ..metrics import LossLike, get_loss
 from ._base import (
@@ -249,7 +257,9 @@ class DecompositionDisplay(ModelsDisplay):
         best, unit = loss.range[0], escape_mathtext(loss.label)
         bars = [("refinement", refinement - best, best, 0.12)]
         if self._is_split():  # what remains, and what the features gain
-            remains, gained = np.array([(part.irreducible, part.grouping) for part in parts]).T
+            remains, gained = np.array(
+                [(part.irreducible, part.grouping) for part in parts]
+            ).T
             bars = [
                 ("irreducible", remains - best, best, 0.2),
                 ("grouping", gained, remains, 0.0),
@@ -261,7 +271,13 @@ class DecompositionDisplay(ModelsDisplay):
             ends = [part.interval(term) for part in parts]
             _draw_whiskers(ax, ends, place + above, 0.0 if is_loss else left)
         label = "class frequencies alone"
-        ax.axvline(parts[0].uncertainty, color=blend_color(ax, 0.35), ls="--", lw=1, label=label)
+        ax.axvline(
+            parts[0].uncertainty,
+            color=blend_color(ax, 0.35),
+            ls="--",
+            lw=1,
+            label=label,
+        )
         known = any(part.interval("refinement") for part in parts)
         ax.set_xlabel(f"{unit}; whiskers: 95 % intervals" if known else unit)
         name_rows(ax, self.parts)
@@ -275,7 +291,11 @@ class DecompositionDisplay(ModelsDisplay):
         ax.axvline(0, color=blend_color(ax, 0.5), lw=0.8, zorder=1)
         for value, (across, up) in plane.iter_loss_lines():
             ax.plot(across, up, color=blend_color(ax, 0.55), lw=0.9, ls=":", zorder=1)
-            given = {"fontsize": 8, "color": blend_color(ax, 0.35), "textcoords": "offset points"}
+            given = {
+                "fontsize": 8,
+                "color": blend_color(ax, 0.35),
+                "textcoords": "offset points",
+            }
             if up[1] < plane.y_limits[1]:
                 given |= {"ha": "left", "va": "center", "xytext": (3, 0)}
             else:
@@ -285,18 +305,32 @@ class DecompositionDisplay(ModelsDisplay):
         inches = box.width / ax.figure.dpi, box.height / ax.figure.dpi
         styles = [*self.styles_.values()]
         texts = [str(style["label"]) for style in styles]
-        sizes = [(0.085 * max(len(text), 1) / inches[0], 0.17 / inches[1]) for text in texts]
+        sizes = [
+            (0.085 * max(len(text), 1) / inches[0], 0.17 / inches[1]) for text in texts
+        ]
         points = [*zip(*plane.locate_fraction(x, y), strict=True)]
         places = place_labels(points, sizes, (0.06 / inches[0], 0.06 / inches[1]))
         for number, (style, place) in enumerate(zip(styles, places, strict=True)):
             style = {"color": get_next_color(ax)} | style
             ax.plot(x[number], y[number], "o", ms=7, zorder=3, **style)
             ax.text(
-                *place, texts[number], fontsize=9, transform=ax.transAxes, va="bottom", zorder=4
+                *place,
+                texts[number],
+                fontsize=9,
+                transform=ax.transAxes,
+                va="bottom",
+                zorder=4,
             )
         loss = get_loss(parts[0].loss)
-        unit = escape_mathtext(loss.label[loss.label.find("[") :]) if "[" in loss.label else ""
-        ax.set(xlabel=f"miscalibration {unit}".strip(), ylabel=f"discrimination {unit}".strip())
+        unit = (
+            escape_mathtext(loss.label[loss.label.find("[") :])
+            if "[" in loss.label
+            else ""
+        )
+        ax.set(
+            xlabel=f"miscalibration {unit}".strip(),
+            ylabel=f"discrimination {unit}".strip(),
+        )
         said = f"dotted: equal {escape_mathtext(loss.title)};"
         said += " " if inches[0] > TWO_LINE_TITLE_INCHES else "\n"
         said += f"{plane.uncertainty:.4g} by the class frequencies"
@@ -305,6 +339,15 @@ class DecompositionDisplay(ModelsDisplay):
 
 def _draw_whiskers(ax, intervals, place, left):
     """Draw a line with caps for each interval, moved right by `left`; skip None."""
-    for ends, y, x in zip(intervals, place, np.broadcast_to(left, place.shape), strict=True):
+    for ends, y, x in zip(
+        intervals, place, np.broadcast_to(left, place.shape), strict=True
+    ):
         if ends is not None:
-            ax.plot(x + np.array(ends), [y, y], color=blend_color(ax, 0.2), lw=1, marker="|", ms=7)
+            ax.plot(
+                x + np.array(ends),
+                [y, y],
+                color=blend_color(ax, 0.2),
+                lw=1,
+                marker="|",
+                ms=7,
+            )

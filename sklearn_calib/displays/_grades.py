@@ -8,7 +8,15 @@ import numpy as np
 from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..groups import GradeCalibration, grade_calibration
-from ._base import ABOVE, BARS, CurveKwargs, Display, add_legend, blend_color, predict_model
+from ._base import (
+    ABOVE,
+    BARS,
+    CurveKwargs,
+    Display,
+    add_legend,
+    blend_color,
+    predict_model,
+)
 
 _COLORS = {"green": "0.72", "amber": "#e0a030", "red": "C3"}
 _SAID = {"green": "green light", "amber": "amber", "red": "red"}
@@ -192,29 +200,46 @@ class GradeDisplay(Display):
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_low", "observed_high", "observed", "predicted")
         )
-        positive = np.concatenate([one[one > 0] for one in (observed, predicted, low, high)])
+        positive = np.concatenate(
+            [one[one > 0] for one in (observed, predicted, low, high)]
+        )
         bottom = positive.min() / 1.6
-        bars = {"color": [_COLORS[row.light] for row in rows]} | self.styles_["observed"]
+        bars = {"color": [_COLORS[row.light] for row in rows]} | self.styles_[
+            "observed"
+        ]
         name = bars.pop("label")
         height = np.maximum(observed, bottom) - bottom
         ax.bar(place, height, 0.62, bottom, zorder=1, **bars)
         level = f"{self.found.level:.0%} interval of one grade"
         low = np.maximum(low, bottom)
-        ax.vlines(place, low, high, color=blend_color(ax, 0.2), lw=1.4, zorder=2, label=level)
-        ax.plot(place, predicted, "_", zorder=3, ms=26, mew=2.4, **self.styles_["predicted"])
+        ax.vlines(
+            place, low, high, color=blend_color(ax, 0.2), lw=1.4, zorder=2, label=level
+        )
+        ax.plot(
+            place, predicted, "_", zorder=3, ms=26, mew=2.4, **self.styles_["predicted"]
+        )
         ax.set_yscale("log")
         ax.set_ylim(bottom, min(1.0, positive.max() * 1.6))
-        ax.set(xlim=(-0.7, len(self.found.rows) - 0.3), xticks=np.arange(len(self.found.rows)))
+        ax.set(
+            xlim=(-0.7, len(self.found.rows) - 0.3),
+            xticks=np.arange(len(self.found.rows)),
+        )
         names = [escape_mathtext(row.grade, 14) for row in self.found.rows]
         long = max(map(len, names)) > 6
-        ax.set_xticklabels(names, rotation=35 if long else 0, ha="right" if long else "center")
+        ax.set_xticklabels(
+            names, rotation=35 if long else 0, ha="right" if long else "center"
+        )
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         ax.set(ylabel="rate of events")
         ax.set_xlabel(f"grade (all together: p = {self.found.p_value:.2g})")
         handles, labels = ax.get_legend_handles_labels()
-        for light in [light for light in _COLORS if any(row.light == light for row in rows)]:
+        for light in [
+            light for light in _COLORS if any(row.light == light for row in rows)
+        ]:
             handles.append(ax.patches[[row.light for row in rows].index(light)])
             labels.append(f"{name}, {_SAID[light]}")
-        add_legend(ax, handles=handles, labels=labels, ncols=2, markerscale=0.6, **ABOVE)
+        add_legend(
+            ax, handles=handles, labels=labels, ncols=2, markerscale=0.6, **ABOVE
+        )
         ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

@@ -9,7 +9,15 @@ import numpy as np
 
 from .._argument_checks import check_count
 from .._show import escape_mathtext, plain
-from .._typing import ArrayLike, AxesLike, CurveStrategy, Estimator, Features, RandomStateLike, Self
+from .._typing import (
+    ArrayLike,
+    AxesLike,
+    CurveStrategy,
+    Estimator,
+    Features,
+    RandomStateLike,
+    Self,
+)
 from ..exceptions import invalid_input
 from ..groups import GroupCalibration, GroupRow, group_calibration
 from ..metrics import ReliabilityCurve, reliability_curve, validate_predictions
@@ -149,7 +157,9 @@ default="isotonic"
             pos_label=pos_label,
             multiclass=multiclass,
         )
-        predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+        predictions = validate_predictions(
+            y_true, y_proba, sample_weight, labels, pos_label
+        )
         problems = {one.title: one for one in predictions.problems(multiclass)}
         kept = predictions.kept
         if kept is None:
@@ -268,9 +278,14 @@ default="isotonic"
         names = np.where(places < count, places.astype(str), ".").tolist()
         cells = [["dots"] * bool(dots) + row for row in names]
         figure, axes = plt.subplot_mosaic(
-            cells, figsize=(sum(widths), height), width_ratios=widths, layout="constrained"
+            cells,
+            figsize=(sum(widths), height),
+            width_ratios=widths,
+            layout="constrained",
         )
-        figure.get_layout_engine().set(h_pad=0.12)  # a title is below the label of another panel
+        figure.get_layout_engine().set(
+            h_pad=0.12
+        )  # a title is below the label of another panel
         return [*axes.values()]
 
     _styled = BARS
@@ -297,7 +312,9 @@ default="isotonic"
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_over_expected", "ratio_low", "ratio_high")
         )
-        low, high = (np.where(np.isnan(end), value, end) for end in (low, high))  # no interval
+        low, high = (
+            np.where(np.isnan(end), value, end) for end in (low, high)
+        )  # no interval
         styles = [self._choose_style(row) for row in rows]
         ax.axvline(1, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1)
         for style in self.styles_.values():
@@ -305,7 +322,9 @@ default="isotonic"
             if chosen.any():
                 style = {"alpha": 0.7} | style
                 ax.hlines(place[chosen], low[chosen], high[chosen], lw=1.6, **style)
-        ax.scatter(value, place, s=28, c=[style["color"] for style in styles], zorder=2.5)
+        ax.scatter(
+            value, place, s=28, c=[style["color"] for style in styles], zorder=2.5
+        )
         right = max(1.0, min(high.max(), max(2.0, 1.8 * value.max())))
         left = min(low.min(), 1.0)
         ax.set(yticks=place, ylim=(-0.8, len(rows) - 0.2))

@@ -16,7 +16,11 @@ NARROW_PANEL_INCHES = 2.2  # inches, of a panel
 _WIDTH = 0.52  # of a letter, of its size
 #: Of each panel the labels of the axes, and the title of a small one.
 _TEXTS = (
-    ("prediction of the model", "prediction of the resampled models", "resampled predictions"),
+    (
+        "prediction of the model",
+        "prediction of the resampled models",
+        "resampled predictions",
+    ),
     ("prediction of the model", "mean absolute difference", "mean absolute difference"),
     (
         "prediction of the model",
@@ -193,17 +197,26 @@ class InstabilityDisplay(Display):
 
     _styled = ("alpha", "color")
 
-    _look: ClassVar = {"resampled models": {"color": "C0"}, "the model": {"color": "C3"}}
+    _look: ClassVar = {
+        "resampled models": {"color": "C0"},
+        "the model": {"color": "C3"},
+    }
 
     def _draw(self, ranges, errors, decisions, curves):
         found, panels = self.instability, self.points()
         order = np.argsort(found.predicted, kind="stable")
-        some = order[np.unique(np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp))]
+        some = order[
+            np.unique(
+                np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp)
+            )
+        ]
         predicted, low, high = found.predicted[some], found.low[some], found.high[some]
         draw_unit_square(ranges)
         several, one = self.styles_.values()
         ranges.vlines(predicted, low, high, lw=0.7, **{"alpha": 0.35} | several)
-        label = f"{found.level:.0%} of the models" + ", smoothed" * (not _is_narrow(ranges))
+        label = f"{found.level:.0%} of the models" + ", smoothed" * (
+            not _is_narrow(ranges)
+        )
         for end, name in zip(panels[0], (label, None), strict=True):
             ranges.plot(*end, lw=1.4, label=name, **one)
         mean = found.mean_absolute_error.mean()
@@ -213,13 +226,19 @@ class InstabilityDisplay(Display):
         decisions.scatter(*panels[2][0], s=7, lw=0, **{"alpha": 0.4} | several)
         label = f"threshold {found.threshold:.3g}"
         decisions.axvline(
-            found.threshold, color=blend_color(decisions, 0.35), lw=1, ls="--", label=label
+            found.threshold,
+            color=blend_color(decisions, 0.35),
+            lw=1,
+            ls="--",
+            label=label,
         )
         decisions.set(ylim=(-0.02, 1.02))
         draw_unit_square(curves)
         own, *others = panels[3]
         for number, other in enumerate(others):
-            label = None if number else "resampled" + " models" * (not _is_narrow(curves))
+            label = (
+                None if number else "resampled" + " models" * (not _is_narrow(curves))
+            )
             curves.plot(*other, lw=0.7, label=label, **{"alpha": 0.3} | several)
         label = "the model" + " itself" * (not _is_narrow(curves))
         curves.plot(*own, lw=1.8, label=label, **one)
@@ -228,7 +247,9 @@ class InstabilityDisplay(Display):
             (ranges, errors, decisions, curves), _TEXTS, places, strict=True
         ):
             ax.set(xlim=(-0.02, 1.02))
-            (_write_small_labels if _is_narrow(ax) else _write_labels)(ax, place, *texts)
+            (_write_small_labels if _is_narrow(ax) else _write_labels)(
+                ax, place, *texts
+            )
 
 
 def _is_narrow(ax):

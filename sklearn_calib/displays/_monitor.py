@@ -80,7 +80,10 @@ class MonitorDisplay(Display):
         display : MonitorDisplay
         """
         display = cls(
-            monitor.history_, monitor.alpha, monitor.average_run_length, [*monitor.alarms_]
+            monitor.history_,
+            monitor.alpha,
+            monitor.average_run_length,
+            [*monitor.alarms_],
         )
         return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
@@ -103,14 +106,21 @@ class MonitorDisplay(Display):
         ]
 
     def _get_x(self):
-        return self.history.n_samples if self.history.time is None else self.history.time
+        return (
+            self.history.n_samples if self.history.time is None else self.history.time
+        )
 
     @staticmethod
     def _convert_log(log):
         """Convert to common logarithms; NaN at the start of the detector."""
         return np.where(np.isfinite(log), log, np.nan) / np.log(10)
 
-    _figure: ClassVar = {"figsize": (9, 5.5), "nrows": 2, "sharex": True, "height_ratios": (3, 2)}
+    _figure: ClassVar = {
+        "figsize": (9, 5.5),
+        "nrows": 2,
+        "sharex": True,
+        "height_ratios": (3, 2),
+    }
 
     _look: ClassVar = {
         name: {"color": f"C{n}", "label": name}
@@ -120,21 +130,32 @@ class MonitorDisplay(Display):
     def _draw(self, upper, lower):
         curves = [curve for panel in self.points() for curve in panel]
         styles = [*self.styles_.values()]
-        for ax, curve, style in zip((upper, upper, lower, lower), curves, styles, strict=True):
+        for ax, curve, style in zip(
+            (upper, upper, lower, lower), curves, styles, strict=True
+        ):
             ax.plot(*curve, **style)
-        for limit, style in zip((1 / self.alpha, self.average_run_length), styles[:2], strict=True):
+        for limit, style in zip(
+            (1 / self.alpha, self.average_run_length), styles[:2], strict=True
+        ):
             label = f"{style['label']}: enough at {limit:,g}"
-            upper.axhline(np.log10(limit), color=style["color"], lw=1, ls=":", label=label)
+            upper.axhline(
+                np.log10(limit), color=style["color"], lw=1, ls=":", label=label
+            )
         upper.set_ylabel("logarithm (base 10)")
         for level in (0, 1):
-            lower.axhline(level, color=blend_color(lower, 0.6), lw=0.8, ls="--", zorder=0.5)
+            lower.axhline(
+                level, color=blend_color(lower, 0.6), lw=0.8, ls="--", zorder=0.5
+            )
         lower.set_ylabel("posterior mean")
         by_time = self.history.time is not None
         lower.set_xlabel("time" if by_time else "rows")
         for number, alarm in enumerate(self.alarms):
             at = self._locate_alarm(alarm)
             upper.axvline(
-                at, color=blend_color(upper, 0.3), lw=1, label=None if number else "alarm"
+                at,
+                color=blend_color(upper, 0.3),
+                lw=1,
+                label=None if number else "alarm",
             )
             lower.axvline(at, color=blend_color(lower, 0.3), lw=1)
         for ax in (upper, lower):

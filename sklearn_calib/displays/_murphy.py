@@ -9,7 +9,15 @@ from scipy.special import expit
 from .._argument_checks import check_flag, check_known
 from .._kernels._picture_axes import MAX_RARE_MEDIAN, LogitAxis
 from .._show import escape_legend_label
-from .._typing import ArrayLike, AxesLike, Estimator, Features, FloatArray, RandomStateLike, Self
+from .._typing import (
+    ArrayLike,
+    AxesLike,
+    Estimator,
+    Features,
+    FloatArray,
+    RandomStateLike,
+    Self,
+)
 from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes
 from ..exceptions import invalid_input
 from ._base import (
@@ -146,11 +154,15 @@ class MurphyDisplay(ModelsDisplay):
             )
         scores: dict[str, FloatArray] = {}
         for key, proba in models.items():
-            _, problem = validate_two_classes(y_true, proba, sample_weight, labels, pos_label)
+            _, problem = validate_two_classes(
+                y_true, proba, sample_weight, labels, pos_label
+            )
             scores[key] = problem.score
         kind = _choose_scale(list(scores.values()), ax) if scale == "auto" else scale
         if kind == "logit" and thresholds is None:
-            axis = LogitAxis.from_values([np.quantile(s, [0.01, 0.99]) for s in scores.values()])
+            axis = LogitAxis.from_values(
+                [np.quantile(s, [0.01, 0.99]) for s in scores.values()]
+            )
             thresholds = expit(np.linspace(axis.low, axis.high, _THRESHOLDS))
         outcome = problem.hit.astype(int)
         better = outcome.astype(np.float64)  # a perfect prediction
@@ -244,7 +256,12 @@ class MurphyDisplay(ModelsDisplay):
         panels : list of list of tuple of ndarray
             One panel: mean elementary scores, or differences, against the thresholds.
         """
-        return [[(one.threshold, _scale_column(one, "difference")) for one in self.curves.values()]]
+        return [
+            [
+                (one.threshold, _scale_column(one, "difference"))
+                for one in self.curves.values()
+            ]
+        ]
 
     _figure: ClassVar = {"figsize": (6.4, 4.4)}
 
@@ -255,7 +272,9 @@ class MurphyDisplay(ModelsDisplay):
         elif ax.get_xscale() == "linear":
             ax.set_xlim(0, 1)
         for curve, style in self._in_turn(ax):
-            ax.plot(curve.threshold, _scale_column(curve, "difference"), zorder=3, **style)
+            ax.plot(
+                curve.threshold, _scale_column(curve, "difference"), zorder=3, **style
+            )
             if len(self.curves) == 1:
                 least = -np.inf if self.difference else 0.0
                 ends = [
@@ -291,7 +310,9 @@ def _choose_scale(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit
     """Return the scale of axes that were drawn on, or the one for rare events if needed."""
     if ax is not None:
         (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]
-        if getattr(only, "lines", ()):  # what is no axes is refused where it is drawn on
+        if getattr(
+            only, "lines", ()
+        ):  # what is no axes is refused where it is drawn on
             return "logit" if only.get_xscale() == "function" else "linear"
     rare = all(np.median(score) < MAX_RARE_MEDIAN for score in scores)
     return "logit" if rare else "linear"

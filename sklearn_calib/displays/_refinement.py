@@ -140,7 +140,10 @@ class RefinementCurveDisplay(Display):
 
     def _curves(self):
         return {
-            "risk": {"color": "C0", "label": escape_mathtext(get_loss(self.curve.loss).title)},
+            "risk": {
+                "color": "C0",
+                "label": escape_mathtext(get_loss(self.curve.loss).title),
+            },
             "refinement": {"color": "C1", "label": "refinement: remains"},
         }
 
@@ -161,7 +164,12 @@ class RefinementCurveDisplay(Display):
             label="calibration: removable",
         )
         ax.plot(curve.stage, curve.risk, markevery=[by_risk], **{"marker": "o"} | risk)
-        ax.plot(curve.stage, curve.refinement, markevery=[chosen], **{"marker": "o"} | refinement)
+        ax.plot(
+            curve.stage,
+            curve.refinement,
+            markevery=[chosen],
+            **{"marker": "o"} | refinement,
+        )
         ax.axvline(curve.stage[chosen], color=refinement["color"], lw=1, ls=":")
         # early stages can be so bad that the rest would be a flat line
         top = max(curve.risk[by_risk], 1.05 * curve.refinement[0])
@@ -169,6 +177,8 @@ class RefinementCurveDisplay(Display):
         worst = min(curve.risk.max(), curve.refinement.min() + 1.6 * span)
         ax.set_ylim(curve.refinement.min() - 0.06 * span, worst + 0.06 * span)
         ax.set(xlabel=escape_mathtext(curve.unit), ylabel=escape_mathtext(loss.label))
-        label = f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement"
+        label = (
+            f"stop at {curve.stage[by_risk]}, or at {curve.stage[chosen]} by refinement"
+        )
         ax.plot([], [], "o", color=blend_color(ax, 0.3), label=label)
         add_legend(ax, ncols=2, **ABOVE_RIGHT)

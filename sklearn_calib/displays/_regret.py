@@ -14,7 +14,14 @@ from .._typing import (
     Self,
 )
 from ..decisions import RegretCurve, regret_curve
-from ._base import CurveKwargs, ModelsDisplay, add_legend, blend_color, name_models, predict_models
+from ._base import (
+    CurveKwargs,
+    ModelsDisplay,
+    add_legend,
+    blend_color,
+    name_models,
+    predict_models,
+)
 
 
 class RegretDisplay(ModelsDisplay):
@@ -173,7 +180,10 @@ class RegretDisplay(ModelsDisplay):
         parts = []
         for curve in self.curves.values():
             worst = curve.worst_threshold
-            parts += [(curve.threshold, curve.regret), ([worst, worst], curve.maximum_interval)]
+            parts += [
+                (curve.threshold, curve.regret),
+                ([worst, worst], curve.maximum_interval),
+            ]
         return [parts]
 
     _figure: ClassVar = {"figsize": (7, 3.6)}
@@ -190,9 +200,15 @@ def draw_regret(ax: Axes, curves: list[tuple[RegretCurve, dict[str, Any]]]) -> N
         low, high = curve.maximum_interval
         text = f"{style['label']}: largest {curve.maximum:.2g} at {curve.worst_threshold:.2f}"
         text += f", {100 * curve.level:g} % interval {low:.2g} to {high:.2g}"
-        ax.plot(curve.threshold, curve.regret, **{"linewidth": 1.2} | style | {"label": text})
+        ax.plot(
+            curve.threshold,
+            curve.regret,
+            **{"linewidth": 1.2} | style | {"label": text},
+        )
         if len(curves) == 1:
-            ax.fill_between(curve.threshold, 0, curve.regret, color=color, alpha=0.2, lw=0)
+            ax.fill_between(
+                curve.threshold, 0, curve.regret, color=color, alpha=0.2, lw=0
+            )
         worst = curve.worst_threshold
         ax.plot(worst, curve.maximum, "o", color=color, ms=4)
         ax.plot([worst, worst], [low, high], color=color, lw=1, marker="_")

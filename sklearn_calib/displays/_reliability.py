@@ -155,7 +155,9 @@ class ReliabilityDisplay(ModelsDisplay):
                 multilabel=multilabel,
                 random_state=random_state,
             )
-        return cls(curves).plot(ax=ax, curve_kwargs=curve_kwargs, bands=bands, scale=scale)
+        return cls(curves).plot(
+            ax=ax, curve_kwargs=curve_kwargs, bands=bands, scale=scale
+        )
 
     @classmethod
     def from_estimator(
@@ -277,7 +279,9 @@ class ReliabilityDisplay(ModelsDisplay):
             The results hold no estimators or no indices, or a fold's model missed a class.
         """
         check_indexes(X, y)
-        proba, classes, rows = _pool_folds(cv_results, X, has_one_label=multilabel is None)
+        proba, classes, rows = _pool_folds(
+            cv_results, X, has_one_label=multilabel is None
+        )
         if sample_weight is not None:
             sample_weight = np.asarray(sample_weight)[rows]
         if multilabel is None and labels is None:
@@ -343,7 +347,9 @@ class ReliabilityDisplay(ModelsDisplay):
         if bands == "auto":
             bands = "both" if len(self.curves) == 1 else "none"
         drawn = (
-            set() if ax is None else {find_scale(one) for one in np.ravel(np.array(ax))} - {None}
+            set()
+            if ax is None
+            else {find_scale(one) for one in np.ravel(np.array(ax))} - {None}
         )
         if scale == "auto":
             scale = "logit" if drawn == {"logit"} else "linear"
@@ -367,7 +373,11 @@ class ReliabilityDisplay(ModelsDisplay):
             model.
         """
         return [
-            [(curve.predicted, curve.observed) for curve in named.values() if curve is not None]
+            [
+                (curve.predicted, curve.observed)
+                for curve in named.values()
+                if curve is not None
+            ]
             for _, named in self._list_panels()
         ]
 
@@ -375,7 +385,13 @@ class ReliabilityDisplay(ModelsDisplay):
         """Return, for each panel, its title and {model: its curve or None}."""
         titles = [curve.title for curve in next(iter(self.curves.values()))]
         return [
-            (title, {name: _find_panel(curves, title, at) for name, curves in self.curves.items()})
+            (
+                title,
+                {
+                    name: _find_panel(curves, title, at)
+                    for name, curves in self.curves.items()
+                },
+            )
             for at, title in enumerate(titles)
         ]
 
@@ -385,7 +401,9 @@ class ReliabilityDisplay(ModelsDisplay):
     def _draw(self, *axes, bands, logit):
         self.histogram_axes_ = []
         for ax, (title, curves) in zip(axes, self._list_panels(), strict=True):
-            panel = Panel(ax, [one for one in curves.values() if one is not None], logit)
+            panel = Panel(
+                ax, [one for one in curves.values() if one is not None], logit
+            )
             for curve, style in self._in_turn(ax, curves):
                 panel.add_curve(curve, bands, style)
             ax.set_title(escape_mathtext(title))
@@ -440,7 +458,11 @@ _MARGIN = "_where a margin begins"
 
 def find_histogram(ax: Axes) -> Axes | None:
     """Return the axes below a panel of a display; None for other axes."""
-    others = ax.get_shared_x_axes().get_siblings(ax) if hasattr(ax, "get_shared_x_axes") else []
+    others = (
+        ax.get_shared_x_axes().get_siblings(ax)
+        if hasattr(ax, "get_shared_x_axes")
+        else []
+    )
     return next((one for one in others if one.get_label() == _HISTOGRAM), None)
 
 
@@ -479,7 +501,9 @@ class Panel:
             known = divider.append_axes("bottom", size="22%", pad=0.12, sharex=ax)
             known.set_label(_HISTOGRAM)
         self.histogram = known
-        for patch in self.histogram.patches:  # of the display before, which is no longer alone
+        for (
+            patch
+        ) in self.histogram.patches:  # of the display before, which is no longer alone
             patch.set(edgecolor=patch.get_facecolor(), fill=False, linewidth=1)
         if logit:
             self._on_log_odds(curves)
@@ -499,7 +523,9 @@ class Panel:
             ax.axvline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
             ax.axhline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
 
-    def add_curve(self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]) -> None:
+    def add_curve(
+        self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]
+    ) -> None:
         """Draw a curve with its bands and its histogram; without one its colour is left out."""
         if curve is None:
             return
@@ -521,7 +547,13 @@ class Panel:
         ends = (x <= 0) | (x >= 1) | (((y <= 0) | (y >= 1)) & binned)
         if ends.any():
             self.ax.plot(
-                x[ends], y[ends], "o", ms=5, color=color, mfc=self.ax.get_facecolor(), zorder=2.5
+                x[ends],
+                y[ends],
+                "o",
+                ms=5,
+                color=color,
+                mfc=self.ax.get_facecolor(),
+                zorder=2.5,
             )
 
     def _draw_ends(self, curve, color):
@@ -580,7 +612,9 @@ def draw_curve(
         ax.fill_between(curve.predicted, *ends, color=grey, lw=0, zorder=1, label=label)
     if bands in ("both", "confidence") and curve.confidence_low is not None:
         _draw_confidence(ax, curve, style["color"])
-    own: dict[str, Any] = {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
+    own: dict[str, Any] = (
+        {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
+    )
     if curve.strategy in _BINNED:
         own = {"marker": "o", "markersize": 4}
     ax.plot(curve.predicted, curve.observed, **own | style)

@@ -182,7 +182,12 @@ class RiskCoverageDisplay(ModelsDisplay):
                 )
         # the intervals of the first few rows reach up to 1
         curves = self.curves.values()
-        top = max(before, *(curve.risk[curve.coverage >= 0.05].max() for curve in curves))
+        top = max(
+            before, *(curve.risk[curve.coverage >= 0.05].max() for curve in curves)
+        )
         ax.set(xlim=(0, 1.01), ylim=(-0.02 * top, max(1.6 * top, 0.01)))
-        ax.set(xlabel="coverage: share of rows answered", ylabel="error rate of the answers")
+        ax.set(
+            xlabel="coverage: share of rows answered",
+            ylabel="error rate of the answers",
+        )
         add_legend(ax, loc="upper center")

@@ -73,7 +73,9 @@ class StackDisplay(Display):
         """
         order = sorted(stack.weights_, key=lambda name: -stack.weights_[name])
         weights = {name: stack.weights_[name] for name in order}
-        losses = {name: stack.cv_losses_[name] for name in order if name in stack.cv_losses_}
+        losses = {
+            name: stack.cv_losses_[name] for name in order if name in stack.cv_losses_
+        }
         return cls(weights, losses).plot(ax=ax, curve_kwargs=curve_kwargs)
 
     def points(self) -> list[list[tuple[Any, ...]]]:
@@ -101,7 +103,10 @@ class StackDisplay(Display):
 
     _styled = ("alpha", "color")
 
-    _look: ClassVar = {"weights": {"color": "C0", "alpha": 0.75}, "losses": {"color": "C0"}}
+    _look: ClassVar = {
+        "weights": {"color": "C0", "alpha": 0.75},
+        "losses": {"color": "C0"},
+    }
 
     def _draw(self, ax, losses=None):
         place = np.arange(len(self.weights))
@@ -113,7 +118,9 @@ class StackDisplay(Display):
         means, errors = np.array([*self.losses.values()]).T
         losses.plot(means, self._compute_positions(), "o", **self.styles_["losses"])
         style = self.styles_["losses"]
-        losses.hlines(self._compute_positions(), means - errors, means + errors, lw=1, **style)
+        losses.hlines(
+            self._compute_positions(), means - errors, means + errors, lw=1, **style
+        )
         best = means.min()
         far = means[means < best + 20 * errors.max()].max()
         losses.set_xlim(best - 2 * errors.max(), max(far, best) + 2 * errors.max())

@@ -174,7 +174,12 @@ class WitnessDisplay(Display):
         ends, curve = np.concatenate([[0.0], self.witness.scores, [1.0]]), self.curve
         return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
 
-    _figure: ClassVar = {"figsize": (5, 6), "nrows": 2, "sharex": True, "height_ratios": (3, 1.2)}
+    _figure: ClassVar = {
+        "figsize": (5, 6),
+        "nrows": 2,
+        "sharex": True,
+        "height_ratios": (3, 1.2),
+    }
 
     _styled = tuple(name for name in LINE if name != "label")
 
@@ -182,7 +187,9 @@ class WitnessDisplay(Display):
 
     def _draw(self, above, below):
         curve = self.curve
-        draw_unit_square(above, ylabel="observed frequency", title=escape_mathtext(curve.title))
+        draw_unit_square(
+            above, ylabel="observed frequency", title=escape_mathtext(curve.title)
+        )
         first, second = self.styles_.values()
         above.step(curve.predicted, curve.observed, **first)
         above.fill_between(
@@ -195,7 +202,9 @@ class WitnessDisplay(Display):
         )
         self.witness.plot(ax=below, **second)
         p = self.witness.scores
-        below.fill_between(p, 0, self.witness(p), color=second["color"], alpha=0.2, lw=0)
+        below.fill_between(
+            p, 0, self.witness(p), color=second["color"], alpha=0.2, lw=0
+        )
         below.set_title(f"smooth calibration error {self.error:.4f}", fontsize="medium")
 
 
@@ -231,10 +240,17 @@ class NullDistributionDisplay(Display):
 
     _styled = BARS
 
-    _look: ClassVar = {"replicates": {"label": "if calibrated"}, "statistic": {"color": "C3"}}
+    _look: ClassVar = {
+        "replicates": {"label": "if calibrated"},
+        "statistic": {"color": "C3"},
+    }
 
     def plot(
-        self, *, ax: AxesLike | None = None, curve_kwargs: CurveKwargs = None, bins: int = 40
+        self,
+        *,
+        ax: AxesLike | None = None,
+        curve_kwargs: CurveKwargs = None,
+        bins: int = 40,
     ) -> Self:
         """Draw.
 

@@ -136,11 +136,17 @@ class _Printer:
         body = self._write_lines(program.outputs)
         valid = self._said[id(program.valid)]
         results = [self._said[id(one)] for one in program.outputs]
-        tables = [language.table(name, values) for name, values in self._tables.values()]
-        helpers = [language.helpers[one] for one in language.helpers if one in self._helpers]
+        tables = [
+            language.table(name, values) for name, values in self._tables.values()
+        ]
+        helpers = [
+            language.helpers[one] for one in language.helpers if one in self._helpers
+        ]
         parts = [language.head(document.head, self.name, program.n_inputs)]
         parts += [helper.replace("NAME", self.name) for helper in helpers] + tables
-        parts.append(language.function(self.name, program.n_inputs, check, valid, body, results))
+        parts.append(
+            language.function(self.name, program.n_inputs, check, valid, body, results)
+        )
         return "\n".join(parts)
 
     def _write_lines(self, roots: Sequence[Expr]) -> list[str]:
@@ -151,7 +157,9 @@ class _Printer:
             text = self._write_operation(one)
             depth = 1 + max((self._depth[id(arg)] for arg in one.args), default=-1)
             leaf = one.op in LEAVES
-            if one.op == "search" or (not leaf and (self._uses[id(one)] > 1 or depth > _DEEPEST)):
+            if one.op == "search" or (
+                not leaf and (self._uses[id(one)] > 1 or depth > _DEEPEST)
+            ):
                 self._n_lines += 1
                 name, depth = f"t{self._n_lines}", 0
                 whole = one.op == "search" or one.op in CONDITIONS

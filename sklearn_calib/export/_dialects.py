@@ -124,7 +124,9 @@ class Dialect:
         if not isinstance(name, str) or not name or not name.isprintable():
             got = repr(name)[:80]
             raise invalid_input(
-                expected=f"{what}: a text of printable characters", got=got, hint="Pass its name"
+                expected=f"{what}: a text of printable characters",
+                got=got,
+                hint="Pass its name",
             )
         return self.quote(name)
 
@@ -133,7 +135,9 @@ class Dialect:
 _KEY = " PRIMARY KEY"
 _BY_KEY = """LEFT JOIN {table} AS m ON m.{low} =
 (SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
-_SPARK = Dialect(quote=double_quotes("`", "`"), double="DOUBLE", text=quote_with_backslashes)
+_SPARK = Dialect(
+    quote=double_quotes("`", "`"), double="DOUBLE", text=quote_with_backslashes
+)
 
 DIALECTS = {
     "ansi": Dialect(),
@@ -170,8 +174,12 @@ DIALECTS = {
         fence=" LIMIT 18446744073709551615",
         pieces=search_interval,
     ),
-    "bigquery": Dialect(quote=escape_quotes, double="FLOAT64", text=quote_with_backslashes),
-    "snowflake": Dialect(number="{}::FLOAT", double="FLOAT", text=quote_with_backslashes),
+    "bigquery": Dialect(
+        quote=escape_quotes, double="FLOAT64", text=quote_with_backslashes
+    ),
+    "snowflake": Dialect(
+        number="{}::FLOAT", double="FLOAT", text=quote_with_backslashes
+    ),
     "tsql": Dialect(
         quote=double_quotes("[", "]"),
         text=lambda text: f"N{TEXT(text)}",

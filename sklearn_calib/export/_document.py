@@ -39,7 +39,16 @@ CHECK_ROW_TOLERANCE = 1e-6  # enlarged by a steep map of nearly equal scores
 N_CHECKS = 5
 KINDS = ("proba", "logits")
 _NEEDED = (
-    *("format", "schema", "package", "classes", "classes_type", "input", "map", "check"),
+    *(
+        "format",
+        "schema",
+        "package",
+        "classes",
+        "classes_type",
+        "input",
+        "map",
+        "check",
+    ),
     *(MAP_CHECKSUM, ENTRY),
 )
 _KNOWN = (*_NEEDED, "estimator", "largest_error", *NOTE_NAMES)
@@ -49,7 +58,13 @@ _CHANGED = (
 )
 _LARGEST_INTEGER = 2**64
 # what JSON has for labels of each type; bytes are written in base64
-_LABELS: dict[str, type] = {"bool": bool, "int": int, "float": float, "str": str, "bytes": str}
+_LABELS: dict[str, type] = {
+    "bool": bool,
+    "int": int,
+    "float": float,
+    "str": str,
+    "bytes": str,
+}
 # What ends or nests comments, ends statements, or is a placeholder for some driver. None of it
 # stands in JSON but inside texts.
 _UNSAFE = re.compile(r"[^A-Za-z0-9 _.,+\-\[\]{}:\"\\]|:(?! )")
@@ -104,7 +119,9 @@ class MapDocument:
             "estimator": self.estimator,
             "input": self.input,
             "map": tree,
-            "check": [[p.tolist(), q.tolist()] for p, q in zip(*self.check, strict=True)],
+            "check": [
+                [p.tolist(), q.tolist()] for p, q in zip(*self.check, strict=True)
+            ],
             MAP_CHECKSUM: compute_map_checksum(names, kind, tree),
         }
         found |= self.notes
@@ -125,7 +142,9 @@ class MapDocument:
         low, high = self.notes["scale"]
         got = f"one fitted to numbers from {low:g} to {high:g}"
         cure = "Make a column of probabilities of them and fit to that; apply follows the scale"
-        raise invalid_input(expected="a map of probabilities or logits", got=got, hint=cure)
+        raise invalid_input(
+            expected="a map of probabilities or logits", got=got, hint=cure
+        )
 
     def rows(self, scores: FloatArray) -> FloatArray:
         """Evaluate the map at scores of the kind `input`."""
@@ -171,7 +190,9 @@ def _document_fitted(fitted, kind, tabulate):
         )
     if not isinstance(kind, str) or kind not in KINDS:
         raise invalid_input(
-            expected="input='proba' or 'logits'", got=repr(kind), hint="Say what the scores will be"
+            expected="input='proba' or 'logits'",
+            got=repr(kind),
+            hint="Say what the scores will be",
         )
     with add_error_context("fitted"):
         found = get_map(fitted)
@@ -221,7 +242,9 @@ def make_check_scores(k: int, kind: str) -> FloatArray:
     near[0] += 1 - near.sum()
     if kind == "logits":
         certain = -2.5 * np.arange(k)
-        return np.vstack([np.zeros(k), *(np.log(p) for p in (rising, steep, near)), certain])
+        return np.vstack(
+            [np.zeros(k), *(np.log(p) for p in (rising, steep, near)), certain]
+        )
     return np.vstack([np.full(k, 1 / k), rising, steep, near, np.eye(k)[-1]])
 
 
@@ -233,7 +256,9 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
     found = _read_parts(document)
     if check_flag(edited, "edited"):
         _check_names(document, found.root.to_tree())
-        return replace(found, estimator=found.estimator | {"edited": True}).add_check_rows()
+        return replace(
+            found, estimator=found.estimator | {"edited": True}
+        ).add_check_rows()
     _run_check(found)
     if (own := compute_checksum(document)) != document[ENTRY]:
         stated = short_repr(document[ENTRY])
@@ -243,7 +268,9 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
             got=stated,
             hint=_CHANGED,
         )
-    own = compute_map_checksum(document["classes"], document["classes_type"], document["map"])
+    own = compute_map_checksum(
+        document["classes"], document["classes_type"], document["map"]
+    )
     if own != document[MAP_CHECKSUM]:
         stated = short_repr(document[MAP_CHECKSUM])
         raise invalid_field(
@@ -261,7 +288,9 @@ def _check_names(document, tree):
     stated = document[MAP_CHECKSUM]
     for other in (sorted(names), names[::-1]):
         if other != names and compute_map_checksum(other, kind, tree) == stated:
-            cure = "The columns do not move with the names: write them back as they were"
+            cure = (
+                "The columns do not move with the names: write them back as they were"
+            )
             raise invalid_field(
                 "classes",
                 expected=f"the order of the map's columns, {short_repr(other)}",
@@ -290,12 +319,16 @@ def _read_parts(document):
             )
     kind = document["input"]
     if not isinstance(kind, str) or kind not in KINDS:
-        raise invalid_field("input", expected="'proba' or 'logits'", got=short_repr(kind))
+        raise invalid_field(
+            "input", expected="'proba' or 'logits'", got=short_repr(kind)
+        )
     expected_types = {"package": str, "estimator": dict, "largest_error": dict}
     for name, expected in expected_types.items():
         value = document.get(name, expected())
         if not isinstance(value, expected):
-            raise invalid_field(name, expected=f"a {expected.__name__}", got=type(value).__name__)
+            raise invalid_field(
+                name, expected=f"a {expected.__name__}", got=type(value).__name__
+            )
     classes = parse_classes(document["classes"], document["classes_type"])
     root = read_map(document["map"], len(classes))
     check = _read_check_rows(document["check"], len(classes))
@@ -339,8 +372,12 @@ def _check_schema(document):
 
 def _read_check_rows(check, k):
     if not isinstance(check, list) or len(check) != N_CHECKS:
-        got = f"{len(check)} of them" if isinstance(check, list) else type(check).__name__
-        raise invalid_field("check", expected=f"a list of {N_CHECKS} pairs of rows", got=got)
+        got = (
+            f"{len(check)} of them" if isinstance(check, list) else type(check).__name__
+        )
+        raise invalid_field(
+            "check", expected=f"a list of {N_CHECKS} pairs of rows", got=got
+        )
     for i, pair in enumerate(check):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise invalid_field(
@@ -359,7 +396,9 @@ def _run_check(document):
     try:
         found = document.rows(scores)
     except ValueError as error:
-        raise invalid_field("check", expected="rows of scores", got=str(error)) from error
+        raise invalid_field(
+            "check", expected="rows of scores", got=str(error)
+        ) from error
     far = ~(np.abs(found - expected) <= TOLERANCE)
     if far.any():
         row, column = np.argwhere(far)[0]
@@ -376,8 +415,12 @@ def _run_check(document):
 
 def write_classes(classes: AnyArray) -> tuple[list[Any], str]:
     """Return labels as JSON values, and the name of their type."""
-    values = np.asarray(classes).tolist()  # of an object array, perhaps numpy's own numbers
-    values = [value.item() if isinstance(value, np.generic) else value for value in values]
+    values = np.asarray(
+        classes
+    ).tolist()  # of an object array, perhaps numpy's own numbers
+    values = [
+        value.item() if isinstance(value, np.generic) else value for value in values
+    ]
     kind = type(values[0]).__name__
     if all(type(value) is _LABELS.get(kind) for value in values):
         return values, kind
@@ -395,7 +438,9 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
     """Read the labels that `write_classes` wrote."""
     if not isinstance(kind, str) or kind not in _LABELS:
         raise invalid_field(
-            "classes_type", expected=f"one of {', '.join(_LABELS)}", got=short_repr(kind)
+            "classes_type",
+            expected=f"one of {', '.join(_LABELS)}",
+            got=short_repr(kind),
         )
     if not isinstance(names, list) or len(names) < 2:
         raise invalid_field(
@@ -405,12 +450,18 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
         found = type(name)
         if found is not _LABELS[kind]:
             raise invalid_field(
-                f"classes[{i}]", expected=f"a label of type {kind}", got=short_repr(name)
+                f"classes[{i}]",
+                expected=f"a label of type {kind}",
+                got=short_repr(name),
             )
         if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
-            raise invalid_field(f"classes[{i}]", expected="an integer of 64 bits", got="another")
+            raise invalid_field(
+                f"classes[{i}]", expected="an integer of 64 bits", got="another"
+            )
         if kind == "float" and not np.isfinite(name):
-            raise invalid_field(f"classes[{i}]", expected="a finite number", got=f"{name}")
+            raise invalid_field(
+                f"classes[{i}]", expected="a finite number", got=f"{name}"
+            )
     if len(set(names)) < len(names):
         raise invalid_field("classes", expected="different labels", got="repeated ones")
     if kind == "bytes":
@@ -420,7 +471,9 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
             raise invalid_field(
                 "classes", expected="bytes in base64", got="something else"
             ) from None
-    if kind == "int" and max(names) >= 2**63:  # numpy would make floats of them beside a -1
+    if (
+        kind == "int" and max(names) >= 2**63
+    ):  # numpy would make floats of them beside a -1
         return np.asarray(names, dtype=np.uint64 if min(names) >= 0 else object)
     return np.asarray(names)
 
@@ -430,7 +483,10 @@ def _write_estimator(fitted: Estimator) -> dict[str, Any]:
     names = {cls: name for name, cls in all_recalibrators().items()}
     if isinstance(fitted, Recalibrator):
         params = {k: _as_json(v) for k, v in fitted.get_params(deep=False).items()}
-        return {"name": names.get(type(fitted), type(fitted).__name__), "params": params}
+        return {
+            "name": names.get(type(fitted), type(fitted).__name__),
+            "params": params,
+        }
     steps = [part for _, part in getattr(fitted, "steps", [])]
     return {"name": "pipeline", "steps": [_as_json(step) for step in steps]}
 
@@ -442,7 +498,11 @@ def _as_json(value):
         return float(value) if np.isfinite(value) else repr(float(value))
     if isinstance(value, list | tuple):
         return [_as_json(one) for one in value]
-    return _write_estimator(value) if isinstance(value, Recalibrator) else repr(value)[:200]
+    return (
+        _write_estimator(value)
+        if isinstance(value, Recalibrator)
+        else repr(value)[:200]
+    )
 
 
 def json_schema() -> dict[str, Any]:
@@ -466,7 +526,9 @@ def json_schema() -> dict[str, Any]:
     ['node', 'input', 'edges', 'values']
     """
     file = files(__package__).joinpath(f"schema-{SCHEMA}.json")
-    definitions = {name: _node_schema(name, cls) for name, cls in sorted(MAP_KINDS.items())}
+    definitions = {
+        name: _node_schema(name, cls) for name, cls in sorted(MAP_KINDS.items())
+    }
     choice = {"oneOf": [{"$ref": f"#/$defs/{name}"} for name in definitions]}
     around_nodes = json.loads(file.read_text(encoding="utf-8"))
     return around_nodes | {"$defs": {"node": choice} | definitions}
@@ -479,6 +541,9 @@ def _node_schema(name, cls):
         "type": "object",
         "description": " ".join((cls.__doc__ or "").split()),
         "properties": {"node": {"const": name}} | described,
-        "required": ["node", *(field for field, (_, needed) in fields.items() if needed)],
+        "required": [
+            "node",
+            *(field for field, (_, needed) in fields.items() if needed),
+        ],
         "additionalProperties": False,
     }

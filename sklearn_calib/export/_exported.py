@@ -104,7 +104,9 @@ class ExportedMap(Recalibrator):
         if name in ("classes_", "n_features_in_", "_root") and "document" in vars(self):
             self._store_nodes()
             return vars(self)[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(
+            f"{type(self).__name__!r} object has no attribute {name!r}"
+        )
 
     def fit(
         self,
@@ -151,7 +153,9 @@ class ExportedMap(Recalibrator):
         check_indexes(X, y, sample_weight)
         proba = self._rows_to_map(X)
         if soft_labels:
-            soft_rows(y, sample_weight, self.classes_, n_rows=len(proba), input_name="y")  # type: ignore[arg-type]
+            soft_rows(
+                y, sample_weight, self.classes_, n_rows=len(proba), input_name="y"
+            )  # type: ignore[arg-type]
             return self
         _, codes = read_labels(y, classes=self.classes_, input_name="y")  # type: ignore[arg-type]
         check_same_length(codes, proba)
@@ -192,12 +196,16 @@ def _list_module_types(cls):
     ]
 
 
-_MODELS = [value for name in meta.__all__ if isinstance(value := getattr(meta, name), type)]
+_MODELS = [
+    value for name in meta.__all__ if isinstance(value := getattr(meta, name), type)
+]
 _OWN = (*all_recalibrators().values(), ExportedMap, *_MODELS, meta.CalibratedPair)
 
 #: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and whole models, and what they
 #: are made of. Classifiers inside that are not scikit-learn's have types of their own.
-skops_trusted: list[str] = sorted({name for cls in _OWN for name in _list_module_types(cls)})
+skops_trusted: list[str] = sorted(
+    {name for cls in _OWN for name in _list_module_types(cls)}
+)
 
 
 #: Longer texts are refused unread; a table of a million scores has about 60 million.
@@ -453,7 +461,9 @@ def _parse_json(content):
     _check_depth(content)
     try:
         return json.loads(
-            content, object_pairs_hook=_reject_repeated_keys, parse_constant=_no_constant
+            content,
+            object_pairs_hook=_reject_repeated_keys,
+            parse_constant=_no_constant,
         )
     except InvalidInputError:
         raise
@@ -466,7 +476,9 @@ def _check_depth(content):
     steps = (_STEPS.get(found[0], 0) for found in _TOKEN.finditer(content))
     if any(depth > _MAX_BRACKETS for depth in itertools.accumulate(steps)):
         raise invalid_field(
-            "the text", expected=f"at most {_MAX_BRACKETS} levels of brackets", got="more"
+            "the text",
+            expected=f"at most {_MAX_BRACKETS} levels of brackets",
+            got="more",
         )
 
 

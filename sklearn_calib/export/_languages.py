@@ -21,7 +21,10 @@ ARITHMETIC = {
 def _make_calls(form, *names):
     """Return operations that call a function, whose name is formatted with `form`."""
     both = ("min", "max")
-    return {name: form.format(name) + ("({}, {})" if name in both else "({})") for name in names}
+    return {
+        name: form.format(name) + ("({}, {})" if name in both else "({})")
+        for name in names
+    }
 
 
 _COMMON = ARITHMETIC | {"lookup": "{0}[{2}]"}
@@ -112,7 +115,9 @@ static double NAME_chebyshev(const double *c, int n, double z) {
 
 
 def _c_head(head, name, k):
-    about = f"{name}: {k} scores in, the probabilities of {k} classes out; see its comment."
+    about = (
+        f"{name}: {k} scores in, the probabilities of {k} classes out; see its comment."
+    )
     return f"/* {about}\n{head}\n*/\n#include <math.h>\n"
 
 
@@ -141,7 +146,9 @@ _C = Language(
     _C_HELPERS,
     frozenset(_C_WORDS.split()) | frozenset(_C_LIBRARY.split()),
     _c_head,
-    lambda name, v: f"static const double {name}[{len(v)}] = {{\n{_write_numbers(v)}\n}};\n",
+    lambda name, v: (
+        f"static const double {name}[{len(v)}] = {{\n{_write_numbers(v)}\n}};\n"
+    ),
     lambda name, text, whole: f"const {'int' if whole else 'double'} {name} = {text};",
     _c_function,
 )

@@ -105,7 +105,9 @@ class RowExpression:
         p = np.clip(x, 0.0, 1.0)
         total = p.sum()
         error = abs(total - 1.0)
-        divisor = (error > ROW_SUM_TOLERANCE).where(np.maximum(total, ROW_SUM_TOLERANCE), 1.0)
+        divisor = (error > ROW_SUM_TOLERANCE).where(
+            np.maximum(total, ROW_SUM_TOLERANCE), 1.0
+        )
         within = ((x >= -SLACK) & (x <= 1 + SLACK)).all()
         return within & (error <= SLACK), cls(p / divisor, k)
 
@@ -120,7 +122,11 @@ class RowExpression:
     @property
     def log(self) -> Any:
         """Return logarithms, as `log_proba` does."""
-        return self._log_at_least(SMALLEST_PROBABILITY) if self.exact is None else self.exact
+        return (
+            self._log_at_least(SMALLEST_PROBABILITY)
+            if self.exact is None
+            else self.exact
+        )
 
     def _log_at_least(self, least):
         return np.log(np.maximum(self.p, least))
@@ -129,7 +135,9 @@ class RowExpression:
         """Divide rows by their sums; a row of zeros keeps p."""
         whole = values.sum()
         some = whole > 0.0
-        return self.make_rows(some.where(values, self.p) / some.where(whole, self.p.sum()))
+        return self.make_rows(
+            some.where(values, self.p) / some.where(whole, self.p.sum())
+        )
 
     def against_rest(self) -> Iterator[Self]:
         """Iterate over each class against the rest, as `each_against_rest` does."""
@@ -138,7 +146,9 @@ class RowExpression:
             exact = None
             if self.exact is not None:
                 exact = np.column_stack([log_others[c], self.exact.column(c)])
-            yield self.make_rows(np.column_stack([others[c], self.p.column(c)]), 2, exact)
+            yield self.make_rows(
+                np.column_stack([others[c], self.p.column(c)]), 2, exact
+            )
 
     # -- the number that a function of two classes reads ------------------------------------------
 
@@ -147,8 +157,12 @@ class RowExpression:
         if kind == "proba":
             return self.p.column(1)
         log = self.log
-        if kind == "rank" and self.exact is None:  # a zero comes before the smallest float64
-            log = (self.p > 0.0).where(self._log_at_least(MIN_FLOAT), float(LOG_OF_ZERO))
+        if (
+            kind == "rank" and self.exact is None
+        ):  # a zero comes before the smallest float64
+            log = (self.p > 0.0).where(
+                self._log_at_least(MIN_FLOAT), float(LOG_OF_ZERO)
+            )
         return log.column(1) - log.column(0)
 
     def compute_input_score(self, function: FunctionOfScore) -> Any:
@@ -167,11 +181,15 @@ class RowExpression:
         else:
             origin = self.pair_origin()
         edges = find_least_reaching(
-            lambda number: moved(compute_map_input(origin.rows(number), function.input)),
+            lambda number: moved(
+                compute_map_input(origin.rows(number), function.input)
+            ),
             targets,
             *origin.ends,
         )
-        return np.searchsorted(self.shift_edges(edges, origin), origin.number, side="right")
+        return np.searchsorted(
+            self.shift_edges(edges, origin), origin.number, side="right"
+        )
 
     def shift_edges(self, edges: FloatArray, origin: Origin) -> FloatArray:
         """Return edges as rows that may have been rounded are compared with them."""
@@ -218,7 +236,9 @@ def _pair_thresholds(order):
     beyond = (2.0 - np.clip(order / _INVERSE, 1.0, 2.0)) / _INVERSE
     zero = np.where(order < _INVERSE, zero, beyond)
     small = order < 1.0
-    return np.column_stack([np.where(small, 1.0 - one, zero), np.where(small, one, 1.0 - zero)])
+    return np.column_stack(
+        [np.where(small, 1.0 - one, zero), np.where(small, one, 1.0 - zero)]
+    )
 
 
 def round_expression(x: Any, least: float) -> Any:
@@ -245,7 +265,9 @@ def find_least_reaching(
     beyond = np.full(len(targets), last + np.uint64(1))
     reaches = np.ones(len(targets), dtype=bool)
     keys = find_first_beyond(function, before, beyond, targets, reaches, "float64")
-    return np.where(keys > last, MAX_FLOAT, decode_floats(np.minimum(keys, last), "float64"))
+    return np.where(
+        keys > last, MAX_FLOAT, decode_floats(np.minimum(keys, last), "float64")
+    )
 
 
 # -- programs ---------------------------------------------------------------------------------
@@ -269,7 +291,9 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
         if second_only:
             rows = ProgramExpression.from_margin(x)
         else:
-            rows = ProgramExpression.from_logits(np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k)
+            rows = ProgramExpression.from_logits(
+                np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k
+            )
     elif second_only:
         valid = (x >= 0.0) & (x <= 1.0)
         rows = ProgramExpression(
@@ -309,7 +333,9 @@ class ProgramExpression(RowExpression):
         log = (
             None
             if self.exact is None
-            else ops.reduce_excluding_each(ops.add_logarithms, self.exact.split_columns())
+            else ops.reduce_excluding_each(
+                ops.add_logarithms, self.exact.split_columns()
+            )
         )
         return ops.reduce_excluding_each(np.add, self.p.split_columns()), log
 
@@ -319,16 +345,23 @@ class ProgramExpression(RowExpression):
         from_here = list(itertools.accumulate(p[::-1], np.maximum))[::-1]
         found = [one >= top for one, top in zip(p, from_here, strict=True)]
         later = zip(found[1:], before[:-1], p[1:], strict=True)
-        return np.column_stack([found[0], *(same & (top < one) for same, top, one in later)])
+        return np.column_stack(
+            [found[0], *(same & (top < one) for same, top, one in later)]
+        )
 
     def compute_thresholds(self) -> Any:
         if self.exact is None:  # one logarithm for each sum
             terms = np.maximum(self.p, SMALLEST_PROBABILITY).split_columns()
-            sums: Any = (itertools.accumulate(part, np.add) for part in (terms, terms[::-1]))
+            sums: Any = (
+                itertools.accumulate(part, np.add) for part in (terms, terms[::-1])
+            )
             below, above = ([np.log(one) for one in list(part)[:-1]] for part in sums)
         else:
             terms = self.exact.split_columns()
-            sums = (itertools.accumulate(part, ops.add_logarithms) for part in (terms, terms[::-1]))
+            sums = (
+                itertools.accumulate(part, ops.add_logarithms)
+                for part in (terms, terms[::-1])
+            )
             below, above = (list(part)[:-1] for part in sums)
         return np.column_stack(above[::-1]) - np.column_stack(below)
 
@@ -342,7 +375,9 @@ class ProgramExpression(RowExpression):
         tables = np.empty((number_of_key.max() + 2, self.k))
         tables[0] = 0.0
         tables[number_of_key + 1] = cells.rows[known]
-        return found.where(np.column_stack([place.select_from(t) for t in tables.T]), other)
+        return found.where(
+            np.column_stack([place.select_from(t) for t in tables.T]), other
+        )
 
 
 def _search_keys(levels: list[Any], keys: IntArray, base: int):

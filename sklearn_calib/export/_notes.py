@@ -16,7 +16,9 @@ Columns: TypeAlias = list[str] | Mapping[str, str | list[str]]
 NOTE_NAMES = ("date", "columns", "scale")
 
 
-def write_notes(date: Date | None, columns: Columns | None, scale: Any) -> dict[str, Any]:
+def write_notes(
+    date: Date | None, columns: Columns | None, scale: Any
+) -> dict[str, Any]:
     """Return the entries of a document for what its user notes."""
     notes = {}
     if scale is not None:
@@ -70,10 +72,14 @@ def parse_notes(document: dict[str, Any]) -> dict[str, Any]:
         raise invalid_field("date", expected="a text", got=short_repr(notes["date"]))
     columns = notes.get("columns", {})
     if not isinstance(columns, dict) or not all(map(_is_name_list, columns.values())):
-        raise invalid_field("columns", expected="lists of names", got=short_repr(columns))
+        raise invalid_field(
+            "columns", expected="lists of names", got=short_repr(columns)
+        )
     if "scale" in notes and not _is_scale(notes["scale"]):
         raise invalid_field(
-            "scale", expected="two numbers, the lower one first", got=short_repr(notes["scale"])
+            "scale",
+            expected="two numbers, the lower one first",
+            got=short_repr(notes["scale"]),
         )
     return notes
 
@@ -83,7 +89,9 @@ def _is_name_list(names):
 
 
 def _are_names(names):
-    return isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+    return isinstance(names, list | tuple) and all(
+        isinstance(name, str) for name in names
+    )
 
 
 def _is_scale(ends):

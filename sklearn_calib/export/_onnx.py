@@ -126,14 +126,18 @@ def to_onnx(
     newest = onnx.defs.onnx_opset_version()
     if not (is_number(opset) and opset in range(_OLDEST_OPSET, newest + 1)):
         raise invalid_input(
-            expected=f"opset from {_OLDEST_OPSET} to {newest}", got=repr(opset), hint="Leave it out"
+            expected=f"opset from {_OLDEST_OPSET} to {newest}",
+            got=repr(opset),
+            hint="Leave it out",
         )
     opset = int(opset)
     check_known("dtype", dtype, MAX_LOGIT_BY_DTYPE, "Leave it out")
     if find_models(fitted) or (X is not None and isinstance(fitted, Pipeline)):
         if X is None:
             raise invalid_input(
-                expected="some rows X for a classifier", got="none", hint="Pass to_onnx(model, X)"
+                expected="some rows X for a classifier",
+                got="none",
+                hint="Pass to_onnx(model, X)",
             )
         return convert_model(fitted, X, opset, tabulate)
     document = to_document(fitted, input=input, tabulate=tabulate)
@@ -141,7 +145,9 @@ def to_onnx(
     nodes: list[Any] = []
     make_node = onnx.helper.make_node
     graph = Graph(
-        lambda *said, **named: nodes.append(make_node(*said, **named)), np.dtype(dtype), opset
+        lambda *said, **named: nodes.append(make_node(*said, **named)),
+        np.dtype(dtype),
+        opset,
     )
     result = _apply_map(document, Tensor(graph, INPUT))
     nodes.append(make_node("Identity", [result.name], [OUTPUT], OUTPUT))
@@ -167,9 +173,13 @@ def _apply_map(document, scores):
 
 def _build_model(onnx, graph, nodes, document):
     helper, k = onnx.helper, len(document.classes)
-    constants = [onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()]
+    constants = [
+        onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()
+    ]
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
-    ends = [helper.make_tensor_value_info(name, kind, ["n", k]) for name in (INPUT, OUTPUT)]
+    ends = [
+        helper.make_tensor_value_info(name, kind, ["n", k]) for name in (INPUT, OUTPUT)
+    ]
     imports = [helper.make_opsetid("", graph.opset)]
     return helper.make_model(
         helper.make_graph(nodes, "calibration", ends[:1], ends[1:], constants),
@@ -214,7 +224,9 @@ def _make_rows_at_knots(document):
     blocks = [np.where(np.arange(k) == c, one, others) for c in range(k == 2, k)]
     rng = np.random.default_rng(0)
     spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MOST_ROWS, 1))
-    rows = np.vstack([*blocks, softmax(spread * rng.normal(size=(_MOST_ROWS, k)), axis=1)])
+    rows = np.vstack(
+        [*blocks, softmax(spread * rng.normal(size=(_MOST_ROWS, k)), axis=1)]
+    )
     return np.asarray(log_proba(rows)) if document.input == "logits" else rows
 
 

@@ -144,7 +144,9 @@ def _convert_trees(scope, operator, container, estimator, package):
 
     outputs = [SimpleNamespace(full_name=name) for name in ("label", "probabilities")]
     reader = SimpleNamespace(
-        raw_operator=_remove_feature_names(estimator) if package == "xgboost" else estimator,
+        raw_operator=_remove_feature_names(estimator)
+        if package == "xgboost"
+        else estimator,
         inputs=[SimpleNamespace(type=DoubleTensorType())],
         input_full_names=operator.input_full_names,
         outputs=outputs,
@@ -160,7 +162,9 @@ def _convert_trees(scope, operator, container, estimator, package):
     )
     _find_converter(package)(scope, reader, recorder)
     trees = {
-        ("target" + name[5:] if name.startswith("class_") else name): _unwrap_estimator(value)
+        ("target" + name[5:] if name.startswith("class_") else name): _unwrap_estimator(
+            value
+        )
         for name, value in found.items()
         if name.startswith(("nodes_", "class_", "base_"))
     }
@@ -194,7 +198,10 @@ def _find_converter(package):
     if package == "xgboost":
         path, name = f"{folder}.xgboost.operator_converters.XGBoost", "convert_xgboost"
     else:
-        path, name = f"{folder}.lightgbm.operator_converters.LightGbm", "convert_lightgbm"
+        path, name = (
+            f"{folder}.lightgbm.operator_converters.LightGbm",
+            "convert_lightgbm",
+        )
     return getattr(require(path, "export"), name)
 
 
@@ -214,7 +221,9 @@ def _find_factor(estimator, package):
     if package != "lightgbm":
         return 1.0
     raw = np.ravel(
-        _evaluate_at_zero(estimator, lambda fit, X: fit.predict_proba(X, raw_score=True))
+        _evaluate_at_zero(
+            estimator, lambda fit, X: fit.predict_proba(X, raw_score=True)
+        )
     )
     at = np.abs(raw).argmax()
     return (

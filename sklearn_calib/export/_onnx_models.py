@@ -36,7 +36,9 @@ _SINGLE_SLACK, _DOUBLE_SLACK = 2.0**-19, 2.0**-34
 
 #: The estimators of this package that have a converter.
 MODELS = tuple(
-    cls for cls in (getattr(meta, name) for name in meta.__all__) if hasattr(cls, "predict_proba")
+    cls
+    for cls in (getattr(meta, name) for name in meta.__all__)
+    if hasattr(cls, "predict_proba")
 )
 
 
@@ -70,7 +72,11 @@ def register_onnx_converters() -> None:
     ['label', 'probabilities']
     """
     skl2onnx = require("skl2onnx", "export")
-    options = {"zipmap": [True, False, "columns"], "nocl": [True, False], "tabulate": None}
+    options = {
+        "zipmap": [True, False, "columns"],
+        "nocl": [True, False],
+        "tabulate": None,
+    }
     for cls in MODELS:
         name = f"SklearnCalib{cls.__name__}"
         skl2onnx.update_registered_converter(
@@ -110,7 +116,9 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     except UnicodeEncodeError:
         got = ascii(labels.tolist())
         raise invalid_input(
-            expected="labels whose characters UTF-8 has", got=got, hint="Fit with other names"
+            expected="labels whose characters UTF-8 has",
+            got=got,
+            hint="Fit with other names",
         ) from None
     models = find_models(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
@@ -119,7 +127,9 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
         fitted, _rows_for_onnx(fitted, X[:1]), target_opset=versions, options=options
     )
     pairs = [pair for model in models for pair in model.calibrated_pairs_]
-    documents = [to_document(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs]
+    documents = [
+        to_document(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs
+    ]
     text = json.dumps(documents, allow_nan=False)
     found.metadata_props.add(key=METADATA, value=text)
     _compare_rows(found, fitted, X, tabulate)
@@ -161,7 +171,9 @@ def _convert_model(scope, operator, container):
         found = rows.after(document.root)
         _, places = canonical_labels(document.classes, classes=model.classes_)
         parts.append(
-            _add_missing_classes(GraphExpression(found.p, found.k), places, len(model.classes_)).p
+            _add_missing_classes(
+                GraphExpression(found.p, found.k), places, len(model.classes_)
+            ).p
         )
     mean = sum(parts[1:], start=parts[0]) / float(len(parts))
     known = model.classes_
@@ -203,14 +215,18 @@ def _compute_scores(model, pair, scope, operator, container, graph):
     kind = _get_score_kind(last, model.response_method)
     _check_converter(container, last, kind)
     # ONNX adds up the leaves of trees in float32
-    of_trees = kind == "margins" or hasattr(last, "estimators_") or hasattr(last, "tree_")
+    of_trees = (
+        kind == "margins" or hasattr(last, "estimators_") or hasattr(last, "tree_")
+    )
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
     graph.slack = _SINGLE_SLACK if of_trees or not double else _DOUBLE_SLACK
     if kind == "margins":
         estimator, last = _unwrap_classifier(pair.estimator, boosted.BoostedMargins)
     k, own = len(model.classes_), len(last.classes_)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
-    options = {name: v for name, v in options.items() if container.has_options(last, name)}
+    options = {
+        name: v for name, v in options.items() if container.has_options(last, name)
+    }
     for place in (scope, container):
         place.add_options(id(last), options)
     graph.second_only = of_trees and own == 2
@@ -255,7 +271,9 @@ def _unwrap_classifier(estimator, around=lambda last: last):
         *steps, (name, inner) = estimator.steps
         inner, last = _unwrap_classifier(inner, around)
         steps = [
-            (key, _unwrap_once(step)) for key, step in steps if step not in (None, "passthrough")
+            (key, _unwrap_once(step))
+            for key, step in steps
+            if step not in (None, "passthrough")
         ]
         return Pipeline([*steps, (name, inner)]), last
     inner = _unwrap_once(estimator)
@@ -342,7 +360,9 @@ def _compare_rows(found, fitted, X, tabulate):
         except Exception as error:
             got = f"one that does not run ({str(error)[:300]})"
             cure = f"Its converter fails for this dtype of X: try the other, or {alone}"
-            raise invalid_input(expected=rule, got=got, hint=cure, error=RuntimeError) from error
+            raise invalid_input(
+                expected=rule, got=got, hint=cure, error=RuntimeError
+            ) from error
         far = np.abs(proba - expected).max(axis=1)
         farthest = max(farthest, float(far.max()))
         if not far.max() <= limit:
@@ -357,7 +377,9 @@ def _compare_rows(found, fitted, X, tabulate):
                 row=start + int(np.argmax(~(far <= limit))),
                 error=RuntimeError,
             )
-    found.metadata_props.add(key="largest_difference_in_sample", value=f"{farthest:.3g}")
+    found.metadata_props.add(
+        key="largest_difference_in_sample", value=f"{farthest:.3g}"
+    )
 
 
 def _is_in_double(found):
@@ -393,5 +415,7 @@ def run_onnx(found: Any, X: Features) -> list[Any]:
 
         with np.errstate(all="ignore"):
             return list(ReferenceEvaluator(found).run(None, feed))
-    session = InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = InferenceSession(
+        found.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     return session.run(None, feed)

@@ -94,7 +94,9 @@ class Graph:
 
 
 def _add_tensors(position, step):
-    return position + np.array(step) if isinstance(position, Tensor) or step else position
+    return (
+        position + np.array(step) if isinstance(position, Tensor) or step else position
+    )
 
 
 def _rounds_to_one(value):
@@ -117,7 +119,9 @@ class Tensor(NDArrayOperatorsMixin):
             return _UFUNCS[ufunc](*given)
         return self.graph.add(_OPERATIONS.get(ufunc, ufunc.__name__.title()), *given)
 
-    def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> Any:
+    def __array_function__(
+        self, function: Any, _: Any, given: Any, options: Any
+    ) -> Any:
         return _FUNCTIONS[function](*given, **options)
 
     def where(self, yes: Operand, no: Operand) -> "Tensor":
@@ -287,10 +291,14 @@ class GraphExpression(RowExpression):
             self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
             for end in (0, 1)
         )
-        others = before + after  # in the order of `iter_one_vs_rest`: steps see the last digit
+        others = (
+            before + after
+        )  # in the order of `iter_one_vs_rest`: steps see the last digit
         classes, log_others = np.arange(self.k), None
         if self.exact is not None:
-            log_others = [self.exact.columns(np.delete(classes, c)).log_sum_exp() for c in classes]
+            log_others = [
+                self.exact.columns(np.delete(classes, c)).log_sum_exp() for c in classes
+            ]
         return [others.column(c) for c in classes], log_others
 
     def is_top(self) -> Tensor:
@@ -300,7 +308,8 @@ class GraphExpression(RowExpression):
         below, above = (
             np.column_stack([self.log.columns(which).log_sum_exp() for which in sums])
             for sums in zip(
-                *((np.arange(c), np.arange(c, self.k)) for c in range(1, self.k)), strict=True
+                *((np.arange(c), np.arange(c, self.k)) for c in range(1, self.k)),
+                strict=True,
             )
         )
         return above - below
@@ -317,7 +326,8 @@ class GraphExpression(RowExpression):
             ).change_shape(-1)
 
         after = graph.search(
-            len(cells.keys), lambda position: np.less_equal(0.0, compare_with_key(position))
+            len(cells.keys),
+            lambda position: np.less_equal(0.0, compare_with_key(position)),
         )
         cell = np.maximum(after, np.array(1)) - np.array(1)
         found = (compare_with_key(cell) == 0.0).change_shape(-1, 1)

@@ -60,7 +60,9 @@ class Columns(NDArrayOperatorsMixin):
             return _OF_COLUMNS[ufunc](*given)
         return apply_to_columns(_OF_NUMBERS[ufunc], *given)
 
-    def __array_function__(self, function: Any, _: Any, given: Any, options: Any) -> "Columns":
+    def __array_function__(
+        self, function: Any, _: Any, given: Any, options: Any
+    ) -> "Columns":
         return _FUNCTIONS[function](*given, **options)
 
     def where(self, yes: Any, no: Any) -> "Columns":
@@ -104,7 +106,9 @@ class Columns(NDArrayOperatorsMixin):
 
     def select_from(self, table: FloatArray) -> "Columns":
         """Return the entry of a table at a position that `search` found."""
-        values = np.clip(np.asarray(table, dtype=np.float64), -MAX_TABLE_VALUE, MAX_TABLE_VALUE)
+        values = np.clip(
+            np.asarray(table, dtype=np.float64), -MAX_TABLE_VALUE, MAX_TABLE_VALUE
+        )
         if (values == values[0]).all():
             return Columns([make_number(values[0])])
         return Columns([Expr("lookup", *self.every, data=values)])
@@ -118,7 +122,9 @@ def make_number(value: float) -> Expr:
 def apply_to_columns(operation: Callable[..., Expr], *given: Any) -> Columns:
     """Apply an operation to the expressions of each column."""
     tables = [
-        one.every if isinstance(one, Columns) else [make_number(x) for x in np.ravel(one)]
+        one.every
+        if isinstance(one, Columns)
+        else [make_number(x) for x in np.ravel(one)]
         for one in given
     ]
     k = max(map(len, tables))
@@ -207,7 +213,9 @@ _OF_COLUMNS: dict[Any, Callable[..., Columns]] = {
 }
 _FUNCTIONS: dict[Any, Callable[..., Columns]] = {
     np.clip: lambda a, low, high: np.minimum(np.maximum(a, low), high),
-    np.column_stack: lambda tables: Columns([one for table in tables for one in table.every]),
+    np.column_stack: lambda tables: Columns(
+        [one for table in tables for one in table.every]
+    ),
     np.searchsorted: lambda edges, x, side: apply_search("search", x, edges),
 }
 
@@ -229,7 +237,9 @@ class Program:
     outputs: tuple[Expr, ...]
 
 
-def reduce_excluding_each(operation: Callable[..., Any], terms: Sequence[Operand]) -> list[Operand]:
+def reduce_excluding_each(
+    operation: Callable[..., Any], terms: Sequence[Operand]
+) -> list[Operand]:
     """Apply the operation to all terms but one, for each, in O(k)."""
     before = list(accumulate(terms[:-1], operation))
     after = list(accumulate(terms[:0:-1], operation))[::-1]
@@ -240,7 +250,9 @@ def reduce_excluding_each(operation: Callable[..., Any], terms: Sequence[Operand
 # -- graphs -----------------------------------------------------------------------------------
 
 
-def iter_expressions(roots: Sequence[Expr], known: Collection[int] = ()) -> Iterator[Expr]:
+def iter_expressions(
+    roots: Sequence[Expr], known: Collection[int] = ()
+) -> Iterator[Expr]:
     """Iterate over the expressions of a graph, each after its arguments, without known ones."""
     seen = set(known)
     stack = [(root, False) for root in reversed(roots)]
@@ -261,7 +273,9 @@ def merge_equal_expressions(program: Program) -> Program:
     new: dict[int, Expr] = {}
     for one in iter_expressions(roots):
         args = tuple(new[id(arg)] for arg in one.args)
-        data = one.data.tobytes() if isinstance(one.data, np.ndarray) else repr(one.data)
+        data = (
+            one.data.tobytes() if isinstance(one.data, np.ndarray) else repr(one.data)
+        )
         key = (one.op, data, *map(id, args))
         if key not in known:
             known[key] = Expr(one.op, *args, data=one.data)

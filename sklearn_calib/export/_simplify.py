@@ -64,7 +64,9 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     if not is_number(tolerance) or not 0 < tolerance <= _LARGEST_TOLERANCE:
         rule = "a tolerance"
         rule += f" above 0, up to {_LARGEST_TOLERANCE:g}"
-        raise invalid_input("simplify", expected=rule, got=repr(tolerance), hint="Take 1e-4")
+        raise invalid_input(
+            "simplify", expected=rule, got=repr(tolerance), hint="Take 1e-4"
+        )
     document = to_document(source)
     root = _simplify_map(document.root, float(tolerance), len(document.classes))
     before = document.largest_error.get("simplify", 0.0)
@@ -89,7 +91,9 @@ def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> Calibration
 
 def _is_long(node):
     """Return whether a mixture of maps of the log-odds is longer than a table of it."""
-    return len(node.parts) > _LONG and all(isinstance(part, SoftmaxAffine) for part in node.parts)
+    return len(node.parts) > _LONG and all(
+        isinstance(part, SoftmaxAffine) for part in node.parts
+    )
 
 
 def _tabulate_map(node, tolerance):
@@ -98,7 +102,9 @@ def _tabulate_map(node, tolerance):
 
     ends = [-part.least for part in node.parts if part.least is not None]
     points = np.unique([sign * end for sign in (-1, 1) for end in ends])
-    curve = Curve(input="logit", name="a mixture", predict=predict_floored, points=points)
+    curve = Curve(
+        input="logit", name="a mixture", predict=predict_floored, points=points
+    )
     return replace(tabulate_curve(curve, tolerance), ties=False)
 
 
@@ -118,17 +124,25 @@ def _fewer_steps(node, tolerance):
         start += end
         starts.append(start)
     return replace(
-        node, edges=node.edges[np.array(starts[1:-1], dtype=int) - 1], values=np.array(values)
+        node,
+        edges=node.edges[np.array(starts[1:-1], dtype=int) - 1],
+        values=np.array(values),
     )
 
 
 def _fewer_knots(node, tolerance):
     if node.link == "sigmoid":
         tolerance = tolerance / _STEEPEST_SIGMOID
-    length = subtract_probabilities if node.scale == "proba" else lambda low, high: high - low
+    length = (
+        subtract_probabilities
+        if node.scale == "proba"
+        else lambda low, high: high - low
+    )
     first, last = 0, len(node.knots) - 1
     kept = [0]
-    if node.domain is None:  # the lines beyond the ends are those of the first and last piece
+    if (
+        node.domain is None
+    ):  # the lines beyond the ends are those of the first and last piece
         first, last, kept = 1, max(last - 1, 1), [0, 1]
     at = first
     while at < last:
@@ -145,7 +159,9 @@ def _find_last_knot(node, at, last, tolerance, length):
         end = min(at + size, last)
         run = slice(at + 1, end + 1)
         width = length(node.knots[at], node.knots[run])
-        if not width[0] > _SMALLEST_WIDTH:  # of log-odds so far out that only ratios have digits
+        if (
+            not width[0] > _SMALLEST_WIDTH
+        ):  # of log-odds so far out that only ratios have digits
             return at + 1
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rise = node.values[run] - node.values[at]

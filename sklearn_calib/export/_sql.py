@@ -43,7 +43,9 @@ class Printer:
         """Write one expression."""
         said, depth = dict(self.names), dict.fromkeys(self.names, 1)
         for one in list(iter_expressions([root], said)):
-            said[id(one)] = self._write_operation(one, [said[id(arg)] for arg in one.args])
+            said[id(one)] = self._write_operation(
+                one, [said[id(arg)] for arg in one.args]
+            )
             depth[id(one)] = _count_symbols(one, [depth[id(arg)] for arg in one.args])
         self.deepest = max(self.deepest, depth[id(root)])
         return said[id(root)]
@@ -52,11 +54,15 @@ class Printer:
         data: Any = one.data
         if one.op == "number":  # some databases take the smallest numbers for zeros
             tiny = 0 < abs(data) < SMALLEST_DIVISOR
-            return self.dialect.write_literal(np.copysign(SMALLEST_DIVISOR, data) if tiny else data)
+            return self.dialect.write_literal(
+                np.copysign(SMALLEST_DIVISOR, data) if tiny else data
+            )
         if one.op == "search":
             return args[0]  # what the lookups compare
         if one.op == "lookup":
-            return self._write_tree(args[0], *merge_equal_pieces(one.args[0].data, data))
+            return self._write_tree(
+                args[0], *merge_equal_pieces(one.args[0].data, data)
+            )
         if one.op == "chebyshev":
             return self._write_chebyshev(args[0], data.tolist())
         self._check_length(sum(map(len, args)))
@@ -66,13 +72,17 @@ class Printer:
         """Write the value of the piece of x with balanced CASEs, or with a form of the dialect."""
         self._check_length(len(edges) * (len(x) + 50))
         if self.dialect.pieces and len(edges) > self.dialect.few:
-            return self.dialect.pieces(x, *(list(map(write_double, t)) for t in (edges, values)))
+            return self.dialect.pieces(
+                x, *(list(map(write_double, t)) for t in (edges, values))
+            )
         literal = self.dialect.write_literal
 
         def write_piece(first, last):
             if first == last:
                 return literal(values[first])
-            starts = sorted({first + (last + 1 - first) * i // _WAYS for i in range(_WAYS)})
+            starts = sorted(
+                {first + (last + 1 - first) * i // _WAYS for i in range(_WAYS)}
+            )
             ends = [start - 1 for start in starts[1:]]
             whens = [
                 f"WHEN {x} < {literal(edges[end])} THEN {write_piece(start, end)}"
@@ -86,7 +96,11 @@ class Printer:
         """Write T_j(z) = cos(j arccos z); Clenshaw's recurrence needs every term twice."""
         self._check_length(len(coef) * (len(z) + 60))
         literal = self.dialect.write_literal
-        terms = [f"{literal(c)} * COS({literal(j)} * ACOS({z}))" for j, c in enumerate(coef) if j]
+        terms = [
+            f"{literal(c)} * COS({literal(j)} * ACOS({z}))"
+            for j, c in enumerate(coef)
+            if j
+        ]
         return f"({' + '.join([literal(coef[0]), *terms])})"
 
     def _check_length(self, length: int) -> None:
@@ -149,7 +163,9 @@ def require_unique_names(names: Any, what: str) -> list[str]:
     texts = {name.lower() for name in found if isinstance(name, str)}
     if len(texts) < len(found):
         raise invalid_input(
-            expected=f"{what}: different texts", got=repr(found)[:80], hint="Rename some"
+            expected=f"{what}: different texts",
+            got=repr(found)[:80],
+            hint="Rename some",
         )
     return found
 
@@ -177,7 +193,9 @@ class Statement:
     keep: Sequence[str]
 
     def __post_init__(self) -> None:
-        self.table = qualify_name(self.dialect, self.source, "source") if self.source else ""
+        self.table = (
+            qualify_name(self.dialect, self.source, "source") if self.source else ""
+        )
         self.kept = require_unique_names(self.keep, "keep")
 
 
@@ -211,9 +229,14 @@ class Query(Statement):
         prefix = _find_unused_name([*self.kept, *source])
         for number, stage in enumerate(stages):
             made = {id(one): f"{prefix}{number}_{i}" for i, one in enumerate(stage)}
-            made = {one: self.dialect.quote_name(name, "column") for one, name in made.items()}
+            made = {
+                one: self.dialect.quote_name(name, "column")
+                for one, name in made.items()
+            }
             printer = Printer(self.dialect, names)
-            added = [f"{printer.write_expression(one)} AS {made[id(one)]}" for one in stage]
+            added = [
+                f"{printer.write_expression(one)} AS {made[id(one)]}" for one in stage
+            ]
             later = [one for one in names if one not in made and last_use[one] > number]
             carried = {one: names[one] for one in later}
             chosen = ", ".join([*kept, *carried.values(), *added])
@@ -222,7 +245,10 @@ class Query(Statement):
             parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen}{origin})")
             names, before = carried | made, name
         final = ",\n".join(
-            [*kept, *_guard_results(Printer(self.dialect, names), self.program, results)]
+            [
+                *kept,
+                *_guard_results(Printer(self.dialect, names), self.program, results),
+            ]
         )
         return "WITH " + ",\n".join(parts) + f"\nSELECT {final}\nFROM {before}"
 
@@ -233,7 +259,10 @@ class Query(Statement):
         if into is None or len(into) != count:
             got = "None" if into is None else f"{len(into)}"
             raise invalid_input(
-                "into", expected=f"into: a text, or {count} names", got=got, hint="Name the results"
+                "into",
+                expected=f"into: a text, or {count} names",
+                got=got,
+                hint="Name the results",
             )
         require_unique_names([*into, *self.kept], "names of the results and of keep")
         return [self.dialect.quote_name(name, "into") for name in into]
@@ -278,7 +307,9 @@ def _guard_results(printer, program, results):
 
 def _find_unused_name(names):
     prefix = "step_"
-    while any(isinstance(name, str) and name.lower().startswith(prefix) for name in names):
+    while any(
+        isinstance(name, str) and name.lower().startswith(prefix) for name in names
+    ):
         prefix += "_"
     return prefix
 
@@ -290,7 +321,9 @@ class Join(Statement):
 
     def write_statements(self, table: TableName) -> str:
         """Write the statements."""
-        lookups = [one for one in iter_expressions(self.program.outputs) if one.op == "lookup"]
+        lookups = [
+            one for one in iter_expressions(self.program.outputs) if one.op == "lookup"
+        ]
         places = {id(one.args[0]): one.args[0] for one in lookups}
         if len(places) != 1 or lookups[0].args[0].args[0].op != "input":
             raise invalid_input(
@@ -316,12 +349,18 @@ class Join(Statement):
             + ",\n".join(texts[i : i + INSERT_ROWS])
             for i in range(0, len(texts), INSERT_ROWS)
         ]
-        names = {id(one): f"m.{field}" for one, field in zip(lookups, of_lookups, strict=True)}
+        names = {
+            id(one): f"m.{field}"
+            for one, field in zip(lookups, of_lookups, strict=True)
+        }
         query = self._write_query(name, names)
         return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, query, ""])
 
     def _write_query(self, table, names):
-        quote, column = self.dialect.quote, self.dialect.quote_name(self.columns, "columns")
+        quote, column = (
+            self.dialect.quote,
+            self.dialect.quote_name(self.columns, "columns"),
+        )
         score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
         names = names | name_entries(self.program, [score])
         printer = Printer(self.dialect, names)
@@ -330,7 +369,9 @@ class Join(Statement):
         joined = self.dialect.join.format(
             table=table, x=score, low=quote("low"), high=quote("high")
         )
-        return f"SELECT {', '.join([*kept, *results])}\nFROM {self.table} AS s\n{joined}"
+        return (
+            f"SELECT {', '.join([*kept, *results])}\nFROM {self.table} AS s\n{joined}"
+        )
 
 
 SqlDialect = Literal[
@@ -466,19 +507,28 @@ def to_sql(
     if not isinstance(columns, str | Sequence):
         cure = "Pass for instance columns='p'"
         raise invalid_input(
-            expected="columns as a name or a list of names", got=repr(columns), hint=cure
+            expected="columns as a name or a list of names",
+            got=repr(columns),
+            hint=cure,
         )
     if bands is not None and not isinstance(columns, str):
         cure = "Name one column, the score of the second class"
         raise invalid_input(
-            expected="one column where there are bands", got=repr(columns)[:80], hint=cure
+            expected="one column where there are bands",
+            got=repr(columns)[:80],
+            hint=cure,
         )
     names, k = require_unique_names(columns, "columns"), len(document.classes)
     if len(names) == 1 and k != 2:
         cure = "Pass the names of all columns, one for each class"
-        raise invalid_input(expected="two classes where there is one column", got=f"{k}", hint=cure)
+        raise invalid_input(
+            expected="two classes where there is one column", got=f"{k}", hint=cure
+        )
     if len(names) not in (1, k):
-        rule, cure = f"{k} columns, one for each class", "Pass them in the order of the labels"
+        rule, cure = (
+            f"{k} columns, one for each class",
+            "Pass them in the order of the labels",
+        )
         raise invalid_input(expected=rule, got=f"{len(names)}", hint=cure)
     program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
@@ -494,7 +544,9 @@ def to_sql(
         result = _write_bands(known, fitted, document, score, bands)
     found = f"CASE WHEN {valid} THEN {result} END"
     if printer.deepest > known.deepest:  # one value, by stages
-        found = f"({Query(known, program, [columns], '', ()).write_query('calibrated')})"
+        found = (
+            f"({Query(known, program, [columns], '', ()).write_query('calibrated')})"
+        )
     return f"{head} {_name_results(known, found, into)}"
 
 
@@ -503,7 +555,9 @@ def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None)
         return text
     if not isinstance(into, str):
         raise invalid_input(
-            expected="one name into which the result goes", got=repr(into)[:80], hint="Pass a text"
+            expected="one name into which the result goes",
+            got=repr(into)[:80],
+            hint="Pass a text",
         )
     return f"{text} AS {dialect.quote_name(into, 'into')}"
 
@@ -511,7 +565,9 @@ def _name_results(dialect: Dialect, text: str, into: str | Sequence[str] | None)
 def _write_bands(dialect, fitted, document, score, bands):
     """Write the band of each score: a CASE of comparisons, from the highest band on."""
     edges, names = _read_bands(bands, dialect)
-    own = fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
+    own = (
+        fitted if isinstance(fitted, Recalibrator) else ExportedMap(document.to_dict())
+    )
     kind: Any = document.input
     found = own.threshold(edges, input=kind) if edges else []
     literal, whens = dialect.write_literal, []
@@ -532,7 +588,11 @@ def _read_bands(bands, dialect):
     rule = "bands as increasing probabilities, or as a dict from names to them, the first 0"
     cure = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"
     known = isinstance(bands, Mapping | Sequence | np.ndarray)
-    values = [*(bands.values() if isinstance(bands, Mapping) else bands)] if known else [None]
+    values = (
+        [*(bands.values() if isinstance(bands, Mapping) else bands)]
+        if known
+        else [None]
+    )
     good = all(is_number(value) for value in values)
     good = good and not any(one >= other for one, other in itertools.pairwise(values))
     if good and not isinstance(bands, Mapping):

@@ -9,16 +9,24 @@ from .._kernels._log_odds import round_to_36_bits
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, PiecewiseLinear
 
-MAX_TABULATED_LOG_ODDS = 1e6  # log-odds beyond, in units of the largest point, get the value there
-_FINEST = 1e-3  # the first grid's step at log-odds 0; outwards it widens with the log-odds
+MAX_TABULATED_LOG_ODDS = (
+    1e6  # log-odds beyond, in units of the largest point, get the value there
+)
+_FINEST = (
+    1e-3  # the first grid's step at log-odds 0; outwards it widens with the log-odds
+)
 _N_GRID = 1001
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-9, 0.1
 _MOST_KNOTS = 1_000_000
 _PROBES = (1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16)
-_SHARE = 0.5  # of the bound is allowed at the probes: between them the curve may be farther
+_SHARE = (
+    0.5  # of the bound is allowed at the probes: between them the curve may be farther
+)
 
 
-def tabulate_curves(root: CalibrationMap, bound: float | None) -> tuple[CalibrationMap, float]:
+def tabulate_curves(
+    root: CalibrationMap, bound: float | None
+) -> tuple[CalibrationMap, float]:
     """Return the map with a table in place of each curve, and the largest error of a table.
 
     Parameters
@@ -47,7 +55,9 @@ def tabulate_curves(root: CalibrationMap, bound: float | None) -> tuple[Calibrat
     neighbours among numbers of 36 bits.
     """
     if isinstance(root, Curve):
-        return tabulate_curve(root, _check_tolerance(bound, root.name)), float(bound or 0)
+        return tabulate_curve(root, _check_tolerance(bound, root.name)), float(
+            bound or 0
+        )
     if not root.children():
         return root, 0.0
     parts, largest = [], 0.0
@@ -67,7 +77,9 @@ def _check_tolerance(bound, name):
         )
     if not _SMALLEST_BOUND <= bound <= _LARGEST_BOUND:
         rule = f"tabulate from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}"
-        raise invalid_input("tabulate", expected=rule, got=repr(bound), hint="Take 1e-6")
+        raise invalid_input(
+            "tabulate", expected=rule, got=repr(bound), hint="Take 1e-6"
+        )
     return bound
 
 
@@ -86,7 +98,9 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     total = len(x)
     while begin.shape[1]:
         low, high = begin[0], end[0]
-        good = (begin[2] == end[2]) & (_measure_error(value, begin, end) <= _SHARE * bound)
+        good = (begin[2] == end[2]) & (
+            _measure_error(value, begin, end) <= _SHARE * bound
+        )
         middle = round_to_36_bits(low + (high - low) / 2, 0)
         split = ~good & (low < middle) & (middle < high)
         x = middle[split]
@@ -94,7 +108,9 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
         total += len(x)
         if total > _MOST_KNOTS:
             got = f"more than {_MOST_KNOTS} for {curve.name}"
-            raise invalid_input(expected="a table of fewer knots", got=got, hint="Raise tabulate")
+            raise invalid_input(
+                expected="a table of fewer knots", got=got, hint="Raise tabulate"
+            )
         begin = np.hstack([begin[:, split], knots[-1]])
         end = np.hstack([knots[-1], end[:, split]])
     x, y, _ = np.hstack(knots)

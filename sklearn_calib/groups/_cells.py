@@ -22,7 +22,9 @@ from .._typing import AnyArray, FloatArray, IntArray
 
 MOST_CELLS = 2**16  # more are made coarser,
 POOLED_CELLS = 2**14  # as few as these
-_MOST_OF_MANY = 2**18  # where combinations of groups are so many that coarse cells are no fewer
+_MOST_OF_MANY = (
+    2**18
+)  # where combinations of groups are so many that coarse cells are no fewer
 
 
 class GroupCells(NamedTuple):
@@ -89,7 +91,9 @@ def pool_rows(
     counts = np.column_stack([counts - ones, ones])
     of_label = counts * weight[first, None]
     squares = of_label * weight[first, None]
-    cells = GroupCells(pattern[first], first, proba[first], z[first], counts, of_label, squares)
+    cells = GroupCells(
+        pattern[first], first, proba[first], z[first], counts, of_label, squares
+    )
     return _coarsen_cells(_number_scores(cells)) if pool else _number_scores(cells)
 
 
@@ -104,13 +108,19 @@ def _round_to_counted(pair):
 def pool_samples(samples: Iterable[Any], pattern: IntArray) -> GroupCells:
     """Return the cells of summaries (from their `samples`), each of one combination of groups."""
     parts = [(s.proba, s.counts, s.weight, s.squares) for s in samples]
-    proba, counts, weight, squares = (np.concatenate(part) for part in zip(*parts, strict=True))
+    proba, counts, weight, squares = (
+        np.concatenate(part) for part in zip(*parts, strict=True)
+    )
     pattern = np.repeat(pattern, [len(part[0]) for part in parts])
     return pool_cells(pattern, proba, counts, weight, squares)
 
 
 def pool_cells(
-    pattern: IntArray, proba: FloatArray, counts: AnyArray, weight: FloatArray, squares: FloatArray
+    pattern: IntArray,
+    proba: FloatArray,
+    counts: AnyArray,
+    weight: FloatArray,
+    squares: FloatArray,
 ) -> GroupCells:
     """Sort cells, and add up those that are equal."""
     log = log_proba(proba)
@@ -144,7 +154,9 @@ def _coarsen_cells(cells):
     keys = get_keys(t)
 
     def number(shift):
-        ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)[by_pattern]
+        ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)[
+            by_pattern
+        ]
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other)
 
     by_pattern = np.lexsort((encode_cells(keys, high).view(np.uint64), cells.pattern))
@@ -158,17 +170,23 @@ def _coarsen_cells(cells):
     order = np.lexsort((cells.pattern, ids))
     step = np.cumsum(np.append(0, ids[order][1:] != ids[order][:-1]))
     ordered = cells.pattern[order]
-    starts = np.flatnonzero(np.append(True, (np.diff(step) > 0) | (ordered[1:] != ordered[:-1])))
+    starts = np.flatnonzero(
+        np.append(True, (np.diff(step) > 0) | (ordered[1:] != ordered[:-1]))
+    )
     found = _merge_runs(cells, order, starts)
     mass = cells.weight.sum(axis=1)
-    mean = np.add.reduceat((mass * t)[order], starts) / np.add.reduceat(mass[order], starts)
+    mean = np.add.reduceat((mass * t)[order], starts) / np.add.reduceat(
+        mass[order], starts
+    )
     rest, side = 1.0 - mean, high[order][starts]
     proba = np.column_stack([np.where(side, mean, rest), np.where(side, rest, mean)])
     log = log_proba(proba)
     return found._replace(step=step[starts], proba=proba, z=log[:, 1] - log[:, 0])
 
 
-def select_group_cells(cells: GroupCells, groups: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+def select_group_cells(
+    cells: GroupCells, groups: Sequence[IntArray]
+) -> tuple[IntArray, IntArray]:
     """Return the cells of all groups, one group after the other, and the start of each group.
 
     Parameters

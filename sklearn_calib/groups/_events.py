@@ -50,7 +50,9 @@ class Event:
         self._moments = weight_moments(self.counts, self.weight, self.squares)
         self.low = self.high = None
         if bounds is not None:
-            self.low, self.high = (np.ascontiguousarray(one[self.row]) for one in bounds)
+            self.low, self.high = (
+                np.ascontiguousarray(one[self.row]) for one in bounds
+            )
         self.several = np.flatnonzero(self.counts > 1)
         self.cells, self.starts = select_group_cells(cells, groups)
         self.n_rows = np.add.reduceat(self.counts[self.cells], self.starts[:-1])
@@ -89,7 +91,9 @@ class Event:
         certain = self.moments[3] <= 0
         return np.where(certain, np.where(self.moments[6] > 0, np.inf, 0.0), sigma)
 
-    def drawn(self, uniform: FloatArray, rng: np.random.Generator, work: FloatArray) -> FloatArray:
+    def drawn(
+        self, uniform: FloatArray, rng: np.random.Generator, work: FloatArray
+    ) -> FloatArray:
         """Compute `standardised` for drawn labels.
 
         Parameters
@@ -120,7 +124,9 @@ class Event:
         if equal:
             return ones * mean[some, None] - weight * p
         of_all = [np.broadcast_to(one, ones.shape) for one in (counts, weight)]
-        moments = [np.broadcast_to(one[some, None], ones.shape) for one in (mean, variance)]
+        moments = [
+            np.broadcast_to(one[some, None], ones.shape) for one in (mean, variance)
+        ]
         return weight_of_some(ones, *of_all, (*moments, False), rng) - weight * p
 
 
@@ -142,7 +148,9 @@ class Draws(NamedTuple):
     largest: FloatArray
 
 
-def draw_events(events: Sequence[Event], n_resamples: int, random_state: RandomStateLike) -> Draws:
+def draw_events(
+    events: Sequence[Event], n_resamples: int, random_state: RandomStateLike
+) -> Draws:
     """Draw sets of labels for all events and groups at once."""
     from .._kernels._group_paths import DRAWS_PER_BLOCK
 
@@ -169,7 +177,9 @@ def draw_events(events: Sequence[Event], n_resamples: int, random_state: RandomS
 def _lower_by_rounding(sigma):
     """Lower statistics slightly, so that rounding does not make an equal replicate smaller."""
     infinite = np.isinf(sigma)
-    return np.where(infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, np.where(infinite, 0, sigma)))
+    return np.where(
+        infinite, np.inf, sigma - 1e-12 * np.maximum(1.0, np.where(infinite, 0, sigma))
+    )
 
 
 def _map_in_threads(function, *arguments):
@@ -223,9 +233,14 @@ def build_event_rows(
     weight, events, expected = event.moments[:3]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.array([events, fits[4], fits[5]]) / expected
-    slope, tilt = fits[6], max(tilt, 1e-300)  # 0 where all scores are equal, and no slope exists
+    slope, tilt = (
+        fits[6],
+        max(tilt, 1e-300),
+    )  # 0 where all scores are equal, and no slope exists
     half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
-    middle = np.where(np.isfinite(slope), slope, 0.0)  # the whole line where there is no slope
+    middle = np.where(
+        np.isfinite(slope), slope, 0.0
+    )  # the whole line where there is no slope
     largest = np.sort(found.largest[0])
     above = n_resamples - np.searchsorted(largest, _lower_by_rounding(found.sigma))
     columns = [

@@ -120,7 +120,10 @@ class GradeCalibration(Shown):
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as a dict of numbers, texts and lists; NaN becomes None."""
         rows = [
-            {name: None if value != value else value for name, value in row._asdict().items()}
+            {
+                name: None if value != value else value
+                for name, value in row._asdict().items()
+            }
             for row in self.rows
         ]
         rest = {name: value for name, value in vars(self).items() if name != "rows"}
@@ -130,7 +133,8 @@ class GradeCalibration(Shown):
     def summary(self) -> str:
         """Describe the result in sentences."""
         n_rows, events = (
-            sum(getattr(row, name) for row in self.rows) for name in ("n_rows", "events")
+            sum(getattr(row, name) for row in self.rows)
+            for name in ("n_rows", "events")
         )
         text = (
             f"{n_rows} rows with {events} events in {len(self.rows)} grades: "
@@ -167,7 +171,13 @@ class GradeCalibration(Shown):
 
     def _cells(self, row):
         if not row.n_rows:
-            return (plain(row.grade, 40), "0", "0", *("-",) * 5, _format_fraction(row.prudent))
+            return (
+                plain(row.grade, 40),
+                "0",
+                "0",
+                *("-",) * 5,
+                _format_fraction(row.prudent),
+            )
         light = row.light if row.light == "green" else Cell(row.light)
         return (
             plain(row.grade, 40),
@@ -183,7 +193,9 @@ class GradeCalibration(Shown):
 
     def _portfolio_cells(self):
         some = [row for row in self.rows if row.n_rows]
-        n_rows, events = (sum(column) for column in zip(*(row[3:5] for row in some), strict=True))
+        n_rows, events = (
+            sum(column) for column in zip(*(row[3:5] for row in some), strict=True)
+        )
         expected = sum(row.n_rows * row.predicted for row in some)
         low, high = compute_exact_interval(events, n_rows, self.level)
         return (
@@ -324,7 +336,9 @@ def grade_calibration(
     expected = np.bincount(place, weights=number * score, minlength=k)
     some = rows > 0
     if not some.any():
-        raise invalid_input(expected="at least one row", got="none", hint="Check the counts")
+        raise invalid_input(
+            expected="at least one row", got="none", hint="Check the counts"
+        )
     predicted = np.full(k, math.nan)
     predicted[some] = np.clip(expected[some] / rows[some], 0.0, 1.0)
     some_events, some_rows, some_predicted = events[some], rows[some], predicted[some]
@@ -332,7 +346,9 @@ def grade_calibration(
     values[0, some] = compute_jeffreys_p(some_events, some_rows, some_predicted)
     values[1, some] = compute_binomial_p(some_events, some_rows, some_predicted)
     low, high = compute_exact_interval(events, rows, level)
-    shown = ["red" if p <= red else "amber" if p <= amber else "green" for p in values[0]]
+    shown = [
+        "red" if p <= red else "amber" if p <= amber else "green" for p in values[0]
+    ]
     columns = zip(
         bands.names,
         (0.0, *bands.edges),
@@ -361,7 +377,11 @@ def grade_calibration(
 
 
 def _check_lights(lights):
-    good = isinstance(lights, tuple | list) and len(lights) == 2 and all(map(is_number, lights))
+    good = (
+        isinstance(lights, tuple | list)
+        and len(lights) == 2
+        and all(map(is_number, lights))
+    )
     if not good or not 0 < lights[1] <= lights[0] < 1:
         raise invalid_input(
             expected="two lights, the larger level first",

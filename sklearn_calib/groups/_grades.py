@@ -70,7 +70,9 @@ class Grades(Shown):
         good = named and all(isinstance(name, str) and name for name in names)
         if not good or len({*texts}) != len(edges) + 1 or len(texts) != len(edges) + 1:
             cure = "Name each grade once, the best first, or leave names out"
-            raise invalid_input(expected=rule, got=plain(repr(self.names), 80), hint=cure)
+            raise invalid_input(
+                expected=rule, got=plain(repr(self.names), 80), hint=cure
+            )
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "names", tuple(texts))
 
@@ -80,7 +82,9 @@ class Grades(Shown):
         rule = "edges that increase, between 0 and 1"
         if isinstance(edges, str) or not isinstance(edges, Sequence):
             raise invalid_input(expected=rule, got=plain(repr(edges), 80), hint=cure)
-        good = all(is_number(edge) and 0 < edge < 1 for edge in edges) and len(edges) > 0
+        good = (
+            all(is_number(edge) and 0 < edge < 1 for edge in edges) and len(edges) > 0
+        )
         if not good or any(one >= other for one, other in itertools.pairwise(edges)):
             raise invalid_input(expected=rule, got=plain(repr(edges), 80), hint=cure)
         return tuple(float(edge) for edge in edges)
@@ -119,7 +123,9 @@ class Grades(Shown):
         if not len(values):
             cure = "Pass more rows, or edges of your own"
             raise invalid_input(
-                expected="probabilities of more than one grade", got="none that differ", hint=cure
+                expected="probabilities of more than one grade",
+                got="none that differ",
+                hint=cure,
             )
         places = np.arange(1, n_grades) * (counts.sum() / n_grades)
         nearest = np.abs(np.subtract.outer(places, before)).argmin(axis=1)
@@ -202,9 +208,13 @@ class Grades(Shown):
         if not 2 * min_events <= hit.sum():
             rule = f"at least {2 * min_events:g} events, {min_events:g} for each of two grades"
             raise invalid_input(
-                expected=rule, got=f"{hit.sum()}", hint="Pass more rows, or a smaller min_events"
+                expected=rule,
+                got=f"{hit.sum()}",
+                hint="Pass more rows, or a smaller min_events",
             )
-        starts, events, rows = _join_blocks(*_fit_blocks(np.asarray(score), hit), min_events)
+        starts, events, rows = _join_blocks(
+            *_fit_blocks(np.asarray(score), hit), min_events
+        )
         while len(starts) > max_grades:
             first = int(np.argmin(_compute_joining_loss(events, rows)))
             starts = np.delete(starts, first + 1)
@@ -212,7 +222,9 @@ class Grades(Shown):
         if len(starts) < 2:
             cure = "Recalibrate first, or pass edges of your own"
             raise invalid_input(
-                expected="rates that rise with the probability", got="none that do", hint=cure
+                expected="rates that rise with the probability",
+                got="none that do",
+                hint=cure,
             )
         return cls(starts[1:].tolist())
 
@@ -259,7 +271,9 @@ class Grades(Shown):
         ends = [0, *self.edges, 1]
         rows = [
             (plain(name, 40), f"{low:.6g}", f"{high:.6g}")
-            for name, (low, high) in zip(self.names, itertools.pairwise(ends), strict=True)
+            for name, (low, high) in zip(
+                self.names, itertools.pairwise(ends), strict=True
+            )
         ]
         return [Section(tables=[Table(("grade", "from", "below"), rows)])]
 
@@ -308,7 +322,9 @@ def _read_scores(y_proba):
     return np.asarray(read_proba(y_proba, n_classes=2))[:, 1]
 
 
-def _fit_blocks(score: FloatArray, hit: AnyArray) -> tuple[AnyArray, AnyArray, AnyArray]:
+def _fit_blocks(
+    score: FloatArray, hit: AnyArray
+) -> tuple[AnyArray, AnyArray, AnyArray]:
     """Fit isotonic blocks, and return the start, events and rows of each."""
     values, place = np.unique(score, return_inverse=True)
     rows = np.bincount(place.ravel())

@@ -145,7 +145,11 @@ def group_calibration(
     True
     """
     options: dict[str, Any] = {"depth": depth, "n_bins": n_bins, "min_rows": min_rows}
-    options |= {"level": level, "n_resamples": n_resamples, "random_state": random_state}
+    options |= {
+        "level": level,
+        "n_resamples": n_resamples,
+        "random_state": random_state,
+    }
     options["multiclass"] = multiclass
     given = sample_weight, labels, pos_label
     if y_proba is None and isinstance(y_true, Mapping):
@@ -164,7 +168,9 @@ def group_calibration(
     return audit_predictions(predictions, groups, **options)
 
 
-def audit_predictions(predictions: Predictions, groups: Any, **options: Any) -> GroupCalibration:
+def audit_predictions(
+    predictions: Predictions, groups: Any, **options: Any
+) -> GroupCalibration:
     """Compute `group_calibration` from validated predictions.
 
     Parameters
@@ -180,9 +186,13 @@ def audit_predictions(predictions: Predictions, groups: Any, **options: Any) -> 
     check_indexes(groups, first=predictions.index)
     partitions = make_partitions(groups, predictions.n_given, how, predictions.kept)
     grouping = make_groups(partitions, len(predictions.codes), how)
-    problems = [*iter_two_class_pairs(how.multiclass, predictions.proba, predictions.positive)]
+    problems = [
+        *iter_two_class_pairs(how.multiclass, predictions.proba, predictions.positive)
+    ]
     shared = len(problems) > 1
-    pattern = np.arange(len(predictions.codes)) if shared else number_patterns(partitions)
+    pattern = (
+        np.arange(len(predictions.codes)) if shared else number_patterns(partitions)
+    )
     groups = _find_group_patterns(grouping, pattern)
     zero = np.zeros(len(predictions.codes))
     cumulated = [zero, *label_bounds(predictions.proba).T] if shared else []
@@ -232,7 +242,9 @@ def audit_summaries(
     return _audit_cells(cells, partitions, counts, _get_title(first), how)
 
 
-def partition_values(name: str, values: Any, counts: IntArray, **options: Any) -> Partition:
+def partition_values(
+    name: str, values: Any, counts: IntArray, **options: Any
+) -> Partition:
     """Return the groups of a column in which each value stands for `counts` rows.
 
     Parameters
@@ -248,7 +260,11 @@ def partition_values(name: str, values: Any, counts: IntArray, **options: Any) -
 
 
 def audit_pairs(
-    pairs: Any, partitions: Sequence[Partition], counts: IntArray, summary: Any, **options: Any
+    pairs: Any,
+    partitions: Sequence[Partition],
+    counts: IntArray,
+    summary: Any,
+    **options: Any,
 ) -> GroupCalibration:
     """Compute `group_calibration` from rows counted by score and combination of groups.
 
@@ -266,11 +282,15 @@ def audit_pairs(
     """
     how = Audit(**options)
     how.check()
-    return _audit_cells(pool_cells(*pairs), partitions, counts, _get_title(summary), how)
+    return _audit_cells(
+        pool_cells(*pairs), partitions, counts, _get_title(summary), how
+    )
 
 
 def _get_title(summary):
-    return "confidence" if _audit_problems(summary) else f"class {summary.positive_label}"
+    return (
+        "confidence" if _audit_problems(summary) else f"class {summary.positive_label}"
+    )
 
 
 def _audit_cells(cells, partitions, counts, title, how):
@@ -322,10 +342,13 @@ def _check_alike(summaries, how):
     """Refuse summaries without rows, of different classes, or of another kind of problem."""
     if not summaries:
         raise invalid_input(
-            expected="summaries of at least one row", got="none", hint="Check what was summarised"
+            expected="summaries of at least one row",
+            got="none",
+            hint="Check what was summarised",
         )
     kinds = {
-        (str(one.classes), str(one.positive_label), one.multiclass) for one in summaries.values()
+        (str(one.classes), str(one.positive_label), one.multiclass)
+        for one in summaries.values()
     }
     if len(kinds) > 1:
         raise invalid_input(
@@ -337,12 +360,16 @@ def _check_alike(summaries, how):
     if not _audit_problems(first):
         own = ("auto",)
     else:
-        own = ("auto", "confidence") if first.multiclass in ("auto", "confidence") else ()
+        own = (
+            ("auto", "confidence") if first.multiclass in ("auto", "confidence") else ()
+        )
     if how.multiclass not in own:
         cure = "Labels of several classes that are drawn together need the rows: pass y_proba"
         got = f"multiclass={how.multiclass!r} of {first.multiclass!r}"
         raise invalid_input(
-            expected="the positive class, or the confidence, of summaries", got=got, hint=cure
+            expected="the positive class, or the confidence, of summaries",
+            got=got,
+            hint=cure,
         )
 
 
@@ -353,8 +380,13 @@ def _split_keys(summaries, names):
     if names is None:
         names = ["group"] if width == 1 else [f"column {j}" for j in range(width)]
     names = [names] if isinstance(names, str) else names
-    listed = isinstance(names, Sequence) and all(isinstance(name, str) for name in names)
+    listed = isinstance(names, Sequence) and all(
+        isinstance(name, str) for name in names
+    )
     if not listed or len(names) != width:
-        rule, cure = f"{width} names of columns as groups", "Pass what summarize had as by"
+        rule, cure = (
+            f"{width} names of columns as groups",
+            "Pass what summarize had as by",
+        )
         raise invalid_input(expected=rule, got=repr(names)[:80], hint=cure)
     return {name: [key[j] for key in keys] for j, name in enumerate(names)}

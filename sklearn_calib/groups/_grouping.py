@@ -13,7 +13,12 @@ from .._kernels._float_order import thin_values
 from .._random import check_seed
 from .._show import plain
 from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
-from .._validation import iter_named_columns, read_array, to_numpy_dates, to_object_array
+from .._validation import (
+    iter_named_columns,
+    read_array,
+    to_numpy_dates,
+    to_object_array,
+)
 from .._warnings import warn_calibration
 from ..exceptions import add_error_context, invalid_input
 from ..recalibrators import is_missing_value
@@ -21,7 +26,9 @@ from ..recalibrators import is_missing_value
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
 _MOST_NUMBERS = 2**62  # of combinations
-MAX_GROUPS_BEFORE_WARNING = 5000  # groups, beyond which the largest of all is large by chance alone
+MAX_GROUPS_BEFORE_WARNING = (
+    5000  # groups, beyond which the largest of all is large by chance alone
+)
 
 
 class Grouping(NamedTuple):
@@ -152,7 +159,9 @@ class Audit(NamedTuple):
             )
         if not is_number(self.min_rows) or not self.min_rows >= 1:
             raise invalid_input(
-                expected="min_rows >= 1", got=repr(self.min_rows), hint="Pass 1 to keep every group"
+                expected="min_rows >= 1",
+                got=repr(self.min_rows),
+                hint="Pass 1 to keep every group",
             )
 
 
@@ -179,7 +188,9 @@ def make_partitions(
         found = [*_iter_partitions(groups, n_samples, rule, take, counts)]
     if not found:
         cure = "Name a column, or pass a list of boolean masks"
-        raise invalid_input(expected="groups with at least one column", got="none", hint=cure)
+        raise invalid_input(
+            expected="groups with at least one column", got="none", hint=cure
+        )
     return found
 
 
@@ -243,7 +254,9 @@ def _iter_intersections(partitions, sizes):
     """Iterate over the intersections of any two partitions, with the smaller of the two sizes."""
     for second, (b, of_b) in enumerate(zip(partitions, sizes, strict=True)):
         for a, of_a in zip(partitions[:second], sizes[:second], strict=True):
-            codes = np.where((a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.names) + b.codes)
+            codes = np.where(
+                (a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.names) + b.codes
+            )
             limit = np.minimum.outer(of_a, of_b).ravel()
             names = [f"{one}, {other}" for one in a.names for other in b.names]
             yield Partition(codes, names), limit
@@ -254,7 +267,9 @@ def _suggest_bins(names, small, rule):
         got = f"{small} groups, all of them smaller"
         coarser = "lower min_rows, or pass coarser groups"
         cure = "Only all rows together are reported; " + coarser
-        warn_calibration(expected=f"a group of at least {rule.min_rows} rows", got=got, hint=cure)
+        warn_calibration(
+            expected=f"a group of at least {rule.min_rows} rows", got=got, hint=cure
+        )
     if len(names) > MAX_GROUPS_BEFORE_WARNING:
         less = "depth=1, " if rule.depth == 2 else ""
         warn_calibration(
@@ -289,7 +304,9 @@ def _are_masks(groups):
     A list of single values is one column.
     """
     listed = isinstance(groups, list | tuple) and len(groups) > 0
-    return listed and all(np.ndim(one) == 1 and not isinstance(one, str) for one in groups)
+    return listed and all(
+        np.ndim(one) == 1 and not isinstance(one, str) for one in groups
+    )
 
 
 def _partition_mask(mask, number, n_samples, take):
@@ -297,7 +314,9 @@ def _partition_mask(mask, number, n_samples, take):
     name = f"mask {number}" if name is None else plain(name)
     cure = "Pass a table or a dict for columns of values, a list for masks"
     values = read_array(mask, "booleans")
-    if values.dtype.kind == "O" and all(isinstance(one, bool | np.bool_) for one in values):
+    if values.dtype.kind == "O" and all(
+        isinstance(one, bool | np.bool_) for one in values
+    ):
         values = values.astype(bool)
     if values.dtype.kind != "b":
         raise invalid_input(
@@ -308,7 +327,9 @@ def _partition_mask(mask, number, n_samples, take):
     if len(values) != n_samples:
         rule = f"masks with one entry for each of the {n_samples} rows"
         raise invalid_input(
-            expected=rule, got=f"{len(values)} in {name}", hint="Take the masks of the same rows"
+            expected=rule,
+            got=f"{len(values)} in {name}",
+            hint="Take the masks of the same rows",
         )
     return Partition(np.where(values[take], 0, -1), [name])
 
@@ -321,7 +342,9 @@ def partition_column(
     if values.dtype.kind == "V":
         cure = "Pass a dict of its fields, each an array"
         raise invalid_input(
-            expected="one value for each row", got=f"records in column {name}", hint=cure
+            expected="one value for each row",
+            got=f"records in column {name}",
+            hint=cure,
         )
     if values.dtype.kind not in "biufmMO":
         values = values.astype(str)
@@ -332,9 +355,14 @@ def partition_column(
         distinct, codes = np.unique(values[~missing], return_inverse=True)
     ordered = values.dtype.kind in "iufmM"
     whole = values.dtype.kind != "f" or bool((distinct == np.round(distinct)).all())
-    n_rows = np.bincount(codes, None if counts is None else counts[~missing], len(distinct))
+    n_rows = np.bincount(
+        codes, None if counts is None else counts[~missing], len(distinct)
+    )
     if len(distinct) <= MOST_VALUES and whole:
-        place, texts = slice(None), [f"{name} = {_format_value(value)}" for value in distinct]
+        place, texts = (
+            slice(None),
+            [f"{name} = {_format_value(value)}" for value in distinct],
+        )
     elif ordered:
         place, texts = _bin_values(name, distinct, n_rows, rule.n_bins, whole)
     else:
@@ -365,7 +393,11 @@ def _split_missing(values):
 
 def _format_value(value):
     """Format one value as text; whole numbers have no decimal point."""
-    if isinstance(value, float | np.floating) and value == np.round(value) and abs(value) < 1e15:
+    if (
+        isinstance(value, float | np.floating)
+        and value == np.round(value)
+        and abs(value) < 1e15
+    ):
         return str(int(value))
     text = _format_short(value)
     return text if text.strip() else repr(text)

@@ -157,7 +157,11 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         self.response_method = response_method
 
     def fit(
-        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Fit the classifier, unless it is frozen, and the correction.
 
@@ -245,7 +249,9 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
 
     def _make_correction(self, cv):
         names = set(MulticalibratedScores._get_param_names()) - {"cv"}
-        return MulticalibratedScores(cv=cv, **{name: getattr(self, name) for name in names})
+        return MulticalibratedScores(
+            cv=cv, **{name: getattr(self, name) for name in names}
+        )
 
     def _predict_out_of_fold(self, context):
         """Return out-of-fold scores, their rows, and the folds of these."""
@@ -286,7 +292,9 @@ def _choose_features(estimator, X, groups):
         return X
     X = X if hasattr(X, "shape") else np.asarray(X)
     n_columns = X.shape[1]
-    wanted = np.atleast_1d(groups).tolist()  # `group_table` refuses those that are not there
+    wanted = np.atleast_1d(
+        groups
+    ).tolist()  # `group_table` refuses those that are not there
     places = {names.index(name) for name in wanted if name in names}
     places |= {place % n_columns for place in wanted if isinstance(place, int)}
     rest = [place for place in range(n_columns) if place not in places]
@@ -317,7 +325,9 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
     if any(isinstance(name, bool | np.bool_) for name in wanted):
         cure = "Pass np.flatnonzero(mask)"
         raise invalid_input(
-            expected="names or positions of columns as groups", got="booleans", hint=cure
+            expected="names or positions of columns as groups",
+            got="booleans",
+            hint=cure,
         )
     if all(isinstance(name, Integral) for name in wanted):
         return _by_position(X, [int(name) for name in wanted], n_rows)
@@ -339,8 +349,16 @@ def _by_position(X, wanted, n_rows):
         got = f"{unknown[0]}"
         cure = "Count the columns of X from 0"
         raise invalid_input(
-            expected=f"positions below {number} as groups, the columns of X", got=got, hint=cure
+            expected=f"positions below {number} as groups, the columns of X",
+            got=got,
+            hint=cure,
         )
     picked = safe_indexing(X, wanted, axis=1)
-    found = read_group_columns(picked.toarray() if sparse.issparse(X) else picked, n_rows)
-    return found if hasattr(X, "columns") else dict(zip(wanted, found.values(), strict=True))
+    found = read_group_columns(
+        picked.toarray() if sparse.issparse(X) else picked, n_rows
+    )
+    return (
+        found
+        if hasattr(X, "columns")
+        else dict(zip(wanted, found.values(), strict=True))
+    )

@@ -139,7 +139,9 @@ class GroupCalibration(Shown):
     @property
     def rejected(self) -> list[GroupRow]:
         """Return the groups whose adjusted p-value is at most 1 - level, the worst first."""
-        return [r for r in self.worst(len(self.rows)) if r.adjusted_p_value <= self.alpha]
+        return [
+            r for r in self.worst(len(self.rows)) if r.adjusted_p_value <= self.alpha
+        ]
 
     @property
     def alpha(self) -> float:
@@ -159,7 +161,10 @@ class GroupCalibration(Shown):
         names = ("p_value", "sigma", "critical_sigma", "level")
         found: dict[str, object] = {name: getattr(self, name) for name in names}
         found["n_rows"] = self.n_samples
-        found |= {name: getattr(self, name) for name in ("n_left_out", "min_rows", "n_resamples")}
+        found |= {
+            name: getattr(self, name)
+            for name in ("n_left_out", "min_rows", "n_resamples")
+        }
         return {**found, "groups": [row._asdict() for row in self.rows]}
 
     @property
@@ -197,7 +202,11 @@ class GroupCalibration(Shown):
         shown, more = self.worst(n), len(self.rows) - n
         rest = [f"... and {more} more, less far off"] if more > 0 else []
         table = Table(
-            _HEADER, [self._cells(row) for row in shown], "", "names unbroken", spare=(3, 4)
+            _HEADER,
+            [self._cells(row) for row in shown],
+            "",
+            "names unbroken",
+            spare=(3, 4),
         )
         return Section(sentences=[self.summary], tables=[table], notes=rest)
 
@@ -208,7 +217,9 @@ class GroupCalibration(Shown):
             plain(row.group, 80) + (f" | {plain(row.event, 40)}" if several else ""),
             str(row.n_rows),
             _format_estimate(row.observed_over_expected, row.ratio_low, row.ratio_high),
-            _format_estimate(row.in_the_large, row.in_the_large_low, row.in_the_large_high),
+            _format_estimate(
+                row.in_the_large, row.in_the_large_low, row.in_the_large_high
+            ),
             _format_estimate(row.slope, row.slope_low, row.slope_high),
             f"{row.sigma:.2f}",
             Cell(adjusted) if row.adjusted_p_value <= self.alpha else adjusted,

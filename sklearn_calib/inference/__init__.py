@@ -38,7 +38,9 @@ from ._paired import PairedLosses, paired_difference
 from ._paired import count_hits as count_hits
 from ._prior_shift_test import PriorShiftResult as PriorShiftResult
 from ._prior_shift_test import prior_shift_test
-from ._resampling import simulate_bootstrap_distribution as simulate_bootstrap_distribution
+from ._resampling import (
+    simulate_bootstrap_distribution as simulate_bootstrap_distribution,
+)
 from ._resampling import simulate_distribution as simulate_distribution
 from ._resampling import simulate_null_distribution as simulate_null_distribution
 from ._sample_size import SampleSizeTarget as SampleSizeTarget

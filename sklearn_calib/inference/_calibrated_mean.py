@@ -24,7 +24,12 @@ from .._validation import (
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import add_error_context, invalid_combination, invalid_input
-from ..recalibrators import encode_groups, fit_clone, predict_proba_aligned, resolve_recalibrator
+from ..recalibrators import (
+    encode_groups,
+    fit_clone,
+    predict_proba_aligned,
+    resolve_recalibrator,
+)
 from ._calibrated_mean_result import CalibratedMean, RowErrors, build_mean
 
 #: The default: a line, logistic where the outcome is a share.
@@ -95,7 +100,10 @@ def _check_finite(values, name):
     if len(wrong):
         cure, row = "Leave out rows without a score", wrong[0]
         raise invalid_input(
-            expected=f"finite numbers as {name}", got=f"{numbers[row]}", hint=cure, row=row
+            expected=f"finite numbers as {name}",
+            got=f"{numbers[row]}",
+            hint=cure,
+            row=row,
         )
     return numbers
 
@@ -108,7 +116,11 @@ def _check_inside(numbers, name, low, high):
         cure += "scale=(1, 10), or scale=None"
         cure += " for any numbers"
         raise invalid_input(
-            name, expected=f"{name} from {low:g} to {high:g}", got=got, hint=cure, row=row
+            name,
+            expected=f"{name} from {low:g} to {high:g}",
+            got=got,
+            hint=cure,
+            row=row,
         )
 
 
@@ -120,11 +132,17 @@ def _is_text(values):
 
 def _encode_verdicts(given):
     for values, name in zip(given, _SIDES, strict=True):
-        row = next((row for row, value in enumerate(values.tolist()) if is_missing(value)), None)
+        row = next(
+            (row for row, value in enumerate(values.tolist()) if is_missing(value)),
+            None,
+        )
         if row is not None:
             cure = "Drop such rows, or call it a verdict of its own"
             raise invalid_input(
-                expected=f"a verdict in every row of {name}", got="none", hint=cure, row=row
+                expected=f"a verdict in every row of {name}",
+                got="none",
+                hint=cure,
+                row=row,
             )
     together = [value for values in given for value in values.tolist()]
     kinds = Counter(_get_kind(value) for value in together)
@@ -151,7 +169,13 @@ def _encode_verdicts(given):
 def _get_kind(value):
     if isinstance(value, bool):
         return "booleans"
-    return "text" if isinstance(value, str) else "bytes" if isinstance(value, bytes) else "numbers"
+    return (
+        "text"
+        if isinstance(value, str)
+        else "bytes"
+        if isinstance(value, bytes)
+        else "numbers"
+    )
 
 
 def _check_ends(pair, name, otherwise=""):
@@ -160,7 +184,9 @@ def _check_ends(pair, name, otherwise=""):
     fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
     if not (fits and ends[0] < ends[1]):
         rule = " ".join(filter(None, [f"{name} as (lowest, highest)", otherwise]))
-        raise invalid_input(expected=rule, got=repr(pair)[:60], hint="Pass for instance (1, 10)")
+        raise invalid_input(
+            expected=rule, got=repr(pair)[:60], hint="Pass for instance (1, 10)"
+        )
     return float(ends[0]), float(ends[1])
 
 
@@ -172,7 +198,9 @@ def _check_bounds(bounds, outcome):
     wrong = np.flatnonzero((outcome < low) | (outcome > high))
     if len(wrong):
         rule, row = f"labels within bounds, {low:g} to {high:g}", wrong[0]
-        raise invalid_input(expected=rule, got=f"{outcome[row]:g}", hint="Pass wider ones", row=row)
+        raise invalid_input(
+            expected=rule, got=f"{outcome[row]:g}", hint="Pass wider ones", row=row
+        )
     return low, high
 
 
@@ -304,7 +332,9 @@ def calibrated_mean(
     tuned = isinstance(power, str)
     if not (power == "auto" if tuned else is_number(power) and 0 <= power <= 1):
         raise invalid_input(
-            expected="power 'auto' or from 0 to 1", got=repr(power), hint="0 is the labels alone"
+            expected="power 'auto' or from 0 to 1",
+            got=repr(power),
+            hint="0 is the labels alone",
         )
     outcome, positive, is_share = _read_outcome(y, pos_label)
     scores = _read_scores(score, score_unlabelled, scale)
@@ -342,27 +372,39 @@ def _read_outcome(y, pos_label):
         labels = read_array(y, "labels")
         if labels.ndim == 1 and not labels.size:
             raise invalid_input(
-                expected="rows with labels", got="none", hint="Label some rows drawn at random"
+                expected="rows with labels",
+                got="none",
+                hint="Label some rows drawn at random",
             )
         if pos_label is None and _is_numeric(labels):
             numbers = np.asarray(read_numbers(y, "labels"), dtype=np.float64)
             if numbers.ndim != 1:
                 cure = "Pass one label for each row"
                 raise invalid_input(
-                    expected="labels of one column", got=f"shape {numbers.shape}", hint=cure
+                    expected="labels of one column",
+                    got=f"shape {numbers.shape}",
+                    hint=cure,
                 )
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if len(wrong):
-                cure, row = "Pass the rows without a label as score_unlabelled", wrong[0]
+                cure, row = (
+                    "Pass the rows without a label as score_unlabelled",
+                    wrong[0],
+                )
                 raise invalid_input(
-                    expected="a label in every row", got=f"{numbers[row]}", hint=cure, row=row
+                    expected="a label in every row",
+                    got=f"{numbers[row]}",
+                    hint=cure,
+                    row=row,
                 )
             return numbers, None, bool(np.isin(numbers, (0, 1)).all())
     classes, codes = read_labels(y, input_name="y")
     if len(classes) > 2:
         got = f"{len(classes)}: {classes[:5].tolist()}"
         cure = "For the share of one of them " + _ONE_LABEL
-        raise invalid_input(expected="labels of two classes, or numbers", got=got, hint=cure)
+        raise invalid_input(
+            expected="labels of two classes, or numbers", got=got, hint=cure
+        )
     known = classes.tolist()
     if pos_label is None:
         if len(known) == 1:
@@ -374,7 +416,9 @@ def _read_outcome(y, pos_label):
         return codes.astype(np.float64), known[1], True
     if len(known) == 2 and pos_label not in known:
         got, cure = repr(pos_label), "Pass one of them"
-        raise invalid_input("pos_label", expected=f"pos_label among {known}", got=got, hint=cure)
+        raise invalid_input(
+            "pos_label", expected=f"pos_label among {known}", got=got, hint=cure
+        )
     event = [label == pos_label for label in known]
     return np.asarray(event, dtype=np.float64)[codes], pos_label, True
 
@@ -392,7 +436,11 @@ def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     if len(wrong):
         cure = "Pass 1 / probability that the row was labelled"
         raise invalid_input(
-            "sample_weight", expected="sample_weight above 0", got="0", hint=cure, row=wrong[0]
+            "sample_weight",
+            expected="sample_weight above 0",
+            got="0",
+            hint=cure,
+            row=wrong[0],
         )
     weight = weight * (n / weight.sum())
     if groups is None and groups_unlabelled is None:
@@ -401,7 +449,11 @@ def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
         rule, cure = "groups and groups_unlabelled", "Name the cluster of every row"
         raise invalid_input(expected=rule, got="one of the two", hint=cure)
     first = read_array(groups, "groups")
-    rest = first[:0] if groups_unlabelled is None else read_array(groups_unlabelled, "groups")
+    rest = (
+        first[:0]
+        if groups_unlabelled is None
+        else read_array(groups_unlabelled, "groups")
+    )
     if len(first) != n or len(rest) != total - n:
         got = f"{len(first)} and {len(rest)}"
         cure = "Pass one for each row"
@@ -421,13 +473,17 @@ def _check_options(rows, limits, recalibrator):
     what = "rows" if rows.cluster is None else "clusters"
     if rows.n_units < 2:
         cure = "Label more of them, drawn at random"
-        raise invalid_input(expected=f"labels of two {what} or more", got="those of 1", hint=cure)
+        raise invalid_input(
+            expected=f"labels of two {what} or more", got="those of 1", hint=cure
+        )
     if limits is None and np.ptp(rows.outcome) == 0:
         bounds = "bounds=(1, 5)"
         cure = "Say between which numbers labels can be, such as " + bounds
         cure += ", or label more rows"
         raise invalid_input(
-            expected="labels that differ", got=f"{rows.outcome[0]:g} in all rows", hint=cure
+            expected="labels that differ",
+            got=f"{rows.outcome[0]:g} in all rows",
+            hint=cure,
         )
     if recalibrator is None and rows.number is None:
         cure = "Leave recalibrator out: each verdict gets the mean of its labels"
@@ -440,7 +496,9 @@ def _is_map_useless(rows):
     n, units = len(rows.outcome), rows.n_units
     alone = "The result is that of the labels alone"
     if rows.n_rows == n:
-        warn_calibration(expected="rows without a label", got="labels in all rows", hint=alone)
+        warn_calibration(
+            expected="rows without a label", got="labels in all rows", hint=alone
+        )
     elif units < MIN_LABELLED_ROWS:
         got = f"{units} {'rows' if rows.cluster is None else 'clusters'}"
         warn_calibration(
@@ -450,7 +508,9 @@ def _is_map_useless(rows):
         )
     elif np.ptp(rows.outcome) == 0:
         warn_calibration(
-            expected="labels that differ for a map of scores", got="one class", hint=alone
+            expected="labels that differ for a map of scores",
+            got="one class",
+            hint=alone,
         )
     else:
         return False
@@ -482,7 +542,9 @@ def _compare_scores(rows):
         moved = -found / total
         moved[:n] += found[:n] / n
         size = len(rows.keys)
-        errors = np.column_stack([sum_clusters(each, rows.cluster, size) for each in moved.T])
+        errors = np.column_stack(
+            [sum_clusters(each, rows.cluster, size) for each in moved.T]
+        )
         spread = errors.T @ errors
         units = max(n / np.bincount(rows.cluster[:n]).max(), 2.0)
     rank = np.linalg.matrix_rank(spread, hermitian=True)
@@ -512,7 +574,9 @@ def _warn_copied_scores(rows, y):
     n = len(rows.outcome)
     given = rows.given
     if rows.verdict is None:
-        same = any(np.array_equal(given, each) for each in (rows.outcome, 1 - rows.outcome))
+        same = any(
+            np.array_equal(given, each) for each in (rows.outcome, 1 - rows.outcome)
+        )
         same = same and np.ptp(given) > 0
     else:
         same = len(np.unique(given)) > 1 and given.tolist() == [
@@ -585,7 +649,8 @@ def _assign_folds(rows, n_folds):
         unit = np.unique(rows.cluster[:n], return_inverse=True)[1].ravel()
     mass = np.bincount(unit, weights=rows.weight)
     height, middle = (
-        np.bincount(unit, weights=rows.weight * each) / mass for each in (rows.outcome, number[:n])
+        np.bincount(unit, weights=rows.weight * each) / mass
+        for each in (rows.outcome, number[:n])
     )
     order = np.lexsort((mass, middle, height))
     drawn = np.random.default_rng(0).permutation(len(order))

@@ -91,7 +91,9 @@ class CalibratedMean(Shown):
     @property
     def labels_saved(self) -> float:
         """Return the share of labels that the scores replace: 1 - (se / labels_se)^2, or NaN."""
-        return 1 - (self.se / self.labels_se) ** 2 if self.labels_se > 0 else float("nan")
+        return (
+            1 - (self.se / self.labels_se) ** 2 if self.labels_se > 0 else float("nan")
+        )
 
     def difference(self, other: "CalibratedMean") -> "CalibratedMean":
         """Subtract the mean of another system that answered the same rows.
@@ -140,22 +142,34 @@ class CalibratedMean(Shown):
         True
         """
         if not isinstance(other, CalibratedMean):
-            got, cure = type(other).__name__, "Pass what calibrated_mean gives for the other system"
-            raise invalid_input(expected="a CalibratedMean", got=got, hint=cure, error=TypeError)
+            got, cure = (
+                type(other).__name__,
+                "Pass what calibrated_mean gives for the other system",
+            )
+            raise invalid_input(
+                expected="a CalibratedMean", got=got, hint=cure, error=TypeError
+            )
         if self.outcome == "difference" or other.outcome == "difference":
             raise invalid_input(
-                expected="means", got="a difference", hint="Subtract the means of two systems"
+                expected="means",
+                got="a difference",
+                hint="Subtract the means of two systems",
             )
         if self.level != other.level:
             got = f"{self.level:g} and {other.level:g}"
             raise invalid_input(
-                "level", expected="one level", got=got, hint="Compute both with the same level="
+                "level",
+                expected="one level",
+                got=got,
+                hint="Compute both with the same level=",
             )
         errors = _pair_errors(self._errors, other._errors)
         labels = self.labels_estimate - other.labels_estimate
         shares = self.outcome == other.outcome == "share"
         raw = self.raw - other.raw
-        return build_mean(errors, labels, self.level, "difference", shares=shares, raw=raw)
+        return build_mean(
+            errors, labels, self.level, "difference", shares=shares, raw=raw
+        )
 
     def labels_needed(self, width: float, *, alone: bool = False) -> int:
         """Return how many labels an interval of this width takes, drawn from as many rows.
@@ -230,16 +244,24 @@ class CalibratedMean(Shown):
         found = {name: value for name, value in vars(self).items() if name != "_errors"}
         found["positive"] = None if self.positive is None else str(self.positive)
         found |= {"power": [*self.power], "labels_saved": self.labels_saved}
-        return {name: None if value != value else value for name, value in found.items()}
+        return {
+            name: None if value != value else value for name, value in found.items()
+        }
 
     def _make_sections(self):
         head = ["", "estimate", "standard error", f"{100 * self.level:g} % interval"]
         rows = [
-            ["labels and scores", *_format_cells(self.estimate, self.se, self.low, self.high)],
+            [
+                "labels and scores",
+                *_format_cells(self.estimate, self.se, self.low, self.high),
+            ],
             [
                 "labels alone",
                 *_format_cells(
-                    self.labels_estimate, self.labels_se, self.labels_low, self.labels_high
+                    self.labels_estimate,
+                    self.labels_se,
+                    self.labels_low,
+                    self.labels_high,
                 ),
             ],
         ]
@@ -258,9 +280,14 @@ class CalibratedMean(Shown):
         if self.positive is not None:
             what += f" of {self.positive!r}"
         ends = f"{self.low:.4f} and {self.high:.4f}"
-        said = [f"{what} is {self.estimate:.4f}, between {ends} ({100 * self.level:g} %)."]
+        said = [
+            f"{what} is {self.estimate:.4f}, between {ends} ({100 * self.level:g} %)."
+        ]
         if not any(self.power):
-            return [*said, "The scores add nothing to the labels: it is the mean of these."]
+            return [
+                *said,
+                "The scores add nothing to the labels: it is the mean of these.",
+            ]
         more = self.n_labelled * (1 / (1 - self.labels_saved) - 1)
         if more >= 1:
             said += [f"The scores are worth {more:.0f} more labels."]
@@ -287,10 +314,14 @@ def _pair_errors(one, two):
     """Compute errors of the difference, with a column of gains for each system."""
     if (one.keys is None) != (two.keys is None):
         cure = "Pass groups= for both"
-        raise invalid_input(expected="clusters of both or of none", got="those of one", hint=cure)
+        raise invalid_input(
+            expected="clusters of both or of none", got="those of one", hint=cure
+        )
     if one.keys is None:
         if (one.n_labelled, one.n_samples) != (two.n_labelled, two.n_samples):
-            got = " and ".join(f"{x.n_labelled} of {x.n_samples} labelled" for x in (one, two))
+            got = " and ".join(
+                f"{x.n_labelled} of {x.n_samples} labelled" for x in (one, two)
+            )
             cure = "Pass the same rows in the same order, or groups= with a name of each item"
             raise invalid_input(expected="the same rows", got=got, hint=cure)
         keys, places = None, [np.arange(len(each.own)) for each in (one, two)]
@@ -300,7 +331,9 @@ def _pair_errors(one, two):
             lonely = np.setxor1d(one.keys, two.keys)
             cure = "Pass the items that both systems answered"
             raise invalid_input(
-                expected="the same clusters", got=f"{lonely[0]!r} in one alone", hint=cure
+                expected="the same clusters",
+                got=f"{lonely[0]!r} in one alone",
+                hint=cure,
             )
         places = [np.searchsorted(keys, each.keys) for each in (one, two)]
     size = len(one.own)
@@ -313,7 +346,9 @@ def _pair_errors(one, two):
     power = np.concatenate([one.power, two.power])
     n = min(one.n_labelled, two.n_labelled)
     total, least = min(one.n_samples, two.n_samples), min(one.worth, two.worth)
-    return RowErrors(own, gains, keys, moves, least, n, total, one.tuned and two.tuned, power)
+    return RowErrors(
+        own, gains, keys, moves, least, n, total, one.tuned and two.tuned, power
+    )
 
 
 def build_mean(
@@ -333,17 +368,25 @@ def build_mean(
     own, gains, size = errors.own, errors.gains, errors.worth
     alone = compute_variance(own, size, 1)
     power = choose_power(own, gains) if errors.tuned else errors.power
-    spread = compute_variance(own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power))
+    spread = compute_variance(
+        own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power)
+    )
     if errors.tuned and not spread < alone:
         power, spread = np.zeros_like(power), alone
     estimate = labels - float(errors.moves @ power)
     if bounds is not None:
-        labels, estimate = (min(max(mean, bounds[0]), bounds[1]) for mean in (labels, estimate))
+        labels, estimate = (
+            min(max(mean, bounds[0]), bounds[1]) for mean in (labels, estimate)
+        )
     t = get_student_quantile(size, level)
     if outcome == "share" or (bounds is not None and alone == 0):
-        ends, ours = _share_intervals(labels, estimate, (alone, spread), errors, level, bounds)
+        ends, ours = _share_intervals(
+            labels, estimate, (alone, spread), errors, level, bounds
+        )
     else:
-        unseen = bound_unseen_square(own, size, None if errors.keys is None else errors.n_labelled)
+        unseen = bound_unseen_square(
+            own, size, None if errors.keys is None else errors.n_labelled
+        )
         extra = t**2 / 2 * unseen if outcome == "difference" and shares else 0.0
         least, most = bounds or (-inf, inf)
         ends, ours = (
@@ -383,7 +426,9 @@ def _share_intervals(labels, estimate, spreads, errors, level, bounds):
     first, second = ((value - low) / reach for value in (labels, estimate))
     alone, spread = (value / reach**2 for value in spreads)
     size = errors.worth
-    rows = count_equivalent_labels(first, alone * (size - 1) / size, size, errors.n_labelled)
+    rows = count_equivalent_labels(
+        first, alone * (size - 1) / size, size, errors.n_labelled
+    )
     found = compute_fraction_intervals(
         first, second, (alone, spread), rows, level, get_student_quantile(size, level)
     )

@@ -82,7 +82,9 @@ def spiegelhalter_test(
     problem, predictions = _one_problem(given, groups, soft_labels, warn=False)
     p, hit, w = problem.score, problem.hit, problem.weight
     if predictions.clusters is not None:
-        found = run_score_test((1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters)
+        found = run_score_test(
+            (1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters
+        )
         return SignificanceResult(*found)
     excess = w * (hit - p) * (1 - 2 * p)
     wrong = ((hit != p) & ((p == 0) | (p == 1))).any()
@@ -195,7 +197,9 @@ def hosmer_lemeshow_test(
             )
 
         def compute_statistic(score, mass, hits, _):
-            return _classical_tests.compute_binned_chi_square(score, mass, hits, n_bins)[0]
+            return _classical_tests.compute_binned_chi_square(
+                score, mass, hits, n_bins
+            )[0]
 
         return _rank_among_draws(
             problem,
@@ -209,7 +213,9 @@ def hosmer_lemeshow_test(
     values, _, rows, share = pool_equal_scores(
         problem.score, problem.hit, np.ones(len(problem.hit))
     )
-    found = _classical_tests.run_hosmer_lemeshow_test(values, rows, rows * share, n_bins, lost)
+    found = _classical_tests.run_hosmer_lemeshow_test(
+        values, rows, rows * share, n_bins, lost
+    )
     return SignificanceResult(*found)
 
 
@@ -277,9 +283,13 @@ def cox_test(
     problem, predictions = _one_problem(given, groups, soft_labels)
     p, hit, w = problem.score, problem.hit, problem.weight
     if predictions.clusters is not None:
-        line = ClusterLine(compute_finite_log_odds(p, 1 - p), hit, w, predictions.clusters)
+        line = ClusterLine(
+            compute_finite_log_odds(p, 1 - p), hit, w, predictions.clusters
+        )
         return SignificanceResult(*line.test_line())
-    return SignificanceResult(*_classical_tests.run_cox_test(p, 1 - p, np.ones(len(p)), hit))
+    return SignificanceResult(
+        *_classical_tests.run_cox_test(p, 1 - p, np.ones(len(p)), hit)
+    )
 
 
 def cumulative_test(
@@ -364,7 +374,9 @@ def cumulative_test(
     if predictions.clusters is not None:
 
         def measure_size(score, mass, hits, variance):
-            return _classical_tests.measure_path(score, hits - mass * score, variance, statistic)
+            return _classical_tests.measure_path(
+                score, hits - mass * score, variance, statistic
+            )
 
         return _rank_among_draws(
             problem,
@@ -378,13 +390,17 @@ def cumulative_test(
     p, hit, w = problem.score, problem.hit, problem.weight
     order = np.argsort(p, kind="stable")
     residual, variance = (w * (hit - p))[order], (w**2 * p * (1 - p)).sum()
-    found = _classical_tests.run_cumulative_test(p[order], residual, variance, statistic)
+    found = _classical_tests.run_cumulative_test(
+        p[order], residual, variance, statistic
+    )
     return SignificanceResult(*found)
 
 
 def _one_problem(given, groups, soft_labels, warn=True):
     """Return the two-class problem, and the predictions with the cluster of each row."""
-    predictions = with_cluster_ids(validate_predictions(*given, soft_labels=soft_labels), groups)
+    predictions = with_cluster_ids(
+        validate_predictions(*given, soft_labels=soft_labels), groups
+    )
     (problem,) = predictions.problems()
     if warn:
         warn_few_events(predictions, problem)
@@ -399,7 +415,9 @@ def _draw_labels(sample, n_draws, rng):
     return [sample.draw_by_votes(rng).weight[1::2] for _ in range(n_draws)]
 
 
-def _rank_among_draws(problem, predictions, statistic, draw, n_resamples, random_state, name):
+def _rank_among_draws(
+    problem, predictions, statistic, draw, n_resamples, random_state, name
+):
     """Compute a statistic of cells and its rank among draws."""
     items = None if predictions.items is None else predictions.items[problem.rows]
     sample = ClusterSample(problem, predictions.clusters, items=items)
@@ -440,7 +458,9 @@ class PolynomialTest:
     held_out: bool
     _fit: LogisticPolynomial = field(repr=False)
 
-    def belt(self, proba: ArrayLike, *, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+    def belt(
+        self, proba: ArrayLike, *, level: float = 0.95
+    ) -> tuple[FloatArray, FloatArray]:
         """Compute the calibration belt: the true probabilities at all predictions at once.
 
         Parameters

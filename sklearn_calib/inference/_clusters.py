@@ -32,12 +32,20 @@ from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import check_indexes
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
-from ..metrics import BinaryProblem, PooledPredictions, Predictions, ProperLoss, all_metrics
+from ..metrics import (
+    BinaryProblem,
+    PooledPredictions,
+    Predictions,
+    ProperLoss,
+    all_metrics,
+)
 from ..recalibrators import encode_groups
 
 MOST_CELLS = 4096
 MOST_EVENTS = 50  # rows, or clusters, that have the rarest class
-_LEAST_SKEWNESS = 1e-4  # of a gamma law; below it all digits that matter are those of a normal one
+_LEAST_SKEWNESS = (
+    1e-4  # of a gamma law; below it all digits that matter are those of a normal one
+)
 _FEW_ROWS = 30  # whose largest loss says little of those of other rows
 _UNSEEN = 1e-300  # a weight, or a variance, instead of 0
 MIN_CLUSTERS_PER_OUTCOME = (
@@ -45,7 +53,9 @@ MIN_CLUSTERS_PER_OUTCOME = (
 )
 _AT_ONCE = 2**22  # signs that are held at a time
 _MOST_VOTES = 50  # that stand for a soft label
-COVARIANCE_TOLERANCE = 1e-9  # of the covariance in clusters of one row, over their variance
+COVARIANCE_TOLERANCE = (
+    1e-9  # of the covariance in clusters of one row, over their variance
+)
 
 
 def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
@@ -69,10 +79,14 @@ def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Pred
     check_indexes(groups, first=predictions.index)
     n = predictions.n_given
     named = np.arange(n) if groups is None else encode_groups(groups, n)
-    codes = np.unique(predictions.expand_input_column(named), return_inverse=True)[1].ravel()
+    codes = np.unique(predictions.expand_input_column(named), return_inverse=True)[
+        1
+    ].ravel()
     if not len(codes) or codes.max() == 0:
         cure = "Pass one value for each question or patient, say, or leave groups out"
-        raise invalid_input(expected="at least two groups, which are drawn", got="one", hint=cure)
+        raise invalid_input(
+            expected="at least two groups, which are drawn", got="one", hint=cure
+        )
     return predictions.with_clusters(codes)
 
 
@@ -93,7 +107,9 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
     if predictions.items is not None:  # rows of one item are one
         items = predictions.items[problem.rows]
         share /= np.bincount(items)[items]
-    of_cluster = (np.bincount(groups, share * p) for p in (problem.score, 1 - problem.score))
+    of_cluster = (
+        np.bincount(groups, share * p) for p in (problem.score, 1 - problem.score)
+    )
     fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
     if fewest < MIN_CLUSTERS_PER_OUTCOME:
         got = f"{fewest:.2g} for the rarer outcome ({problem.title})"
@@ -110,9 +126,15 @@ def reads_residuals(name: str) -> bool:
     another sign may ask for others.
     """
     measure = all_metrics().get(name)
-    if measure is None or not measure.spec.poolable or name == "lower_distance_to_calibration":
+    if (
+        measure is None
+        or not measure.spec.poolable
+        or name == "lower_distance_to_calibration"
+    ):
         return False
-    return measure.spec.loss is not None or (measure.spec.perfect == 0 and measure.has_pos_label)
+    return measure.spec.loss is not None or (
+        measure.spec.perfect == 0 and measure.has_pos_label
+    )
 
 
 def small_sample_inflation(weight: FloatArray, groups: IntArray, level: float) -> float:
@@ -186,7 +208,9 @@ class ClusterSample(PooledPredictions):
         mass = np.bincount(cell, problem.weight, n)
         mean = np.bincount(cell, problem.weight * score, n) / mass
         last = np.append(starts[1:], len(score)) - 1
-        mean = np.clip(mean, ordered[starts], ordered[last])  # equal ones stay as they are
+        mean = np.clip(
+            mean, ordered[starts], ordered[last]
+        )  # equal ones stay as they are
         self.proba = np.column_stack([1 - mean, mean])
         self.groups, self.place, self.rows = groups, 2 * cell + hit, problem.weight
         self._items = items
@@ -205,7 +229,9 @@ class ClusterSample(PooledPredictions):
         drawn = drawn_clusters(self.n_clusters, rng)
         return self.predictions.with_weight(np.maximum(self.table.T @ drawn, 0.0))
 
-    def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Predictions:
+    def relabelled(
+        self, rng: np.random.Generator, law: FloatArray | None = None
+    ) -> Predictions:
         """Draw labels of calibrated rows: residuals of whole clusters change their sign.
 
         All are made larger or smaller by one factor, so that their squares are those that the
@@ -225,7 +251,9 @@ class ClusterSample(PooledPredictions):
         """
         (weight,) = self._turn_residuals(1, rng, law)
         total = self.weight.sum(axis=1)
-        return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
+        return self.predictions.with_weight(
+            np.stack([total - weight, weight], axis=1).ravel()
+        )
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
@@ -284,7 +312,9 @@ class ClusterSample(PooledPredictions):
                 ones += np.where(follows, shared[groups], u) < chance
         total = self.weight.sum(axis=1)
         weight = np.minimum(np.bincount(cell, mass * ones / votes, len(total)), total)
-        return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
+        return self.predictions.with_weight(
+            np.stack([total - weight, weight], axis=1).ravel()
+        )
 
     @cached_property
     def _draw_probabilities(self):
@@ -292,7 +322,9 @@ class ClusterSample(PooledPredictions):
         cell, groups, mass, votes = self.place // 2, self.groups, self.rows, 1
         ones = mass * (self.place % 2)
         if self._items is not None:
-            _, first, items = np.unique(self._items, return_index=True, return_inverse=True)
+            _, first, items = np.unique(
+                self._items, return_index=True, return_inverse=True
+            )
             cell, groups = cell[first], groups[first]
             ones, mass = np.bincount(items, ones), np.bincount(items, mass)
         p = self.proba[cell, 1]
@@ -304,7 +336,11 @@ class ClusterSample(PooledPredictions):
             votes = int(np.clip(np.rint(known / seen), 1, _MOST_VOTES))
         excess = (np.bincount(groups, residual) ** 2).sum() / seen - 1
         most = bound_covariance(p, mass, groups) / known
-        alike = np.sqrt(np.clip(excess / most, 0.0, 1.0)) if most > COVARIANCE_TOLERANCE else 0.0
+        alike = (
+            np.sqrt(np.clip(excess / most, 0.0, 1.0))
+            if most > COVARIANCE_TOLERANCE
+            else 0.0
+        )
         return cell, mass, groups, votes, alike
 
     def rows_alike(self) -> float:
@@ -335,10 +371,16 @@ class ClusterSample(PooledPredictions):
         level : float
         """
         cells = np.arange(len(cell_bin))
-        of_bin = sparse.csr_array((np.ones(len(cells)), (cells, cell_bin)), (len(cells), n_bins))
+        of_bin = sparse.csr_array(
+            (np.ones(len(cells)), (cells, cell_bin)), (len(cells), n_bins)
+        )
         ones = self.table[:, 1::2] @ of_bin
         mass = (ones + self.table[:, ::2] @ of_bin).toarray()
-        ones, total, seen = ones.toarray(), mass.sum(axis=0), np.count_nonzero(mass, axis=0)
+        ones, total, seen = (
+            ones.toarray(),
+            mass.sum(axis=0),
+            np.count_nonzero(mass, axis=0),
+        )
         squares = np.bincount(cell_bin, self.squares.sum(axis=1), n_bins)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.clip(ones.sum(axis=0) / total, 0.0, 1.0)
@@ -348,11 +390,15 @@ class ClusterSample(PooledPredictions):
             rows = np.where((share * (1 - share) > 1e-12) & (around > 0), rows, alike)
             freedom = np.maximum(seen - 1, 1)
             few = np.maximum(total**2 / squares - 1, 1)
-            shorter = stats.t.ppf((1 + level) / 2, few) / stats.t.ppf((1 + level) / 2, freedom)
+            shorter = stats.t.ppf((1 + level) / 2, few) / stats.t.ppf(
+                (1 + level) / 2, freedom
+            )
             rows = np.minimum(rows, total**2 / squares) * np.minimum(shorter, 1.0) ** 2
         ends: Any = np.full((2, n_bins), np.nan)
         kept = total > 0
-        ends[:, kept] = compute_exact_interval(share[kept] * rows[kept], rows[kept], level)
+        ends[:, kept] = compute_exact_interval(
+            share[kept] * rows[kept], rows[kept], level
+        )
         return ends[0], ends[1]
 
 
@@ -377,7 +423,8 @@ def loss_interval(
         The least and the largest loss possible.
     """
     totals, mass = (
-        np.bincount(groups, w) for w in (weight * np.maximum(losses - limits[0], 0.0), weight)
+        np.bincount(groups, w)
+        for w in (weight * np.maximum(losses - limits[0], 0.0), weight)
     )
     mean, error, degrees = average_clusters(totals, mass)
     if not error > 0:
@@ -457,8 +504,12 @@ def few_event_interval(
     rare = seen == fewest
     if not fewest:
         got = f"none with the label {predictions.classes[np.argmax(rare)]}"
-        cure = "A mean loss gets an interval that counts one row of it; collect such rows"
-        warn_calibration(expected="rows of every class, for an interval", got=got, hint=cure)
+        cure = (
+            "A mean loss gets an interval that counts one row of it; collect such rows"
+        )
+        warn_calibration(
+            expected="rows of every class, for an interval", got=got, hint=cure
+        )
     if of_labels is None or fewest >= min(MOST_EVENTS, 2 / 3 * n / n_classes):
         return None
     losses = of_labels()
@@ -469,7 +520,11 @@ def few_event_interval(
     mean = own.sum() / total
     moved = np.bincount(groups, own) - mean * mass
     of_row = moved / np.maximum(counts, 1)
-    size = weight[rare[predictions.codes]].sum() / seen[rare].sum() if fewest else total / n
+    size = (
+        weight[rare[predictions.codes]].sum() / seen[rare].sum()
+        if fewest
+        else total / n
+    )
     chance = weight[:, None] * np.asarray(predictions.proba)[:, rare] + _UNSEEN
     event = size * (np.average(losses[:, rare], weights=chance) - mean)
     square, cube = moved @ of_row, moved @ of_row**2
@@ -484,19 +539,26 @@ def few_event_interval(
         scale = side * (cube + events * event**3) / variance
         scale = max(scale, _LEAST_SKEWNESS * np.sqrt(variance))
         shape = variance / scale**2
-        return longer * (side * events * event + scale * (gammaincinv(shape, tail) - shape))
+        return longer * (
+            side * events * event + scale * (gammaincinv(shape, tail) - shape)
+        )
 
     short = min(find_distance(side, event, 0.5 if fewest else 0.0, 1 - tail), 0.0)
     long = max(find_distance(side, event, 1.0, tail), 0.0)
     if losses.min() < 0:  # a difference, to whose other side few rows may add most, too
-        other = (1 + _FEW_ROWS / n) * size * side * ((side * losses).min() - side * mean)
+        other = (
+            (1 + _FEW_ROWS / n) * size * side * ((side * losses).min() - side * mean)
+        )
         short = min(short, -find_distance(-side, other, 1.0, tail))
     low, high = sorted([mean + side * short, mean + side * long])
     return float(low), float(high)
 
 
 def mean_loss_interval(
-    predictions: Predictions, loss: ProperLoss, level: float, counts: AnyArray | None = None
+    predictions: Predictions,
+    loss: ProperLoss,
+    level: float,
+    counts: AnyArray | None = None,
 ) -> tuple[str, float, float] | None:
     """Return the method and both ends of the interval of a mean loss that needs no draws.
 
@@ -521,7 +583,9 @@ def mean_loss_interval(
             return None
         method = "logarithm"
         losses = loss.of_rows(predictions.proba, predictions.codes)
-        ends = loss_interval(losses, predictions.weight, predictions.clusters, level, loss.range)
+        ends = loss_interval(
+            losses, predictions.weight, predictions.clusters, level, loss.range
+        )
     low, high = np.clip(ends, *loss.range).tolist()
     return method, low, high
 

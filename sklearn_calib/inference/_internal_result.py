@@ -8,7 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import entr
 
-from .._argument_checks import check_between, check_known, is_number, require, unknown_name
+from .._argument_checks import (
+    check_between,
+    check_known,
+    is_number,
+    require,
+    unknown_name,
+)
 from .._kernels._batch_measures import PredictionBatch
 from .._kernels._logistic import compute_log_likelihood, maximise_likelihood
 from .._kernels._probability_floor import estimate_floor
@@ -151,7 +157,9 @@ class InternalValidation(Shown):
         for row in self.rows:
             if row.measure == measure:
                 return row
-        raise unknown_name("a measure", measure, [*self], "Name it in measures=", KeyError)
+        raise unknown_name(
+            "a measure", measure, [*self], "Name it in measures=", KeyError
+        )
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the names of the rows, as of a dict."""
@@ -170,13 +178,26 @@ class InternalValidation(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return numbers and names for JSON; None for missing values."""
-        names = ("method", "ci", "level", "n_resamples", "n_folds", "n_redrawn", "n_samples")
-        rows = [{key: _for_json(value) for key, value in asdict(row).items()} for row in self.rows]
+        names = (
+            "method",
+            "ci",
+            "level",
+            "n_resamples",
+            "n_folds",
+            "n_redrawn",
+            "n_samples",
+        )
+        rows = [
+            {key: _for_json(value) for key, value in asdict(row).items()}
+            for row in self.rows
+        ]
         return {**{name: getattr(self, name) for name in names}, "rows": rows}
 
     # -- instability ---------------------------------------------------------------------------
 
-    def instability(self, threshold: float = 0.5, *, pos_label: object = None) -> Instability:
+    def instability(
+        self, threshold: float = 0.5, *, pos_label: object = None
+    ) -> Instability:
         """Compute how much the predictions of each row change between the resampled models.
 
         Parameters
@@ -213,7 +234,9 @@ class InternalValidation(Shown):
         True
         """
         rule = "a threshold between 0 and 1"
-        check_between("threshold", threshold, 0, 1, expected=rule, hint="Pass for instance 0.1")
+        check_between(
+            "threshold", threshold, 0, 1, expected=rule, hint="Pass for instance 0.1"
+        )
         column = self._find_column(pos_label)
         models = self._get_model_predictions(column)
         own = self.proba[:, column]
@@ -247,7 +270,9 @@ class InternalValidation(Shown):
                     hint="Name the class whose probability it is about",
                 )
             return self.positive
-        places = [at for at, label in enumerate(self.classes.tolist()) if label == pos_label]
+        places = [
+            at for at, label in enumerate(self.classes.tolist()) if label == pos_label
+        ]
         if not places:
             raise unknown_name("pos_label", pos_label, self.classes.tolist())
         return places[0]
@@ -256,7 +281,9 @@ class InternalValidation(Shown):
         if self.method == "cross_validation":
             cure = "Take method='optimism'"
             raise invalid_input(
-                expected="models of bootstrap samples", got="those of a cross-validation", hint=cure
+                expected="models of bootstrap samples",
+                got="those of a cross-validation",
+                hint=cure,
             )
         if self.resampled is None:
             cure = "Call internal_validation with keep_predictions=True"
@@ -330,12 +357,16 @@ class InternalValidation(Shown):
         check_known("kind", kind, ("corrected", "heuristic"))
         if len(self.classes) > 2:
             cure = "Validate each class against the others: y == label"
-            raise invalid_input(expected="two classes", got=f"{len(self.classes)}", hint=cure)
+            raise invalid_input(
+                expected="two classes", got=f"{len(self.classes)}", hint=cure
+            )
         if (n_parameters is None) == (kind == "heuristic"):
             rule = "n_parameters with kind='heuristic', and not without"
             cure = "Pass the number of parameters that were estimated, without the intercept"
             raise invalid_input(
-                expected=rule, got=f"n_parameters={n_parameters!r} with kind={kind!r}", hint=cure
+                expected=rule,
+                got=f"n_parameters={n_parameters!r} with kind={kind!r}",
+                hint=cure,
             )
         intercept, slope = (
             self.line if kind == "corrected" else self._compute_heuristic(n_parameters)
@@ -344,10 +375,14 @@ class InternalValidation(Shown):
             cure = "The model holds nothing for new rows: take fewer features, or more rows"
             if isnan(slope):
                 cure = "Take method='.632+' or 'cross_validation': the model is certain of its rows"
-            raise invalid_input(expected="a finite slope above 0", got=f"{slope:.4g}", hint=cure)
+            raise invalid_input(
+                expected="a finite slope above 0", got=f"{slope:.4g}", hint=cure
+            )
         if self.positive == 0:  # of the second class
             intercept = -intercept
-        return _make_fitted_line(float(intercept), float(slope), self.classes, self.proba)
+        return _make_fitted_line(
+            float(intercept), float(slope), self.classes, self.proba
+        )
 
     def _compute_heuristic(self, n_parameters):
         if not (is_number(n_parameters) and n_parameters >= 0):
@@ -381,10 +416,14 @@ class InternalValidation(Shown):
             what = f"{self.n_folds} folds, {most} time{'s' * (most > 1)}"
         notes = [f"{self.n_samples} rows. {_METHODS[self.method]} {what}."]
         if self.n_redrawn:
-            notes += [f"{self.n_redrawn} samples without one of the classes were drawn again."]
+            notes += [
+                f"{self.n_redrawn} samples without one of the classes were drawn again."
+            ]
         for row in self.rows:
             if row.n_used < most:
-                notes += [f"{row.measure}: from {row.n_used} resamples; the others have no value."]
+                notes += [
+                    f"{row.measure}: from {row.n_used} resamples; the others have no value."
+                ]
         if self.n_folds:
             notes += ["Repeated folds give no interval: take method='optimism'."]
         return notes

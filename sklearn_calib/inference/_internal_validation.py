@@ -6,7 +6,13 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import indexable
 
-from .._argument_checks import check_count, check_jobs, check_known, check_level, unknown_name
+from .._argument_checks import (
+    check_count,
+    check_jobs,
+    check_known,
+    check_level,
+    unknown_name,
+)
 from .._kernels._batch_measures import MEASURE_METHODS
 from .._random import spawned
 from .._sklearn_compat import safe_split
@@ -200,14 +206,18 @@ def internal_validation(
     check_estimator_given(estimator)
     _check_options(method, ci, level, keep_predictions, n_jobs)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
-    X, predictions, together = _read_rows(estimator, X, y, sample_weight, groups, pos_label)
+    X, predictions, together = _read_rows(
+        estimator, X, y, sample_weight, groups, pos_label
+    )
     asked = _select_measures(measures, len(predictions.classes))
     refits = Refits(estimator, X, predictions, sample_weight is not None, together)
     judge = Judge(predictions, asked | _get_required_measures(len(predictions.classes)))
     everyone = np.arange(len(predictions.codes))
     fitted = refits.fit(everyone)
     proba = refits.predict_all_rows(fitted, everyone)
-    own = judge.compute_measures(judge.columns(proba)[None], [predictions.weight])[0, :, 0]
+    own = judge.compute_measures(judge.columns(proba)[None], [predictions.weight])[
+        0, :, 0
+    ]
     crossed = method == "cross_validation"
     n_folds = refits.n_folds if crossed else 0
     rngs = spawned(random_state, -(-n_resamples // n_folds) if crossed else n_resamples)
@@ -218,7 +228,9 @@ def internal_validation(
         rows = build_cross_validation_rows(judge.named, own, found.values["original"])
     else:
         nothing = judge.without_relation(proba) if method == ".632+" else None
-        rows = build_bootstrap_rows(judge.named, own, found, nothing, (1 - level) / 2, ci)
+        rows = build_bootstrap_rows(
+            judge.named, own, found, nothing, (1 - level) / 2, ci
+        )
     by_name = {row.measure: row for row in rows}
     _warn_missing_metrics([by_name[name] for name in asked], len(rngs), method)
     line = [by_name[name].corrected if name in by_name else np.nan for name in _LINE]
@@ -271,11 +283,17 @@ def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
         if len(present) < len(classes):
             lost = classes[np.setdiff1d(np.arange(len(classes)), present)][:5].tolist()
             rule, got = "a row of weight above 0 of each class", f"none of {lost}"
-            raise invalid_input(expected=rule, got=got, hint="Leave these rows out of X and y")
-        groups = None if groups is None else np.unique(groups[kept], return_inverse=True)[1]
+            raise invalid_input(
+                expected=rule, got=got, hint="Leave these rows out of X and y"
+            )
+        groups = (
+            None if groups is None else np.unique(groups[kept], return_inverse=True)[1]
+        )
     if groups is not None and groups.max() == 0:
         cure = "Pass one value for each patient, say, or leave groups out"
-        raise invalid_input(expected="at least two groups, which are drawn", got="one", hint=cure)
+        raise invalid_input(
+            expected="at least two groups, which are drawn", got="one", hint=cure
+        )
     positive = len(classes) - 1 if len(classes) == 2 else 1
     if pos_label is not None:
         places = [at for at, label in enumerate(classes.tolist()) if label == pos_label]
@@ -299,7 +317,9 @@ def _check_features(X, n_rows):
         ) from None
     if found != n_rows:
         raise invalid_input(
-            expected=rule, got=f"{found} rows", hint="Pass the rows of y, in their order"
+            expected=rule,
+            got=f"{found} rows",
+            hint="Pass the rows of y, in their order",
         )
     return table
 
@@ -326,7 +346,9 @@ def _select_measures(measures, n_classes):
         elif isinstance(name, str) and name in known:
             found[name] = known[name]
         elif not isinstance(name, str) or name not in MEASURE_METHODS:
-            raise unknown_name("measures", name, [*MEASURE_METHODS, *known], "See the list")
+            raise unknown_name(
+                "measures", name, [*MEASURE_METHODS, *known], "See the list"
+            )
         elif n_classes == 2:
             found[name] = name
         elif name in _OF_MORE:
@@ -349,7 +371,9 @@ def _select_measures(measures, n_classes):
 
 def _get_required_measures(n_classes):
     """Return the measures for shrinkage and for the weights of .632+."""
-    return {name: name for name in (*_LINE, LOSS)} if n_classes == 2 else {LOSS: log_loss}
+    return (
+        {name: name for name in (*_LINE, LOSS)} if n_classes == 2 else {LOSS: log_loss}
+    )
 
 
 def _warn_missing_metrics(rows, n_models, method):
@@ -365,5 +389,7 @@ def _warn_missing_metrics(rows, n_models, method):
             "rows take method='.632+' or 'cross_validation'"
         )
         if method == "optimism"
-        else ("Those resamples are left out: more rows, or groups that are finer, leave fewer out"),
+        else (
+            "Those resamples are left out: more rows, or groups that are finer, leave fewer out"
+        ),
     )

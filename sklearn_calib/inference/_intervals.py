@@ -7,7 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._argument_checks import check_count, check_known, check_level, check_progress, unknown_name
+from .._argument_checks import (
+    check_count,
+    check_known,
+    check_level,
+    check_progress,
+    unknown_name,
+)
 from .._count_weights import are_counts
 from .._kernels._binning import get_cube_root_bins
 from .._typing import ArrayLike, Progress, RandomStateLike, RecalibratorLike
@@ -46,7 +52,9 @@ _OF_OTHER_PACKAGES = (
     "recall",
     "average_precision",
 )
-_LARGEST_STRENGTH = 64.0  # of an error, in units of the observed one: probabilities are then 0 or 1
+_LARGEST_STRENGTH = (
+    64.0  # of an error, in units of the observed one: probabilities are then 0 or 1
+)
 
 
 @dataclass(frozen=True)
@@ -247,7 +255,9 @@ def confidence_interval(
     _check_isotonic(measure, method)
     sample, together = None, None
     if is_summary(y_true):
-        _check_summary_alone(y_proba, sample_weight, labels, pos_label, groups, soft_labels)
+        _check_summary_alone(
+            y_proba, sample_weight, labels, pos_label, groups, soft_labels
+        )
         plain, sample, options = _prepare_cells(y_true, function, options)
         predictions, (seen, _) = sample.predictions, sample.select_filled_entries
         of_squares = sample.weight.sum() / sample.squares.sum()
@@ -269,7 +279,9 @@ def confidence_interval(
             found = mean_loss_interval(predictions, function.spec.loss, level, counts)
             if found is not None:
                 estimate = float(min(max(plain, found[1]), found[2]))
-                return ConfidenceInterval(estimate, *found[1:], level, found[0], float(plain))
+                return ConfidenceInterval(
+                    estimate, *found[1:], level, found[0], float(plain)
+                )
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     _check_inversion(function, method)
     if together is not None and method == "inversion":
@@ -278,7 +290,10 @@ def confidence_interval(
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
         few_event_interval(predictions, None, level, counts)  # warns
-        measured, how = partial(function.evaluate, **options), draws | {"progress": progress}
+        measured, how = (
+            partial(function.evaluate, **options),
+            draws | {"progress": progress},
+        )
         values = _draw_values(predictions, sample, together, measured, how)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if together is not None:
@@ -287,12 +302,18 @@ def confidence_interval(
         estimate, chance = min(max(plain, low), high), None
     else:
         law = _recalibrate_law(seen, recalibrator, unit, predictions)
-        observed, simulate = _make_simulation(predictions, function, options, sample, draws)
+        observed, simulate = _make_simulation(
+            predictions, function, options, sample, draws
+        )
         whole = partial(evaluate_population, function, **options)
         line = partial(_Line, predictions, whole, simulate)
         tail = (1 - level) / 2
-        low, estimate, high, chance = _invert_test(line, predictions, law, observed, tail, progress)
-    return ConfidenceInterval(float(estimate), low, high, level, method, float(plain), chance)
+        low, estimate, high, chance = _invert_test(
+            line, predictions, law, observed, tail, progress
+        )
+    return ConfidenceInterval(
+        float(estimate), low, high, level, method, float(plain), chance
+    )
 
 
 def _check_summary_alone(*others):
@@ -329,14 +350,18 @@ def _check_isotonic(measure, method):
         other = measure.replace("isotonic", "temperature")
         cure = f"Take {other!r}, or the loss of a map that was fitted to other rows"
         raise invalid_input(
-            expected="a measure whose bootstrap holds the truth", got=repr(measure), hint=cure
+            expected="a measure whose bootstrap holds the truth",
+            got=repr(measure),
+            hint=cure,
         )
 
 
 def _draw_values(predictions, sample, groups, measured, how):
     """Return a measure on bootstrap samples of the rows, or of the cells of a summary."""
     if sample is None:
-        return simulate_bootstrap_distribution(predictions, measured, **how, groups=groups)
+        return simulate_bootstrap_distribution(
+            predictions, measured, **how, groups=groups
+        )
     return simulate_distribution(sample.redrawn, measured, **how)
 
 
@@ -345,7 +370,9 @@ def _invalid_measure(measure: Any) -> InvalidInputError:
     if str(measure).lower() in _OF_OTHER_PACKAGES:
         got = f"{measure!r}, which says how well classes are separated or found"
         cure = "validation_summary(y, p) has an interval of the AUC. Here take 'calibration_error'"
-        raise invalid_input(expected="a measure of calibration, or a loss", got=got, hint=cure)
+        raise invalid_input(
+            expected="a measure of calibration, or a loss", got=got, hint=cure
+        )
     return unknown_name("a measure", measure, all_metrics(), "See the list")
 
 
@@ -366,23 +393,34 @@ def _prepare_cells(summary, function, options):
     samples = summary.samples(MAX_SUMMARY_CELLS)
     if options.get("n_bins") == "cube_root":
         options = {**options, "n_bins": get_cube_root_bins(summary.n_samples)}
-    if len(samples) > 1 or not function.spec.poolable or (several and not function.has_pos_label):
+    if (
+        len(samples) > 1
+        or not function.spec.poolable
+        or (several and not function.has_pos_label)
+    ):
         rule, got = "a measure of one two-class problem, with a summary", repr(name)
         raise invalid_input(
             expected=rule, got=got, hint="Pass the labels and probabilities of the rows"
         )
     value = summary.measure(name, **options)
     if several:  # the problem is a two-class one by now
-        options = {option: given for option, given in options.items() if option != "multiclass"}
+        options = {
+            option: given for option, given in options.items() if option != "multiclass"
+        }
     return value, samples[0], options
 
 
 def _prepare_clusters(predictions, function, options):
     """Return the cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
-        rule, got = "a calibration error with its default options, with groups", function.spec.name
+        rule, got = (
+            "a calibration error with its default options, with groups",
+            function.spec.name,
+        )
         raise invalid_input(
-            expected=rule, got=repr(got), hint="Take method='bootstrap', or leave groups out"
+            expected=rule,
+            got=repr(got),
+            hint="Take method='bootstrap', or leave groups out",
         )
     (problem,) = predictions.problems()
     return ClusterSample(problem, predictions.clusters, MAX_SUMMARY_CELLS)
@@ -398,10 +436,19 @@ def _recalibrate_law(predictions, recalibrator, unit=1.0, rows=None):
     # a class without a row would be as frequent as predicted: it gets a copy of the middle row
     absent = np.setdiff1d(numbers, predictions.codes[seen])
     places = np.append(seen, 0 * absent + seen[len(seen) // 2])
-    codes, weight = np.append(predictions.codes[seen], absent), unit * predictions.weight[places]
-    with ignore_calibration_warnings():  # a constant or a smoothed law is a law all the same
-        fitted = fit_clone(recalibrator, predictions.proba[places], codes, numbers, weight)
-    return predict_proba_aligned(fitted, (predictions if rows is None else rows).proba, numbers)
+    codes, weight = (
+        np.append(predictions.codes[seen], absent),
+        unit * predictions.weight[places],
+    )
+    with (
+        ignore_calibration_warnings()
+    ):  # a constant or a smoothed law is a law all the same
+        fitted = fit_clone(
+            recalibrator, predictions.proba[places], codes, numbers, weight
+        )
+    return predict_proba_aligned(
+        fitted, (predictions if rows is None else rows).proba, numbers
+    )
 
 
 def _make_simulation(predictions, function, options, sample, settings):
@@ -454,7 +501,9 @@ def _invert_test(line, predictions, law, observed, tail, progress):
     # an unbiased estimate may be near 0, or below, where the truth is not
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
-        is_reached(each, lambda values: _monte_carlo_pvalue(values <= observed + near) > tail)
+        is_reached(
+            each, lambda values: _monte_carlo_pvalue(values <= observed + near) > tail
+        )
         for each in (shaped, line(shift))
     )
     high, chance = max(low, *highs), float(shaped.simulated(0.0).mean())
@@ -510,7 +559,9 @@ class _Line:
             (self.compute_truth(t) * self.predictions.weight[:, None]).T.ravel(),
             self.predictions.classes,
         )
-        everything.items = np.tile(np.arange(len(self.plain)), k)  # copies are no further rows
+        everything.items = np.tile(
+            np.arange(len(self.plain)), k
+        )  # copies are no further rows
         value = self.evaluate_population(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 
@@ -526,5 +577,7 @@ class _Line:
             low, high = high, 2 * high
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2
-            low, high = (middle, high) if too_small(self.simulated(middle)) else (low, middle)
+            low, high = (
+                (middle, high) if too_small(self.simulated(middle)) else (low, middle)
+            )
         return high

@@ -77,10 +77,15 @@ def lp_calibration_bound(
     """
     if not is_number(p) or not p >= 2:
         raise invalid_input(
-            "p", expected="p >= 2", got=repr(p), hint="For smaller p use lp_calibration_test"
+            "p",
+            expected="p >= 2",
+            got=repr(p),
+            hint="For smaller p use lp_calibration_test",
         )
     check_level(level)
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     value = lp_calibration_error.evaluate(predictions, p=p, n_levels=n_levels)
     size = predictions.weight.sum() ** 2 / np.sum(predictions.weight**2)
     radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))
@@ -144,18 +149,24 @@ def binning_sample_size(
     """
     if not is_number(p) or not p > 1:
         raise invalid_input(
-            expected="p above 1", got=repr(p), hint="At 1 no polynomial number of rows suffices"
+            expected="p above 1",
+            got=repr(p),
+            hint="At 1 no polynomial number of rows suffices",
         )
     for name, value in (("epsilon", epsilon), ("delta", delta)):
         cure = "Choose a value in the range"
-        check_between("value", value, 0, 1, expected=f"{name} between 0 and 1", hint=cure)
+        check_between(
+            "value", value, 0, 1, expected=f"{name} between 0 and 1", hint=cure
+        )
     delta = float(delta)  # of half precision it would overflow
     n_classes = check_count(n_classes, "n_classes", 2, "Change it")
     if n_bins is not None:
         n_bins = check_count(n_bins, "n_bins")
     if method not in ("plugin", "paper"):
         raise invalid_input(
-            expected="method 'plugin' or 'paper'", got=repr(method), hint="Choose one of them"
+            expected="method 'plugin' or 'paper'",
+            got=repr(method),
+            hint="Choose one of them",
         )
     beta = get_cell_tolerance(p, epsilon)
     if not beta > 1e-100:

@@ -21,7 +21,9 @@ POPULATION_OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def evaluate_population(measure: Measure, predictions: Predictions, **options: Any) -> float:
+def evaluate_population(
+    measure: Measure, predictions: Predictions, **options: Any
+) -> float:
     """Return the measure of rows with every label, each weighted by its probability.
 
     Parameters
@@ -71,7 +73,9 @@ def _smooth_errors(score, mass, events):
 #: The measure with its default options for many draws of the labels of one two-class problem: a
 #: function of the scores and masses of its cells, and of the weights of the events in each draw and
 #: cell, of shape (n_draws, n_cells). It takes the place of one call for each draw.
-EVALUATE_DRAWS: dict[str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]] = {
+EVALUATE_DRAWS: dict[
+    str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
+] = {
     "expected_calibration_error": _mean_gaps,
     "maximum_calibration_error": _largest_gaps,
     "smooth_calibration_error": _smooth_errors,

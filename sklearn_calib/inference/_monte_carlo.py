@@ -13,7 +13,10 @@ from ..metrics import Measure, all_metrics, validate_predictions
 from ._clusters import ClusterSample, reads_residuals, warn_few_events, with_cluster_ids
 from ._resampling import pool_rows, simulate_if_calibrated
 
-_OF_BINS = ("expected_calibration_error", "maximum_calibration_error")  # a sign keeps |a bin|
+_OF_BINS = (
+    "expected_calibration_error",
+    "maximum_calibration_error",
+)  # a sign keeps |a bin|
 
 
 @dataclass(frozen=True)
@@ -197,13 +200,17 @@ def calibration_test(
     predictions = with_cluster_ids(predictions, groups)
     evaluate, name = _make_evaluation(predictions, statistic, options)
     reads_cells, draw = _reads_cells(predictions, name, statistic, options), None
-    sample: Any = pool_rows(predictions) if reads_cells and predictions.clusters is None else None
+    sample: Any = (
+        pool_rows(predictions) if reads_cells and predictions.clusters is None else None
+    )
     if predictions.clusters is not None:
         if not (reads_cells and reads_residuals(name)):
             rule = "a calibration error or a proper loss with its default options, with groups"
             rule += " or soft labels"
             raise invalid_input(
-                expected=rule, got=f"the statistic {name!r}", hint="Leave groups or options out"
+                expected=rule,
+                got=f"the statistic {name!r}",
+                hint="Leave groups or options out",
             )
         (problem,) = predictions.problems()
         warn_few_events(predictions, problem)
@@ -251,6 +258,8 @@ def _make_evaluation(predictions, statistic, options):
     plain = np.array(predictions.proba)
 
     def call_statistic(predictions):
-        return float(statistic(predictions.classes[predictions.codes], plain, **options))
+        return float(
+            statistic(predictions.classes[predictions.codes], plain, **options)
+        )
 
     return call_statistic, getattr(statistic, "__name__", "statistic")

@@ -91,8 +91,12 @@ class PairedLosses:
 
     def __init__(self) -> None:
         self.n_samples = 0
-        self._sums = [0] * 6  # of w, w^2, w l1, w l2, w^2 d and w^2 d^2 with d = l2 - l1
-        self._clusters: dict[Any, tuple[float, float]] | None = None  # sums of w and w d of each
+        self._sums = [
+            0
+        ] * 6  # of w, w^2, w l1, w l2, w^2 d and w^2 d^2 with d = l2 - l1
+        self._clusters: dict[Any, tuple[float, float]] | None = (
+            None  # sums of w and w d of each
+        )
 
     def add(
         self,
@@ -133,18 +137,25 @@ class PairedLosses:
         )
         weight = None
         if sample_weight is not None:
-            weight = np.asarray(read_numbers(sample_weight, "sample_weight"), dtype=float)
+            weight = np.asarray(
+                read_numbers(sample_weight, "sample_weight"), dtype=float
+            )
             check_weights(weight, keeps_unit=True)
         shapes = [np.shape(each) for each in (one, two, weight) if each is not None]
         if one.ndim != 1 or len(set(shapes)) > 1:
             cure = "Pass one number for each row"
-            raise invalid_input(expected="columns of one length", got=f"shapes {shapes}", hint=cure)
+            raise invalid_input(
+                expected="columns of one length", got=f"shapes {shapes}", hint=cure
+            )
         moved = two - one
         wrong = np.flatnonzero(~np.isfinite(moved))
         if len(wrong):
             row, cure = wrong[0], "Cut off the loss, as log_loss does"
             raise invalid_input(
-                expected="finite losses", got=f"{one[row]} and {two[row]}", hint=cure, row=row
+                expected="finite losses",
+                got=f"{one[row]} and {two[row]}",
+                hint=cure,
+                row=row,
             )
         self._add_clusters(groups, one, moved, weight)
         if weight is None:
@@ -153,7 +164,14 @@ class PairedLosses:
             sums = [n, n, sums[0], sums[1], sums[1] - sums[0], sums[2]]
         else:
             square = weight**2
-            terms = [weight, square, weight * one, weight * two, square * moved, square * moved**2]
+            terms = [
+                weight,
+                square,
+                weight * one,
+                weight * two,
+                square * moved,
+                square * moved**2,
+            ]
             sums = sum_exactly(np.array(terms))
         self._sums = add_sums(self._sums, sums)
         self.n_samples += len(one)
@@ -164,16 +182,22 @@ class PairedLosses:
         if self.n_samples and (groups is None) != (self._clusters is None):
             got = "groups in some blocks only"
             raise invalid_input(
-                expected="groups in all blocks or in none", got=got, hint="Pass them each time"
+                expected="groups in all blocks or in none",
+                got=got,
+                hint="Pass them each time",
             )
         if groups is None:
             return
         encode_groups(groups, len(one))  # refuses missing ones
         names, places = np.unique(np.asarray(groups).astype(str), return_inverse=True)
         weight = np.ones(len(one)) if weight is None else weight
-        mass, change = (np.bincount(places.ravel(), w) for w in (weight, weight * moved))
+        mass, change = (
+            np.bincount(places.ravel(), w) for w in (weight, weight * moved)
+        )
         known = self._clusters = self._clusters or {}
-        for name, *more in zip(names.tolist(), mass.tolist(), change.tolist(), strict=True):
+        for name, *more in zip(
+            names.tolist(), mass.tolist(), change.tolist(), strict=True
+        ):
             own = known.get(name, (0.0, 0.0))
             known[name] = own[0] + more[0], own[1] + more[1]
 
@@ -219,7 +243,9 @@ class PairedLosses:
             half = self._compute_cluster_half_width(level)
         first, second, middle = float(one / total), float(two / total), float(mean)
         low, high = middle - half, middle + half
-        return PairedDifference(measure, first, second, middle, low, high, level, "normal")
+        return PairedDifference(
+            measure, first, second, middle, low, high, level, "normal"
+        )
 
     def _compute_cluster_half_width(self, level):
         """Compute half of the interval from the sums of the clusters."""
@@ -345,7 +371,9 @@ def paired_difference(
     }
     if y_true is None and all(map(is_summary, probas)):
         _check_for_summaries(measure, groups is not None or soft_labels)
-        one, two = (confidence_interval(p, None, measure, level=level, **random) for p in probas)
+        one, two = (
+            confidence_interval(p, None, measure, level=level, **random) for p in probas
+        )
         return _combine_intervals(measure, one, two)
     read = partial(
         validate_predictions,
@@ -368,12 +396,17 @@ def paired_difference(
         confidence_interval,
         measure=measure,
         level=level,
-        sample_weight=first.weight if weighted else None,  # rows of weight 0 are left out
+        sample_weight=first.weight
+        if weighted
+        else None,  # rows of weight 0 are left out
         labels=range(len(first.classes)),  # warnings about labels have been given
         groups=first.clusters,
         **random,
     )
-    one, two = (interval(predictions.codes, predictions.proba) for predictions in (first, second))
+    one, two = (
+        interval(predictions.codes, predictions.proba)
+        for predictions in (first, second)
+    )
     return _combine_intervals(measure, one, two)
 
 
@@ -381,7 +414,11 @@ def _compare_losses(measure, loss, first, second, level):
     """Return the difference of the means of one number per row: a loss, or hits."""
     row_losses = count_hits if loss is None else loss.of_rows
     one, two = (row_losses(each.proba, each.codes) for each in (first, second))
-    found = PairedLosses().add(one, two, first.weight, first.clusters).difference(measure, level)
+    found = (
+        PairedLosses()
+        .add(one, two, first.weight, first.clusters)
+        .difference(measure, level)
+    )
     if loss is None:
         return found
 
@@ -401,10 +438,16 @@ def _bootstrap_difference(measure, first, second, level, random):
     one, two = evaluate(first), evaluate(second)
     middle = two - one
     # the same seed draws the same rows
-    draws_one = simulate_bootstrap_distribution(first, evaluate, groups=groups, **random)
-    draws_two = simulate_bootstrap_distribution(second, evaluate, groups=groups, **random)
+    draws_one = simulate_bootstrap_distribution(
+        first, evaluate, groups=groups, **random
+    )
+    draws_two = simulate_bootstrap_distribution(
+        second, evaluate, groups=groups, **random
+    )
     low, high = np.quantile(draws_two - draws_one, [(1 - level) / 2, (1 + level) / 2])
-    longer = 1.0 if groups is None else small_sample_inflation(first.weight, groups, level)
+    longer = (
+        1.0 if groups is None else small_sample_inflation(first.weight, groups, level)
+    )
     low, high = (float(middle + longer * (end - middle)) for end in (low, high))
     return PairedDifference(measure, one, two, middle, low, high, level, "bootstrap")
 
@@ -420,13 +463,17 @@ def _check_for_summaries(measure, needs_rows):
     if measure == "accuracy" or all_metrics()[measure].spec.proper:
         cure = "Add up the losses of each row with PairedLosses"
         raise invalid_input(
-            expected=f"rows for {measure!r}", got="summaries, which keep no pairs", hint=cure
+            expected=f"rows for {measure!r}",
+            got="summaries, which keep no pairs",
+            hint=cure,
         )
 
 
 def _combine_intervals(measure, one, two):
     """Combine two intervals into one of their difference."""
-    difference = two.on_these_rows - one.on_these_rows  # inside, also where a part leaves one out
+    difference = (
+        two.on_these_rows - one.on_these_rows
+    )  # inside, also where a part leaves one out
     low, high = min(two.low - one.high, difference), max(two.high - one.low, difference)
     return PairedDifference(
         measure,

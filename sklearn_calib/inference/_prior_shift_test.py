@@ -169,7 +169,9 @@ def prior_shift_test(
         target_sizes = rng.multinomial(m, found.prior)
         unlabelled = _draw_rows(members, target_sizes, rng)
         null[number] = both.compute_distance(labelled, unlabelled, rng).distance
-    pvalue = MonteCarloResult.from_draws(found.distance, null, "prior_shift_test").pvalue
+    pvalue = MonteCarloResult.from_draws(
+        found.distance, null, "prior_shift_test"
+    ).pvalue
     labels = classes.tolist()
     label = labels[found.column]
     return PriorShiftResult(

@@ -70,16 +70,26 @@ class Refits:
         groups: IntArray | None,
     ) -> None:
         self.estimator, self.X = estimator, X
-        self.classes, self.codes, self.groups = predictions.classes, predictions.codes, groups
+        self.classes, self.codes, self.groups = (
+            predictions.classes,
+            predictions.codes,
+            groups,
+        )
         self.weight = predictions.weight if weighted else None
-        plain = not (_is_from_package("xgboost", estimator) or self.classes.dtype.kind == "S")
+        plain = not (
+            _is_from_package("xgboost", estimator) or self.classes.dtype.kind == "S"
+        )
         self._names = self.classes if plain else np.arange(len(self.classes))
         self._labels = self._names[self.codes]
         tagged = hasattr(estimator, "__sklearn_tags__")
         self._pairwise = tagged and bool(get_tags(estimator).input_tags.pairwise)
         self._params = self._collect_metadata()
-        splits_groups = groups is not None and _find_fit_argument(estimator, "groups") is not None
-        self._folds = None if splits_groups else _find_copy_folds(estimator, self.codes, groups)
+        splits_groups = (
+            groups is not None and _find_fit_argument(estimator, "groups") is not None
+        )
+        self._folds = (
+            None if splits_groups else _find_copy_folds(estimator, self.codes, groups)
+        )
 
     def _collect_metadata(self):
         """Return the metadata of fit, by argument name, with one entry per row."""
@@ -91,7 +101,11 @@ class Refits:
                 got = f"{type(self.estimator).__name__}, fitted without weights"
                 cure = "The measures use them; take another estimator to fit with them as well"
                 warn_calibration(
-                    expected=rule, got=got, hint=cure, estimator=self, category=UserWarning
+                    expected=rule,
+                    got=got,
+                    hint=cure,
+                    estimator=self,
+                    category=UserWarning,
                 )
             else:
                 found[name] = self.weight
@@ -143,7 +157,9 @@ class Refits:
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
                 return Refit(
-                    self.predict_all_rows(self.fit(rows, copies=True), rows), count, redrawn
+                    self.predict_all_rows(self.fit(rows, copies=True), rows),
+                    count,
+                    redrawn,
                 )
         raise invalid_input(
             expected="rows of each class in a bootstrap sample",
@@ -157,7 +173,9 @@ class Refits:
             return np.sort(rng.integers(0, n, n))
         order, starts, size = self._group_layout
         chosen = rng.integers(0, len(size), len(size))
-        return np.concatenate([order[starts[g] : starts[g] + size[g]] for g in np.sort(chosen)])
+        return np.concatenate(
+            [order[starts[g] : starts[g] + size[g]] for g in np.sort(chosen)]
+        )
 
     @cached_property
     def _group_layout(self):
@@ -168,14 +186,22 @@ class Refits:
         """Predict each row with a fit on the other folds of a random partition."""
         for redrawn in range(_MOST_DRAWS):
             parts = list(self._split_folds(rng))
-            if all(len(np.unique(self.codes[train])) == len(self.classes) for train, _ in parts):
+            if all(
+                len(np.unique(self.codes[train])) == len(self.classes)
+                for train, _ in parts
+            ):
                 proba = np.empty((len(self.codes), len(self.classes)))
                 for train, test in parts:
                     proba[test] = self.predict_all_rows(self.fit(train), train)[test]
                 return Refit(proba, np.ones(len(self.codes)), redrawn)
-        rule, got = "rows of each class outside every fold", f"{_MOST_DRAWS} partitions without"
+        rule, got = (
+            "rows of each class outside every fold",
+            f"{_MOST_DRAWS} partitions without",
+        )
         raise invalid_input(
-            expected=rule, got=got, hint="Give rare classes more rows, or groups that are finer"
+            expected=rule,
+            got=got,
+            hint="Give rare classes more rows, or groups that are finer",
         )
 
     def _split_folds(self, rng):
@@ -196,7 +222,9 @@ class Refits:
             kind = "rows" if self.groups is None else "groups"
             cure = "Leave that class out, or take method='optimism'"
             raise invalid_input(
-                expected=f"two {kind} of each class for folds", got=f"{rarest}", hint=cure
+                expected=f"two {kind} of each class for folds",
+                got=f"{rarest}",
+                hint=cure,
             )
         return min(FOLDS, rarest)
 
@@ -208,7 +236,9 @@ def check_estimator_given(estimator: Estimator) -> None:
     ):
         rule = "estimator as a classifier of scikit-learn's kind"
         cure = "Pass an instance, such as LogisticRegression(), and then X and y"
-        raise invalid_input(expected=rule, got=repr(estimator)[:60], hint=cure, error=TypeError)
+        raise invalid_input(
+            expected=rule, got=repr(estimator)[:60], hint=cure, error=TypeError
+        )
     if isinstance(estimator, FrozenEstimator):
         raise invalid_input(
             expected="an estimator that can be fitted again",
@@ -220,7 +250,9 @@ def check_estimator_given(estimator: Estimator) -> None:
             ),
             error=TypeError,
         )
-    if any(isinstance(part, FrozenEstimator) for part in estimator.get_params().values()):
+    if any(
+        isinstance(part, FrozenEstimator) for part in estimator.get_params().values()
+    ):
         warn_calibration(
             expected="an estimator that learns everything again on each resample",
             got="a FrozenEstimator inside of it",
@@ -235,7 +267,9 @@ def _is_from_package(package, estimator):
     """Return whether an estimator, or the end of a pipeline, comes from a package."""
     if isinstance(estimator, Pipeline):
         return _is_from_package(package, estimator.steps[-1][1])
-    return any(cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__)
+    return any(
+        cls.__module__.partition(".")[0] == package for cls in type(estimator).__mro__
+    )
 
 
 def _find_fit_argument(estimator, name):
@@ -256,8 +290,14 @@ def _find_fit_argument(estimator, name):
         return None
     if name == "groups":  # where folds are made of them
         grouping = "Group" in type(getattr(estimator, "cv", None)).__name__
-        searches = hasattr(estimator, "param_grid") or hasattr(estimator, "param_distributions")
-        return name if hasattr(estimator, "recalibrator") or (searches and grouping) else None
+        searches = hasattr(estimator, "param_grid") or hasattr(
+            estimator, "param_distributions"
+        )
+        return (
+            name
+            if hasattr(estimator, "recalibrator") or (searches and grouping)
+            else None
+        )
     inner = getattr(estimator, "estimator", None)
     return None if inner is None else _find_fit_argument(inner, name)
 
@@ -279,7 +319,9 @@ def _find_copy_folds(estimator, codes, groups):
     kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
     fold = np.zeros(len(codes), dtype=np.intp)
     least = int(np.bincount(codes).min()) if groups is None else len(np.unique(groups))
-    splits: Iterator[Any] = kind(max(2, min(int(n_folds), least))).split(codes, codes, groups)
+    splits: Iterator[Any] = kind(max(2, min(int(n_folds), least))).split(
+        codes, codes, groups
+    )
     with warnings.catch_warnings():  # classes of fewer rows than folds
         warnings.simplefilter("ignore", UserWarning)
         for number, (_, test) in enumerate(splits):
@@ -290,7 +332,10 @@ def _find_copy_folds(estimator, codes, groups):
 #: Quantities whose value does not fall where predictions have no relation to the outcome.
 TARGETS = ("O/E", "calibration in the large", "intercept")
 LOSS = "log loss"  # whose relative overfitting stands in for those
-MODELS_PER_TASK, PREDICTIONS_PER_TASK = 25, 1 << 22  # models of a task, and their predictions
+MODELS_PER_TASK, PREDICTIONS_PER_TASK = (
+    25,
+    1 << 22,
+)  # models of a task, and their predictions
 _NAN = float("nan")
 
 
@@ -305,16 +350,26 @@ class Judge:
         What is measured: a name among those of two classes, or a measure.
     """
 
-    def __init__(self, predictions: Predictions, named: Mapping[str, str | Measure]) -> None:
+    def __init__(
+        self, predictions: Predictions, named: Mapping[str, str | Measure]
+    ) -> None:
         self.predictions, self.named = predictions, dict(named)
         self._hit = (predictions.codes == predictions.positive).astype(np.float64)
-        self._quick = [name for name, what in self.named.items() if isinstance(what, str)]
+        self._quick = [
+            name for name, what in self.named.items() if isinstance(what, str)
+        ]
 
     def columns(self, proba: FloatArray) -> FloatArray:
         """Select the columns that `compute_measures` takes: the event's column of two, else all."""
-        return proba[:, self.predictions.positive] if len(self.predictions.classes) == 2 else proba
+        return (
+            proba[:, self.predictions.positive]
+            if len(self.predictions.classes) == 2
+            else proba
+        )
 
-    def compute_measures(self, models: FloatArray, weights: Sequence[FloatArray]) -> FloatArray:
+    def compute_measures(
+        self, models: FloatArray, weights: Sequence[FloatArray]
+    ) -> FloatArray:
         """Compute measures of shape (n_weights, n_measures, n_models).
 
         Parameters
@@ -324,18 +379,26 @@ class Judge:
             NaN where those of a model are all 0.
         """
         found = np.full((len(weights), len(self.named), len(models)), np.nan)
-        there = [np.broadcast_to(weight.any(axis=-1), len(models)) for weight in weights]
+        there = [
+            np.broadcast_to(weight.any(axis=-1), len(models)) for weight in weights
+        ]
         safe = [weight + ~weight.any(axis=-1, keepdims=True) for weight in weights]
         if self._quick:
             places = [[*self.named].index(name) for name in self._quick]
-            found[:, places] = compute_batch_measures(models, self._hit, safe, self._quick)
+            found[:, places] = compute_batch_measures(
+                models, self._hit, safe, self._quick
+            )
         for place, what in enumerate(self.named.values()):
             if isinstance(what, Measure):
                 for model, predicted in enumerate(models):
-                    predictions = self.predictions.with_proba(self._stack_both_columns(predicted))
+                    predictions = self.predictions.with_proba(
+                        self._stack_both_columns(predicted)
+                    )
                     for i, weight in enumerate(safe):
                         own = weight if weight.ndim == 1 else weight[model]
-                        found[i, place, model] = what.evaluate(predictions.with_weight(own))
+                        found[i, place, model] = what.evaluate(
+                            predictions.with_weight(own)
+                        )
         for values, some in zip(found, there, strict=True):
             values[:, ~some] = np.nan
         return found
@@ -349,16 +412,23 @@ class Judge:
     def without_relation(self, proba: FloatArray) -> FloatArray:
         """Compute the measures for labels unrelated to predictions: each with each."""
         predictions, k = self.predictions, proba.shape[1]
-        share = np.bincount(predictions.codes, predictions.weight, k) / predictions.weight.sum()
+        share = (
+            np.bincount(predictions.codes, predictions.weight, k)
+            / predictions.weight.sum()
+        )
         weight = np.concatenate([predictions.weight * one for one in share])
         codes = np.repeat(np.arange(k), len(proba))
         each = Predictions(
-            np.tile(proba, (k, 1)), codes, None, predictions.classes, predictions.positive
+            np.tile(proba, (k, 1)),
+            codes,
+            None,
+            predictions.classes,
+            predictions.positive,
         )
         judge = Judge(each, self.named)
-        return judge.compute_measures(judge.columns(np.tile(proba, (k, 1)))[None], [weight])[
-            0, :, 0
-        ]
+        return judge.compute_measures(
+            judge.columns(np.tile(proba, (k, 1)))[None], [weight]
+        )[0, :, 0]
 
 
 class Resampled(NamedTuple):
@@ -379,7 +449,12 @@ class Resampled(NamedTuple):
 
 
 def judge_resampled_fits(
-    refits: Refits, judge: Judge, rngs: Sequence[Any], method: str, keep: bool, n_jobs: int | None
+    refits: Refits,
+    judge: Judge,
+    rngs: Sequence[Any],
+    method: str,
+    keep: bool,
+    n_jobs: int | None,
 ) -> Resampled:
     """Fit and judge one model for each generator."""
     judged = _JUDGED[method]
@@ -415,7 +490,10 @@ def _subset_rows(refits, judge, rngs, judged, keep):
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
         predicted = np.stack([judge.columns(one.proba) for one in refitted])
-        count, weight = np.stack([one.counts for one in refitted]), judge.predictions.weight
+        count, weight = (
+            np.stack([one.counts for one in refitted]),
+            judge.predictions.weight,
+        )
         values = judge.compute_measures(
             predicted, [_WEIGHTS[rows](weight, count) for rows in judged]
         )
@@ -431,7 +509,8 @@ def _emit_once(said, n_models):
         by_line.setdefault((type(message), file, line), []).append(message)
     for messages in by_line.values():
         emit_warning(
-            messages[0], f"(Said {len(messages)} times in the fits of {n_models} resamples.)"
+            messages[0],
+            f"(Said {len(messages)} times in the fits of {n_models} resamples.)",
         )
 
 
@@ -444,7 +523,11 @@ def build_cross_validation_rows(
         corrected, n_used = _finite_mean(several), int(np.isfinite(several).sum())
         original = float(apparent)
         optimism = original - corrected
-        rows.append(InternalValidationRow(name, original, optimism, corrected, _NAN, _NAN, n_used))
+        rows.append(
+            InternalValidationRow(
+                name, original, optimism, corrected, _NAN, _NAN, n_used
+            )
+        )
     return rows
 
 
@@ -483,11 +566,17 @@ def build_bootstrap_rows(
                 spread = excess[used].mean() - excess[used]
                 ends = corrected + np.quantile(spread, [tail, 1 - tail])
             else:
-                ends = np.quantile(sample[used], [tail, 1 - tail]) + (corrected - apparent)
+                ends = np.quantile(sample[used], [tail, 1 - tail]) + (
+                    corrected - apparent
+                )
             ends = np.clip(ends, *_get_range(what))
         low, high = map(float, ends)
         optimism = apparent - corrected
-        rows.append(InternalValidationRow(name, apparent, optimism, corrected, low, high, n_used))
+        rows.append(
+            InternalValidationRow(
+                name, apparent, optimism, corrected, low, high, n_used
+            )
+        )
     return rows
 
 

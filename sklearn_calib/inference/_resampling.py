@@ -60,7 +60,12 @@ def simulate_null_distribution(
         return predictions.with_labels(draw_labels(bounds, rng))
 
     return simulate_distribution(
-        draw_null_labels, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
+        draw_null_labels,
+        evaluate,
+        n_resamples,
+        random_state,
+        n_jobs=n_jobs,
+        progress=progress,
     )
 
 
@@ -91,7 +96,12 @@ def simulate_bootstrap_distribution(
         )
 
     return simulate_distribution(
-        draw_multiplicities, evaluate, n_resamples, random_state, n_jobs=n_jobs, progress=progress
+        draw_multiplicities,
+        evaluate,
+        n_resamples,
+        random_state,
+        n_jobs=n_jobs,
+        progress=progress,
     )
 
 
@@ -191,7 +201,11 @@ def simulate_if_calibrated(
     """
     given, observed = (evaluate, n_resamples, random_state), evaluate(predictions)
     if sample is None:
-        return observed, observed, simulate_null_distribution(predictions, *given, **how)
+        return (
+            observed,
+            observed,
+            simulate_null_distribution(predictions, *given, **how),
+        )
     null = simulate_distribution(draw or sample.relabelled, *given, **how)
     return observed, evaluate(sample.predictions), null
 
@@ -244,13 +258,23 @@ class PooledRows:
     ) -> None:
         self._place, self._starts = place, starts
         rows = np.diff(np.append(starts, len(proba)))
-        self._rows = CellBinomialSampler(rows, proba[:, 1] / proba.sum(axis=1), of_rows=True)
+        self._rows = CellBinomialSampler(
+            rows, proba[:, 1] / proba.sum(axis=1), of_rows=True
+        )
         self._weight = None if (weight == 1).all() else weight
         self.mass = np.add.reduceat(weight, starts)
-        mean = np.add.reduceat(proba * weight[:, None], starts, axis=0) / self.mass[:, None]
+        mean = (
+            np.add.reduceat(proba * weight[:, None], starts, axis=0)
+            / self.mass[:, None]
+        )
         last = np.append(starts[1:], len(proba)) - 1
-        for column, ends in ((0, (last, starts)), (1, (starts, last))):  # equal ones stay as is
-            mean[:, column] = np.clip(mean[:, column], *(proba[end, column] for end in ends))
+        for column, ends in (
+            (0, (last, starts)),
+            (1, (starts, last)),
+        ):  # equal ones stay as is
+            mean[:, column] = np.clip(
+                mean[:, column], *(proba[end, column] for end in ends)
+            )
         self.score = mean[:, 1]
         codes = np.tile(np.arange(2), len(starts))
         cells = Predictions(np.repeat(mean, 2, axis=0), codes, None, np.arange(2))

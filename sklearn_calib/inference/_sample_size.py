@@ -110,7 +110,10 @@ class ValidationSampleSize(Shown):
             [
                 one.target,
                 f"{one.anticipated:.4g}",
-                *("" if x is None else f"{x:.4g}" for x in (one.width, one.standard_error)),
+                *(
+                    "" if x is None else f"{x:.4g}"
+                    for x in (one.width, one.standard_error)
+                ),
                 f"{one.n_samples}",
                 f"{one.n_events}",
             ]
@@ -236,11 +239,22 @@ def validation_sample_size(
     ):
         if share is not None:
             low = 0.5 if name == "c_statistic" else 0
-            cure = "0.5 is chance, 1 certainty" if low else "Pass a share, such as 0.1 for 10 %"
-            check_between(
-                "share", share, low, 1, expected=f"{name} strictly between {low:g} and 1", hint=cure
+            cure = (
+                "0.5 is chance, 1 certainty"
+                if low
+                else "Pass a share, such as 0.1 for 10 %"
             )
-    law = _make_distribution(y_proba, linear_predictor, c_statistic, prevalence, sample_weight)
+            check_between(
+                "share",
+                share,
+                low,
+                1,
+                expected=f"{name} strictly between {low:g} and 1",
+                hint=cure,
+            )
+    law = _make_distribution(
+        y_proba, linear_predictor, c_statistic, prevalence, sample_weight
+    )
     phi = law.prevalence if prevalence is None else float(prevalence)
     c = law.c_statistic if c_statistic is None else float(c_statistic)
     z = float(ndtri((1 + level) / 2))
@@ -251,7 +265,13 @@ def validation_sample_size(
     if slope_width is not None:
         se = slope_width / (2 * z)
         found.append(
-            ("calibration slope", 1.0, slope_width, se, law.compute_slope_variance() / se**2)
+            (
+                "calibration slope",
+                1.0,
+                slope_width,
+                se,
+                law.compute_slope_variance() / se**2,
+            )
         )
     if c_width is not None:
         se = c_width / (2 * z)
@@ -259,14 +279,18 @@ def validation_sample_size(
     if threshold is not None:
         se, t = net_benefit_width / (2 * z), float(threshold)
         value, variance = law.net_benefit(t, phi)
-        found.append((f"net benefit at {t:.4g}", value, net_benefit_width, se, variance / se**2))
+        found.append(
+            (f"net benefit at {t:.4g}", value, net_benefit_width, se, variance / se**2)
+        )
     if error is not None:
         found += _rows_for_errors(law, error)
     if not found:
         cure = "Give one of the widths, a threshold or an error"
         raise invalid_input(expected="at least one target", got="none", hint=cure)
     targets = [
-        SampleSizeTarget(name, value, width, se, ceil(rows * _BELOW), ceil(rows * phi * _BELOW))
+        SampleSizeTarget(
+            name, value, width, se, ceil(rows * _BELOW), ceil(rows * phi * _BELOW)
+        )
         for name, value, width, se, rows in found
     ]
     return ValidationSampleSize(tuple(targets), phi, c, level)
@@ -290,7 +314,9 @@ class _Law(NamedTuple):
     @property
     def c_statistic(self) -> float:
         events, others = self.weight * self.p, self.weight * (1 - self.p)
-        first = np.flatnonzero(np.append(True, np.diff(self.p) > 0))  # of equal predictions
+        first = np.flatnonzero(
+            np.append(True, np.diff(self.p) > 0)
+        )  # of equal predictions
         events, others = np.add.reduceat(events, first), np.add.reduceat(others, first)
         below = np.cumsum(others) - others / 2
         return float(events @ below / (events.sum() * others.sum()))
@@ -304,7 +330,9 @@ class _Law(NamedTuple):
     def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
         """Compute the net benefit at t over phi, and its variance times the number of rows."""
         acts = (self.p >= t).astype(float)
-        if self.step:  # the node next to the threshold acts for a part of what it stands for
+        if (
+            self.step
+        ):  # the node next to the threshold acts for a part of what it stands for
             acts = np.clip((self.z - logit(t)) / self.step + 0.5, 0.0, 1.0)
         events, others = self.weight * self.p, self.weight * (1 - self.p)
         hits = float(events @ acts / events.sum())
@@ -314,14 +342,18 @@ class _Law(NamedTuple):
         return hits - w * alarms, variance + (w * alarms) ** 2 / (phi * (1 - phi))
 
 
-def _make_distribution(y_proba, linear_predictor, c_statistic, prevalence, sample_weight):
+def _make_distribution(
+    y_proba, linear_predictor, c_statistic, prevalence, sample_weight
+):
     """Return the law of the predictions from whichever of the three was given."""
     both = c_statistic is not None and prevalence is not None
     given = [what is not None for what in (y_proba, linear_predictor)]
     if sum(given) > 1 or not (any(given) or both):
         got = "both of the first" if sum(given) > 1 else "none"
         rule = "y_proba, or linear_predictor, or c_statistic with prevalence"
-        raise invalid_input(expected=rule, got=got, hint="Pass one law of the predictions")
+        raise invalid_input(
+            expected=rule, got=got, hint="Pass one law of the predictions"
+        )
     if y_proba is not None:
         return _make_sample_distribution(y_proba, sample_weight)
     if sample_weight is not None:
@@ -352,7 +384,9 @@ def _mean_and_deviation(given):
     if len(values) != 2 or not np.isfinite(values).all() or not values[1] > 0:
         rule = "linear_predictor as (mean, standard deviation > 0)"
         raise invalid_input(
-            expected=rule, got=repr(given), hint="Those of the log-odds, such as (-2.5, 1.2)"
+            expected=rule,
+            got=repr(given),
+            hint="Those of the log-odds, such as (-2.5, 1.2)",
         )
     return values
 
@@ -362,7 +396,9 @@ def _make_sample_distribution(y_proba, sample_weight):
     if proba.shape[1] != 2:
         cure = "Pass the column of one class, proba[:, c], or the largest of each row"
         raise invalid_input(
-            expected="probabilities of two classes", got=f"{proba.shape[1]} columns", hint=cure
+            expected="probabilities of two classes",
+            got=f"{proba.shape[1]} columns",
+            hint=cure,
         )
     check_indexes(y_proba, sample_weight)
     weight = canonical_weight(sample_weight, len(proba))
@@ -386,7 +422,9 @@ def _make_sample_distribution(y_proba, sample_weight):
         got = f"{len(np.unique(p))} different, of which {len(np.unique(uncertain))} are not 0 or 1"
         cure = "Nothing can be learned about a slope or an order of such predictions"
         raise invalid_input(
-            expected="predictions that differ, and not by certain ones alone", got=got, hint=cure
+            expected="predictions that differ, and not by certain ones alone",
+            got=got,
+            hint=cure,
         )
     return law
 
@@ -404,20 +442,29 @@ def _rows_for_errors(law, error):
     for size in sizes:
         rule = "an error strictly between 0 and 0.5"
         check_between(
-            "size", size, 0, 0.5, expected=rule, hint="Write 0.02 for 2 percentage points"
+            "size",
+            size,
+            0,
+            0.5,
+            expected=rule,
+            hint="Write 0.02 for 2 percentage points",
         )
     errors = DetectableErrors(*_pool_scores(law))
     for size in map(float, sizes):
         rows = errors.count_rows(size)
         if rows is None:
             rule = "an error that some 1e12 rows of such predictions would show"
-            raise invalid_input(expected=rule, got=f"{size:g}", hint="Ask for a larger one")
+            raise invalid_input(
+                expected=rule, got=f"{size:g}", hint="Ask for a larger one"
+            )
         yield f"error of {size:.4g}", size, None, None, max(rows, 2.0)
 
 
 def _pool_scores(law):
     """Pool scores, shares and log-odds in at most 512 cells of equal weight."""
-    cell = np.minimum((np.cumsum(law.weight) * POWER_CELLS).astype(int), POWER_CELLS - 1)
+    cell = np.minimum(
+        (np.cumsum(law.weight) * POWER_CELLS).astype(int), POWER_CELLS - 1
+    )
     share = np.bincount(cell, law.weight, POWER_CELLS)
     kept = share > 0
     score = np.bincount(cell, law.weight * law.p, POWER_CELLS)[kept] / share[kept]

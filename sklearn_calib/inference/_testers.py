@@ -152,16 +152,22 @@ class CalibrationTester(BaseEstimator):
         n = len(predictions.codes)
         if n < self.n_parts:
             raise invalid_input(
-                expected=f"at least {self.n_parts} rows", got=f"{n}", hint="Use fewer parts"
+                expected=f"at least {self.n_parts} rows",
+                got=f"{n}",
+                hint="Use fewer parts",
             )
         order = np.arange(n)
         if self.n_parts > 1:
             order = generator(self.random_state).permutation(n)
         measure, times, parts_of = _METHODS[self.method]
         threshold = (times * self.tolerance + self.epsilon) / parts_of
-        known = {"resolution": min(1e-3, margin / 4)} if self.method == "distance" else {}
+        known = (
+            {"resolution": min(1e-3, margin / 4)} if self.method == "distance" else {}
+        )
         parts = np.array_split(order, self.n_parts)
-        statistics = np.array([measure.evaluate(predictions.take(part), **known) for part in parts])
+        statistics = np.array(
+            [measure.evaluate(predictions.take(part), **known) for part in parts]
+        )
         return TesterVerdict(
             calibrated=bool(np.mean(statistics >= threshold) < 0.5),
             statistics=statistics,
@@ -214,7 +220,9 @@ class CalibrationTester(BaseEstimator):
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
             if not is_number(value):
                 raise invalid_input(
-                    expected=f"{name} as a number", got=repr(value), hint="Pass for instance 0.1"
+                    expected=f"{name} as a number",
+                    got=repr(value),
+                    hint="Pass for instance 0.1",
                 )
         _, times, parts = _METHODS[self.method]
         if not (tolerance >= 0 and times * tolerance < epsilon <= 1):
@@ -224,7 +232,14 @@ class CalibrationTester(BaseEstimator):
                 expected=rule, got=got, hint="Use method='distance' or another epsilon"
             )
         check_between(
-            "delta", self.delta, 0, 1, expected="0 < delta < 1", hint="Pass for instance 0.05"
+            "delta",
+            self.delta,
+            0,
+            1,
+            expected="0 < delta < 1",
+            hint="Pass for instance 0.05",
         )
         margin = (epsilon - times * tolerance) / parts
-        return math.ceil(((2 + math.sqrt(2 * math.log(1 / self.delta))) / margin) ** 2), margin
+        return math.ceil(
+            ((2 + math.sqrt(2 * math.log(1 / self.delta))) / margin) ** 2
+        ), margin

@@ -9,7 +9,14 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
-from .._argument_checks import check_count, check_known, check_level, equals, require, unknown_name
+from .._argument_checks import (
+    check_count,
+    check_known,
+    check_level,
+    equals,
+    require,
+    unknown_name,
+)
 from .._kernels import _logistic as line
 from .._kernels._classical_tests import run_spiegelhalter_test
 from .._kernels._cluster_sums import compare_totals
@@ -17,7 +24,13 @@ from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._proportion import compute_exact_interval
 from .._show import Section, Shown, Table
 from .._simplex_array import compute_log_losses
-from .._typing import ArrayLike, DataFrame, Multiclass, RandomStateLike, RecalibratorLike
+from .._typing import (
+    ArrayLike,
+    DataFrame,
+    Multiclass,
+    RandomStateLike,
+    RecalibratorLike,
+)
 from .._warnings import warn_calibration
 from ..decomposition import compute_problem_indices
 from ..exceptions import invalid_input
@@ -145,7 +158,10 @@ class ValidationSummary(Shown):
         if len(self.tables) != 1:
             got = f"{len(self.tables)} tables"
             raise invalid_input(
-                expected="one table", got=got, hint="Take one out of tables first", error=KeyError
+                expected="one table",
+                got=got,
+                hint="Take one out of tables first",
+                error=KeyError,
             )
         return self.tables[0]
 
@@ -158,14 +174,24 @@ class ValidationSummary(Shown):
             pandas is not installed.
         """
         pd = require("pandas", "cli")
-        rows = [{"problem": t.problem, **asdict(row)} for t in self.tables for row in t.rows]
+        rows = [
+            {"problem": t.problem, **asdict(row)} for t in self.tables for row in t.rows
+        ]
         return pd.DataFrame(rows)
 
     def _make_sections(self):
-        head = ["", "estimate", f"{100 * self.level:g} % interval", "if calibrated", "p-value"]
+        head = [
+            "",
+            "estimate",
+            f"{100 * self.level:g} % interval",
+            "if calibrated",
+            "p-value",
+        ]
         tables = []
         for one in self.tables:
-            title = f"{one.problem}: {one.n_samples} rows, event rate {one.event_rate:.4g}"
+            title = (
+                f"{one.problem}: {one.n_samples} rows, event rate {one.event_rate:.4g}"
+            )
             tables.append(Table(head, [_format_cells(row) for row in one.rows], title))
         note = (
             f"Intervals of intercepts and slope: {self.ci}. ICI to Emax: smoother "
@@ -177,8 +203,16 @@ class ValidationSummary(Shown):
 
 def _format_cells(row):
     ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
-    numbers = ["" if isnan(x) else f"{x:.4f}" for x in (row.estimate, row.if_calibrated)]
-    p = "< 0.001" if row.pvalue < 0.001 else "" if isnan(row.pvalue) else f"{row.pvalue:.3f}"
+    numbers = [
+        "" if isnan(x) else f"{x:.4f}" for x in (row.estimate, row.if_calibrated)
+    ]
+    p = (
+        "< 0.001"
+        if row.pvalue < 0.001
+        else ""
+        if isnan(row.pvalue)
+        else f"{row.pvalue:.3f}"
+    )
     return [row.quantity, numbers[0], ends, numbers[1], p]
 
 
@@ -349,15 +383,21 @@ def validation_summary(
     for problem in predictions.problems(multiclass):
         own = None
         if predictions.clusters is not None:
-            own = np.unique(predictions.clusters[problem.rows], return_inverse=True)[1].ravel()
+            own = np.unique(predictions.clusters[problem.rows], return_inverse=True)[
+                1
+            ].ravel()
             if own.max() < 2:
                 got, cure = (
                     f"{own.max() + 1} ({problem.title})",
                     "More clusters are needed, not more rows",
                 )
-                raise invalid_input(expected="at least three groups", got=got, hint=cure)
+                raise invalid_input(
+                    expected="at least three groups", got=got, hint=cure
+                )
             warn_few_events(predictions, problem)
-        weight = problem.weight / problem.weight.max()  # only ratios matter; squares are finite
+        weight = (
+            problem.weight / problem.weight.max()
+        )  # only ratios matter; squares are finite
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
         two = Predictions(both, codes, None if equal else problem.weight, np.arange(2))
@@ -389,7 +429,10 @@ def _compute_rates(problem, weight, level, groups=None):
             hint="O/E needs expected events: leave this class out",
         )
     if groups is not None:
-        events, said = np.bincount(groups, weight * hit), np.bincount(groups, weight * p)
+        events, said = (
+            np.bincount(groups, weight * hit),
+            np.bincount(groups, weight * p),
+        )
         low, high, z = compare_totals(events, said, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
@@ -411,7 +454,12 @@ class _MovedLines:
 
     def __init__(self, problem, weight, level, ci, groups=None):
         self.z = compute_finite_log_odds(problem.score, 1 - problem.score)
-        self.hit, self.weight, self.title, self.ci = problem.hit, weight, problem.title, ci
+        self.hit, self.weight, self.title, self.ci = (
+            problem.hit,
+            weight,
+            problem.title,
+            ci,
+        )
         self.one = np.ones_like(self.z)
         self.certain = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.one, self.z])
@@ -424,24 +472,34 @@ class _MovedLines:
         names = "calibration in the large", "intercept", "slope", "Cox chi-square"
         targets = 0.0, 0.0, 1.0, 2.0
         found = zip(names, self._compute_estimates(), targets, strict=True)
-        return [ValidationRow(name, e, *ends, goal, p) for name, (e, ends, p), goal in found]
+        return [
+            ValidationRow(name, e, *ends, goal, p) for name, (e, ends, p), goal in found
+        ]
 
     def _compute_estimates(self):
         """Compute (estimate, interval, p-value) of each row."""
         missing, got = (_NAN, _NOTHING, _NAN), f"the same in all rows ({self.title})"
         if (self.hit == self.hit[0]).all():
             cure = "There is no slope, AUC or R2: take rows of both"
-            warn_calibration(expected="both outcomes", got=got, hint=cure, estimator=self)
+            warn_calibration(
+                expected="both outcomes", got=got, hint=cure, estimator=self
+            )
             return [missing] * 4
         start = line.compute_log_likelihood(self.z, self.hit, self.weight)
         if self.certain:
-            return [missing, *self._estimate_both(start, 0.0, start)]  # any intercept fits as well
+            return [
+                missing,
+                *self._estimate_both(start, 0.0, start),
+            ]  # any intercept fits as well
         large, top = line.maximise_likelihood(self.z, self.one, self.hit, self.weight)
         of_large = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             cure = "There is no slope: check where the predictions come from"
             warn_calibration(
-                expected="at least two different predictions", got=got, hint=cure, estimator=self
+                expected="at least two different predictions",
+                got=got,
+                hint=cure,
+                estimator=self,
             )
             return [of_large, missing, missing, missing]
         return [of_large, *self._estimate_both(start, large, top)]
@@ -455,7 +513,9 @@ class _MovedLines:
             def compute_likelihood(a):
                 return line.compute_log_likelihood(self.z + a, self.hit, self.weight)
 
-            ends = line.find_profile_interval(compute_likelihood, estimate, top, error, self.drop)
+            ends = line.find_profile_interval(
+                compute_likelihood, estimate, top, error, self.drop
+            )
         else:
             ends = self._compute_wald_interval(estimate, error)
         if self.ci == "sandwich":
@@ -478,7 +538,10 @@ class _MovedLines:
                 line.find_profile_interval(
                     self._profile_likelihood(held, other), own, top, error, self.drop
                 )
-                for held, own, other, error in ((0, a, b, errors[0]), (1, b, a, errors[1]))
+                for held, own, other, error in (
+                    (0, a, b, errors[0]),
+                    (1, b, a, errors[1]),
+                )
             ]
         else:
             ends = [
@@ -506,19 +569,28 @@ class _MovedLines:
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
             profile = self._profile_likelihood(1, 0.0)
-            ends = line.find_profile_interval(profile, sign * np.inf, top, step, self.drop)
+            ends = line.find_profile_interval(
+                profile, sign * np.inf, top, step, self.drop
+            )
         return self._make_three_rows(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
 
     def _make_three_rows(self, a, b, ends, ratios):
         slope, both = (float(stats.chi2.sf(ratios[n - 1], n)) for n in (1, 2))
-        return [(a, ends[0], _NAN), (b, ends[1], slope), (float(ratios[1]), _NOTHING, both)]
+        return [
+            (a, ends[0], _NAN),
+            (b, ends[1], slope),
+            (float(ratios[1]), _NOTHING, both),
+        ]
 
     def _profile_likelihood(self, held, start):
         """Maximise the likelihood over b (or a) for a fixed a (or b), by `held`.
 
         Each climb begins where the last ended.
         """
-        given, free = self.columns[:, held], np.ascontiguousarray(self.columns[:, 1 - held])
+        given, free = (
+            self.columns[:, held],
+            np.ascontiguousarray(self.columns[:, 1 - held]),
+        )
         last = [start]
 
         def maximise_at(c):
@@ -562,14 +634,20 @@ def _compute_overall(predictions, weight, smoother, draws, groups=None):
         else ClusterSample(predictions.problems()[0], groups)
     )
     evaluate = partial(_validate_cells, smoother=smoother)
-    observed, ranked, drawn = simulate_if_calibrated(predictions, sample, evaluate, **draws)
+    observed, ranked, drawn = simulate_if_calibrated(
+        predictions, sample, evaluate, **draws
+    )
     p, hit = predictions.second, predictions.codes
-    brier = spiegelhalter_test(hit, p, sample_weight=weight, labels=[0, 1], groups=groups).pvalue
+    brier = spiegelhalter_test(
+        hit, p, sample_weight=weight, labels=[0, 1], groups=groups
+    ).pvalue
     rows = []
     for number, name in enumerate(_QUANTITIES):
         null, pvalue = drawn[:, number], _NAN
         if name in _CURVE:
-            found = MonteCarloResult.from_draws(observed[number], null, name, ranked[number])
+            found = MonteCarloResult.from_draws(
+                observed[number], null, name, ranked[number]
+            )
             pvalue = found.pvalue
         elif name == "Brier":
             pvalue = brier
@@ -577,7 +655,9 @@ def _compute_overall(predictions, weight, smoother, draws, groups=None):
         expected = float(defined.mean()) if len(defined) else _NAN
         if name in _EXPECTED:
             expected = predictions.mean(_EXPECTED[name](p))
-        rows.append(ValidationRow(name, float(observed[number]), *_NOTHING, expected, pvalue))
+        rows.append(
+            ValidationRow(name, float(observed[number]), *_NOTHING, expected, pvalue)
+        )
     return rows
 
 
@@ -588,11 +668,15 @@ def _validate_cells(predictions, smoother):
     rest, total = mass - hits, mass.sum()
     rate = hits.sum() / total
     brier = (hits @ (1 - score) ** 2 + rest @ score**2) / total
-    loss = (hits @ compute_log_losses(score) + rest @ compute_log_losses(1 - score)) / total
+    loss = (
+        hits @ compute_log_losses(score) + rest @ compute_log_losses(1 - score)
+    ) / total
     scaled, area, r2 = _NAN, _NAN, _NAN
     if 0 < rate < 1:
         scaled = 1 - brier / (rate * (1 - rate))
         below = np.cumsum(rest) - rest / 2
         area = (hits / hits.sum()) @ (below / rest.sum())
-        r2 = np.expm1(2 * (loss - _compute_entropy(rate))) / np.expm1(-2 * _compute_entropy(rate))
+        r2 = np.expm1(2 * (loss - _compute_entropy(rate))) / np.expm1(
+            -2 * _compute_entropy(rate)
+        )
     return (*compute_problem_indices(problem, smoother), brier, scaled, loss, area, r2)

@@ -20,8 +20,12 @@ from ._fit import ABSENT, FREE, fit_leverages, read_linear, refine_fits
 if TYPE_CHECKING:
     from ._fit import LinearFit
 
-MAX_DISPERSION = 0.5  # of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
-MIN_ROWS_PER_FEATURE = 1.1  # from which least squares gives the angle without a covariance
+MAX_DISPERSION = (
+    0.5  # of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
+)
+MIN_ROWS_PER_FEATURE = (
+    1.1  # from which least squares gives the angle without a covariance
+)
 
 
 @dataclass(frozen=True)
@@ -254,7 +258,11 @@ def _estimate_norms(seen, fit, covariance):
     if fit.l1 == 0 and fit.l2 == 0:
         return "no penalty", norm2, *estimate_by_covariance(seen, 0.0)
     if n - free > MIN_ROWS_PER_FEATURE * d and not sparse.issparse(fit.X):
-        return "least squares", norm2, *estimate_by_least_squares(seen, fit.X, fit.target, free)
+        return (
+            "least squares",
+            norm2,
+            *estimate_by_least_squares(seen, fit.X, fit.target, free),
+        )
     return "likelihood", norm2, np.nan, np.nan
 
 
@@ -368,7 +376,12 @@ class Observables(NamedTuple):
 
 
 def compute_observables(
-    f: FloatArray, psi: FloatArray, curvature: FloatArray, m: FloatArray, d: int, intercept: bool
+    f: FloatArray,
+    psi: FloatArray,
+    curvature: FloatArray,
+    m: FloatArray,
+    d: int,
+    intercept: bool,
 ) -> Observables:
     """Compute the observables of a fit; with an intercept the scores are centred."""
     n = len(f)

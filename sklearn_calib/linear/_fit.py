@@ -29,9 +29,13 @@ FREE, PENALISED, ABSENT = "free", "penalised", "absent"
 MAX_GRADIENT = 1e-10  # the gradient, relative to what it would be without cancellation
 MAX_STALLED_GRADIENT = 1e-6  # the same, where quasi-Newton steps have ended too early
 MAX_NEWTON_COEFFICIENTS = 1000  # Newton's method takes their Hessian
-MAX_SCORE_ERROR = 1e-3  # of a standard deviation: scores nearer to the minimum's are converged
+MAX_SCORE_ERROR = (
+    1e-3  # of a standard deviation: scores nearer to the minimum's are converged
+)
 MAX_HESSIAN_ROWS = 20_000  # rows of the matrix that is factorised: 3.2 GB, some minutes
-MAX_FOREIGN_MOVE = 0.2  # farther away, the rows are others or the training has hardly begun
+MAX_FOREIGN_MOVE = (
+    0.2  # farther away, the rows are others or the training has hardly begun
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,9 @@ class LinearFit:
     def scores(self) -> FloatArray:
         return self.X @ self.coef.T + self.intercept
 
-    def derivatives(self, scores: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def derivatives(
+        self, scores: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the value, psi = -dl/df and D = d2l/df2 of each row's loss, times its weight.
 
         For the multinomial loss the probabilities stand in place of D.
@@ -119,7 +125,9 @@ def read_linear(
     check_indexes(X, y, sample_weight)
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
-    reader = next((read for kind, read in READERS.items() if isinstance(model, kind)), None)
+    reader = next(
+        (read for kind, read in READERS.items() if isinstance(model, kind)), None
+    )
     if reader is None or type(model).__name__.endswith("CV"):
         raise invalid_input(
             expected=(
@@ -144,7 +152,9 @@ def read_linear(
         X = read_numbers(X, "X")
     if X.ndim != 2:
         raise invalid_input(
-            expected="X of shape (n_samples, n_features)", got=f"shape {X.shape}", hint="Reshape it"
+            expected="X of shape (n_samples, n_features)",
+            got=f"shape {X.shape}",
+            hint="Reshape it",
         )
     X = check_array(X, accept_sparse="csr", dtype=np.float64, input_name="X")
     _, codes = read_labels(y, classes=model.classes_, input_name="y")
@@ -163,13 +173,19 @@ def read_linear(
             hint="Pass class_weight as a dict, or no sample_weight",
         )
     if model.class_weight is not None:
-        weight = weight * compute_sample_weight(model.class_weight, model.classes_[codes])
+        weight = weight * compute_sample_weight(
+            model.class_weight, model.classes_[codes]
+        )
     common = reader(model, len(codes))
     intercept = np.ravel(model.intercept_) + np.zeros(len(coef))
     if common["intercept_kind"] == PENALISED:
         constant = float(model.intercept_scaling)
         column = np.full((len(codes), 1), constant)
-        X = sparse.hstack([X, column]).tocsr() if sparse.issparse(X) else np.hstack([X, column])
+        X = (
+            sparse.hstack([X, column]).tocsr()
+            if sparse.issparse(X)
+            else np.hstack([X, column])
+        )
         coef = np.column_stack([coef, intercept / constant])
         intercept = np.zeros(len(coef))
     if common["loss"] == "multinomial":
@@ -186,7 +202,9 @@ def _read_intercept(model, penalised=False):
     return {"intercept_kind": kind if model.fit_intercept else ABSENT}
 
 
-def split_penalty(penalty: str | None, strength: float, l1_ratio: float | None) -> dict[str, float]:
+def split_penalty(
+    penalty: str | None, strength: float, l1_ratio: float | None
+) -> dict[str, float]:
     """Return the l2 and l1 strength of a penalty by its name, as a dict."""
     if penalty in (None, "none"):
         return {"l2": 0.0, "l1": 0.0}
@@ -238,7 +256,11 @@ def _read_svc(model, n):
             hint="Use LinearSVC(loss='squared_hinge', multi_class='ovr'), which is the default",
         )
     penalties = split_penalty(model.penalty, 1 / model.C, 0.0)
-    return {"loss": "squared_hinge", **penalties, **_read_intercept(model, penalised=True)}
+    return {
+        "loss": "squared_hinge",
+        **penalties,
+        **_read_intercept(model, penalised=True),
+    }
 
 
 def _read_sgd(model, n):
@@ -333,7 +355,11 @@ def _minimise_newton(fit, objective, packed):
         coef, intercept = _unpack_parameters(fit, packed)
         curvature = fit.derivatives(fit.X @ coef + intercept)[2]
         hessian = np.diag(np.append(np.full(d, fit.l2), np.zeros(int(free))))
-        weighted = fit.X.T.multiply(curvature) if sparse.issparse(fit.X) else fit.X.T * curvature
+        weighted = (
+            fit.X.T.multiply(curvature)
+            if sparse.issparse(fit.X)
+            else fit.X.T * curvature
+        )
         product = weighted @ fit.X
         hessian[:d, :d] += product.toarray() if sparse.issparse(product) else product
         if free:
@@ -370,7 +396,9 @@ def _measure_violation(fit):
     return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
 
 
-def refine_fits(fits: list[LinearFit], model: Estimator, own: bool = False) -> list[LinearFit]:
+def refine_fits(
+    fits: list[LinearFit], model: Estimator, own: bool = False
+) -> list[LinearFit]:
     """Return the fits at their minimum.
 
     A model that is our `own` takes the polished coefficients; the user's stays as it is, and a
@@ -401,16 +429,23 @@ def _warn_if_moved(fits):
     what = "standard deviations between its scores and the minimum's, which are used"
     close = MAX_SCORE_ERROR
     if fits[0].l1 > 0:
-        what, close = "relative error of the conditions of optimality", 10 * MAX_SCORE_ERROR
+        what, close = (
+            "relative error of the conditions of optimality",
+            10 * MAX_SCORE_ERROR,
+        )
     if moved > close:
         cure = "Fit with a smaller tol and a larger max_iter"
-        warn_calibration(expected="a converged fit", got=f"{moved:.2g} {what}", hint=cure)
+        warn_calibration(
+            expected="a converged fit", got=f"{moved:.2g} {what}", hint=cure
+        )
 
 
 # -- leverages ---------------------------------------------------------------------------
 
 
-def fit_leverages(fit: LinearFit) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def fit_leverages(
+    fit: LinearFit,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return (psi, D, h, m) of a binary fit, without coefficients that an l1 penalty sets to 0."""
     _, psi, curvature = fit.derivatives(fit.scores)
     X = fit.X
@@ -444,7 +479,10 @@ def _compute_multinomial_leave_one_out(fit):
     k = scores.shape[1]
     basis = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, 1:]]))[0][:, 1:]
     mean = p @ basis
-    inner = np.einsum("ka,ik,kb->iab", basis, p, basis) - mean[:, :, None] * mean[:, None, :]
+    inner = (
+        np.einsum("ka,ik,kb->iab", basis, p, basis)
+        - mean[:, :, None] * mean[:, None, :]
+    )
     inner *= fit.weight[:, None, None]
     _check_size((k - 1) * min(fit.X.shape))
     try:
@@ -469,7 +507,11 @@ def _check_size(size):
 
 
 def _singular_fit(row=None):
-    got = "a singular Hessian" if row is None else f"row {row}, which the fit reproduces exactly"
+    got = (
+        "a singular Hessian"
+        if row is None
+        else f"row {row}, which the fit reproduces exactly"
+    )
     return invalid_input(
         expected="a fit that does not change without bounds when a row is left out",
         got=got,

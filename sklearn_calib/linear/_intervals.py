@@ -91,7 +91,9 @@ def logistic_intervals(
     penalties = get_logistic_penalties(model)
     if penalties["l1"] == 0:
         ridge[: coef.shape[1]] = penalties["l2"]
-    error = compute_standard_error(rows, compute_model_covariance(train, weight, z, ridge))
+    error = compute_standard_error(
+        rows, compute_model_covariance(train, weight, z, ridge)
+    )
     half = norm.ppf((1 + level) / 2) * error
     z = model.decision_function(X)
     return expit(np.column_stack([z - half, z + half]))

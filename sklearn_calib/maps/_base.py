@@ -120,7 +120,9 @@ class CalibrationMap:
 
     def is_arithmetic(self) -> bool:
         """Return whether tensors can go through the map and all maps inside."""
-        return self.supports_array_api and all(part.is_arithmetic() for part in self.children())
+        return self.supports_array_api and all(
+            part.is_arithmetic() for part in self.children()
+        )
 
     def to_tree(self) -> dict[str, Any]:
         """Return the map as a dict of JSON's types, which `read_map` reads."""

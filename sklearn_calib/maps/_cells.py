@@ -22,8 +22,12 @@ class Cells(CalibrationMap):
     divided by their sums; a row of zeros keeps p.
     """
 
-    n_levels: int = schema_field(Number("Number of levels of a probability.", 1, 5000, whole=True))
-    slack: float = schema_field(Number("Allowance for the rounding of n_levels p.", 0.0, 0.5))
+    n_levels: int = schema_field(
+        Number("Number of levels of a probability.", 1, 5000, whole=True)
+    )
+    slack: float = schema_field(
+        Number("Allowance for the rounding of n_levels p.", 0.0, 0.5)
+    )
     keys: IntArray = schema_field(
         Numbers(
             "The levels of each cell, k numbers, in lexicographic order.",
@@ -42,14 +46,18 @@ class Cells(CalibrationMap):
             table = getattr(self, name)
             if len(table) and table.shape[1] != k:
                 rule = f"{k} numbers for each cell"
-                raise invalid_field(f"{at}.{name}", expected=rule, got=f"{table.shape[1]}")
+                raise invalid_field(
+                    f"{at}.{name}", expected=rule, got=f"{table.shape[1]}"
+                )
         if len(self.keys) != len(self.rows):
             rule = f"{len(self.keys)} of them, one for each key"
             raise invalid_field(f"{at}.rows", expected=rule, got=f"{len(self.rows)}")
         found = list(map(tuple, self.keys.tolist()))
         if any(later <= earlier for earlier, later in itertools.pairwise(found)):
             raise invalid_field(
-                f"{at}.keys", expected="different keys in increasing order", got="others"
+                f"{at}.keys",
+                expected="different keys in increasing order",
+                got="others",
             )
 
     def apply(self, rows: Any) -> Any:
@@ -57,7 +65,9 @@ class Cells(CalibrationMap):
         if self.keep:
             out = proba.copy()
         else:
-            levels = np.floor(proba * float(self.n_levels) + self.slack).astype(np.int64)
+            levels = np.floor(proba * float(self.n_levels) + self.slack).astype(
+                np.int64
+            )
             out = round_to_simplex(levels, self.n_levels)
         if len(self.keys):
             cell = find_cells(proba, self.n_levels, self.keys, self.slack)
@@ -70,14 +80,18 @@ class Cells(CalibrationMap):
         levels = np.floor(rows.p * n_levels + self.slack)
         missing = (n_levels - levels.sum()) / float(rows.k)
         out = rows.p if self.keep else (levels + missing) / n_levels
-        return rows.divide_by_sums(rows.in_cells(self, levels, out) if len(self.keys) else out)
+        return rows.divide_by_sums(
+            rows.in_cells(self, levels, out) if len(self.keys) else out
+        )
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
         """Cut where a level of either class changes."""
         steps = np.arange(1, self.n_levels + 1, dtype=np.float64)
 
         def find_level(x, column):
-            return np.floor(rows(x).proba[:, column] * float(self.n_levels) + self.slack)
+            return np.floor(
+                rows(x).proba[:, column] * float(self.n_levels) + self.slack
+            )
 
         ranges.cut_at_levels(lambda x: find_level(x, 1), steps, jumps=True)
         ranges.cut_at_levels(lambda x: find_level(x, 0), steps, jumps=True)

@@ -37,7 +37,9 @@ class Mixture(CalibrationMap):
         check_length(self.weights, len(self.parts), f"{at}.weights")
         total = float(self.weights.sum())
         if abs(total - 1) > WEIGHT_SUM_SLACK:
-            raise invalid_field(f"{at}.weights", expected="a sum of 1", got=f"{total:.12g}")
+            raise invalid_field(
+                f"{at}.weights", expected="a sum of 1", got=f"{total:.12g}"
+            )
 
     def is_arithmetic(self) -> bool:
         return len(self.parts) <= MAX_TENSOR_PARTS and super().is_arithmetic()
@@ -46,7 +48,9 @@ class Mixture(CalibrationMap):
         total = 0.0
         for weight, part in zip(self.weights.tolist(), self.parts, strict=True):
             total = total + weight * rows.after(part).proba
-        return rows.with_proba(rows.xp.clip(total, None, 1.0))  # the weights are rounded
+        return rows.with_proba(
+            rows.xp.clip(total, None, 1.0)
+        )  # the weights are rounded
 
     def lower(self, rows: Any) -> Any:
         weighted = zip(self.weights.tolist(), self.parts, strict=True)
@@ -129,7 +133,9 @@ def make_mixture(weights: Any, parts: Sequence[CalibrationMap]) -> CalibrationMa
     return Mixture(weights=positive, parts=tuple(part for _, part in kept))
 
 
-def combine_pairwise(operation: Callable[..., Any], terms: Sequence[Operand]) -> Operand:
+def combine_pairwise(
+    operation: Callable[..., Any], terms: Sequence[Operand]
+) -> Operand:
     """Return an associative operation over all terms, as a balanced tree.
 
     Databases limit the depth of expressions.

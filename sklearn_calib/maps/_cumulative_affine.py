@@ -30,17 +30,23 @@ class CumulativeAffine(CalibrationMap):
     def check(self, k: int, at: str) -> None:
         check_length(self.shifts, k - 1, f"{at}.shifts")
         if (np.diff(self.shifts) > 0).any():
-            raise invalid_field(f"{at}.shifts", expected="numbers that do not rise", got="others")
+            raise invalid_field(
+                f"{at}.shifts", expected="numbers that do not rise", got="others"
+            )
 
     def apply(self, rows: Any) -> Any:
         return rows.with_proba(
-            compute_class_proba(compute_cumulative_log_odds(rows.log), self.slope, self.shifts)
+            compute_class_proba(
+                compute_cumulative_log_odds(rows.log), self.slope, self.shifts
+            )
         )
 
     def lower(self, rows: Any) -> Any:
         eta = rows.compute_thresholds() * float(self.slope) + self.shifts
         above = [expit(eta).column(c) for c in range(rows.k - 1)]
-        inner = [np.maximum(one - other, 0.0) for one, other in itertools.pairwise(above)]
+        inner = [
+            np.maximum(one - other, 0.0) for one, other in itertools.pairwise(above)
+        ]
         table = np.column_stack([expit(-eta.column(0)), *inner, above[-1]])
         return rows.make_rows(table / table.sum())
 

@@ -8,7 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import expit, log_expit
 
-from .._kernels._log_odds import invert_rounding, round_to_36_bits, subtract_probabilities
+from .._kernels._log_odds import (
+    invert_rounding,
+    round_to_36_bits,
+    subtract_probabilities,
+)
 from .._simplex_array import convert_log_odds
 from .._typing import AnyArray, FloatArray
 from ..exceptions import invalid_input
@@ -46,7 +50,9 @@ LINK = Choice(
 class Steps(FunctionOfScore):
     """P_1 = values_j where edges_(j-1) <= x < edges_j."""
 
-    edges: FloatArray = schema_field(Numbers("Increasing; empty for a constant.", increasing=True))
+    edges: FloatArray = schema_field(
+        Numbers("Increasing; empty for a constant.", increasing=True)
+    )
     values: FloatArray = schema_field(Numbers("One number more than edges.", 0.0, 1.0))
     has_jumps: ClassVar[bool] = True
 
@@ -77,9 +83,13 @@ class Steps(FunctionOfScore):
 class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     """The common part of the two kinds of curves between knots."""
 
-    knots: FloatArray = schema_field(Numbers("Increasing, at least two.", least=2, increasing=True))
+    knots: FloatArray = schema_field(
+        Numbers("Increasing, at least two.", least=2, increasing=True)
+    )
     values: FloatArray = schema_field(
-        Numbers("The values at the knots. With a domain and no link, they are in [0, 1].")
+        Numbers(
+            "The values at the knots. With a domain and no link, they are in [0, 1]."
+        )
     )
     domain: FloatArray | None = schema_field(DOMAIN)
     scale: str = schema_field(SCALE, "input")
@@ -89,17 +99,25 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     def check(self, k: int, at: str) -> None:
         check_length(self.values, len(self.knots), f"{at}.values")
         if self.domain is not None and self.domain[0] > self.domain[1]:
-            raise invalid_field(f"{at}.domain", expected="a <= b", got=f"{self.domain.tolist()}")
+            raise invalid_field(
+                f"{at}.domain", expected="a <= b", got=f"{self.domain.tolist()}"
+            )
         if self.scale == "proba":
             if self.input == "proba":
                 rule = "'input', where x is a probability"
                 raise invalid_field(f"{at}.scale", expected=rule, got="'proba'")
             ends = self.knots[[0, -1]]
-            if self.domain is None or self.domain[0] < ends[0] or self.domain[1] > ends[1]:
+            if (
+                self.domain is None
+                or self.domain[0] < ends[0]
+                or self.domain[1] > ends[1]
+            ):
                 rule = "a domain within the knots, where scale is 'proba'"
                 raise invalid_field(f"{at}.domain", expected=rule, got="another")
         if self.link is None and self.domain is not None:
-            Numbers("", -_VALUE_SLACK, 1 + _VALUE_SLACK).read(self.values, f"{at}.values")
+            Numbers("", -_VALUE_SLACK, 1 + _VALUE_SLACK).read(
+                self.values, f"{at}.values"
+            )
 
     @cached_property
     def _make_piece_tables(self):
@@ -107,14 +125,21 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         low, high = self.knots[:-1], self.knots[1:]
         if self.scale == "input":
             return low, high - low
-        return low, subtract_probabilities(low, high), log_expit(high), np.expm1(low - high)
+        return (
+            low,
+            subtract_probabilities(low, high),
+            log_expit(high),
+            np.expm1(low - high),
+        )
 
     def _find_piece(self, x):
         """Return the piece of each number, t, and the length of the piece."""
         if self.domain is not None:
             x = move_into(x, *self.domain)
         piece = np.searchsorted(self.knots[1:-1], x, side="right")
-        low, width, *more = (take_entries(table, piece) for table in self._make_piece_tables)
+        low, width, *more = (
+            take_entries(table, piece) for table in self._make_piece_tables
+        )
         if self.scale == "input":
             return piece, (x - low) / width, width
         share = np.exp(log_expit(x) - more[0]) * np.expm1(low - x) / more[1]
@@ -192,7 +217,9 @@ class PiecewiseCubic(CurveBetweenKnots):
     s^2 (1 + 2 t) value_j + t^2 (3 - 2 t) value_(j+1) + w t s^2 slope_j - w t^2 s slope_(j+1).
     """
 
-    slopes: FloatArray = schema_field(Numbers("The slopes at the knots, per unit of length."))
+    slopes: FloatArray = schema_field(
+        Numbers("The slopes at the knots, per unit of length.")
+    )
 
     def check(self, k: int, at: str) -> None:
         super().check(k, at)
@@ -200,8 +227,12 @@ class PiecewiseCubic(CurveBetweenKnots):
 
     def value(self, x: Any) -> Any:
         piece, at, width = self._find_piece(x)
-        first, last = (take_entries(self.values[ends], piece) for ends in (_BEGINNINGS, _ENDS))
-        rise, fall = (take_entries(self.slopes[ends], piece) for ends in (_BEGINNINGS, _ENDS))
+        first, last = (
+            take_entries(self.values[ends], piece) for ends in (_BEGINNINGS, _ENDS)
+        )
+        rise, fall = (
+            take_entries(self.slopes[ends], piece) for ends in (_BEGINNINGS, _ENDS)
+        )
         t = move_into(at, 0.0, 1.0)
         beyond = (at - t) * width
         s, square = 1.0 - t, t * t
@@ -216,7 +247,9 @@ class PiecewiseCubic(CurveBetweenKnots):
     def _compute_widths(self):
         """Return the lengths of the pieces."""
         low, high = self.knots[:-1], self.knots[1:]
-        return high - low if self.scale == "input" else subtract_probabilities(low, high)
+        return (
+            high - low if self.scale == "input" else subtract_probabilities(low, high)
+        )
 
     @property
     def _goes_beyond(self):
@@ -224,7 +257,9 @@ class PiecewiseCubic(CurveBetweenKnots):
         if self.scale == "proba":
             return False
         return (
-            self.domain is None or self.domain[0] < self.knots[0] or self.domain[1] > self.knots[-1]
+            self.domain is None
+            or self.domain[0] < self.knots[0]
+            or self.domain[1] > self.knots[-1]
         )
 
     def lower_piece(self, place: Any, t: Any) -> Any:
@@ -233,7 +268,12 @@ class PiecewiseCubic(CurveBetweenKnots):
         left, right = width * self.slopes[:-1], width * self.slopes[1:]
         if self._goes_beyond:
             t = np.clip(at, 0.0, 1.0)
-        powers = [self.values[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise]
+        powers = [
+            self.values[:-1],
+            left,
+            3 * rise - 2 * left - right,
+            left + right - 2 * rise,
+        ]
         value = place.entries_of(powers[3])
         for power in powers[2::-1]:
             value = place.entries_of(power) + t * value
@@ -248,7 +288,10 @@ class PiecewiseCubic(CurveBetweenKnots):
         Differentiated from s^2 (1 + 2 t) v + t^2 (3 - 2 t) v' + w t s^2 m - w t^2 s m', s = 1 - t.
         """
         fall = self.values[:-1] - self.values[1:]
-        rise, end = self._compute_widths * self.slopes[:-1], self._compute_widths * self.slopes[1:]
+        rise, end = (
+            self._compute_widths * self.slopes[:-1],
+            self._compute_widths * self.slopes[1:],
+        )
         return 6 * fall + 3 * (rise + end), -6 * fall - 4 * rise - 2 * end, rise
 
     def direction(self) -> int | None:
@@ -274,7 +317,9 @@ class PiecewiseCubic(CurveBetweenKnots):
             ones = (1 - found) * expit(low) + found * expit(high)
             zeros = (1 - found) * expit(-low) + found * expit(-high)
             found = np.log(ones) - np.log(zeros)
-        return np.concatenate([self.knots, found, [] if self.domain is None else self.domain])
+        return np.concatenate(
+            [self.knots, found, [] if self.domain is None else self.domain]
+        )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -321,7 +366,9 @@ def make_steps(score: str, edges: FloatArray, values: AnyArray) -> Steps:
     return Steps(input=score, edges=edges[kept], values=values)
 
 
-def make_rank_steps(cuts: FloatArray, values: FloatArray, *, right_closed: bool) -> Steps:
+def make_rank_steps(
+    cuts: FloatArray, values: FloatArray, *, right_closed: bool
+) -> Steps:
     """Return a step function of rounded log-odds, with edges for those that are not rounded."""
     return make_steps("rank", invert_rounding(cuts, inclusive=not right_closed), values)
 

@@ -85,7 +85,9 @@ class Choice(Field):
     def read(self, value: Any, at: str) -> Any:
         if not (value is None or isinstance(value, str)) or value not in self.options:
             raise invalid_field(
-                at, expected=f"one of {', '.join(map(repr, self.options))}", got=short_repr(value)
+                at,
+                expected=f"one of {', '.join(map(repr, self.options))}",
+                got=short_repr(value),
             )
         return value
 
@@ -112,7 +114,9 @@ class Number(Field):
             self.high is not None and number > self.high
         )
         if outside or (self.whole and number != int(number)):
-            raise invalid_field(at, expected=self._describe_range(), got=short_repr(value))
+            raise invalid_field(
+                at, expected=self._describe_range(), got=short_repr(value)
+            )
         return int(number) if self.whole else number
 
     def _describe_range(self):
@@ -150,15 +154,24 @@ class Numbers(Field):
     def read(self, value: Any, at: str) -> Any:
         table = number_table(value, at, *self.shapes)
         if table.ndim and len(table) < self.least:
-            raise invalid_field(at, expected=f"at least {self.least} numbers", got=f"{len(table)}")
+            raise invalid_field(
+                at, expected=f"at least {self.least} numbers", got=f"{len(table)}"
+            )
         if self.length is not None and len(table) != self.length:
-            raise invalid_field(at, expected=f"{self.length} numbers", got=f"{len(table)}")
+            raise invalid_field(
+                at, expected=f"{self.length} numbers", got=f"{len(table)}"
+            )
         if self.low is not None:
             _check_none(at, f"numbers >= {self.low:g}", table, table < self.low)
         if self.high is not None:
             _check_none(at, f"numbers <= {self.high:g}", table, table > self.high)
         if self.increasing:
-            _check_none(at, "increasing numbers", table, np.append(False, table[1:] <= table[:-1]))
+            _check_none(
+                at,
+                "increasing numbers",
+                table,
+                np.append(False, table[1:] <= table[:-1]),
+            )
         if self.whole:
             _check_none(at, "whole numbers", table, table != np.floor(table))
             table = table.astype(np.int64)
@@ -218,7 +231,9 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         ):  # long integers
             table = table.astype(np.float64)
     except OverflowError:
-        raise invalid_field(at, expected="finite numbers", got="an integer above 1.8e308") from None
+        raise invalid_field(
+            at, expected="finite numbers", got="an integer above 1.8e308"
+        ) from None
     except ValueError:
         raise invalid_field(
             at, expected="lists of equal lengths", got="lists of different ones"
@@ -230,7 +245,9 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
     if table.ndim not in dimensions:
         words = {0: "a number", 1: "a list of numbers", 2: "a list of lists of numbers"}
         raise invalid_field(
-            at, expected=" or ".join(words[d] for d in sorted(dimensions)), got=short_repr(value)
+            at,
+            expected=" or ".join(words[d] for d in sorted(dimensions)),
+            got=short_repr(value),
         )
     table = table.astype(np.float64)
     _check_none(at, "finite numbers", table, ~np.isfinite(table))
@@ -246,7 +263,9 @@ def _check_numbers(values, at, depth):
     for i, value in enumerate(values):
         if isinstance(value, list | tuple) and depth > 1:
             _check_numbers(value, f"{at}[{i}]", depth - 1)
-        elif isinstance(value, bool) or not isinstance(value, int | float | np.number | np.ndarray):
+        elif isinstance(value, bool) or not isinstance(
+            value, int | float | np.number | np.ndarray
+        ):
             rule = "a number" if depth == 1 else "a number or a list of numbers"
             raise invalid_field(f"{at}[{i}]", expected=rule, got=short_repr(value))
 
@@ -259,4 +278,6 @@ def _check_none(at, rule, table, bad):
     if bad.any():
         place = np.argwhere(bad)[0]
         path = "".join(f"[{i}]" for i in place)
-        raise invalid_field(f"{at}{path}", expected=rule, got=f"{table[tuple(place)]:.17g}")
+        raise invalid_field(
+            f"{at}{path}", expected=rule, got=f"{table[tuple(place)]:.17g}"
+        )

@@ -82,7 +82,9 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
 
     def cut(self, ranges: Ranges, rows: RowsOfScores, *, every: bool = False) -> None:
         levels = np.unique(self.find_turns(every))
-        ranges.cut_at_levels(lambda x: rows(x).score(self.input), levels, jumps=self.has_jumps)
+        ranges.cut_at_levels(
+            lambda x: rows(x).score(self.input), levels, jumps=self.has_jumps
+        )
 
     def find_turns(self, every: bool) -> FloatArray:
         """Return the numbers x at which the function turns, or all at which its formula changes."""

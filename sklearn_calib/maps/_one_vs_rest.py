@@ -32,7 +32,9 @@ class OneVsRest(CalibrationMap):
     def check(self, k: int, at: str) -> None:
         if len(self.parts) not in (1, k):
             raise invalid_field(
-                f"{at}.parts", expected=f"1 node or {k} of them", got=f"{len(self.parts)}"
+                f"{at}.parts",
+                expected=f"1 node or {k} of them",
+                got=f"{len(self.parts)}",
             )
 
     def apply(self, rows: Any) -> Any:

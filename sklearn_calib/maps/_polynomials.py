@@ -21,7 +21,9 @@ class SigmoidPoly(FunctionOfScore):
     """P_1 = sigmoid(sum_j coef_j z^j), z = (x - centre) / spread."""
 
     input: str = schema_field(LOGIT)
-    coef: FloatArray = schema_field(Numbers("Coefficients, the constant first.", least=1))
+    coef: FloatArray = schema_field(
+        Numbers("Coefficients, the constant first.", least=1)
+    )
     centre: float = schema_field(Number("Number that is subtracted from x."), 0.0)
     spread: float = schema_field(Number("Number that x is divided by."), 1.0)
     link: ClassVar[str] = "sigmoid"
@@ -29,7 +31,9 @@ class SigmoidPoly(FunctionOfScore):
 
     def check(self, k: int, at: str) -> None:
         if not self.spread > 0:
-            raise invalid_field(f"{at}.spread", expected="a number above 0", got=f"{self.spread:g}")
+            raise invalid_field(
+                f"{at}.spread", expected="a number above 0", got=f"{self.spread:g}"
+            )
 
     def value(self, x: Any) -> Any:
         z = (x - self.centre) / self.spread
@@ -56,7 +60,9 @@ class ClippedChebyshev(FunctionOfScore):
     z = 2 (x - a) / (b - a) - 1, clipped to [-1, 1].
     """
 
-    domain: FloatArray = schema_field(Numbers("Two numbers a < b.", length=2, increasing=True))
+    domain: FloatArray = schema_field(
+        Numbers("Two numbers a < b.", length=2, increasing=True)
+    )
     coef: FloatArray = schema_field(
         Numbers("Coefficients of the Chebyshev polynomials T_0, T_1, ...", least=1)
     )
@@ -85,7 +91,9 @@ class ClippedChebyshev(FunctionOfScore):
 
     def find_turns(self, every: bool) -> FloatArray:
         low, high = self.domain
-        roots = find_real_roots(chebyshev.chebroots(chebyshev.chebder(self.coef)), -1.0, 1.0)
+        roots = find_real_roots(
+            chebyshev.chebroots(chebyshev.chebder(self.coef)), -1.0, 1.0
+        )
         return np.concatenate([[low, high], low + (roots + 1) / 2 * (high - low)])
 
 

@@ -9,7 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .._kernels._float_order import decode_floats, encode_floats, find_crossings, find_first_beyond
+from .._kernels._float_order import (
+    decode_floats,
+    encode_floats,
+    find_crossings,
+    find_first_beyond,
+)
 from .._typing import AnyArray, FloatArray
 
 #: A function from scores to numbers.
@@ -55,21 +60,27 @@ class Ranges:
     ) -> None:
         """Cut where a function of the scores passes levels; it turns at cuts alone."""
         if len(levels):
-            keys = find_crossings(score, self.starts, self.stops, np.asarray(levels), self.dtype)[2]
+            keys = find_crossings(
+                score, self.starts, self.stops, np.asarray(levels), self.dtype
+            )[2]
             self._add_cuts(keys)
             if jumps:
                 self._jumps = np.union1d(self._jumps, keys)
 
     def move_to_jumps(self, value: ScoreFunction) -> None:
         """Move cuts to where the map itself jumps, whose arithmetic may round otherwise."""
-        at = np.flatnonzero(np.isin(self.starts, self._jumps) & (self.starts > self.starts[0]))
+        at = np.flatnonzero(
+            np.isin(self.starts, self._jumps) & (self.starts > self.starts[0])
+        )
         if not len(at):
             return
         ends = np.append(self.starts, self._last)
         here, apart = self.starts[at], _JUMP_DISTANCE[self.dtype]
         low = here - np.minimum((here - ends[at - 1]) // np.uint64(2), apart)
         high = here + np.minimum((ends[at + 1] - here) // np.uint64(2), apart)
-        left, right = value(decode_floats(np.append(low, high), self.dtype)).reshape(2, -1)
+        left, right = value(decode_floats(np.append(low, high), self.dtype)).reshape(
+            2, -1
+        )
         jump = np.abs(right - left) > _SMALLEST_JUMP
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
@@ -101,7 +112,9 @@ class Ranges:
         even = low + share * (high - low)
         if low.min() >= 0 and high.max() <= 1:
             with np.errstate(divide="ignore"):
-                logits = [np.clip(np.log(x) - np.log1p(-x), -700.0, 40.0) for x in (low, high)]
+                logits = [
+                    np.clip(np.log(x) - np.log1p(-x), -700.0, 40.0) for x in (low, high)
+                ]
             other = 1 / (1 + np.exp(-(logits[0] + share * (logits[1] - logits[0]))))
         else:
             near = [np.clip(x, -745.0, 745.0) for x in (low, high)]
@@ -120,7 +133,9 @@ class Ranges:
         return low + np.uint64(1)
 
 
-def find_real_roots(roots: Any, low: float = -np.inf, high: float = np.inf) -> FloatArray:
+def find_real_roots(
+    roots: Any, low: float = -np.inf, high: float = np.inf
+) -> FloatArray:
     """Return the real parts of roots between two numbers.
 
     The real part of a pair that is not real is a cut too many, which changes nothing.

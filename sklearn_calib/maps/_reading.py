@@ -31,7 +31,9 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
 
 def _read_node(tree, k, at, depth, budget):
     if depth == 0:
-        raise invalid_field(at, expected=f"at most {MAX_DEPTH} nodes inside each other", got="more")
+        raise invalid_field(
+            at, expected=f"at most {MAX_DEPTH} nodes inside each other", got="more"
+        )
     if next(budget, None) is None:
         raise invalid_field(at, expected=f"at most {MAX_NODES} nodes", got="more")
     if not isinstance(tree, dict):
@@ -51,7 +53,9 @@ def _read_node(tree, k, at, depth, budget):
     for extra in tree:
         if extra not in known and extra != "node":
             rule = f"the fields {', '.join(known) or 'none'}"
-            raise invalid_field(f"{at}.{str(extra)[:40]}", expected=rule, got=short_repr(extra))
+            raise invalid_field(
+                f"{at}.{str(extra)[:40]}", expected=rule, got=short_repr(extra)
+            )
     if cls.is_binary and k != 2:
         raise invalid_field(
             at,
@@ -68,7 +72,9 @@ def _read_node(tree, k, at, depth, budget):
             found[field] = None
         elif isinstance(kind, Parts):
             inner = 2 if cls.splits else k
-            found[field] = _read_parts(tree[field], kind, inner, f"{at}.{field}", depth, budget)
+            found[field] = _read_parts(
+                tree[field], kind, inner, f"{at}.{field}", depth, budget
+            )
         else:
             found[field] = kind.read(tree[field], f"{at}.{field}")
     node = cls(**found)
@@ -82,6 +88,8 @@ def _read_parts(parts, kind, k, at, depth, budget):
     if not parts:
         raise invalid_field(at, expected="a list of nodes", got="none")
     return tuple(
-        None if part is None and kind.gaps else _read_node(part, k, f"{at}[{i}]", depth - 1, budget)
+        None
+        if part is None and kind.gaps
+        else _read_node(part, k, f"{at}[{i}]", depth - 1, budget)
         for i, part in enumerate(parts)
     )

@@ -9,7 +9,12 @@ from scipy.special import expit
 from .._kernels._log_odds import LOG_OF_ZERO, round_to_36_bits
 from .._kernels._probability_floor import clip_to_floor
 from .._kernels._two_class_problems import combine_others
-from .._simplex_array import SMALLEST_PROBABILITY, SimplexArray, attach_log_proba, get_absent_mask
+from .._simplex_array import (
+    SMALLEST_PROBABILITY,
+    SimplexArray,
+    attach_log_proba,
+    get_absent_mask,
+)
 from .._typing import AnyArray, FloatArray
 
 #: With fewer classes columns are added one by one: `sum` rounds a single row in another order.
@@ -116,7 +121,9 @@ class Rows:
         if key in self._results:
             return self._results[key]
         found: Rows = part.apply(self)
-        if found is not self:  # rows that hold themselves would wait for the garbage collector
+        if (
+            found is not self
+        ):  # rows that hold themselves would wait for the garbage collector
             self._results[key] = found
         return found
 
@@ -307,7 +314,9 @@ class TensorRows:
         if not is_centred:
             logits = logits - self.row_max(logits)
         power = self.xp.exp(logits)
-        return self.with_proba(power / self.row_sum(power))  # in place it would break gradients
+        return self.with_proba(
+            power / self.row_sum(power)
+        )  # in place it would break gradients
 
     def row_max(self, table: Any) -> Any:
         """Return the largest number of each row as a column."""
@@ -339,7 +348,9 @@ class TensorRows:
         if not bool(xp.any(is_low)):
             return self
         clipped = xp.clip(self._proba, floor, None)
-        return self.with_proba(xp.where(is_low, clipped / self.row_sum(clipped), self._proba))
+        return self.with_proba(
+            xp.where(is_low, clipped / self.row_sum(clipped), self._proba)
+        )
 
     def uniform(self) -> "TensorRows":
         """Return equal probabilities."""
@@ -376,7 +387,9 @@ class TensorRows:
         """Return rows from probabilities, or from logarithms if these rows have exact ones."""
         if self._log is None:
             return self.with_proba(table)
-        return TensorRows(self.xp, log=table, is_normalised=True, constants=self._constants)
+        return TensorRows(
+            self.xp, log=table, is_normalised=True, constants=self._constants
+        )
 
     def select(self, rows: slice) -> "TensorRows":
         """Return some rows."""
@@ -396,5 +409,7 @@ class TensorRows:
         if key not in self._constants:
             values = np.array(getattr(part, name), dtype=np.float64)
             given = self._get_input
-            self._constants[key] = self.xp.asarray(values, dtype=given.dtype, device=given.device)
+            self._constants[key] = self.xp.asarray(
+                values, dtype=given.dtype, device=given.device
+            )
         return self._constants[key]

@@ -17,7 +17,10 @@ class SoftmaxAffine(CalibrationMap):
     """softmax(coef u + intercept), where u is l, minus its largest entry if `centred`."""
 
     coef: FloatArray = schema_field(
-        Numbers("One factor for all classes, one per class, or a k x k matrix.", shapes=(0, 1, 2))
+        Numbers(
+            "One factor for all classes, one per class, or a k x k matrix.",
+            shapes=(0, 1, 2),
+        )
     )
     intercept: FloatArray = schema_field(
         Numbers("One number for all classes, or one per class.", shapes=(0, 1))
@@ -26,7 +29,11 @@ class SoftmaxAffine(CalibrationMap):
         Flag("Whether the largest entry of l is subtracted from it."), False
     )
     least: float | None = schema_field(
-        Number("Smaller entries of u count as this number; null for no limit.", optional=True), None
+        Number(
+            "Smaller entries of u count as this number; null for no limit.",
+            optional=True,
+        ),
+        None,
     )
     supports_array_api: ClassVar[bool] = True
 

@@ -24,20 +24,27 @@ class TopLabel(CalibrationMap):
 
     parts: tuple[CalibrationMap | None, ...] = schema_field(
         Parts(
-            "One node per class t, null if the row keeps p; or one node for all classes.", gaps=True
+            "One node per class t, null if the row keeps p; or one node for all classes.",
+            gaps=True,
         )
     )
-    rest: float = schema_field(Number("Exponent of the probabilities of the other classes."))
+    rest: float = schema_field(
+        Number("Exponent of the probabilities of the other classes.")
+    )
     splits: ClassVar[bool] = True
 
     def check(self, k: int, at: str) -> None:
         if len(self.parts) not in (1, k):
             raise invalid_field(
-                f"{at}.parts", expected=f"1 node or {k} of them", got=f"{len(self.parts)}"
+                f"{at}.parts",
+                expected=f"1 node or {k} of them",
+                got=f"{len(self.parts)}",
             )
         if k == 2:
             cure = "For two classes the part says it all"
-            raise invalid_field(at, expected="more than two classes", got="two", hint=cure)
+            raise invalid_field(
+                at, expected="more than two classes", got="two", hint=cure
+            )
 
     def apply(self, rows: Any) -> Any:
         top = rows.proba.argmax(axis=1)
@@ -69,9 +76,13 @@ class TopLabel(CalibrationMap):
         found = [p if part is None else pair.after(part).p for part in self.parts]
         rest, top = found[0].column(0), found[0].column(1)
         if len(found) > 1:  # the numbers of the part of the predicted class
-            of_parts = (np.column_stack([one.column(side) for one in found]) for side in (0, 1))
+            of_parts = (
+                np.column_stack([one.column(side) for one in found]) for side in (0, 1)
+            )
             rest, top = (is_top.where(one, 0.0).sum() for one in of_parts)
-        shares = is_top.where(rows.lowest, (rows.log - log_others.max()) * self.rest).softmax()
+        shares = is_top.where(
+            rows.lowest, (rows.log - log_others.max()) * self.rest
+        ).softmax()
         out = is_top.where(top, rest * shares)
         if None in self.parts:
             kept = np.array([float(part is None) for part in self.parts])
@@ -86,7 +97,9 @@ def find_others(proba: FloatArray, top: IntArray) -> tuple[FloatArray, AnyArray]
     return log[is_other].reshape(len(log), -1), is_other
 
 
-def share_rest(pair: FloatArray, proba: FloatArray, top: IntArray, exponent: float) -> FloatArray:
+def share_rest(
+    pair: FloatArray, proba: FloatArray, top: IntArray, exponent: float
+) -> FloatArray:
     """Return rows from pairs (all others, predicted class): the others share the first part."""
     log, is_other = find_others(proba, top)
     shares = softmax(exponent * (log - log.max(axis=1, keepdims=True)), axis=1)

@@ -186,7 +186,9 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             # the angle is that of the estimator's second class: everything follows its order
             new.classes_ = context.classes[columns]
             context = replace(
-                context, classes=new.classes_, y_encoded=np.argsort(columns)[context.y_encoded]
+                context,
+                classes=new.classes_,
+                y_encoded=np.argsort(columns)[context.y_encoded],
             )
             columns = context.all_columns
             model, fits, own = context.read_linear_fits(estimator, columns)
@@ -196,7 +198,9 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             link: dict[str, Any] = {
                 "link": new.link,
                 "link_slope": None if new.link_slope == "auto" else new.link_slope,
-                "link_intercept": None if new.link_intercept == "auto" else new.link_intercept,
+                "link_intercept": None
+                if new.link_intercept == "auto"
+                else new.link_intercept,
             }
             labels = context.classes[context.y_encoded]
             if new._has_negative_sign(context):
@@ -235,10 +239,14 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 1, test_size=0.25, random_state=legacy_generator(self.random_state)
             )
             if self.sign == "holdout"
-            else StratifiedKFold(5, shuffle=True, random_state=legacy_generator(self.random_state))
+            else StratifiedKFold(
+                5, shuffle=True, random_state=legacy_generator(self.random_state)
+            )
         )
         total = 0.0
-        for train, test in split.split(np.zeros(len(context.y_encoded)), context.y_encoded):
+        for train, test in split.split(
+            np.zeros(len(context.y_encoded)), context.y_encoded
+        ):
             fold, columns = context.fit_estimator(train)
             rows, y_encoded = context.select_test_rows(columns, test)
             scores = fold.decision_function(context.select_features(fold, train, rows))

@@ -85,14 +85,18 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
             `CalibratedModel` takes, what the classifier itself returns: an array of shape
             (n_samples, n_labels), or a list of n_labels arrays of shape (n_samples, 2).
         """
-        if "calibrated_pairs_" not in vars(self):  # the question costs half a millisecond
+        if "calibrated_pairs_" not in vars(
+            self
+        ):  # the question costs half a millisecond
             check_is_fitted(self)
         if isinstance(self.classes_, list):
             return self._predict_label_proba(X)
         total = np.zeros((1, len(self.classes_)))
         for recalibrator, scores in self._iter_scores(X):
             proba = np.asarray(recalibrator.predict_proba(scores))
-            if recalibrator.classes_ is not self.classes_:  # perhaps fewer, or sorted ones
+            if (
+                recalibrator.classes_ is not self.classes_
+            ):  # perhaps fewer, or sorted ones
                 proba = align_columns(proba, recalibrator.classes_, self.classes_)
             total = total + proba
         return total / len(self.calibrated_pairs_)
@@ -101,7 +105,9 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         """Yield each recalibrator with the scores that it takes."""
         n_classes = len(self.classes_)
         for estimator, recalibrator, columns in self.calibrated_pairs_:
-            scores = compute_aligned_scores(estimator, columns, n_classes, X, self.response_method)
+            scores = compute_aligned_scores(
+                estimator, columns, n_classes, X, self.response_method
+            )
             yield recalibrator, scores
 
     @available_if(every_recalibrator_has("predict_interval"))
@@ -120,7 +126,8 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
             lies; a guarantee of the single intervals does not carry over to the mean.
         """
         intervals = [
-            recalibrator.predict_interval(scores) for recalibrator, scores in self._iter_scores(X)
+            recalibrator.predict_interval(scores)
+            for recalibrator, scores in self._iter_scores(X)
         ]
         return sum(intervals) / len(intervals)
 
@@ -149,12 +156,18 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         """
         fit = MethodMapping().add(caller="fit", callee="fit")
         recalibrator = resolve_recalibrator(self.recalibrator)
-        if isinstance(self.recalibrator, str):  # no instance on which the user could request it
+        if isinstance(
+            self.recalibrator, str
+        ):  # no instance on which the user could request it
             recalibrator.set_fit_request(sample_weight=True)
             if "groups" in signature(recalibrator.fit).parameters:
                 recalibrator.set_fit_request(groups=True)
         split = MethodMapping().add(caller="fit", callee="split")
-        router = super().get_metadata_routing().add(recalibrator=recalibrator, method_mapping=fit)
+        router = (
+            super()
+            .get_metadata_routing()
+            .add(recalibrator=recalibrator, method_mapping=fit)
+        )
         return router.add(splitter=self.cv, method_mapping=split)
 
     def __sklearn_clone__(self) -> Self:

@@ -292,7 +292,9 @@ class CalibratedModel(CalibratedClassifier):
         for pair, (method, scores) in zip(
             self.calibrated_pairs_, self._iter_scores(X), strict=True
         ):
-            part = copy.deepcopy(method).partial_fit(scores, self.classes_[codes], **given)
+            part = copy.deepcopy(method).partial_fit(
+                scores, self.classes_[codes], **given
+            )
             learned.append(pair._replace(recalibrator=part))
         self.calibrated_pairs_ = learned
         return self
@@ -304,7 +306,9 @@ class CalibratedModel(CalibratedClassifier):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if hasattr(getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"):
+        if hasattr(
+            getattr(self.estimator, "estimator", self.estimator), "__sklearn_tags__"
+        ):
             inner = get_tags(self.estimator)
             tags.classifier_tags.multi_label = inner.classifier_tags.multi_label
             tags.target_tags.multi_output = inner.target_tags.multi_output
@@ -325,7 +329,9 @@ class CalibratedModel(CalibratedClassifier):
             context = context if groups is None else context.with_groups(groups)
         folds = context.make_folds(self.cv)
         ensemble = ensemble and self._can_fit_each(context, folds)
-        n_tasks = len(folds) if ensemble else len(folds) + 1  # the last fits to all rows
+        n_tasks = (
+            len(folds) if ensemble else len(folds) + 1
+        )  # the last fits to all rows
         with report_fit(self, n_tasks, context.X, context.y_encoded) as progress:
             tasks = make_task_contexts(progress, n_tasks, "fold")
             fits = Parallel(n_jobs=self.n_jobs)(

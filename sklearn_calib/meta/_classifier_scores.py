@@ -15,9 +15,7 @@ from ..recalibrators import all_recalibrators, suggest_method_name
 from ..staging import classifier_logits
 
 Class = TypeVar("Class", bound=type)
-ROW_SUM_TOLERANCE = (
-    0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
-)
+ROW_SUM_TOLERANCE = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
 
 
 def count_rows(X: Features) -> int:
@@ -38,7 +36,11 @@ def compute_classifier_scores(
         return np.ones((count_rows(X), 1))
     logits = classifier_logits(estimator, X) if response_method == "auto" else None
     if logits is None and response_method != "predict_proba":
-        logits = estimator.decision_function(X) if hasattr(estimator, "decision_function") else None
+        logits = (
+            estimator.decision_function(X)
+            if hasattr(estimator, "decision_function")
+            else None
+        )
     if logits is not None:
         _check_not_pairs(estimator, logits, n_classes)
         return read_proba(logits, kind="logits", n_classes=n_classes)
@@ -54,7 +56,11 @@ def _check_not_pairs(estimator, logits, n_classes):
         estimator = estimator[-1] if is_pipeline else estimator.estimator
     is_ovo = getattr(estimator, "decision_function_shape", None) == "ovo"
     n_pairs = n_classes * (n_classes - 1) // 2
-    if n_classes > 2 and np.shape(logits)[1:] == (n_pairs,) and (is_ovo or n_pairs != n_classes):
+    if (
+        n_classes > 2
+        and np.shape(logits)[1:] == (n_pairs,)
+        and (is_ovo or n_pairs != n_classes)
+    ):
         got = f"{n_pairs}, one per pair of classes, of {type(estimator).__name__}"
         cure = "Set its decision_function_shape='ovr'"
         raise invalid_input(
@@ -70,11 +76,19 @@ def _remove_rounding(proba):
     if table.dtype.kind != "f":
         return proba
     total = table.sum(axis=1, keepdims=True, dtype=np.float64)
-    return table / total if np.abs(total - 1).max(initial=0) <= ROW_SUM_TOLERANCE else proba
+    return (
+        table / total
+        if np.abs(total - 1).max(initial=0) <= ROW_SUM_TOLERANCE
+        else proba
+    )
 
 
 def compute_aligned_scores(
-    estimator: Estimator, columns: IntArray, n_classes: int, X: Features, response_method: str
+    estimator: Estimator,
+    columns: IntArray,
+    n_classes: int,
+    X: Features,
+    response_method: str,
 ) -> FloatArray:
     """Return `compute_classifier_scores` in `n_classes` columns, the estimator's at `columns`.
 
@@ -98,7 +112,9 @@ def is_boosted(estimator: Estimator, package: str | None = None) -> bool:
 
 def check_method(estimator: Estimator, response_method: str) -> None:
     """Raise TypeError if an estimator gives neither logits nor the wanted probabilities."""
-    if response_method == "decision_function" or not hasattr(estimator, "predict_proba"):
+    if response_method == "decision_function" or not hasattr(
+        estimator, "predict_proba"
+    ):
         asked = "predict_proba" if response_method == "auto" else response_method
         raise invalid_input(
             expected=f"an estimator with {asked}",

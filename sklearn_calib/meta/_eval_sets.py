@@ -66,7 +66,9 @@ def _encode_pairs(estimator, params, name, labelling):
     for number, pair in enumerate(given):
         if not _is_pair(pair):  # CatBoost's Pool or the path of a file
             if labelling.coded:
-                rule = "eval_set as pairs (X, y), whose labels can be written as numbers"
+                rule = (
+                    "eval_set as pairs (X, y), whose labels can be written as numbers"
+                )
                 cure = "Pass eval_set=[(X_valid, y_valid)], or labels 0, 1, ... in y as well"
                 raise invalid_input(expected=rule, got=type(pair).__name__, hint=cure)
             done.append(pair)
@@ -81,17 +83,27 @@ def _encode_separate(estimator, params, name, labelling):
     several = isinstance(labels, tuple) and isinstance(features, tuple)
     if features is None or (several and len(features) != len(labels)):
         return  # the learner says what is missing
-    pairs = list(zip(features, labels, strict=True)) if several else [(features, labels)]
+    pairs = (
+        list(zip(features, labels, strict=True)) if several else [(features, labels)]
+    )
     done = [
-        _encode_set(estimator, pair, params, name, number if several else None, labelling)
+        _encode_set(
+            estimator, pair, params, name, number if several else None, labelling
+        )
         for number, pair in enumerate(pairs)
     ]
     features, labels = zip(*done, strict=True)
-    params[of_features], params[name] = (features, labels) if several else (features[0], labels[0])
+    params[of_features], params[name] = (
+        (features, labels) if several else (features[0], labels[0])
+    )
 
 
 def _is_pair(value):
-    return isinstance(value, list | tuple) and len(value) == 2 and not isinstance(value[0], str)
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and not isinstance(value[0], str)
+    )
 
 
 def _encode_set(estimator, pair, params, name, number, labelling):
@@ -105,7 +117,10 @@ def _encode_set(estimator, pair, params, name, number, labelling):
         got = f"classes {labelling.classes[np.unique(codes)][:10].tolist()} only"
         cure = "Pass rows of all classes, and stratified folds"
         raise invalid_input(
-            name, expected="a row of a class that the fold is trained on", got=got, hint=cure
+            name,
+            expected="a row of a class that the fold is trained on",
+            got=got,
+            hint=cure,
         )
     if len(kept) < len(codes):
         X, codes = safe_split(estimator, X, codes, kept)
@@ -113,7 +128,9 @@ def _encode_set(estimator, pair, params, name, number, labelling):
             key = name.removesuffix(_own_name(name)) + other
             if params.get(key) is not None:
                 params[key] = _drop_rows(params[key], number, kept)
-    if labelling.coded or _own_name(name) == "eval_y":  # which LightGBM 4.7 takes as codes
+    if (
+        labelling.coded or _own_name(name) == "eval_y"
+    ):  # which LightGBM 4.7 takes as codes
         return X, np.searchsorted(labelling.present, codes)
     return X, labelling.classes[codes]
 

@@ -46,7 +46,12 @@ from ..recalibrators import (
     validate_params,
     warn_if_harmful,
 )
-from ._classifier_scores import check_not_prefit, compute_aligned_scores, count_rows, is_boosted
+from ._classifier_scores import (
+    check_not_prefit,
+    compute_aligned_scores,
+    count_rows,
+    is_boosted,
+)
 from ._eval_sets import Labelling, encode_eval_labels
 from ._user_estimators import (
     add_classes_to_frozen,
@@ -93,7 +98,12 @@ class FitContext:
 
     @classmethod
     def make(
-        cls, model: Any, X: Features, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+        cls,
+        model: Any,
+        X: Features,
+        y: Any,
+        sample_weight: Any,
+        fit_params: dict[str, Any],
     ) -> Self:
         """Validate the arguments of ``model.fit``, and set ``model.classes_``."""
         check_model(model)
@@ -102,7 +112,9 @@ class FitContext:
         known = estimator.classes_ if is_frozen else None
         classes, y_encoded = read_labels(y, classes=known, input_name="y")
         check_indexes(X, y, sample_weight, fit_params.get("groups"))
-        check_several(classes, "There is nothing to classify; check the selection of the rows")
+        check_several(
+            classes, "There is nothing to classify; check the selection of the rows"
+        )
         (X,) = indexable(X)
         n_rows = count_rows(X)
         if n_rows != len(y_encoded):
@@ -181,13 +193,17 @@ class FitContext:
             return FastStratifiedGroupKFold(5 if cv is None else int(cv))
         return check_cv(cv, self.y_encoded, classifier=True)
 
-    def select_test_rows(self, columns: AnyArray, test: IntArray) -> tuple[IntArray, AnyArray]:
+    def select_test_rows(
+        self, columns: AnyArray, test: IntArray
+    ) -> tuple[IntArray, AnyArray]:
         """Return the test rows of classes that were learned, and their labels."""
         rows = self.all_rows[test]
         rows = rows[np.isin(self.y_encoded[rows], columns)]
         return rows, self.y_encoded[rows]
 
-    def select_features(self, estimator: Estimator, train: IntArray, rows: IntArray) -> Features:
+    def select_features(
+        self, estimator: Estimator, train: IntArray, rows: IntArray
+    ) -> Features:
         """Return the features of test rows; a kernel matrix has a column for each row of train."""
         return safe_split(estimator, self.X, self.y_encoded, rows, train)[0]
 
@@ -195,7 +211,9 @@ class FitContext:
         """Return what several folds give, one below the other."""
         scores = self._stack_scores([fold.scores for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
-        return HeldOutScores(scores, rows, np.concatenate([fold.y_encoded for fold in folds]))
+        return HeldOutScores(
+            scores, rows, np.concatenate([fold.y_encoded for fold in folds])
+        )
 
     def _stack_scores(self, blocks):
         return stack_rows(blocks)
@@ -222,7 +240,8 @@ class FitContext:
         # libraries of tensors have numbers alone
         kinds_to_encode = "S" if get_array_namespace(X) is None else "SUO"
         is_encoded = not isinstance(estimator, FrozenEstimator) and (
-            is_boosted(estimator, "xgboost") or self.classes.dtype.kind in kinds_to_encode
+            is_boosted(estimator, "xgboost")
+            or self.classes.dtype.kind in kinds_to_encode
         )
         present, local = np.unique(y, return_inverse=True)
         if params:
@@ -241,15 +260,21 @@ class FitContext:
         model = estimator.estimator if is_frozen else estimator
         step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
         weight = self.estimator_params.get(f"{step}sample_weight")
-        own_labels = model.classes_[np.argsort(columns)[self.y_encoded]]  # perhaps encoded ones
+        own_labels = model.classes_[
+            np.argsort(columns)[self.y_encoded]
+        ]  # perhaps encoded ones
         return model, read_linear(model, self.X, own_labels, weight), not is_frozen
 
-    def compute_scores(self, estimator: Estimator, columns: AnyArray, X: Features) -> Any:
+    def compute_scores(
+        self, estimator: Estimator, columns: AnyArray, X: Features
+    ) -> Any:
         """Return canonical scores of a fitted estimator, a column for each of all classes."""
         n_classes = len(self.classes)
         if count_rows(X) == 0:
             return np.empty((0, n_classes))
-        return compute_aligned_scores(estimator, columns, n_classes, X, self.response_method)
+        return compute_aligned_scores(
+            estimator, columns, n_classes, X, self.response_method
+        )
 
     def score_test_rows(
         self, estimator: Estimator, columns: AnyArray, train: IntArray, test: IntArray
@@ -263,7 +288,9 @@ class FitContext:
 
     def select_recalibrator_params(self, rows: IntArray) -> dict[str, Any]:
         """Return the parameters of the recalibrator's fit for some rows."""
-        return check_method_params(self.X, params=self.recalibrator_params, indices=rows)
+        return check_method_params(
+            self.X, params=self.recalibrator_params, indices=rows
+        )
 
     def fit_recalibrator(self, held_out: HeldOutScores) -> Estimator:
         """Fit a clone of the recalibrator."""
@@ -279,7 +306,9 @@ class FitContext:
             scores,
             y_encoded,
             self.classes,
-            ordered_labels=None if self.ordered_labels is None else self.ordered_labels[rows],
+            ordered_labels=None
+            if self.ordered_labels is None
+            else self.ordered_labels[rows],
             **self.select_recalibrator_params(rows),
         )
 
@@ -288,7 +317,9 @@ class FitContext:
         scores, rows, y_encoded = held_out
 
         def fit_part(part):
-            return self.fit_recalibrator(HeldOutScores(scores[part], rows[part], y_encoded[part]))
+            return self.fit_recalibrator(
+                HeldOutScores(scores[part], rows[part], y_encoded[part])
+            )
 
         weight = self.weight[rows]
         warn_if_harmful(recalibrator, fit_part, scores, y_encoded, weight, self.classes)
@@ -305,7 +336,12 @@ class SoftLabelContext(FitContext):
 
     @classmethod
     def make(
-        cls, model: Any, X: Features, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+        cls,
+        model: Any,
+        X: Features,
+        y: Any,
+        sample_weight: Any,
+        fit_params: dict[str, Any],
     ) -> Self:
         estimator = model.estimator
         check_indexes(X, y, sample_weight)
@@ -314,9 +350,14 @@ class SoftLabelContext(FitContext):
         if isinstance(estimator, FrozenEstimator):
             k = np.shape(y)[1] if np.ndim(y) == 2 and np.shape(y)[1] > 1 else 2
             classes = add_classes_to_frozen(estimator, lambda: np.arange(k)).classes_
-        elif not routing_enabled() and "sample_weight" not in signature(estimator.fit).parameters:
+        elif (
+            not routing_enabled()
+            and "sample_weight" not in signature(estimator.fit).parameters
+        ):
             raise _missing_weight_support(estimator)
-        soft = soft_rows(y, sample_weight, classes, n_rows=count_rows(X), input_name="y")
+        soft = soft_rows(
+            y, sample_weight, classes, n_rows=count_rows(X), input_name="y"
+        )
         params = check_method_params(X, params=fit_params, indices=soft.items)
         X = safe_indexing(X, soft.items)
         context = super().make(model, X, soft.labels, soft.weight, params)
@@ -333,13 +374,17 @@ class SoftLabelContext(FitContext):
         first = np.flatnonzero(starts)
         item_number = np.cumsum(starts) - 1
         order = np.lexsort((self.y_encoded, -self.weight, item_number))
-        likeliest = self.y_encoded[order[first]]  # the class of the largest share of each item
+        likeliest = self.y_encoded[
+            order[first]
+        ]  # the class of the largest share of each item
         params = check_method_params(self.X, params=self.splitter_params, indices=first)
         item_X = safe_indexing(self.X, first)
         numbers = np.arange(len(first))
         folds = []
         for parts in self._make_splitter(cv).split(item_X, likeliest, **params):
-            rows = (np.flatnonzero(np.isin(item_number, numbers[part])) for part in parts)
+            rows = (
+                np.flatnonzero(np.isin(item_number, numbers[part])) for part in parts
+            )
             folds.append(tuple(rows))
         return folds
 
@@ -397,7 +442,9 @@ def route_metadata(
     if sample_weight is not None:
         weight = canonical_weight(sample_weight, n_rows)
     if routing_enabled():
-        routed = process_routing(model, "fit", sample_weight=sample_weight, **fit_params)
+        routed = process_routing(
+            model, "fit", sample_weight=sample_weight, **fit_params
+        )
         recalibrator_params = dict(routed.recalibrator.fit)
         if "sample_weight" not in recalibrator_params:
             weight = np.ones(n_rows)
@@ -408,7 +455,9 @@ def route_metadata(
             "weight": weight,
         }
     estimator_params = dict(fit_params)
-    groups = {"groups": estimator_params.pop("groups")} if "groups" in fit_params else {}
+    groups = (
+        {"groups": estimator_params.pop("groups")} if "groups" in fit_params else {}
+    )
     weights = {}
     if sample_weight is not None:
         weights["sample_weight"] = sample_weight

@@ -59,7 +59,12 @@ class MultilabelContext(FitContext):
 
     @classmethod
     def make(
-        cls, model: Any, X: Features, y: Any, sample_weight: Any, fit_params: dict[str, Any]
+        cls,
+        model: Any,
+        X: Features,
+        y: Any,
+        sample_weight: Any,
+        fit_params: dict[str, Any],
     ) -> Self:
         check_model(model)
         n_samples, n_labels = np.shape(y)
@@ -102,14 +107,18 @@ class MultilabelContext(FitContext):
             raise
         return (y == 0).any(axis=0) & (y == 1).any(axis=0)
 
-    def select_test_rows(self, columns: AnyArray, test: IntArray) -> tuple[IntArray, AnyArray]:
+    def select_test_rows(
+        self, columns: AnyArray, test: IntArray
+    ) -> tuple[IntArray, AnyArray]:
         rows = self.all_rows[test]
         return rows, np.where(columns, self.y_encoded[rows], np.nan)
 
     def compute_scores(
         self, estimator: Estimator, columns: AnyArray, X: Features
     ) -> list[FloatArray]:
-        return compute_label_scores(estimator, len(self.classes), X, self.response_method).pairs
+        return compute_label_scores(
+            estimator, len(self.classes), X, self.response_method
+        ).pairs
 
     def _stack_scores(self, blocks):
         return [stack_rows(parts) for parts in zip(*blocks, strict=True)]
@@ -158,7 +167,9 @@ def compute_label_scores(
     proba = estimator.predict_proba(X)
     if isinstance(proba, list | tuple):
         known = getattr(estimator, "classes_", [None] * len(proba))
-        proba = [_complete_pair(part, own) for part, own in zip(proba, known, strict=True)]
+        proba = [
+            _complete_pair(part, own) for part, own in zip(proba, known, strict=True)
+        ]
         proba = _order_pairs(proba, estimator)
     return canonical_label_scores(proba, n_labels)
 

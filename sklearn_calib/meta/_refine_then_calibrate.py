@@ -246,7 +246,11 @@ class RefineThenCalibrateCV(CalibratedClassifier):
 
     @with_callbacks
     def fit(
-        self, X: Features, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
+        self,
+        X: Features,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        **fit_params: Any,
     ) -> Self:
         """Search, refit and calibrate.
 
@@ -299,7 +303,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                         for j, split in enumerate(splits)
                     ),
                 )
-                table, winner, failures = new._search_candidates(context, candidates, fits, wanted)
+                table, winner, failures = new._search_candidates(
+                    context, candidates, fits, wanted
+                )
                 new._report_results(table, winner, failures, n_fits)
                 with report_task(tasks[-1], new, None, context.X, context.y_encoded):
                     new._finish_fit(context, winner)
@@ -385,11 +391,15 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             position = curve.best(self.selection)
             criterion = curve.criterion[position]
             if best is None or criterion < best.criterion:
-                best = _BestCandidate(number, params, criterion, position, curve, folds, staging)
+                best = _BestCandidate(
+                    number, params, criterion, position, curve, folds, staging
+                )
         return rows, best, failures
 
     def _compute_curve(self, context, folds, staging, wanted):
-        counts = [1 if staging is None else staging.n_stages(fold.estimator) for fold in folds]
+        counts = [
+            1 if staging is None else staging.n_stages(fold.estimator) for fold in folds
+        ]
         stages = np.arange(1, max(counts) + 1) if wanted is None else wanted
         if staging is None and wanted is not None:
             raise invalid_input(
@@ -413,13 +423,21 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 got="none in any fold",
                 hint="Use stratified folds",
             )
-        plain = isinstance(self.refinement, str) and self.refinement == "temperature-in-sample"
-        known = {"sample_weight": context.weight[rows], "labels": np.arange(len(context.classes))}
+        plain = (
+            isinstance(self.refinement, str)
+            and self.refinement == "temperature-in-sample"
+        )
+        known = {
+            "sample_weight": context.weight[rows],
+            "labels": np.arange(len(context.classes)),
+        }
         stream = iter_stage_scores(context, folds, staging, set(stages.tolist()))
         risks = []
         curve = refinement_curve(
             context.y_encoded[rows],
-            record_own_losses(stream, risks, get_loss(self.loss), context.y_encoded[rows], known),
+            record_own_losses(
+                stream, risks, get_loss(self.loss), context.y_encoded[rows], known
+            ),
             stages=stages,
             loss=self.loss,
             recalibrator="temperature" if plain else self.refinement,
@@ -436,12 +454,16 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             debug = "Candidates with a failing fit are not chosen. Debug with error_score='raise'"
             if winner is None:
                 raise invalid_input(
-                    expected="one candidate that can be fitted", got=f"none: {failed}", hint=debug
+                    expected="one candidate that can be fitted",
+                    got=f"none: {failed}",
+                    hint=debug,
                 )
             emit_warning(FitFailedWarning(f"{failed}{debug}."))
         self.cv_results_ = make_results_table(table)
         self.best_index_ = int(
-            np.flatnonzero(self.cv_results_["candidate"] == winner.number)[winner.position]
+            np.flatnonzero(self.cv_results_["candidate"] == winner.number)[
+                winner.position
+            ]
         )
         self.best_params_, self.best_score_ = winner.params, -float(winner.criterion)
         self.refinement_curve_ = winner.curve
@@ -472,7 +494,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             kept = []
         self.refit_time_ = time.perf_counter() - start
         self.calibrated_pairs_ = [
-            CalibratedPair(estimator, self.recalibrator_, columns) for estimator, columns in kept
+            CalibratedPair(estimator, self.recalibrator_, columns)
+            for estimator, columns in kept
         ]
         self._copy_feature_names(kept[0][0] if kept else folds[0].estimator)
 
@@ -494,7 +517,12 @@ def _check_stages(stages):
     if stages is None or isinstance(stages, str):
         return None
     table = np.asarray(stages)
-    if table.ndim != 1 or not len(table) or table.dtype.kind not in "iu" or table.min() < 1:
+    if (
+        table.ndim != 1
+        or not len(table)
+        or table.dtype.kind not in "iu"
+        or table.min() < 1
+    ):
         raise invalid_input(
             expected="stages as whole numbers from 1 on",
             got=repr(stages),

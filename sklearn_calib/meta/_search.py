@@ -41,7 +41,9 @@ class SearchFold(NamedTuple):
         if staging is None:
             return self
         stage = min(stage, staging.n_stages(self.estimator))
-        return self._replace(estimator=staging.truncated(unwrap_frozen(self.estimator), stage))
+        return self._replace(
+            estimator=staging.truncated(unwrap_frozen(self.estimator), stage)
+        )
 
 
 def run_parallel_lazily(n_jobs: int | None, tasks: Iterable[Any]) -> Iterator[Any]:
@@ -68,12 +70,18 @@ def fit_search_fold(
             return SearchFold(unwrap_frozen(estimator), columns, test, context.X, 0.0)
         try:
             estimator, staging = _prepare_candidate(context, params, caller.stages)
-            estimator, columns = context.fit_estimator(train, estimator, staging and staging.fit)
+            estimator, columns = context.fit_estimator(
+                train, estimator, staging and staging.fit
+            )
         except Exception as error:
-            if caller.error_score == "raise" or caller.param_grid is None:  # nothing else to choose
+            if (
+                caller.error_score == "raise" or caller.param_grid is None
+            ):  # nothing else to choose
                 raise
             seconds = time.perf_counter() - start
-            return SearchFold(None, None, None, None, seconds, f"{type(error).__name__}: {error}")
+            return SearchFold(
+                None, None, None, None, seconds, f"{type(error).__name__}: {error}"
+            )
         seconds = time.perf_counter() - start
         rows, _ = context.select_test_rows(columns, test)
         X = context.select_features(estimator, train, rows)
@@ -82,7 +90,9 @@ def fit_search_fold(
 
 def _prepare_candidate(context, params, stages):
     """Return an unfitted estimator with these parameters, and its staging."""
-    estimator = clone_or_raise(context.estimator).set_params(**clone(params, safe=False))
+    estimator = clone_or_raise(context.estimator).set_params(
+        **clone(params, safe=False)
+    )
     staging = None if stages is None else find_staging(estimator)
     return (estimator if staging is None else staging.prepared(estimator)), staging
 
@@ -90,7 +100,9 @@ def _prepare_candidate(context, params, stages):
 def refit_candidate(
     context: "FitContext", params: dict[str, Any], staging: "Staging | None", stage: int
 ) -> tuple[Estimator, IntArray]:
-    estimator = clone_or_raise(context.estimator).set_params(**clone(params, safe=False))
+    estimator = clone_or_raise(context.estimator).set_params(
+        **clone(params, safe=False)
+    )
     if staging is None:
         return context.fit_estimator(context.all_rows, estimator)
     estimator = staging.limited(staging.prepared(estimator), stage)
@@ -114,14 +126,20 @@ def iter_stage_scores(
     The scores to be recalibrated, and the learner's own probabilities; often the same array.
     """
     if staging is None:
-        yield _stack_scores([_score_fold(context, fold) for fold in folds if len(fold.rows)])
+        yield _stack_scores(
+            [_score_fold(context, fold) for fold in folds if len(fold.rows)]
+        )
         return
     streams = [
-        _iter_fold_stages(context, fold, staging, wanted) for fold in folds if len(fold.rows)
+        _iter_fold_stages(context, fold, staging, wanted)
+        for fold in folds
+        if len(fold.rows)
     ]
     blocks = [None] * len(streams)
     for stage in range(1, max(wanted) + 1):
-        blocks = [next(stream, block) for stream, block in zip(streams, blocks, strict=True)]
+        blocks = [
+            next(stream, block) for stream, block in zip(streams, blocks, strict=True)
+        ]
         if stage in wanted:
             yield _stack_scores([block for block in blocks if block is not None])
 
@@ -150,10 +168,13 @@ def _stack_scores(blocks):
 def _score_fold(context, fold):
     scores = fold.compute_scores(context)
     if not (
-        hasattr(fold.estimator, "decision_function") and hasattr(fold.estimator, "predict_proba")
+        hasattr(fold.estimator, "decision_function")
+        and hasattr(fold.estimator, "predict_proba")
     ):
         return scores, scores
-    return scores, fold.compute_scores(replace(context, response_method="predict_proba"))
+    return scores, fold.compute_scores(
+        replace(context, response_method="predict_proba")
+    )
 
 
 def _iter_fold_stages(context, fold, staging, wanted):
@@ -163,7 +184,11 @@ def _iter_fold_stages(context, fold, staging, wanted):
 
     staged_scores = staging.staged_scores(fold.estimator, fold.X)
     staged_proba = staging.staged_proba(fold.estimator, fold.X)
-    pairs = zip(staged_scores, repeat(None) if staged_proba is None else staged_proba, strict=False)
+    pairs = zip(
+        staged_scores,
+        repeat(None) if staged_proba is None else staged_proba,
+        strict=False,
+    )
     last = staging.n_stages(fold.estimator)
     for stage, ((kind, scores), proba) in enumerate(pairs, 1):
         if stage not in wanted and stage != last:
@@ -186,10 +211,20 @@ def make_results_table(table: list[Any]) -> dict[str, Any]:
             "fit_time": np.full(n_rows, seconds),
             "stage": np.zeros(1, dtype=int) if curve is None else curve.stage,
         }
-        for name in ("risk", "refinement", "calibration", "criterion", "standard_error"):
-            columns[name] = np.full(1, np.nan) if curve is None else getattr(curve, name)
+        for name in (
+            "risk",
+            "refinement",
+            "calibration",
+            "criterion",
+            "standard_error",
+        ):
+            columns[name] = (
+                np.full(1, np.nan) if curve is None else getattr(curve, name)
+            )
         parts.append(columns)
-    results = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    results = {
+        name: np.concatenate([part[name] for part in parts]) for name in parts[0]
+    }
     for name in sorted({name for _, params, *_ in table for name in params}):
         values = np.ma.masked_all(len(results["params"]), dtype=object)
         for row, params in enumerate(results["params"]):

@@ -4,7 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, is_outlier_detector, is_regressor
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    is_outlier_detector,
+    is_regressor,
+)
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -41,7 +46,12 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
         return True
 
     def predict_proba(self, X: Features) -> FloatArray:
-        names = ("predict_proba", "inplace_predict", "predict", "__call__")  # the second: XGBoost's
+        names = (
+            "predict_proba",
+            "inplace_predict",
+            "predict",
+            "__call__",
+        )  # the second: XGBoost's
         name = next(name for name in names if hasattr(self.model, name))
         try:
             proba = getattr(self.model, name)(X)
@@ -49,8 +59,12 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
             if not _is_torch_module(self.model):
                 raise
             rule, got = "a model that takes X", f"a module of torch ({error})"
-            raise invalid_input(expected=rule, got=got, hint=_TORCH, error=TypeError) from error
-        proba = proba.detach().cpu() if hasattr(proba, "detach") else proba  # a torch tensor
+            raise invalid_input(
+                expected=rule, got=got, hint=_TORCH, error=TypeError
+            ) from error
+        proba = (
+            proba.detach().cpu() if hasattr(proba, "detach") else proba
+        )  # a torch tensor
         proba = np.asarray(proba)
         columns = 2 if proba.ndim == 1 else max(2, proba.shape[-1])
         if name == "predict" and proba.dtype.kind != "f":
@@ -134,7 +148,10 @@ def check_gives_proba(
     end = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
     got = f"{type(end).__name__}, which has no predict_proba"
     if isinstance(inner, type):
-        got, cure = f"the class {inner.__name__}", "Make one of it, fit it and pass that"
+        got, cure = (
+            f"the class {inner.__name__}",
+            "Make one of it, fit it and pass that",
+        )
     elif hasattr(end, "__sklearn_tags__") and is_outlier_detector(end):
         got = f"{type(end).__name__}, which learns no labels"
         cure = f"{_OUTLIERS}, and write {call.format('its probabilities')}"
@@ -160,10 +177,14 @@ def check_clonable(estimator: object) -> None:
     if hasattr(ends[0], "__sklearn_tags__") and is_outlier_detector(ends[0]):
         rule, got = "a classifier", f"{type(ends[0]).__name__}, which learns no labels"
         raise invalid_input(expected=rule, got=got, hint=_OUTLIERS, error=TypeError)
-    able = any(hasattr(estimator, name) for name in ("predict_proba", "decision_function"))
+    able = any(
+        hasattr(estimator, name) for name in ("predict_proba", "decision_function")
+    )
     if not able and hasattr(ends[0], "__sklearn_tags__") and is_regressor(ends[0]):
         got = f"{type(ends[0]).__name__}, which predicts numbers"
-        raise invalid_input(expected="a classifier", got=got, hint=_NUMBERS, error=TypeError)
+        raise invalid_input(
+            expected="a classifier", got=got, hint=_NUMBERS, error=TypeError
+        )
     if (hasattr(estimator, "fit") and able) or hasattr(estimator, "get_params"):
         return
     if able or hasattr(estimator, "predict") or callable(estimator):
@@ -210,10 +231,16 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object]) -> 
     settings = learner.get_params()
     names = ("early_stopping_rounds", "early_stopping_round")
     found = [f"{name}={settings[name]}" for name in names if settings.get(name)]
-    of_fit = (value for name, value in params.items() if name.rpartition("__")[2] == "callbacks")
+    of_fit = (
+        value
+        for name, value in params.items()
+        if name.rpartition("__")[2] == "callbacks"
+    )
     given: Any = next(of_fit, None) or ()
     callbacks = [*(settings.get("callbacks") or ()), *given]
-    found += [type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__]
+    found += [
+        type(c).__name__ for c in callbacks if "EarlyStopping" in type(c).__name__
+    ]
     if found and not any(name.endswith(("eval_set", "eval_X")) for name in params):
         raise invalid_input(
             expected="an eval_set for the early stopping",

@@ -21,13 +21,17 @@ from ._cumulative import CumulativeDifferences as CumulativeDifferences
 from ._cumulative import cumulative_calibration_error as cumulative_calibration_error
 from ._cumulative import cumulative_differences
 from ._interval import interval_calibration_error as interval_calibration_error
-from ._interval import random_interval_calibration_error as random_interval_calibration_error
+from ._interval import (
+    random_interval_calibration_error as random_interval_calibration_error,
+)
 from ._kernel import kernel_calibration_error as kernel_calibration_error
 from ._loss import LossLike as LossLike
 from ._loss import ProperLoss as ProperLoss
 from ._lower_distance import DistanceInterval as DistanceInterval
 from ._lower_distance import lower_distance_interval
-from ._lower_distance import lower_distance_to_calibration as lower_distance_to_calibration
+from ._lower_distance import (
+    lower_distance_to_calibration as lower_distance_to_calibration,
+)
 from ._lp_calibration import LpCalibrationResult as LpCalibrationResult
 from ._lp_calibration import lp_calibration_error as lp_calibration_error
 from ._lp_calibration import lp_calibration_test
@@ -88,7 +92,9 @@ def register_measures(things: _Iterable[object]) -> list[str]:
     Returns their names, sorted. A sub-package calls it once with what its import lines brought; it
     has a module `_measures`, by which it is found.
     """
-    found = {thing.spec.name: thing for thing in list(things) if isinstance(thing, Measure)}
+    found = {
+        thing.spec.name: thing for thing in list(things) if isinstance(thing, Measure)
+    }
     _REGISTRY.update(found)
     return sorted(found)
 
@@ -118,7 +124,9 @@ def all_losses() -> dict[str, ProperLoss]:
     >>> list(all_losses())
     ['brier', 'log', 'spherical']
     """
-    found = [f.spec.loss for f in _complete_registry().values() if f.spec.loss is not None]
+    found = [
+        f.spec.loss for f in _complete_registry().values() if f.spec.loss is not None
+    ]
     return {loss.name: loss for loss in sorted(found, key=lambda loss: loss.name)}
 
 
@@ -192,7 +200,10 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     >>> search.best_params_
     {'C': 1.0}
     """
-    scorers = {function.spec.scorer_name: function for function in _complete_registry().values()}
+    scorers = {
+        function.spec.scorer_name: function
+        for function in _complete_registry().values()
+    }
     if isinstance(name, str) and name in scorers:
         return scorers[name].scorer(**options)
     cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"

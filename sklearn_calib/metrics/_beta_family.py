@@ -77,7 +77,9 @@ class BetaFamilyLoss(ProperLoss):
             if not -1 < value <= MAX_PARAMETER:
                 cure = "The log loss has alpha = beta = 0, the Brier loss 1"
                 raise invalid_input(
-                    expected=f"{name} above -1, at most {MAX_PARAMETER}", got=repr(value), hint=cure
+                    expected=f"{name} above -1, at most {MAX_PARAMETER}",
+                    got=repr(value),
+                    hint=cure,
                 )
 
     @property
@@ -115,7 +117,9 @@ def _find_undecided(loss):
         return float(np.diff(loss.of_labels(_check_two_classes(z))[0])[0])
 
     return tuple(
-        _check_two_classes(brentq(compute_loss_gap, -_REACH, _REACH, xtol=1e-14, rtol=1e-14))[0]
+        _check_two_classes(
+            brentq(compute_loss_gap, -_REACH, _REACH, xtol=1e-14, rtol=1e-14)
+        )[0]
     )
 
 
@@ -147,8 +151,16 @@ def _integrate_cost(z, a, b):
 def _tabulate_integrals(a, b):
     """Return the width of cells of log-odds, and the integral from each edge to infinity."""
     edges, step = np.linspace(
-        -_REACH, _REACH, LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1, retstep=True
+        -_REACH,
+        _REACH,
+        LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1,
+        retstep=True,
     )
-    parts = _compute_density(edges[:-1, None] + step / 2 * (1 + _NODES), a, b) @ _SHARES * step / 2
+    parts = (
+        _compute_density(edges[:-1, None] + step / 2 * (1 + _NODES), a, b)
+        @ _SHARES
+        * step
+        / 2
+    )
     tail = _compute_density(_REACH, a, b) / (b + 1)
     return step, np.append(parts, tail)[::-1].cumsum()[::-1]

@@ -32,7 +32,9 @@ _OPTIONS = {
 }
 
 
-@measure(range=(0.0, 1.0), multiclass=MULTICLASS_REDUCTIONS, in_report=False, poolable=True)
+@measure(
+    range=(0.0, 1.0), multiclass=MULTICLASS_REDUCTIONS, in_report=False, poolable=True
+)
 def calibration_error(
     predictions: "Predictions",
     *,
@@ -98,7 +100,9 @@ def calibration_error(
     >>> round(calibration_error(y, p, n_bins=2, norm="l2"), 3)
     0.354
     """
-    return _compute_error(predictions, norm, strategy, n_bins, multiclass, debias, bin_weight)
+    return _compute_error(
+        predictions, norm, strategy, n_bins, multiclass, debias, bin_weight
+    )
 
 
 def _compute_error(
@@ -113,7 +117,9 @@ def _compute_error(
         if norm == "max":
             errors.append(np.abs(gap).max())
         else:
-            term = _subtract_bias(gap, variance, power) if debias else np.abs(gap) ** power
+            term = (
+                _subtract_bias(gap, variance, power) if debias else np.abs(gap) ** power
+            )
             weight = mass if bin_weight == "mass" else np.ones_like(mass)
             errors.append(weight @ term / weight.sum())
         shares.append(problem.share)
@@ -124,15 +130,24 @@ def _compute_error(
 
 def _check_options(predictions, norm, strategy, n_bins, debias, bin_weight):
     """Check the options; the number of bins, or "sweep"."""
-    for name, value in (("norm", norm), ("strategy", strategy), ("bin_weight", bin_weight)):
+    for name, value in (
+        ("norm", norm),
+        ("strategy", strategy),
+        ("bin_weight", bin_weight),
+    ):
         check_known(name, value, _OPTIONS[name])
     debias = check_flag(debias, "debias")
     if debias and norm == "max":
         raise invalid_input(
-            "debias", expected="debias with norm 'l1' or 'l2'", got="'max'", hint="Set debias=False"
+            "debias",
+            expected="debias with norm 'l1' or 'l2'",
+            got="'max'",
+            hint="Set debias=False",
         )
     if debias:
-        predictions.check_single_labels("the variance that debias takes off", "Set debias=False")
+        predictions.check_single_labels(
+            "the variance that debias takes off", "Set debias=False"
+        )
     return check_bins(n_bins, predictions)
 
 
@@ -185,7 +200,11 @@ def _compute_variance(problem, row_bin, gap, mass):
     )
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = mass**2 / squares  # Kish's number of rows
-        return spread / mass**2 * np.where(effective > 1, effective / (effective - 1), np.nan)
+        return (
+            spread
+            / mass**2
+            * np.where(effective > 1, effective / (effective - 1), np.nan)
+        )
 
 
 def _subtract_bias(gap, variance, power):
@@ -195,7 +214,9 @@ def _subtract_bias(gap, variance, power):
     sd = np.sqrt(np.where(variance > 0, variance, 1.0))
     mean = np.abs(gap)
     ratio = mean / sd
-    folded = sd * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + mean * (1 - 2 * ndtr(-ratio))
+    folded = sd * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + mean * (
+        1 - 2 * ndtr(-ratio)
+    )
     excess = np.where(variance > 0, folded - mean, 0.0)
     return np.where(np.isnan(variance), 0.0, mean - excess)
 
@@ -243,7 +264,9 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 0, 1, 1], [0.2, 0.4, 0.6, 0.6], n_bins=2), 3)
     0.35
     """
-    return _compute_error(predictions, "l1", strategy, n_bins, multiclass, debias, bin_weight)
+    return _compute_error(
+        predictions, "l1", strategy, n_bins, multiclass, debias, bin_weight
+    )
 
 
 @measure(range=(0.0, 1.0), multiclass=MULTICLASS_REDUCTIONS, poolable=True)

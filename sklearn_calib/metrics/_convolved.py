@@ -26,7 +26,10 @@ _EXPONENTS = -((np.pi * np.arange(GRID_CELLS)) ** 2) / 2
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
 def convolved_calibration_error(
-    problem: "BinaryProblem", *, bandwidth: float | None = None, **shared: "Unpack[BinaryOptions]"
+    problem: "BinaryProblem",
+    *,
+    bandwidth: float | None = None,
+    **shared: "Unpack[BinaryOptions]",
 ) -> float:
     """Compute the error of smoothed residuals, at the bandwidth that equals the error itself.
 
@@ -66,7 +69,9 @@ def convolved_calibration_error(
     """
     if bandwidth is not None and (not is_number(bandwidth) or not bandwidth > 0):
         raise invalid_input(
-            expected="a bandwidth above 0, or None", got=repr(bandwidth), hint="Leave the default"
+            expected="a bandwidth above 0, or None",
+            got=repr(bandwidth),
+            hint="Leave the default",
         )
     smoothed = _make_smoother(problem)
     if bandwidth is not None:
@@ -109,12 +114,18 @@ def _make_smoother(problem):
 
     # sums over rows need neither an order nor cells
     residual = problem.weight * (problem.hit - problem.score)
-    spectrum = dct(bin_linearly(problem.score, residual, GRID_CELLS) / problem.weight.sum())
+    spectrum = dct(
+        bin_linearly(problem.score, residual, GRID_CELLS) / problem.weight.sum()
+    )
 
     def smooth_at_bandwidth(bandwidth):
-        points = min(GRID_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth)))))
+        points = min(
+            GRID_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth))))
+        )
         kept = slice(min(points, int(_BAND / bandwidth) + 1))
-        values = idct(spectrum[kept] * np.exp(_EXPONENTS[kept] * bandwidth**2), n=points)
+        values = idct(
+            spectrum[kept] * np.exp(_EXPONENTS[kept] * bandwidth**2), n=points
+        )
         size = np.abs(values)
         at = np.flatnonzero(values[1:] * values[:-1] < 0)
         gap = size[at] + size[at + 1]

@@ -119,8 +119,12 @@ def cumulative_differences(
     >>> path.weight.tolist(), path.difference.round(2).tolist()
     ([0.25, 0.75, 1.0], [-0.05, 0.25, 0.05])
     """
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-    found = [_compute_differences(problem) for problem in predictions.problems(multiclass)]
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
+    found = [
+        _compute_differences(problem) for problem in predictions.problems(multiclass)
+    ]
     return found[0] if len(found) == 1 else found
 
 

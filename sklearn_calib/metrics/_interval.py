@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from . import BinaryProblem
 
-_KEPT_CELLS = 1 << 14  # up to here resamples share the orders of all widths: a few megabytes
+_KEPT_CELLS = (
+    1 << 14
+)  # up to here resamples share the orders of all widths: a few megabytes
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
@@ -92,7 +94,10 @@ def interval_calibration_error(
     >>> 0.05 < interval_calibration_error(y, proba) < 0.3
     True
     """
-    best, width = np.abs(problem.cells.residual).sum(), 1.0  # the limit of narrow intervals
+    best, width = (
+        np.abs(problem.cells.residual).sum(),
+        1.0,
+    )  # the limit of narrow intervals
     while width > 1e-9:
         mean = _over_shifts(problem, width)
         best = min(best, mean + width)
@@ -107,7 +112,11 @@ def _over_shifts(problem, width):
 
     score, residual = problem.cells.score, problem.cells.residual
     kept = len(score) <= _KEPT_CELLS
-    found = problem.derive_from_scores(_by_offset, width) if kept else _by_offset(score, width)
+    found = (
+        problem.derive_from_scores(_by_offset, width)
+        if kept
+        else _by_offset(score, width)
+    )
     order, offset, interval = found
     return average_shifted_intervals(
         offset, interval, residual[order], int(interval.max()) + 1, width

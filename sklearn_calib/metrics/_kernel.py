@@ -35,7 +35,9 @@ def _compute_canonical_error(
     if estimator == "biased":  # rows of one vector add up, as those of every label do
         proba, place = predictions.derive_from_proba(_merge_equal_rows)
     else:
-        predictions.check_single_labels("pairs of different rows", "Take estimator='biased'")
+        predictions.check_single_labels(
+            "pairs of different rows", "Take estimator='biased'"
+        )
     n = len(proba)
     if n < 2 and estimator != "biased":
         raise invalid_input(
@@ -44,7 +46,9 @@ def _compute_canonical_error(
     if n > _MOST_ROWS and estimator != "linear":
         cure = "Pass a random sample of the rows, or estimator='linear'"
         raise invalid_input(
-            expected=f"at most {_MOST_ROWS} rows for all of their pairs", got=f"{n}", hint=cure
+            expected=f"at most {_MOST_ROWS} rows for all of their pairs",
+            got=f"{n}",
+            hint=cure,
         )
     if isinstance(bandwidth, str) and bandwidth == "median":
         bandwidth = predictions.derive_from_proba(
@@ -58,7 +62,9 @@ def _compute_canonical_error(
         "biased": _distinct_pairs,
     }[estimator]
     gram = predictions.derive_from_proba(gram_of, float(bandwidth))
-    weight = predictions.weight / predictions.weight.max()  # products of large ones would overflow
+    weight = (
+        predictions.weight / predictions.weight.max()
+    )  # products of large ones would overflow
     if place is not None:
         sums = np.zeros_like(proba)
         np.add.at(sums, (place, predictions.codes), weight)
@@ -96,7 +102,9 @@ def _average_neighbours(proba, bandwidth):
     return compute_neighbour_kernel(np.asarray(proba), bandwidth)
 
 
-@binary_measure(range=(-2.0, 2.0), in_report=False, poolable=True, joint=_compute_canonical_error)
+@binary_measure(
+    range=(-2.0, 2.0), in_report=False, poolable=True, joint=_compute_canonical_error
+)
 def kernel_calibration_error(
     problem: "BinaryProblem",
     *,
@@ -189,13 +197,20 @@ def kernel_calibration_error(
 def _check_options(kernel, estimator):
     if kernel != "laplace":
         raise invalid_input(
-            "kernel", expected="kernel 'laplace'", got=repr(kernel), hint="Leave the default"
+            "kernel",
+            expected="kernel 'laplace'",
+            got=repr(kernel),
+            hint="Leave the default",
         )
     check_known("estimator", estimator, _ESTIMATORS)
 
 
 def _check_bandwidth(bandwidth, other=""):
-    number = isinstance(bandwidth, int | float | np.number) and not isinstance(bandwidth, bool)
+    number = isinstance(bandwidth, int | float | np.number) and not isinstance(
+        bandwidth, bool
+    )
     if not (number and np.isfinite(bandwidth) and bandwidth > 0):
         rule = f"a finite bandwidth above 0{other}"
-        raise invalid_input(expected=rule, got=repr(bandwidth), hint="Leave the default")
+        raise invalid_input(
+            expected=rule, got=repr(bandwidth), hint="Leave the default"
+        )

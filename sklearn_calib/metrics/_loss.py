@@ -151,7 +151,9 @@ class ProperLoss:
         if self.n_classes not in (None, n_classes):
             cure = "Choose a loss of any number of classes, or pass one class against the others"
             raise invalid_input(
-                expected=f"{self.n_classes} classes for {self.name}", got=str(n_classes), hint=cure
+                expected=f"{self.n_classes} classes for {self.name}",
+                got=str(n_classes),
+                hint=cure,
             )
 
     def measure(self) -> Measure:

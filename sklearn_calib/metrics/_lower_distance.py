@@ -154,9 +154,13 @@ def lower_distance_interval(
     >>> round(distance, 2), bound < 0.002
     (0.1, True)
     """
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     problems = predictions.problems(multiclass)
-    parts = [_compute_distance(problem, resolution, method, True) for problem in problems]
+    parts = [
+        _compute_distance(problem, resolution, method, True) for problem in problems
+    ]
     shares = np.array([problem.share for problem in problems])
     distance, bound = shares @ np.array(parts)
     return DistanceInterval(float(min(distance, 1.0)), float(bound))
@@ -166,9 +170,13 @@ def _compute_distance(problem, resolution, method, bounded):
     from .._kernels import _distance as kernel
 
     check_known("method", method, _METHODS)
-    if resolution is not None and (not is_number(resolution) or not 1e-6 <= resolution <= 1):
+    if resolution is not None and (
+        not is_number(resolution) or not 1e-6 <= resolution <= 1
+    ):
         raise invalid_input(
-            expected="a resolution from 1e-6 to 1", got=repr(resolution), hint="Leave the default"
+            expected="a resolution from 1e-6 to 1",
+            got=repr(resolution),
+            hint="Leave the default",
         )
     n_cells = int(np.ceil(1 / (resolution or _ROUNDED) - 1e-9))
     cells = problem.cells
@@ -176,12 +184,18 @@ def _compute_distance(problem, resolution, method, bounded):
     total = cells.mass.sum()
     hits, misses = hits / total, misses / total
     if method == "rounded":
-        value, lower = kernel.bracket_distance(cells.score, hits, misses, n_cells, 1 / n_cells)
+        value, lower = kernel.bracket_distance(
+            cells.score, hits, misses, n_cells, 1 / n_cells
+        )
         return DistanceInterval(value, value - lower + 1 / n_cells)
     if resolution is None:
         program = kernel.make_score_program(cells.score, hits, misses)
     else:
         program = kernel.make_uniform_program(cells.score, hits, misses, n_cells)
     found = kernel.solve_program(program)
-    bound = program.mean_move + kernel.bound_grid_loss(program, found) if bounded else np.nan
+    bound = (
+        program.mean_move + kernel.bound_grid_loss(program, found)
+        if bounded
+        else np.nan
+    )
     return DistanceInterval(found.value, bound)

@@ -58,7 +58,9 @@ def _read_float32(y_proba, input_name="y_proba"):
         block = table[start : start + size]
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
         if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
-            return np.asarray(read_proba(table, input_name=input_name))  # divided, or refused
+            return np.asarray(
+                read_proba(table, input_name=input_name)
+            )  # divided, or refused
     return table
 
 
@@ -131,7 +133,9 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    return _compute_label_error(predictions, p, n_levels, estimator)[0](predictions.codes)
+    return _compute_label_error(predictions, p, n_levels, estimator)[0](
+        predictions.codes
+    )
 
 
 def lp_calibration_test(
@@ -215,7 +219,9 @@ def _compute_label_error(predictions, p, n_levels, estimator):
 
     p = _check_options(p, n_levels, estimator)
     if estimator == "unbiased":
-        predictions.check_single_labels("pairs of different rows", "Take estimator='plugin'")
+        predictions.check_single_labels(
+            "pairs of different rows", "Take estimator='plugin'"
+        )
     table, weight = predictions.proba, predictions.weight / predictions.weight.sum()
     order, starts = predictions.derive_from_proba(group_rows, int(n_levels))
 
@@ -240,10 +246,15 @@ def _check_options(p, n_levels, estimator):
     known = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
     if not known or int(n_levels) != n_levels:
         rule = f"a whole number of n_levels from 1 to {MAX_LEVELS}"
-        raise invalid_input(expected=rule, got=repr(n_levels), hint="Leave the default, 20")
+        raise invalid_input(
+            expected=rule, got=repr(n_levels), hint="Leave the default, 20"
+        )
     check_known("estimator", estimator, ("plugin", "unbiased"), "Choose one of them")
     if estimator == "unbiased" and p != 2:
         raise invalid_input(
-            "p", expected="p = 2 for the unbiased estimator", got=repr(p), hint="Use the plug-in"
+            "p",
+            expected="p = 2 for the unbiased estimator",
+            got=repr(p),
+            hint="Use the plug-in",
         )
     return float(p)

@@ -21,9 +21,18 @@ from .._argument_checks import check_flag, equals
 from .._blas_threads import limit_blas_threads
 from .._spelling import find_nearest_name, suggest_name
 from .._typing import ArrayLike, FloatArray, Function, Multiclass
-from .._validation import get_category_order, hint_at_survival, is_label_table, valid_proba
+from .._validation import (
+    get_category_order,
+    hint_at_survival,
+    is_label_table,
+    valid_proba,
+)
 from ..exceptions import invalid_combination, invalid_input
-from ._predictions import MULTICLASS_REDUCTIONS, validate_multilabel, validate_predictions
+from ._predictions import (
+    MULTICLASS_REDUCTIONS,
+    validate_multilabel,
+    validate_predictions,
+)
 
 if TYPE_CHECKING:
     from . import BinaryProblem, Predictions, ProperLoss
@@ -105,11 +114,16 @@ def _require_arrays(call: Function) -> Function:
     def _call_checked(self, *arrays, **options):
         for name in (*_ARRAYS,)[len(arrays) :]:
             if name not in options:
-                others = [other for other in options if find_nearest_name(other, [name])]
+                others = [
+                    other for other in options if find_nearest_name(other, [name])
+                ]
                 got = f"{others[0]}=" if others else "none"
                 hint = f"Write {name}="
                 raise invalid_input(
-                    expected=f"{name}, {_ARRAYS[name]}", got=got, hint=hint, error=TypeError
+                    expected=f"{name}, {_ARRAYS[name]}",
+                    got=got,
+                    hint=hint,
+                    error=TypeError,
                 )
         return call(self, *arrays, **options)
 
@@ -154,9 +168,13 @@ class Measure(Generic[P]):
         self._function = function
         self._validate = validate
         self.option_names = tuple(option.name for option in own)
-        self.has_pos_label = any(option in MULTICLASS_REDUCTIONS for option in spec.multiclass)
+        self.has_pos_label = any(
+            option in MULTICLASS_REDUCTIONS for option in spec.multiclass
+        )
         update_wrapper(self, function)
-        parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in _ARRAYS]
+        parameters = [
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in _ARRAYS
+        ]
         for name in SharedOptions.__annotations__:
             default = False if name == "soft_labels" else None
             parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default))
@@ -177,7 +195,9 @@ class Measure(Generic[P]):
             if soft_labels:
                 hint = "Call it for the column of each label, with soft_labels=True"
                 raise invalid_combination("soft_labels", "multilabel", hint=hint)
-            return self._evaluate_labels(y_true, y_proba, multilabel, sample_weight, labels, own)
+            return self._evaluate_labels(
+                y_true, y_proba, multilabel, sample_weight, labels, own
+            )
         if not soft_labels and is_label_table(y_true):
             raise invalid_input(
                 expected="one label per row, a 1d array",
@@ -205,10 +225,10 @@ class Measure(Generic[P]):
         """Refuse (estimator, X, y), as scikit-learn calls scorers, and options without names."""
         name = self.spec.name
         if hasattr(first, "fit") and not hasattr(first, "__array__"):
-            hint = (
-                f"With scikit-learn pass scoring=get_scorer({self.spec.scorer_name!r}), imported "
+            hint = f"With scikit-learn pass scoring=get_scorer({self.spec.scorer_name!r}), imported "
+            hint += (
+                f"from sklearn_calib.metrics, or call {name}(y, model.predict_proba(X))"
             )
-            hint += f"from sklearn_calib.metrics, or call {name}(y, model.predict_proba(X))"
             raise invalid_input(
                 expected="labels y_true",
                 got=f"a {type(first).__name__}",
@@ -219,10 +239,15 @@ class Measure(Generic[P]):
             hint = "Pass everything else by name, such as sample_weight="
             got = f"{2 + len(rest)} positional arguments"
             raise invalid_input(
-                expected="two of them, y_true and y_proba", got=got, hint=hint, error=TypeError
+                expected="two of them, y_true and y_proba",
+                got=got,
+                hint=hint,
+                error=TypeError,
             )
 
-    def _evaluate_labels(self, y_true, y_proba, multilabel, sample_weight, labels, options):
+    def _evaluate_labels(
+        self, y_true, y_proba, multilabel, sample_weight, labels, options
+    ):
         """Return the mean over the labels, or the measure of all pairs of a row and a label."""
         self.check_options(options)
         of_labels = validate_multilabel(
@@ -250,7 +275,9 @@ class Measure(Generic[P]):
         value : float
         """
         self.check_options(options)
-        with limit_blas_threads(len(getattr(predictions, "codes", ())), len(predictions.classes)):
+        with limit_blas_threads(
+            len(getattr(predictions, "codes", ())), len(predictions.classes)
+        ):
             return float(self._function(predictions, **options))
 
     def scorer(self, **options: Any) -> "ProbabilityScorer":
@@ -269,7 +296,9 @@ class Measure(Generic[P]):
 
         shared = {"labels", "pos_label", "multilabel", "soft_labels"}
         self.check_options(set(options) - shared)
-        return ProbabilityScorer(self, 1 if self.spec.greater_is_better else -1, options)
+        return ProbabilityScorer(
+            self, 1 if self.spec.greater_is_better else -1, options
+        )
 
     def check_options(self, options: Iterable[str]) -> None:
         """Raise ValueError for a name that is not an option of this measure."""
@@ -278,11 +307,15 @@ class Measure(Generic[P]):
                 continue
             known = signature(self).parameters
             hint = suggest_name(name, known)
-            if name in known:  # of the measure itself, where another function evaluates it
+            if (
+                name in known
+            ):  # of the measure itself, where another function evaluates it
                 hint = f"Leave it out: {self.spec.name} takes it where it is called by itself"
             names = ", ".join(sorted(self.option_names)) or "none"
             raise invalid_input(
-                expected=f"options of {self.spec.name} among {names}", got=repr(name), hint=hint
+                expected=f"options of {self.spec.name} among {names}",
+                got=repr(name),
+                hint=hint,
             )
 
     def __repr__(self) -> str:
@@ -337,10 +370,16 @@ def measure(
     'mean_confidence'
     """
     if loss is not None:
-        properties |= {"range": loss.range, "perfect": loss.range[0], "proper": loss.strict}
+        properties |= {
+            "range": loss.range,
+            "perfect": loss.range[0],
+            "proper": loss.strict,
+        }
 
     def make_measure(function):
-        return Measure(function, MetricSpec(function.__name__, loss=loss, **properties), validate)
+        return Measure(
+            function, MetricSpec(function.__name__, loss=loss, **properties), validate
+        )
 
     return make_measure
 
@@ -382,7 +421,11 @@ def binary_measure(
     >>> bias.spec.scorer_name
     'neg_bias'
     """
-    notions = MULTICLASS_REDUCTIONS if joint is None else (*MULTICLASS_REDUCTIONS, "canonical")
+    notions = (
+        MULTICLASS_REDUCTIONS
+        if joint is None
+        else (*MULTICLASS_REDUCTIONS, "canonical")
+    )
 
     def make_average_measure(function):
         @wraps(function)
@@ -396,7 +439,9 @@ def binary_measure(
 
         first = Parameter("predictions", Parameter.POSITIONAL_OR_KEYWORD)
         option = Parameter("multiclass", Parameter.KEYWORD_ONLY, default="auto")
-        average_problems.__signature__ = Signature([first, option, *_get_options(function)])
+        average_problems.__signature__ = Signature(
+            [first, option, *_get_options(function)]
+        )
         return measure(multiclass=notions, **properties)(average_problems)
 
     return make_average_measure
@@ -457,5 +502,7 @@ def _describe_options(docstring, measure):
     if "multiclass" in measure.option_names:
         text += _MULTICLASS
         if "canonical" in measure.spec.multiclass:
-            text = text.replace('"classwise"}', '"classwise", "canonical"}') + _CANONICAL
+            text = (
+                text.replace('"classwise"}', '"classwise", "canonical"}') + _CANONICAL
+            )
     return docstring.replace("{shared_parameters}", text)

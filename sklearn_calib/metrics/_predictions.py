@@ -33,9 +33,7 @@ from .._validation import (
 from ..exceptions import add_error_context, invalid_input
 
 _ALL_CLASSES = " misses a class, name all, in the order of the columns, with labels="
-_CONFIDENCE = (
-    "where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true"
-)
+_CONFIDENCE = "where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true"
 
 # the ways to make two-class problems of several classes
 MULTICLASS_REDUCTIONS = ("confidence", "top_label", "classwise")
@@ -167,7 +165,9 @@ class BinaryProblem:
     def _no_order_needed(self):
         if len(self.score) < MANY_ROWS or self._score_order.is_shared:
             return False
-        return "sorted" not in vars(self._score_order) and bool((self.weight == 1).all())
+        return "sorted" not in vars(self._score_order) and bool(
+            (self.weight == 1).all()
+        )
 
     def derive_from_scores(self, function: Callable[..., Any], *options: Any) -> Any:
         """Compute a function of the distinct scores, once for all resamples of predictions.
@@ -183,7 +183,9 @@ class BinaryProblem:
         -------
         result : object
         """
-        return _memoize_result(self._score_order.derived, function, self.cells.score, options)
+        return _memoize_result(
+            self._score_order.derived, function, self.cells.score, options
+        )
 
     @cached_property
     def cell_indices(self) -> IntArray:
@@ -309,8 +311,16 @@ class Predictions:
         if clusters is not None:
             clusters = np.unique(clusters[rows], return_inverse=True)[1].ravel()
         items = None if self.items is None else self.items[rows]
-        of_rows = {"items": items, "clusters": clusters, "kept": None, "n_given": -1, "index": None}
-        return self._replace_rows(self._given[rows], self.codes[rows], weight, **of_rows)
+        of_rows = {
+            "items": items,
+            "clusters": clusters,
+            "kept": None,
+            "n_given": -1,
+            "index": None,
+        }
+        return self._replace_rows(
+            self._given[rows], self.codes[rows], weight, **of_rows
+        )
 
     def with_proba(self, proba: FloatArray) -> "Predictions":
         """Return the same labels and weights with other (canonical) predictions."""
@@ -340,7 +350,12 @@ class Predictions:
 
     def _replace_rows(self, proba, codes, weight, **more):
         """Return other predictions, from which nothing has been derived yet."""
-        more |= {"_score_orders": {}, "_derived": {}, "_problems": {}, "is_resample": False}
+        more |= {
+            "_score_orders": {},
+            "_derived": {},
+            "_problems": {},
+            "is_resample": False,
+        }
         return replace(self, _given=proba, codes=codes, _weight=weight, **more)
 
     def _resample_rows(self, codes, weight):
@@ -393,7 +408,9 @@ class Predictions:
         -------
         problems : list of BinaryProblem
         """
-        check_known("multiclass", multiclass, MULTICLASS, "See the user guide, Measures")
+        check_known(
+            "multiclass", multiclass, MULTICLASS, "See the user guide, Measures"
+        )
         if multiclass in self._problems:
             return list(self._problems[multiclass])
         if multiclass not in self._score_orders:
@@ -401,7 +418,9 @@ class Predictions:
             plain = np.asarray(self._given if one_column else self.proba)
             two_classes = make_two_class_problems(multiclass, plain, self.positive)
             self._score_orders[multiclass] = [
-                _ScoreOrder(score, target, name_problem(multiclass, self.classes, number), rows)
+                _ScoreOrder(
+                    score, target, name_problem(multiclass, self.classes, number), rows
+                )
                 for number, rows, score, target in two_classes
             ]
         score_orders, total = self._score_orders[multiclass], self.weight.sum()
@@ -409,13 +428,21 @@ class Predictions:
         for score_order in score_orders:
             hit = (self.codes[score_order.rows] == score_order.target).astype(float)
             weight = self.weight[score_order.rows]
-            share = weight.sum() / total if multiclass == "top_label" else 1 / len(score_orders)
+            share = (
+                weight.sum() / total
+                if multiclass == "top_label"
+                else 1 / len(score_orders)
+            )
             score_order.is_shared |= self.is_resample
             if share > 0:
                 title = score_order.title
-                problem = BinaryProblem(score_order.score, hit, weight, share, title, score_order)
+                problem = BinaryProblem(
+                    score_order.score, hit, weight, share, title, score_order
+                )
                 problems.append(problem)
-        self._problems[multiclass] = problems  # when it is whole: threads share predictions
+        self._problems[multiclass] = (
+            problems  # when it is whole: threads share predictions
+        )
         return list(problems)
 
 
@@ -645,7 +672,9 @@ def validate_multilabel(
         return validate_predictions(
             np.concatenate([table[rows[i], i] for i in chosen]).astype(np.intp),
             stack_rows([pairs[i][rows[i]] for i in chosen]),
-            None if sample_weight is None else np.concatenate([weight[rows[i]] for i in chosen]),
+            None
+            if sample_weight is None
+            else np.concatenate([weight[rows[i]] for i in chosen]),
             BOTH,
             validate=validate,
         )

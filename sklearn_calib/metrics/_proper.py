@@ -54,7 +54,9 @@ class LogLoss(ProperLoss):
         losses = np.maximum(gap, 0.0)
         np.negative(np.abs(gap, out=gap), out=gap)
         losses += np.log1p(np.exp(gap, out=gap), out=gap)
-        return np.minimum(losses, LARGEST_LOG_LOSS, out=losses) if self.floored else losses
+        return (
+            np.minimum(losses, LARGEST_LOG_LOSS, out=losses) if self.floored else losses
+        )
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         return -rate
@@ -195,7 +197,9 @@ def brier_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") ->
 
 
 @measure(loss=SPHERICAL, in_report=False, poolable=True)
-def spherical_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
+def spherical_loss(
+    predictions: "Predictions", **shared: "Unpack[SharedOptions]"
+) -> float:
     """Compute minus the mean cosine of the angle between probabilities and outcomes.
 
     Parameters
@@ -225,7 +229,10 @@ def spherical_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]"
 
 @measure(range=(0.0, 1.0), proper=True, in_report=False, poolable=True)
 def ranked_probability_score(
-    predictions: "Predictions", *, order: ArrayLike | None = None, **shared: "Unpack[SharedOptions]"
+    predictions: "Predictions",
+    *,
+    order: ArrayLike | None = None,
+    **shared: "Unpack[SharedOptions]",
 ) -> float:
     """Compute the Brier loss for ordered classes, in which near misses cost less.
 
@@ -278,5 +285,7 @@ def ranked_probability_score(
     """
     columns = order_scale_columns(order, predictions.classes)
     below = np.cumsum(np.asarray(predictions.proba)[:, columns], axis=1)[:, :-1]
-    below -= np.argsort(columns)[predictions.codes][:, None] <= np.arange(below.shape[1])
+    below -= np.argsort(columns)[predictions.codes][:, None] <= np.arange(
+        below.shape[1]
+    )
     return predictions.mean(np.einsum("ij,ij->i", below, below) / below.shape[1])

@@ -31,13 +31,20 @@ from .._typing import (
     RandomStateLike,
 )
 from ..exceptions import invalid_input
-from ._predictions import BinaryProblem, Predictions, validate_multilabel, validate_predictions
+from ._predictions import (
+    BinaryProblem,
+    Predictions,
+    validate_multilabel,
+    validate_predictions,
+)
 
 MAX_BINS = 10**6  # whose edges are held
 
 _STRATEGIES = get_args(CurveStrategy)
 _BELT_POINTS = 201
-_MAX_POINTS = 1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
+_MAX_POINTS = (
+    1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
+)
 
 
 @dataclass(frozen=True)
@@ -99,8 +106,13 @@ class ReliabilityCurves(list[ReliabilityCurve]):
             raise AttributeError(f"ReliabilityCurves has no {name}")
         if len(self) != 1:
             titles = ", ".join(repr(curve.title) for curve in self[:5])
-            got, cure = f"{len(self)} ({titles})", f"Take one of them, such as curves[0].{name}"
-            raise invalid_input(expected="one curve", got=got, hint=cure, error=AttributeError)
+            got, cure = (
+                f"{len(self)} ({titles})",
+                f"Take one of them, such as curves[0].{name}",
+            )
+            raise invalid_input(
+                expected="one curve", got=got, hint=cure, error=AttributeError
+            )
         return getattr(self[0], name)
 
 
@@ -189,8 +201,12 @@ default="quantile"
     """
     rng = generator(random_state)
     if multilabel is None:
-        predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
-        problems = [(problem, predictions) for problem in predictions.problems(multiclass)]
+        predictions = validate_predictions(
+            y_true, y_proba, sample_weight, labels, pos_label
+        )
+        problems = [
+            (problem, predictions) for problem in predictions.problems(multiclass)
+        ]
     else:
         all_predictions = validate_multilabel(
             y_true, y_proba, multilabel, sample_weight=sample_weight, labels=labels
@@ -251,7 +267,9 @@ class CurveRows:
             drawn = multiplicities(len(score), rng)
             return weight * drawn, hits * drawn
 
-        return cls(score, weight, hits, weight**2, problem.title, redraw_labels, redraw_rows)
+        return cls(
+            score, weight, hits, weight**2, problem.title, redraw_labels, redraw_rows
+        )
 
     @classmethod
     def from_pooled(cls, pooled: Any, title: str) -> "CurveRows":
@@ -272,7 +290,9 @@ class CurveRows:
             title=title,
             relabelled=redraw_labels,
             redrawn=redraw_rows,
-            share_intervals=None if pooled.n_clusters is None else pooled.share_intervals,
+            share_intervals=None
+            if pooled.n_clusters is None
+            else pooled.share_intervals,
         )
 
 
@@ -295,7 +315,9 @@ def compute_curve(
         mass, total = sum_bins(row_value, len(values), weight, hits)
         points = _spread_positions(len(values))
         predicted, observed = values[points], _fit_isotonic(total, mass)[points]
-        consistency = _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng)
+        consistency = _isotonic_resamples(
+            rows, row_value, mass, points, n_resamples, rng
+        )
         paired = _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng)
         confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
@@ -348,7 +370,8 @@ def compute_curve(
         level=level,
         strategy=strategy,
         title=title,
-        histogram=np.histogram(score, bins=20, range=(0, 1), weights=weight)[0] / weight.sum(),
+        histogram=np.histogram(score, bins=20, range=(0, 1), weights=weight)[0]
+        / weight.sum(),
         log_odds_histogram=log_odds_histogram(score, weight),
     )
 
@@ -356,7 +379,9 @@ def compute_curve(
 def _fit_loess(rows, level):
     """Compute scores, a local regression, the weight next to each, and Wilson's interval."""
     values, row_value = find_distinct(rows.score)
-    mass, total, squares = sum_bins(row_value, len(values), rows.weight, rows.hits, rows.squares)
+    mass, total, squares = sum_bins(
+        row_value, len(values), rows.weight, rows.hits, rows.squares
+    )
     points = _spread_positions(len(values))
     loess = Loess(values)
     observed = loess(mass, total)[points]
@@ -374,7 +399,8 @@ def _fit_on_log_odds(rows, strategy, level):
     fit = fit_curve(z, kish * rows.weight, kish * rows.hits)
     ends = np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS)
     points = np.union1d(
-        ends, np.clip(expit(np.linspace(z.min(), z.max(), _BELT_POINTS)), ends[0], ends[-1])
+        ends,
+        np.clip(expit(np.linspace(z.min(), z.max(), _BELT_POINTS)), ends[0], ends[-1]),
     )
     nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
     z = compute_finite_log_odds(points, 1 - points)
@@ -394,7 +420,10 @@ def _fit_isotonic(total, mass):
 def _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng):
     draws = (rows.relabelled(rng) for _ in range(n_resamples))
     return np.array(
-        [_fit_isotonic(np.bincount(row_value, d, len(mass)), mass)[points] for d in draws]
+        [
+            _fit_isotonic(np.bincount(row_value, d, len(mass)), mass)[points]
+            for d in draws
+        ]
     )
 
 
@@ -403,11 +432,15 @@ def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
     for _ in range(n_resamples):
         mass_drawn, total = sum_bins(row_value, len(mass), *rows.redrawn(rng))
         seen = np.flatnonzero(mass_drawn > 0)
-        fits.append(np.interp(points, seen, _fit_isotonic(total[seen], mass_drawn[seen])))
+        fits.append(
+            np.interp(points, seen, _fit_isotonic(total[seen], mass_drawn[seen]))
+        )
     return np.array(fits)
 
 
-def check_bins(n_bins: NumberOfBins, predictions: Predictions | None = None) -> NumberOfBins:
+def check_bins(
+    n_bins: NumberOfBins, predictions: Predictions | None = None
+) -> NumberOfBins:
     """Return the number of bins, or "sweep", which needs the labels."""
     if isinstance(n_bins, str) and n_bins == "sweep":
         return n_bins
@@ -419,6 +452,8 @@ def check_bins(n_bins: NumberOfBins, predictions: Predictions | None = None) -> 
         or not 1 <= n_bins <= MAX_BINS
     ):
         rule = "n_bins >= 1, 'cube_root' or 'sweep'"
-        rule = f"n_bins <= {MAX_BINS}" if is_number(n_bins) and n_bins > MAX_BINS else rule
+        rule = (
+            f"n_bins <= {MAX_BINS}" if is_number(n_bins) and n_bins > MAX_BINS else rule
+        )
         raise invalid_input(expected=rule, got=repr(n_bins), hint="Pass a whole number")
     return int(n_bins)

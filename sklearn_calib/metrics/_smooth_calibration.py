@@ -78,12 +78,19 @@ class CalibrationWitness:
         ends = np.concatenate([[0.0], self.scores, [1.0]])
         ax.axhline(0, color="0.35", lw=1)
         ax.plot(ends, self(ends), **style)
-        ax.set(xlim=(0, 1), ylim=(-1.05, 1.05), xlabel="predicted probability", ylabel="witness")
+        ax.set(
+            xlim=(0, 1),
+            ylim=(-1.05, 1.05),
+            xlabel="predicted probability",
+            ylabel="witness",
+        )
         return ax
 
 
 @binary_measure(range=(0.0, 1.0), poolable=True)
-def smooth_calibration_error(problem: "BinaryProblem", **shared: "Unpack[BinaryOptions]") -> float:
+def smooth_calibration_error(
+    problem: "BinaryProblem", **shared: "Unpack[BinaryOptions]"
+) -> float:
     """Smooth calibration error: largest mean of w(p) (y - p), where w changes no faster than p.
 
     A measure without bins: continuous in the predictions, estimated at the rate n^-1/2 whatever
@@ -172,7 +179,9 @@ def calibration_witness(
     """
     from .._kernels._smooth_calibration import compute_witness
 
-    predictions = validate_predictions(y_true, y_proba, sample_weight, labels, pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, sample_weight, labels, pos_label
+    )
     witnesses = []
     for problem in predictions.problems(multiclass):
         cells = problem.cells

@@ -103,7 +103,9 @@ class Diagnosis(NamedTuple):
         rows = f"{self.n_samples} row{'s' * (self.n_samples != 1)}"
         since = f"off since about row {self.onset} ({low} to {high}{when})"
         events = "right" if self.confidence else "events"
-        rates = f"mean probability {self.mean_proba:.3g}, {events} {self.event_rate:.3g}"
+        rates = (
+            f"mean probability {self.mean_proba:.3g}, {events} {self.event_rate:.3g}"
+        )
         whose = " of the largest probability" if self.confidence else ""
         line = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
         said = {
@@ -131,10 +133,15 @@ def shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
     """Compute the region of shift and slope of the rows that were seen so far."""
     centre, border = cells.find_region(found, level)
     (shift, slope), _ = (
-        cells.fit_line(found, np.full(2, 1e-4)) if len(found.log_odds) else (centre, None)
+        cells.fit_line(found, np.full(2, 1e-4))
+        if len(found.log_odds)
+        else (centre, None)
     )
     low, high = border.min(axis=0).tolist(), border.max(axis=0).tolist()
-    n, calibrated = round(float(found.rows.sum())), cells.is_in_region(found, level, 0.0, 1.0)
+    n, calibrated = (
+        round(float(found.rows.sum())),
+        cells.is_in_region(found, level, 0.0, 1.0),
+    )
     return ShiftRegion(
         float(shift),
         float(slope),
@@ -147,7 +154,9 @@ def shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
     )
 
 
-def diagnose_record(record: Record, confidence: bool, *, forget: bool) -> Diagnosis | None:
+def diagnose_record(
+    record: Record, confidence: bool, *, forget: bool
+) -> Diagnosis | None:
     """Diagnose the rows since the change.
 
     `forget` drops blocks that certainly precede it.
@@ -203,7 +212,9 @@ def _format_rates(rates: tuple[float, ...]) -> str:
 
 def to_json_state(found: Diagnosis | None) -> list[Any] | None:
     """Convert a diagnosis to JSON values."""
-    return None if found is None else [[*v] if isinstance(v, tuple) else v for v in found]
+    return (
+        None if found is None else [[*v] if isinstance(v, tuple) else v for v in found]
+    )
 
 
 def from_json_state(found: list[Any] | None) -> Diagnosis | None:
@@ -220,6 +231,12 @@ def find_stream(names: list[str], stream: str | None) -> int:
         return 0
     if stream is None or stream not in names:
         shown = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
-        known = f"stream among {shown}" if len(names) > 1 else "no stream, as there is only one"
-        raise invalid_input(expected=known, got=repr(stream), hint="Name it as alarms do")
+        known = (
+            f"stream among {shown}"
+            if len(names) > 1
+            else "no stream, as there is only one"
+        )
+        raise invalid_input(
+            expected=known, got=repr(stream), hint="Name it as alarms do"
+        )
     return names.index(stream)

@@ -13,7 +13,13 @@ from .._kernels import _logistic_grid as grid
 from .._typing import AnyArray, ArrayLike, FloatArray, Self
 from .._validation import read_labels
 from ..exceptions import invalid_input
-from ._aftermath import Diagnosis, ShiftRegion, diagnose_record, find_stream, shift_region
+from ._aftermath import (
+    Diagnosis,
+    ShiftRegion,
+    diagnose_record,
+    find_stream,
+    shift_region,
+)
 from ._record import Record
 from ._result import Alarm, Course, MonitorHistory, describe_shift, e_benjamini_hochberg
 from ._rows import BatchRows, check_time_goes_on, format_time, read_rows
@@ -167,7 +173,12 @@ class CalibrationMonitor:
         rule = "average_run_length above 1, at most 1e12"
         cure = "Leave it out for the default"
         check_between(
-            "average_run_length", average_run_length, 1, 1e12 + 1, expected=rule, hint=cure
+            "average_run_length",
+            average_run_length,
+            1,
+            1e12 + 1,
+            expected=rule,
+            hint=cure,
         )
         check_between("alpha", alpha, 0, 1, expected="alpha between 0 and 1", hint=cure)
         self.alarm, self.multiclass = alarm, multiclass
@@ -306,11 +317,15 @@ class CalibrationMonitor:
         ):
             cure = "Make both with the same arguments"
             raise invalid_input(
-                expected="a monitor of the same settings and classes", got="another", hint=cure
+                expected="a monitor of the same settings and classes",
+                got="another",
+                hint=cure,
             )
         if other.classes_ is None:
             return self
-        times = {type(last) for last, _ in (self._last, other._last) if last is not None}
+        times = {
+            type(last) for last, _ in (self._last, other._last) if last is not None
+        }
         if len(times) > 1:
             raise invalid_input(
                 expected="times of one kind",
@@ -323,7 +338,9 @@ class CalibrationMonitor:
         elif not np.array_equal(self.classes_, other.classes_):
             got = f"{self.classes_.tolist()} and {other.classes_.tolist()}"
             raise invalid_input(
-                expected="monitors of the same classes", got=got, hint="Merge those of one model"
+                expected="monitors of the same classes",
+                got=got,
+                hint="Merge those of one model",
             )
         self._total = self._total + other._total
         self._impossible = self._impossible + other._impossible
@@ -334,7 +351,9 @@ class CalibrationMonitor:
         self.n_alarms_ += other.n_alarms_
         self.alarms_ = [*self.alarms_, *other.alarms_][-_MOST_ALARMS:]
         self._n_before = self.n_alarms_
-        known = [moment for moment in (self._last, other._last) if moment[0] is not None]
+        known = [
+            moment for moment in (self._last, other._last) if moment[0] is not None
+        ]
         self._last = max(known, key=itemgetter(0), default=self._last)
         if (
             self._update_detector(np.array([self.log_e_value_]), self.n_samples_) == 0
@@ -342,7 +361,11 @@ class CalibrationMonitor:
         ):
             when, written = self._last
             self._raise_alarms(
-                self.log_e_value_, self.rejected_at_, when, written, self._log_e_values()
+                self.log_e_value_,
+                self.rejected_at_,
+                when,
+                written,
+                self._log_e_values(),
             )
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
@@ -363,7 +386,8 @@ class CalibrationMonitor:
     @property
     def log_e_value_(self) -> float:
         return float(
-            np.logaddexp.reduce(self._log_e_values(), axis=None) - math.log(self._impossible.size)
+            np.logaddexp.reduce(self._log_e_values(), axis=None)
+            - math.log(self._impossible.size)
         )
 
     @property
@@ -376,7 +400,9 @@ class CalibrationMonitor:
 
     @property
     def log_detector_(self) -> float:
-        total = float((self._detector @ np.exp(grid.COARSE_GRID.log_prior)).mean(axis=1).sum())
+        total = float(
+            (self._detector @ np.exp(grid.COARSE_GRID.log_prior)).mean(axis=1).sum()
+        )
         return math.log(total) if total > 0 else -math.inf
 
     @property
@@ -388,9 +414,17 @@ class CalibrationMonitor:
         log = self._log_e_values()
         if self.groups is not None:
             log = np.logaddexp.reduce(log, axis=1) - math.log(log.shape[1])
-            return dict(zip(self.groups.tolist(), map(_exp_or_inf, log.tolist()), strict=True))
+            return dict(
+                zip(self.groups.tolist(), map(_exp_or_inf, log.tolist()), strict=True)
+            )
         if self.multiclass == "classwise" and self.classes_ is not None:
-            return dict(zip(self.classes_.tolist(), map(_exp_or_inf, log[0].tolist()), strict=True))
+            return dict(
+                zip(
+                    self.classes_.tolist(),
+                    map(_exp_or_inf, log[0].tolist()),
+                    strict=True,
+                )
+            )
         return {}
 
     @property
@@ -405,7 +439,9 @@ class CalibrationMonitor:
             log = self._total + grid.COARSE_GRID.log_prior
             weight = np.exp(log - log.max()).sum(axis=(0, 1))
         else:
-            weight = (self._detector * np.exp(grid.COARSE_GRID.log_prior)).sum(axis=(0, 1))
+            weight = (self._detector * np.exp(grid.COARSE_GRID.log_prior)).sum(
+                axis=(0, 1)
+            )
         if not weight.sum() > 0:  # the detector has just begun
             weight = np.exp(grid.COARSE_GRID.log_prior)
         return (weight / weight.sum()).reshape(len(self.slopes_), len(self.shifts_))
@@ -421,7 +457,10 @@ class CalibrationMonitor:
     @property
     def meaning_(self) -> str:
         return describe_shift(
-            self.slope_, self.shift_, impossible=self.impossible_, confidence=self._is_confidence()
+            self.slope_,
+            self.shift_,
+            impossible=self.impossible_,
+            confidence=self._is_confidence(),
         )
 
     @property
@@ -524,29 +563,41 @@ class CalibrationMonitor:
         if not self.alarms_:
             cure = "Until then region() says where shift and slope are"
             raise invalid_input(
-                expected="a monitor that has raised an alarm", got="none so far", hint=cure
+                expected="a monitor that has raised an alarm",
+                got="none so far",
+                hint=cure,
             )
         stream = self.alarms_[-1].stream if stream is None else stream
         record = self._records[find_stream(self._stream_names(), stream)]
         found = diagnose_record(record, self._is_confidence(), forget=False)
         if found is None:
             raise invalid_input(
-                expected="rows since the alarm that say something", got="none", hint="Add rows"
+                expected="rows since the alarm that say something",
+                got="none",
+                hint="Add rows",
             )
         return found
 
     def _is_confidence(self):
         """Return whether the largest probability is monitored."""
         several = self.classes_ is not None and len(self.classes_) > 2
-        return self.multiclass == "confidence" or (self.multiclass == "auto" and several)
+        return self.multiclass == "confidence" or (
+            self.multiclass == "auto" and several
+        )
 
     def _stream_names(self):
         """Return the names of all groups and problems, as alarms show them."""
-        groups = [""] if self.groups is None else [f"group {name}" for name in self.groups.tolist()]
+        groups = (
+            [""]
+            if self.groups is None
+            else [f"group {name}" for name in self.groups.tolist()]
+        )
         classes = [""]
         if self._impossible.shape[1] > 1:
             classes = [f"class {label}" for label in self.classes_]
-        return [", ".join(filter(None, pair)) for pair in itertools.product(groups, classes)]
+        return [
+            ", ".join(filter(None, pair)) for pair in itertools.product(groups, classes)
+        ]
 
     def __str__(self) -> str:
         """Return one line, as for a mail."""
@@ -567,7 +618,9 @@ class CalibrationMonitor:
     def _log_e_values(self):
         """Compute the log e-value of each group and each problem."""
         return np.where(
-            self._impossible > 0, np.inf, grid.compute_log_mixture(self._total, grid.COARSE_GRID)
+            self._impossible > 0,
+            np.inf,
+            grid.compute_log_mixture(self._total, grid.COARSE_GRID),
         )
 
     # -- files --------------------------------------------------------------------------------
@@ -642,9 +695,18 @@ class CalibrationMonitor:
 
     def _add_rows(self, rows):
         n, parallel = rows.hit.shape
-        ratios = grid.compute_log_ratios if rows.hit.dtype == bool else grid.compute_soft_log_ratios
-        gain, impossible = ratios(rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE_GRID)
-        gain, impossible = gain.reshape(n, parallel, -1), impossible.reshape(n, parallel)
+        ratios = (
+            grid.compute_log_ratios
+            if rows.hit.dtype == bool
+            else grid.compute_soft_log_ratios
+        )
+        gain, impossible = ratios(
+            rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE_GRID
+        )
+        gain, impossible = (
+            gain.reshape(n, parallel, -1),
+            impossible.reshape(n, parallel),
+        )
         self._rows, self._taken = rows, 0
         certain, first = impossible.any(axis=1), 0
         while first < n:  # an alarm is raised when no later row has been added
@@ -690,7 +752,9 @@ class CalibrationMonitor:
             when = None if time is None else time[own]
             for column in range(n_columns):
                 record = self._records[place * n_columns + column]
-                record.add(z[own, column], hit[own, column], number[own], when, code[own])
+                record.add(
+                    z[own, column], hit[own, column], number[own], when, code[own]
+                )
 
     def _add_evidence(self, gain, impossible, rows, first, stop):
         """Add some rows of a block; the test raises its alarm at the first row that is enough."""
@@ -707,7 +771,10 @@ class CalibrationMonitor:
         past = slice(first, row + 1)
         self._update_evidence(gain[past], impossible[past], rows.group[past])
         self._raise_alarms(
-            float(path[enough]), self.rejected_at_, *rows.moment(row), self._log_e_values()
+            float(path[enough]),
+            self.rejected_at_,
+            *rows.moment(row),
+            self._log_e_values(),
         )
         self._total, self._impossible = after
 
@@ -719,7 +786,9 @@ class CalibrationMonitor:
             rows = np.flatnonzero(group == place)
             total = self._total[place] + np.cumsum(gain[rows], axis=0)
             count = self._impossible[place] + np.cumsum(impossible[rows], axis=0)
-            log = np.where(count > 0, np.inf, grid.compute_log_mixture(total, grid.COARSE_GRID))
+            log = np.where(
+                count > 0, np.inf, grid.compute_log_mixture(total, grid.COARSE_GRID)
+            )
             self._total[place], self._impossible[place] = total[-1], count[-1]
             known = np.searchsorted(rows, np.arange(len(gain)), side="right")
             path[place] = np.append(now[place], np.logaddexp.reduce(log, axis=1))[known]
@@ -749,10 +818,20 @@ class CalibrationMonitor:
         stream = None if parts.size == 1 else self._stream_names()[largest]
         slope, shift, meaning = self.slope_, self.shift_, self.meaning_
         diagnosed = (
-            None if log_statistic == math.inf else self._get_diagnosis(self._records[largest])
+            None
+            if log_statistic == math.inf
+            else self._get_diagnosis(self._records[largest])
         )
         alarm = Alarm(
-            n_samples, time, log_statistic, slope, shift, stream, meaning, written, diagnosed
+            n_samples,
+            time,
+            log_statistic,
+            slope,
+            shift,
+            stream,
+            meaning,
+            written,
+            diagnosed,
         )
         for record in self._records:
             record.begin_anew(n_samples)
@@ -766,7 +845,9 @@ class CalibrationMonitor:
         Else return the last diagnosis.
         """
         if record.is_due() or record.diagnosis is None:
-            record.diagnosis = diagnose_record(record, self._is_confidence(), forget=True)
+            record.diagnosis = diagnose_record(
+                record, self._is_confidence(), forget=True
+            )
         return record.diagnosis
 
     def _make_moment(self, n_samples=None, log_detector=None, when=None):

@@ -40,7 +40,13 @@ class Stretch:
     """
 
     def __init__(
-        self, level: int, first: int, last: int, when: Any, counts: IntArray, labels: IntArray
+        self,
+        level: int,
+        first: int,
+        last: int,
+        when: Any,
+        counts: IntArray,
+        labels: IntArray,
     ) -> None:
         self.level, self.first, self.last, self.when = level, first, last, when
         self.counts, self.labels = counts, labels
@@ -53,11 +59,17 @@ class Stretch:
     def gains(self) -> FloatArray:
         """Compute the log likelihood ratio of each pair, once the block is complete."""
         if self._gains is None:
-            self._gains = compute_pair_gains(bin_counts(self.counts, COARSE_CELLS), COARSE_GRID)
+            self._gains = compute_pair_gains(
+                bin_counts(self.counts, COARSE_CELLS), COARSE_GRID
+            )
         return self._gains
 
     def add(self, counts: IntArray, labels: IntArray, last: int) -> None:
-        self.counts, self.labels, self.last = self.counts + counts, self.labels + labels, last
+        self.counts, self.labels, self.last = (
+            self.counts + counts,
+            self.labels + labels,
+            last,
+        )
         self._gains = None
 
 
@@ -137,13 +149,17 @@ class Record:
         """Count the rows that wait."""
         waiting, self._waiting, self._n_waiting = self._waiting, [], 0
         for z, hit, number, time, says, code in _join_waiting(waiting):
-            block = np.cumsum(says) - 1  # rows that say nothing go with those before them
+            block = (
+                np.cumsum(says) - 1
+            )  # rows that say nothing go with those before them
             ahead = np.bincount(code[block < 0], minlength=self.n_classes)
             if self.blocks:
                 self.blocks[-1].labels = self.blocks[-1].labels + ahead
             if not len(z):
                 continue
-            old, new = FINE_CELLS.count_rows(z, hit, (number > self.behind).astype(np.intp), 2)
+            old, new = FINE_CELLS.count_rows(
+                z, hit, (number > self.behind).astype(np.intp), 2
+            )
             self.every += old + new
             self.fresh += new
             room = 0
@@ -186,7 +202,9 @@ class Record:
             if end - start <= MAX_BLOCKS_PER_SIZE:
                 return
             old, new = self.blocks[start : start + 2]
-            both = Stretch(level + 1, old.first, old.last, old.when, old.counts, old.labels)
+            both = Stretch(
+                level + 1, old.first, old.last, old.when, old.counts, old.labels
+            )
             both.add(new.counts, new.labels, new.last)
             self.blocks[start : start + 2] = [both]
             level, end = level + 1, start + 1
@@ -214,7 +232,9 @@ class Record:
 
     def labels_from(self, place: int) -> IntArray:
         """Count the rows of each class in a block and all later ones."""
-        return np.asarray(np.sum([block.labels for block in self.blocks[place:]], axis=0))
+        return np.asarray(
+            np.sum([block.labels for block in self.blocks[place:]], axis=0)
+        )
 
     # -- alarms and other records -----------------------------------------------------------------
 
@@ -243,7 +263,14 @@ class Record:
         for block in self.blocks:  # none may be smaller than a later one
             block.level = max(block.level, most)
         self.blocks += [
-            Stretch(b.level, b.first + n_before, b.last + n_before, b.when, b.counts, b.labels)
+            Stretch(
+                b.level,
+                b.first + n_before,
+                b.last + n_before,
+                b.when,
+                b.counts,
+                b.labels,
+            )
             for b in other.blocks
         ]
 
@@ -312,7 +339,11 @@ def _to_dense(cells, n, rows=5):
     found = np.zeros((rows, n), dtype=np.int64)
     for place, *numbers in cells:
         hits = numbers[min(rows - 1, 1)]
-        if not 0 <= place < n or len(numbers) != rows or not 0 <= hits <= numbers[0] > 0:
+        if (
+            not 0 <= place < n
+            or len(numbers) != rows
+            or not 0 <= hits <= numbers[0] > 0
+        ):
             raise ValueError("counts that cannot be")
         found[:, place] = numbers
     return found

@@ -91,7 +91,11 @@ def describe_shift(
         said.append("too cautious")
     if abs(shift) > _FAR_SHIFT:
         said.append("too low" if shift > 0 else "too high")
-    verdict = f"{what} are {' and '.join(said)}" if said else f"{what} differ little on the whole"
+    verdict = (
+        f"{what} are {' and '.join(said)}"
+        if said
+        else f"{what} differ little on the whole"
+    )
     text = f"{verdict} (slope {slope:.2f}, shift {shift:+.2f})"
     if impossible:
         events = "event" if impossible == 1 else "events"
@@ -153,5 +157,8 @@ class Course:
         columns: list[Any] = [*zip(*moments, strict=True)] or [()] * 6
         n_samples, *numbers, time = columns
         known = np.array(time) if moments and all(t is not None for t in time) else None
-        arrays: list[Any] = [*(np.array(column, dtype=float) for column in numbers), known]
+        arrays: list[Any] = [
+            *(np.array(column, dtype=float) for column in numbers),
+            known,
+        ]
         return MonitorHistory(np.array(n_samples, dtype=np.intp), *arrays)

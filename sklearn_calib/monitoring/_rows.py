@@ -47,7 +47,12 @@ class BatchRows(NamedTuple):
         """Return some of the rows."""
         time, given = (None if t is None else t[rows] for t in (self.time, self.given))
         return BatchRows(
-            self.log_pair[rows], self.hit[rows], self.label[rows], self.group[rows], time, given
+            self.log_pair[rows],
+            self.hit[rows],
+            self.label[rows],
+            self.group[rows],
+            time,
+            given,
         )
 
     def moment(self, row: int) -> tuple[Any, str | None]:
@@ -80,7 +85,10 @@ def read_rows(
     """Read a batch, or one row with a scalar label, as two-class problems with their classes."""
     one = not isinstance(y, list | tuple) and np.ndim(y) == 0 and np.ndim(y_proba) <= 1
     if one and not isinstance(y, set | dict) and y is not None:
-        y, y_proba = np.reshape(np.asarray(y), 1), np.reshape(np.asarray(y_proba), (1, -1))
+        y, y_proba = (
+            np.reshape(np.asarray(y), 1),
+            np.reshape(np.asarray(y_proba), (1, -1)),
+        )
     proba = read_proba(y_proba)
     columns = proba.shape[1]
     if classes is None:
@@ -88,12 +96,16 @@ def read_rows(
     if columns != len(classes):
         cure = "Pass one column per class" + _OR_SECOND
         raise invalid_input(
-            expected=f"scores of {len(classes)} classes", got=f"{columns} columns", hint=cure
+            expected=f"scores of {len(classes)} classes",
+            got=f"{columns} columns",
+            hint=cure,
         )
     check_indexes(y, y_proba, groups, time)
     proba = match_columns(proba, y_proba, classes)
     label = (
-        _read_soft_labels(y, proba, classes, y_proba) if soft else _encode_labels(y, proba, classes)
+        _read_soft_labels(y, proba, classes, y_proba)
+        if soft
+        else _encode_labels(y, proba, classes)
     )
     every, hits, pairs = np.arange(len(proba)), [], []
     for problem, pair in iter_two_class_pairs(multiclass, proba):
@@ -129,7 +141,9 @@ def _read_soft_labels(y, proba, classes, scores):
     """Return the fractions of the classes in each row, of shape (n, n_classes)."""
     shares = np.zeros((len(proba), len(classes)))
     if len(proba):
-        rows = soft_rows(y, None, classes, n_rows=len(proba), scores=scores, input_name="y")
+        rows = soft_rows(
+            y, None, classes, n_rows=len(proba), scores=scores, input_name="y"
+        )
         shares[rows.items, rows.codes] = rows.weight
     return shares
 
@@ -157,13 +171,18 @@ def _group_codes(groups, known, n):
     given = read_array([groups] if np.ndim(groups) == 0 else groups, "groups")
     if given.shape != (n,):
         raise invalid_input(
-            expected=f"one group per row, {n}", got=f"shape {given.shape}", hint="Check the rows"
+            expected=f"one group per row, {n}",
+            got=f"shape {given.shape}",
+            hint="Check the rows",
         )
     names, codes = read_labels(given)
     places = {name: place for place, name in enumerate(known.tolist())}
     for code, name in enumerate(names.tolist()):
         if name not in places:
-            cure, row = "Name all groups when the monitor is made", np.argmax(codes == code)
+            cure, row = (
+                "Name all groups when the monitor is made",
+                np.argmax(codes == code),
+            )
             raise invalid_input(
                 expected=f"groups among {[*places]}", got=repr(name), hint=cure, row=row
             )
@@ -179,7 +198,9 @@ def _read_times(time, n):
     raw = np.full(n, raw) if raw.ndim == 0 else raw
     if raw.shape != (n,):
         raise invalid_input(
-            expected=f"one time per row, {n}", got=f"shape {raw.shape}", hint="Check the rows"
+            expected=f"one time per row, {n}",
+            got=f"shape {raw.shape}",
+            hint="Check the rows",
         )
     if raw.dtype.kind in "iuf":
         found = raw.astype(np.float64)
@@ -188,7 +209,9 @@ def _read_times(time, n):
         found = raw.astype("datetime64[us]")
         bad = np.isnat(found)
     else:
-        found = np.array([_parse_time(value) for value in raw.tolist()], dtype="datetime64[us]")
+        found = np.array(
+            [_parse_time(value) for value in raw.tolist()], dtype="datetime64[us]"
+        )
         bad = np.isnat(found)
     if bad.any():
         row = int(bad.argmax())
@@ -236,7 +259,9 @@ def format_time(moment: Any) -> float | str:
     return text
 
 
-def check_time_goes_on(last: Any, written: str | None, rows: BatchRows, *, strict: bool) -> None:
+def check_time_goes_on(
+    last: Any, written: str | None, rows: BatchRows, *, strict: bool
+) -> None:
     """Refuse rows before the last one (`strict`: or with it), and times of another kind.
 
     `written` is how the last time was written.
@@ -247,7 +272,9 @@ def check_time_goes_on(last: Any, written: str | None, rows: BatchRows, *, stric
     if dates != (rows.time.dtype.kind == "M"):
         kinds = ("dates", "numbers") if dates else ("numbers", "dates")
         raise invalid_input(
-            expected=f"{kinds[0]} as times, as before", got=kinds[1], hint="Convert them"
+            expected=f"{kinds[0]} as times, as before",
+            got=kinds[1],
+            hint="Convert them",
         )
     if rows.time[0] < last or (strict and rows.time[0] == last):
         said = written or format_time(last)

@@ -98,14 +98,21 @@ def safe_calibration_test(
     >>> safe_calibration_test(y, proba).pvalue < 0.001
     True
     """
-    predictions = validate_predictions(y_true, y_proba, labels=labels, pos_label=pos_label)
+    predictions = validate_predictions(
+        y_true, y_proba, labels=labels, pos_label=pos_label
+    )
     n = len(predictions.codes)
     if n < _LEAST_ROWS:
-        raise invalid_input(expected=f"at least {_LEAST_ROWS} rows", got=f"{n}", hint="Add rows")
+        raise invalid_input(
+            expected=f"at least {_LEAST_ROWS} rows", got=f"{n}", hint="Add rows"
+        )
     n_splits = check_count(n_splits, "n_splits", hint="Leave the default of 10")
     rng = generator(random_state)
     logs = np.array(
-        [_split_rows(predictions, recalibrator, rng.permutation(n)) for _ in range(n_splits)]
+        [
+            _split_rows(predictions, recalibrator, rng.permutation(n))
+            for _ in range(n_splits)
+        ]
     )
     log = float(logsumexp(logs) - np.log(n_splits))
     with np.errstate(over="ignore"):

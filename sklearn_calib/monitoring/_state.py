@@ -26,9 +26,13 @@ def save_state(monitor: Any) -> dict[str, Any]:
     settings, classes = monitor._get_settings(), to_list(monitor.classes_)
     for what, labels in (("groups", settings["groups"]), ("classes", classes)):
         for label in labels or ():
-            if not isinstance(label, str | int | float | bool):  # JSON gives others back changed
+            if not isinstance(
+                label, str | int | float | bool
+            ):  # JSON gives others back changed
                 rule = f"{what} that are numbers, booleans or text"
-                raise invalid_input(expected=rule, got=repr(label), hint="Convert them first")
+                raise invalid_input(
+                    expected=rule, got=repr(label), hint="Convert them first"
+                )
     columns = monitor._impossible.shape[1]
     records = [
         record.to_dict() | {"diagnosis": to_json_state(record.diagnosis)}
@@ -46,10 +50,17 @@ def save_state(monitor: Any) -> dict[str, Any]:
         "time": time_to_json(monitor._last[0]),
         "time_as_given": monitor._last[1],
         "alarms": [
-            [*alarm[:2], _finite_or_text(alarm[2]), *alarm[3:-1], to_json_state(alarm.diagnosis)]
+            [
+                *alarm[:2],
+                _finite_or_text(alarm[2]),
+                *alarm[3:-1],
+                to_json_state(alarm.diagnosis),
+            ]
             for alarm in monitor.alarms_
         ],
-        "records": [records[at : at + columns] for at in range(0, len(records), columns)],
+        "records": [
+            records[at : at + columns] for at in range(0, len(records), columns)
+        ],
         "stride": monitor._course.stride,
         "course": [
             [n, *map(_finite_or_text, numbers), time_to_json(time)]
@@ -64,12 +75,16 @@ def restore_monitor(cls: Any, state: Any) -> Any:
     found = state.get("format") if isinstance(state, dict) else None
     if found != _FORMAT:
         cure = "Give what state_dict returned"
-        raise invalid_input(expected="the state of a monitor", got="something else", hint=cure)
+        raise invalid_input(
+            expected="the state of a monitor", got="something else", hint=cure
+        )
     version: Any = state.get("version")
     if isinstance(version, bool) or version != _VERSION:
         cure = "Read it with the version of sklearn-calib that wrote it, or start anew"
         raise invalid_input(
-            expected=f"a state of version {_VERSION}", got=f"version {version!r}", hint=cure
+            expected=f"a state of version {_VERSION}",
+            got=f"version {version!r}",
+            hint=cure,
         )
     try:
         found = _from_dict(cls, state)
@@ -78,7 +93,9 @@ def restore_monitor(cls: Any, state: Any) -> Any:
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         got = f"{type(error).__name__}: {error}".rstrip(".")
         raise invalid_input(
-            expected="an unchanged state", got=got, hint="Take the last state that was whole"
+            expected="an unchanged state",
+            got=got,
+            hint="Take the last state that was whole",
         ) from error
     return found
 
@@ -109,14 +126,23 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     monitor._records = [_restore_record(stored, new.n_classes) for new, stored in pairs]
     monitor._course.stride = int(state["stride"])
     monitor._course.moments = [
-        (n, *map(float, numbers), time_from_json(time)) for n, *numbers, time in state["course"]
+        (n, *map(float, numbers), time_from_json(time))
+        for n, *numbers, time in state["course"]
     ]
     return monitor
 
 
 def _restore_alarm(n, time, log, slope, shift, stream, meaning, written, found):
     return Alarm(
-        n, time, float(log), slope, shift, stream, meaning, written, from_json_state(found)
+        n,
+        time,
+        float(log),
+        slope,
+        shift,
+        stream,
+        meaning,
+        written,
+        from_json_state(found),
     )
 
 

@@ -33,7 +33,9 @@ from ._cross_fitting import make_folds as make_folds
 from ._default import DefaultCalibration as DefaultCalibration
 from ._dirichlet import DirichletCalibration as DirichletCalibration
 from ._enir import ENIR as ENIR
-from ._ensemble_temperature import EnsembleTemperatureScaling as EnsembleTemperatureScaling
+from ._ensemble_temperature import (
+    EnsembleTemperatureScaling as EnsembleTemperatureScaling,
+)
 from ._fitted_maps import get_map as get_map
 from ._group_columns import encode_groups as encode_groups
 from ._group_columns import is_missing_value as is_missing_value
@@ -83,7 +85,9 @@ from ._venn_abers import VennAbers as VennAbers
 _REGISTRY = {
     value.__module__.rpartition("._")[2]: value
     for value in list(globals().values())
-    if isinstance(value, type) and issubclass(value, Recalibrator) and value is not Recalibrator
+    if isinstance(value, type)
+    and issubclass(value, Recalibrator)
+    and value is not Recalibrator
 }
 
 

@@ -185,7 +185,9 @@ class AdaptiveCalibration(Recalibrator):
         if self._intervals is not None:
             self._intervals = self._intervals[rows.items]
 
-    def predict_proba(self, X: ArrayLike, intervals: ArrayLike | None = None) -> FloatArray:
+    def predict_proba(
+        self, X: ArrayLike, intervals: ArrayLike | None = None
+    ) -> FloatArray:
         """Predict calibrated probabilities.
 
         Parameters
@@ -211,7 +213,9 @@ class AdaptiveCalibration(Recalibrator):
             )
         check_indexes(X, intervals)
         ends = _to_interval_ends(_check_intervals(intervals, len(proba)))
-        return two_columns(self._cells.estimate_window(compute_rank_score(proba), *ends))
+        return two_columns(
+            self._cells.estimate_window(compute_rank_score(proba), *ends)
+        )
 
     @property
     def knots_(self) -> FloatArray:
@@ -226,11 +230,16 @@ class AdaptiveCalibration(Recalibrator):
         if self.neighborhood == "interval" and intervals is None:
             rows = weight * get_rows_per_weight(weight)
             self._wald = _Wald(proba, codes, rows, self.level)
-            self.intervals_ = expit(np.column_stack(self._wald.compute_ends(self.log_odds_)))
+            self.intervals_ = expit(
+                np.column_stack(self._wald.compute_ends(self.log_odds_))
+            )
         elif self.neighborhood == "interval":
             self._wald = None
             self.intervals_ = np.column_stack(
-                [np.bincount(row_knot, weights=weight * end) / mass for end in intervals.T]
+                [
+                    np.bincount(row_knot, weights=weight * end) / mass
+                    for end in intervals.T
+                ]
             )
         self._invented = self.prior_weight / get_rows_per_weight(weight)
         self._arrange_cells()
@@ -243,7 +252,11 @@ class AdaptiveCalibration(Recalibrator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without what follows from the cells."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_cells"}
+        return {
+            name: value
+            for name, value in super().__getstate__().items()
+            if name != "_cells"
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -254,12 +267,17 @@ class AdaptiveCalibration(Recalibrator):
         score = compute_rank_score(proba)
         if self.neighborhood == "nearest":
             return two_columns(self._cells.estimate_nearest(score))
-        return two_columns(self._cells.estimate_window(score, *self._compute_interval_ends(score)))
+        return two_columns(
+            self._cells.estimate_window(score, *self._compute_interval_ends(score))
+        )
 
     def _compute_interval_ends(self, score):
         if self._wald is not None:
             return self._wald.compute_ends(score)
-        ends = (interpolate_probability(score, self.log_odds_, end) for end in self.intervals_.T)
+        ends = (
+            interpolate_probability(score, self.log_odds_, end)
+            for end in self.intervals_.T
+        )
         return _to_interval_ends(np.column_stack(list(ends)))
 
     def _make_map(self):
@@ -269,7 +287,8 @@ class AdaptiveCalibration(Recalibrator):
         if self._wald is not None:  # its intervals need not move in one direction
             points = np.append(points, self._wald.compute_crossings(points))
         return self._make_curve(
-            points, lambda score: self._cells.find_window(*self._compute_interval_ends(score))
+            points,
+            lambda score: self._cells.find_window(*self._compute_interval_ends(score)),
         )
 
     def _make_curve(self, points, window):

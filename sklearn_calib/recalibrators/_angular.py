@@ -10,7 +10,11 @@ from scipy.special import expit
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
-from .._kernels._expected_link import LINK_CENTRES, compute_label_proba, compute_log_likelihood
+from .._kernels._expected_link import (
+    LINK_CENTRES,
+    compute_label_proba,
+    compute_log_likelihood,
+)
 from .._kernels._logistic import fit_logistic, threshold_separates
 from .._simplex_array import compute_log_odds
 from .._typing import Link
@@ -22,8 +26,12 @@ _NOISIEST = 30.0  # more noise changes no shape of the curve
 START_POINTS = 1000  # points that the start is chosen by
 _MOST_STEPS = 20  # of Newton, and halvings of one; three steps are usual
 _DIFFERENCE = 1e-5  # between points whose slopes are compared
-_FLAT = 1e-12  # curvature beside the largest one, and change of a loss, that rounding hides
-_NOISE = 1e-12  # the norm of log-odds that differ by rounding alone, relative to their mean
+_FLAT = (
+    1e-12  # curvature beside the largest one, and change of a loss, that rounding hides
+)
+_NOISE = (
+    1e-12  # the norm of log-odds that differ by rounding alone, relative to their mean
+)
 
 
 class AngularCalibration(Recalibrator):
@@ -102,7 +110,11 @@ class AngularCalibration(Recalibrator):
     link_intercept_: float
 
     capabilities = Capabilities(
-        monotone=True, increasing=True, continuous=True, takes_logarithm=True, max_classes=200
+        monotone=True,
+        increasing=True,
+        continuous=True,
+        takes_logarithm=True,
+        max_classes=200,
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "cos_theta": [Interval(Real, -1, 1, closed="both"), None],
@@ -143,17 +155,27 @@ class AngularCalibration(Recalibrator):
         s = (u - self.center_) / self.norm_
         self._check_link()
         found = _fit_in_fixed_order(
-            self.link, s, codes, share, self.cos_theta, self.link_slope, self.link_intercept
+            self.link,
+            s,
+            codes,
+            share,
+            self.cos_theta,
+            self.link_slope,
+            self.link_intercept,
         )
         self.theta_, self.link_slope_, self.link_intercept_ = map(float, found)
-        self.cos_theta_ = float(np.cos(self.theta_) if self.cos_theta is None else self.cos_theta)
+        self.cos_theta_ = float(
+            np.cos(self.theta_) if self.cos_theta is None else self.cos_theta
+        )
 
     @property
     def platt_equivalent_(self) -> tuple[float, float]:
         """Return slope and intercept of the equivalent Platt map (equation 9)."""
         scale = {"probit": 1.0, "logit": np.sqrt(np.pi / 8)}.get(str(self.link))
         if scale is None:
-            raise AttributeError("AngularCalibration.platt_equivalent_ exists for probit and logit")
+            raise AttributeError(
+                "AngularCalibration.platt_equivalent_ exists for probit and logit"
+            )
         a, b = scale * self.link_slope_, scale * self.link_intercept_
         shrink = 1 / np.hypot(1, a * np.sin(self.theta_))
         return float(self.cos_theta_ * shrink / self.norm_), float(b / a * (shrink - 1))
@@ -167,7 +189,9 @@ class AngularCalibration(Recalibrator):
     def _make_map(self):
         points = self.center_ + self.norm_ * np.array([-1.0, 0.0, 1.0])
         name = type(self).__name__
-        return maps.Curve(input="logit", name=name, predict=self._predict_pairs, points=points)
+        return maps.Curve(
+            input="logit", name=name, predict=self._predict_pairs, points=points
+        )
 
     def _check_link(self):
         if callable(self.link):
@@ -189,7 +213,9 @@ def _fit_in_fixed_order(link, s, codes, share, cos_theta, slope, intercept):
         return _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept)
     twice = 2 * LINK_CENTRES[link]
     other = None if intercept is None else twice - intercept
-    theta, slope, other = _maximise_likelihood(link, -s, 1 - codes, share, cos_theta, slope, other)
+    theta, slope, other = _maximise_likelihood(
+        link, -s, 1 - codes, share, cos_theta, slope, other
+    )
     return theta, slope, twice - other
 
 
@@ -208,13 +234,17 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
         values[free] = found
         theta, a, b = values
         cos, sin = np.cos(theta), np.sin(theta)
-        jacobian = np.array([[-a * sin, cos, 0.0], [a * cos, sin, 0.0], [0.0, 0.0, 1.0]])
+        jacobian = np.array(
+            [[-a * sin, cos, 0.0], [a * cos, sin, 0.0], [0.0, 0.0, 1.0]]
+        )
         return (a * cos, a * sin, b), jacobian[:, free]
 
     starts = [0.2, 0.8, 1.3], [0.5, 1.5, 4.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, np.pi / 2), (1e-6, _STEEPEST), (None, None)
     starts, bounds = compress(starts, free), compress(bounds, free)
-    values[free] = _minimise_from_grid(link, s, codes, share, split_parameters, starts, bounds)
+    values[free] = _minimise_from_grid(
+        link, s, codes, share, split_parameters, starts, bounds
+    )
     return values
 
 
@@ -259,14 +289,22 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
             link, coefficient * s + b, max(tau, 0.0), positive
         )
         by_mu = share * by_mu
-        return -(share @ log), -np.array([by_mu @ s, share @ by_tau, by_mu.sum()]) @ jacobian
+        return -(share @ log), -np.array(
+            [by_mu @ s, share @ by_tau, by_mu.sum()]
+        ) @ jacobian
 
     few = _sample_rows(s, codes, share)
     best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
     data, bounds = (s, codes == 1, share), list(bounds)
     found = minimize(
-        compute_loss, best, data, method="L-BFGS-B", jac=True, bounds=bounds, options=options
+        compute_loss,
+        best,
+        data,
+        method="L-BFGS-B",
+        jac=True,
+        bounds=bounds,
+        options=options,
     )
     return _polish_minimum(lambda point: compute_loss(point, *data), found.x, bounds)
 
@@ -292,7 +330,10 @@ def _polish_minimum(loss, point, bounds):
         sizes, axes = np.linalg.eigh((bent + bent.T) / 2)
         sizes = np.abs(sizes)
         along = np.divide(
-            axes.T @ slope[free], sizes, where=sizes > _FLAT * sizes.max(), out=0 * sizes
+            axes.T @ slope[free],
+            sizes,
+            where=sizes > _FLAT * sizes.max(),
+            out=0 * sizes,
         )
         step[free] = axes @ along
         near = _FLAT * max(abs(value), 1.0)

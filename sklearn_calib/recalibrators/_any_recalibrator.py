@@ -10,7 +10,14 @@ from sklearn.pipeline import Pipeline
 
 from .._sklearn_compat import routing_enabled
 from .._spelling import suggest_name
-from .._typing import AnyArray, ArrayLike, Estimator, FloatArray, IntArray, RecalibratorLike
+from .._typing import (
+    AnyArray,
+    ArrayLike,
+    Estimator,
+    FloatArray,
+    IntArray,
+    RecalibratorLike,
+)
 from .._validation import align_columns, get_category_order
 from ..exceptions import invalid_input
 
@@ -31,7 +38,10 @@ ELSEWHERE = {
     "svs": ("structured_vector", "probmetrics' SVS"),
     "sms": ("structured_matrix", "probmetrics' SMS"),
     "rpr": ("restricted_polynomial", "restricted polynomial regression"),
-    "elite": ("trend_filtering_ensemble", "ELiTE, the ensemble of linear trend estimates"),
+    "elite": (
+        "trend_filtering_ensemble",
+        "ELiTE, the ensemble of linear trend estimates",
+    ),
     "none": ("identity", "scores left as they are"),
     "bins": ("n_bins", "netcal's bins="),
 }
@@ -100,7 +110,11 @@ def fit_validated(
     if metadata or not _can_skip_validation(type(recalibrator)):
         y = classes[y_encoded] if ordered_labels is None else ordered_labels
         arguments = select_fit_arguments(
-            recalibrator, classes=classes, sample_weight=sample_weight, groups=groups, **metadata
+            recalibrator,
+            classes=classes,
+            sample_weight=sample_weight,
+            groups=groups,
+            **metadata,
         )
         return recalibrator.fit(proba, y, **arguments)
     category_order = get_category_order(ordered_labels, classes)
@@ -147,10 +161,14 @@ def select_fit_arguments(
     known = {name: value for name, value in known.items() if value is not None}
     if not isinstance(recalibrator, Pipeline):
         return _select_accepted(recalibrator, known) | metadata
-    accepted = {step: _select_accepted(part, known) for step, part in recalibrator.steps}
+    accepted = {
+        step: _select_accepted(part, known) for step, part in recalibrator.steps
+    }
     if not routing_enabled():
         of_steps = {
-            f"{step}__{name}": value for step in accepted for name, value in accepted[step].items()
+            f"{step}__{name}": value
+            for step in accepted
+            for name, value in accepted[step].items()
         }
         return of_steps | metadata
     for step, part in recalibrator.steps:
@@ -175,10 +193,14 @@ def predict_proba_aligned(
     return align_columns(predicted, recalibrator.classes_, classes)
 
 
-def suggest_method_name(name: str, names: Collection[str], prefix: str = "") -> str | None:
+def suggest_method_name(
+    name: str, names: Collection[str], prefix: str = ""
+) -> str | None:
     """Return what to write for a name that is not among `names`; None if nothing is near."""
     plain = _normalize_name(str(name))
-    same = {_normalize_name(other): found for other, found in ELSEWHERE.items()}.get(plain)
+    same = {_normalize_name(other): found for other, found in ELSEWHERE.items()}.get(
+        plain
+    )
     if same and same[0] in names:
         return f"Write {prefix}{same[0]!r}, the same as {same[1]}"
     return suggest_name(name, names, "", prefix) or None

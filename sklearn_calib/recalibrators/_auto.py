@@ -18,7 +18,12 @@ from .._callbacks import (
     with_callbacks,
 )
 from .._show import quoted
-from .._simplex_array import compute_log_losses, compute_log_odds, convert_log_odds, get_absent_mask
+from .._simplex_array import (
+    compute_log_losses,
+    compute_log_odds,
+    convert_log_odds,
+    get_absent_mask,
+)
 from .._typing import CV, ArrayLike, DataFrame, FloatArray, RecalibratorLike, Self
 from .._validation import canonical_weight, get_rows_per_weight
 from .._warnings import warn_calibration
@@ -291,17 +296,27 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     # -- fit ----------------------------------------------------------------------------------
 
     def _validate_fit(self, X, y, sample_weight, classes, *, soft_labels=False):
-        rows = super()._validate_fit(X, y, sample_weight, classes, soft_labels=soft_labels)
+        rows = super()._validate_fit(
+            X, y, sample_weight, classes, soft_labels=soft_labels
+        )
         n_rows = np.shape(y)[0]
         if self._groups is not None:
-            self._groups = _number_groups(encode_groups(self._groups, n_rows)[rows.items])
+            self._groups = _number_groups(
+                encode_groups(self._groups, n_rows)[rows.items]
+            )
         elif soft_labels:  # no item is split between folds
             self._groups = _number_groups(np.arange(n_rows)[rows.items])
         return rows
 
     @with_callbacks
     def _fit_validated(
-        self, proba, y_encoded, classes, sample_weight=None, groups=None, category_order=None
+        self,
+        proba,
+        y_encoded,
+        classes,
+        sample_weight=None,
+        groups=None,
+        category_order=None,
     ):
         self._groups = None
         if groups is not None:
@@ -347,7 +362,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             )
             outside = Parallel(n_jobs=self.n_jobs)(calls)
             with report_task(last, self, None, proba, codes):
-                self._fit_weights(self._without_failures(chains, outside), outside, per_weight)
+                self._fit_weights(
+                    self._without_failures(chains, outside), outside, per_weight
+                )
                 self._refit_chains(chains, proba, codes, weight, n_rows)
 
     def _make_chains(self, proba, n_rows):
@@ -355,11 +372,16 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             found = list_candidates(proba.shape[1], n_rows, monotone=self.monotone)
             if get_absent_mask(proba) is None:
                 return found
-            return {name: found[name] for name in ("identity", "temperature") if name in found}
+            return {
+                name: found[name]
+                for name in ("identity", "temperature")
+                if name in found
+            }
         chains = name_chains(self.recalibrators)
         for name, steps in chains.items():
             if self.monotone and not all(
-                getattr(getattr(step, "capabilities", None), "monotone", False) for step in steps
+                getattr(getattr(step, "capabilities", None), "monotone", False)
+                for step in steps
             ):
                 raise invalid_input(
                     expected="with monotone=True candidates that declare that they are monotone",
@@ -372,7 +394,11 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         """Return the candidates that no fold failed to fit; warn about the others."""
         kept, error = list(chains), None
         for name in chains:
-            errors = [found[name] for found, _ in outside if isinstance(found[name], Exception)]
+            errors = [
+                found[name]
+                for found, _ in outside
+                if isinstance(found[name], Exception)
+            ]
             if errors:
                 kept.remove(name)
                 error = errors[0]
@@ -396,7 +422,10 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         self.cv_losses_ = {}
         if outside:
             table = np.column_stack(
-                [np.concatenate([found[name] for found, _ in outside]) for name in names]
+                [
+                    np.concatenate([found[name] for found, _ in outside])
+                    for name in names
+                ]
             )
             mass = np.concatenate([left for _, left in outside]) * per_weight
             losses = compute_log_losses(table)
@@ -407,15 +436,23 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             prior = fit_mixture_weights(table, mass, self.alpha * prior)
         weights = prior / prior.sum()
         weights[weights < _SMALLEST_WEIGHT] = 0.0
-        self.weights_ = dict(zip(names, (weights / weights.sum()).tolist(), strict=True))
+        self.weights_ = dict(
+            zip(names, (weights / weights.sum()).tolist(), strict=True)
+        )
 
     def _refit_chains(self, chains, proba, codes, weight, n_rows):
-        kept = {name: chains[name] for name, share in self.weights_.items() if share > 0}
+        kept = {
+            name: chains[name] for name, share in self.weights_.items() if share > 0
+        }
         fitted, failed = fit_chains(kept, proba, codes, weight)
         for name, error in failed.items():
             self._leave_out(name, error)
             del self.weights_[name]
-        falling = _find_decreasing(fitted, proba) if self.monotone and proba.shape[1] == 2 else []
+        falling = (
+            _find_decreasing(fitted, proba)
+            if self.monotone and proba.shape[1] == 2
+            else []
+        )
         for name in falling:
             del fitted[name], self.weights_[name]
         total = sum(self.weights_.values())
@@ -424,7 +461,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         self.weights_ = {name: share / total for name, share in self.weights_.items()}
         self._fitted = fitted
         self._share_of_input = 1 / (n_rows + 1)
-        self.recalibrators_ = {name: make_estimator(steps) for name, steps in fitted.items()}
+        self.recalibrators_ = {
+            name: make_estimator(steps) for name, steps in fitted.items()
+        }
 
     # -- predict ------------------------------------------------------------------------------
 
@@ -435,7 +474,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         """Return the mixture, each candidate by itself."""
         mixed = self._share_of_input * np.asarray(proba)
         scale = 1 - self._share_of_input
-        for name, found in predict_chains(self._fitted, proba, np.arange(proba.shape[1])):
+        for name, found in predict_chains(
+            self._fitted, proba, np.arange(proba.shape[1])
+        ):
             if isinstance(found, Exception):
                 raise found
             mixed = mixed + scale * self.weights_[name] * found
@@ -457,10 +498,18 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
 def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     """Return the candidates of "auto" for k classes and a number of rows."""
-    default, spline, few = DefaultCalibration(), SplineCalibration(), n_rows < _MANY_ROWS
+    default, spline, few = (
+        DefaultCalibration(),
+        SplineCalibration(),
+        n_rows < _MANY_ROWS,
+    )
     found: Chains = {"identity": (Identity(),)}
     if k == 2:
-        found |= {"default": (default,), "spline": (spline,), "venn_abers": (VennAbers(),)}
+        found |= {
+            "default": (default,),
+            "spline": (spline,),
+            "venn_abers": (VennAbers(),),
+        }
         found |= {"beta": (BetaCalibration(),)} if monotone else {}
         if few:
             found["platt"] = (PlattScaling(),)
@@ -468,7 +517,10 @@ def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
             found["quadratic"] = (QuadraticScaling(),)
         return found
     found["temperature"] = (TemperatureScaling(laplace=True),)
-    one_for_all, shared = OneVsRest(VennAbers(), shared=True), OneVsRest(spline, shared=True)
+    one_for_all, shared = (
+        OneVsRest(VennAbers(), shared=True),
+        OneVsRest(spline, shared=True),
+    )
     if k < _CLASSES_FOR_SHARED:
         found |= {"default": (default,), "default, spline": (default, spline)}
         found |= {"default, shared spline": (default, shared)} if few else {}

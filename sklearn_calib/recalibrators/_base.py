@@ -170,7 +170,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     one_vs_rest_: list[Any]
 
     capabilities = Capabilities()
-    _completes_rows = True  # unless these would make up the base rates, or count as rows
+    _completes_rows = (
+        True  # unless these would make up the base rates, or count as rows
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {}
 
     def __init__(self) -> None:
@@ -269,7 +271,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             soft_labels = check_flag(soft_labels, "soft_labels")
             if not soft_labels and new._fit_in_passes(X, y, sample_weight, classes):
                 return self
-            rows = new._validate_fit(X, y, sample_weight, classes, soft_labels=soft_labels)
+            rows = new._validate_fit(
+                X, y, sample_weight, classes, soft_labels=soft_labels
+            )
             new.classes_ = rows.classes
             new._set_input_features(X, rows.proba, reset=True)
             new._fit_canonical(rows.proba, rows.y_encoded, rows.weight)
@@ -293,7 +297,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             API: a tensor on its device, in its float32 or float64, if ``capabilities.array_api``.
         """
         self = self._make_snapshot()
-        if not isinstance(X, np.ndarray) and (on_device := device_map(self, X)) is not None:
+        if (
+            not isinstance(X, np.ndarray)
+            and (on_device := device_map(self, X)) is not None
+        ):
             return on_device.compute_proba()
         proba = self._check_predict(X)
         if proba.size < MAX_UNSHARED_ENTRIES:
@@ -403,7 +410,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return names of the columns of `transform`: the lowercase class name and the label."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
-        return np.asarray([f"{prefix}_{label}" for label in self.classes_], dtype=object)
+        return np.asarray(
+            [f"{prefix}_{label}" for label in self.classes_], dtype=object
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -422,7 +431,13 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return False
 
     def _fit_validated(
-        self, proba, y_encoded, classes, sample_weight=None, groups=None, category_order=None
+        self,
+        proba,
+        y_encoded,
+        classes,
+        sample_weight=None,
+        groups=None,
+        category_order=None,
     ):
         """Fit an unfitted copy to canonical scores and encoded labels, which are not checked again.
 
@@ -451,18 +466,24 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             self.floor_ = estimate_floor(proba)
             proba = clip_to_floor(proba, self.floor_)
         learned, labels, masses = proba, y_encoded, weight
-        absent = np.flatnonzero(np.bincount(y_encoded, minlength=len(self.classes_)) == 0)
+        absent = np.flatnonzero(
+            np.bincount(y_encoded, minlength=len(self.classes_)) == 0
+        )
         # a mean that the caller gives says how frequent each class is, in place of labels
         if len(absent) and vars(self).get("mean") is None:
             warn_absent_classes(self, absent)
             if self._completes_rows:
-                learned, labels, masses = complete_with_absent(proba, y_encoded, weight, absent)
+                learned, labels, masses = complete_with_absent(
+                    proba, y_encoded, weight, absent
+                )
         with limit_blas_threads(*proba.shape):
             if proba.shape[1] > 2 and self.capabilities.multiclass != "native":
                 self._fit_one_vs_rest(learned, labels, masses)
                 return
             if self._is_increasing():
-                correlation = self._find_decreasing_correlation(proba, y_encoded, weight)
+                correlation = self._find_decreasing_correlation(
+                    proba, y_encoded, weight
+                )
                 if correlation is not None:
                     warn_decreasing_scores(self, {"": correlation})
             self._fit(learned, labels, masses)
@@ -523,7 +544,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         view.__dict__ = self.__dict__
         return view
 
-    def _validate_fit(self, X, y, sample_weight, classes, *, soft_labels=False, keeps_unit=False):
+    def _validate_fit(
+        self, X, y, sample_weight, classes, *, soft_labels=False, keeps_unit=False
+    ):
         if soft_labels and self.capabilities.ordered:
             raise invalid_input(
                 expected="labels of rows in their order, which this method follows",
@@ -551,7 +574,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Fit a step of this map, which then predicts by itself."""
         step._fit(proba, codes, weight)
         shared = ("classes_", "n_features_in_", "feature_names_in_", "floor_")
-        vars(step).update({name: vars(self)[name] for name in shared if name in vars(self)})
+        vars(step).update(
+            {name: vars(self)[name] for name in shared if name in vars(self)}
+        )
         return step
 
     def _check_fit_shapes(self, proba, classes):
@@ -565,12 +590,18 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             )
 
     def _check_predict(self, X):
-        if "classes_" not in vars(self):  # a look-up is 30 times faster than the question
+        if "classes_" not in vars(
+            self
+        ):  # a look-up is 30 times faster than the question
             check_is_fitted(self)
         proba = self._rows_to_map(X)
         self._check_absent(proba)
         self._set_input_features(X, proba, reset=False)
-        return clip_to_floor(proba, self.floor_) if self.capabilities.takes_logarithm else proba
+        return (
+            clip_to_floor(proba, self.floor_)
+            if self.capabilities.takes_logarithm
+            else proba
+        )
 
     def _rows_to_map(self, X):
         """Return probabilities in the order of the classes, or of the names at fit."""
@@ -585,8 +616,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _check_absent(self, proba):
         if get_absent_mask(proba) is not None and not self.capabilities.absent:
             got = "rows without some of them (absent='nan')"
-            cure = "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
-            raise invalid_input(expected="scores of all classes in every row", got=got, hint=cure)
+            cure = (
+                "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
+            )
+            raise invalid_input(
+                expected="scores of all classes in every row", got=got, hint=cure
+            )
 
     def _maps_tensors(self):
         return self.capabilities.array_api and self._has_map()
@@ -599,9 +634,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return  # no names, and none to compare them with
         if hasattr(X, "columns"):
             check_names_differ(X)
-        if not reset and find_columns(X, self.classes_, self._get_fitted_names()) is not None:
+        if (
+            not reset
+            and find_columns(X, self.classes_, self._get_fitted_names()) is not None
+        ):
             return  # names whose order was followed
-        if single == (self.n_features_in_ == 1):  # one column or two: either is fine at predict
+        if single == (
+            self.n_features_in_ == 1
+        ):  # one column or two: either is fine at predict
             check_feature_names(self, X, reset=reset)
 
     def _is_increasing(self):
@@ -616,7 +656,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             part = clone(self)
             hit = (y_encoded == column).astype(np.intp)
             if self._is_increasing():
-                correlation = negative_rank_correlation(pair, hit, weight, proba.shape[1])
+                correlation = negative_rank_correlation(
+                    pair, hit, weight, proba.shape[1]
+                )
                 if correlation is not None:
                     decreasing[str(label)] = correlation
             with warnings.catch_warnings(record=True) as caught:
@@ -643,7 +685,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         parts = getattr(self, "one_vs_rest_", None)
         if parts is None:
             return self._predict_proba(proba)
-        return combine_one_vs_rest(parts, proba, lambda part, pair: part._predict_proba(pair))
+        return combine_one_vs_rest(
+            parts, proba, lambda part, pair: part._predict_proba(pair)
+        )
 
 
 def validate_params(estimator: BaseEstimator) -> None:
@@ -682,7 +726,9 @@ def validate_fit_input(
     items = None
     is_ordered = classes is not None
     if soft_labels:
-        soft = soft_rows(y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y")
+        soft = soft_rows(
+            y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y"
+        )
         items = soft.items
         proba, y, sample_weight, classes = soft.expanded(proba)
     classes, y_encoded = read_labels(y, classes=classes, input_name="y")
@@ -737,7 +783,9 @@ def make_fit_input(
 
 
 def combine_one_vs_rest(
-    parts: Iterable[Any], proba: FloatArray, of_pair: Callable[[Any, FloatArray], FloatArray]
+    parts: Iterable[Any],
+    proba: FloatArray,
+    of_pair: Callable[[Any, FloatArray], FloatArray],
 ) -> FloatArray:
     """Evaluate each class against the rest, and divide the rows by their sums.
 

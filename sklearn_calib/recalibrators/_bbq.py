@@ -96,14 +96,18 @@ class BBQ(Recalibrator):
         root = np.cbrt(rows)
         least = max(1, int(root / 10 + BIN_EDGE_TOLERANCE))
         most = max(least, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE)))
-        models = [data.fit_bins(n_bins, self.criterion) for n_bins in range(least, most + 1)]
+        models = [
+            data.fit_bins(n_bins, self.criterion) for n_bins in range(least, most + 1)
+        ]
         evidence = np.array([model[0] for model in models])
         weights = np.exp(evidence - evidence.max())
         kept = _select_before_elbow(weights)
         weights = weights[kept] / weights[kept].sum()
         self.n_bins_ = np.array([len(models[i][2]) for i in kept])
         self.weights_ = weights
-        self.bin_edges_, self.values_ = _average_steps([models[i] for i in kept], weights)
+        self.bin_edges_, self.values_ = _average_steps(
+            [models[i] for i in kept], weights
+        )
 
     def _make_map(self):
         return maps.make_steps("proba", self.bin_edges_, self.values_)
@@ -115,7 +119,9 @@ class _Sorted:
     def __init__(self, proba, codes, weight):
         from .._kernels._range_sums import RangeSums
 
-        knots, row_knot, mass, share = pool_equal_scores(round_second_column(proba), codes, weight)
+        knots, row_knot, mass, share = pool_equal_scores(
+            round_second_column(proba), codes, weight
+        )
         self.knots = np.zeros(len(knots))
         np.maximum.at(self.knots, row_knot, np.asarray(proba)[:, 1])
         mass = mass * get_rows_per_weight(weight)
@@ -127,8 +133,14 @@ class _Sorted:
     def fit_bins(self, n_bins, prior):
         """Log evidence, inner edges and values of a model."""
         size = self.rows / n_bins
-        size = np.floor(size + BIN_EDGE_TOLERANCE) if size >= 1 - BIN_EDGE_TOLERANCE else size
-        starts = np.searchsorted(self._before[:-1], (np.arange(n_bins) - BIN_EDGE_TOLERANCE) * size)
+        size = (
+            np.floor(size + BIN_EDGE_TOLERANCE)
+            if size >= 1 - BIN_EDGE_TOLERANCE
+            else size
+        )
+        starts = np.searchsorted(
+            self._before[:-1], (np.arange(n_bins) - BIN_EDGE_TOLERANCE) * size
+        )
         starts = np.unique(starts[starts < len(self.knots)])
         before, after = self.knots[starts[1:] - 1], self.knots[starts[1:]]
         cuts = (before + after) / 2

@@ -66,7 +66,11 @@ class BetaCalibration(Recalibrator):
     c_: float
 
     capabilities = Capabilities(
-        array_api=True, monotone=True, increasing=True, continuous=True, takes_logarithm=True
+        array_api=True,
+        monotone=True,
+        increasing=True,
+        continuous=True,
+        takes_logarithm=True,
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "parameters": [StrOptions({"abm", "am", "ab"})],
@@ -92,11 +96,15 @@ class BetaCalibration(Recalibrator):
             slopes = [slopes[0] + slopes[1]]
         identity = [1.0] * len(slopes)
         if self.parameters == "ab":
-            fit = fit_logistic(np.column_stack(slopes), target, weight, (0, 1), identity)
+            fit = fit_logistic(
+                np.column_stack(slopes), target, weight, (0, 1), identity
+            )
         else:
             features = np.column_stack([*slopes, np.ones_like(score)])
             nonnegative = tuple(range(len(slopes)))
-            fit = fit_logistic(features, target, weight, nonnegative, [*identity, sum(centre)])
+            fit = fit_logistic(
+                features, target, weight, nonnegative, [*identity, sum(centre)]
+            )
         check_converged("BetaCalibration", fit.gap, fit.loss)
         coef = fit.coef.tolist()
         intercept = 0.0 if self.parameters == "ab" else coef.pop()

@@ -9,8 +9,17 @@ from typing import Any, Literal
 import numpy as np
 from scipy.special import softmax
 
-from .._kernels._probability_floor import FloorStatistics, clip_to_floor, collect_floor_statistics
-from .._simplex_array import SMALLEST_PROBABILITY, has_exact_log, iter_row_blocks, log_proba
+from .._kernels._probability_floor import (
+    FloorStatistics,
+    clip_to_floor,
+    collect_floor_statistics,
+)
+from .._simplex_array import (
+    SMALLEST_PROBABILITY,
+    has_exact_log,
+    iter_row_blocks,
+    log_proba,
+)
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import (
     DeviceScores,
@@ -31,14 +40,27 @@ from .._validation import (
 from ..exceptions import add_error_context, invalid_input
 
 Kind = Literal["proba", "logits"]
-Rows = tuple[AnyArray, IntArray, FloatArray]  # logits up to a constant per row, codes, weights
+Rows = tuple[
+    AnyArray, IntArray, FloatArray
+]  # logits up to a constant per row, codes, weights
 
-_PIECE, _PLACES = 1000, 20  # rows of the sample that lie together, and places if there are as many
-_SAMPLE, _SAMPLE_ENTRIES = 20_000, 4_000_000  # its rows; ten times as many if classes are few
+_PIECE, _PLACES = (
+    1000,
+    20,
+)  # rows of the sample that lie together, and places if there are as many
+_SAMPLE, _SAMPLE_ENTRIES = (
+    20_000,
+    4_000_000,
+)  # its rows; ten times as many if classes are few
 _SAMPLE_SHARE = 20  # but of more than 20,000 rows no more than one in so many
-_MANY_CLASSES, _MOST_ENTRIES = 2000, 5_000_000  # of more classes no more entries, in shorter pieces
+_MANY_CLASSES, _MOST_ENTRIES = (
+    2000,
+    5_000_000,
+)  # of more classes no more entries, in shorter pieces
 _LOADED = 10  # of functions that load a block, at most one in so many is called for the sample
-_SLICE_ENTRIES = 1 << 18  # of an array: what is checked is still in the cache when it is summed
+_SLICE_ENTRIES = (
+    1 << 18
+)  # of an array: what is checked is still in the cache when it is summed
 
 
 class ScoreBlock:
@@ -56,7 +78,9 @@ class ScoreBlock:
         As in `Blocks`.
     """
 
-    def __init__(self, number: int, item: Any, kind: Kind, classes: AnyArray | None) -> None:
+    def __init__(
+        self, number: int, item: Any, kind: Kind, classes: AnyArray | None
+    ) -> None:
         self.source = f"block {number}"
         self.kind = kind
         self._known_classes = classes
@@ -81,22 +105,32 @@ class ScoreBlock:
             if held.kind != kind:
                 cure = "Pass the tensor itself, and say by kind= what it holds"
                 raise invalid_input(
-                    expected=f"scores of the kind {kind!r}", got=repr(held.kind), hint=cure
+                    expected=f"scores of the kind {kind!r}",
+                    got=repr(held.kind),
+                    hint=cure,
                 )
             self.scores = held
         shape = getattr(self.scores, "shape", None)
-        if shape is None or hasattr(self.scores, "iloc"):  # no array that slices cut into rows
+        if shape is None or hasattr(
+            self.scores, "iloc"
+        ):  # no array that slices cut into rows
             self.scores = read_numbers(self.scores, "scores")
             shape = self.scores.shape
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
-            rule = "scores of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)"
-            raise invalid_input(expected=rule, got=f"shape {tuple(shape)}", hint="Reshape them")
+            rule = (
+                "scores of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)"
+            )
+            raise invalid_input(
+                expected=rule, got=f"shape {tuple(shape)}", hint="Reshape them"
+            )
         self.n_rows, self.single = int(shape[0]), len(shape) == 1 or shape[1] == 1
         columns = 2 if self.single else int(shape[1])
         if classes is not None and self.n_rows and len(classes) != columns:
             rule = f"{len(classes)} columns of scores, one per class"
             raise invalid_input(
-                expected=rule, got=f"{columns}", hint="Pass the columns in the order of classes"
+                expected=rule,
+                got=f"{columns}",
+                hint="Pass the columns in the order of classes",
             )
         self.is_unnamed = classes is None
         self.classes = np.arange(columns) if classes is None else classes
@@ -125,10 +159,16 @@ class ScoreBlock:
                 return np.zeros(self.n_rows)  # other blocks may have the weights
             return canonical_weight(given, self.n_rows, keeps_unit=True)
 
-    def select_rows(self, place: slice, floor: float) -> tuple[Rows, FloorStatistics, float]:
+    def select_rows(
+        self, place: slice, floor: float
+    ) -> tuple[Rows, FloorStatistics, float]:
         """Return the rows with positive weight, and the `end` and `lowest` of `Reading`."""
         with add_error_context(source=self.source):
-            part, codes, weight = self.scores[place], self.codes[place], self.weight[place]
+            part, codes, weight = (
+                self.scores[place],
+                self.codes[place],
+                self.weight[place],
+            )
             kept, lowest = weight > 0, np.inf
             if self.kind == "logits":
                 z = canonical_logits(part, input_name="scores", first=place.start)
@@ -140,7 +180,11 @@ class ScoreBlock:
                 proba = self._check(part, input_name="scores", first=place.start)
                 proba = proba if kept.all() else proba[kept]
                 end = collect_floor_statistics(proba)
-                lowest = np.inf if has_exact_log(proba) else float(np.min(proba, initial=np.inf))
+                lowest = (
+                    np.inf
+                    if has_exact_log(proba)
+                    else float(np.min(proba, initial=np.inf))
+                )
                 z = log_proba(clip_to_floor(proba, floor))
             return (z, codes[kept], weight[kept]), end, lowest
 
@@ -156,7 +200,9 @@ def _find_smallest_proba(z):
 class Reading:
     """What one reading of some rows gives."""
 
-    value: Any  # the sum of a function of the rows; None where none had a positive weight
+    value: (
+        Any  # the sum of a function of the rows; None where none had a positive weight
+    )
     end: FloorStatistics  # decides the floor
     lowest: float  # the smallest probability that has no exact logarithm
     n_classes: int
@@ -234,7 +280,10 @@ class Blocks:
         if isinstance(blocks, np.ndarray | str) or not isinstance(blocks, Iterable):
             cure = "Pass a list of tuples (scores, labels)"
             raise invalid_input(
-                expected="a list of blocks", got=type(blocks).__name__, hint=cure, error=TypeError
+                expected="a list of blocks",
+                got=type(blocks).__name__,
+                hint=cure,
+                error=TypeError,
             )
         if isinstance(blocks, Iterator):
             raise invalid_input(
@@ -265,18 +314,24 @@ class Blocks:
             "classes": self.classes,
         }
         call = partial(_read_block, function=function, floor=self.floor, **options)
-        parts = (part for part in self.map(call, enumerate(self.blocks)) if part is not None)
+        parts = (
+            part for part in self.map(call, enumerate(self.blocks)) if part is not None
+        )
         self.n_passes += 1
         total = next(parts, None)
         if total is None:
             raise invalid_input(
-                expected="at least one row", got="no blocks with rows", hint="Check what makes them"
+                expected="at least one row",
+                got="no blocks with rows",
+                hint="Check what makes them",
             )
         total = reduce(operator.add, parts, total)
         if total.value is None:
             cure = "Pass no weights for equal weights"
             raise invalid_input(
-                expected="at least one sample_weight above 0", got="all-zero weights", hint=cure
+                expected="at least one sample_weight above 0",
+                got="all-zero weights",
+                hint=cure,
             )
         self.n_classes, self.single = total.n_classes, total.single
         used, self.floor = self.floor, total.end.floor
@@ -304,7 +359,9 @@ class Blocks:
             warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
 
     def _join_parts(self, parts):
-        if len({z.shape[1] for z, *_ in parts}) != 1:  # without rows or of different widths:
+        if (
+            len({z.shape[1] for z, *_ in parts}) != 1
+        ):  # without rows or of different widths:
             self.sum_over_slices(lambda *_: 0)  # says which block it is
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
@@ -319,17 +376,26 @@ class Blocks:
                     break
             return [self._copy_some_rows(first, min(_SAMPLE, _most_rows(first)), rng)]
         if not any(map(callable, blocks)):
-            every = [self._make_block(number, item) for number, item in enumerate(blocks)]
-            share, most = sum(block.n_rows for block in every) // _SAMPLE_SHARE, _most_rows(every)
+            every = [
+                self._make_block(number, item) for number, item in enumerate(blocks)
+            ]
+            share, most = (
+                sum(block.n_rows for block in every) // _SAMPLE_SHARE,
+                _most_rows(every),
+            )
             return [self._copy_some_rows(every, min(most, max(_SAMPLE, share)), rng)]
         groups = []
         chosen = rng.permutation(len(blocks))[: max(1, len(blocks) // _LOADED)]
         for number in chosen:
             one = [self._make_block(number, blocks[number])]
             groups.append(
-                self._copy_some_rows(one, _most_rows(one) // min(len(chosen), _PLACES), rng)
+                self._copy_some_rows(
+                    one, _most_rows(one) // min(len(chosen), _PLACES), rng
+                )
             )
-            if sum(len(z) for group in groups for z, *_ in group) >= min(_SAMPLE, _most_rows(one)):
+            if sum(len(z) for group in groups for z, *_ in group) >= min(
+                _SAMPLE, _most_rows(one)
+            ):
                 break
         return groups
 
@@ -358,4 +424,8 @@ class Blocks:
 def _most_rows(blocks):
     columns = max((len(block.classes) for block in blocks), default=2)
     most = int(np.clip(_SAMPLE_ENTRIES // columns, _SAMPLE, 10 * _SAMPLE))
-    return most if columns <= _MANY_CLASSES else max(1, min(most, _MOST_ENTRIES // columns))
+    return (
+        most
+        if columns <= _MANY_CLASSES
+        else max(1, min(most, _MOST_ENTRIES // columns))
+    )

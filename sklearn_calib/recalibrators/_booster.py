@@ -86,7 +86,9 @@ class BoosterRows(NamedTuple):
     def take_rows(self, rows: IntArray) -> "BoosterRows":
         """Return some of the rows."""
         columns = [column[rows] for column in self.columns]
-        return BoosterRows(self.margin[rows], columns, self.target[rows], self.weight[rows])
+        return BoosterRows(
+            self.margin[rows], columns, self.target[rows], self.weight[rows]
+        )
 
 
 class Round(NamedTuple):
@@ -241,7 +243,9 @@ def cross_validate_steps(
     """
     if not folds:
         return 0, np.array([sum_losses(before, rows) / rows.weight.sum()]), []
-    corrections = [Correction(rows.take_rows(train), options.n_bins) for train, _ in folds]
+    corrections = [
+        Correction(rows.take_rows(train), options.n_bins) for train, _ in folds
+    ]
     tracks = [  # of the rows that each learns from, and of those that judge it
         [_Track(rows.take_rows(part), correction.coding) for part in parts]
         for correction, parts in zip(corrections, folds, strict=True)
@@ -249,15 +253,24 @@ def cross_validate_steps(
     mass = sum(held.rows.weight.sum() for _, held in tracks)
     n_steps, _ = options._count_steps()
     losses, best = (
-        [sum(sum_losses(before[test], rows.take_rows(test)) for _, test in folds) / mass],
+        [
+            sum(sum_losses(before[test], rows.take_rows(test)) for _, test in folds)
+            / mass
+        ],
         0,
     )
     for number in range(1, options.n_rounds * n_steps + 1):
         for correction, (train, held) in zip(corrections, tracks, strict=True):
             correction.grow_step(train, options, least, [held])
-        losses.append(sum(sum_losses(held.margin, held.rows) for _, held in tracks) / mass)
+        losses.append(
+            sum(sum_losses(held.margin, held.rows) for _, held in tracks) / mass
+        )
         if losses[number] < losses[best] - GAIN:
             best = number
         elif number - best >= options.patience * n_steps:
             break
-    return best, np.array(losses), [correction.keep_first_steps(best) for correction in corrections]
+    return (
+        best,
+        np.array(losses),
+        [correction.keep_first_steps(best) for correction in corrections],
+    )

@@ -75,7 +75,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         with atomic_fit(self) as new:
             validate_params(new)
             soft_labels = check_flag(soft_labels, "soft_labels")
-            rows = validate_fit_input(X, y, sample_weight, classes, soft_labels=soft_labels)
+            rows = validate_fit_input(
+                X, y, sample_weight, classes, soft_labels=soft_labels
+            )
             check_indexes(y, X, groups)
             columns = read_group_columns(groups, np.shape(y)[0])
             check_feature_names(new, X, reset=True)
@@ -88,7 +90,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         """Fit an unfitted copy to canonical scores, encoded labels and the columns of groups."""
         validate_params(self)
         self.n_features_in_ = len(classes)
-        self._fit_with_groups(make_fit_input(proba, y_encoded, sample_weight, classes), columns)
+        self._fit_with_groups(
+            make_fit_input(proba, y_encoded, sample_weight, classes), columns
+        )
         return self
 
     def _fit_with_groups(self, rows, columns):
@@ -98,7 +102,9 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         rows = rows._replace(
             weight=rows.weight * get_rows_per_weight(rows.weight),
             items=given_rows[rows.items],
-            group_columns={name: column[rows.items] for name, column in columns.items()},
+            group_columns={
+                name: column[rows.items] for name, column in columns.items()
+            },
         )
         if len(self.classes_) == 2:
             self._fit(rows)
@@ -141,12 +147,16 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         check_indexes(X, groups)
         proba = read_proba(X, n_classes=len(self.classes_), input_name="X")
-        proba = match_columns(proba, X, self.classes_, getattr(self, "feature_names_in_", None))
+        proba = match_columns(
+            proba, X, self.classes_, getattr(self, "feature_names_in_", None)
+        )
         columns = read_group_columns(groups, len(proba))
         if len(self.classes_) == 2:
             return self._predict_second(proba, columns)
         return combine_one_vs_rest(
-            self.one_vs_rest_, proba, lambda part, pair: part._predict_second(pair, columns)
+            self.one_vs_rest_,
+            proba,
+            lambda part, pair: part._predict_second(pair, columns),
         )
 
     def predict(self, X: ArrayLike, groups: object = None) -> AnyArray:
@@ -160,5 +170,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
     def _fit(self, rows: FitInput) -> None:
         raise NotImplementedError
 
-    def _predict_second(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
+    def _predict_second(
+        self, proba: FloatArray, columns: dict[Any, AnyArray]
+    ) -> FloatArray:
         raise NotImplementedError

@@ -8,7 +8,14 @@ from sklearn.model_selection import StratifiedKFold, check_cv
 
 from .._group_folds import FastStratifiedGroupKFold
 from .._random import check_seed, legacy_generator
-from .._typing import CV, ArrayLike, FloatArray, IntArray, RandomStateLike, RecalibratorLike
+from .._typing import (
+    CV,
+    ArrayLike,
+    FloatArray,
+    IntArray,
+    RandomStateLike,
+    RecalibratorLike,
+)
 from .._validation import (
     canonical_weight,
     check_column_owner,
@@ -165,7 +172,9 @@ def make_folds(
         if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
             cure = "Pass fewer folds as cv, or groups that are finer"
             raise invalid_input(
-                expected=f"at least {cv} groups, one for each fold", got=f"{found}", hint=cure
+                expected=f"at least {cv} groups, one for each fold",
+                got=f"{found}",
+                hint=cure,
             )
         kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
         cv = kind(int(cv), shuffle=True, random_state=random_state)
@@ -177,7 +186,9 @@ def make_folds(
         if isinstance(cv, StratifiedKFold | FastStratifiedGroupKFold):
             raise  # of the labels, in scikit-learn's words
         raise invalid_input(
-            expected=_FOLDS, got=repr(cv)[:60], hint=f"Pass for instance cv=5 ({_fit_line(error)})"
+            expected=_FOLDS,
+            got=repr(cv)[:60],
+            hint=f"Pass for instance cv=5 ({_fit_line(error)})",
         ) from error
     check_cv_pairs(parts)
     return iter(parts)
@@ -189,7 +200,9 @@ def check_fold_count(cv: int, codes: IntArray) -> None:
     if isinstance(cv, bool) or not 2 <= cv <= most:
         rule = f"2 to {most} folds as cv, for the {most} rows of the largest class"
         raise invalid_input(
-            expected=rule, got=repr(cv)[:60], hint="Pass for instance cv=5, or more rows"
+            expected=rule,
+            got=repr(cv)[:60],
+            hint="Pass for instance cv=5, or more rows",
         )
 
 
@@ -199,10 +212,14 @@ def check_cv_pairs(cv: CV) -> None:
     pairs: Any = cv if known and not hasattr(cv, "split") else ()
     if known and len(cv) == 0:  # type: ignore[arg-type]
         raise invalid_input(
-            expected="at least one fold", got=repr(cv)[:60], hint="Pass for instance cv=5"
+            expected="at least one fold",
+            got=repr(cv)[:60],
+            hint="Pass for instance cv=5",
         )
     if not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
-        raise invalid_input(expected=_FOLDS, got=repr(cv)[:60], hint="Pass for instance cv=5")
+        raise invalid_input(
+            expected=_FOLDS, got=repr(cv)[:60], hint="Pass for instance cv=5"
+        )
 
 
 def _fit_line(error):

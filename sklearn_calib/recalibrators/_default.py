@@ -7,7 +7,10 @@ from scipy.special import expit, logsumexp, softmax
 
 from .. import maps
 from .._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
-from .._kernels._softmax_regression import fit_softmax_regression, fit_temperature_and_offsets
+from .._kernels._softmax_regression import (
+    fit_softmax_regression,
+    fit_temperature_and_offsets,
+)
 from .._kernels._temperature import fit_temperature, mix_with_uniform, scale_proba
 from .._simplex_array import apply_sigmoid, log_proba
 from .._typing import FloatArray
@@ -17,7 +20,9 @@ from ._softmax_family import FittedSoftmax
 from ._structured_matrix import StructuredMatrixScaling
 
 _PRIOR_ROWS = 2  # for each class, whose labels follow the scores
-_NATS = 2.0  # for each class beyond two that the offsets must save on the calibration rows
+_NATS = (
+    2.0  # for each class beyond two that the offsets must save on the calibration rows
+)
 _PENALTY_FOR_TWO = 4.0
 _PRIOR = 0.9  # of the first map
 _SMALLEST_WEIGHT = 0.01
@@ -110,20 +115,28 @@ class DefaultCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         k, rows = proba.shape[1], np.arange(len(codes))
-        candidates = [_TwoSteps(), *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else [])]
+        candidates = [
+            _TwoSteps(),
+            *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else []),
+        ]
         candidates += [_TwoSteps(offsets=False)] if k == 2 else []
         given, fits = _log_scores(proba), []
         for one in candidates:
             one._fit(given, codes, weight)
             true = one._compute_proba(given)[rows, codes]
             fits.append(float(weight @ np.log(np.maximum(true, MIN_LIKELIHOOD))))
-        prior = [_PRIOR, *[(1 - _PRIOR) / (len(candidates) - 1) for _ in candidates[1:]]]
+        prior = [
+            _PRIOR,
+            *[(1 - _PRIOR) / (len(candidates) - 1) for _ in candidates[1:]],
+        ]
         weights = softmax(np.log(prior) + fits)
         slopes = np.array([one.inverse_temperature_ for one in candidates])
         if k == 2:  # a mean of maps that rise and that fall may do neither
             weights[slopes * slopes[weights.argmax()] < 0] = 0.0
         kept = weights >= _SMALLEST_WEIGHT
-        self.maps_ = [one for one, is_kept in zip(candidates, kept, strict=True) if is_kept]
+        self.maps_ = [
+            one for one, is_kept in zip(candidates, kept, strict=True) if is_kept
+        ]
         self.weights_ = weights[kept] / weights[kept].sum()
 
     def _make_map(self):
@@ -152,11 +165,15 @@ class _TwoSteps(FittedSoftmax):
         given, k = self._squeeze_log_proba(given), 2 if two else given.shape[1]
         if two:
             prior_rows = _PRIOR_ROWS * k
-            fit = fit_slope_and_intercept(given, codes, weight, prior_rows, self.offsets)
+            fit = fit_slope_and_intercept(
+                given, codes, weight, prior_rows, self.offsets
+            )
             self._keep_first(fit)
             penalty = (_PENALTY_FOR_TWO if self.offsets else 1.0) * k / self.n_samples_
             self._keep_fit(
-                fit_structured_pair(np.stack(self._compute_log_pair(given)), codes, weight, penalty)
+                fit_structured_pair(
+                    np.stack(self._compute_log_pair(given)), codes, weight, penalty
+                )
             )
             return
         self._fit_first_step(given, codes, weight)
@@ -178,7 +195,9 @@ class _TwoSteps(FittedSoftmax):
     def _fit_first_step(self, log, codes, weight):
         """Fit the temperature, or temperature and offsets if that is clearly better."""
         fit, k = fit_temperature(log, codes, weight), log.shape[1]
-        if fit.status == "separable":  # no finite optimum without an invented row of all labels
+        if (
+            fit.status == "separable"
+        ):  # no finite optimum without an invented row of all labels
             fit = fit_temperature(log, codes, weight, 1.0 / (self.n_samples_ + 1.0))
         start = fit.beta if fit.status == "inside" else 0.0
         joint = fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k, start)
@@ -205,7 +224,9 @@ class _TwoSteps(FittedSoftmax):
 
     def _compute_log_pair(self, score):
         """Compute the logarithms of the first step's two probabilities, from log-odds."""
-        score = self.inverse_temperature_ * score + (self.offsets_[1] - self.offsets_[0])
+        score = self.inverse_temperature_ * score + (
+            self.offsets_[1] - self.offsets_[0]
+        )
         share = 1.0 / (self.n_samples_ + 1.0)
         return [np.log((1.0 - share) * expit(z) + share / 2) for z in (-score, score)]
 

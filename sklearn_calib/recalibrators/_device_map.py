@@ -29,7 +29,9 @@ class DeviceMap:
     logits differ by.
     """
 
-    def __init__(self, found: CalibrationMap, scores: DeviceScores, n_classes: int) -> None:
+    def __init__(
+        self, found: CalibrationMap, scores: DeviceScores, n_classes: int
+    ) -> None:
         self._map, self._scores, self._k = found, scores, n_classes
         self._xp = scores.xp
         self._constants: dict[Any, Any] = {}  # arrays of the map on the device
@@ -37,7 +39,9 @@ class DeviceMap:
     def compute_proba(self) -> Any:
         """Compute calibrated probabilities of shape (n_samples, n_classes)."""
         given = self._scores
-        out = self._xp.empty((len(given), self._k), dtype=given.dtype, device=given.device)
+        out = self._xp.empty(
+            (len(given), self._k), dtype=given.dtype, device=given.device
+        )
         for place, rows in self._iter_results():
             out[place, :] = rows
         return out
@@ -48,13 +52,19 @@ class DeviceMap:
         found = xp.concat([xp.argmax(rows, axis=1) for _, rows in self._iter_results()])
         if classes.dtype.kind not in "biuf":
             return classes[to_numpy(found, xp)]
-        return xp.take(xp.asarray(np.array(classes), device=self._scores.device), found, axis=0)
+        return xp.take(
+            xp.asarray(np.array(classes), device=self._scores.device), found, axis=0
+        )
 
     def _iter_results(self) -> Iterator[tuple[slice, Any]]:
         xp = self._xp
         for place, rows in self._scores.blocks():
             if self._scores.kind == "proba":
-                rows = xp.concat([1.0 - rows, rows], axis=1) if rows.shape[1] == 1 else rows
+                rows = (
+                    xp.concat([1.0 - rows, rows], axis=1)
+                    if rows.shape[1] == 1
+                    else rows
+                )
                 given = TensorRows(xp, rows, constants=self._constants)
             else:
                 if rows.shape[1] == 1:

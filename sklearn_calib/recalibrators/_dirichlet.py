@@ -110,7 +110,11 @@ class DirichletCalibration(FittedSoftmax):
         if self.penalty == "auto":
             fit, scale = self._fit_tuned(z, codes, weight)
         else:
-            mu = self.penalty if self.intercept_penalty is None else self.intercept_penalty
+            mu = (
+                self.penalty
+                if self.intercept_penalty is None
+                else self.intercept_penalty
+            )
             ridge = np.full((k, k), self.penalty / (k * (k - 1)))
             np.fill_diagonal(ridge, 1e-8)
             fit, scale = fit_softmax_regression(z.T, codes, weight, ridge, mu / k), 1.0
@@ -128,7 +132,10 @@ class DirichletCalibration(FittedSoftmax):
         beta = temperature.beta if temperature.status == "inside" else 1.0
         n_rows = float(weight.sum()) * get_rows_per_weight(weight)
         tuned = fit_tuned_softmax_regression(beta * z.T, codes, weight, n_rows)
-        self.off_diagonal_penalty_, self.own_penalty_ = tuned.off_diagonal, tuned.diagonal
+        self.off_diagonal_penalty_, self.own_penalty_ = (
+            tuned.off_diagonal,
+            tuned.diagonal,
+        )
         self.leave_one_out_loss_ = tuned.leave_one_out_loss
         return tuned.fit, beta
 

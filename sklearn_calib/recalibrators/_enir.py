@@ -105,8 +105,12 @@ class ENIR(OnLogOdds):
         possible = [model for model in models if np.isfinite(model[1])] or models[-1:]
         self.penalties_ = np.array([model[0] for model in possible]) / rows
         criterion = np.array([model[1] for model in possible])
-        self.weights_ = compute_model_weights(np.where(np.isfinite(criterion), criterion, 0.0))
+        self.weights_ = compute_model_weights(
+            np.where(np.isfinite(criterion), criterion, 0.0)
+        )
         steps = np.zeros(path.n)
-        for weight_of_model, (*_, starts, value) in zip(self.weights_, possible, strict=True):
+        for weight_of_model, (*_, starts, value) in zip(
+            self.weights_, possible, strict=True
+        ):
             steps[starts] += weight_of_model * np.diff(value, prepend=0.0)
         self.values_ = np.clip(np.cumsum(steps), 0.0, 1.0)

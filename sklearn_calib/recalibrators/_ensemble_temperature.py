@@ -53,14 +53,22 @@ class EnsembleTemperatureScaling(Recalibrator):
     loss_: float
 
     capabilities = Capabilities(
-        array_api=True, multiclass="native", monotone=True, continuous=True, takes_logarithm=True
+        array_api=True,
+        multiclass="native",
+        monotone=True,
+        continuous=True,
+        takes_logarithm=True,
     )
 
     def _fit(self, proba, codes, weight):
-        self.temperature_scaling_ = self._fit_step(TemperatureScaling(), proba, codes, weight)
+        self.temperature_scaling_ = self._fit_step(
+            TemperatureScaling(), proba, codes, weight
+        )
         rows = np.arange(len(codes))
         parts = np.stack([p[rows, codes] for p in self._compute_parts(proba)]).T
-        self.weights_ = fit_proportions(parts, weight, np.array([0.9, 0.05, 0.05])).prior
+        self.weights_ = fit_proportions(
+            parts, weight, np.array([0.9, 0.05, 0.05])
+        ).prior
         mixed = np.maximum(parts @ self.weights_, 1e-300)
         self.loss_ = -float(weight @ np.log(mixed) / weight.sum())
 

@@ -37,11 +37,15 @@ def get_map(fitted: Estimator) -> CalibrationMap:
             cure = "Pass the map of one fold, model.calibrated_pairs_[0].recalibrator, or fit "
             cure += "with ensemble=False, which makes one map, model.recalibrator_"
         rule = "a recalibrator of this package, or a pipeline of them"
-        raise invalid_input(expected=rule, got=type(fitted).__name__, hint=cure, error=TypeError)
+        raise invalid_input(
+            expected=rule, got=type(fitted).__name__, hint=cure, error=TypeError
+        )
     check_is_fitted(fitted)
     if reason := fitted.capabilities.not_exported:
         raise invalid_input(
-            expected="a method that can be written as nodes", got=type(fitted).__name__, hint=reason
+            expected="a method that can be written as nodes",
+            got=type(fitted).__name__,
+            hint=reason,
         )
     return fitted._map_with_floor()
 
@@ -84,7 +88,8 @@ class CombinedRecalibrator(Recalibrator):
 
     def _parts_predict_by_map(self):
         return self._derive_once(
-            "parts predict by map", lambda: all(map(predicts_by_map, self._list_parts()))
+            "parts predict by map",
+            lambda: all(map(predicts_by_map, self._list_parts())),
         )
 
     def _predicts_by_map(self) -> bool:

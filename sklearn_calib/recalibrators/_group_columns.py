@@ -23,7 +23,9 @@ SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
 MOST_BINS = 255  # of a column, besides that of the missing values; a bin is one byte
 
 
-def read_group_columns(groups: object, n_rows: int, what: str = "groups") -> dict[Any, AnyArray]:
+def read_group_columns(
+    groups: object, n_rows: int, what: str = "groups"
+) -> dict[Any, AnyArray]:
     """Return the columns of a table by name, as arrays of `n_rows` entries.
 
     Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
@@ -33,7 +35,9 @@ def read_group_columns(groups: object, n_rows: int, what: str = "groups") -> dic
         found = _read_columns(groups, what)
     if not found:
         raise invalid_input(
-            expected=f"at least one column of {what}", got="none", hint="Name or pass one"
+            expected=f"at least one column of {what}",
+            got="none",
+            hint="Name or pass one",
         )
     for name, column in found.items():
         if column.shape != (n_rows,):
@@ -49,14 +53,22 @@ def _read_columns(groups, what):
     if groups is None or isinstance(groups, str):
         got = "none" if groups is None else f"the text {quoted(groups)}"
         cure = f"Pass {what}=, a table of columns, or one column"
-        raise invalid_input(expected=f"a table of {what}", got=got, hint=cure, error=TypeError)
-    masks = isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
-    pairs = list(enumerate(groups) if masks else iter_named_columns(to_object_array(groups)))
+        raise invalid_input(
+            expected=f"a table of {what}", got=got, hint=cure, error=TypeError
+        )
+    masks = (
+        isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
+    )
+    pairs = list(
+        enumerate(groups) if masks else iter_named_columns(to_object_array(groups))
+    )
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise invalid_input(
-            expected="different names of columns", got=f"{quoted(twice)} twice", hint="Rename them"
+            expected="different names of columns",
+            got=f"{quoted(twice)} twice",
+            hint="Rename them",
         )
     return {name: _read_column(column, name) for name, column in pairs}
 
@@ -68,10 +80,14 @@ def _is_mask(value):
 
 def _read_column(column, name):
     """Convert a column to an array: float64 for numbers and dates, else objects."""
-    named = getattr(getattr(column, "dtype", None), "name", "") == "category"  # of pandas
+    named = (
+        getattr(getattr(column, "dtype", None), "name", "") == "category"
+    )  # of pandas
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
-    values = to_numpy_dates(read_array(to_object_array(column), f"column {quoted(name)}"))
+    values = to_numpy_dates(
+        read_array(to_object_array(column), f"column {quoted(name)}")
+    )
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))
@@ -79,7 +95,9 @@ def _read_column(column, name):
         return values.astype(np.float64)
     if values.dtype.kind == "c":
         raise invalid_input(
-            expected="numbers or categories", got=f"dtype {values.dtype}", hint="Pass two columns"
+            expected="numbers or categories",
+            got=f"dtype {values.dtype}",
+            hint="Pass two columns",
         )
     values = values.astype(object)
     kinds = set(map(type, values.ravel()))
@@ -129,7 +147,9 @@ def encode_groups(groups: ArrayLike, n_rows: int) -> IntArray:
             hint="Pass one column, such as the number of the patient",
         )
     if values.dtype.kind == "O":
-        values = np.array(["\0" if is_missing_value(value) else str(value) for value in values])
+        values = np.array(
+            ["\0" if is_missing_value(value) else str(value) for value in values]
+        )
         missing = values == "\0"
     else:
         missing = values != values  # NaN, NaT
@@ -158,13 +178,21 @@ class ColumnSchema(NamedTuple):
         categories: list[dict[Any, int] | None] = []
         for column in columns.values():
             different = dict.fromkeys(column.tolist() if column.dtype == object else ())
-            places = {v: i for i, v in enumerate(v for v in different if not is_missing_value(v))}
+            places = {
+                v: i
+                for i, v in enumerate(v for v in different if not is_missing_value(v))
+            }
             categories.append(places if column.dtype == object else None)
         return cls(list(columns), categories)
 
     def encode_columns(self, columns: dict[Any, AnyArray]) -> list[AnyArray]:
         """Encode the same columns of other rows; -1 marks missing or new categories."""
-        triples = zip(select_columns(columns, self.names), self.names, self.categories, strict=True)
+        triples = zip(
+            select_columns(columns, self.names),
+            self.names,
+            self.categories,
+            strict=True,
+        )
         return [
             _read_numbers(column, name) if known is None
             else _encode_categories(column, known, name)
@@ -177,15 +205,21 @@ def is_missing_value(value: object) -> bool:
 
     An infinite number is not.
     """
-    return is_missing_type(type(value)) or (is_missing(value) and value not in (np.inf, -np.inf))
+    return is_missing_type(type(value)) or (
+        is_missing(value) and value not in (np.inf, -np.inf)
+    )
 
 
 def _read_numbers(column, name):
     if column.dtype == object:
-        if texts := [v for v in dict.fromkeys(column.tolist()) if not is_missing_value(v)]:
+        if texts := [
+            v for v in dict.fromkeys(column.tolist()) if not is_missing_value(v)
+        ]:
             got = f"{texts[0]!r} in column {quoted(name)}"
             raise invalid_input(
-                expected="numbers, as at fit", got=got, hint="Pass the column as it was at fit"
+                expected="numbers, as at fit",
+                got=got,
+                hint="Pass the column as it was at fit",
             )
         return np.full(len(column), np.nan)
     return np.clip(column, -1e300, 1e300)  # so that the middle of two is finite
@@ -195,11 +229,17 @@ def _encode_categories(column, known, name):
     values = column.tolist()
     kinds = {isinstance(key, _NUMBER) for key in known}
     for value in dict.fromkeys(values):
-        if kinds and isinstance(value, _NUMBER) not in kinds and not is_missing_value(value):
+        if (
+            kinds
+            and isinstance(value, _NUMBER) not in kinds
+            and not is_missing_value(value)
+        ):
             got = f"the number {value:g}" if column.dtype != object else repr(value)
             got += f" in column {quoted(name)}"
             raise invalid_input(
-                expected="categories, as at fit", got=got, hint="Pass the column as it was at fit"
+                expected="categories, as at fit",
+                got=got,
+                hint="Pass the column as it was at fit",
             )
     return np.fromiter((known.get(v, -1) for v in values), np.intp, count=len(values))
 
@@ -213,7 +253,11 @@ class ColumnBinner:
     """
 
     def __init__(
-        self, columns: list[AnyArray], residual: FloatArray, weight: FloatArray, n_bins: int
+        self,
+        columns: list[AnyArray],
+        residual: FloatArray,
+        weight: FloatArray,
+        n_bins: int,
     ) -> None:
         self.maps = [
             compute_bin_edges(c, weight, n_bins) if c.dtype.kind == "f"
@@ -231,7 +275,9 @@ class ColumnBinner:
                 out[:, j] = learned[np.where(values < len(learned) - 1, values, -1)]
 
 
-def compute_bin_edges(values: FloatArray, weight: FloatArray, n_bins: int) -> FloatArray:
+def compute_bin_edges(
+    values: FloatArray, weight: FloatArray, n_bins: int
+) -> FloatArray:
     """Return inner edges of at most `n_bins` bins of about equal weight."""
     known = ~np.isnan(values)
     different, place = np.unique(values[known], return_inverse=True)

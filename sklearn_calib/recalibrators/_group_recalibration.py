@@ -136,7 +136,9 @@ class GroupRecalibration(ByGroup):
         check_is_fitted(self)
         if len(self.classes_) > 2:
             cure = "Call it on one_vs_rest_[c], one table for each class"
-            raise invalid_input(expected="two classes", got=f"{len(self.classes_)}", hint=cure)
+            raise invalid_input(
+                expected="two classes", got=f"{len(self.classes_)}", hint=cure
+            )
         frame = pd.DataFrame(
             [*self.groups_, ("all",) * len(self.group_names_)],
             columns=[str(name) for name in self.group_names_],
@@ -151,7 +153,11 @@ class GroupRecalibration(ByGroup):
         self.pooled_ = fit_clone(
             self.recalibrator, data.proba, data.y_encoded, np.arange(2), data.weight
         )
-        line = (self.pooled_.intercept_, self.pooled_.slope_) if self._on_scores() else (0.0, 1.0)
+        line = (
+            (self.pooled_.intercept_, self.pooled_.slope_)
+            if self._on_scores()
+            else (0.0, 1.0)
+        )
         self.pooled_line_ = line
         self._schema = ColumnSchema.learn_categories(data.group_columns)
         keys = _make_keys(list(data.group_columns.values()))
@@ -181,8 +187,12 @@ class GroupRecalibration(ByGroup):
             [np.bincount(group, data.weight * part, minlength=number) for part in parts]
         )
 
-    def _predict_second(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
-        self._schema.encode_columns(columns)  # refuses numbers as text, which would be new groups
+    def _predict_second(
+        self, proba: FloatArray, columns: dict[Any, AnyArray]
+    ) -> FloatArray:
+        self._schema.encode_columns(
+            columns
+        )  # refuses numbers as text, which would be new groups
         group = self._find_group(_make_keys(select_columns(columns, self.group_names_)))
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
@@ -196,7 +206,9 @@ class GroupRecalibration(ByGroup):
     def _compute_base(self, proba):
         """Return the probabilities that the lines start from."""
         return (
-            proba if self._on_scores() else predict_proba_aligned(self.pooled_, proba, np.arange(2))
+            proba
+            if self._on_scores()
+            else predict_proba_aligned(self.pooled_, proba, np.arange(2))
         )
 
     def _compute_score(self, base):
@@ -204,7 +216,9 @@ class GroupRecalibration(ByGroup):
 
     def _find_group(self, keys: list[tuple[Any, ...]]) -> IntArray:
         """Return the position of each row's group; -1 (all rows) for a new one."""
-        return np.fromiter((self._places.get(key, -1) for key in keys), np.intp, count=len(keys))
+        return np.fromiter(
+            (self._places.get(key, -1) for key in keys), np.intp, count=len(keys)
+        )
 
 
 def _make_keys(columns):
@@ -217,7 +231,8 @@ def _to_readable(column):
         return [None if is_missing_value(value) else value for value in column.tolist()]
     values = column.tolist()
     return [
-        None if value != value else int(value) if value.is_integer() else value for value in values
+        None if value != value else int(value) if value.is_integer() else value
+        for value in values
     ]
 
 

@@ -23,8 +23,12 @@ TEST_LEVEL = 1e-4  # of scores that say nothing, and of rows that are independen
 _MIN_TIED_ROWS = 5  # of a score that counts
 _MIN_TIED_SCORES = 20  # that have so many rows
 _MAX_RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
-_MAX_LOSS_ROWS = 4_000  # with more an overfitted map is not to be expected, and refits cost
-_MIN_LOSS_ROWS = 500  # with fewer, 3 standard errors of skewed differences are no evidence
+_MAX_LOSS_ROWS = (
+    4_000  # with more an overfitted map is not to be expected, and refits cost
+)
+_MIN_LOSS_ROWS = (
+    500  # with fewer, 3 standard errors of skewed differences are no evidence
+)
 _MAX_ERRORS = 3.0  # standard errors
 _MAX_LOSS_RATIO = 1.05  # a map that learns nothing costs its parameters / (2 n) nats
 _MIN_COPIED_FRACTION = 0.2  # of the rows, which must be copies of others
@@ -44,9 +48,7 @@ _FOLDS_KEEP_GROUPS = (
     "The folds keep them together. Name what else does belong together with "
     "groups=; instead of repeated rows pass sample_weight="
 )
-_MOVE_BASE_RATE = (
-    "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'"
-)
+_MOVE_BASE_RATE = "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'"
 
 
 # -- scores and labels of one fit -----------------------------------------------------------------
@@ -89,7 +91,9 @@ def negative_rank_correlation(
     """
     plain = np.asarray(proba)
     two = plain.shape[1] == 2
-    score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)  # mean position
+    score = (
+        plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)
+    )  # mean position
     share = weight / weight.max()
     outcome = share * y_encoded
     if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
@@ -141,7 +145,9 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
     """
     digits = np.rint(np.asarray(proba) * 2.0**36)
     key = (
-        digits[:, 1] if proba.shape[1] == 2 else digits @ np.sqrt(np.arange(2.0, 2 + len(digits.T)))
+        digits[:, 1]
+        if proba.shape[1] == 2
+        else digits @ np.sqrt(np.arange(2.0, 2 + len(digits.T)))
     )
     _, tie, count = np.unique(key, return_inverse=True, return_counts=True)
     large = count >= _MIN_TIED_ROWS
@@ -153,7 +159,9 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
         hits = np.bincount(tie, weights=y_encoded == column)[large]
         value = np.zeros(len(large))
         value[tie] = digits[:, column]
-        order = np.lexsort((hits / count, value[large]))  # of equal columns the rising order
+        order = np.lexsort(
+            (hits / count, value[large])
+        )  # of equal columns the rising order
         if _have_alternating_labels(count[order], hits[order], len(columns)):
             return True
     return False
@@ -215,22 +223,34 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
         return None
     table = X.reshape(len(X), -1)
     factors = np.sqrt(np.arange(2.0, 2 + table.shape[1]))
-    blocks = (np.nan_to_num(table[rows].astype(np.float64)) for rows in iter_row_blocks(table))
+    blocks = (
+        np.nan_to_num(table[rows].astype(np.float64)) for rows in iter_row_blocks(table)
+    )
     key = np.concatenate([np.einsum("ij,j->i", block, factors) for block in blocks])
     n = len(key)
     different = len(np.unique(key))
     equal = n - different >= _MIN_COPIED_FRACTION * n
     if not (equal or _NEIGHBOURS[-1] < n <= _MAX_NEAR_ROWS):
         return None
-    continuous = [c for c in table.T if len(np.unique(c)) >= _MIN_CONTINUOUS_FRACTION * different]
-    if len(continuous) < 2:  # one alone may be rounded: then equal numbers are no wonder
+    continuous = [
+        c for c in table.T if len(np.unique(c)) >= _MIN_CONTINUOUS_FRACTION * different
+    ]
+    if (
+        len(continuous) < 2
+    ):  # one alone may be rounded: then equal numbers are no wonder
         return None
-    groups = np.unique(key, return_inverse=True)[1] if equal else _find_near_copies(continuous)
+    groups = (
+        np.unique(key, return_inverse=True)[1]
+        if equal
+        else _find_near_copies(continuous)
+    )
     if groups is None:
         return None
     sizes = np.bincount(groups)
     got = f"{len(sizes)} different rows of X among {n}, nearly equal ones counted once"
-    if len(sizes) < 2 * n_folds or sizes.max() > n / (2 * n_folds):  # or clusters of their own
+    if len(sizes) < 2 * n_folds or sizes.max() > n / (
+        2 * n_folds
+    ):  # or clusters of their own
         if equal:
             warn_leaky_folds(got)
         return None
@@ -248,7 +268,9 @@ def _find_near_copies(columns):
     _, k, last = _NEIGHBOURS
     ranks = np.column_stack([np.argsort(np.argsort(c)) / n for c in columns])
     some = ranks[np.arange(k) * n // k]
-    squares = (some**2).sum(axis=1)[:, None] + (ranks**2).sum(axis=1) - 2 * some @ ranks.T
+    squares = (
+        (some**2).sum(axis=1)[:, None] + (ranks**2).sum(axis=1) - 2 * some @ ranks.T
+    )
     nearest = np.partition(squares, _NEIGHBOURS, axis=1)[:, _NEIGHBOURS]
     near, far, farther = np.sqrt(np.maximum(np.median(nearest, axis=0), 0.0))
     if not 0 < far < farther:
@@ -284,7 +306,9 @@ def warn_if_harmful(
         return  # an absent class keeps its probability, of which the recalibrator has warned
     name = type(recalibrator).__name__
     some = _select_evenly(positive, _MAX_RATE_ROWS)
-    lost = _find_lost_base_rate(recalibrator, scores[some], y_encoded[some], weight[some], classes)
+    lost = _find_lost_base_rate(
+        recalibrator, scores[some], y_encoded[some], weight[some], classes
+    )
     if lost:
         column, mean, rate, errors = lost
         label = np.asarray(classes[column]).tolist()
@@ -304,7 +328,9 @@ def warn_if_harmful(
         return
     scores, y_encoded = scores[positive], y_encoded[positive]
     n = len(positive)
-    second = np.empty(n, dtype=bool)  # halves with the same number of rows of each class
+    second = np.empty(
+        n, dtype=bool
+    )  # halves with the same number of rows of each class
     second[np.argsort(y_encoded, kind="stable")] = np.arange(n) % 2 == 1
     for half in (second, ~second):
         if len(np.unique(y_encoded[half])) < len(classes):
@@ -315,7 +341,9 @@ def warn_if_harmful(
         return compute_log_losses(proba, (np.arange(len(proba)), y_encoded[half]))
 
     before = compute_log_losses(np.asarray(scores), (np.arange(n), y_encoded))
-    after = _compute_left_out_losses(second, lambda part: refit(positive[part]), compute_losses)
+    after = _compute_left_out_losses(
+        second, lambda part: refit(positive[part]), compute_losses
+    )
     _warn_larger_loss(after, before, weight[positive], f" with {name}")
 
 
@@ -379,7 +407,9 @@ def warn_if_labels_harmed(
 
     before = _sum_label_losses([pair[rows] for pair in pairs], table[rows])
     second = np.arange(len(rows)) % 2 == 1
-    after = _compute_left_out_losses(second, lambda part: refit(rows[part]), compute_losses)
+    after = _compute_left_out_losses(
+        second, lambda part: refit(rows[part]), compute_losses
+    )
     _warn_larger_loss(after, before, weight[rows], ", summed over the labels")
 
 

@@ -142,13 +142,21 @@ class HistogramBinning(Recalibrator):
         self.bin_weights_ = total
 
     def _make_map(self):
-        if self.strategy == "uniform":  # bins contain their right edges, steps their left ones
-            return maps.make_steps("proba", np.nextafter(self._cuts, np.inf), self.bin_values_)
+        if (
+            self.strategy == "uniform"
+        ):  # bins contain their right edges, steps their left ones
+            return maps.make_steps(
+                "proba", np.nextafter(self._cuts, np.inf), self.bin_values_
+            )
         return maps.make_rank_steps(self._cuts, self.bin_values_, right_closed=True)
 
     def _compute_score(self, proba):
         """Return the values to cut: probabilities for equal widths, ranks for equal masses."""
-        return np.asarray(proba)[:, 1] if self.strategy == "uniform" else compute_rank_score(proba)
+        return (
+            np.asarray(proba)[:, 1]
+            if self.strategy == "uniform"
+            else compute_rank_score(proba)
+        )
 
 
 def _find_equal_mass_cuts(score, weight, n_bins):
@@ -191,7 +199,9 @@ def _choose_number(score, codes, weight, strategy):
     place = knots if uniform else find_mass_midpoints(mass)
     rows = count_rows_for_bins(mass.sum(), len(knots))
     evidence = []
-    for n_bins in range(1, 1 + int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE))):
+    for n_bins in range(
+        1, 1 + int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE))
+    ):
         if uniform:
             cuts = np.searchsorted(place, np.arange(1, n_bins) / n_bins, side="right")
         else:

@@ -102,7 +102,9 @@ class IsotonicCalibration(Recalibrator):
 
     def _make_map(self):
         if self.prediction == "step" and not self.centred:
-            return maps.make_rank_steps(self.knots_[1:], self.values_, right_closed=False)
+            return maps.make_rank_steps(
+                self.knots_[1:], self.values_, right_closed=False
+            )
         return maps.make_linear_in_proba(self.knots_, self.values_)
 
 
@@ -115,7 +117,9 @@ def _center_blocks(knots, values, mass):
     value = values[np.r_[0, np.flatnonzero(np.diff(block)) + 1]]
     low = np.minimum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])
     high = np.maximum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])
-    ones, zeros = (np.bincount(block, weights=mass * expit(side * knots)) for side in (1, -1))
+    ones, zeros = (
+        np.bincount(block, weights=mass * expit(side * knots)) for side in (1, -1)
+    )
     with np.errstate(divide="ignore"):
         centre = np.clip(np.log(ones) - np.log(zeros), low, high)
     # a block at the limits cannot shrink: outside it there would be values below 0 or above 1

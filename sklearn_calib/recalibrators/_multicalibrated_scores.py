@@ -13,7 +13,12 @@ from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import FitInput
-from ._booster import MAX_ABS_LOG_ODDS, BoosterOptions, BoosterRows, cross_validate_steps
+from ._booster import (
+    MAX_ABS_LOG_ODDS,
+    BoosterOptions,
+    BoosterRows,
+    cross_validate_steps,
+)
 from ._by_group import ByGroup
 from ._cross_fitting import check_cv_pairs, make_folds
 from ._group_columns import ColumnSchema
@@ -158,7 +163,8 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         _check_number(data)
         self._turned = _is_turned(data)
         data = data._replace(
-            proba=self._swap_columns(data.proba), y_encoded=data.y_encoded ^ self._turned
+            proba=self._swap_columns(data.proba),
+            y_encoded=data.y_encoded ^ self._turned,
         )
         self._schema = ColumnSchema.learn_categories(data.group_columns)
         self.floor_ = estimate_floor(data.proba)
@@ -172,21 +178,36 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         if least == "auto":
             least = max(20.0, min(80.0, data.weight.sum() / 50))
         best, self.cv_losses_, self._corrections = cross_validate_steps(
-            rows, _clip_log_odds(data.proba), self._split_folds(data), self, float(least)
+            rows,
+            _clip_log_odds(data.proba),
+            self._split_folds(data),
+            self,
+            float(least),
         )
         n_steps, n_trees = self._count_steps()
         self.n_rounds_, self.n_trees_ = -(-best // n_steps), best * n_trees
-        gains = np.sum([one.gains for one in self._corrections], axis=(0, 1)) if best else []
+        gains = (
+            np.sum([one.gains for one in self._corrections], axis=(0, 1))
+            if best
+            else []
+        )
         names = [*self._schema.names, SCORE]
-        self.feature_gains_ = dict(zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0))
+        self.feature_gains_ = dict(
+            zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0)
+        )
 
-    def _predict_second(self, proba: FloatArray, columns: dict[Any, AnyArray]) -> FloatArray:
+    def _predict_second(
+        self, proba: FloatArray, columns: dict[Any, AnyArray]
+    ) -> FloatArray:
         columns_read = self._schema.encode_columns(columns)
         if self.n_rounds_ == 0:
             return np.array(proba)
         nothing = np.empty(0)
         rows = BoosterRows(
-            self._compute_margin(self._swap_columns(proba)), columns_read, nothing, nothing
+            self._compute_margin(self._swap_columns(proba)),
+            columns_read,
+            nothing,
+            nothing,
         )
         margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
         return self._swap_columns(apply_sigmoid(margin))
@@ -198,7 +219,9 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
         turned = np.ascontiguousarray(np.asarray(proba)[:, ::-1])
         log = getattr(proba, "_log", None)
         return (
-            turned if log is None else attach_log_proba(turned, np.ascontiguousarray(log[:, ::-1]))
+            turned
+            if log is None
+            else attach_log_proba(turned, np.ascontiguousarray(log[:, ::-1]))
         )
 
     def _compute_margin(self, proba):
@@ -229,7 +252,8 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
             cv = [*cv]
             check_cv_pairs(cv)
             return [
-                (_find_kept(train, data.items), _find_kept(test, data.items)) for train, test in cv
+                (_find_kept(train, data.items), _find_kept(test, data.items))
+                for train, test in cv
             ]
         soft = len(np.unique(data.items)) < len(data.items)
         return list(make_folds(data.y_encoded, cv, groups=data.items if soft else None))
@@ -239,7 +263,9 @@ def _find_kept(rows, known):
     """Return the positions of rows among known ones; unknown rows were left out."""
     rows = np.asarray(rows)
     rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-    return np.concatenate([np.arange(*ends) for ends in _iter_runs(rows, known)] or [rows[:0]])
+    return np.concatenate(
+        [np.arange(*ends) for ends in _iter_runs(rows, known)] or [rows[:0]]
+    )
 
 
 def _iter_runs(rows, known):
@@ -276,5 +302,7 @@ def _check_number(data):
         )
     if SCORE in data.group_columns:
         raise invalid_input(
-            expected=f"columns with names other than {SCORE!r}", got="that name", hint="Rename it"
+            expected=f"columns with names other than {SCORE!r}",
+            got="that name",
+            hint="Rename it",
         )

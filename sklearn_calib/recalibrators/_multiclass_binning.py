@@ -267,7 +267,9 @@ class MulticlassBinning(Recalibrator):
             float(self.shrink),
             most,
         )
-        found = calibrate_cells(heavy, labels, first, rule, self._make_estimates(sums, k, rng))
+        found = calibrate_cells(
+            heavy, labels, first, rule, self._make_estimates(sums, k, rng)
+        )
         self.n_iter_, self.n_merges_ = found.n_iter, found.n_merges
         self._keep_bins(found)
         self._warn_small_cells(found, len(proba))
@@ -281,7 +283,9 @@ class MulticlassBinning(Recalibrator):
     def _set_scale(self):
         self.beta_ = get_cell_tolerance(float(self.p), self.epsilon)
         self.tol_ = self.beta_ / 2
-        self.n_levels_ = choose_n_levels(self.beta_) if self.n_levels is None else self.n_levels
+        self.n_levels_ = (
+            choose_n_levels(self.beta_) if self.n_levels is None else self.n_levels
+        )
         if self.n_levels_ > MAX_LEVELS:
             raise invalid_input(
                 "p",
@@ -303,7 +307,9 @@ class MulticlassBinning(Recalibrator):
             return everything, everything
         if n < 4:
             raise invalid_input(
-                expected="4 rows to split", got=f"{n}", hint="Fit without split or pools"
+                expected="4 rows to split",
+                got=f"{n}",
+                hint="Fit without split or pools",
             )
         shuffled = rng.permutation(n)
         return shuffled[: n // 2], shuffled[n // 2 :]
@@ -330,7 +336,9 @@ class MulticlassBinning(Recalibrator):
         mass = labels.sum(axis=1)
         first = np.empty((b, k))
         for j in range(k):
-            first[:, j] = np.bincount(cell[inside], (weight * proba[:, j])[inside], minlength=b)
+            first[:, j] = np.bincount(
+                cell[inside], (weight * proba[:, j])[inside], minlength=b
+            )
         with np.errstate(invalid="ignore"):
             first /= size * mass[:, None]
         first[mass == 0] = round_to_simplex(self.bins_[mass == 0], self.n_levels_)
@@ -393,8 +401,12 @@ class MulticlassBinning(Recalibrator):
         b = len(self.bins_)
         alpha = np.sqrt((b * np.log(2) + np.log(8 * k / self.delta)) / (2 * size))
         if self.keep and b:
-            alpha += np.sqrt(np.log(4 * b * k / self.delta) / (2 * size)) / self.n_levels_
-        labels, prediction = (a[np.unique(found.group)] for a in (found.labels, found.prediction))
+            alpha += (
+                np.sqrt(np.log(4 * b * k / self.delta) / (2 * size)) / self.n_levels_
+            )
+        labels, prediction = (
+            a[np.unique(found.group)] for a in (found.labels, found.prediction)
+        )
         gaps = labels.sum(axis=1, keepdims=True) * prediction - labels
         least = max(self.min_count / size_of_choice, self.beta_ / 6)
         outside = _find_mass_bound(least, size_of_choice, self.delta)
@@ -418,6 +430,8 @@ def _find_mass_bound(threshold, size, delta):
     low, high = threshold, 1.0
     for _ in range(60):
         middle = (low + high) / 2
-        enough = size * middle * (1 - threshold / middle) ** 2 / 2 >= np.log(2 / (middle * delta))
+        enough = size * middle * (1 - threshold / middle) ** 2 / 2 >= np.log(
+            2 / (middle * delta)
+        )
         low, high = (low, middle) if enough else (middle, high)
     return high

@@ -32,7 +32,11 @@ from .._validation import (
 )
 from .._warnings import ignore_calibration_warnings, warn_calibration
 from ..exceptions import invalid_input
-from ._any_recalibrator import fit_validated, predict_proba_aligned, resolve_recalibrator
+from ._any_recalibrator import (
+    fit_validated,
+    predict_proba_aligned,
+    resolve_recalibrator,
+)
 from ._base import validate_params
 from ._identity import Identity
 from ._platt import PlattScaling
@@ -136,7 +140,10 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         self.shrinkage = shrinkage
 
     def fit(
-        self, X: ArrayLike | list[Any], y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: ArrayLike | list[Any],
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn the maps.
 
@@ -166,7 +173,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             validate_params(new)
             method = new._resolve_method()
             check_indexes(y, X, sample_weight)
-            names, pairs, table = named_label_tables(y, X, None, label_name="y", input_name="X")
+            names, pairs, table = named_label_tables(
+                y, X, None, label_name="y", input_name="X"
+            )
             weight = canonical_weight(sample_weight, len(table))
             new._fit_pooling(_MultilabelInput(pairs, table, weight, names), method)
             check_feature_names(new, X, reset=True)
@@ -177,7 +186,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         validate_params(self)
         weight = canonical_weight(sample_weight, len(table))
         names = list(range(len(pairs)))
-        self._fit_pooling(_MultilabelInput(pairs, table, weight, names), self._resolve_method())
+        self._fit_pooling(
+            _MultilabelInput(pairs, table, weight, names), self._resolve_method()
+        )
         return self
 
     def _fit_pooling(self, data, method):
@@ -215,13 +226,17 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         """Predict 1 for each label with a calibrated probability above 1/2, else 0."""
         scores = self._check_predict(X)
         pairs = self._recalibrate_pairs(scores)
-        return np.column_stack([pair[:, 1] > pair[:, 0] for pair in pairs]).astype(np.intp)
+        return np.column_stack([pair[:, 1] > pair[:, 0] for pair in pairs]).astype(
+            np.intp
+        )
 
     def get_feature_names_out(self, input_features: object = None) -> AnyArray:
         """Return names of the columns of `transform`: lowercase class name and label number."""
         check_is_fitted(self)
         prefix = type(self).__name__.lower()
-        return np.asarray([f"{prefix}{i}" for i in range(self.n_features_in_)], dtype=object)
+        return np.asarray(
+            [f"{prefix}{i}" for i in range(self.n_features_in_)], dtype=object
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -262,7 +277,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
             self.pooled_ = data.fit_identity(0)
         self.recalibrators_ = [self.pooled_] * len(data.pairs)
-        unknown = [data.names[i] for i in range(len(data.pairs)) if not len(data.find_rows(i))]
+        unknown = [
+            data.names[i] for i in range(len(data.pairs)) if not len(data.find_rows(i))
+        ]
         if unknown:
             warn_calibration(
                 expected="a row whose label is known, for each label",
@@ -289,7 +306,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             self.shrinkage_ = fit.penalty
             if tau == "auto":
                 self.leave_one_out_ = fit.loo
-            self.recalibrators_ = [self._make_line(*line) for line in fit.lines.tolist()]
+            self.recalibrators_ = [
+                self._make_line(*line) for line in fit.lines.tolist()
+            ]
 
     def _make_line(self, intercept, slope):
         """Copy the pooled map with another line."""
@@ -345,7 +364,9 @@ class _MultilabelInput(NamedTuple):
     def fit_method(self, method, chosen):
         """Return a copy of a method fitted to some labels together; None if all rows agree."""
         kept = [(label, self.find_rows(label)) for label in chosen]
-        hit = np.concatenate([self.table[rows, label] for label, rows in kept]).astype(np.intp)
+        hit = np.concatenate([self.table[rows, label] for label, rows in kept]).astype(
+            np.intp
+        )
         if len(np.unique(hit)) < 2:
             return None
         return fit_validated(
@@ -384,7 +405,9 @@ def fit_validated_labels(
 
     The weights are all that its own fit has beside these; other parameters are those of a subclass.
     """
-    if type(recalibrator).fit is MultilabelCalibration.fit and set(params) <= {"sample_weight"}:
+    if type(recalibrator).fit is MultilabelCalibration.fit and set(params) <= {
+        "sample_weight"
+    }:
         return recalibrator._fit_validated_labels(pairs, table, **params)
     return recalibrator.fit(pairs, table, **params)
 

@@ -29,7 +29,11 @@ class OnLogOdds(Recalibrator):
     values_: FloatArray
 
     capabilities = Capabilities(
-        continuous=True, flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
+        continuous=True,
+        flexible=True,
+        nonparametric=True,
+        weights="rows",
+        cost="O(k n log n)",
     )
 
     @property
@@ -123,7 +127,9 @@ class NearIsotonicCalibration(OnLogOdds):
             tried = thin_values(np.append(0.0, found), MAX_PENALTIES)
             costs = np.array([self._compute_cost(path, lam) for lam in tried])
             # where every fit is impossible for some row, the isotonic one
-            best = tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
+            best = (
+                tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
+            )
         else:
             best = self.penalty * rows
         self.breakpoints_, self.penalty_ = found / rows, float(best) / rows

@@ -60,7 +60,11 @@ class OneVsRest(CombinedRecalibrator):
     recalibrators_: list[Any]
 
     capabilities = Capabilities(
-        multiclass="native", continuous=True, takes_logarithm=True, weights="counts", cost="k fits"
+        multiclass="native",
+        continuous=True,
+        takes_logarithm=True,
+        weights="counts",
+        cost="k fits",
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "recalibrator": "no_validation",
@@ -79,7 +83,10 @@ class OneVsRest(CombinedRecalibrator):
     def _fit(self, proba, codes, weight):
         k = proba.shape[1]
         pairs = [pair_with_rest(proba, 1)] if k == 2 else list(iter_one_vs_rest(proba))
-        labels = [(codes == column).astype(np.intp) for column in ([1] if k == 2 else range(k))]
+        labels = [
+            (codes == column).astype(np.intp)
+            for column in ([1] if k == 2 else range(k))
+        ]
         if self.shared:
             weight = np.tile(weight, len(pairs))
             pairs, labels = [stack_rows(pairs)], [np.concatenate(labels)]
@@ -94,7 +101,9 @@ class OneVsRest(CombinedRecalibrator):
     def _predict_by_parts(self, proba):
         k = proba.shape[1]
         if k == 2:
-            return predict_proba_aligned(self.recalibrators_[0], pair_with_rest(proba, 1), [0, 1])
+            return predict_proba_aligned(
+                self.recalibrators_[0], pair_with_rest(proba, 1), [0, 1]
+            )
         parts = self.recalibrators_ * (k if self.shared else 1)
         return combine_one_vs_rest(
             parts, proba, lambda part, pair: predict_proba_aligned(part, pair, [0, 1])

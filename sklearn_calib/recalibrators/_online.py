@@ -132,7 +132,9 @@ class OnlineCalibration(Recalibrator):
         if known is not None and classes is not None and [*classes] != [*known]:  # type: ignore[misc]
             cure = "Leave classes out, or call fit to begin anew"
             raise invalid_input(
-                expected=f"the classes of earlier rows, {[*known]}", got=f"{classes}", hint=cure
+                expected=f"the classes of earlier rows, {[*known]}",
+                got=f"{classes}",
+                hint=cure,
             )
         given = classes if known is None else known
         rows = self._validate_fit(X, y, sample_weight, given, keeps_unit=True)
@@ -181,7 +183,9 @@ class OnlineCalibration(Recalibrator):
             rows = slice(start, start + BLOCK_ROWS)
             likelihood = compute_pair_proba(towards[rows], z[rows], FINE_GRID)
             power = None if equal else weight[rows]
-            log_weight = update_weights(log_weight, likelihood, power, FINE_GRID, self.share)
+            log_weight = update_weights(
+                log_weight, likelihood, power, FINE_GRID, self.share
+            )
         self.log_weights_ = log_weight
 
     def _predict_proba(self, proba):
@@ -198,7 +202,10 @@ class OnlineCalibration(Recalibrator):
         parts = []
         for slope, shift in zip(FINE_GRID.slope, FINE_GRID.shift, strict=True):
             part = maps.SoftmaxAffine(
-                coef=slope, intercept=[0.0, shift], centred=True, least=-MAX_ABS_LOG_ODDS
+                coef=slope,
+                intercept=[0.0, shift],
+                centred=True,
+                least=-MAX_ABS_LOG_ODDS,
             )
             parts.append(part)
         weight = np.exp(self.log_weights_)

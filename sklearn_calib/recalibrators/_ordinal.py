@@ -12,7 +12,12 @@ from .._simplex_array import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import find_likely_order, has_own_order, order_scale_columns
 from .._warnings import warn_calibration
-from ._base import Capabilities, Recalibrator, check_converged, negative_rank_correlation
+from ._base import (
+    Capabilities,
+    Recalibrator,
+    check_converged,
+    negative_rank_correlation,
+)
 
 
 class OrdinalCalibration(Recalibrator):
@@ -130,7 +135,9 @@ class OrdinalCalibration(Recalibrator):
         if self._follow_scale(proba, codes):
             return None  # `_fit` says more
         rank = np.argsort(self._order_columns())
-        return negative_rank_correlation(take_columns(proba, np.argsort(rank)), rank[codes], weight)
+        return negative_rank_correlation(
+            take_columns(proba, np.argsort(rank)), rank[codes], weight
+        )
 
     def _check_fit_input(self, rows):
         super()._check_fit_input(rows)
@@ -165,14 +172,18 @@ class OrdinalCalibration(Recalibrator):
         self._warn_column_order(proba, codes)
         proba, codes = take_columns(proba, columns), np.argsort(columns)[codes]
         share = weight / weight.sum()
-        target = np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
+        target = (
+            np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
+        )
         target[np.arange(len(codes)), codes] += share
         fit = fit_ordinal(compute_cumulative_log_odds(log_proba(proba)), target)
         check_converged("OrdinalCalibration", fit.gap, fit.loss)
         self.slope_, self.shifts_ = fit.slope, fit.shifts
 
     def _get_fitted_columns(self):
-        return getattr(self, "_columns", np.arange(len(self.classes_)))  # older pickles have none
+        return getattr(
+            self, "_columns", np.arange(len(self.classes_))
+        )  # older pickles have none
 
     def _make_scale_map(self):
         """Return the map of columns in the order of the scale."""

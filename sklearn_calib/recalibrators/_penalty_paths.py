@@ -24,7 +24,9 @@ def thin_values(values: AnyArray, most: int) -> AnyArray:
     """Select at most `most` values, evenly by rank, with both ends."""
     if len(values) <= most:
         return values
-    return values[np.unique(np.round(np.linspace(0, len(values) - 1, most)).astype(int))]
+    return values[
+        np.unique(np.round(np.linspace(0, len(values) - 1, most)).astype(int))
+    ]
 
 
 def number_runs(values: AnyArray) -> IntArray:

@@ -83,7 +83,11 @@ class PlattScaling(Recalibrator):
     intercept_: float
 
     capabilities = Capabilities(
-        array_api=True, monotone=True, continuous=True, takes_logarithm=True, weights="counts"
+        array_api=True,
+        monotone=True,
+        continuous=True,
+        takes_logarithm=True,
+        weights="counts",
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "scale": [StrOptions({"logit", "proba"})],

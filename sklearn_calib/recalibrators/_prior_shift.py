@@ -37,7 +37,9 @@ from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
 _SLACK = 1e-6  # how far frequencies may be from the sum of 1
-EQUAL_COUNTS = 1.05  # largest to smallest: a part of rows that were resampled to equal ones
+EQUAL_COUNTS = (
+    1.05  # largest to smallest: a part of rows that were resampled to equal ones
+)
 MEAN_TOLERANCE = 1e-9  # of a mean from its target, relative
 
 
@@ -47,7 +49,9 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
     if isinstance(value, Real):
         if k != 2:
             raise invalid_input(
-                expected=f"{k} numbers in {name}", got=f"{value:g}", hint="Pass one for each class"
+                expected=f"{k} numbers in {name}",
+                got=f"{value:g}",
+                hint="Pass one for each class",
             )
         return np.array([1.0 - float(value), float(value)])
     if isinstance(value, Mapping) or hasattr(value, "items"):
@@ -58,28 +62,38 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
             missing = classes[np.isnan(found)][:5].tolist()
             cure = "Give every class its frequency, 0 if it is absent"
             raise invalid_input(
-                expected=f"all {k} classes in {name}", got=f"none of {missing}", hint=cure
+                expected=f"all {k} classes in {name}",
+                got=f"none of {missing}",
+                hint=cure,
             )
     else:
         try:
             found = np.array(value, dtype=np.float64)
         except (TypeError, ValueError):
             raise invalid_input(
-                expected=f"numbers in {name}", got=f"{value!r}", hint="Pass one for each class"
+                expected=f"numbers in {name}",
+                got=f"{value!r}",
+                hint="Pass one for each class",
             ) from None
     if found.shape != (k,):
         got = f"shape {found.shape}"
         raise invalid_input(
-            expected=f"{k} numbers in {name}, one for each class", got=got, hint="Pass one for each"
+            expected=f"{k} numbers in {name}, one for each class",
+            got=got,
+            hint="Pass one for each",
         )
     if not ((found >= 0) & (found < np.inf)).all():
         wrong = found[~((found >= 0) & (found < np.inf))][0]
         cure = "Pass the frequencies of the classes"
-        raise invalid_input(expected=f"finite numbers >= 0 in {name}", got=f"{wrong:g}", hint=cure)
+        raise invalid_input(
+            expected=f"finite numbers >= 0 in {name}", got=f"{wrong:g}", hint=cure
+        )
     if abs(found.sum() - 1) > _SLACK:
         got = f"{found.sum():.6g}"
         raise invalid_input(
-            expected=f"numbers with sum 1 in {name}", got=got, hint="Divide them by their sum"
+            expected=f"numbers with sum 1 in {name}",
+            got=got,
+            hint="Divide them by their sum",
         )
     return found / found.sum()
 
@@ -97,7 +111,9 @@ def by_label(given: Any, classes: AnyArray) -> Iterator[tuple[int, float]]:
         if label not in column_of:
             known = classes[:10].tolist()
             raise invalid_input(
-                expected=f"labels among {known}", got=f"{label}", hint="Name the classes as y does"
+                expected=f"labels among {known}",
+                got=f"{label}",
+                hint="Name the classes as y does",
             )
         try:
             yield column_of[label], float(number)
@@ -118,17 +134,28 @@ def offset_to_mean(
         raise invalid_input(
             expected="a mean above 0 and below 1", got=f"{float(mean):g}", hint=cure
         )
-    target, ranges = class_frequencies(mean, classes, "mean"), find_reachable_means(proba, weight)
+    target, ranges = (
+        class_frequencies(mean, classes, "mean"),
+        find_reachable_means(proba, weight),
+    )
     columns = [1] if len(classes) == 2 else range(len(classes))
     for column in columns:
         low, high = ranges[column]
         if not low < target[column] < high:
-            label = classes[column].item() if hasattr(classes[column], "item") else classes[column]
+            label = (
+                classes[column].item()
+                if hasattr(classes[column], "item")
+                else classes[column]
+            )
             rule = f"a mean of {label!r} above {low:.6g} and below {high:.6g}"
-            cure = "Choose another mean, or raise probabilities of exactly 0 and 1 before"
+            cure = (
+                "Choose another mean, or raise probabilities of exactly 0 and 1 before"
+            )
             got = f"{target[column]:.6g}"
             raise invalid_input(
-                expected=f"{rule} (rows of exactly 0 and 1 cannot move)", got=got, hint=cure
+                expected=f"{rule} (rows of exactly 0 and 1 cannot move)",
+                got=got,
+                hint=cure,
             )
     found = fit_mean_offset(proba, weight, target)
     if not (np.abs(found.means / target - 1) <= MEAN_TOLERANCE).all():
@@ -278,7 +305,11 @@ class PriorShift(Recalibrator):
 
     _completes_rows = False
     capabilities = Capabilities(
-        multiclass="native", monotone=True, continuous=True, cost="O(n k)", array_api=True
+        multiclass="native",
+        monotone=True,
+        continuous=True,
+        cost="O(n k)",
+        array_api=True,
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "prior": [
@@ -411,7 +442,11 @@ class PriorShift(Recalibrator):
         return shift
 
     def adapt(
-        self, X: ArrayLike, *, sample_weight: ArrayLike | None = None, level: float = 0.95
+        self,
+        X: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        level: float = 0.95,
     ) -> Self:
         """Estimate the target's frequencies from its rows, without labels, or meet `mean` there.
 
@@ -473,7 +508,9 @@ class PriorShift(Recalibrator):
         """
         check_is_fitted(self)
         to_mean = self.mean is not None
-        if not to_mean and (not isinstance(self.prior, str) or self.prior not in ESTIMATED):
+        if not to_mean and (
+            not isinstance(self.prior, str) or self.prior not in ESTIMATED
+        ):
             raise invalid_input(
                 "prior",
                 expected=f"a prior that is estimated, {', '.join(ESTIMATED)}",
@@ -483,7 +520,9 @@ class PriorShift(Recalibrator):
         check_level(level)
         check_indexes(X, sample_weight)
         proba = self._rows_to_map(X)
-        self._set_input_features(X, proba, reset=False)  # refuses other names of columns
+        self._set_input_features(
+            X, proba, reset=False
+        )  # refuses other names of columns
         weight = canonical_weight(sample_weight, len(proba))
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         adapted = copy.copy(self)
@@ -499,7 +538,9 @@ class PriorShift(Recalibrator):
         self._check_present(self.training_prior_)
         for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
             adapted.__dict__.pop(name, None)
-        estimate = adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
+        estimate = (
+            adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
+        )
         estimate(proba, weight, level)
         if (adapted.prior_ == 0).any():
             absent = self.classes_[adapted.prior_ == 0][:5].tolist()
@@ -533,7 +574,10 @@ class PriorShift(Recalibrator):
     def _by_confusion(self, proba, weight, level):
         known = self._confusion
         if known is None:
-            rule, cure = f"a fit with prior={self.prior!r}", "Call fit again after set_params"
+            rule, cure = (
+                f"a fit with prior={self.prior!r}",
+                "Call fit again after set_params",
+            )
             raise invalid_input(expected=rule, got="one with another prior", hint=cure)
         self._check_present(known.frequencies)
         guess = select_predictions(proba, self.confusion == "hard")
@@ -544,7 +588,9 @@ class PriorShift(Recalibrator):
             rule = "predictions that tell the classes apart"
             got = "a confusion matrix without an inverse"
             raise invalid_input(
-                expected=rule, got=got, hint="Take confusion='soft', prior='em' or prior='rlls'"
+                expected=rule,
+                got=got,
+                hint="Take confusion='soft', prior='em' or prior='rlls'",
             )
         found = estimate_confusion_prior(known, guess, weight, level)
         self.prior_, self.prior_se_, self.prior_interval_ = found
@@ -575,7 +621,9 @@ class PriorShift(Recalibrator):
             )
         source = observed
         if given:
-            source = class_frequencies(self.training_prior, self.classes_, "training_prior")
+            source = class_frequencies(
+                self.training_prior, self.classes_, "training_prior"
+            )
             if (source == 0).any():
                 raise invalid_input(
                     "training_prior",
@@ -586,7 +634,10 @@ class PriorShift(Recalibrator):
                         "column out"
                     ),
                 )
-        self.training_prior_, self.prior_ = source, self._compute_target(source, observed)
+        self.training_prior_, self.prior_ = (
+            source,
+            self._compute_target(source, observed),
+        )
         if self.prior_ is not source:
             self._check_present(source)
         self.prior_ = self.prior_.copy()  # each array its own
@@ -596,7 +647,11 @@ class PriorShift(Recalibrator):
             return False
         proba = read_proba(X, input_name="X")
         weight = canonical_weight(sample_weight, len(proba))
-        named = list(self.mean) if isinstance(self.mean, Mapping) else np.arange(proba.shape[1])
+        named = (
+            list(self.mean)
+            if isinstance(self.mean, Mapping)
+            else np.arange(proba.shape[1])
+        )
         given = named if classes is None else classes
         self.classes_, _ = read_labels(given, classes=classes)
         self._check_fit_shapes(proba, self.classes_)
@@ -608,10 +663,18 @@ class PriorShift(Recalibrator):
 
     def _meet_mean(self, proba, weight):
         """Set `offset_`."""
-        for name, default in (("prior", "em"), ("training_prior", None), ("strength", 1.0)):
+        for name, default in (
+            ("prior", "em"),
+            ("training_prior", None),
+            ("strength", 1.0),
+        ):
             value = getattr(self, name)
-            if not (value is default or (isinstance(value, str | Real) and value == default)):
-                cure = f"A mean takes the place of frequencies: leave {name} out, or mean"
+            if not (
+                value is default or (isinstance(value, str | Real) and value == default)
+            ):
+                cure = (
+                    f"A mean takes the place of frequencies: leave {name} out, or mean"
+                )
                 raise invalid_input(
                     expected="mean alone", got=f"{name}={value!r} beside it", hint=cure
                 )
@@ -648,7 +711,9 @@ class PriorShift(Recalibrator):
             return self.map_(proba)
         if self._changes_nothing():
             return np.array(proba)
-        return shift_posterior(proba, self._compute_offsets())  # in which zeros stay zeros
+        return shift_posterior(
+            proba, self._compute_offsets()
+        )  # in which zeros stay zeros
 
     def _make_map(self):
         if self._changes_nothing():

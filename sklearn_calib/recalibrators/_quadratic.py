@@ -60,19 +60,25 @@ class QuadraticScaling(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         score = compute_log_odds(proba)
-        separates = "a threshold or an interval" if interval_separates(score, codes) else ""
+        separates = (
+            "a threshold or an interval" if interval_separates(score, codes) else ""
+        )
         target = likelihood_targets("QuadraticScaling", separates, codes, weight)
         centre = np.clip(0.0, score.min(), score.max())
         spread = max(np.abs(score - centre).max(), 1e-150)
         unit = (score - centre) / spread
-        fit = fit_logistic(np.column_stack([np.ones_like(unit), unit, unit * unit]), target, weight)
+        fit = fit_logistic(
+            np.column_stack([np.ones_like(unit), unit, unit * unit]), target, weight
+        )
         check_converged("QuadraticScaling", fit.gap, fit.loss)
         self._centred = fit.coef.tolist()
         self._centre, self._spread = float(centre), float(spread)
         constant, linear, square = self._centred
         self.a_ = square / self._spread**2
         self.b_ = linear / self._spread - 2 * self.a_ * self._centre
-        self.c_ = constant - (linear / self._spread - self.a_ * self._centre) * self._centre
+        self.c_ = (
+            constant - (linear / self._spread - self.a_ * self._centre) * self._centre
+        )
 
     def _make_map(self):
         return maps.SigmoidPoly(

@@ -17,7 +17,20 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
-_DEGREES = (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20)  # the ones that cross-validation tries
+_DEGREES = (
+    1,
+    2,
+    3,
+    4,
+    6,
+    8,
+    10,
+    12,
+    14,
+    16,
+    18,
+    20,
+)  # the ones that cross-validation tries
 _WORST_GAP = 1e-6
 _MAX_CONSTRAINTS = 200
 
@@ -209,7 +222,9 @@ class RestrictedPolynomialRegression(Recalibrator):
         own = None if known is None else self._move_constraints(known)
         self.degree_, bound = degrees[0], bounds[0]
         if len(degrees) * len(bounds) > 1:
-            self.degree_, bound = self._choose_candidate(x, share, mass, degrees, bounds, own)
+            self.degree_, bound = self._choose_candidate(
+                x, share, mass, degrees, bounds, own
+            )
         self.degree_ = int(min(self.degree_, len(points) - 1))
         # y^2 of 0/1 labels is y: the pooled rows keep the spread within ties
         mean_t, mean_y, _ = compute_moments(x, share, mass, self.degree_)
@@ -220,7 +235,9 @@ class RestrictedPolynomialRegression(Recalibrator):
                 known, f"a rising polynomial of degree {self.degree_}"
             )
         self.coef_, self.l1_, self.optimality_gap_ = fit.coef, fit.l1, float(fit.gap)
-        self.constraint_gap_ = 0.0 if known is None else self._measure_violation(known, own)
+        self.constraint_gap_ = (
+            0.0 if known is None else self._measure_violation(known, own)
+        )
         if self.optimality_gap_ > _WORST_GAP:
             warn_calibration(
                 expected=f"an optimality gap of at most {_WORST_GAP}",
@@ -243,7 +260,9 @@ class RestrictedPolynomialRegression(Recalibrator):
             low = known.low[~known.slope].max(initial=0.0)
             high = min(known.high[~known.slope].min(initial=1.0), bound)
             if low > high or (known.low[known.slope] > 0).any():
-                raise self._impossible_constraints(known, "a constant, since all scores are equal,")
+                raise self._impossible_constraints(
+                    known, "a constant, since all scores are equal,"
+                )
         self.coef_ = np.array([max(min(mean, high), low)])
         self.degree_, self.l1_ = 0, float(self.coef_[0])
         self.optimality_gap_ = self.constraint_gap_ = 0.0
@@ -274,17 +293,29 @@ class RestrictedPolynomialRegression(Recalibrator):
         except (TypeError, ValueError):  # neither numbers nor texts alone
             degrees = np.empty(0)
         try:
-            bounds = np.unique(np.asarray(np.inf if self.l1 is None else self.l1, dtype=np.float64))
+            bounds = np.unique(
+                np.asarray(np.inf if self.l1 is None else self.l1, dtype=np.float64)
+            )
         except (TypeError, ValueError):  # no numbers
             bounds = np.empty(0)
-        if degrees.dtype.kind != "i" or not len(degrees) or degrees[0] < 1 or degrees[-1] > 60:
+        if (
+            degrees.dtype.kind != "i"
+            or not len(degrees)
+            or degrees[0] < 1
+            or degrees[-1] > 60
+        ):
             cure = "Pass an int, a list of them or 'cv'"
             raise invalid_input(
-                expected="degrees that are integers from 1 to 60", got=repr(self.degree), hint=cure
+                expected="degrees that are integers from 1 to 60",
+                got=repr(self.degree),
+                hint=cure,
             )
         if not len(bounds) or not bounds[0] > 0:
             raise invalid_input(
-                "l1", expected="bounds l1 above 0", got=repr(self.l1), hint="Pass None for no bound"
+                "l1",
+                expected="bounds l1 above 0",
+                got=repr(self.l1),
+                hint="Pass None for no bound",
             )
         return degrees.tolist(), bounds.tolist()
 
@@ -300,7 +331,10 @@ class RestrictedPolynomialRegression(Recalibrator):
         from .._kernels._monotone_program import fit_program
 
         name = None if self.solver == "cvxpy" else "CLARABEL"
-        return [[fit_program(*part, degree, bound, name, own) for bound in bounds] for part in data]
+        return [
+            [fit_program(*part, degree, bound, name, own) for bound in bounds]
+            for part in data
+        ]
 
     def _choose_candidate(self, x, share, mass, degrees, bounds, own):
         """Choose the degree and the bound with the smallest held-out error."""
@@ -314,7 +348,9 @@ class RestrictedPolynomialRegression(Recalibrator):
         sums = []
         for f in range(self.cv):
             rows = fold == f
-            mean_t, mean_y, _ = compute_moments(x[rows], share[rows], mass[rows], degrees[-1])
+            mean_t, mean_y, _ = compute_moments(
+                x[rows], share[rows], mass[rows], degrees[-1]
+            )
             total = mass[rows].sum()
             sums.append((total * mean_t, total * mean_y, total))
         whole = [sum(parts) for parts in zip(*sums, strict=True)]
@@ -324,7 +360,9 @@ class RestrictedPolynomialRegression(Recalibrator):
             rests.append((mean_t / total, mean_y / total, 0.0))
         losses = np.zeros((len(degrees), len(bounds)))
         for i, degree in enumerate(degrees):
-            for f, fits in enumerate(self._fit_candidates(rests, degree, bounds, own, 1e-8)):
+            for f, fits in enumerate(
+                self._fit_candidates(rests, degree, bounds, own, 1e-8)
+            ):
                 rows = fold == f
                 held = x[rows], share[rows], mass[rows]
                 for j, fit in enumerate(fits):
@@ -335,7 +373,9 @@ class RestrictedPolynomialRegression(Recalibrator):
                     else:
                         losses[i, j] += _compute_largest_error(fit.coef, *held)
         i, j = np.unravel_index(losses.argmin(), losses.shape)
-        if not np.isfinite(losses[i, j]):  # where the highest degree cannot either, `_fit` says so
+        if not np.isfinite(
+            losses[i, j]
+        ):  # where the highest degree cannot either, `_fit` says so
             return degrees[-1], bounds[-1]
         return degrees[i], bounds[j]
 
@@ -358,17 +398,26 @@ class RestrictedPolynomialRegression(Recalibrator):
         if self.solver == "ipm":
             cure = "Use solver='auto'"
             raise invalid_input(
-                expected="a solver of programs with constraints", got="solver='ipm'", hint=cure
+                expected="a solver of programs with constraints",
+                got="solver='ipm'",
+                hint=cure,
             )
         if len(self.constraints) > _MAX_CONSTRAINTS:
-            rule, got = f"at most {_MAX_CONSTRAINTS} constraints", str(len(self.constraints))
-            raise invalid_input(expected=rule, got=got, hint="Bound the map at fewer points")
+            rule, got = (
+                f"at most {_MAX_CONSTRAINTS} constraints",
+                str(len(self.constraints)),
+            )
+            raise invalid_input(
+                expected=rule, got=got, hint="Bound the map at fewer points"
+            )
         parts = [_parse_constraint(entry, self.scale) for entry in self.constraints]
         columns = [np.array(column) for column in zip(*parts, strict=True)]
         known = _Known(*columns[:-1], tuple(columns[-1].tolist()))
         for i, j in np.argwhere(known.low[:, None] > known.high):
             same = known.slope[i] == known.slope[j]
-            ahead = known.at[i] <= known.at[j] and not known.slope[i]  # of values, which rise
+            ahead = (
+                known.at[i] <= known.at[j] and not known.slope[i]
+            )  # of values, which rise
             if same and (ahead or known.at[i] == known.at[j]):
                 got = f"{known.text[i]} and {known.text[j]}"
                 raise invalid_input(
@@ -384,7 +433,9 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _per_unit(self, at):
         """Compute how fast the domain moved to [-1, 1] passes at probabilities."""
         pace = 2 / (self.domain_[1] - self.domain_[0])
-        return pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)
+        return (
+            pace / (at * (1 - at)) if self.scale == "logit" else np.full(len(at), pace)
+        )
 
     def _move_constraints(self, known):
         """Return the constraints on the domain moved to [-1, 1]."""
@@ -398,13 +449,18 @@ class RestrictedPolynomialRegression(Recalibrator):
         """Compute by how much the map misses its constraints, in their own units."""
         pace = np.where(known.slope, self._per_unit(known.at), 1.0)
         reached = own.make_matrix(self.degree_) @ self.coef_ * pace
-        return float(np.maximum(known.low - reached, reached - known.high).max(initial=0.0))
+        return float(
+            np.maximum(known.low - reached, reached - known.high).max(initial=0.0)
+        )
 
     def _impossible_constraints(self, known, what):
         got = ", ".join(known.text[:4]) + ("" if len(known.text) <= 4 else ", ...")
         cure = "Use a higher degree, a larger bound l1, or fewer constraints"
         return invalid_input(
-            "constraints", expected=f"constraints that {what} can fulfil", got=got, hint=cure
+            "constraints",
+            expected=f"constraints that {what} can fulfil",
+            got=got,
+            hint=cure,
         )
 
 
@@ -431,20 +487,36 @@ def _parse_constraint(entry, scale):
         raise invalid_input(expected=rule, got=got, hint=cure)
     numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in (at, bound))
     if not numbers or not 0 <= at <= 1 or (scale == "logit" and at in (0, 1)):
-        between = "strictly between 0 and 1 on the log-odds" if scale == "logit" else "from 0 to 1"
+        between = (
+            "strictly between 0 and 1 on the log-odds"
+            if scale == "logit"
+            else "from 0 to 1"
+        )
         raise invalid_input(
-            "constraints", expected=f"constraints at probabilities {between}", got=got, hint=cure
+            "constraints",
+            expected=f"constraints at probabilities {between}",
+            got=got,
+            hint=cure,
         )
     if not 0 <= bound <= (1 if quantity == "value" else np.finfo(float).max):
         what = "values from 0 to 1" if quantity == "value" else "slopes of at least 0"
         raise invalid_input(
-            "constraints", expected=f"constraints with bounds on {what}", got=got, hint=cure
+            "constraints",
+            expected=f"constraints with bounds on {what}",
+            got=got,
+            hint=cure,
         )
     slope = quantity == "slope"
     name = "P'" if slope else "P"
     low = -np.inf if relation == "<=" else float(bound)
     high = np.inf if relation == ">=" else float(bound)
-    return float(at), slope, low, high, f"{name}({float(at):g}) {relation} {float(bound):g}"
+    return (
+        float(at),
+        slope,
+        low,
+        high,
+        f"{name}({float(at):g}) {relation} {float(bound):g}",
+    )
 
 
 def _compute_squared_error(coef, held):

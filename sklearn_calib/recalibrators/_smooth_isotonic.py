@@ -68,16 +68,21 @@ class SmoothIsotonicCalibration(Recalibrator):
         # blocks too near for a slope between them become one
         apart = np.where(second[1:] < 0.5, np.diff(second), -np.diff(first))
         near = np.append(0, np.cumsum(apart > _SAME_VALUE))[block]
-        self.values_ = np.clip(np.bincount(near, mass * fit) / np.bincount(near, mass), 0.0, 1.0)
+        self.values_ = np.clip(
+            np.bincount(near, mass * fit) / np.bincount(near, mass), 0.0, 1.0
+        )
         self._rest, self.knots_ = _average_blocks(knots, mass, near)
 
     def _make_map(self):
         if len(self.knots_) == 1:
             return maps.make_constant(self.values_[0])
-        first, second = (np.log(np.maximum(p, MIN_FLOAT)) for p in (self._rest, self.knots_))
+        first, second = (
+            np.log(np.maximum(p, MIN_FLOAT)) for p in (self._rest, self.knots_)
+        )
         knots = second - first
         lower, upper = (
-            PchipInterpolator(x, self.values_).derivative()(x) for x in (self.knots_, -self._rest)
+            PchipInterpolator(x, self.values_).derivative()(x)
+            for x in (self.knots_, -self._rest)
         )
         return maps.PiecewiseCubic(
             input="rank",

@@ -28,7 +28,11 @@ class FittedSoftmax(Recalibrator):
     n_iter_: int
 
     capabilities = Capabilities(
-        array_api=True, multiclass="native", continuous=True, takes_logarithm=True, cost="O(n k^2)"
+        array_api=True,
+        multiclass="native",
+        continuous=True,
+        takes_logarithm=True,
+        cost="O(n k^2)",
     )
 
     def _keep_fit(self, fit, scale=1.0):
@@ -48,7 +52,9 @@ class SoftmaxRegression(FittedSoftmax):
 
     temperature_scaling_: TemperatureScaling
 
-    _laplace = False  # mix the temperature-scaled probabilities with the uniform ones first
+    _laplace = (
+        False  # mix the temperature-scaled probabilities with the uniform ones first
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [Interval(Real, 0, None, closed="left")],
     }
@@ -71,15 +77,21 @@ class SoftmaxRegression(FittedSoftmax):
         if self._laplace:
             step = self.temperature_scaling_
             beta, share = step.inverse_temperature_, 1.0 / (step.n_samples_ + 1.0)
-            return log_proba(mix_with_uniform(scale_proba(log_proba(proba), beta), share))
-        return scale_inputs(log_proba(proba), self.temperature_scaling_.inverse_temperature_)
+            return log_proba(
+                mix_with_uniform(scale_proba(log_proba(proba), beta), share)
+            )
+        return scale_inputs(
+            log_proba(proba), self.temperature_scaling_.inverse_temperature_
+        )
 
     def _make_map(self):
         affine = maps.SoftmaxAffine(coef=self.coef_, intercept=self.intercept_)
         if self._laplace:
             return maps.make_chain(self.temperature_scaling_._make_map(), affine)
         beta = self.temperature_scaling_.inverse_temperature_
-        return replace(affine, coef=beta * self.coef_, centred=True, least=MIN_INPUT / beta)
+        return replace(
+            affine, coef=beta * self.coef_, centred=True, least=MIN_INPUT / beta
+        )
 
 
 class StructuredScaling(SoftmaxRegression):

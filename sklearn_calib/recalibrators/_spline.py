@@ -139,7 +139,9 @@ class SplineCalibration(Recalibrator):
         score = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
         self.domain_ = np.array([score.min(), score.max()])
         score = round_to_36_bits(score, 0)  # equal rows are ties
-        spread = np.average((score - np.average(score, weights=weight)) ** 2, weights=weight)
+        spread = np.average(
+            (score - np.average(score, weights=weight)) ** 2, weights=weight
+        )
         cells = kernel.coarsen_cells(kernel.make_cells(score, codes, weight), MAX_CELLS)
         few = kernel.coarsen_cells(cells, _CELLS_FOR_PENALTY)
         same, cells = few is cells, kernel.add_prior_points(cells, self.prior)

@@ -14,7 +14,11 @@ from .._random import ODD, scrambled
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
 from .._validation import read_proba
 from ..exceptions import invalid_input
-from ._any_recalibrator import fit_validated, predict_proba_aligned, resolve_recalibrator
+from ._any_recalibrator import (
+    fit_validated,
+    predict_proba_aligned,
+    resolve_recalibrator,
+)
 from ._base import Recalibrator
 from ._cross_fitting import make_folds
 
@@ -31,7 +35,9 @@ def name_chains(recalibrators: object) -> Chains:
     if isinstance(recalibrators, Mapping):
         pairs = [(str(name), one) for name, one in recalibrators.items()]
     elif isinstance(recalibrators, Sequence) and not isinstance(recalibrators, str):
-        pairs = [(one if isinstance(one, str) else repr(one), one) for one in recalibrators]
+        pairs = [
+            (one if isinstance(one, str) else repr(one), one) for one in recalibrators
+        ]
     else:
         pairs = []
     if not pairs:
@@ -51,7 +57,9 @@ def name_chains(recalibrators: object) -> Chains:
         parts = [step for _, step in one.steps] if isinstance(one, Pipeline) else []
         known = parts and all(isinstance(part, Recalibrator) for part in parts)
         if known:
-            chains[name] = tuple(parts)  # not copies, so that what is shared can be seen
+            chains[name] = tuple(
+                parts
+            )  # not copies, so that what is shared can be seen
         else:
             chains[name] = (whole if isinstance(one, str) else one,)
     return chains
@@ -75,7 +83,9 @@ def compute_fold_masses(
     if not isinstance(cv, int | np.integer):
         splits = make_folds(codes, cv, groups=groups)
         tests = [np.isin(np.arange(len(codes)), test) for _, test in splits]
-        return [(np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests]
+        return [
+            (np.where(test, 0.0, weight), np.where(test, weight, 0.0)) for test in tests
+        ]
     whole = are_counts(weight)
     key, place = _hash_rows(proba, codes, weight if whole else np.ones(len(codes)))
     order = np.lexsort((weight, place, key, codes))  # equal rows become neighbours
@@ -83,26 +93,38 @@ def compute_fold_masses(
     count = unit if whole else np.ones(len(unit))
     if len(codes) > most or count.sum() > most:
         end = np.cumsum(unit)
-        at = np.searchsorted(end, (np.arange(most) + 0.5 - BIN_EDGE_TOLERANCE) * (end[-1] / most))
-        count = np.bincount(np.minimum(at, len(unit) - 1), minlength=len(unit)).astype(float)
+        at = np.searchsorted(
+            end, (np.arange(most) + 0.5 - BIN_EDGE_TOLERANCE) * (end[-1] / most)
+        )
+        count = np.bincount(np.minimum(at, len(unit) - 1), minlength=len(unit)).astype(
+            float
+        )
         unit = np.full(len(unit), end[-1] / most)
     if whole:
         unit = np.ones(len(unit))
-    copies = np.repeat(np.arange(len(order)), count.astype(np.intp))  # places in `order`
+    copies = np.repeat(
+        np.arange(len(order)), count.astype(np.intp)
+    )  # places in `order`
     key, label = key[order][copies], codes[order][copies]
     place = np.arange(len(key))  # the copies of a row get keys of their own
     first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
     number = place - np.maximum.accumulate(np.where(first, place, 0))
     key = scrambled(key + number.astype(np.uint64) * ODD)
     first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
-    np.minimum.at(first, label, key)  # classes in an order that is theirs, whatever their numbers
+    np.minimum.at(
+        first, label, key
+    )  # classes in an order that is theirs, whatever their numbers
     deal = np.lexsort((key, label, first[label]))
     fold, n_folds = np.empty(len(deal), dtype=np.intp), int(cv)
     if groups is None:
         if n_folds > len(deal):
             rule = f"at most {len(deal)} folds as cv, one for each row"
-            raise invalid_input(expected=rule, got=f"{n_folds}", hint="Pass for instance cv=5")
-        fold[deal] = np.arange(len(deal)) % n_folds  # on from class to class: none stays empty
+            raise invalid_input(
+                expected=rule, got=f"{n_folds}", hint="Pass for instance cv=5"
+            )
+        fold[deal] = (
+            np.arange(len(deal)) % n_folds
+        )  # on from class to class: none stays empty
     else:
         own = groups[order][copies]
         n_folds = min(n_folds, len(np.unique(own)))
@@ -116,7 +138,9 @@ def compute_fold_masses(
     return folds
 
 
-def assign_group_folds(groups: IntArray, codes: IntArray, key: AnyArray, n_folds: int) -> IntArray:
+def assign_group_folds(
+    groups: IntArray, codes: IntArray, key: AnyArray, n_folds: int
+) -> IntArray:
     """Assign groups to folds so that the classes are spread as evenly as possible.
 
     The largest groups are dealt out one by one, each to the fold that has the least of its classes;
@@ -125,7 +149,9 @@ def assign_group_folds(groups: IntArray, codes: IntArray, key: AnyArray, n_folds
     matters.
     """
     n_groups, k = groups.max() + 1, codes.max() + 1
-    counts = np.bincount(groups * k + codes, minlength=n_groups * k).reshape(n_groups, k)
+    counts = np.bincount(groups * k + codes, minlength=n_groups * k).reshape(
+        n_groups, k
+    )
     digest = np.zeros(n_groups, dtype=np.uint64)
     np.add.at(digest, groups, key)
     order = np.lexsort((digest, -counts.sum(axis=1)))
@@ -151,7 +177,9 @@ def _hash_rows(proba, codes, count):
     on the order of the classes. Equal rows with different labels get different numbers: they must
     not be dealt out in parallel.
     """
-    digits = np.rint(np.asarray(proba) * 2.0**36).astype(np.uint64)  # without rounding noise
+    digits = np.rint(np.asarray(proba) * 2.0**36).astype(
+        np.uint64
+    )  # without rounding noise
     count = count.astype(np.uint64)
     key, place = np.zeros((2, len(proba)), dtype=np.uint64)
     for column in digits.T:
@@ -173,7 +201,9 @@ def fit_chains(
     proba, codes, weight = proba[kept], codes[kept], weight[kept]
     classes = np.arange(proba.shape[1])
     inner = {
-        tuple(map(id, steps[:end])) for steps in chains.values() for end in range(1, len(steps))
+        tuple(map(id, steps[:end]))
+        for steps in chains.values()
+        for end in range(1, len(steps))
     }
     known: dict[tuple[int, ...], tuple[Any, Any]] = {(): (None, proba)}
     fitted: Fitted = {}
@@ -190,7 +220,9 @@ def fit_chains(
                         part = fit_validated(
                             clone(step), given, codes, classes, sample_weight=weight
                         )
-                        after = read_proba(part.transform(given)) if key in inner else None
+                        after = (
+                            read_proba(part.transform(given)) if key in inner else None
+                        )
                         known[key] = part, after
                 parts.append(known[key][0])
             fitted[name] = tuple(parts)
@@ -215,7 +247,9 @@ def predict_chains(
                         known[key] = step.transform(given)
                 found = predict_proba_aligned(steps[-1], known[key], classes)
             if found.shape != proba.shape or not np.isfinite(found).all():
-                raise ValueError("probabilities that are not finite, or of another shape")
+                raise ValueError(
+                    "probabilities that are not finite, or of another shape"
+                )
         except Exception as error:  # as above
             yield name, error
         else:
@@ -226,4 +260,6 @@ def make_estimator(steps: tuple[Estimator, ...]) -> Estimator:
     """Return a fitted chain as a fitted estimator."""
     if len(steps) == 1:
         return steps[0]
-    return Pipeline([(f"{type(step).__name__.lower()}{i}", step) for i, step in enumerate(steps)])
+    return Pipeline(
+        [(f"{type(step).__name__.lower()}{i}", step) for i, step in enumerate(steps)]
+    )

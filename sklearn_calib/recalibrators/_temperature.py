@@ -257,7 +257,9 @@ class TemperatureScaling(Recalibrator):
             start = getattr(self, "_last", None)
         elif start is not None and not 0 < start < np.inf:
             cure = "Pass the inverse_temperature_ of an earlier fit, or None"
-            raise invalid_input("start", expected="start > 0", got=repr(start), hint=cure)
+            raise invalid_input(
+                "start", expected="start > 0", got=repr(start), hint=cure
+            )
         with atomic_fit(self) as new:
             new._fit_passes(Blocks(blocks, kind, classes, map), start)
         return self
@@ -273,8 +275,12 @@ class TemperatureScaling(Recalibrator):
         def run_pass(beta):
             return blocks.sum_over_slices(partial(run_temperature_pass, beta=beta))
 
-        self._solve_or_smooth(partial(fit_temperature_passes, run_pass, start, sample=sample))
-        self.classes_ = np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes
+        self._solve_or_smooth(
+            partial(fit_temperature_passes, run_pass, start, sample=sample)
+        )
+        self.classes_ = (
+            np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes
+        )
         self.n_features_in_ = 1 if blocks.single else blocks.n_classes
         self.floor_, self.n_iter_ = blocks.floor, blocks.n_passes
 
@@ -318,7 +324,9 @@ class TemperatureScaling(Recalibrator):
                 got="a calibration set that is all correct, whose best temperature is 0",
                 hint="It is used, since laplace=True keeps the result inside (0, 1)"
                 if self.laplace
-                else ("The fit uses labels smoothed by 1 / (N + 1); pass more rows to do without"),
+                else (
+                    "The fit uses labels smoothed by 1 / (N + 1); pass more rows to do without"
+                ),
                 estimator=self,
             )
             if not self.laplace:

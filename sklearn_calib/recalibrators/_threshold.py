@@ -16,7 +16,10 @@ from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Ranges, Rows
 
 ScoreKind = Literal["proba", "logits"]
-_ENDS = {"proba": (0.0, 1.0), "logits": (-1e150, 1e150)}  # of what `canonical_proba` takes
+_ENDS = {
+    "proba": (0.0, 1.0),
+    "logits": (-1e150, 1e150),
+}  # of what `canonical_proba` takes
 _TYPES = ("float64", "float32")
 
 
@@ -97,7 +100,9 @@ def thresholds_section(found: Sequence[Threshold]) -> Section:
         f"Scores are the {what} that went in. Each rule holds if and only if the calibrated "
         "probability is at least the target."
     )
-    return Section(tables=[Table(("target", "rule"), rows, "", "names unbroken")], notes=[said])
+    return Section(
+        tables=[Table(("target", "rule"), rows, "", "names unbroken")], notes=[said]
+    )
 
 
 def find_thresholds(
@@ -135,7 +140,9 @@ def find_thresholds(
 
     low, high = _ENDS[input]
     if dtype == "float32":  # the largest of its numbers
-        low, high = np.clip([low, high], *np.finfo(np.float32).max * np.array([-1.0, 1.0]))
+        low, high = np.clip(
+            [low, high], *np.finfo(np.float32).max * np.array([-1.0, 1.0])
+        )
     found = turning_map()
     ranges = Ranges(low, high, dtype)
     if found is not None and found.direction() is None:
@@ -151,21 +158,28 @@ def _check_targets(target):
     given = np.atleast_1d(np.asarray(target, dtype=object))
     for one in given.ravel():
         if not is_number(one) or not 0 <= one <= 1:
-            cure = "Pass a calibrated probability, such as 0.02; divide percentages by 100"
+            cure = (
+                "Pass a calibrated probability, such as 0.02; divide percentages by 100"
+            )
             raise invalid_input(
                 "targets", expected="targets from 0 to 1", got=repr(one)[:60], hint=cure
             )
     if given.ndim > 1 or not len(given):
         cure = "Pass a number or a list of numbers"
         raise invalid_input(
-            "target", expected="one target or a list of them", got=f"shape {given.shape}", hint=cure
+            "target",
+            expected="one target or a list of them",
+            got=f"shape {given.shape}",
+            hint=cure,
         )
     return given.astype(np.float64)
 
 
 def _make_thresholds(value, ranges, targets, input):
     starts, stops, dtype = ranges.starts, ranges.stops, ranges.dtype
-    of_range, of_target, keys, first, last = find_crossings(value, starts, stops, targets, dtype)
+    of_range, of_target, keys, first, last = find_crossings(
+        value, starts, stops, targets, dtype
+    )
     ends = value(decode_floats(np.concatenate([starts, stops]), dtype))
     lowest, highest = float(ends.min()), float(ends.max())
     found = []

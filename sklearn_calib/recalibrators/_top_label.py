@@ -110,7 +110,9 @@ class TopLabel(CombinedRecalibrator):
         if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():
             top, codes, weight = top[wrong], codes[wrong], weight[wrong]
             log, _ = maps.find_others(proba[wrong], top)
-            fit = fit_temperature(log, codes - (codes > top), weight, 1.0 / (weight.sum() + 1.0))
+            fit = fit_temperature(
+                log, codes - (codes > top), weight, 1.0 / (weight.sum() + 1.0)
+            )
             self.rest_inverse_temperature_ = fit.beta
 
     def _list_parts(self):
@@ -123,14 +125,20 @@ class TopLabel(CombinedRecalibrator):
             part = self.recalibrators_.get(key)
             if part is None:
                 continue
-            pair = predict_proba_aligned(part, pair_top_with_rest(proba[rows], top[rows]), [0, 1])
+            pair = predict_proba_aligned(
+                part, pair_top_with_rest(proba[rows], top[rows]), [0, 1]
+            )
             out[rows] = maps.share_rest(
                 pair, proba[rows], top[rows], self.rest_inverse_temperature_
             )
         return out
 
     def _make_map(self):
-        keys = range(len(self.classes_)) if self.per_class and len(self.classes_) > 2 else [-1]
+        keys = (
+            range(len(self.classes_))
+            if self.per_class and len(self.classes_) > 2
+            else [-1]
+        )
         found = map(self.recalibrators_.get, keys)
         parts = [None if part is None else get_map(part) for part in found]
         if len(self.classes_) == 2:

@@ -37,7 +37,9 @@ class TrendLine(NamedTuple):
             return np.full(len(score), self.values[0])
         left = np.searchsorted(self.knots[1:-1], score, side="right")
         slope = np.diff(self.values) / np.diff(self.knots)
-        return np.clip(self.values[left] + slope[left] * (score - self.knots[left]), 0.0, 1.0)
+        return np.clip(
+            self.values[left] + slope[left] * (score - self.knots[left]), 0.0, 1.0
+        )
 
     def make_map(self) -> maps.FunctionOfScore:
         """Return the function as a map of probabilities."""
@@ -141,7 +143,8 @@ class TrendFiltering(Recalibrator):
     def _fit(self, proba, codes, weight):
         if isinstance(self.penalty, str):
             best = min(
-                iter_fits(proba, codes, weight, self.penalty), key=lambda line: line.criterion
+                iter_fits(proba, codes, weight, self.penalty),
+                key=lambda line: line.criterion,
             )
         else:
             best = next(iter_fits(proba, codes, weight, "aicc", lam=self.penalty))
@@ -153,7 +156,11 @@ class TrendFiltering(Recalibrator):
 
 
 def iter_fits(
-    proba: FloatArray, codes: IntArray, weight: FloatArray, criterion: str, lam: float | None = None
+    proba: FloatArray,
+    codes: IntArray,
+    weight: FloatArray,
+    criterion: str,
+    lam: float | None = None,
 ) -> Iterator[TrendLine]:
     """Iterate over fits for 50 penalties (or one) with criteria.
 
@@ -173,7 +180,9 @@ def iter_fits(
         fit = fit_trend_filter(x, y, mass, one)
         kept = np.unique(np.concatenate([[0], fit.knots, [len(x) - 1]]))
         df = min(len(fit.knots) + 2, len(x))
-        price = _compute_criterion(np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion)
+        price = _compute_criterion(
+            np.clip(fit.values, 0.0, 1.0), y, rows, df, criterion
+        )
         yield TrendLine(x[kept], fit.values[kept], float(one), df, price)
 
 
@@ -192,7 +201,9 @@ def _make_points(score, codes, weight):
     )
     if len(present) > MAX_POINTS:
         cell = _find_cell_starts(first / mass, mass)
-        mass, first, second = (np.add.reduceat(part, cell) for part in (mass, first, second))
+        mass, first, second = (
+            np.add.reduceat(part, cell) for part in (mass, first, second)
+        )
     return first / mass, second / mass, mass
 
 
@@ -205,7 +216,9 @@ def _find_cell_starts(x, mass):
     |F - G|(b) <= D(b) = sum w_c h_c |slope of b|. Both are strongly convex in the mean square, so
     that of f - g (the mean of both kinds) is at most F(g) - F(f) + G(f) - G(g) <= D(f) + D(g).
     """
-    cell = np.floor((find_mass_midpoints(mass) + x) * (MAX_CELLS / 2) + BIN_EDGE_TOLERANCE)
+    cell = np.floor(
+        (find_mass_midpoints(mass) + x) * (MAX_CELLS / 2) + BIN_EDGE_TOLERANCE
+    )
     return np.flatnonzero(np.append(True, np.diff(cell) > 0))
 
 

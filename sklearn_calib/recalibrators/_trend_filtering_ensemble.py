@@ -74,7 +74,9 @@ class TrendFilteringEnsemble(Recalibrator):
     def _fit(self, proba, codes, weight):
         models = list(iter_fits(proba, codes, weight, self.criterion))
         price = np.array([model.criterion for model in models])
-        if not np.isfinite(price).any():  # fewer rows than a line has degrees of freedom
+        if not np.isfinite(
+            price
+        ).any():  # fewer rows than a line has degrees of freedom
             price = np.append(0.0, np.full(len(models) - 1, np.inf))
         weights = compute_model_weights(price)
         kept = weights >= _MIN_WEIGHT
@@ -83,4 +85,6 @@ class TrendFilteringEnsemble(Recalibrator):
         self.penalties_ = np.array([model.lam for model in self.lines_])
 
     def _make_map(self):
-        return maps.make_mixture(self.weights_, [line.make_map() for line in self.lines_])
+        return maps.make_mixture(
+            self.weights_, [line.make_map() for line in self.lines_]
+        )

@@ -141,7 +141,9 @@ class VectorScaling(SoftmaxRegression):
             )
 
         self._keep_fit(
-            fit_vector_passes(run_pass, blocks.sample_pieces(), beta, float(self.penalty), tol)
+            fit_vector_passes(
+                run_pass, blocks.sample_pieces(), beta, float(self.penalty), tol
+            )
         )
         for name in ("classes_", "n_features_in_", "floor_"):
             setattr(self, name, getattr(temperature, name))

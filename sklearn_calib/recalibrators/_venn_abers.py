@@ -96,7 +96,8 @@ class VennAbers(Recalibrator):
     def _make_map(self):
         lower, upper = self.table_.T
         on, after = (
-            invert_rounding(self.scores_, inclusive=inclusive) for inclusive in (True, False)
+            invert_rounding(self.scores_, inclusive=inclusive)
+            for inclusive in (True, False)
         )
         edges = np.column_stack([on, after]).ravel()
         return maps.make_steps("rank", edges, upper / (1.0 - lower + upper))

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from ._models import Model
 
 ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
-_OF_OPTIONS = ("identity", "auto", "temperature")  # where rows have options of their own
+_OF_OPTIONS = (
+    "identity",
+    "auto",
+    "temperature",
+)  # where rows have options of their own
 _FOLDS = 5
 _N_SUMMARY_CELLS = 4096  # of a summary; moves no score by more than 1/512 of it
 _MAX_SAMPLE_ENTRIES = 50_000  # rows times classes
@@ -136,10 +140,15 @@ def make_advice(
         Called as ``progress(done, total)``.
     """
     of_independent = _CellSource if model.two_classes else _SampleSource
-    source = of_independent(model) if model.n_clusters is None else _ClusterSource(model)
+    source = (
+        of_independent(model) if model.n_clusters is None else _ClusterSource(model)
+    )
     if not source.draw_folds(generator(random_state)):
         return None
-    options = model.predictions is not None and get_absent_mask(model.predictions.proba) is not None
+    options = (
+        model.predictions is not None
+        and get_absent_mask(model.predictions.proba) is not None
+    )
     names = _OF_OPTIONS if options else ADVISED
     steps, all_predictions = len(names) + 1, {}
     with ignore_calibration_warnings():
@@ -157,7 +166,9 @@ def make_advice(
     }
     whole = source.loss_as_given()
     error = source.compute_error
-    rows = [_make_row(name, all_predictions[name], losses, error, whole) for name in names]
+    rows = [
+        _make_row(name, all_predictions[name], losses, error, whole) for name in names
+    ]
     given, recalibrated = all_predictions["identity"], all_predictions["auto"]
     return Advice(
         rows=rows,
@@ -172,7 +183,9 @@ def make_advice(
             "as given": source.make_summary(given),
             "recalibrated": source.make_summary(recalibrated),
         },
-        _unit="rows" if model.predictions is None or model.predictions.items is None else "items",
+        _unit="rows"
+        if model.predictions is None or model.predictions.items is None
+        else "items",
     )
 
 
@@ -185,7 +198,9 @@ def _make_row(name, predictions, losses, error_of, whole):
     gain = predictions.mean(gains)
     loss = predictions.mean(losses[name]) if whole is None else whole - gain
     error = error_of(predictions, gains - gain)
-    measures = [all_metrics()[field].evaluate(predictions) for field in AdviceRow._fields[4:]]
+    measures = [
+        all_metrics()[field].evaluate(predictions) for field in AdviceRow._fields[4:]
+    ]
     return AdviceRow(name, float(loss), gain, float(error), *measures)
 
 
@@ -216,7 +231,9 @@ class _CellSource(_Source):
         super().__init__(model)
         self.n_rows, summary = model.summary.n_samples, model.summary
         self._summary = (
-            summary.coarsen(_N_SUMMARY_CELLS) if summary.max_cells > _N_SUMMARY_CELLS else summary
+            summary.coarsen(_N_SUMMARY_CELLS)
+            if summary.max_cells > _N_SUMMARY_CELLS
+            else summary
         )
         (self._sample,) = self._summary.samples()
 
@@ -225,11 +242,15 @@ class _CellSource(_Source):
         if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS:
             return False
         self._folds = self._sample.folds(_FOLDS, rng)
-        self._counts = np.concatenate([fold.counts[fold.weight > 0] for fold in self._folds])
+        self._counts = np.concatenate(
+            [fold.counts[fold.weight > 0] for fold in self._folds]
+        )
         return True
 
     def predict_held_out(self, name):
-        predictions, self.squares = self._sample.held_out(get_recalibrator(name), self._folds)
+        predictions, self.squares = self._sample.held_out(
+            get_recalibrator(name), self._folds
+        )
         return predictions
 
     def fit_stack(self):
@@ -239,7 +260,9 @@ class _CellSource(_Source):
         weight = predictions.weight / self._counts
         given = None if (weight == 1).all() else weight
         summary = CalibrationSummary(classes=[0, 1])
-        return summary.update(predictions.codes, predictions.proba, given, counts=self._counts)
+        return summary.update(
+            predictions.codes, predictions.proba, given, counts=self._counts
+        )
 
 
 class _SampleSource(_Source):
@@ -248,7 +271,9 @@ class _SampleSource(_Source):
     def draw_folds(self, rng):
         """Draw the sample and the folds, the same for all methods; whether the rows suffice."""
         n_classes = len(self._model.summary.classes)
-        self._sample = self._model.sample_rows(max(_MAX_SAMPLE_ENTRIES // n_classes, 1000))
+        self._sample = self._model.sample_rows(
+            max(_MAX_SAMPLE_ENTRIES // n_classes, 1000)
+        )
         if self._sample is None:
             return False
         drawn = self._sample.drawn
@@ -288,7 +313,8 @@ class _ClusterSource(_Source):
         kept = np.flatnonzero(np.isin(groups, chosen))
         self._predictions = predictions.take(kept)
         pairs = np.unique(
-            np.column_stack([self._predictions.codes, self._predictions.clusters]), axis=0
+            np.column_stack([self._predictions.codes, self._predictions.clusters]),
+            axis=0,
         )
         if not _has_enough_rows(np.bincount(pairs[:, 0])):
             return False
@@ -313,7 +339,11 @@ class _ClusterSource(_Source):
 
     def compute_error(self, predictions, deviations):
         moved = predictions.weight * deviations
-        return np.sqrt(2) * sum_error(moved, self._predictions.clusters) / predictions.weight.sum()
+        return (
+            np.sqrt(2)
+            * sum_error(moved, self._predictions.clusters)
+            / predictions.weight.sum()
+        )
 
     def loss_as_given(self):
         return super().loss_as_given() if self._whole else None

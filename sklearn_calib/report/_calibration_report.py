@@ -178,7 +178,9 @@ def calibration_report(
     if y_proba is None:
         _check_no_clusters(clustered_by)
         options = (sample_weight, labels, pos_label)
-        models = _make_models_from_summaries(y_true, name, any(one is not None for one in options))
+        models = _make_models_from_summaries(
+            y_true, name, any(one is not None for one in options)
+        )
         named: dict[str, Any] = {}
         if check_columns:
             check_summary_order(models)
@@ -192,14 +194,18 @@ def calibration_report(
                 sample_weight=sample_weight,
                 labels=labels,
                 pos_label=pos_label,
-                validate=partial(valid_proba, tolerance=1 - 1e-6 if normalize else None),
+                validate=partial(
+                    valid_proba, tolerance=1 - 1e-6 if normalize else None
+                ),
                 check_order=False,
                 soft_labels=soft_labels,
             )
 
         models = _make_models_from_rows(named, read_predictions, groups, check_columns)
     first = next(iter(models.values()))
-    fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(soft_labels)
+    fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(
+        soft_labels
+    )
     source = source and redact_secrets(source)
     report = CalibrationReport(
         rows=[],
@@ -208,7 +214,9 @@ def calibration_report(
         level=level,
         accuracy={key: model.compute_accuracy() for key, model in models.items()},
         decomposition={
-            key: parts for key, model in models.items() if (parts := model.decompose_log_loss())
+            key: parts
+            for key, model in models.items()
+            if (parts := model.decompose_log_loss())
         },
         floored={key: model.count_floored_rows() for key, model in models.items()},
         sklearn_log_loss=_compute_sklearn_losses(models, named),
@@ -227,7 +235,9 @@ def calibration_report(
         report.add_features(features)
     rng = generator(random_state)
     report.rows = measure_models(models, functions, level, n_resamples, rng, progress)
-    report._seed = random_state if isinstance(random_state, int) else int(rng.integers(2**63))
+    report._seed = (
+        random_state if isinstance(random_state, int) else int(rng.integers(2**63))
+    )
     if advice:
         report.advise()
     return report
@@ -245,8 +255,12 @@ def _check_no_clusters(clustered_by):
 
 def _make_models_from_summaries(summaries, name, more):
     """Return the models of summaries, which come without any more arguments about rows."""
-    named: Mapping[str, Any] = summaries if isinstance(summaries, dict) else {name: summaries}
-    if not named or not all(isinstance(one, CalibrationSummary) for one in named.values()):
+    named: Mapping[str, Any] = (
+        summaries if isinstance(summaries, dict) else {name: summaries}
+    )
+    if not named or not all(
+        isinstance(one, CalibrationSummary) for one in named.values()
+    ):
         raise invalid_input(
             expected="labels and probabilities, or summaries alone",
             got="no y_proba",
@@ -282,7 +296,10 @@ def _make_models_from_rows(named, read, groups, check_columns):
     for key, predictions in all_predictions.items() if clusters is not None else ():
         all_predictions[key] = predictions.with_clusters(clusters)
         warn_few_events(all_predictions[key], predictions.problems()[0])
-    return {key: PredictionsModel(predictions) for key, predictions in all_predictions.items()}
+    return {
+        key: PredictionsModel(predictions)
+        for key, predictions in all_predictions.items()
+    }
 
 
 def _write_codes(models, columns, y_true, named, source, fitted):
@@ -292,8 +309,12 @@ def _write_codes(models, columns, y_true, named, source, fitted):
         names = _find_column_names(columns, y_true, named.get(key))
         classes = model.classes
         if is_single_column(named.get(key)) and model.positive == classes[0]:
-            classes = classes[::-1]  # the order of a recalibrator, where the column is the last
-        codes[key] = _write_code(names, source, classes, model.predictions is not None, fitted)
+            classes = classes[
+                ::-1
+            ]  # the order of a recalibrator, where the column is the last
+        codes[key] = _write_code(
+            names, source, classes, model.predictions is not None, fitted
+        )
     return codes
 
 
@@ -391,7 +412,10 @@ def check_no_model(given: Any, function: str = "calibration_report") -> None:
         check_gives_proba(given, call, rule)
         cure = f"Write {call.format('model.predict_proba(X)')}"
         raise invalid_input(
-            expected=rule, got=f"the model {type(given).__name__}", hint=cure, error=TypeError
+            expected=rule,
+            got=f"the model {type(given).__name__}",
+            hint=cure,
+            error=TypeError,
         )
 
 
@@ -405,7 +429,9 @@ def check_report_options(level: Any, name: Any, columns: Any, progress: Any) -> 
             got=repr(name)[:60],
             hint="Pass several models as a dict of y_proba",
         )
-    if columns is not None and (isinstance(columns, str) or not isinstance(columns, Sequence)):
+    if columns is not None and (
+        isinstance(columns, str) or not isinstance(columns, Sequence)
+    ):
         raise invalid_input(
             expected="columns as a list of names",
             got=repr(columns)[:60],

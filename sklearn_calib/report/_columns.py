@@ -82,13 +82,19 @@ def find_column_order(
     [1, 2, 0]
     """
     return find_better_order(
-        validate_predictions(y_true, y_proba, sample_weight, labels, pos_label, check_order=False)
+        validate_predictions(
+            y_true, y_proba, sample_weight, labels, pos_label, check_order=False
+        )
     )
 
 
 def find_better_order(predictions: Predictions) -> ColumnOrder | None:
     """Return `find_column_order` of checked rows."""
-    plain, codes, weight = np.asarray(predictions.proba), predictions.codes, predictions.weight
+    plain, codes, weight = (
+        np.asarray(predictions.proba),
+        predictions.codes,
+        predictions.weight,
+    )
     places = find_likely_order(plain, codes, weight)
     if places is None:
         return None
@@ -105,7 +111,9 @@ def check_column_order(predictions: Predictions, name: str) -> None:
     found = find_better_order(predictions)
     if found is None:
         return
-    given, fits = (str(labels.tolist()[:20]) for labels in (predictions.classes, found.classes))
+    given, fits = (
+        str(labels.tolist()[:20]) for labels in (predictions.classes, found.classes)
+    )
     raise invalid_input(
         expected=f"columns of {name} in the order of the classes {given}",
         got=(
@@ -131,7 +139,9 @@ def check_summary_order(models: Mapping[str, Model]) -> None:
             rule = f"probabilities of the class {positive!r} in the summary {name}"
             cure = "Summarise the other column, or 1 - p"
             cure += "; if they are meant, pass check_columns=False"
-            raise invalid_input(expected=rule, got="those of the other class", hint=cure)
+            raise invalid_input(
+                expected=rule, got="those of the other class", hint=cure
+            )
 
 
 _MEANT = "; where they are meant, check_columns=False"
@@ -143,7 +153,9 @@ _LEAST_ERRORS = 8.5  # of an area, which are six of a difference of two
 _NAMED = 5
 
 
-def check_label_order(all_predictions: dict[str, Predictions], y_true: Any, y_proba: Any) -> None:
+def check_label_order(
+    all_predictions: dict[str, Predictions], y_true: Any, y_proba: Any
+) -> None:
     """Raise ValueError where columns cannot be meant for the labels that they stand for.
 
     Parameters
@@ -167,7 +179,9 @@ def check_label_order(all_predictions: dict[str, Predictions], y_true: Any, y_pr
             hint=("Pass the other column, or 1 - p" + _MEANT),
         )
     _, pairs, table = named_label_tables(y_true, y_proba, list(all_predictions))
-    places = find_better_columns(np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table)
+    places = find_better_columns(
+        np.column_stack([np.asarray(pair)[:, 1] for pair in pairs]), table
+    )
     if places is None:
         return
     names = [quoted(name, 40) for name in all_predictions]
@@ -211,7 +225,9 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     label = np.arange(len(places))
     new, own = area[places, label], area[label, label]
     gain = new - own
-    sure = (new >= _LEAST_AREA) & (gain >= _LEAST_GAIN) & (gain >= _LEAST_ERRORS * error)
+    sure = (
+        (new >= _LEAST_AREA) & (gain >= _LEAST_GAIN) & (gain >= _LEAST_ERRORS * error)
+    )
     for cycle in _find_cycles(places):
         if not sure[cycle].all():
             places[cycle] = cycle

@@ -152,7 +152,9 @@ def collect_evidence(
         bins,
         *find_runs(bins),
         *find_smallest_error(coarse, KERNEL_BANDWIDTH, critical, inflation),
-        float(compute_exact_interval(0, sample.rows_alike(), level)[1]) if separated else 0.0,
+        float(compute_exact_interval(0, sample.rows_alike(), level)[1])
+        if separated
+        else 0.0,
     )
 
 
@@ -167,8 +169,18 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     mass, expected, events, rows, low, high = (column[filled] for column in columns)
     first = np.searchsorted(place, filled)
     last = np.searchsorted(place, filled, side="right") - 1
-    columns = score[first], score[last], rows.astype(int), mass, expected / mass, events / mass
-    ratio = [seen / said if said > 0 else None for seen, said in zip(events, expected, strict=True)]
+    columns = (
+        score[first],
+        score[last],
+        rows.astype(int),
+        mass,
+        expected / mass,
+        events / mass,
+    )
+    ratio = [
+        seen / said if said > 0 else None
+        for seen, said in zip(events, expected, strict=True)
+    ]
     listed = [column.tolist() for column in (*columns, low, high)]
     return [Bin(*values) for values in zip(*listed, ratio, strict=True)]
 
@@ -251,9 +263,18 @@ def fit_event_line(sample: "Cells") -> Line | None:
     else:
         columns = np.column_stack([np.ones_like(both), both])
         predicted = intercept + slope * both
-        errors = np.sqrt(compute_covariance(columns, predicted, hit, weight, squares).diagonal())
+        errors = np.sqrt(
+            compute_covariance(columns, predicted, hit, weight, squares).diagonal()
+        )
     intercept_error, slope_error = map(float, errors)
-    return Line(float(slope), float(intercept), slope_error, intercept_error, n_clusters, freedom)
+    return Line(
+        float(slope),
+        float(intercept),
+        slope_error,
+        intercept_error,
+        n_clusters,
+        freedom,
+    )
 
 
 def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int, int]:
@@ -296,5 +317,9 @@ def find_smallest_error(
     if not critical > 0:
         return None, True  # labels that cannot vary
     score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
-    errors = DetectableErrors(score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth)
-    return errors.find_smallest(inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical)
+    errors = DetectableErrors(
+        score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth
+    )
+    return errors.find_smallest(
+        inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical
+    )

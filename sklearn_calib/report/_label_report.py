@@ -10,7 +10,10 @@ from scipy.optimize import minimize_scalar
 
 from .._argument_checks import require
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
-from .._kernels._importance_sampling import compute_range_p_value, compute_skewed_interval
+from .._kernels._importance_sampling import (
+    compute_range_p_value,
+    compute_skewed_interval,
+)
 from .._random import generator
 from .._show import redact_secrets
 from .._simplex_array import compute_log_odds, log_proba
@@ -71,7 +74,9 @@ class LabelAverage(NamedTuple):
     if_calibrated: float
 
 
-def audit_labels(models: "dict[str, PredictionsModel]", level: float, seed: int) -> list[GroupRow]:
+def audit_labels(
+    models: "dict[str, PredictionsModel]", level: float, seed: int
+) -> list[GroupRow]:
     """Return one row per label, in their order; adjusted p-values are Holm's."""
     rng = np.random.default_rng(seed)
     found = [_audit_label(model, len(models), level, rng) for model in models.values()]
@@ -100,7 +105,9 @@ def _audit_label(model, n_labels, level, rng):
     )  # of this label, for its adjusted p-value
     p = row.p_value
     if (1 + _DRAWS) * enough < 1 and bound > enough and p <= _IN_DOUBT:
-        p = compute_range_p_value(*_make_path(model), _DRAWS, np.random.default_rng(seeds[1]))
+        p = compute_range_p_value(
+            *_make_path(model), _DRAWS, np.random.default_rng(seeds[1])
+        )
     return row._replace(p_value=min(p / (1 - _BOUND_SHARE), bound, 1.0))
 
 
@@ -111,22 +118,41 @@ def _make_path(model):
     if len(predictions.codes) <= _EXACT_ROWS or (weight != weight[0]).any():
         order = np.argsort(predictions.second, kind="stable")
         hits = (predictions.codes[order] == 1).astype(np.int64)
-        return predictions.second[order], np.ones(len(order), np.int64), hits, weight[order]
+        return (
+            predictions.second[order],
+            np.ones(len(order), np.int64),
+            hits,
+            weight[order],
+        )
     (sample,) = model.summary.samples(_N_TILTED_CELLS)
     order = np.argsort(sample.proba[:, 1], kind="stable")
     counts = sample.counts[order].astype(np.int64)
-    return sample.proba[order, 1], counts.sum(axis=1), counts[:, 1], np.ones(len(counts))
+    return (
+        sample.proba[order, 1],
+        counts.sum(axis=1),
+        counts[:, 1],
+        np.ones(len(counts)),
+    )
 
 
 def _audit_by_draws(model, level, n_resamples, seed, most):
     """Audit all rows of a label as one group."""
-    how: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "random_state": int(seed)}
+    how: dict[str, Any] = {
+        "level": level,
+        "n_resamples": n_resamples,
+        "random_state": int(seed),
+    }
     predictions = model.predictions
     if len(predictions.codes) <= most:
         return audit_predictions(
-            predictions, [np.ones(len(predictions.codes), dtype=bool)], min_rows=1, **how
+            predictions,
+            [np.ones(len(predictions.codes), dtype=bool)],
+            min_rows=1,
+            **how,
         ).rows[0]
-    return audit_summaries({"all": model.summary}, "rows", most, min_rows=1, **how).rows[0]
+    return audit_summaries(
+        {"all": model.summary}, "rows", most, min_rows=1, **how
+    ).rows[0]
 
 
 def compute_chernoff_bound(predictions: "Predictions") -> float:
@@ -149,7 +175,9 @@ def compute_chernoff_bound(predictions: "Predictions") -> float:
         for sign in (1, -1):
             best = min(
                 best,
-                _compute_log_bound(sign * factor / largest, log_proba(predictions.proba), p, hit),
+                _compute_log_bound(
+                    sign * factor / largest, log_proba(predictions.proba), p, hit
+                ),
             )
     return min(4 * float(np.exp(best)), 1.0)
 
@@ -164,7 +192,9 @@ def _compute_log_bound(factor, logs, p, hit):
         moved = np.logaddexp(logs[:, 0], logs[:, 1] + t * factor) - t * factor * p
         return float(moved.sum() - t * excess)
 
-    found = minimize_scalar(compute_exponent, bounds=(0.0, _LARGEST_STEP), method="bounded")
+    found = minimize_scalar(
+        compute_exponent, bounds=(0.0, _LARGEST_STEP), method="bounded"
+    )
     return min(float(found.fun), 0.0)
 
 
@@ -194,30 +224,45 @@ class _LabelTable(NamedTuple):
         """
         moved = np.zeros(len(self.weight))
         second = third = 0.0
-        for label, (predictions, mean) in enumerate(zip(all_predictions, means, strict=True)):
+        for label, (predictions, mean) in enumerate(
+            zip(all_predictions, means, strict=True)
+        ):
             rows = self.find_label_rows(label)
             counted = shares[label] * self.weight[rows]
-            moved[rows] += counted * (loss.of_rows(predictions.proba, predictions.codes) - mean)
-            of_labels, proba = loss.of_labels(predictions.proba), np.asarray(predictions.proba)
+            moved[rows] += counted * (
+                loss.of_rows(predictions.proba, predictions.codes) - mean
+            )
+            of_labels, proba = (
+                loss.of_labels(predictions.proba),
+                np.asarray(predictions.proba),
+            )
             expected = predictions.mean((proba * of_labels).sum(axis=1))
             either = counted[:, None] * (of_labels - expected)
             second += float((proba * either**2).sum())
             third += float((proba * either**3).sum())
         kept = moved[self.known.any(axis=1) & (self.weight > 0)]
-        return np.array(compute_skewed_interval(kept, third / second if second > 0 else 0.0, level))
+        return np.array(
+            compute_skewed_interval(kept, third / second if second > 0 else 0.0, level)
+        )
 
 
 def _average_measures(functions, rows, models, pooled, table, level):
     """Return the macro and micro mean of each measure."""
     totals = table.weight @ table.known
     all_predictions = [model.predictions for model in models.values()]
-    shares = 1 / (len(all_predictions) * totals), np.full(len(all_predictions), 1 / totals.sum())
+    shares = (
+        1 / (len(all_predictions) * totals),
+        np.full(len(all_predictions), 1 / totals.sum()),
+    )
     found = []
     for function in functions:
         own = [row for row in rows if row.measure == function.spec.name]
         values = [row.value for row in own]
         macro, micro = float(np.mean(values)), function.evaluate(pooled)
-        low, high = np.mean([row.low for row in own]), np.mean([row.high for row in own])
+        low, high = (
+            np.mean([row.low for row in own]),
+            np.mean([row.high for row in own]),
+        )
         micro_low = micro_high = np.nan
         if (loss := function.spec.loss) is not None:
             low, high = macro + table.compute_interval(
@@ -241,8 +286,14 @@ def _average_measures(functions, rows, models, pooled, table, level):
 
 
 FORMAT, SCHEMA = "sklearn-calib-label-report", 1
-_N_TOTAL_DRAWS, _MIN_LABEL_DRAWS = 6000, 20  # resamples of all labels together, and of one at least
-_FEW_LABELS, _COSTLY = 100, "lower_distance_to_calibration"  # of more labels by its name alone
+_N_TOTAL_DRAWS, _MIN_LABEL_DRAWS = (
+    6000,
+    20,
+)  # resamples of all labels together, and of one at least
+_FEW_LABELS, _COSTLY = (
+    100,
+    "lower_distance_to_calibration",
+)  # of more labels by its name alone
 
 
 @dataclass
@@ -303,7 +354,9 @@ class LabelReport(WrittenReport):
         -------
         rows : list of GroupRow
         """
-        return sorted(self.labels, key=lambda row: (row.adjusted_p_value, -row.sigma))[:n]
+        return sorted(self.labels, key=lambda row: (row.adjusted_p_value, -row.sigma))[
+            :n
+        ]
 
     def to_frame(self) -> DataFrame:
         """Return a pandas DataFrame with one row per label: `GroupRow`, and a column per measure.
@@ -330,14 +383,25 @@ class LabelReport(WrittenReport):
         measured = "value", "low", "high", "if_calibrated"
         by_label: dict[str, dict[str, Any]] = {row.group: {} for row in self.labels}
         for row in self.rows:
-            by_label[row.model][row.measure] = {key: getattr(row, key) for key in measured}
+            by_label[row.model][row.measure] = {
+                key: getattr(row, key) for key in measured
+            }
         labels = []
         for found in self.labels:
-            line = {key: v for key, v in found._asdict().items() if key not in ("group", "event")}
-            labels.append({"label": found.group, **line, "measures": by_label[found.group]})
+            line = {
+                key: v
+                for key, v in found._asdict().items()
+                if key not in ("group", "event")
+            }
+            labels.append(
+                {"label": found.group, **line, "measures": by_label[found.group]}
+            )
         content = {"format": FORMAT, "schema": SCHEMA}
         content |= {key: getattr(self, key) for key in own} | {"n_rows": self.n_samples}
-        content |= {"averages": [one._asdict() for one in self.averages], "labels": labels}
+        content |= {
+            "averages": [one._asdict() for one in self.averages],
+            "labels": labels,
+        }
         return clean_values(content)
 
     def _make_sections(self, drawn=False):
@@ -459,7 +523,8 @@ def multilabel_report(
     functions = choose_measures(measures)
     given: dict[str, Any] = {"sample_weight": sample_weight, "labels": labels}
     all_predictions = [
-        predictions for _, predictions in validate_multilabel(y_true, y_proba, "macro", **given)
+        predictions
+        for _, predictions in validate_multilabel(y_true, y_proba, "macro", **given)
     ]
     named = (
         get_label_names(y_true, len(all_predictions))
@@ -477,14 +542,18 @@ def multilabel_report(
     if measures is None and len(names) > _FEW_LABELS:
         functions = [one for one in functions if one.spec.name != _COSTLY]
     if check_columns:
-        check_label_order(dict(zip(names, all_predictions, strict=True)), y_true, y_proba)
+        check_label_order(
+            dict(zip(names, all_predictions, strict=True)), y_true, y_proba
+        )
     models = {
         key: PredictionsModel(predictions)
         for key, predictions in zip(names, all_predictions, strict=True)
     }
     rng = generator(random_state)
     if n_resamples == "auto":
-        n_resamples = int(np.clip(_N_TOTAL_DRAWS // len(names), _MIN_LABEL_DRAWS, PAIRS_DRAWN))
+        n_resamples = int(
+            np.clip(_N_TOTAL_DRAWS // len(names), _MIN_LABEL_DRAWS, PAIRS_DRAWN)
+        )
     with ignore_calibration_warnings():  # the report names labels without events
         rows = measure_models(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))

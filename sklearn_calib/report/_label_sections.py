@@ -24,8 +24,13 @@ _IN_LINE = ("log_loss", "expected_calibration_error")
 def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
     """Return all sections in reading order; with pictures if these are `drawn`."""
     return [
-        describe_origin(report, f"{report.n_samples} rows, {len(report.labels)} labels"),
-        Section("Verdict", parts=[Section(sentences=_write_sentences(report), kind="verdict")]),
+        describe_origin(
+            report, f"{report.n_samples} rows, {len(report.labels)} labels"
+        ),
+        Section(
+            "Verdict",
+            parts=[Section(sentences=_write_sentences(report), kind="verdict")],
+        ),
         _show_averages(report),
         _list_labels(report),
         _draw_worst(report) if drawn else Section(),
@@ -43,7 +48,10 @@ def describe_finding(row: "GroupRow") -> str:
     elif row.events >= row.weight:
         words.append("no negative row")
     if row.adjusted_p_value > SIGNIFICANCE_LEVEL:
-        few = min(row.events, row.weight - row.events) * row.n_rows / row.weight < _MIN_EVENTS
+        few = (
+            min(row.events, row.weight - row.events) * row.n_rows / row.weight
+            < _MIN_EVENTS
+        )
         return ", ".join(words or ["too few positives to say" if few else "nothing"])
     sides = {
         "too high": row.ratio_high < 1,
@@ -58,7 +66,9 @@ def describe_finding(row: "GroupRow") -> str:
 def _write_sentences(report):
     """Write about the joint test, wrong labels, and labels with too few rows."""
     count = len(report.labels)
-    wrong = [row for row in report.worst(count) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL]
+    wrong = [
+        row for row in report.worst(count) if row.adjusted_p_value <= SIGNIFICANCE_LEVEL
+    ]
     together = (
         f"p = {report.p_value:.2g} for all {count} labels together, however they depend on each "
         "other."
@@ -68,7 +78,9 @@ def _write_sentences(report):
     else:
         verb = "is" if len(wrong) == 1 else "are"
         said = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
-        named = [f"{quoted(row.group, _NAME)} ({describe_finding(row)})" for row in wrong]
+        named = [
+            f"{quoted(row.group, _NAME)} ({describe_finding(row)})" for row in wrong
+        ]
         said.append(f"The worst first: {join_truncated(named, _NAMED, '; ')}.")
     empty = [row for row in report.labels if row.events <= 0]
     if empty:
@@ -77,7 +89,11 @@ def _write_sentences(report):
             f"No row is positive for {join_truncated(named, _NAMED)}: such a label has no slope, "
             "and only probabilities that are too high can be seen."
         )
-    few = [row for row in report.labels if 0 < row.events * row.n_rows / row.weight < _MIN_EVENTS]
+    few = [
+        row
+        for row in report.labels
+        if 0 < row.events * row.n_rows / row.weight < _MIN_EVENTS
+    ]
     if few:
         verb, own = ("has", "it") if len(few) == 1 else ("have", "them")
         labels = "label" if len(few) == 1 else "labels"
@@ -104,7 +120,9 @@ def _show_averages(report):
     ]
     table = Table(header, rows, kind="names", spare=(3, 5))
     return Section(
-        "All labels", tables=[table], parts=[Section(notes=[_AVERAGES], only="html markdown")]
+        "All labels",
+        tables=[table],
+        parts=[Section(notes=[_AVERAGES], only="html markdown")],
     )
 
 
@@ -113,9 +131,19 @@ def _list_labels(report):
     values = {(row.model, row.measure): row for row in report.rows}
     measured = [one.measure for one in report.averages if one.measure in _IN_LINE]
     short = [
-        name.replace("expected_calibration_error", "ECE").replace("_", " ") for name in measured
+        name.replace("expected_calibration_error", "ECE").replace("_", " ")
+        for name in measured
     ]
-    header = ("label", "found", "rows", "positives", "O/E", "slope", *short, "adjusted p")
+    header = (
+        "label",
+        "found",
+        "rows",
+        "positives",
+        "O/E",
+        "slope",
+        *short,
+        "adjusted p",
+    )
 
     def make_label_line(row):
         p = f"{row.adjusted_p_value:.2g}"
@@ -146,7 +174,9 @@ def _list_labels(report):
     parts = [
         make_list_section(_IN_TEXT)._replace(only="text terminal"),
         make_list_section(SHOWN)._replace(only="html markdown"),
-        Section(notes=[_LINES.format(level=f"{report.level:.0%}")], only="html markdown"),
+        Section(
+            notes=[_LINES.format(level=f"{report.level:.0%}")], only="html markdown"
+        ),
     ]
     return Section("Each label", parts=parts, kind="whole")
 
@@ -175,14 +205,18 @@ def _list_all_measures(report):
     shown = {row.group for row in report.worst(SHOWN)}
     rows = [row for row in report.rows if row.model in shown]
     table = list_measures(rows, report.level, "label")
-    return Section("All measures", tables=[table], folded="with intervals", only="html markdown")
+    return Section(
+        "All measures", tables=[table], folded="with intervals", only="html markdown"
+    )
 
 
 def _show_repair(report):
     if report.p_value > SIGNIFICANCE_LEVEL:
         return Section()
     said = "One line for each label, rare labels drawn towards the others, from rows of their own:"
-    return Section("To repair it", sentences=[said], code=_CODE, only="html markdown terminal")
+    return Section(
+        "To repair it", sentences=[said], code=_CODE, only="html markdown terminal"
+    )
 
 
 _CODE = (

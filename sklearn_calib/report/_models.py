@@ -5,7 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._simplex_array import LARGEST_LOG_LOSS, LOG_LOSS_FLOOR, get_absent_mask, has_exact_log
+from .._simplex_array import (
+    LARGEST_LOG_LOSS,
+    LOG_LOSS_FLOOR,
+    get_absent_mask,
+    has_exact_log,
+)
 from ..decomposition import LossDecomposition, decompose_predictions
 from ..exceptions import invalid_input
 from ..groups import GradeCalibration, Grades, grade_calibration
@@ -40,7 +45,9 @@ class Model:
 
     def __init__(self, summary: CalibrationSummary) -> None:
         self.summary = summary
-        self.classes: list[Any] = [0, 1] if summary.classes is None else summary.classes.tolist()
+        self.classes: list[Any] = (
+            [0, 1] if summary.classes is None else summary.classes.tolist()
+        )
         self.positive: Any = summary.positive_label
         self.two_classes = len(self.classes) == 2
         self.n_samples = summary.n_samples
@@ -55,7 +62,9 @@ class Model:
         if self.predictions is None or self.predictions.clusters is None:
             return self.summary.samples(most)[0]
         (problem,) = self.predictions.problems()
-        return ClusterSample(problem, self.predictions.clusters, most or self.summary.max_cells)
+        return ClusterSample(
+            problem, self.predictions.clusters, most or self.summary.max_cells
+        )
 
     def sample_rows(self, most: int | None = None) -> DrawnSample | None:
         """Return rows of several classes that their digits draw; None without rows.
@@ -152,11 +161,17 @@ class PredictionsModel(Model):
 
     def count_floored_rows(self) -> tuple[int, int]:
         predictions = self.predictions
-        low = LogLoss().of_rows(predictions.proba, predictions.codes) >= LARGEST_LOG_LOSS
-        zero = np.asarray(predictions.proba)[np.arange(len(low)), predictions.codes] == 0
+        low = (
+            LogLoss().of_rows(predictions.proba, predictions.codes) >= LARGEST_LOG_LOSS
+        )
+        zero = (
+            np.asarray(predictions.proba)[np.arange(len(low)), predictions.codes] == 0
+        )
         if predictions.items is None:
             return int(low.sum()), int(zero.sum())
-        return len(np.unique(predictions.items[low])), len(np.unique(predictions.items[zero]))
+        return len(np.unique(predictions.items[low])), len(
+            np.unique(predictions.items[zero])
+        )
 
     def decompose_log_loss(self) -> LossDecomposition | None:
         """Decompose the log loss by temperature; of two classes from the cells.
@@ -166,7 +181,9 @@ class PredictionsModel(Model):
         """
         if get_absent_mask(self.predictions.proba) is not None:
             return None
-        if self.predictions.clusters is not None:  # intervals are those of independent rows
+        if (
+            self.predictions.clusters is not None
+        ):  # intervals are those of independent rows
             return decompose_predictions(self.predictions).without_intervals()
         if self.two_classes and not has_exact_log(self.predictions.proba):
             return super().decompose_log_loss()
@@ -175,7 +192,10 @@ class PredictionsModel(Model):
     def test_model_grades(self, grades: Grades) -> GradeCalibration:
         """Test rating grades of the cells."""
         predictions = self.predictions
-        counts, y = predictions.weight * predictions.unit, predictions.classes[predictions.codes]
+        counts, y = (
+            predictions.weight * predictions.unit,
+            predictions.classes[predictions.codes],
+        )
         if not (counts == np.floor(counts)).all():
             got = f"{counts[counts != np.floor(counts)][0]:.6g}"
             rule = "whole numbers >= 0 as sample_weight, for grades count rows"
@@ -192,7 +212,9 @@ class PredictionsModel(Model):
 
 
 def _compute_accuracy(predictions):
-    return predictions.mean(np.asarray(predictions.proba).argmax(axis=1) == predictions.codes)
+    return predictions.mean(
+        np.asarray(predictions.proba).argmax(axis=1) == predictions.codes
+    )
 
 
 def _drop_equal_weight(weight):
@@ -206,5 +228,7 @@ def summarize_predictions(predictions: "Predictions") -> CalibrationSummary:
     positive = predictions.positive if len(numbers) == 2 else None
     summary = CalibrationSummary(classes=numbers, pos_label=positive)
     return summary.update(
-        predictions.codes, np.asarray(predictions.proba), _drop_equal_weight(predictions.weight)
+        predictions.codes,
+        np.asarray(predictions.proba),
+        _drop_equal_weight(predictions.weight),
     )

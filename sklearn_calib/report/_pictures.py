@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import expit
 
-from .._kernels._picture_axes import MAX_RARE_MEDIAN, LogitAxis, LossPlane, choose_round_numbers
+from .._kernels._picture_axes import (
+    MAX_RARE_MEDIAN,
+    LogitAxis,
+    LossPlane,
+    choose_round_numbers,
+)
 from .._show import escape_html, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
@@ -21,7 +26,10 @@ if TYPE_CHECKING:
     from ._models import Model
 
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
-SHOWN_CLASSES, _WORST = 12, 6  # of more classes: the worst, and the most frequent of the others
+SHOWN_CLASSES, _WORST = (
+    12,
+    6,
+)  # of more classes: the worst, and the most frequent of the others
 _BINS, _SMALL_BINS, _CLASS_BINS = 15, 10, 5
 _BANDS = 200  # draws of clusters
 _N_BAND_CELLS = 4096  # bands are drawn from so many cells of a summary
@@ -38,7 +46,9 @@ def _draw_figure(title, note, says, series, frame=LARGE):
     )
 
 
-def arrange_figures(rows: Iterable[tuple[str, list[str]]], legend: str, kind: str = "pair") -> str:
+def arrange_figures(
+    rows: Iterable[tuple[str, list[str]]], legend: str, kind: str = "pair"
+) -> str:
     """Return figures in rows, and the key to their signs, as HTML that is safe.
 
     Parameters
@@ -61,12 +71,16 @@ def arrange_figures(rows: Iterable[tuple[str, list[str]]], legend: str, kind: st
 
 def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
     """Return what the diagrams of all models show, before and after recalibration."""
-    make = _make_large_series if len(report.accuracy) <= FEW_MODELS else _make_small_series
+    make = (
+        _make_large_series if len(report.accuracy) <= FEW_MODELS else _make_small_series
+    )
     found: dict[str, list[DiagramSeries]] = {}
     for name, model in report._models.items():
         advice = report.advice.get(name)
         shown = [model.summary] if advice is None else advice.summaries().values()
-        found[name] = [make(one, report.level, tone, model) for tone, one in enumerate(shown)]
+        found[name] = [
+            make(one, report.level, tone, model) for tone, one in enumerate(shown)
+        ]
     return found
 
 
@@ -83,18 +97,29 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
         series = curves[name]
         frame = LARGE if few else SMALL
         if on_log_odds:
-            lines = [line for one in series for line in (one.curve, one.steps) if line is not None]
+            lines = [
+                line
+                for one in series
+                for line in (one.curve, one.steps)
+                if line is not None
+            ]
             frame = frame.on_log_odds(lines)
-        event = f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
+        event = (
+            f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
+        )
         if not few or len(series) == 1:
-            alone.append(_draw_figure(name, event if few else "", plain(name), series, frame))
+            alone.append(
+                _draw_figure(name, event if few else "", plain(name), series, frame)
+            )
             continue
         figures = [
             _draw_figure(when, event, f"{name}, {when}", [one], frame)
             for when, one in zip((_BEFORE, _AFTER), series, strict=True)
         ]
         pairs.append((name if len(report.accuracy) > 1 else "", figures))
-    return arrange_figures(pairs + [("", alone)] * bool(alone), legend, "pair" if few else "panels")
+    return arrange_figures(
+        pairs + [("", alone)] * bool(alone), legend, "pair" if few else "panels"
+    )
 
 
 def draw_labels(models: "Mapping[str, Model]", level: float) -> str:
@@ -138,26 +163,35 @@ def draw_classes(report: Any, name: str) -> str:
     advice, predictions = report.advice.get(name), report._models[name].predictions
     if len(report.classes) < 3 or predictions is None:
         return ""
-    all_predictions = [predictions] if advice is None else [advice.given, advice.recalibrated]
+    all_predictions = (
+        [predictions] if advice is None else [advice.given, advice.recalibrated]
+    )
     curves = [_make_class_curves(one, report.level) for one in all_predictions]
     mass = np.bincount(
-        all_predictions[0].codes, all_predictions[0].weight, minlength=len(predictions.classes)
+        all_predictions[0].codes,
+        all_predictions[0].weight,
+        minlength=len(predictions.classes),
     )
     shares = mass / mass.sum()
     figures = []
     for number in choose_classes(curves[0], shares):
         label = report.classes[number]
         series = [
-            DiagramSeries(of_class[number], None, tone) for tone, of_class in enumerate(curves)
+            DiagramSeries(of_class[number], None, tone)
+            for tone, of_class in enumerate(curves)
         ]
         says = f"{plain(name)}, class {plain(label)}"
         figures.append(
-            _draw_figure(label, f"{shares[number]:.1%} of the rows", says, series, SMALL)
+            _draw_figure(
+                label, f"{shares[number]:.1%} of the rows", says, series, SMALL
+            )
         )
     return arrange_figures([("", figures)], "", "panels")
 
 
-def _make_class_curves(predictions: "Predictions", level: float) -> "list[ReliabilityCurve]":
+def _make_class_curves(
+    predictions: "Predictions", level: float
+) -> "list[ReliabilityCurve]":
     return reliability_curve(
         predictions.codes,
         predictions.proba,
@@ -178,11 +212,15 @@ def _make_large_series(summary, level, tone, model):
         (curve,) = cells.reliability_curve(**given)
     elif tone:  # recalibrated: of these clusters nothing is kept
         (curve,) = cells.reliability_curve(**given, n_resamples=0)
-        curve = replace(curve, confidence_low=curve.observed, confidence_high=curve.observed)
+        curve = replace(
+            curve, confidence_low=curve.observed, confidence_high=curve.observed
+        )
     else:
         (problem,) = model.predictions.problems()
         rows = CurveRows.from_pooled(model.pool_cells(_N_BAND_CELLS), problem.title)
-        curve = compute_curve(rows, "quantile", _BINS, level, _BANDS, np.random.default_rng(0))
+        curve = compute_curve(
+            rows, "quantile", _BINS, level, _BANDS, np.random.default_rng(0)
+        )
     return DiagramSeries(curve, steps, tone)
 
 
@@ -211,14 +249,18 @@ def choose_classes(curves: "list[ReliabilityCurve]", shares: "FloatArray") -> li
     """Choose all of a few classes; of many the worst, then the most frequent others."""
     if len(curves) <= SHOWN_CLASSES:
         return list(range(len(curves)))
-    worst = np.argsort([-compute_binned_error(curve) for curve in curves], kind="stable")[:_WORST]
+    worst = np.argsort(
+        [-compute_binned_error(curve) for curve in curves], kind="stable"
+    )[:_WORST]
     others = [c for c in np.argsort(-shares, kind="stable") if c not in worst]
     return [int(c) for c in (*worst, *others[: SHOWN_CLASSES - _WORST])]
 
 
 def compute_binned_error(curve: "ReliabilityCurve") -> float:
     """Return the expected calibration error of the bins of a curve."""
-    return float(np.average(np.abs(curve.observed - curve.predicted), weights=curve.weight))
+    return float(
+        np.average(np.abs(curve.observed - curve.predicted), weights=curve.weight)
+    )
 
 
 _EVENT = "event: the predicted class is true"
@@ -237,7 +279,8 @@ _KEY_RARE = (
     "exactly 0 and 1 lie beyond such lines</li>\n"
 )
 _KEYS_AFTER = (
-    _KEY.replace("tone0", "tone1") + '<path class="interval" d="M15 1V15"/><circle class="dot" '
+    _KEY.replace("tone0", "tone1")
+    + '<path class="interval" d="M15 1V15"/><circle class="dot" '
     'cx="15" cy="8" r="3.5"/></svg>after recalibration, of rows that the fit has not seen</li>\n',
 )
 
@@ -269,15 +312,23 @@ def _draw_plane(report):
     plane = LossPlane.from_points(x, y, next(iter(parts.values())).uncertainty)
     drawn, losses = [], []
     for loss, ends in plane.iter_loss_lines():
-        points = [_to_place(*plane.locate_fraction(a, b)) for a, b in zip(*ends, strict=True)]
-        drawn.append(f'<path class="margin" d="M{_to_xy(points[0])}L{_to_xy(points[1])}"/>')
+        points = [
+            _to_place(*plane.locate_fraction(a, b)) for a, b in zip(*ends, strict=True)
+        ]
+        drawn.append(
+            f'<path class="margin" d="M{_to_xy(points[0])}L{_to_xy(points[1])}"/>'
+        )
         at_top = points[1][1] <= _TOP + 0.5
         (across, up), kind = points[1], "middle" if at_top else "end"
         across, up = (across, up - 5) if at_top else (across - 3, up - 4)
-        drawn.append(f'<text x="{across:.1f}" y="{up:.1f}" class="{kind}">{loss:.4g}</text>')
+        drawn.append(
+            f'<text x="{across:.1f}" y="{up:.1f}" class="{kind}">{loss:.4g}</text>'
+        )
     for number, (name, one) in enumerate(parts.items(), 1):
         across, up = _to_place(*plane.locate_fraction(x[number - 1], y[number - 1]))
-        losses.append(f"{plain(name)} {one.uncertainty + x[number - 1] - y[number - 1]:.4f}")
+        losses.append(
+            f"{plain(name)} {one.uncertainty + x[number - 1] - y[number - 1]:.4f}"
+        )
         side = -9 if across > _RIGHT - 30 else 9
         kind = "end" if side < 0 else "start"
         drawn.append(
@@ -306,14 +357,18 @@ def _find_pair(report):
         for predictions in all_predictions
     )
     both = few and all(model.two_classes for model in models.values())
-    return [predictions.problems()[0] for predictions in all_predictions] if both else None
+    return (
+        [predictions.problems()[0] for predictions in all_predictions] if both else None
+    )
 
 
 def _compute_difference(report, one, other):
     """Return the difference of elementary scores; if events are rare, also the axis."""
     axis = table = None
     if has_rare_events(report):
-        axis = LogitAxis.from_values([np.quantile(p.score, [0.01, 0.99]) for p in (one, other)])
+        axis = LogitAxis.from_values(
+            [np.quantile(p.score, [0.01, 0.99]) for p in (one, other)]
+        )
         table = expit(np.linspace(axis.low, axis.high, 99))
     found = decision_difference(
         one.hit.astype(int),
@@ -344,7 +399,10 @@ def _draw_murphy(report, found, axis):
         ]
     x, zero = share(found.threshold), -limits[0] / (limits[1] - limits[0])
     middle, below, above = (
-        [_to_place(a, b) for a, b in zip(x, (line - limits[0]) / np.ptp(limits), strict=True)]
+        [
+            _to_place(a, b)
+            for a, b in zip(x, (line - limits[0]) / np.ptp(limits), strict=True)
+        ]
         for line in lines
     )
     drawn = [
@@ -353,12 +411,16 @@ def _draw_murphy(report, found, axis):
         f'<g class="tone0"><path class="line" d="M{"L".join(map(_to_xy, middle))}"/></g>',
     ]
     names = [escape_html(name, 40) for name in report._models]
-    axes = _draw_axes((0.0, 1.0), limits, "threshold", "elementary scores, difference", ticks)
+    axes = _draw_axes(
+        (0.0, 1.0), limits, "threshold", "elementary scores, difference", ticks
+    )
     title = "Which of the two for whom (Murphy diagram)"
     note = f"below 0, the second is better for users who act at that threshold; {report.level:.0%}"
     listed = f"<ol><li><bdi>{names[0]}</bdi></li><li><bdi>{names[1]}</bdi></li></ol>"
     says = _describe_difference(found, report)
-    return _draw_with_names(title, f"{note} interval at each", says, axes + drawn, listed)
+    return _draw_with_names(
+        title, f"{note} interval at each", says, axes + drawn, listed
+    )
 
 
 def _describe_difference(found: "NetBenefitDifference", report: Any) -> str:
@@ -382,7 +444,9 @@ def _draw_with_names(title, note, says, drawn, names):
 
 def _to_place(across, up):
     """Return the place in the picture of shares of both axes."""
-    return _LEFT + (_RIGHT - _LEFT) * float(across), _BOTTOM - (_BOTTOM - _TOP) * float(up)
+    return _LEFT + (_RIGHT - _LEFT) * float(across), _BOTTOM - (_BOTTOM - _TOP) * float(
+        up
+    )
 
 
 def _to_xy(point):
@@ -392,14 +456,19 @@ def _to_xy(point):
 def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
     """Draw grid, numbers and names of the axes; `x_ticks` are (share, text)."""
     (left, right), (low, high) = x_limits, y_limits
-    at_x = [((value - left) / (right - left), text) for value, text in _make_ticks(left, right)]
+    at_x = [
+        ((value - left) / (right - left), text)
+        for value, text in _make_ticks(left, right)
+    ]
     if x_ticks is not None:
         at_x = x_ticks
     parts, grid = [], ""
     for share, text in at_x:
         x, _ = _to_place(share, 0)
         grid += f"M{x:.1f} {_TOP}V{_BOTTOM}"
-        parts.append(f'<text x="{x:.1f}" y="{_BOTTOM + 16}" class="middle">{text}</text>')
+        parts.append(
+            f'<text x="{x:.1f}" y="{_BOTTOM + 16}" class="middle">{text}</text>'
+        )
     for value, text in _make_ticks(low, high):
         _, y = _to_place(0, (value - low) / (high - low))
         grid += f"M{_LEFT} {y:.1f}H{_RIGHT}"
@@ -417,5 +486,6 @@ def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
 def _make_ticks(low, high):
     """Round numbers between two ends, with their texts."""
     return [
-        (value, f"{value:g}".replace("-", "\u2212")) for value in choose_round_numbers(low, high)
+        (value, f"{value:g}".replace("-", "\u2212"))
+        for value in choose_round_numbers(low, high)
     ]

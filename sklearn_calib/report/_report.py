@@ -10,7 +10,11 @@ from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import escape_html, join_truncated, plain
 from .._typing import DataFrame, Progress
 from .._version import __version__
-from ..decomposition import LossDecomposition, decompose_by_features, enough_for_features
+from ..decomposition import (
+    LossDecomposition,
+    decompose_by_features,
+    enough_for_features,
+)
 from ..exceptions import invalid_input
 from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_grades
 from ._advice import Advice, make_advice
@@ -92,7 +96,9 @@ class CalibrationReport(WrittenReport):
     version: str = __version__
     advice: dict[str, Advice | None] = field(default_factory=dict)
     groups: dict[str, GroupCalibration] = field(repr=False, default_factory=dict)
-    features: dict[str, LossDecomposition | None] = field(repr=False, default_factory=dict)
+    features: dict[str, LossDecomposition | None] = field(
+        repr=False, default_factory=dict
+    )
     grades: dict[str, GradeCalibration] = field(repr=False, default_factory=dict)
     n_clusters: int | None = None
     _models: dict[str, Model] = field(repr=False, default_factory=dict)
@@ -162,7 +168,9 @@ class CalibrationReport(WrittenReport):
         missing = [name for name in self._models if self.advice.get(name) is None]
         for number, name in enumerate(missing):
             step = progress and partial(_shift_progress, progress, number, len(missing))
-            self.advice[name] = make_advice(self._models[name], self._seed, self._codes[name], step)
+            self.advice[name] = make_advice(
+                self._models[name], self._seed, self._codes[name], step
+            )
         self._discard_verdicts()
         return self.advice
 
@@ -197,7 +205,9 @@ class CalibrationReport(WrittenReport):
         """
         rows = self._require_rows("by", "Pass y_proba, or summarise with by=")
         self.groups = {
-            name: audit_predictions(predictions, by, depth=2, level=1 - SIGNIFICANCE_LEVEL)
+            name: audit_predictions(
+                predictions, by, depth=2, level=1 - SIGNIFICANCE_LEVEL
+            )
             for name, predictions in rows.items()
         }
         self._discard_verdicts()
@@ -279,7 +289,9 @@ class CalibrationReport(WrittenReport):
                     got=f"{len(model.classes)}",
                     hint="Leave grades out, or pass the probability of one class and y == label",
                 )
-        self.grades = {name: model.test_model_grades(bands) for name, model in self._models.items()}
+        self.grades = {
+            name: model.test_model_grades(bands) for name, model in self._models.items()
+        }
         return self.grades
 
     def _check_independent(self, argument):
@@ -352,7 +364,9 @@ class CalibrationReport(WrittenReport):
         parts = []
         for name, d in self.decomposition.items():
             ends = d.interval("calibration", self.level)
-            within = f" ({self.level:.0%}: {ends[0]:.4f} to {ends[1]:.4f})" if ends else ""
+            within = (
+                f" ({self.level:.0%}: {ends[0]:.4f} to {ends[1]:.4f})" if ends else ""
+            )
             parts.append(
                 f"{plain(name)}: log loss {d.risk:.4f} = calibration {d.calibration:.4f}{within} "
                 f"+ refinement {d.refinement:.4f}; class frequencies alone {d.uncertainty:.4f}"
@@ -406,7 +420,11 @@ class CalibrationReport(WrittenReport):
         return make_sections(self, make_curves(self) if drawn else None)
 
     def _notebook_sections(self):
-        return [show_verdicts(self), show_reliability(self, make_curves(self)), show_measures(self)]
+        return [
+            show_verdicts(self),
+            show_reliability(self, make_curves(self)),
+            show_measures(self),
+        ]
 
     def _describe_subject(self):
         names = [f"<bdi>{escape_html(label, 24)}</bdi>" for label in self.classes]
@@ -424,11 +442,18 @@ class CalibrationReport(WrittenReport):
         from ..displays import ReliabilityDisplay
 
         all_predictions = {
-            name: m.predictions for name, m in self._models.items() if m.predictions is not None
+            name: m.predictions
+            for name, m in self._models.items()
+            if m.predictions is not None
         }
         if not all_predictions:
-            drawn = {name: coarsen_to_draw(model.summary) for name, model in self._models.items()}
-            curves = {name: one.reliability_curve(**options) for name, one in drawn.items()}
+            drawn = {
+                name: coarsen_to_draw(model.summary)
+                for name, model in self._models.items()
+            }
+            curves = {
+                name: one.reliability_curve(**options) for name, one in drawn.items()
+            }
             return ReliabilityDisplay(curves).plot()
         if len(all_predictions) == 1:
             options.setdefault("n_resamples", limit_resamples(self.n_samples))
@@ -448,7 +473,11 @@ class CalibrationReport(WrittenReport):
 
 def _describe_model(report, name):
     """Return the part of `to_dict` about one model."""
-    parts, line, advice = report.decomposition.get(name), report.line(name), report.advice[name]
+    parts, line, advice = (
+        report.decomposition.get(name),
+        report.line(name),
+        report.advice[name],
+    )
     below, zeros = report.floored[name]
     used = report.features.get(name)
     keys = "risk", "calibration", "refinement", "uncertainty"
@@ -458,9 +487,13 @@ def _describe_model(report, name):
         "accuracy": report.accuracy[name],
         "verdict": report.verdicts[name].to_dict(),
         "measures": [
-            {key: getattr(row, key) for key in measured} for row in report.rows if row.model == name
+            {key: getattr(row, key) for key in measured}
+            for row in report.rows
+            if row.model == name
         ],
-        "decomposition": None if parts is None else {key: getattr(parts, key) for key in keys},
+        "decomposition": None
+        if parts is None
+        else {key: getattr(parts, key) for key in keys},
         "log_loss": {
             "rows_below_floor": below,
             "rows_of_zero": zeros,

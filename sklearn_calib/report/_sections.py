@@ -59,12 +59,15 @@ def _has_many_models(report):
     return len(report.accuracy) > FEW_MODELS
 
 
-def _make_parts(report: Any, names: Iterable[str], part: Callable[[str], Section]) -> list[Section]:
+def _make_parts(
+    report: Any, names: Iterable[str], part: Callable[[str], Section]
+) -> list[Section]:
     """Return a part for each model, under its name if there are several; closed if many."""
     several, many = len(report.accuracy) > 1, _has_many_models(report)
     return [
         part(name)._replace(
-            name=name if several and not many else "", folded=plain(name) if many else ""
+            name=name if several and not many else "",
+            folded=plain(name) if many else "",
         )
         for name in names
     ]
@@ -84,7 +87,9 @@ def _show_origin(report):
     rows = f"{report.n_samples} rows{together}, {len(report.classes)} classes"
     if _has_many_models(report):
         return describe_origin(report, rows)
-    shares = [f"accuracy of {plain(name)}: {v:.4f}" for name, v in report.accuracy.items()]
+    shares = [
+        f"accuracy of {plain(name)}: {v:.4f}" for name, v in report.accuracy.items()
+    ]
     return describe_origin(report, rows, *shares)
 
 
@@ -95,7 +100,9 @@ def show_verdicts(report: Any) -> Section:
         sentences = [one.text for one in report.verdicts[name].sentences]
         accuracy = Section(notes=[f"accuracy {report.accuracy[name]:.4f}"], only="html")
         title = name if len(report.accuracy) > 1 else ""
-        return Section(name=title, sentences=sentences, parts=[accuracy], kind="verdict")
+        return Section(
+            name=title, sentences=sentences, parts=[accuracy], kind="verdict"
+        )
 
     parts = [make_verdict_section(name) for name in report.accuracy]
     if not _has_many_models(report):
@@ -117,14 +124,18 @@ def _list_verdicts(report):
                 f"{report.accuracy[name]:.4f}",
                 _YES[verdict.calibrated],
                 f"{verdict.p_value:.3f}",
-                "" if size is None else f"{100 * size['low']:.1f} to {100 * size['high']:.1f}",
+                ""
+                if size is None
+                else f"{100 * size['low']:.1f} to {100 * size['high']:.1f}",
                 ", ".join(direction.get("words", ())),
             )
         )
     return Table(header, rows, kind="names")
 
 
-def show_reliability(report: Any, curves: "Mapping[str, list[DiagramSeries]]") -> Section:
+def show_reliability(
+    report: Any, curves: "Mapping[str, list[DiagramSeries]]"
+) -> Section:
     """Show the diagrams."""
     picture = draw_reliability(report, curves)
     return Section("Reliability", picture=picture, kind="whole", only="html")
@@ -135,7 +146,9 @@ def show_measures(report: Any) -> Section:
     note = Section(notes=[_MEASURES.format(level=f"{report.level:.0%}")], only="html")
     if not _has_many_models(report):
         return Section("Measures", tables=[_list_by_measure(report)], parts=[note])
-    intervals = Section(tables=[_list_by_measure(report)], folded="with intervals", only="html")
+    intervals = Section(
+        tables=[_list_by_measure(report)], folded="with intervals", only="html"
+    )
     return Section("Measures", tables=[_list_by_model(report)], parts=[intervals, note])
 
 
@@ -147,9 +160,13 @@ def _show_comparison(report):
     return Section("Models compared", picture=drawn, kind="whole", only="html")
 
 
-def list_measures(rows: "Iterable[ReportRow]", level: float, subject: str = "") -> Table:
+def list_measures(
+    rows: "Iterable[ReportRow]", level: float, subject: str = ""
+) -> Table:
     """Return a table of measures with intervals; `subject` heads the column of models or labels."""
-    lines = [[subject, "measure", "value", f"{level:.0%} interval", "if calibrated, below"]]
+    lines = [
+        [subject, "measure", "value", f"{level:.0%} interval", "if calibrated, below"]
+    ]
     for row in rows:
         name, measure, value, *rest = format_row(row)
         lines.append([name, measure, _mark_value(row, value), *rest])
@@ -171,11 +188,16 @@ def _list_by_model(report):
     rows = [
         [
             plain(name, _NAME),
-            *(_mark_value(found[name, m], format_row(found[name, m])[2]) for m in names),
+            *(
+                _mark_value(found[name, m], format_row(found[name, m])[2])
+                for m in names
+            ),
         ]
         for name in report.accuracy
     ]
-    short = [name.replace("calibration_error", "error").replace("_", " ") for name in names]
+    short = [
+        name.replace("calibration_error", "error").replace("_", " ") for name in names
+    ]
     return Table(("model", *short), rows, kind="names")
 
 
@@ -206,7 +228,9 @@ def _show_advice(advice: "Advice") -> Section:
     header = ("method", "log loss", "gain", "standard error", "Brier", "ECE")
     losses = {row.method: row[1:] for row in advice.rows}
     rows = format_best_rows(losses, (min, max, None, min, min))  # an error is no merit
-    code = Section(sentences=["To repair it:"], code=advice.code, only=f"{_WRITTEN} terminal")
+    code = Section(
+        sentences=["To repair it:"], code=advice.code, only=f"{_WRITTEN} terminal"
+    )
     note = _GAINS.format(rows=f"{advice.n_rows:,} {advice._unit}")
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
@@ -218,9 +242,14 @@ def _show_features(report):
         parts = report.features[name]
         if parts is None:
             return Section(sentences=[_TOO_FEW])
-        rows = [_format_term(parts, term, what, report.level) for term, what in _TERMS.items()]
+        rows = [
+            _format_term(parts, term, what, report.level)
+            for term, what in _TERMS.items()
+        ]
         interval = f"{report.level:.0%} interval"
-        split = Table(("log loss", "value", "standard error", interval), rows, kind="names")
+        split = Table(
+            ("log loss", "value", "standard error", interval), rows, kind="names"
+        )
         shares = list(parts.feature_gains.items())[:SHOWN_FEATURES]
         named = [(plain(name, _NAME), f"{share:.0%}") for name, share in shares]
         columns = Table(("feature", "share of the gains"), named, kind="names")
@@ -235,7 +264,8 @@ def _show_features(report):
     if not report.features:
         return Section()
     return Section(
-        "Recalibrate or retrain", parts=_make_parts(report, report.features, make_feature_section)
+        "Recalibrate or retrain",
+        parts=_make_parts(report, report.features, make_feature_section),
     )
 
 
@@ -247,10 +277,19 @@ def _format_term(parts, term, what, level):
 
 
 def _show_bins(report):
-    header = ("score", "rows", "predicted", "observed", f"{report.level:.0%} interval", "ratio")
+    header = (
+        "score",
+        "rows",
+        "predicted",
+        "observed",
+        f"{report.level:.0%} interval",
+        "ratio",
+    )
 
     def make_bin_table(name):
-        return Section(tables=[Table(header, [_format_bin(one) for one in report.bins(name)])])
+        return Section(
+            tables=[Table(header, [_format_bin(one) for one in report.bins(name)])]
+        )
 
     note = Section(notes=[_BINS])
     return Section(
@@ -282,7 +321,9 @@ def _show_groups(report):
         return report.groups[name].section(SHOWN_GROUPS)
 
     parts = _make_parts(report, report.groups, make_group_section)
-    return Section("Groups", parts=[*parts, Section(notes=[_GROUPS], only="html")], kind="whole")
+    return Section(
+        "Groups", parts=[*parts, Section(notes=[_GROUPS], only="html")], kind="whole"
+    )
 
 
 def _show_grades(report):
@@ -294,24 +335,32 @@ def _show_grades(report):
         return report.grades[name].section()._replace(title="")
 
     return Section(
-        "Grades", parts=_make_parts(report, report.grades, make_grade_section), kind="whole"
+        "Grades",
+        parts=_make_parts(report, report.grades, make_grade_section),
+        kind="whole",
     )
 
 
 def _show_classes(report):
     """Show each class against the others, of the model with the lowest log loss."""
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
-    best = min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
+    best = (
+        min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
+    )
     count = len(report.classes)
     drawn = draw_classes(report, best)
     if not drawn:
         return Section()
-    shown = "all classes" if count <= SHOWN_CLASSES else _SOME_CLASSES.format(count=count)
+    shown = (
+        "all classes" if count <= SHOWN_CLASSES else _SOME_CLASSES.format(count=count)
+    )
     note = (
         f"{plain(best)}: {shown}. Across: predicted probability of the class; up: how "
         "often it is true. Bins have equal width."
     )
-    return Section("Each class against the others", sentences=[note], picture=drawn, only="html")
+    return Section(
+        "Each class against the others", sentences=[note], picture=drawn, only="html"
+    )
 
 
 def explain_measures(names: set[str]) -> Section:

@@ -73,14 +73,20 @@ class Frame(NamedTuple):
         return self.top + self.side * (1 - self._locate_on_axis(value))
 
     def _locate_on_axis(self, value):
-        return value if self.axis is None else np.clip(self.axis.locate_fraction(value), 0, 1)
+        return (
+            value
+            if self.axis is None
+            else np.clip(self.axis.locate_fraction(value), 0, 1)
+        )
 
     def on_log_odds(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
         """Return the frame whose axes are on log-odds, with room for the curves."""
         axis = LogitAxis.from_curves(curves)
         ticks = axis.place_ticks(self.side / _LETTER)
         left, width = self.left + _MORE, self.width + _MORE
-        return self._replace(left=left, width=width, axis=axis, ticks=tuple(p for p, _ in ticks))
+        return self._replace(
+            left=left, width=width, axis=axis, ticks=tuple(p for p, _ in ticks)
+        )
 
 
 _LETTER = 7.2  # the width of a digit
@@ -90,7 +96,9 @@ LARGE = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
 SMALL = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
 
 
-def draw_diagram(series: Sequence[DiagramSeries], label: str, frame: Frame = LARGE) -> str:
+def draw_diagram(
+    series: Sequence[DiagramSeries], label: str, frame: Frame = LARGE
+) -> str:
     """Draw a reliability diagram above the histogram of the scores, as an SVG element.
 
     Parameters
@@ -117,7 +125,9 @@ def draw_diagram(series: Sequence[DiagramSeries], label: str, frame: Frame = LAR
     size = "small" if frame.side < LARGE.side else "large"
     return (
         f'<svg class="diagram {size}" viewBox="0 0 {frame.width} {frame.height}" role="img" '
-        f'aria-label="{escape_html(label, None)}">\n' + "\n".join(filter(None, parts)) + "\n</svg>"
+        f'aria-label="{escape_html(label, None)}">\n'
+        + "\n".join(filter(None, parts))
+        + "\n</svg>"
     )
 
 
@@ -142,11 +152,11 @@ def _draw_axes(frame, confidence):
     grid, numbers = "", []
     for tick in frame.ticks:
         x, y = frame.locate_x(tick), frame.locate_y(tick)
-        grid += (
-            f"M{_to_xy(left, y)}H{_to_px(right)}M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
-        )
+        grid += f"M{_to_xy(left, y)}H{_to_px(right)}M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
         text = f"{tick:g}" if frame.axis is None else probability(tick)
-        numbers.append(f'<text x="{_to_px(x)}" y="{low + 14}" class="middle">{text}</text>')
+        numbers.append(
+            f'<text x="{_to_px(x)}" y="{low + 14}" class="middle">{text}</text>'
+        )
         numbers.append(
             f'<text x="{_to_px(left - 8)}" y="{_to_px(y + 4)}" class="end">{text}</text>'
         )
@@ -178,7 +188,9 @@ def _draw_margins(frame):
         f"{_to_px(frame.locate_y(p))}H{right}"
         for p in frame.axis.margin_borders
     )
-    return f'<path class="margin" d="{lines}"><title>beyond: exactly 0 or 1</title></path>'
+    return (
+        f'<path class="margin" d="{lines}"><title>beyond: exactly 0 or 1</title></path>'
+    )
 
 
 def _name_axes(confidence):
@@ -276,7 +288,11 @@ def _describe_interval(curve, kind, at):
 
 def to_digits(value: float, digits: int) -> str:
     """Format a probability with so many digits behind the point, or two that count."""
-    return f"{value:.{digits}f}" if value == 0 or value >= 10.0**-digits * 10 else f"{value:.2g}"
+    return (
+        f"{value:.{digits}f}"
+        if value == 0 or value >= 10.0**-digits * 10
+        else f"{value:.2g}"
+    )
 
 
 def _get_shares(frame, curve):
@@ -311,7 +327,9 @@ def _draw_histogram(frame, series):
         for p, share in zip((0, 1), beyond, strict=True):
             if share > 0:
                 left = frame.locate_x(p) - 3
-                outline += f"M{_to_xy(left, bottom)}v{_to_px(-scale * share)}h6V{bottom}"
+                outline += (
+                    f"M{_to_xy(left, bottom)}v{_to_px(-scale * share)}h6V{bottom}"
+                )
         parts.append(f'<path class="{kind} tone{one.tone}" d="{outline}"/>')
     if not small:
         parts += _draw_columns(frame, [shares for shares, *_ in drawn], drawn[0][1])

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from ..metrics import Measure
     from ._models import Model
 
-_FEWEST_CELLS, _MOST_CELLS = 1024, 4096  # of a sample that is drawn from hundreds of times
+_FEWEST_CELLS, _MOST_CELLS = (
+    1024,
+    4096,
+)  # of a sample that is drawn from hundreds of times
 _ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
 _RESAMPLES = 200
 
@@ -81,20 +84,27 @@ def limit_resamples(n: int) -> int:
     return int(np.clip(2e7 / n, 20, _RESAMPLES))
 
 
-def choose_measures(names: Iterable[str] | None, clustered: bool = False) -> "list[Measure]":
+def choose_measures(
+    names: Iterable[str] | None, clustered: bool = False
+) -> "list[Measure]":
     """Return the measures of these names; by default those that are meant for reports.
 
     Those of `clustered` rows read the residuals of cells.
     """
     registered = all_metrics()
     if clustered:
-        registered = {name: f for name, f in registered.items() if reads_residuals(name)}
+        registered = {
+            name: f for name, f in registered.items() if reads_residuals(name)
+        }
     if names is None:
         return [f for f in registered.values() if f.spec.in_report]
     if isinstance(names, str) or not isinstance(names, Iterable):
         cure = "Pass a list of names, also of one"
         raise invalid_input(
-            "measures", expected="measures as a list of names", got=repr(names), hint=cure
+            "measures",
+            expected="measures as a list of names",
+            got=repr(names),
+            hint=cure,
         )
     names = [*names]
     for measure in names:
@@ -125,21 +135,34 @@ def measure_models(
     seeds = generator(random_state).integers(0, 2**63, size=2)
     if n_resamples != "auto":
         n_resamples = check_count(n_resamples, "n_resamples", 0)
-    plans = {name: _plan_draws(model, functions, n_resamples) for name, model in models.items()}
-    total = sum(len(seeds) * part.n_resamples for parts in plans.values() for part in parts)
+    plans = {
+        name: _plan_draws(model, functions, n_resamples)
+        for name, model in models.items()
+    }
+    total = sum(
+        len(seeds) * part.n_resamples for parts in plans.values() for part in parts
+    )
     done, rows = 0, []
     for name, model in models.items():
         found = {
-            f: _make_sum_row(name, f, model, level) for f in functions if _is_summed_up(f, model)
+            f: _make_sum_row(name, f, model, level)
+            for f in functions
+            if _is_summed_up(f, model)
         }
         for part in plans[name]:
             values = []
             for draws, seed in zip(part.draws, seeds, strict=True):
-                step = None if progress is None else partial(_shift_progress, progress, done, total)
+                step = (
+                    None
+                    if progress is None
+                    else partial(_shift_progress, progress, done, total)
+                )
                 evaluate = partial(_evaluate_all, part.functions)
                 # once for all of them
                 with limit_blas_threads(model.n_samples, len(model.classes)):
-                    values.append(draws(evaluate, part.n_resamples, seed, progress=step))
+                    values.append(
+                        draws(evaluate, part.n_resamples, seed, progress=step)
+                    )
                 done += part.n_resamples
             found |= _make_rows(name, model, part, values, level)
         rows += [found[function] for function in functions]
@@ -162,7 +185,11 @@ def _is_summed_up(function, model):
 def _plan_draws(model, functions, n_resamples):
     """Return the measures that read cells and those that read rows, with their draws."""
     functions = [f for f in functions if not _is_summed_up(f, model)]
-    on_cells = [f for f in functions if f.spec.poolable and (model.two_classes or f.has_pos_label)]
+    on_cells = [
+        f
+        for f in functions
+        if f.spec.poolable and (model.two_classes or f.has_pos_label)
+    ]
     on_rows = [f for f in functions if f not in on_cells]
     parts = []
     if on_cells:
@@ -180,13 +207,20 @@ def _plan_draws(model, functions, n_resamples):
         predictions = model.predictions
         if predictions is None:
             names = ", ".join(f.spec.name for f in on_rows)
-            rule, cure = "measures of cells", "Report on the rows themselves, or leave these out"
+            rule, cure = (
+                "measures of cells",
+                "Report on the rows themselves, or leave these out",
+            )
             raise invalid_input(expected=rule, got=names, hint=cure)
         together = partial(
             simulate_bootstrap_distribution, predictions, groups=predictions.clusters
         )
         draws = together, partial(simulate_null_distribution, predictions)
-        number = limit_resamples(len(predictions.codes)) if n_resamples == "auto" else n_resamples
+        number = (
+            limit_resamples(len(predictions.codes))
+            if n_resamples == "auto"
+            else n_resamples
+        )
         parts.append(_Part(on_rows, _evaluate_all(on_rows, predictions), draws, number))
     return parts
 
@@ -203,24 +237,37 @@ def _make_rows(title, model, part, values, level):
     resampled, null = values
     rows, longer = {}, 1.0
     if model.n_clusters is not None:
-        longer = small_sample_inflation(model.predictions.weight, model.predictions.clusters, level)
-    for number, (function, value) in enumerate(zip(part.functions, part.values, strict=True)):
+        longer = small_sample_inflation(
+            model.predictions.weight, model.predictions.clusters, level
+        )
+    for number, (function, value) in enumerate(
+        zip(part.functions, part.values, strict=True)
+    ):
         low = high = limit = np.nan
         if len(resampled):
             draws = resampled[:, number], null[:, number]
             low, high = make_draw_interval(function, value, *draws, level)
             tail = 1 - level if function.spec.greater_is_better else level
             low, high = (value + longer * (end - value) for end in (low, high))
-            low, high = _make_loss_interval(function.spec.loss, model, level) or (low, high)
+            low, high = _make_loss_interval(function.spec.loss, model, level) or (
+                low,
+                high,
+            )
             low = max(low, min(function.spec.range[0], value))
             limit = np.quantile(draws[1], tail)
         name = function.spec.name
-        rows[function] = ReportRow(title, name, value, float(low), float(high), float(limit))
+        rows[function] = ReportRow(
+            title, name, value, float(low), float(high), float(limit)
+        )
     return rows
 
 
 def make_draw_interval(
-    function: "Measure", value: float, resampled: FloatArray, null: FloatArray, level: float
+    function: "Measure",
+    value: float,
+    resampled: FloatArray,
+    null: FloatArray,
+    level: float,
 ) -> tuple[float, float]:
     """Return percentiles of resamples; for a calibration error ends that allow for its bias.
 
@@ -234,7 +281,11 @@ def make_draw_interval(
     factor of at most sqrt(1 - 2 / pi).
     """
     tail = (1 - level) / 2
-    if function.spec.proper or function.spec.perfect != 0 or not function.spec.multiclass:
+    if (
+        function.spec.proper
+        or function.spec.perfect != 0
+        or not function.spec.multiclass
+    ):
         low, high = np.quantile(resampled, [tail, 1 - tail])
     else:
         z, square, spread = ndtri(1 - tail), np.mean(resampled**2), np.std(resampled)
@@ -253,7 +304,11 @@ def _make_sum_row(name, function, model, level):
     sums, key = model.summary.totals._asdict(), ADDED_UP[function.spec.name]
     weight, squares = sums["weight"], sums["squared_weight"]
     value = sums[key] / weight
-    spread = sums[f"squared_{key}"] - 2 * value * sums[f"{key}_of_squares"] + value**2 * squares
+    spread = (
+        sums[f"squared_{key}"]
+        - 2 * value * sums[f"{key}_of_squares"]
+        + value**2 * squares
+    )
     freedom = weight**2 - squares
     error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
     half, spread = ndtri((1 + level) / 2) * error, np.sqrt(sums[f"variance_of_{key}"])
@@ -262,9 +317,13 @@ def _make_sum_row(name, function, model, level):
     ends = _make_loss_interval(loss, model, level) or ends
     if model.n_clusters is not None:
         losses = loss.of_rows(predictions.proba, predictions.codes)
-        expected = (np.asarray(predictions.proba) * loss.of_labels(predictions.proba)).sum(axis=1)
+        expected = (
+            np.asarray(predictions.proba) * loss.of_labels(predictions.proba)
+        ).sum(axis=1)
         spread = small_sample_inflation(predictions.weight, predictions.clusters, level)
-        spread *= sum_error(predictions.weight * (losses - expected), predictions.clusters)
+        spread *= sum_error(
+            predictions.weight * (losses - expected), predictions.clusters
+        )
     limit = sums[f"expected_{key}"] + ndtri(level) * spread
     low, high = map(float, ends)
     return ReportRow(name, function.spec.name, value, low, high, float(limit / weight))

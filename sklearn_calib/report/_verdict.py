@@ -5,7 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtri
 
-from .._kernels._detectable_error import KERNEL_BANDWIDTH, SIGNIFICANCE_LEVEL, TARGET_POWER
+from .._kernels._detectable_error import (
+    KERNEL_BANDWIDTH,
+    SIGNIFICANCE_LEVEL,
+    TARGET_POWER,
+)
 from .._show import plain
 from ..groups import WHOLE
 from ..inference import MonteCarloResult
@@ -131,16 +135,22 @@ class _Findings:
             known.get(name) for known in (report.advice, report.groups, report.features)
         )
         n = model.n_clusters
-        self.rows = f"{model.n_samples} rows" + ("" if n is None else f" in {n} clusters")
+        self.rows = f"{model.n_samples} rows" + (
+            "" if n is None else f" in {n} clusters"
+        )
         self.level, self.error = report.level, _find_error(report, name)
         whole, tested = model.pool_cells(), model.pool_cells(_TESTED_CELLS)
         self.test = _run_test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
         self.certain = *count_certain(whole, items), len(whole.proba)
-        critical = float(np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE_LEVEL))
+        critical = float(
+            np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE_LEVEL)
+        )
         inflation = _compute_inflation(model, tested, self.test)
         coarse = model.pool_cells(_POWER_CELLS)
-        of = self.evidence = collect_evidence(whole, coarse, self.level, critical, inflation)
+        of = self.evidence = collect_evidence(
+            whole, coarse, self.level, critical, inflation
+        )
         low, high = self.error.low, self.error.high
         if of.unseen > 0:
             low = max(min(low, self.error.value - of.unseen), 0.0)
@@ -203,7 +213,9 @@ def _run_test(sample, seed):
     residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
     squares = np.einsum("ij,ij->i", residual @ kernel, residual)
     observed, *null = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / mass.sum(), 1.0)
-    return MonteCarloResult.from_draws(observed, np.array(null), "kernel_calibration_error")
+    return MonteCarloResult.from_draws(
+        observed, np.array(null), "kernel_calibration_error"
+    )
 
 
 def _to_points(share):
@@ -247,9 +259,7 @@ def _describe_calibration(findings):
             else "sets of labels drawn from them deviated as much as the true labels."
         )
     elif findings.calibrated:
-        text = (
-            f"No miscalibration is found in {rows} (p = {p:.2f}), and there is little room for it."
-        )
+        text = f"No miscalibration is found in {rows} (p = {p:.2f}), and there is little room for it."
     else:
         text = (
             f"{rows} are too few for a verdict: no miscalibration is found (p = {p:.2f}), but "
@@ -276,7 +286,9 @@ def _describe_size(findings):
             )
             numbers["worst"] = worst._asdict()
         return Sentence("size", text + ".", numbers)
-    if row.low == row.high:  # certain predictions that are all right: no resample differs
+    if (
+        row.low == row.high
+    ):  # certain predictions that are all right: no resample differs
         return None
     text = (
         f"On average they are off by at most {_to_points(high)} percentage points "
@@ -290,11 +302,16 @@ def _describe_direction(findings):
     if not findings.rejected:
         return None
     parts = [
-        part for part in (_describe_mean(findings), _describe_slope(findings)) if part is not None
+        part
+        for part in (_describe_mean(findings), _describe_slope(findings))
+        if part is not None
     ]
     if not parts:
         return None
-    numbers = {"words": list(dict.fromkeys(word for word, *_ in parts)), "level": findings.level}
+    numbers = {
+        "words": list(dict.fromkeys(word for word, *_ in parts)),
+        "level": findings.level,
+    }
     for *_, more in parts:
         numbers |= more
     return Sentence("direction", " ".join(text for _, text, _ in parts), numbers)
@@ -350,12 +367,16 @@ def _describe_runs(findings):
     parts = []
     for run in findings.evidence.runs:
         ends = dict.fromkeys((_to_decimals(run.low), _to_decimals(run.high)))
-        parts.append(f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})")
+        parts.append(
+            f"{' to '.join(ends)} ({'too high' if run.too_high else 'too low'})"
+        )
     numbers = {
         "intervals": [run._asdict() for run in findings.evidence.runs],
         "level": findings.level,
     }
-    return Sentence("where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers)
+    return Sentence(
+        "where", f"Where they are wrong: predictions of {', '.join(parts)}.", numbers
+    )
 
 
 def _describe_certain(findings):
@@ -370,7 +391,9 @@ def _describe_certain(findings):
     )
     if values <= _FEW_VALUES:
         text += f" There are only {values} different predictions, and ties cannot be told apart."
-    return Sentence("certain", text, {"certain": rows, "wrong": wrong, "values": values})
+    return Sentence(
+        "certain", text, {"certain": rows, "wrong": wrong, "values": values}
+    )
 
 
 def _describe_groups(findings):
@@ -405,7 +428,11 @@ def _describe_power(findings):
             f"With {findings.rows} the test finds an error of {_to_points(seen)} percentage "
             "points on average, or more, with probability 80 %"
         )
-        text += "; scores without any information might pass, if their mean is right" * blind + "."
+        text += (
+            "; scores without any information might pass, if their mean is right"
+            * blind
+            + "."
+        )
     return Sentence("power", text, numbers)
 
 
@@ -457,6 +484,8 @@ def _describe_map(findings):
     if gain is None or not gain.numbers["low"] > 0:
         return None
     weights = findings.advice.weights
-    parts = [f"{name} {weight:.0%}" for name, weight in weights.items() if weight >= 0.005]
+    parts = [
+        f"{name} {weight:.0%}" for name, weight in weights.items() if weight >= 0.005
+    ]
     text = f'The map: "auto" is a mixture of {", ".join(parts)}.'
     return Sentence("map", text, {"weights": weights, "best": findings.advice.best})

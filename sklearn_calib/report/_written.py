@@ -155,10 +155,14 @@ class WrittenReport(Shown):
     version: str
 
     def _make_sections(self, drawn: bool = False) -> list[Section]:
-        raise NotImplementedError(f"{type(self).__name__} has no _make_sections; see WrittenReport")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no _make_sections; see WrittenReport"
+        )
 
     def _notebook_sections(self) -> list[Section]:
-        raise NotImplementedError(f"{type(self).__name__} has no sections for notebooks")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no sections for notebooks"
+        )
 
     def _describe_subject(self) -> str:
         raise NotImplementedError(
@@ -166,7 +170,9 @@ class WrittenReport(Shown):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        raise NotImplementedError(f"{type(self).__name__} has no to_dict; see WrittenReport")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no to_dict; see WrittenReport"
+        )
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return `to_dict` as JSON.
@@ -192,9 +198,13 @@ class WrittenReport(Shown):
 
     def to_markdown(self) -> str:
         """Return the report as Markdown, for an issue, a notebook or a model card."""
-        return render_markdown([Section("Calibration report", parts=self._make_sections())])
+        return render_markdown(
+            [Section("Calibration report", parts=self._make_sections())]
+        )
 
-    def to_html(self, path: str | Path, *, title: str = "Calibration report") -> str | Path:
+    def to_html(
+        self, path: str | Path, *, title: str = "Calibration report"
+    ) -> str | Path:
         """Write one self-contained file to send around: no scripts, no network.
 
         It is written whole or not at all: on an error an existing file is as it was.
@@ -234,7 +244,9 @@ class WrittenReport(Shown):
         >>> text.count("<svg") > 0, "<script" in text
         (True, False)
         """
-        source = "" if self.source is None else f"<bdi>{escape_html(self.source)}</bdi>; "
+        source = (
+            "" if self.source is None else f"<bdi>{escape_html(self.source)}</bdi>; "
+        )
         made = f"{source}{escape_html(self.created)}; sklearn-calib {escape_html(self.version)}"
         text = _FRAME.format(
             title=escape_html(title),
@@ -247,7 +259,9 @@ class WrittenReport(Shown):
         return absolute_path
 
     def _repr_html_(self) -> str:
-        return wrap_for_notebook(render_html(self._notebook_sections(), level=3), NOTEBOOK)
+        return wrap_for_notebook(
+            render_html(self._notebook_sections(), level=3), NOTEBOOK
+        )
 
 
 _FRAME = """<!DOCTYPE html>

@@ -14,7 +14,9 @@ from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
 
 _ADAPTERS: dict[type | str, "Staging"] = {}
-_KNOWN: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()  # by exact class
+_KNOWN: "WeakKeyDictionary[type, Staging | None]" = (
+    WeakKeyDictionary()
+)  # by exact class
 
 
 class Staging:
@@ -89,11 +91,15 @@ class Staging:
         """
         return estimator
 
-    def fit(self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any) -> Estimator:
+    def fit(
+        self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any
+    ) -> Estimator:
         """Fit in place; a learner that forgets its stages is recorded here."""
         return estimator.fit(X, y, **params)
 
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(
+        self, fitted: Estimator, X: Features
+    ) -> Iterator[tuple[str, ArrayLike]]:
         """Iterate over the scores after stage 1, 2, ..., up to ``n_stages(fitted)``.
 
         Parameters
@@ -110,7 +116,9 @@ class Staging:
         """
         raise NotImplementedError
 
-    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
+    def staged_proba(
+        self, fitted: Estimator, X: Features
+    ) -> Iterable[ArrayLike] | None:
         """Iterate over ``predict_proba`` after each stage if `staged_scores` do not determine it.
 
         For a ``decision_function`` whose softmax is not the learner's ``predict_proba``: the loss
@@ -257,7 +265,9 @@ def classifier_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
     piped = isinstance(estimator, Pipeline)
     learner = estimator[-1] if piped else estimator
     staging = _find_adapter(learner)
-    if staging is None or type(staging).logits is Staging.logits:  # no need to transform
+    if (
+        staging is None or type(staging).logits is Staging.logits
+    ):  # no need to transform
         return None
     return staging.logits(learner, _transform_features(estimator, X) if piped else X)
 
@@ -270,7 +280,9 @@ def _transform_features(pipeline, X):
 def _find_adapter(learner):
     kind = type(learner)
     if kind not in _KNOWN:  # a walk through all its bases
-        names = [f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__]
+        names = [
+            f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__
+        ]
         pairs = zip(kind.__mro__, names, strict=True)
         staged = (_ADAPTERS.get(cls) or _ADAPTERS.get(name) for cls, name in pairs)
         _KNOWN[kind] = next(filter(None, staged), None)
@@ -312,7 +324,9 @@ class _PipelineStaging(Staging):
         return self.inner.staged_scores(fitted[-1], _transform_features(fitted, X))
 
     def staged_proba(self, fitted, X):
-        if type(self.inner).staged_proba is Staging.staged_proba:  # no need to transform
+        if (
+            type(self.inner).staged_proba is Staging.staged_proba
+        ):  # no need to transform
             return None
         return self.inner.staged_proba(fitted[-1], _transform_features(fitted, X))
 
@@ -323,7 +337,9 @@ class _PipelineStaging(Staging):
         return _with_last(copy.copy(fitted), self.inner.truncated(fitted[-1], stage))
 
     def limited(self, estimator, stage):
-        return _with_last(clone(estimator), self.inner.limited(estimator.steps[-1][1], stage))
+        return _with_last(
+            clone(estimator), self.inner.limited(estimator.steps[-1][1], stage)
+        )
 
 
 def _with_last(pipeline, learner):

@@ -20,7 +20,9 @@ class CatBoostStaging(Staging):
         names = ("iterations", "n_estimators", "num_boost_round", "num_trees")
         return next((params[name] for name in names if params.get(name)), 1000)
 
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(
+        self, fitted: Estimator, X: Features
+    ) -> Iterator[tuple[str, ArrayLike]]:
         self.logits(fitted, X)
         for proba in fitted.staged_predict_proba(X):
             yield "proba", proba

@@ -29,9 +29,13 @@ class LightGBMStaging(Staging):
         return estimator
 
     def caveat(self, estimator: Estimator) -> tuple[str, str, str] | None:
-        return dart_caveat("boosting_type='dart'", "gbdt") if _is_dart(estimator) else None
+        return (
+            dart_caveat("boosting_type='dart'", "gbdt") if _is_dart(estimator) else None
+        )
 
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(
+        self, fitted: Estimator, X: Features
+    ) -> Iterator[tuple[str, ArrayLike]]:
         factor, averaged = _read_link(fitted)
         total = 0.0
         for stage in range(1, self.n_stages(fitted) + 1):
@@ -52,7 +56,10 @@ class LightGBMStaging(Staging):
 
         text = fitted.booster_.model_to_string(num_iteration=int(stage))
         return copy_with_attributes(
-            fitted, _Booster=Booster(model_str=text), _best_iteration=0, n_estimators=int(stage)
+            fitted,
+            _Booster=Booster(model_str=text),
+            _best_iteration=0,
+            n_estimators=int(stage),
         )
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
@@ -84,7 +91,9 @@ def _read_link(fitted):
 
 def _is_dart(estimator):
     params = estimator.get_params()
-    return "dart" in (params.get(name) for name in ("boosting_type", "boosting", "boost"))
+    return "dart" in (
+        params.get(name) for name in ("boosting_type", "boosting", "boost")
+    )
 
 
 def _unknown_objective(estimator, got):

@@ -34,21 +34,33 @@ class PartialFitStaging(Staging):
 
     def applies(self, estimator: Estimator) -> bool:
         return hasattr(estimator, "partial_fit") and (
-            not hasattr(estimator, "classes_") or hasattr(estimator, "_staged_snapshots")
+            not hasattr(estimator, "classes_")
+            or hasattr(estimator, "_staged_snapshots")
         )
 
     def n_stages(self, estimator: Estimator) -> int:
         if hasattr(estimator, "_staged_snapshots"):
             return len(estimator._staged_snapshots)
-        return estimator.max_iter if self.most is None else min(estimator.max_iter, self.most)
+        return (
+            estimator.max_iter
+            if self.most is None
+            else min(estimator.max_iter, self.most)
+        )
 
-    def fit(self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any) -> Estimator:
-        asked = {name: estimator.get_params()[name] for name in ("random_state", "early_stopping")}
+    def fit(
+        self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any
+    ) -> Estimator:
+        asked = {
+            name: estimator.get_params()[name]
+            for name in ("random_state", "early_stopping")
+        }
         estimator.set_params(
             random_state=check_random_state(asked["random_state"]), early_stopping=False
         )
         classes = np.unique(y)
-        if getattr(estimator, "class_weight", None) == "balanced":  # partial_fit cannot know it
+        if (
+            getattr(estimator, "class_weight", None) == "balanced"
+        ):  # partial_fit cannot know it
             asked["class_weight"] = "balanced"
             balanced = compute_class_weight("balanced", classes=classes, y=y)
             estimator.set_params(class_weight=dict(zip(classes, balanced, strict=True)))
@@ -58,14 +70,19 @@ class PartialFitStaging(Staging):
                 first = {"classes": classes} if epoch == 0 else {}
                 estimator.partial_fit(X, y, **first, **params)
                 snapshots.append(
-                    {name: _copy_estimator(getattr(estimator, name)) for name in self.learned}
+                    {
+                        name: _copy_estimator(getattr(estimator, name))
+                        for name in self.learned
+                    }
                 )
         finally:
             estimator.set_params(**asked)
         estimator._staged_snapshots = snapshots
         return estimator
 
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(
+        self, fitted: Estimator, X: Features
+    ) -> Iterator[tuple[str, ArrayLike]]:
         for stage in range(1, self.n_stages(fitted) + 1):
             view = self.truncated(fitted, stage)
             if hasattr(view, "decision_function"):
@@ -73,8 +90,12 @@ class PartialFitStaging(Staging):
             else:
                 yield "proba", view.predict_proba(X)
 
-    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
-        if not (hasattr(fitted, "decision_function") and hasattr(fitted, "predict_proba")):
+    def staged_proba(
+        self, fitted: Estimator, X: Features
+    ) -> Iterable[ArrayLike] | None:
+        if not (
+            hasattr(fitted, "decision_function") and hasattr(fitted, "predict_proba")
+        ):
             return None
         stages = range(1, self.n_stages(fitted) + 1)
         return (self.truncated(fitted, stage).predict_proba(X) for stage in stages)
@@ -94,4 +115,6 @@ def _copy_estimator(value):
 
 register_staging("sklearn.MLPClassifier", PartialFitStaging(("coefs_", "intercepts_")))
 # max_iter = 1000 is a safeguard for SGD, whose own rule stops after some dozens of epochs
-register_staging("sklearn.SGDClassifier", PartialFitStaging(("coef_", "intercept_"), most=100))
+register_staging(
+    "sklearn.SGDClassifier", PartialFitStaging(("coef_", "intercept_"), most=100)
+)

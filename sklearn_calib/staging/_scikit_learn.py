@@ -15,7 +15,9 @@ class ScikitLearnBoosting(Staging):
 
     unit = "boosting rounds"
 
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(
+        self, fitted: Estimator, X: Features
+    ) -> Iterator[tuple[str, ArrayLike]]:
         for scores in fitted.staged_decision_function(X):
             yield "logits", scores
 
@@ -24,7 +26,9 @@ class AdaBoostStaging(ScikitLearnBoosting):
     def n_stages(self, estimator: Estimator) -> int:
         return len(getattr(estimator, "estimators_", range(estimator.n_estimators)))
 
-    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
+    def staged_proba(
+        self, fitted: Estimator, X: Features
+    ) -> Iterable[ArrayLike] | None:
         # its probabilities divide the scores by the number of other classes
         return fitted.staged_predict_proba(X) if len(fitted.classes_) > 2 else None
 
@@ -42,7 +46,9 @@ class GradientBoostingStaging(ScikitLearnBoosting):
     def n_stages(self, estimator: Estimator) -> int:
         return getattr(estimator, "n_estimators_", estimator.n_estimators)
 
-    def staged_proba(self, fitted: Estimator, X: Features) -> Iterable[ArrayLike] | None:
+    def staged_proba(
+        self, fitted: Estimator, X: Features
+    ) -> Iterable[ArrayLike] | None:
         # the decision function of the exponential loss is half the log-odds
         return fitted.staged_predict_proba(X) if fitted.loss == "exponential" else None
 
@@ -51,7 +57,9 @@ class GradientBoostingStaging(ScikitLearnBoosting):
         return copy_with_attributes(fitted, estimators_=trees, n_estimators_=int(stage))
 
     def limited(self, estimator: Estimator, stage: int) -> Estimator:
-        return clone(estimator).set_params(n_estimators=int(stage), n_iter_no_change=None)
+        return clone(estimator).set_params(
+            n_estimators=int(stage), n_iter_no_change=None
+        )
 
 
 class HistGradientBoostingStaging(ScikitLearnBoosting):
@@ -74,7 +82,9 @@ class HistGradientBoostingStaging(ScikitLearnBoosting):
 
 register_staging("sklearn.AdaBoostClassifier", AdaBoostStaging())
 register_staging("sklearn.GradientBoostingClassifier", GradientBoostingStaging())
-register_staging("sklearn.HistGradientBoostingClassifier", HistGradientBoostingStaging())
+register_staging(
+    "sklearn.HistGradientBoostingClassifier", HistGradientBoostingStaging()
+)
 
 
 class ForestStaging(Staging):
@@ -83,8 +93,12 @@ class ForestStaging(Staging):
     def n_stages(self, estimator: Estimator) -> int:
         return len(getattr(estimator, "estimators_", range(estimator.n_estimators)))
 
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
-        X = check_array(X, dtype=np.float32, accept_sparse="csr", ensure_all_finite=False)
+    def staged_scores(
+        self, fitted: Estimator, X: Features
+    ) -> Iterator[tuple[str, ArrayLike]]:
+        X = check_array(
+            X, dtype=np.float32, accept_sparse="csr", ensure_all_finite=False
+        )
         total = 0.0
         for number, tree in enumerate(fitted.estimators_, start=1):
             total = total + tree.predict_proba(X)

@@ -31,7 +31,9 @@ class XGBoostStaging(Staging):
         got = _find_dropout(estimator)
         return dart_caveat(got, "gbtree without dropout") if got else None
 
-    def staged_scores(self, fitted: Estimator, X: Features) -> Iterator[tuple[str, ArrayLike]]:
+    def staged_scores(
+        self, fitted: Estimator, X: Features
+    ) -> Iterator[tuple[str, ArrayLike]]:
         import xgboost
 
         _check_objective(fitted)
@@ -46,7 +48,9 @@ class XGBoostStaging(Staging):
         booster = fitted.get_booster()
         for stage in range(1, self.n_stages(fitted) + 1):
             # the DMatrix caches its margins: a stage costs one round of trees
-            margins = booster.predict(data, output_margin=logits, iteration_range=(0, stage))
+            margins = booster.predict(
+                data, output_margin=logits, iteration_range=(0, stage)
+            )
             yield ("logits" if logits else "proba"), margins
 
     def truncated(self, fitted: Estimator, stage: int) -> Estimator:
@@ -84,7 +88,11 @@ def _find_dropout(estimator):
     if estimator.booster == "dart":
         return "booster='dart'"
     given = estimator.get_params()
-    set_ = (f"{name}={given[name]!r}" for name in ("rate_drop", "one_drop") if given.get(name))
+    set_ = (
+        f"{name}={given[name]!r}"
+        for name in ("rate_drop", "one_drop")
+        if given.get(name)
+    )
     return next(set_, None)
 
 

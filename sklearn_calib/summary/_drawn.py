@@ -16,7 +16,11 @@ from ..recalibrators import (
     resolve_recalibrator,
 )
 
-_SAMPLE_ENTRIES, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS = 500_000, 20_000, 100_000  # of scores; rows
+_SAMPLE_ENTRIES, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS = (
+    500_000,
+    20_000,
+    100_000,
+)  # of scores; rows
 _STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
 _OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are kept whatever the others are
 _SHARE = 2  # a class keeps one in so many of the rows that would be its share
@@ -26,7 +30,9 @@ _OF_LABELS, _HALF = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
 
 def rows_to_draw(n_classes: int) -> int:
     """Return how many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
-    return int(np.clip(_SAMPLE_ENTRIES // n_classes, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS))
+    return int(
+        np.clip(_SAMPLE_ENTRIES // n_classes, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS)
+    )
 
 
 def _row_keys(scores, codes):
@@ -238,13 +244,17 @@ class RowDraw:
             return
         rows = _join_rows(self._parts)
         ranks = np.arange(len(rows.key)) < self.most
-        limit = np.full(len(self._limit), rows.key[self.most] if len(ranks) > self.most else _LAST)
+        limit = np.full(
+            len(self._limit), rows.key[self.most] if len(ranks) > self.most else _LAST
+        )
         for group, size, least in (
             (rows.stratum // self._steps, self._steps, self._of_class),
             (rows.stratum, 1, _OF_STRATUM),
         ):
             n_groups = len(limit) // size
-            order = np.argsort(group, kind="stable")  # of each group the smallest keys first
+            order = np.argsort(
+                group, kind="stable"
+            )  # of each group the smallest keys first
             ends = np.bincount(group, minlength=n_groups).cumsum()
             starts = np.append(0, ends[:-1])
             place = np.empty(len(order), dtype=np.intp)
@@ -349,7 +359,10 @@ class DrawnSample:
         )
 
     def held_out(
-        self, recalibrator: str | Estimator, folds: Sequence[Any], groups: AnyArray | None = None
+        self,
+        recalibrator: str | Estimator,
+        folds: Sequence[Any],
+        groups: AnyArray | None = None,
     ) -> HeldOut:
         """Recalibrate each row by a fit to the folds that it is not in."""
         predictions, unit = self.predictions, self.drawn.count_weight
@@ -368,7 +381,9 @@ class DrawnSample:
                 sample_weight=None if (weight == 1).all() else weight,
                 groups=None if groups is None else groups[seen],
             )
-            proba.append(predict_proba_aligned(fitted, predictions.proba[needed], numbers))
+            proba.append(
+                predict_proba_aligned(fitted, predictions.proba[needed], numbers)
+            )
             rows.append(needed)
             left.append(out[needed])
         place, mass = np.concatenate(rows), np.concatenate(left)

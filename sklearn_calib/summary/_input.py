@@ -51,7 +51,9 @@ class Labels:
         self.classes: AnyArray | None = None
         self.guessed = classes is None and pos_label is None
         if classes is not None:
-            self.classes = read_labels(classes, classes=classes, input_name="classes")[0]
+            self.classes = read_labels(classes, classes=classes, input_name="classes")[
+                0
+            ]
         elif pos_label is None or _is_zero_or_one(pos_label):
             self.classes = np.arange(2)
         self.positive = 1
@@ -62,7 +64,9 @@ class Labels:
         n_classes = len(self.classes)
         if n_classes < 2:
             cure = "Name them in the order of the columns"
-            raise invalid_input(expected="at least two classes", got=f"{n_classes}", hint=cure)
+            raise invalid_input(
+                expected="at least two classes", got=f"{n_classes}", hint=cure
+            )
         if self.pos_label is None:
             return
         if n_classes > 2:
@@ -126,7 +130,9 @@ class Labels:
                         one = describe_choice(names, "pos_label")
                     error.set_fields(hint=one)
                 elif len(names) == len(classes):
-                    words = f"Name the classes in the order of the columns, classes={names}"
+                    words = (
+                        f"Name the classes in the order of the columns, classes={names}"
+                    )
                     error.set_fields(hint=words)
             raise
 
@@ -142,18 +148,26 @@ class Labels:
 
         The first rows of the batch are looked at, while few rows have come before.
         """
-        if self.doubt is not None or n_before >= _BLOCK_ROWS or not has_own_order(self.classes):
+        if (
+            self.doubt is not None
+            or n_before >= _BLOCK_ROWS
+            or not has_own_order(self.classes)
+        ):
             return
         rows, proba = next(scores.iter_blocks())
         if proba.ndim == 1:
             proba = np.column_stack([1 - proba, proba])[:, :: 2 * self.positive - 1]
-        times = np.ones(len(proba)) if counts is None else counts[rows].astype(np.float64)
+        times = (
+            np.ones(len(proba)) if counts is None else counts[rows].astype(np.float64)
+        )
         if weight is not None:
             times[weight[rows] == 0] = 0
         times *= min(1.0, _BLOCK_ROWS / max(1.0, times.sum()))
         each = np.repeat(np.arange(len(proba)), times.astype(np.intp))
         codes = codes[rows][each].astype(np.intp)
-        self.doubt = describe_doubtful_order(proba[each], codes, self.classes, "classes")
+        self.doubt = describe_doubtful_order(
+            proba[each], codes, self.classes, "classes"
+        )
         if self.doubt is not None and not self.silent:
             warn_calibration(*self.doubt)
 
@@ -173,12 +187,18 @@ class Labels:
         if len(others) > 1:
             got = f"{known.tolist()[:10]}"
             raise invalid_input(
-                expected=f"the label {self.pos_label!r} and one other", got=got, hint=cure
+                expected=f"the label {self.pos_label!r} and one other",
+                got=got,
+                hint=cure,
             )
         both = np.sort(np.array([others[0], self.pos_label]))
         if not is_single and others[0] != both[0]:
-            rule = f"pos_label {self.pos_label!r} to be the second of the sorted classes"
-            raise invalid_input(expected=rule, got=f"also the label {others[0]!r}", hint=cure)
+            rule = (
+                f"pos_label {self.pos_label!r} to be the second of the sorted classes"
+            )
+            raise invalid_input(
+                expected=rule, got=f"also the label {others[0]!r}", hint=cure
+            )
         return both
 
     def check_agreement(self, other: "Labels") -> None:
@@ -192,7 +212,9 @@ class Labels:
                 f"{self.class_text} and {other.class_text}",
                 "Summarise them with one classes=",
             )
-            raise invalid_input(expected="summaries of the same classes", got=got, hint=cure)
+            raise invalid_input(
+                expected="summaries of the same classes", got=got, hint=cure
+            )
         self.doubt = self.doubt or other.doubt
         if self.classes is None:
             self.classes, self.positive = other.classes, other.positive
@@ -205,7 +227,9 @@ class Labels:
     def class_text(self) -> str:
         """The classes in words; equal for labels that mean the same."""
         known = None if self.classes is None else self.classes.tolist()
-        positive = f" with positive {self.positive_label!r}" if self.n_classes == 2 else ""
+        positive = (
+            f" with positive {self.positive_label!r}" if self.n_classes == 2 else ""
+        )
         return f"classes {known}{positive}"
 
 
@@ -233,12 +257,16 @@ class Scores(NamedTuple):
         """Yield rows in pieces: (their place, float64 probabilities)."""
         for start in range(0, len(self.raw), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            block = self.raw[rows].astype(np.float64, order="F")  # columns lie side by side
+            block = self.raw[rows].astype(
+                np.float64, order="F"
+            )  # columns lie side by side
             if self.outside:
                 block = np.clip(block, 0.0, 1.0)
             if self.uneven:
                 total = _row_sums(block)
-                block /= np.where(np.abs(total - 1.0) > _SUM_TOLERANCE, total, 1.0)[:, None]
+                block /= np.where(np.abs(total - 1.0) > _SUM_TOLERANCE, total, 1.0)[
+                    :, None
+                ]
             yield rows, block
 
 
@@ -329,7 +357,9 @@ def one_label_per_row(y: Any, n: int) -> Any:
     if y is not None and np.shape(y)[:1] != (n,):
         got = f"labels of shape {np.shape(y)} and {n} rows"
         cure = "Check that both come from the same selection"
-        raise invalid_input(expected="as many labels as rows of scores", got=got, hint=cure)
+        raise invalid_input(
+            expected="as many labels as rows of scores", got=got, hint=cure
+        )
     return y
 
 
@@ -348,7 +378,12 @@ def check_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
         return None
     given = _one_per_row(counts, n, "counts")
     number = given.astype(np.float64)
-    wrong = ~np.isfinite(number) | (number < 0) | (number != np.floor(number)) | (number > 2.0**53)
+    wrong = (
+        ~np.isfinite(number)
+        | (number < 0)
+        | (number != np.floor(number))
+        | (number > 2.0**53)
+    )
     if wrong.any():
         row = int(wrong.argmax())
         raise invalid_input(
@@ -366,5 +401,7 @@ def _one_per_row(values, n, name):
         numbers = np.full(n, numbers)
     if numbers.shape != (n,):
         got, cure = f"shape {numbers.shape}", "Check the rows that they belong to"
-        raise invalid_input(expected=f"one of {name} per row, shape ({n},)", got=got, hint=cure)
+        raise invalid_input(
+            expected=f"one of {name} per row, shape ({n},)", got=got, hint=cure
+        )
     return numbers

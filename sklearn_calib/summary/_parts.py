@@ -70,7 +70,9 @@ class FilePart(NamedTuple):
             of_text = (f for f in file.schema_arrow if f.name in numbers)
             if any(not types.is_primitive(f.type) for f in of_text):
                 return [self]
-            return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [self]
+            return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [
+                self
+            ]
 
     def iter_blocks(self, needed: Sequence[str]) -> Iterator[Block]:
         """Yield some columns, of which the names of folders may hold some."""
@@ -86,7 +88,9 @@ class FilePart(NamedTuple):
         with translate_read_errors(self.name):
             stream = self.open_stream()
         how = {"stream": stream, "row_groups": self.groups, "nullable": True}
-        for block in table_blocks(self.path, pick_columns, as_text=texts, **how, **self.options):
+        for block in table_blocks(
+            self.path, pick_columns, as_text=texts, **how, **self.options
+        ):
             columns = block.columns
             for name in needed:
                 if name not in columns:
@@ -109,7 +113,9 @@ def folder_values(path: str) -> dict[str, Any]:
         name, equals, value = folder.partition("=")
         if name and equals:
             value = unquote(value)
-            found[name] = int(value) if re.fullmatch(r"-?(0|[1-9]\d{0,17})", value) else value
+            found[name] = (
+                int(value) if re.fullmatch(r"-?(0|[1-9]\d{0,17})", value) else value
+            )
     return found
 
 
@@ -118,7 +124,10 @@ def check_form(csv: Any) -> dict[str, Any]:
     if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
         got = repr(sorted(csv) if isinstance(csv, dict) else csv)
         raise invalid_input(
-            "csv", expected=f"csv with {sorted(FORM)}", got=got, hint="Leave out the others"
+            "csv",
+            expected=f"csv with {sorted(FORM)}",
+            got=got,
+            hint="Leave out the others",
         )
     csv = {**(csv or {})}
     csv["skip_rows"] = check_count(csv.get("skip_rows", 0), "skip_rows", 0)
@@ -144,13 +153,18 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
             parts.append(part)
         else:
             cure = "Download it, or write parquet"
-            raise invalid_input(expected="parquet files at an address", got=quoted(name), hint=cure)
+            raise invalid_input(
+                expected="parquet files at an address", got=quoted(name), hint=cure
+            )
     return parts
 
 
 def make_path_absolute(part: Any) -> Any:
     """Return the part with the whole path of its file: another process may be in another folder."""
-    if getattr(part, "path", None) is None or getattr(part, "filesystem", None) is not None:
+    if (
+        getattr(part, "path", None) is None
+        or getattr(part, "filesystem", None) is not None
+    ):
         return part
     return part._replace(path=os.path.abspath(part.path))
 
@@ -223,7 +237,9 @@ def _iter_row_slices(data, needed, source):
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise invalid_input(
-            expected="columns of one length", got=f"{lengths}", hint="Check where they are from"
+            expected="columns of one length",
+            got=f"{lengths}",
+            hint="Check where they are from",
         )
     n = next(iter(lengths.values()))
     for first in range(0, n, PIECE_ROWS):
@@ -244,7 +260,9 @@ def _get_array_columns(data):
     for name, values in data.items():
         values = values if hasattr(values, "iloc") else np.asarray(values)
         if values.ndim == 2:
-            columns |= {f"{name}.{place}": column for place, column in enumerate(values.T)}
+            columns |= {
+                f"{name}.{place}": column for place, column in enumerate(values.T)
+            }
         else:
             columns[name] = values
     return columns
@@ -259,5 +277,7 @@ def _open_reader(data):
     if not hasattr(data, "__arrow_c_stream__"):
         got, cure = f"a {type(data).__name__}", "Turn it into an Arrow table first"
         rule = "paths, a table, a dataset, a dict of arrays, or an object with __arrow_c_stream__"
-        raise invalid_input(expected=f"data as {rule}", got=got, hint=cure, error=TypeError)
+        raise invalid_input(
+            expected=f"data as {rule}", got=got, hint=cure, error=TypeError
+        )
     return pa.RecordBatchReader._import_from_c_capsule(data.__arrow_c_stream__())

@@ -99,7 +99,9 @@ class PatternCells(CellTable):
         if mine.shape[1] != theirs.shape[1]:
             mine, theirs = _widen_pairs(mine), _widen_pairs(theirs)
         self._shift = max(self._shift, other._shift)
-        self._table = _add_equal_pairs(_coarsen_pairs(np.concatenate([mine, theirs]), self._shift))
+        self._table = _add_equal_pairs(
+            _coarsen_pairs(np.concatenate([mine, theirs]), self._shift)
+        )
         self._slots = None
         self._limit_pairs()
 
@@ -128,7 +130,9 @@ class PatternCells(CellTable):
             self._table = _add_equal_pairs(_coarsen_pairs(self.pairs, self._shift))
         if len(self.pairs) > _MAX_PAIRS:
             rule = f"at most {_MAX_PAIRS} combinations of groups and scores"
-            raise invalid_input(expected=rule, got="more", hint="Name fewer columns to group by")
+            raise invalid_input(
+                expected=rule, got="more", hint="Name fewer columns to group by"
+            )
 
     def _rebuild_table(self):
         n = len(self.pairs)
@@ -147,7 +151,9 @@ def _compute_confidence(codes, block):
     """Return the largest probability of each row, and the sum of the others."""
     ((problem, pair),) = iter_two_class_pairs("confidence", block)
     hit = (codes == problem.target).astype(np.uint8)
-    return ProblemRows(0, problem.rows, problem.score, np.ascontiguousarray(pair[:, 0]), hit)
+    return ProblemRows(
+        0, problem.rows, problem.score, np.ascontiguousarray(pair[:, 0]), hit
+    )
 
 
 def _add_equal_pairs(pairs):
@@ -163,7 +169,10 @@ def _add_equal_pairs(pairs):
     if len(starts) == len(pairs):
         return pairs
     found = pairs[starts]
-    whole, numbers = slice(cells.N0, cells.OFFSET), slice(cells.OFFSET, cells.PATTERN_COLUMN)
+    whole, numbers = (
+        slice(cells.N0, cells.OFFSET),
+        slice(cells.OFFSET, cells.PATTERN_COLUMN),
+    )
     found[:, whole] = np.add.reduceat(pairs[:, whole], starts)
     cells.view_as_float(found)[:, numbers] = np.add.reduceat(
         cells.view_as_float(pairs)[:, numbers], starts
@@ -189,10 +198,12 @@ def _coarsen_pairs(pairs, shift):
     start, high = cells.decode_cells(pairs[:, cells.ID])
     first = cells.find_cell_starts(start, high, shift)
     pairs[:, cells.ID] = cells.encode_cells(first, high)
-    moved = (cells.round_to_steps(start) - cells.round_to_steps(first)).astype(np.float64)
-    weight = cells.get_label_sums(np.ascontiguousarray(pairs[:, : cells.PATTERN_COLUMN]))[0].sum(
-        axis=1
+    moved = (cells.round_to_steps(start) - cells.round_to_steps(first)).astype(
+        np.float64
     )
+    weight = cells.get_label_sums(
+        np.ascontiguousarray(pairs[:, : cells.PATTERN_COLUMN])
+    )[0].sum(axis=1)
     cells.view_as_float(pairs)[:, cells.OFFSET] += weight * moved
     return pairs
 
@@ -201,5 +212,8 @@ def _widen_pairs(pairs):
     if pairs.shape[1] > cells.WEIGHTED_COLUMNS:
         return pairs
     return np.column_stack(
-        [cells.add_weight_columns(pairs[:, : cells.PATTERN_COLUMN]), pairs[:, cells.PATTERN_COLUMN]]
+        [
+            cells.add_weight_columns(pairs[:, : cells.PATTERN_COLUMN]),
+            pairs[:, cells.PATTERN_COLUMN],
+        ]
     )

@@ -63,7 +63,9 @@ def count_values(
 
     def read_parts(texts):
         parts = make_parts(data, texts, check_form(csv))
-        return fold_parts(parts, partial(_ValuesTally, [*names]), n_jobs, progress).columns
+        return fold_parts(
+            parts, partial(_ValuesTally, [*names]), n_jobs, progress
+        ).columns
 
     columns = read_parts([])
     texts = [name for name, column in columns.items() if column.has_mixed_kinds]
@@ -119,7 +121,9 @@ def summarize_groups(
         size *= column.n_groups
     if size > _MAX_COMBINATIONS:
         raise invalid_input(
-            expected="fewer columns of groups", got=f"{len(columns)}", hint="Name at most a dozen"
+            expected="fewer columns of groups",
+            got=f"{len(columns)}",
+            hint="Name at most a dozen",
         )
     draw = (draw or Draw(0))._replace(groups=tuple(columns))
     summary = summarize(data, **options, _draw=draw)

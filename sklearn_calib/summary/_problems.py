@@ -65,7 +65,9 @@ def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Problem
         codes = 1 - codes
         if block.ndim == 2:
             first, second = second, first
-    return ProblemRows(0, slice(None), second, first, codes.astype(np.uint8, copy=False))
+    return ProblemRows(
+        0, slice(None), second, first, codes.astype(np.uint8, copy=False)
+    )
 
 
 def split_multiclass_rows(
@@ -73,7 +75,9 @@ def split_multiclass_rows(
 ) -> Iterator[ProblemRows]:
     """Yield the rows of a block of several classes, as `Predictions.problems` parts them."""
     for number, rows, score, target in make_two_class_problems(kind, block):
-        yield ProblemRows(number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8))
+        yield ProblemRows(
+            number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8)
+        )
 
 
 def make_states(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:
@@ -154,7 +158,10 @@ class MulticlassTotals(NamedTuple):
 
 
 def joint_totals(
-    codes: AnyArray, block: FloatArray, weight: FloatArray | None, count: AnyArray | None
+    codes: AnyArray,
+    block: FloatArray,
+    weight: FloatArray | None,
+    count: AnyArray | None,
 ) -> tuple[list[int], ProblemRows]:
     """Return the numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`.
 
@@ -162,13 +169,16 @@ def joint_totals(
     """
     from .._kernels._exact_sums_compiled import compute_joint_terms, sum_exactly
 
-    terms, true, largest, place = compute_joint_terms(np.ascontiguousarray(block.T), codes)
+    terms, true, largest, place = compute_joint_terms(
+        np.ascontiguousarray(block.T), codes
+    )
     hit = place == codes
     whole = ProblemRows(0, slice(None), largest, _KEPT, hit.astype(np.uint8))
     if weight is None and count is None:
         sums = sum_exactly(terms)
         n, correct, wrong = (
-            int(number) << UNIT_BITS for number in (len(codes), hit.sum(), (true == 0).sum())
+            int(number) << UNIT_BITS
+            for number in (len(codes), hit.sum(), (true == 0).sum())
         )
         heads = [n, n, n, correct, wrong]
         return [*heads, *(sums[i] for i in (0, 0, 1, 2, 3, 4, 4, 5, 6, 7))], whole
@@ -184,7 +194,9 @@ def joint_totals(
 class CellProblems:
     """A summary of three or more classes as two-class problems, in place of `Predictions`."""
 
-    def __init__(self, kind: Multiclass, states: list[CellState], classes: AnyArray) -> None:
+    def __init__(
+        self, kind: Multiclass, states: list[CellState], classes: AnyArray
+    ) -> None:
         self.kind = kind
         self.states = states
         self.classes = classes
@@ -197,10 +209,14 @@ class CellProblems:
         for number, (state, mass) in enumerate(zip(self.states, masses, strict=True)):
             if mass > 0:
                 codes, proba, weight = expand_cells(state)
-                share = 1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
+                share = (
+                    1 / len(masses) if self.kind == "classwise" else mass / sum(masses)
+                )
                 title = name_problem(self.kind, self.classes, number)
                 events = codes.astype(float)
-                problems.append(BinaryProblem(proba[:, 1], events, weight, share, title))
+                problems.append(
+                    BinaryProblem(proba[:, 1], events, weight, share, title)
+                )
         return problems
 
 
@@ -226,7 +242,11 @@ def expand_cells(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
     weight = get_label_sums(table)[0].ravel()
     kept = weight > 0
     codes = np.tile(np.arange(2), len(table))
-    return codes[kept], np.repeat(compute_mean_scores(table), 2, axis=0)[kept], weight[kept]
+    return (
+        codes[kept],
+        np.repeat(compute_mean_scores(table), 2, axis=0)[kept],
+        weight[kept],
+    )
 
 
 _Result = tuple[float, float]
@@ -238,10 +258,14 @@ def _test_spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _Result:
     return tests.run_spiegelhalter_test(excess, variance, totals["certain_and_wrong"])
 
 
-def _hosmer_lemeshow(table: AnyArray, totals: dict[str, float], n_bins: int = 10) -> _Result:
+def _hosmer_lemeshow(
+    table: AnyArray, totals: dict[str, float], n_bins: int = 10
+) -> _Result:
     n_bins = check_count(n_bins, "n_bins")
     rows, events = _count_rows(table)
-    return tests.run_hosmer_lemeshow_test(compute_mean_scores(table)[:, 1], rows, events, n_bins, 0)
+    return tests.run_hosmer_lemeshow_test(
+        compute_mean_scores(table)[:, 1], rows, events, n_bins, 0
+    )
 
 
 def _test_cox(table: AnyArray, totals: dict[str, float]) -> _Result:
@@ -249,10 +273,14 @@ def _test_cox(table: AnyArray, totals: dict[str, float]) -> _Result:
     return tests.run_cox_test(score, rest, *_count_rows(table))
 
 
-def _test_cumulative(table: AnyArray, totals: dict[str, float], *, statistic: str) -> _Result:
+def _test_cumulative(
+    table: AnyArray, totals: dict[str, float], *, statistic: str
+) -> _Result:
     score, weight = compute_mean_scores(table)[:, 1], get_label_sums(table)[0]
     residual = weight[:, 1] - weight.sum(axis=1) * score
-    return tests.run_cumulative_test(score, residual, totals["squared_variance"], statistic)
+    return tests.run_cumulative_test(
+        score, residual, totals["squared_variance"], statistic
+    )
 
 
 def _count_rows(table):
@@ -260,7 +288,9 @@ def _count_rows(table):
     if table.shape[1] == WEIGHTED_COLUMNS:
         cure = "Test 'spiegelhalter', 'kuiper' or a measure"
         raise invalid_input(
-            expected="rows without sample_weight for this test", got="weighted ones", hint=cure
+            expected="rows without sample_weight for this test",
+            got="weighted ones",
+            hint=cure,
         )
     return table[:, N0] + table[:, N1], table[:, N1]
 

@@ -73,7 +73,11 @@ class CellSample(PooledPredictions):
     """
 
     def __init__(
-        self, proba: FloatArray, counts: AnyArray, weight: FloatArray, squares: FloatArray
+        self,
+        proba: FloatArray,
+        counts: AnyArray,
+        weight: FloatArray,
+        squares: FloatArray,
     ) -> None:
         self.proba, self.counts = proba, np.asarray(counts, dtype=np.int64)
         self.weight = np.asarray(weight, dtype=np.float64)
@@ -87,7 +91,9 @@ class CellSample(PooledPredictions):
 
         if len(table) > max_cells:
             table, _ = merge_cells_to_limit(table, shift, max_cells)
-        return cls(compute_mean_scores(table), table[:, N0 : N0 + 2], *get_label_sums(table))
+        return cls(
+            compute_mean_scores(table), table[:, N0 : N0 + 2], *get_label_sums(table)
+        )
 
     @property
     def exchanged(self) -> bool:
@@ -168,7 +174,9 @@ class CellSample(PooledPredictions):
             weight[varied] = rng.gamma(weight[varied] / scale, scale)
         return self.predictions.with_weight(weight.ravel())
 
-    def relabelled(self, rng: np.random.Generator, law: FloatArray | None = None) -> Predictions:
+    def relabelled(
+        self, rng: np.random.Generator, law: FloatArray | None = None
+    ) -> Predictions:
         """Return the same rows, with labels drawn from the predictions, or from another law.
 
         Parameters
@@ -184,10 +192,14 @@ class CellSample(PooledPredictions):
         """
         rows, total, moments = self._cell_moments
         labels = (
-            self._labelled_rows if law is None else CellBinomialSampler(rows, law, of_rows=False)
+            self._labelled_rows
+            if law is None
+            else CellBinomialSampler(rows, law, of_rows=False)
         )
         weight = weight_of_some(labels.ones(rng), rows, total, moments, rng)
-        return self.predictions.with_weight(np.stack([total - weight, weight], axis=1).ravel())
+        return self.predictions.with_weight(
+            np.stack([total - weight, weight], axis=1).ravel()
+        )
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Apply `relabelled` many times at once, for what can be computed of all draws together.
@@ -210,7 +222,9 @@ class CellSample(PooledPredictions):
             ones = rng.binomial(rows, self.proba[:, 1], shape)
         if moments[2]:
             return ones * moments[0]
-        return np.array([weight_of_some(some, rows, total, moments, rng) for some in ones])
+        return np.array(
+            [weight_of_some(some, rows, total, moments, rng) for some in ones]
+        )
 
     def folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
         """Return the rows, parted at random into folds.
@@ -231,9 +245,13 @@ class CellSample(PooledPredictions):
         for folds_left in range(n_folds, 1, -1):
             counts = rng.binomial(left.counts, 1 / folds_left)
             share = counts / np.maximum(left.counts, 1)
-            weight = weight_of_some(counts, left.counts, left.weight, weight_moments(*left), rng)
+            weight = weight_of_some(
+                counts, left.counts, left.weight, weight_moments(*left), rng
+            )
             folds.append(Fold(counts, weight, left.squares * share))
-            left = Fold(*(whole - part for whole, part in zip(left, folds[-1], strict=True)))
+            left = Fold(
+                *(whole - part for whole, part in zip(left, folds[-1], strict=True))
+            )
         return [*folds, left]
 
     def held_out(
@@ -256,7 +274,10 @@ class CellSample(PooledPredictions):
         squares : ndarray of shape (n_rows,)
             Their sums of squared weights.
         """
-        codes, rows = np.tile(np.arange(2), len(self.proba)), np.repeat(self.proba, 2, axis=0)
+        codes, rows = (
+            np.tile(np.arange(2), len(self.proba)),
+            np.repeat(self.proba, 2, axis=0),
+        )
         proba_of_folds = []
         for fold in folds:
             train = np.maximum(self.weight - fold.weight, 0.0).ravel()
@@ -270,11 +291,15 @@ class CellSample(PooledPredictions):
             )
             predicted = np.full((len(self.proba), 2), 0.5)
             if needed.any():
-                predicted[needed] = predict_proba_aligned(fitted, self.proba[needed], np.arange(2))
+                predicted[needed] = predict_proba_aligned(
+                    fitted, self.proba[needed], np.arange(2)
+                )
             proba_of_folds.append(np.repeat(predicted, 2, axis=0))
         weight, squares = (
             np.concatenate([part.ravel() for part in parts])
-            for parts in zip(*((fold.weight, fold.squares) for fold in folds), strict=True)
+            for parts in zip(
+                *((fold.weight, fold.squares) for fold in folds), strict=True
+            )
         )
         kept, codes = weight > 0, np.tile(codes, len(folds))
         proba, classes = np.vstack(proba_of_folds)[kept], np.arange(2)
@@ -299,4 +324,6 @@ class CellSample(PooledPredictions):
     @cached_property
     def _labelled_rows(self):
         """The rows of all cells, each with the mean score of its cell."""
-        return CellBinomialSampler(self._cell_moments[0], self.proba[:, 1], of_rows=False)
+        return CellBinomialSampler(
+            self._cell_moments[0], self.proba[:, 1], of_rows=False
+        )

@@ -50,7 +50,11 @@ class Draw(NamedTuple):
 
 
 def draw_batch(
-    summary: CalibrationSummary, draw: Draw, block: Block, given: Sequence[Any], soft: bool = False
+    summary: CalibrationSummary,
+    draw: Draw,
+    block: Block,
+    given: Sequence[Any],
+    soft: bool = False,
 ) -> None:
     """Add the rows of a block to a summary and to its draw, which begins with the first of them.
 
@@ -112,7 +116,9 @@ def _iter_items(shares, proba, weight, counts):
     two = np.ndim(shares) == 1
     most = (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)
     for rows, block in scores.iter_blocks():
-        own, times = (None if c is None else np.asarray(c[rows]) for c in (weight, counts))
+        own, times = (
+            None if c is None else np.asarray(c[rows]) for c in (weight, counts)
+        )
         yield most[rows], block, None if own is None else own.astype(np.float64), times
 
 
@@ -122,8 +128,14 @@ def _with_shares(shares, extras):
 
     table = np.asarray(shares, dtype=np.float64)
     table = table.reshape(len(table), -1)
-    frame = pd.DataFrame(table, columns=[f"share {number}" for number in range(table.shape[1])])
-    return frame if extras is None else pd.concat([frame, extras.reset_index(drop=True)], axis=1)
+    frame = pd.DataFrame(
+        table, columns=[f"share {number}" for number in range(table.shape[1])]
+    )
+    return (
+        frame
+        if extras is None
+        else pd.concat([frame, extras.reset_index(drop=True)], axis=1)
+    )
 
 
 def convert_scores(draw: Draw | None, scores: AnyArray) -> AnyArray:

@@ -75,14 +75,22 @@ class Plan(NamedTuple):
     def all_columns(self) -> list[str]:
         """All columns that are read."""
         more = [] if self.draw is None else [column.name for column in self.draw.groups]
-        return [*dict.fromkeys([*self.required_columns, *self.by, *more, *self.extra_columns])]
+        return [
+            *dict.fromkeys(
+                [*self.required_columns, *self.by, *more, *self.extra_columns]
+            )
+        ]
 
     @property
     def text_columns(self) -> list[str]:
         """The columns of a text file that are read as text."""
         groups = () if self.draw is None else self.draw.groups
         labels = () if self.soft else self.labels
-        return [*labels, *self.extra_columns, *(column.name for column in groups if column.as_text)]
+        return [
+            *labels,
+            *self.extra_columns,
+            *(column.name for column in groups if column.as_text),
+        ]
 
     @property
     def extra_columns(self) -> tuple[str, ...]:
@@ -92,7 +100,11 @@ class Plan(NamedTuple):
     @property
     def has_text_classes(self) -> bool:
         """Whether the classes are text."""
-        given = [self.pos_label] if self.classes is None else np.asarray(self.classes).tolist()
+        given = (
+            [self.pos_label]
+            if self.classes is None
+            else np.asarray(self.classes).tolist()
+        )
         return any(isinstance(label, str) for label in given)
 
 
@@ -235,7 +247,9 @@ def summarize(
             got=got,
             hint="Write what is to be counted as a query, with WHERE p IS NOT NULL",
         )
-    labels: Any = () if label is None or (isinstance(label, str) and not label) else (label,)
+    labels: Any = (
+        () if label is None or (isinstance(label, str) and not label) else (label,)
+    )
     if soft_labels and np.iterable(label) and not isinstance(label, str):
         labels = tuple(label)
     for name, column in (
@@ -251,7 +265,9 @@ def summarize(
     for name, names in (("prob", prob), ("by", by)):
         if not isinstance(names, str | Sequence | None):
             rule = f"{name} as the name of a column, or a list of names"
-            raise invalid_input(expected=rule, got=repr(names)[:60], hint="Pass a text, or a list")
+            raise invalid_input(
+                expected=rule, got=repr(names)[:60], hint="Pass a text, or a list"
+            )
     check_jobs(n_jobs)
     check_progress(progress)
     several = not isinstance(by, str | None)
@@ -289,9 +305,13 @@ def summarize(
         total = fold_spark(data, plan.all_columns, make)
     else:
         parts = make_parts(data, plan.text_columns, csv)
-        if not (labels and probs) and any(not isinstance(one, SummaryPart) for one in parts):
+        if not (labels and probs) and any(
+            not isinstance(one, SummaryPart) for one in parts
+        ):
             cure = "Name the columns of the labels and of the probabilities"
-            raise invalid_input(expected="label= and prob=", got="none of one of them", hint=cure)
+            raise invalid_input(
+                expected="label= and prob=", got="none of one of them", hint=cure
+            )
         total = fold_parts(parts, make, n_jobs, progress)
     total.warn_left_out()
     return total.make_result()
@@ -331,13 +351,16 @@ def fold_parts(
 
     if n_jobs in (None, 1) or len(parts) == 1:
         tallies = (
-            _fold_part(part, make, partial(report_progress, i)) for i, part in enumerate(parts)
+            _fold_part(part, make, partial(report_progress, i))
+            for i, part in enumerate(parts)
         )
     else:
         jobs = [delayed(_fold_part)(make_path_absolute(part), make) for part in parts]
         tallies = _in_processes(n_jobs, jobs)
     for number, tally in enumerate(tallies):
-        with add_error_context(source=parts[number].name):  # summaries may be of other classes
+        with add_error_context(
+            source=parts[number].name
+        ):  # summaries may be of other classes
             total.merge(tally)
         report_progress(number, 1.0)
     return total
@@ -393,8 +416,12 @@ class Tally:
     def make_summary(self) -> CalibrationSummary:
         """Return a summary of no rows."""
         plan = self.plan
-        empty = CalibrationSummary(plan.max_cells, plan.multiclass, plan.classes, plan.pos_label)
-        empty._labels.silent = True  # other processes have no one who would read a warning
+        empty = CalibrationSummary(
+            plan.max_cells, plan.multiclass, plan.classes, plan.pos_label
+        )
+        empty._labels.silent = (
+            True  # other processes have no one who would read a warning
+        )
         return empty
 
     def add_summary(self, part: SummaryPart) -> None:
@@ -416,9 +443,13 @@ class Tally:
             if not block.n_rows:
                 return
         labels, votes = self._get_labels(block)
-        names = [column for name in plan.prob for column in list_columns(name, block.columns)]
+        names = [
+            column for name in plan.prob for column in list_columns(name, block.columns)
+        ]
         scores = [self._get_scores(block, name) for name in names]
-        proba = scores[0] if len(scores) == 1 else np.stack(scores).T  # columns lie side by side
+        proba = (
+            scores[0] if len(scores) == 1 else np.stack(scores).T
+        )  # columns lie side by side
         rest = [
             None if name is None else number_values(block, name)
             for name in (plan.weight, plan.counts)
@@ -430,11 +461,14 @@ class Tally:
             if summary is None:
                 summary = self._add_group(key)
             part: list[Any] = [
-                a if rows is None or a is None else a[rows] for a in (labels, proba, *rest)
+                a if rows is None or a is None else a[rows]
+                for a in (labels, proba, *rest)
             ]
             with add_error_context(
                 source=block.source_name,
-                row=block.get_file_row if rows is None else partial(_find_row, block, rows),
+                row=block.get_file_row
+                if rows is None
+                else partial(_find_row, block, rows),
             ):
                 if plan.draw is None:
                     summary.update(*part, soft_labels=plan.soft)
@@ -482,7 +516,10 @@ class Tally:
 
     def _add_group(self, key):
         if len(self.groups) == _MOST_GROUPS:
-            got, cure = "more", "Group by columns of few values, for instance by the day"
+            got, cure = (
+                "more",
+                "Group by columns of few values, for instance by the day",
+            )
             raise invalid_input(
                 expected=f"at most {_MOST_GROUPS} groups by {', '.join(self.plan.by)}",
                 got=got,
@@ -545,13 +582,17 @@ def iter_groups(
         if size > _SMALL:
             code = np.unique(code, return_inverse=True)[1]
             size = int(code.max(initial=0)) + 1
-    order = np.argsort(code.astype(np.uint16) if size <= _SMALL else code, kind="stable")
+    order = np.argsort(
+        code.astype(np.uint16) if size <= _SMALL else code, kind="stable"
+    )
     ends = np.cumsum(np.bincount(code, minlength=1))
     for start, end in zip([0, *ends[:-1]], ends, strict=True):
         if start == end:
             continue
         rows = order[start:end]
-        key = tuple(_plain_value(column.values[column.codes[rows[0]]]) for column in columns)
+        key = tuple(
+            _plain_value(column.values[column.codes[rows[0]]]) for column in columns
+        )
         yield key, rows
 
 
@@ -581,7 +622,9 @@ def fold_dask(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
     tallies = [fold(piece, f"partition {i}", make) for i, piece in enumerate(pieces)]
     while len(tallies) > 1:
         starts = range(0, len(tallies), _SPLIT_EVERY)
-        tallies = [merge(tallies[start : start + _SPLIT_EVERY], make) for start in starts]
+        tallies = [
+            merge(tallies[start : start + _SPLIT_EVERY], make) for start in starts
+        ]
     return tallies[0].compute()
 
 
@@ -595,7 +638,10 @@ def _iter_array_pieces(data, needed):
     columns = []
     for name, array in arrays.items():
         if not hasattr(array, "dask"):
-            got, cure = f"a {type(array).__name__}", "Turn it into one with dask.array.from_array"
+            got, cure = (
+                f"a {type(array).__name__}",
+                "Turn it into one with dask.array.from_array",
+            )
             raise invalid_input(
                 expected=f"{name!r} as a dask array like the others", got=got, hint=cure
             )
@@ -606,7 +652,9 @@ def _iter_array_pieces(data, needed):
         ):
             array = array.rechunk({0: first.chunks[0]})
         columns.append(array.to_delayed().ravel().tolist())
-    return [dict(zip(arrays, blocks, strict=True)) for blocks in zip(*columns, strict=True)]
+    return [
+        dict(zip(arrays, blocks, strict=True)) for blocks in zip(*columns, strict=True)
+    ]
 
 
 def _fold_piece(piece, name, make):
@@ -680,7 +728,9 @@ def find_classes(
     >>> summarize(table, label="y", prob="p", classes=classes).n_samples
     3
     """
-    if type(data).__name__ == "RecordBatchReader" or type(data).__module__.startswith("dask"):
+    if type(data).__name__ == "RecordBatchReader" or type(data).__module__.startswith(
+        "dask"
+    ):
         cure = "Pass classes= to summarize yourself"
         raise invalid_input(
             expected="data that can be read twice",
@@ -690,7 +740,9 @@ def find_classes(
         )
     if not isinstance(label, str):
         raise invalid_input(
-            expected="label as the name of a column", got=repr(label)[:60], hint="Pass a text"
+            expected="label as the name of a column",
+            got=repr(label)[:60],
+            hint="Pass a text",
         )
     csv = check_form(csv)
     found: dict[Any, None] = {}
@@ -714,7 +766,9 @@ def find_classes(
                 if len(found) + len(texts) > _MOST_CLASSES:
                     cure = "Name the column of the labels"
                     raise invalid_input(
-                        expected=f"at most {_MOST_CLASSES} different labels", got="more", hint=cure
+                        expected=f"at most {_MOST_CLASSES} different labels",
+                        got="more",
+                        hint=cure,
                     )
                 if _enough and len(found) + len(texts) >= _enough:
                     return _sort_groups(found, texts, decimal)
@@ -724,5 +778,7 @@ def find_classes(
 def _sort_groups(found, texts, decimal):
     found |= dict.fromkeys(parse_texts(texts, decimal).values())
     if not found:
-        raise invalid_input(expected="rows with labels", got="none", hint="Check the data")
+        raise invalid_input(
+            expected="rows with labels", got="none", hint="Check the data"
+        )
     return read_labels(make_array([*found]))[0]

@@ -34,7 +34,9 @@ class CellTable:
 
     def __init__(self, n_columns: int) -> None:
         self._shift = 0
-        self._table: AnyArray | None = np.zeros((0, n_columns), np.int64)  # None: outdated
+        self._table: AnyArray | None = np.zeros(
+            (0, n_columns), np.int64
+        )  # None: outdated
         self._slots: AnyArray | None = None
         self._filled = 0
         self._room = 0
@@ -101,7 +103,9 @@ class CellState(CellTable):
 
         if self._table is None:
             cells, shift = get_occupied_cells(self._slots), self._shift
-            self._table, self._shift = merge_cells_to_limit(cells, shift, self.max_cells)
+            self._table, self._shift = merge_cells_to_limit(
+                cells, shift, self.max_cells
+            )
             if self._shift != shift:
                 self._slots = None
         return self._table
@@ -179,7 +183,10 @@ class CellState(CellTable):
         return (
             np.array_equal(mine[:, :OFFSET], theirs[:, :OFFSET])
             and np.allclose(
-                view_as_float(mine)[:, numbers], view_as_float(theirs)[:, numbers], tolerance, 0.0
+                view_as_float(mine)[:, numbers],
+                view_as_float(theirs)[:, numbers],
+                tolerance,
+                0.0,
             )
             and np.allclose(self.totals, other.totals, tolerance, 0.0)
         )
@@ -188,13 +195,17 @@ class CellState(CellTable):
         from .._kernels._cells_compiled import get_occupied_cells
 
         most = int(_HEADROOM * self.max_cells)
-        self._rebuild_table(get_occupied_cells(self._slots) if self._room < most else self.table)
+        self._rebuild_table(
+            get_occupied_cells(self._slots) if self._room < most else self.table
+        )
 
     def _rebuild_table(self, cells, more=_FIRST_ROOM):
         """Start a hash table of these cells with room for `more`; little room for few rows."""
         most = int(_HEADROOM * self.max_cells)
         first = min(_FIRST_ROOM, len(cells) + 2 * more)
-        self._open_slots(cells, max(min(max(first, 4 * len(cells)), most), len(cells) + 1))
+        self._open_slots(
+            cells, max(min(max(first, 4 * len(cells)), most), len(cells) + 1)
+        )
 
     def _widen_table(self):
         if self.table.shape[1] == UNWEIGHTED_COLUMNS:
@@ -218,7 +229,9 @@ class CellState(CellTable):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.restore_cells(**state)
 
-    def restore_cells(self, table: AnyArray, shift: int, max_cells: int, sums: list[int]) -> None:
+    def restore_cells(
+        self, table: AnyArray, shift: int, max_cells: int, sums: list[int]
+    ) -> None:
         """Restore the state of these cells, in the order of their scores."""
         CellState.__init__(self, max_cells)
         self.sums, self._shift, self._table = sums, shift, table
@@ -243,12 +256,16 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
 def _find_end_keys(table, shift):
     """Return the first and the last key that rows of each cell may have."""
     start, high_side = decode_cells(table[:, ID])
-    last = find_last_keys(start, high_side, count_dropped_bits(table[:, ID], np.int64(shift)))
+    last = find_last_keys(
+        start, high_side, count_dropped_bits(table[:, ID], np.int64(shift))
+    )
     offset = view_as_float(table)[:, OFFSET]
     weight = get_label_sums(table)[0].sum(axis=1)
     # such a cell is as wide as a step: scores are kept in steps of 36 bits
     is_one_step = (table[:, N0] + table[:, N1] == 1) | (offset == 0)
-    middle = (round_to_steps(start) + np.rint(offset / weight).astype(np.int64)) << STEP_BITS
+    middle = (
+        round_to_steps(start) + np.rint(offset / weight).astype(np.int64)
+    ) << STEP_BITS
     half = 1 << (STEP_BITS - 1)
     first = np.where(is_one_step, np.maximum(start, middle - half), start)
     last = np.where(is_one_step, np.minimum(last, middle + half - 1), last)

@@ -132,9 +132,15 @@ class Storable:
             name: "DELTA_BINARY_PACKED" if name in whole else "BYTE_STREAM_SPLIT"
             for name in table.column_names
         }
-        how = {"compression": "zstd", "compression_level": _LEVEL, "column_encoding": encoding}
+        how = {
+            "compression": "zstd",
+            "compression_level": _LEVEL,
+            "column_encoding": encoding,
+        }
         file = io.BytesIO()
-        parquet.write_table(table, file, use_dictionary=False, write_statistics=False, **how)
+        parquet.write_table(
+            table, file, use_dictionary=False, write_statistics=False, **how
+        )
         write_whole(path, file.getvalue())
 
     @classmethod
@@ -218,14 +224,23 @@ def _to_table(summary):
     pa = require("pyarrow", "cli")
     tables = [state.table for state in summary._states]
     wide = any(table.shape[1] == WEIGHTED_COLUMNS for table in tables)
-    cells = np.concatenate([table if not wide else add_weight_columns(table) for table in tables])
-    columns = {name: cells[:, column] for name, column in zip(_WHOLE, (ID, N0, N1), strict=True)}
+    cells = np.concatenate(
+        [table if not wide else add_weight_columns(table) for table in tables]
+    )
+    columns = {
+        name: cells[:, column]
+        for name, column in zip(_WHOLE, (ID, N0, N1), strict=True)
+    }
     numbers = view_as_float(cells)[:, OFFSET:]
     columns |= dict(zip(_REAL, numbers.T, strict=False))
     if len(tables) > 1:
-        problem = np.repeat(np.arange(len(tables), dtype=np.int64), [len(t) for t in tables])
+        problem = np.repeat(
+            np.arange(len(tables), dtype=np.int64), [len(t) for t in tables]
+        )
         columns = {"problem": problem, **columns}
-    table = pa.table({name: np.ascontiguousarray(column) for name, column in columns.items()})
+    table = pa.table(
+        {name: np.ascontiguousarray(column) for name, column in columns.items()}
+    )
     metadata = _build_metadata(summary)
     metadata[ENTRY] = compute_checksum(metadata, cells.tobytes())
     return table.replace_schema_metadata({KEY: json.dumps(metadata)})
@@ -237,9 +252,13 @@ def _build_metadata(summary):
     for label in [*(classes or ()), labels.pos_label]:
         if not isinstance(label, str | int | float | np.number | np.bool_ | None):
             rule = "classes that are numbers, booleans or text"
-            raise invalid_input(expected=rule, got=repr(label), hint="Convert the labels first")
+            raise invalid_input(
+                expected=rule, got=repr(label), hint="Convert the labels first"
+            )
     pos_label = labels.pos_label
-    soft = {"soft": True} if summary.soft else {}  # files of other rows stay as they are
+    soft = (
+        {"soft": True} if summary.soft else {}
+    )  # files of other rows stay as they are
     return soft | {
         "format": _FORMAT + _VERSION,
         "max_cells": summary.max_cells,
@@ -264,7 +283,9 @@ def _build_metadata(summary):
 def _format_sums(sums):
     """Return odd whole numbers and the powers of 2 that they are multiplied by."""
     powers = [(number & -number).bit_length() - 1 if number else 0 for number in sums]
-    return [f"{n >> power:#x} << {power}" for n, power in zip(sums, powers, strict=True)]
+    return [
+        f"{n >> power:#x} << {power}" for n, power in zip(sums, powers, strict=True)
+    ]
 
 
 def _from_texts(texts):
@@ -324,7 +345,9 @@ def _assemble_summary(cls, table, metadata):
     wide = len(columns) == WEIGHTED_COLUMNS
     if tuple(columns) != (*_WHOLE, *_REAL[: len(columns) - len(_WHOLE)]):
         raise ValueError(f"the columns {columns}")
-    cells = np.zeros((len(table), WEIGHTED_COLUMNS if wide else UNWEIGHTED_COLUMNS), dtype=np.int64)
+    cells = np.zeros(
+        (len(table), WEIGHTED_COLUMNS if wide else UNWEIGHTED_COLUMNS), dtype=np.int64
+    )
     for place, name in enumerate(columns):
         target = cells if name in _WHOLE else view_as_float(cells)
         target[:, place] = table.column(name).to_numpy()
@@ -400,7 +423,10 @@ def _common_zeros(table, shift):
 
 def _pack_ids(ids, table):
     start, high = decode_cells(ids)
-    coarse, zeros = _repeat_for_cells(table, "shift") > 0, _repeat_for_cells(table, "zeros")
+    coarse, zeros = (
+        _repeat_for_cells(table, "shift") > 0,
+        _repeat_for_cells(table, "zeros"),
+    )
     at_cut = coarse & (start & ((1 << STEP_BITS) - 1) != 0)
     code = np.where(at_cut, start >> STEP_BITS << 1 | 1, start >> zeros)
     return np.where(high, ~code, code)
@@ -408,10 +434,15 @@ def _pack_ids(ids, table):
 
 def _unpack_ids(packed, table):
     code, high = decode_cells(packed)
-    coarse, zeros = _repeat_for_cells(table, "shift") > 0, _repeat_for_cells(table, "zeros")
+    coarse, zeros = (
+        _repeat_for_cells(table, "shift") > 0,
+        _repeat_for_cells(table, "zeros"),
+    )
     cut = [
         cuts[np.searchsorted(cuts >> STEP_BITS, code >> 1).clip(max=len(cuts) - 1)]
         for cuts in CUT_KEYS
     ]
-    start = np.where(coarse & (code & 1 == 1), np.where(high, cut[1], cut[0]), code << zeros)
+    start = np.where(
+        coarse & (code & 1 == 1), np.where(high, cut[1], cut[0]), code << zeros
+    )
     return np.where(high, ~start, start)

@@ -7,7 +7,13 @@ from typing import Any, Literal, cast
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._argument_checks import check_count, check_flag, check_known, is_number, unknown_name
+from .._argument_checks import (
+    check_count,
+    check_flag,
+    check_known,
+    is_number,
+    unknown_name,
+)
 from .._atomic import restore_if_raised
 from .._kernels._binning import get_cube_root_bins
 from .._kernels._cells import MANTISSA_BITS
@@ -144,7 +150,9 @@ class CalibrationSummary(Storable):
     0.0
     """
 
-    drawn: RowDraw | None = None  # a sample of the rows, where whoever reads them asks for one
+    drawn: RowDraw | None = (
+        None  # a sample of the rows, where whoever reads them asks for one
+    )
     patterns: PatternCells | None = None  # rows by groups, where they are asked for
     soft = False  # whether some rows came as shares, whose items cells do not keep
 
@@ -155,13 +163,19 @@ class CalibrationSummary(Storable):
         classes: ArrayLike | None = None,
         pos_label: object = None,
     ) -> None:
-        whole = isinstance(max_cells, int | np.integer) and not isinstance(max_cells, bool)
+        whole = isinstance(max_cells, int | np.integer) and not isinstance(
+            max_cells, bool
+        )
         if not whole or not LEAST_CELLS <= max_cells <= _MOST_CELLS:
             rule = f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}"
             raise invalid_input(
-                expected=rule, got=repr(max_cells), hint="Leave the default, or take 4096"
+                expected=rule,
+                got=repr(max_cells),
+                hint="Leave the default, or take 4096",
             )
-        check_known("multiclass", multiclass, _MULTICLASS, "See the user guide, Measures")
+        check_known(
+            "multiclass", multiclass, _MULTICLASS, "See the user guide, Measures"
+        )
         self.multiclass = multiclass
         self._labels = Labels(classes, pos_label)
         self._max_cells = int(max_cells)
@@ -170,7 +184,9 @@ class CalibrationSummary(Storable):
     def _create_states(self, classes):
         """Create empty states of the two-class problems of these classes."""
         self._labels.classes = classes
-        self._states = make_states(self.multiclass, self._labels.n_classes, self._max_cells)
+        self._states = make_states(
+            self.multiclass, self._labels.n_classes, self._max_cells
+        )
         self._joint = None if self._labels.n_classes == 2 else [0] * N_JOINT
 
     # -- rows in ------------------------------------------------------------------------------
@@ -231,7 +247,9 @@ class CalibrationSummary(Storable):
                 self._add_checked_rows(*rows)
         return self
 
-    def _iter_checked_blocks(self, y_true, y_proba, sample_weight, counts, soft_labels=False):
+    def _iter_checked_blocks(
+        self, y_true, y_proba, sample_weight, counts, soft_labels=False
+    ):
         """Yield checked rows in blocks: codes, probabilities, weights, counts."""
         check_indexes(y_true, y_proba, sample_weight, counts)
         scores = check_scores(y_proba)
@@ -256,7 +274,9 @@ class CalibrationSummary(Storable):
         whole = self._states[0].sums if self._joint is None else self._joint
         whole[0] -= more << UNIT_BITS  # items are counted, not the rows of each
         for rows, block in scores.iter_blocks():
-            given = [None if column is None else column[rows] for column in (weight, count)]
+            given = [
+                None if column is None else column[rows] for column in (weight, count)
+            ]
             yield codes[rows], block, *given
 
     def _add_checked_rows(self, codes, block, weight, count):
@@ -265,7 +285,9 @@ class CalibrationSummary(Storable):
         if kept and not np.all(kept):
             rows = np.logical_and.reduce(kept)
             columns = codes, block, weight, count
-            codes, block, weight, count = (None if c is None else c[rows] for c in columns)
+            codes, block, weight, count = (
+                None if c is None else c[rows] for c in columns
+            )
         if not len(codes):
             return
         if self._joint is None:
@@ -274,9 +296,15 @@ class CalibrationSummary(Storable):
             sums, whole = joint_totals(codes, block, weight, count)
             self._joint = add_sums(self._joint, sums)
             by_class = self.multiclass in ("top_label", "classwise")
-            parts = split_multiclass_rows(self.multiclass, codes, block) if by_class else [whole]
+            parts = (
+                split_multiclass_rows(self.multiclass, codes, block)
+                if by_class
+                else [whole]
+            )
         for number, rows, *columns in parts:
-            given = [None if column is None else column[rows] for column in (weight, count)]
+            given = [
+                None if column is None else column[rows] for column in (weight, count)
+            ]
             self._states[number].add(*columns, *given)
 
     def merge(self, other: "CalibrationSummary") -> Self:
@@ -304,8 +332,13 @@ class CalibrationSummary(Storable):
                 expected="a CalibrationSummary", got=got, hint=cure, error=TypeError
             )
         if self.multiclass != other.multiclass:
-            got, cure = f"{self.multiclass!r} and {other.multiclass!r}", "Summarise again"
-            raise invalid_input(expected="summaries of one multiclass option", got=got, hint=cure)
+            got, cure = (
+                f"{self.multiclass!r} and {other.multiclass!r}",
+                "Summarise again",
+            )
+            raise invalid_input(
+                expected="summaries of one multiclass option", got=got, hint=cure
+            )
         if self._labels.guessed and other._labels.guessed:  # no rows, no classes yet
             if not self.n_samples:
                 self._create_states(other.classes)
@@ -314,7 +347,9 @@ class CalibrationSummary(Storable):
                 other._create_states(self.classes)
         self._labels.check_agreement(other._labels)
         self.soft = self.soft or other.soft
-        self.drawn = merge_draws(self.drawn, other.drawn, self.n_samples, other.n_samples)
+        self.drawn = merge_draws(
+            self.drawn, other.drawn, self.n_samples, other.n_samples
+        )
         if self.patterns is not None and other.patterns is not None:
             self.patterns.merge(other.patterns)
         self._max_cells = min(self._max_cells, other._max_cells)
@@ -365,7 +400,9 @@ class CalibrationSummary(Storable):
         if not is_number(max_cells) or not max_cells <= self.max_cells:
             rule = f"max_cells of at most {self.max_cells}, the summary's own"
             raise invalid_input(
-                expected=rule, got=repr(max_cells), hint="Finer cells need the rows again"
+                expected=rule,
+                got=repr(max_cells),
+                hint="Finer cells need the rows again",
             )
         empty = CalibrationSummary(cast("int", max_cells), self.multiclass)
         empty._labels = copy.deepcopy(self._labels)
@@ -401,7 +438,11 @@ class CalibrationSummary(Storable):
 
     @property
     def _total_sums(self):
-        return self._states[0].totals if self._joint is None else convert_to_floats(self._joint)
+        return (
+            self._states[0].totals
+            if self._joint is None
+            else convert_to_floats(self._joint)
+        )
 
     @property
     def n_samples(self) -> int:
@@ -494,7 +535,9 @@ class CalibrationSummary(Storable):
         self._check_filled()
         self._check_independent()
         return [
-            CellSample.from_table(state.table, state.shift, max_cells or len(state.table))
+            CellSample.from_table(
+                state.table, state.shift, max_cells or len(state.table)
+            )
             for state in self._states
             if len(state.table)
         ]
@@ -516,8 +559,13 @@ class CalibrationSummary(Storable):
 
     def _check_two_classes(self, what):
         if self._joint is not None:
-            rule, cure = "a summary of two classes", f"Of {what} the rows themselves are needed"
-            raise invalid_input(expected=rule, got=f"one of {len(self.classes)}", hint=cure)
+            rule, cure = (
+                "a summary of two classes",
+                f"Of {what} the rows themselves are needed",
+            )
+            raise invalid_input(
+                expected=rule, got=f"one of {len(self.classes)}", hint=cure
+            )
 
     # -- what it answers ----------------------------------------------------------------------
 
@@ -590,7 +638,9 @@ class CalibrationSummary(Storable):
             return getattr(totals, ADDED_UP[name]) / totals.weight
         return measure.evaluate(predictions, **self._adapt_options(measure, options))
 
-    def _adapt_options(self, measure: Measure, options: dict[str, Any]) -> dict[str, Any]:
+    def _adapt_options(
+        self, measure: Measure, options: dict[str, Any]
+    ) -> dict[str, Any]:
         """Return the options of a measure as they are for cells.
 
         Refused where single rows are needed.
@@ -667,7 +717,11 @@ class CalibrationSummary(Storable):
             )
         rows = self.rows()
         return fit_recalibrator(
-            model, rows.proba, rows.y, classes=self.classes, sample_weight=rows.sample_weight
+            model,
+            rows.proba,
+            rows.y,
+            classes=self.classes,
+            sample_weight=rows.sample_weight,
         )
 
     def cross_validate(
@@ -675,7 +729,11 @@ class CalibrationSummary(Storable):
         recalibrators: Sequence[RecalibratorLike] = _USUAL,
         *,
         cv: int = 5,
-        measures: Sequence[str] = ("log_loss", "brier_loss", "expected_calibration_error"),
+        measures: Sequence[str] = (
+            "log_loss",
+            "brier_loss",
+            "expected_calibration_error",
+        ),
         random_state: RandomStateLike = 0,
     ) -> dict[str, dict[str, float]]:
         """Return measures of predictions, each recalibrated by a fit that has not seen it.
@@ -726,7 +784,9 @@ class CalibrationSummary(Storable):
             )
         functions = [self._get_measure(name) for name in measures]
         models = {
-            name if isinstance(name, str) else type(name).__name__: resolve_recalibrator(name)
+            name
+            if isinstance(name, str)
+            else type(name).__name__: resolve_recalibrator(name)
             for name in recalibrators
         }
         self._check_two_classes("a recalibrator of several classes")
@@ -756,18 +816,29 @@ class CalibrationSummary(Storable):
     def _check_reads_cells(measure):
         """Refuse a measure that reads more than the weight of each label at each score."""
         if not measure.spec.poolable:
-            rule, cure = "a measure that cells are enough for", "Measure the rows themselves"
+            rule, cure = (
+                "a measure that cells are enough for",
+                "Measure the rows themselves",
+            )
             raise invalid_input(
-                expected=rule, got=f"{measure.spec.name!r}, which needs single rows", hint=cure
+                expected=rule,
+                got=f"{measure.spec.name!r}, which needs single rows",
+                hint=cure,
             )
 
     def _check_independent(self):
         """Refuse what counts rows, where several of them may belong to one item."""
         if self.soft:
             given = "soft_labels=True"
-            cure = "Pass the rows themselves with " + given + "; measure and fit read cells"
+            cure = (
+                "Pass the rows themselves with "
+                + given
+                + "; measure and fit read cells"
+            )
             raise invalid_input(
-                expected="rows that are independent", got="a summary of soft labels", hint=cure
+                expected="rows that are independent",
+                got="a summary of soft labels",
+                hint=cure,
             )
 
     def _only_state(self):
@@ -855,7 +926,9 @@ class CalibrationSummary(Storable):
         sign = -1.0 if measure.spec.greater_is_better else 1.0
         observed = sign * measure.evaluate(sample.predictions, **options)
         rngs = spawned(random_state, n_resamples)
-        null = [sign * measure.evaluate(sample.relabelled(rng), **options) for rng in rngs]
+        null = [
+            sign * measure.evaluate(sample.relabelled(rng), **options) for rng in rngs
+        ]
         return MonteCarloResult.from_draws(observed, np.array(null), measure.spec.name)
 
     def reliability_curve(
@@ -905,7 +978,9 @@ class CalibrationSummary(Storable):
         curves = []
         for sample, title in zip(self.samples(), titles, strict=True):
             rows = CurveRows.from_pooled(sample, title)
-            curves.append(compute_curve(rows, strategy, n_bins, level, n_resamples, rng))
+            curves.append(
+                compute_curve(rows, strategy, n_bins, level, n_resamples, rng)
+            )
         return ReliabilityCurves(curves)
 
     # -- equality, text -----------------------------------------------------------------------

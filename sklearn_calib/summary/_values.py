@@ -23,7 +23,9 @@ def combine_groups(columns: "Sequence[ColumnValues]", block: Block) -> IntArray:
     return number
 
 
-def decode_groups(columns: "Sequence[ColumnValues]", numbers: AnyArray) -> list[IntArray]:
+def decode_groups(
+    columns: "Sequence[ColumnValues]", numbers: AnyArray
+) -> list[IntArray]:
     """Return the groups that numbers of combinations stand for, one array for each column."""
     groups = []
     for column in reversed(columns):
@@ -56,7 +58,9 @@ class ColumnValues:
         column = raw_column(block.columns[self.name])
         if isinstance(column, tuple):
             values, codes = column
-            missing, *counts = np.bincount(codes + 1, minlength=len(values) + 1).tolist()
+            missing, *counts = np.bincount(
+                codes + 1, minlength=len(values) + 1
+            ).tolist()
             self._add_counts(missing, zip(values, counts, strict=True))
         else:
             absent = _find_absent(column)
@@ -80,7 +84,9 @@ class ColumnValues:
             values, place = np.unique(values, return_inverse=True)
             counts = np.zeros(len(values), dtype=np.int64)
             np.add.at(counts, place, np.concatenate([part[1] for part in parts]))
-            self._numbers, self._counts, self._shift = thin_values(values, counts, self._shift)
+            self._numbers, self._counts, self._shift = thin_values(
+                values, counts, self._shift
+            )
             self._waiting, self._n_waiting = [], 0
         return self._numbers, self._counts
 
@@ -98,7 +104,11 @@ class ColumnValues:
                 return numbers, counts
             if numbers.dtype.kind in "iu":
                 numbers = numbers.astype(np.float64)
-            hole = np.array(["NaT"], numbers.dtype) if numbers.dtype.kind in "mM" else [np.nan]
+            hole = (
+                np.array(["NaT"], numbers.dtype)
+                if numbers.dtype.kind in "mM"
+                else [np.nan]
+            )
             return np.append(numbers, hole), np.append(counts, self.missing)
         listed = [*numbers.tolist(), *self.others, *[None] * bool(self.missing)]
         values = np.empty(len(listed), dtype=object)
@@ -134,15 +144,21 @@ class ColumnValues:
         if not len(numbers):
             return np.full(len(column), self._missing_group)
         place = np.searchsorted(numbers, column).clip(max=len(numbers) - 1)
-        return np.where(_find_absent(column), self._missing_group, self._number_groups[place])
+        return np.where(
+            _find_absent(column), self._missing_group, self._number_groups[place]
+        )
 
     def _add_counts(self, missing, others):
         self.missing += missing
         for value, count in others:
             self.others[value] = self.others.get(value, 0) + count
         if len(self.others) > _MAX_TEXTS:
-            rule = f"at most {_MAX_TEXTS} different values of column {quoted(self.name)}"
-            raise invalid_input(expected=rule, got="more", hint="Group by a column of fewer values")
+            rule = (
+                f"at most {_MAX_TEXTS} different values of column {quoted(self.name)}"
+            )
+            raise invalid_input(
+                expected=rule, got="more", hint="Group by a column of fewer values"
+            )
 
     def _queue_values(self, values, counts):
         if not len(values):
@@ -162,4 +178,8 @@ class ColumnValues:
 def _find_absent(values):
     if values.dtype.kind in "mM":
         return np.isnat(values)
-    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+    return (
+        np.isnan(values)
+        if values.dtype.kind == "f"
+        else np.zeros(len(values), dtype=bool)
+    )

@@ -86,7 +86,9 @@ def contract_checks(
     """
     kind, numbers = _find_kind(thing)
     module = import_module(f"{__package__}._{kind}")
-    checks = {name: one for name, one in vars(module).items() if name.startswith("check_")}
+    checks = {
+        name: one for name, one in vars(module).items() if name.startswith("check_")
+    }
     if kind == "displays":
         return [(name, partial(one, copy(thing))) for name, one in checks.items()]
     return [
@@ -129,14 +131,18 @@ def fit_quietly(recalibrator: Any, *rows: Any, **options: Any) -> Any:
 
 
 def assert_simplex(proba: AnyArray, shape: tuple[int, ...]) -> None:
-    assert isinstance(proba, np.ndarray) and proba.dtype == np.float64, "not a float64 array"
+    assert isinstance(proba, np.ndarray) and proba.dtype == np.float64, (
+        "not a float64 array"
+    )
     assert proba.shape == shape, f"shape {proba.shape} instead of {shape}"
     assert np.isfinite(proba).all(), "values that are not finite"
     assert proba.min() >= 0 and proba.max() <= 1, "values outside [0, 1]"
     assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-12, "rows that do not sum to 1"
 
 
-def assert_same(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE) -> None:
+def assert_same(
+    first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE
+) -> None:
     worst = np.abs(np.asarray(first) - np.asarray(second)).max()
     assert worst <= tolerance, f"differ by {worst:.3g}"
 

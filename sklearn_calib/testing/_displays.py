@@ -25,7 +25,9 @@ def _open_pyplot():
     before = plt.get_fignums()
     current = plt.gcf().number if before else None
     try:
-        with plt.rc_context({"figure.max_open_warning": 0}):  # how many are open is the caller's
+        with plt.rc_context(
+            {"figure.max_open_warning": 0}
+        ):  # how many are open is the caller's
             yield plt
     finally:
         for number in set(plt.get_fignums()) - set(before):
@@ -69,7 +71,9 @@ def _iter_drawn(ax):
         if hasattr(collection, "get_coordinates"):
             corners = np.asarray(collection.get_coordinates(), dtype=float)
             middle = (corners[1:, 1:] + corners[:-1, :-1]) / 2
-            values = np.ma.filled(np.ma.asarray(collection.get_array(), dtype=float), np.nan)
+            values = np.ma.filled(
+                np.ma.asarray(collection.get_array(), dtype=float), np.nan
+            )
             yield middle[..., 0].ravel(), middle[..., 1].ravel(), values.ravel()
         else:
             yield tuple(np.ma.filled(collection.get_offsets().astype(float), np.nan).T)
@@ -95,14 +99,19 @@ def _are_equal(series, drawn):
 
 
 def _assert_shows(axes, panels):
-    assert len(axes) == len(panels), f"{len(axes)} axes for {len(panels)} panels of points()"
+    assert len(axes) == len(panels), (
+        f"{len(axes)} axes for {len(panels)} panels of points()"
+    )
     for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
         drawn = list(_iter_drawn(ax))
         for series in panel:
             series = [np.asarray(values, dtype=float) for values in series]
             if any(_are_equal(series, found) for found in drawn):
                 continue
-            swapped = any(_are_equal([series[1], series[0], *series[2:]], found) for found in drawn)
+            swapped = any(
+                _are_equal([series[1], series[0], *series[2:]], found)
+                for found in drawn
+            )
             raise AssertionError(
                 f"panel {number} has x and y swapped"
                 if swapped
@@ -112,12 +121,21 @@ def _assert_shows(axes, panels):
 
 def _is_empty(ax):
     words = ax.get_title() + ax.get_xlabel() + ax.get_ylabel()
-    things = [*ax.lines, *ax.patches, *ax.collections, *ax.images, *ax.texts, *ax.tables]
+    things = [
+        *ax.lines,
+        *ax.patches,
+        *ax.collections,
+        *ax.images,
+        *ax.texts,
+        *ax.tables,
+    ]
     return not (words or things or ax.get_legend())
 
 
 def _get_inputs(display):
-    return {name: value for name, value in vars(display).items() if not name.endswith("_")}
+    return {
+        name: value for name, value in vars(display).items() if not name.endswith("_")
+    }
 
 
 # -- the checks -----------------------------------------------------------------------------------
@@ -141,11 +159,18 @@ def check_points(display: Any) -> None:
     assert _n_panels(display) == len(panels), "the number of panels changes"
     for panel in panels:
         for series in panel:
-            assert len(series) in (2, 3), f"{len(series)} arrays, neither (x, y) nor (x, y, value)"
+            assert len(series) in (2, 3), (
+                f"{len(series)} arrays, neither (x, y) nor (x, y, value)"
+            )
             shapes = {np.shape(values) for values in series}
-            assert len(shapes) == 1 and len(shapes.pop()) == 1, "x and y are not of one length"
+            assert len(shapes) == 1 and len(shapes.pop()) == 1, (
+                "x and y are not of one length"
+            )
     told = [
-        series for panel in panels for series in panel if not _are_equal(series[:1], series[1:2])
+        series
+        for panel in panels
+        for series in panel
+        if not _are_equal(series[:1], series[1:2])
     ]
     assert told, "no panel has points whose x and y differ; nothing would be checked"
 
@@ -162,9 +187,15 @@ def check_attributes(display: Any) -> None:
         vars(mine).pop(name, None)
     _plot_display(mine, axes)
     found = _get_axes(mine)
-    assert len(found) == len(axes), f"{len(found)} axes after plot, {len(axes)} were given"
-    assert all(a is b for a, b in zip(found, axes, strict=True)), "not the axes that were given"
-    assert getattr(mine, "figure_", None) is axes[0].figure, "figure_ is not the axes' figure"
+    assert len(found) == len(axes), (
+        f"{len(found)} axes after plot, {len(axes)} were given"
+    )
+    assert all(a is b for a, b in zip(found, axes, strict=True)), (
+        "not the axes that were given"
+    )
+    assert getattr(mine, "figure_", None) is axes[0].figure, (
+        "figure_ is not the axes' figure"
+    )
 
 
 def check_shows_its_points(display: Any) -> None:
@@ -183,7 +214,9 @@ def check_given_axes_only(display: Any) -> None:
         assert _is_empty(current), "draws on pyplot's current axes"
         assert len(current.figure.axes) == 1, "adds axes to pyplot's current figure"
         assert _is_empty(neighbour), "draws on axes that were not given"
-        assert plt.get_fignums() == others, "opens or closes a figure although it was given axes"
+        assert plt.get_fignums() == others, (
+            "opens or closes a figure although it was given axes"
+        )
 
 
 def check_own_figure(display: Any) -> None:
@@ -193,7 +226,9 @@ def check_own_figure(display: Any) -> None:
         opened = set(plt.get_fignums()) - set(before)
         assert set(before) <= set(plt.get_fignums()), "closes a figure"
         assert len(opened) == 1, f"opens {len(opened)} figures instead of one"
-        assert plt.figure(opened.pop()) is display.figure_, "figure_ is not the new figure"
+        assert plt.figure(opened.pop()) is display.figure_, (
+            "figure_ is not the new figure"
+        )
         _assert_shows(_get_axes(display), display.points())
 
 
@@ -202,7 +237,9 @@ def check_draws_again(display: Any) -> None:
     _plot_display(display, first)
     artists = [len(ax.get_children()) for ax in first]
     _plot_display(display, second)
-    assert [len(ax.get_children()) for ax in first] == artists, "draws on the earlier axes again"
+    assert [len(ax.get_children()) for ax in first] == artists, (
+        "draws on the earlier axes again"
+    )
     _assert_shows(second, display.points())
 
 
@@ -223,7 +260,10 @@ def check_settings_untouched(display: Any) -> None:
     with _open_pyplot() as plt:
         settings, backend = dict(plt.rcParams), plt.get_backend()
         figure = require("matplotlib.figure", "plot").Figure
-        with mock.patch.object(plt, "show") as window, mock.patch.object(figure, "show") as own:
+        with (
+            mock.patch.object(plt, "show") as window,
+            mock.patch.object(figure, "show") as own,
+        ):
             display.plot()
             display.figure_.canvas.draw()
         assert not (window.called or own.called), "opens a window"
@@ -239,8 +279,12 @@ def check_names(display: Any) -> None:
         axes = _plot_bare(renamed)
         axes[0].figure.canvas.draw()
         seen = _visible_texts(axes[0].figure)
-        own_word = name in seen  # a word of the display itself that is an input by chance
-        assert _HOSTILE in seen or own_word, f"{_HOSTILE!r} in place of {name!r} is not shown"
+        own_word = (
+            name in seen
+        )  # a word of the display itself that is an input by chance
+        assert _HOSTILE in seen or own_word, (
+            f"{_HOSTILE!r} in place of {name!r} is not shown"
+        )
 
 
 def _visible_texts(figure):
@@ -257,7 +301,11 @@ def _visible_texts(figure):
 
 def _is_record(thing):
     """Return whether `thing` is a dataclass with fields, and not an estimator."""
-    fields = is_dataclass(thing) and not isinstance(thing, type) and hasattr(thing, "__dict__")
+    fields = (
+        is_dataclass(thing)
+        and not isinstance(thing, type)
+        and hasattr(thing, "__dict__")
+    )
     return fields and not hasattr(thing, "get_params")
 
 
@@ -290,7 +338,9 @@ def _change_inputs(display, change):
 
 def _change_leaves(thing, change):
     if isinstance(thing, dict):
-        return {change(key): _change_leaves(value, change) for key, value in thing.items()}
+        return {
+            change(key): _change_leaves(value, change) for key, value in thing.items()
+        }
     if hasattr(thing, "_fields"):
         return type(thing)(*(_change_leaves(part, change) for part in thing))
     if isinstance(thing, list | tuple):

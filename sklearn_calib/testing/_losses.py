@@ -26,10 +26,14 @@ def check_loss_names(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     """Check the words and numbers that are shown."""
     assert isinstance(loss.name, str) and loss.name.isidentifier(), "a name in one word"
     assert loss.title and loss.title in loss.label, "the label of an axis has the title"
-    assert loss.range[0] < loss.range[1], "a range from the smallest value to the largest"
+    assert loss.range[0] < loss.range[1], (
+        "a range from the smallest value to the largest"
+    )
 
 
-def check_label_losses(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_label_losses(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check finite losses for each label.
 
     Rows alone, in a table and with logarithms agree.
@@ -43,57 +47,83 @@ def check_label_losses(loss: ProperLoss, k: int, proba: FloatArray, truths: Floa
     assert np.allclose(losses, alone, rtol=1e-12, atol=1e-12), "a row alone differs"
     inner = proba[(proba > 1e-12).all(axis=1)]
     deep = apply_softmax(np.log(inner))
-    assert np.allclose(loss.of_labels(inner), loss.of_labels(deep), rtol=1e-9, atol=1e-9)
+    assert np.allclose(
+        loss.of_labels(inner), loss.of_labels(deep), rtol=1e-9, atol=1e-9
+    )
 
 
-def check_row_losses(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_row_losses(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check that `of_rows`, `of_logits` and `mean` agree with `of_labels`."""
     codes = np.arange(len(proba)) % k
     expected = loss.of_labels(proba)[np.arange(len(proba)), codes]
-    assert np.allclose(loss.of_rows(proba, codes), expected, rtol=1e-9, atol=1e-12), "of_rows"
+    assert np.allclose(loss.of_rows(proba, codes), expected, rtol=1e-9, atol=1e-12), (
+        "of_rows"
+    )
     logits = 3 * np.random.default_rng(2).normal(size=proba.shape)
     soft = loss.of_rows(apply_softmax(logits), codes)
-    assert np.allclose(loss.of_logits(logits, codes), soft, rtol=1e-9, atol=1e-12), "of_logits"
+    assert np.allclose(loss.of_logits(logits, codes), soft, rtol=1e-9, atol=1e-12), (
+        "of_logits"
+    )
     weight = np.random.default_rng(3).random(len(codes))
     mean = loss.mean(Predictions(proba, codes, weight, np.arange(k)))
     assert abs(mean - weight @ expected / weight.sum()) < 1e-9 * (1 + abs(mean)), "mean"
 
 
-def check_loss_range(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_loss_range(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check that values are inside the range, whose lower end is that of certain, right rows."""
     losses, (low, high) = loss.of_labels(proba), loss.range
     assert losses.min() >= low - 1e-12, f"{losses.min()} below {low}"
     assert losses.max() <= high * (1 + 1e-12) + 1e-12, f"{losses.max()} above {high}"
     right = np.diag(loss.of_labels(np.eye(k)))
-    assert np.abs(right - low).max() < 1e-9, f"{right} for certain and right predictions"
+    assert np.abs(right - low).max() < 1e-9, (
+        f"{right} for certain and right predictions"
+    )
 
 
-def check_properness(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_properness(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check that the truth has the smallest expected loss.
 
     If strict, the only smallest one.
     """
     rng = np.random.default_rng(4)
     for truth in truths:
-        others = [*rng.dirichlet(np.ones(k), 20), *(0.9 * truth + 0.1 * np.eye(k)), *truths]
+        others = [
+            *rng.dirichlet(np.ones(k), 20),
+            *(0.9 * truth + 0.1 * np.eye(k)),
+            *truths,
+        ]
         proba = np.array(others)
         excess = loss.of_labels(proba) @ truth - loss.of_labels(truth[None]) @ truth
         text = f"{np.round(proba[excess.argmin()], 3)} against the truth {np.round(truth, 3)}"
         assert excess.min() >= -1e-12, f"smaller: {text}"
         far = excess[np.abs(proba - truth).max(axis=1) > 0.2]
-        assert not loss.strict or far.min() > 1e-12, f"equal, far from the truth {truth.round(3)}"
+        assert not loss.strict or far.min() > 1e-12, (
+            f"equal, far from the truth {truth.round(3)}"
+        )
 
 
-def check_divergence(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_divergence(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check that divergences are at least 0, and 0 from a prediction to itself."""
     proba = np.roll(truths, 1, axis=0)
     assert loss.divergence(proba, truths).min() >= -1e-12
-    assert np.abs(loss.divergence(truths, truths)).max() < 1e-12, "not 0 on the diagonal"
+    assert np.abs(loss.divergence(truths, truths)).max() < 1e-12, (
+        "not 0 on the diagonal"
+    )
     gap = np.einsum("ij,ij->i", truths, loss.of_labels(proba) - loss.of_labels(truths))
     assert np.allclose(loss.divergence(proba, truths), gap, rtol=1e-9, atol=1e-12)
 
 
-def check_slope(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_slope(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check the slope against central differences; its expectation at the row is 0."""
     rng, step = np.random.default_rng(5), 1e-5
     proba = truths[(truths > 1e-3).all(axis=1)]
@@ -101,12 +131,15 @@ def check_slope(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray)
     rate -= np.einsum("ij,ij->i", proba, rate)[:, None]
     slope = loss.slope(proba, rate)
     ahead, behind = (
-        loss.of_labels(apply_softmax(log_proba(proba) + side * rate)) for side in (step, -step)
+        loss.of_labels(apply_softmax(log_proba(proba) + side * rate))
+        for side in (step, -step)
     )
     expected = (ahead - behind) / (2 * step)
     gap = np.abs(slope - expected).max() / (1 + np.abs(expected).max())
     assert gap < 1e-6, f"{gap:.2g} from the differences of of_labels"
-    drift = np.abs(np.einsum("ij,ij->i", proba, slope)).max() / (1 + np.abs(slope).max())
+    drift = np.abs(np.einsum("ij,ij->i", proba, slope)).max() / (
+        1 + np.abs(slope).max()
+    )
     assert drift < 1e-6, "its expectation at the truth is not 0"
 
 
@@ -115,18 +148,26 @@ def check_undecided(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     even = loss.undecided(k)
     assert even.shape == (k,) and abs(even.sum() - 1) < 1e-9 and (even > 0).all()
     losses = loss.of_labels(even[None])[0]
-    assert np.ptp(losses) < 1e-6 * (1 + np.abs(losses).max()), f"{losses}: override undecided"
+    assert np.ptp(losses) < 1e-6 * (1 + np.abs(losses).max()), (
+        f"{losses}: override undecided"
+    )
 
 
-def check_likelihood(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_likelihood(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check that a loss with `is_likelihood` is the log loss."""
     if loss.is_likelihood:
         assert np.allclose(loss.of_labels(truths), -np.log(truths)), "not the log loss"
 
 
-def check_without_floor(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_without_floor(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check that the loss is the same if no probability is near 0."""
-    assert np.allclose(loss.without_floor().of_labels(truths), loss.of_labels(truths), atol=1e-12)
+    assert np.allclose(
+        loss.without_floor().of_labels(truths), loss.of_labels(truths), atol=1e-12
+    )
 
 
 def check_class_count(loss: ProperLoss, k: int, *_: FloatArray) -> None:
@@ -138,7 +179,9 @@ def check_class_count(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     assert_refused(lambda: decompose_loss(y, proba, loss=loss), f"{k} classes")
 
 
-def check_copies(loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray) -> None:
+def check_copies(
+    loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
+) -> None:
     """Check copies: estimators are cloned and sent to other processes with their loss."""
     for copy in (deepcopy(loss), pickle.loads(pickle.dumps(loss))):
         assert type(copy) is type(loss)
@@ -149,8 +192,13 @@ def check_decomposition(loss: ProperLoss, k: int, *_: FloatArray) -> None:
     """Check that the terms add up, agree with `refinement_error`, and have finite intervals."""
     proba, y = make_overconfident(k, 300)
     parts = decompose_loss(y, proba, loss=loss)
-    assert abs(parts.risk - loss.mean(Predictions(proba, y, np.ones(300), np.arange(k)))) < 1e-9
+    assert (
+        abs(parts.risk - loss.mean(Predictions(proba, y, np.ones(300), np.arange(k))))
+        < 1e-9
+    )
     assert abs(parts.refinement - refinement_error(y, proba, loss=loss)) < 1e-9
     for term in ("risk", "calibration", "refinement", "sharpness", "uncertainty"):
         ends = parts.interval(term)
-        assert ends is not None and np.isfinite(ends).all(), f"interval of {term}: {ends}"
+        assert ends is not None and np.isfinite(ends).all(), (
+            f"interval of {term}: {ends}"
+        )

@@ -29,9 +29,13 @@ def check_range(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     values = []
     for labels, rows in _iter_predictions(k, proba, y):
         for multiclass in [None, *metric.spec.multiclass]:
-            options = {} if multiclass in (None, "canonical") else {"multiclass": multiclass}
+            options = (
+                {} if multiclass in (None, "canonical") else {"multiclass": multiclass}
+            )
             value = metric(labels, rows, labels=range(k), **options)
-            assert np.isfinite(value), f"{value} for predictions that are wrong or certain"
+            assert np.isfinite(value), (
+                f"{value} for predictions that are wrong or certain"
+            )
             assert low <= value <= high, f"{value} outside [{low}, {high}]"
             values.append(value)
     sign = 1 if metric.spec.greater_is_better else -1
@@ -52,7 +56,9 @@ def _iter_predictions(k, proba, y):
     yield np.zeros(5, dtype=int), np.tile(certain[-1], (5, 1))
 
 
-def check_multiclass_options(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_multiclass_options(
+    metric: Measure, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     """Check each declared treatment of several classes.
 
     Others raise an error with their name.
@@ -87,7 +93,9 @@ def check_proper(metric: Measure, k: int, *_: AnyArray) -> None:
             )
 
 
-def check_argument_in_errors(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_argument_in_errors(
+    metric: Measure, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     """Check that each option refuses a wrong value, and that every error names its argument."""
     wrong: Any = object()
     calls: dict[str, Callable[[], object]] = {
@@ -101,7 +109,9 @@ def check_argument_in_errors(metric: Measure, k: int, proba: AnyArray, y: AnyArr
         try:
             call()
         except (ValueError, TypeError) as error:
-            assert argument in str(error), f"the error does not name {argument}: {error}"
+            assert argument in str(error), (
+                f"the error does not name {argument}: {error}"
+            )
         else:
             raise AssertionError("a wrong option was accepted")
 
@@ -132,13 +142,17 @@ def check_perfect_value(metric: Measure, k: int, *_: AnyArray) -> None:
 
 def check_weight_scaling(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     weight = np.random.default_rng(5).random(len(y)) + 0.1
-    first, second = (metric(y, proba, sample_weight=factor * weight) for factor in (1, 7))
+    first, second = (
+        metric(y, proba, sample_weight=factor * weight) for factor in (1, 7)
+    )
     assert abs(first - second) < 1e-12
 
 
 def check_weights_repeat(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     weight = np.random.default_rng(6).integers(0, 4, len(y))
-    repeated = metric(np.repeat(y, weight), np.repeat(proba, weight, axis=0), labels=range(k))
+    repeated = metric(
+        np.repeat(y, weight), np.repeat(proba, weight, axis=0), labels=range(k)
+    )
     assert abs(metric(y, proba, sample_weight=weight) - repeated) < 1e-10
 
 
@@ -162,7 +176,9 @@ def check_label_types(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> 
     assert np.isfinite(metric(y[kept], proba[kept], labels=range(k)))
 
 
-def check_metric_bad_input(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_metric_bad_input(
+    metric: Measure, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     bad = proba.copy()
     bad[3, 0] = np.nan
     assert_refused(lambda: metric(y, bad), "finite", "row 3")
@@ -175,7 +191,10 @@ def check_metric_bad_input(metric: Measure, k: int, proba: AnyArray, y: AnyArray
 
 def check_scorer(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     names = np.array(["a", "b", "c", "d"])
-    labels, scale = names[y], {"order": names[:k]} if "order" in metric.option_names else {}
+    labels, scale = (
+        names[y],
+        {"order": names[:k]} if "order" in metric.option_names else {},
+    )
     model = DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), labels)
     X = np.zeros((len(y), 1))
     value = get_scorer(metric.spec.scorer_name, **scale)(model, X, labels)

@@ -23,11 +23,15 @@ from ._contract import assert_refused, assert_same, assert_simplex, fit_quietly
 given = make_overconfident
 
 
-def check_simplex(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_simplex(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     fitted = fit_quietly(recalibrator, proba, y)
     assert_simplex(fitted.predict_proba(proba), proba.shape)
     assert np.array_equal(fitted.transform(proba), fitted.predict_proba(proba))
-    assert np.array_equal(fitted.predict(proba), fitted.predict_proba(proba).argmax(axis=1))
+    assert np.array_equal(
+        fitted.predict(proba), fitted.predict_proba(proba).argmax(axis=1)
+    )
 
 
 def check_weights_are_repetition(
@@ -36,19 +40,27 @@ def check_weights_are_repetition(
     weight = np.random.default_rng(1).integers(0, 4, len(y))
     if not recalibrator.capabilities.sample_weight:
         assert_refused(
-            lambda: fit_quietly(recalibrator, proba, y, sample_weight=weight), "sample_weight"
+            lambda: fit_quietly(recalibrator, proba, y, sample_weight=weight),
+            "sample_weight",
         )
         return
     if recalibrator.capabilities.ordered:
         return
-    weighted = fit_quietly(recalibrator, proba, y, sample_weight=weight, classes=range(k))
+    weighted = fit_quietly(
+        recalibrator, proba, y, sample_weight=weight, classes=range(k)
+    )
     repeated = fit_quietly(
-        recalibrator, np.repeat(proba, weight, axis=0), np.repeat(y, weight), classes=range(k)
+        recalibrator,
+        np.repeat(proba, weight, axis=0),
+        np.repeat(y, weight),
+        classes=range(k),
     )
     assert_same(weighted.predict_proba(proba), repeated.predict_proba(proba))
 
 
-def check_weight_scale(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_weight_scale(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     """Check that a common factor of fractional weights changes nothing, unless declared."""
     capabilities = recalibrator.capabilities
     if not capabilities.sample_weight or capabilities.weights == "counts":
@@ -57,11 +69,15 @@ def check_weight_scale(recalibrator: Recalibrator, k: int, proba: AnyArray, y: A
     weight = np.random.default_rng(8).exponential(size=len(y)) + 1e-3
     expected = weighted(sample_weight=weight).predict_proba(proba)
     for factor in (0.3, 1e-3, 700.0):
-        assert_same(weighted(sample_weight=factor * weight).predict_proba(proba), expected)
+        assert_same(
+            weighted(sample_weight=factor * weight).predict_proba(proba), expected
+        )
     equal = weighted(sample_weight=np.full(len(y), 0.7)).predict_proba(proba)
     assert_same(equal, weighted().predict_proba(proba))
     if capabilities.weights == "ratios":
-        assert_same(weighted(sample_weight=np.full(len(y), 3)).predict_proba(proba), equal)
+        assert_same(
+            weighted(sample_weight=np.full(len(y), 3)).predict_proba(proba), equal
+        )
 
 
 def check_order_invariance(
@@ -69,7 +85,9 @@ def check_order_invariance(
 ) -> None:
     if recalibrator.capabilities.ordered:
         return
-    proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (1 - proba.round(1).sum(1, keepdims=True))
+    proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (
+        1 - proba.round(1).sum(1, keepdims=True)
+    )
     proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)  # many ties
     order = np.random.default_rng(2).permutation(len(y))
     first, second = (
@@ -88,22 +106,30 @@ def check_class_permutation(
     assert_same(first[:, order], second.predict_proba(proba[:, order]))
 
 
-def check_row_alone(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_row_alone(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     fitted = fit_quietly(recalibrator, proba, y)
     alone = np.vstack([fitted.predict_proba(proba[i : i + 1]) for i in range(20)])
     assert_same(alone, fitted.predict_proba(proba)[:20], 1e-14)
 
 
-def check_missing_class(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_missing_class(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     kept = y != k - 1
     fitted = fit_quietly(recalibrator, proba[kept], y[kept], classes=range(k))
     assert fitted.classes_.tolist() == list(range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
     if kept.any():
-        assert_refused(lambda: fit_quietly(recalibrator, proba[kept], y[kept]), "classes=")
+        assert_refused(
+            lambda: fit_quietly(recalibrator, proba[kept], y[kept]), "classes="
+        )
 
 
-def check_zeros_and_ones(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_zeros_and_ones(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     hard = np.eye(k)
     with_zeros = np.vstack([proba, hard, np.full((1, k), 1 / k)])
     labels = np.r_[y, np.arange(k), 0]
@@ -126,15 +152,22 @@ def check_constant_scores(recalibrator: Recalibrator, k: int, *_: AnyArray) -> N
     assert_simplex(fitted.predict_proba(make_overconfident(k)[0]), (158, k))
 
 
-def check_one_class(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_one_class(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     y = np.zeros(len(proba), dtype=int)
-    assert_refused(lambda: fit_quietly(recalibrator, proba, y), "two classes", "classes=")
+    assert_refused(
+        lambda: fit_quietly(recalibrator, proba, y), "two classes", "classes="
+    )
     assert_simplex(
-        fit_quietly(recalibrator, proba, y, classes=range(k)).predict_proba(proba), proba.shape
+        fit_quietly(recalibrator, proba, y, classes=range(k)).predict_proba(proba),
+        proba.shape,
     )
 
 
-def check_tiny(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_tiny(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     for n in (k, k + 1):
         fitted = fit_quietly(recalibrator, proba[:n], np.arange(n) % k)
         assert_simplex(fitted.predict_proba(proba), proba.shape)
@@ -142,7 +175,9 @@ def check_tiny(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray)
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
 
-def check_separable(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_separable(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     fitted = fit_quietly(recalibrator, proba, proba.argmax(axis=1), classes=range(k))
     assert_simplex(fitted.predict_proba(proba), proba.shape)
 
@@ -151,11 +186,15 @@ def check_extreme_logits(recalibrator: Recalibrator, k: int, *_: AnyArray) -> No
     rng = np.random.default_rng(3)
     for size in (1e-4, 1e5, 1e12):
         logits = canonical_proba(size * rng.normal(size=(80, k)), kind="logits")
-        fitted = fit_quietly(recalibrator, logits, rng.integers(0, k, 80), classes=range(k))
+        fitted = fit_quietly(
+            recalibrator, logits, rng.integers(0, k, 80), classes=range(k)
+        )
         assert_simplex(fitted.predict_proba(logits), (80, k))
 
 
-def check_dtypes(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_dtypes(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     for dtype in (np.float32, np.float16):
         short = proba.astype(dtype)
         if dtype is np.float16:
@@ -163,11 +202,16 @@ def check_dtypes(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArra
             short = (short / short.sum(axis=1, keepdims=True)).astype(dtype)
         double = short.astype(np.float64)
         double /= double.sum(axis=1, keepdims=True)
-        first, second = fit_quietly(recalibrator, short, y), fit_quietly(recalibrator, double, y)
+        first, second = (
+            fit_quietly(recalibrator, short, y),
+            fit_quietly(recalibrator, double, y),
+        )
         assert_same(first.predict_proba(short), second.predict_proba(double))
 
 
-def check_containers(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_containers(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     expected = fit_quietly(recalibrator, proba, y).predict_proba(proba)
     from_lists = fit_quietly(recalibrator, proba.tolist(), y.tolist())
     assert_same(from_lists.predict_proba(proba.tolist()), expected)
@@ -188,7 +232,9 @@ def check_containers(recalibrator: Recalibrator, k: int, proba: AnyArray, y: Any
     assert out.index.equals(frame.index)
 
 
-def check_labels(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_labels(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     expected = fit_quietly(recalibrator, proba, y).predict_proba(proba)
     alphabets = [
         np.arange(1, k + 1),
@@ -260,11 +306,15 @@ def check_monotone(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     if k != 2 or not recalibrator.capabilities.monotone:
         return
     proba, y = make_overconfident(2)
-    out = fit_quietly(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[:, 1]
+    out = fit_quietly(recalibrator, proba, y).predict_proba(np.linspace(0, 1, 1001))[
+        :, 1
+    ]
     assert np.diff(out).min() >= -1e-12, f"falls by {-np.diff(out).min():.3g}"
 
 
-def check_bad_input(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray) -> None:
+def check_bad_input(
+    recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
+) -> None:
     fitted = fit_quietly(recalibrator, proba, y)
 
     def change_entry(value, row=17, column=0):
@@ -274,13 +324,17 @@ def check_bad_input(recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyA
 
     refit = partial(fit_quietly, recalibrator)
     assert_refused(lambda: refit(change_entry(np.nan), y), "finite", "row 17")
-    assert_refused(lambda: fitted.predict_proba(change_entry(np.inf)), "finite", "row 17")
+    assert_refused(
+        lambda: fitted.predict_proba(change_entry(np.inf)), "finite", "row 17"
+    )
     assert_refused(lambda: refit(change_entry(3.2), y), "[0, 1]", "kind='logits'")
     assert_refused(lambda: refit(0.5 * proba, y), "sum to 1", "kind='logits'")
     assert_refused(lambda: refit(proba[:0], y[:0]), "at least one row")
     assert_refused(lambda: refit(proba[None], y), "dimensions")
     assert_refused(lambda: refit(proba.astype(str), y), "numbers")
-    assert_refused(lambda: refit(proba.astype(str).astype(object), y), "numbers", "astype(float)")
+    assert_refused(
+        lambda: refit(proba.astype(str).astype(object), y), "numbers", "astype(float)"
+    )
     assert_refused(lambda: refit(proba, y[:-1]), "as many labels")
     assert_refused(lambda: refit(proba, y, sample_weight=-np.ones(len(y))), ">= 0")
     assert_refused(lambda: refit(proba, y, sample_weight=np.zeros(len(y))), "all-zero")
@@ -318,7 +372,9 @@ def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     first, y_first = make_overconfident(k, random_state=11)
     second, y_second = make_overconfident(k, 90, random_state=12, sharpness=0.7)
     with ignore_calibration_warnings():
-        used = clone(recalibrator).fit(*make_overconfident(3 if k == 2 else 2, random_state=13))
+        used = clone(recalibrator).fit(
+            *make_overconfident(3 if k == 2 else 2, random_state=13)
+        )
         used = used.fit(first, y_first).fit(second, y_second)
         fresh = clone(recalibrator).fit(second, y_second)
     left = {name for name in set(vars(used)) - set(vars(fresh)) if name[0] != "_"}
@@ -329,13 +385,17 @@ def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     assert np.abs(again - once).max() < 1e-6, "the second fit remembers the first"
 
 
-def check_prediction_leaves_the_state(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
+def check_prediction_leaves_the_state(
+    recalibrator: Recalibrator, k: int, *_: AnyArray
+) -> None:
     """Check that predictions change nothing in the estimator, and can be repeated."""
     fitted = _fit_default(recalibrator, k)
     before = pickle.dumps(fitted)
     proba = make_overconfident(k, random_state=14)[0]
     first = fitted.predict_proba(proba)
-    assert np.array_equal(first, fitted.predict_proba(proba)), "the second prediction differs"
+    assert np.array_equal(first, fitted.predict_proba(proba)), (
+        "the second prediction differs"
+    )
     assert pickle.dumps(fitted) == before, "predict_proba changes the estimator"
 
 
@@ -343,8 +403,12 @@ def check_direction(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """Check that easy, overconfident data are predicted no worse than without recalibration."""
     new, labels = make_overconfident(k, 1500, random_state=21)
     fitted = fit_quietly(recalibrator, *make_overconfident(k, 1500, random_state=20))
-    before, after = (log_loss(labels, p, labels=range(k)) for p in (new, fitted.predict_proba(new)))
-    assert after <= before + 0.005, f"the held-out log loss rises from {before:.3f} to {after:.3f}"
+    before, after = (
+        log_loss(labels, p, labels=range(k)) for p in (new, fitted.predict_proba(new))
+    )
+    assert after <= before + 0.005, (
+        f"the held-out log loss rises from {before:.3f} to {after:.3f}"
+    )
 
 
 def check_learns(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
@@ -362,7 +426,9 @@ def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> 
     out = fitted.predict_proba(proba)
     inner = out[(out > 0) & (out < 1)]
     single = inner == inner.astype(np.float32)
-    assert not len(inner) or single.mean() < 0.5, "the predictions are single precision numbers"
+    assert not len(inner) or single.mean() < 0.5, (
+        "the predictions are single precision numbers"
+    )
     if not recalibrator.capabilities.continuous or k != 2:
         return
     # next to 1 single precision knows only 1 and 1 - 6e-8; what moves the scores moves the result
@@ -370,21 +436,29 @@ def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> 
     moved, near = (fitted.predict_proba(p)[:, 1] for p in (rows + step, rows))
     coarse = fitted.predict_proba(rows + 2.0**-12)[:, 1]
     reacts = coarse != near
-    assert (moved[reacts] != near[reacts]).all(), "scores are rounded to single precision"
+    assert (moved[reacts] != near[reacts]).all(), (
+        "scores are rounded to single precision"
+    )
 
 
 def check_capabilities(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """Check the declared capabilities: growth of the state, multiclass form, stated cost."""
     declared = recalibrator.capabilities
-    assert declared.multiclass in ("native", "one-vs-rest"), f"multiclass={declared.multiclass!r}"
-    assert re.search(r"O\(.+\)|fits", declared.cost), f"no cost of a fit: {declared.cost!r}"
+    assert declared.multiclass in ("native", "one-vs-rest"), (
+        f"multiclass={declared.multiclass!r}"
+    )
+    assert re.search(r"O\(.+\)|fits", declared.cost), (
+        f"no cost of a fit: {declared.cost!r}"
+    )
     sizes, lifted = [], False
     for n in (400, 4000):
         proba, y = make_overconfident(k, n)
         fitted = fit_quietly(recalibrator, proba, y)
         sizes.append(len(pickle.dumps(fitted)))
         lifted = hasattr(fitted, "one_vs_rest_")
-    assert lifted == (k > 2 and declared.multiclass == "one-vs-rest"), "multiclass is not as said"
+    assert lifted == (k > 2 and declared.multiclass == "one-vs-rest"), (
+        "multiclass is not as said"
+    )
     if declared.nonparametric:
         true = k > 2 or sizes[1] > 1.05 * sizes[0]  # some grow with a root of n
     else:
@@ -409,7 +483,9 @@ def check_shape(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
         f"continuous={declared.continuous}, jump {jump:.3g}"
     )
     error = np.abs(fitted.predict_proba(p)[:, 1] - truth).mean()
-    assert (error < 0.045) == declared.flexible, f"flexible={declared.flexible}, error {error:.3g}"
+    assert (error < 0.045) == declared.flexible, (
+        f"flexible={declared.flexible}, error {error:.3g}"
+    )
 
 
 def _largest_jump(fitted):
@@ -424,7 +500,11 @@ def _largest_jump(fitted):
     for _ in range(40):
         middle = (low + high) / 2
         left, center, right = compute_curve(np.array([low, middle, high]))
-        low, high = (low, middle) if abs(center - left) > abs(right - center) else (middle, high)
+        low, high = (
+            (low, middle)
+            if abs(center - left) > abs(right - center)
+            else (middle, high)
+        )
     return abs(np.diff(compute_curve(np.array([low, high])))[0])
 
 

@@ -20,7 +20,9 @@ from ._contract import TOLERANCE, assert_same
 
 def make_rows(k: int) -> tuple[AnyArray, AnyArray]:
     """Return the rows that each check is given."""
-    return make_classification(240, n_features=8, n_informative=6, n_classes=k, random_state=0)
+    return make_classification(
+        240, n_features=8, n_informative=6, n_classes=k, random_state=0
+    )
 
 
 def _find_adapter(estimator):
@@ -44,10 +46,14 @@ def _stage_scores(staging, model, X):
     k = len(model.classes_)
     scores = []
     for kind, values in staging.staged_scores(model, X):
-        assert kind in ("proba", "logits"), f"kind {kind!r}, neither 'proba' nor 'logits'"
+        assert kind in ("proba", "logits"), (
+            f"kind {kind!r}, neither 'proba' nor 'logits'"
+        )
         scores.append(canonical_proba(values, kind=kind, n_classes=k))
     own = staging.staged_proba(model, X)
-    return scores, scores if own is None else [canonical_proba(p, n_classes=k) for p in own]
+    return scores, scores if own is None else [
+        canonical_proba(p, n_classes=k) for p in own
+    ]
 
 
 def _predict_own(model, X):
@@ -69,39 +75,55 @@ def _some_stages(n_stages):
     return sorted({1, (n_stages + 1) // 2, n_stages})
 
 
-def check_unit_and_number(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+def check_unit_and_number(
+    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
+) -> None:
     assert isinstance(_find_adapter(estimator), Staging), "the adapter is not a Staging"
-    assert isinstance(_find_adapter(estimator).unit, str) and _find_adapter(estimator).unit, (
-        "no unit"
-    )
+    assert (
+        isinstance(_find_adapter(estimator).unit, str) and _find_adapter(estimator).unit
+    ), "no unit"
     most = _find_adapter(estimator).n_stages(clone(estimator))
     staging, model = _fit_learner(estimator, X, y)
     n_stages = staging.n_stages(model)
     for number in (most, n_stages):
         assert isinstance(number, Integral), f"n_stages is {number!r}, no whole number"
-    assert 1 <= n_stages <= most, f"{n_stages} stages after fit, at most {most} were promised"
-    assert n_stages >= 3, f"{n_stages} stages are too few to check; pass a learner with more"
+    assert 1 <= n_stages <= most, (
+        f"{n_stages} stages after fit, at most {most} were promised"
+    )
+    assert n_stages >= 3, (
+        f"{n_stages} stages are too few to check; pass a learner with more"
+    )
     scores, own = _stage_scores(staging, model, X)
-    assert len(scores) == n_stages, f"{len(scores)} arrays of scores for {n_stages} stages"
-    assert len(own) == n_stages, f"{len(own)} arrays of staged_proba for {n_stages} stages"
+    assert len(scores) == n_stages, (
+        f"{len(scores)} arrays of scores for {n_stages} stages"
+    )
+    assert len(own) == n_stages, (
+        f"{len(own)} arrays of staged_proba for {n_stages} stages"
+    )
     for values in (*scores, *own):
         assert values.shape == (len(X), k), f"scores of shape {values.shape}"
 
 
-def check_last_stage_is_the_model(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+def check_last_stage_is_the_model(
+    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
+) -> None:
     staging, model = _fit_learner(estimator, X[:160], y[:160])
     scores, own = _stage_scores(staging, model, X)
     _assert_predicts(model, X, scores[-1], own[-1])
 
 
-def check_stages_are_truncations(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+def check_stages_are_truncations(
+    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
+) -> None:
     staging, model = _fit_learner(estimator, X[:160], y[:160])
     scores, own = _stage_scores(staging, model, X)
     for stage in _some_stages(len(scores)):
         short = staging.truncated(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
             again, _ = _stage_scores(staging, short, X)
-            assert len(again) == stage, f"truncated to {stage} stages, it has {len(again)}"
+            assert len(again) == stage, (
+                f"truncated to {stage} stages, it has {len(again)}"
+            )
         _assert_predicts(short, X, scores[stage - 1], own[stage - 1])
 
 
@@ -111,9 +133,17 @@ def check_stages_differ(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) 
     assert np.abs(scores[0] - scores[-1]).max() > 0, "the first stage equals the last"
 
 
-def check_fit_with_so_many_stages(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
-    (staging, model), (_, twin) = _fit_learner(estimator, X, y), _fit_learner(estimator, X, y)
-    ours, theirs = _stage_scores(staging, model, X)[0], _stage_scores(staging, twin, X)[0]
+def check_fit_with_so_many_stages(
+    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
+) -> None:
+    (staging, model), (_, twin) = (
+        _fit_learner(estimator, X, y),
+        _fit_learner(estimator, X, y),
+    )
+    ours, theirs = (
+        _stage_scores(staging, model, X)[0],
+        _stage_scores(staging, twin, X)[0],
+    )
     repeatable = np.abs(ours[-1] - theirs[-1]).max() <= TOLERANCE
     stage = (len(ours) + 1) // 2
     limited = clone(staging.limited(staging.prepared(clone(estimator)), stage))
@@ -129,18 +159,28 @@ def check_truncation_leaves_the_model_alone(
     estimator: Estimator, k: int, X: AnyArray, y: AnyArray
 ) -> None:
     staging, model = _fit_learner(estimator, X, y)
-    before, params, attributes = model.predict(X), repr(model.get_params()), dict(vars(model))
+    before, params, attributes = (
+        model.predict(X),
+        repr(model.get_params()),
+        dict(vars(model)),
+    )
     scores, _ = _stage_scores(staging, model, X)
     for stage in reversed(_some_stages(len(scores))):
         short = staging.truncated(model, stage)
         assert short is not model, "truncated returned the model itself"
         short.predict(X)
-    assert staging.n_stages(model) == len(scores), "truncation shortened the fitted model"
+    assert staging.n_stages(model) == len(scores), (
+        "truncation shortened the fitted model"
+    )
     again, _ = _stage_scores(staging, model, X)
     assert_same(np.stack(again), np.stack(scores), 0)
-    assert np.array_equal(model.predict(X), before), "truncation changed the predictions"
+    assert np.array_equal(model.predict(X), before), (
+        "truncation changed the predictions"
+    )
     assert repr(model.get_params()) == params, "truncation changed a parameter"
-    assert vars(model).keys() == attributes.keys(), "truncation added or removed an attribute"
+    assert vars(model).keys() == attributes.keys(), (
+        "truncation added or removed an attribute"
+    )
 
 
 def check_preparation_leaves_the_estimator_alone(
@@ -154,22 +194,33 @@ def check_preparation_leaves_the_estimator_alone(
     assert set(vars(mine)) == attributes, "prepared or limited set an attribute"
 
 
-def check_truncated_models_travel(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+def check_truncated_models_travel(
+    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
+) -> None:
     staging, model = _fit_learner(estimator, X, y)
     short = staging.truncated(model, 2)
-    assert np.array_equal(short.classes_, model.classes_), "the truncated model has other classes"
+    assert np.array_equal(short.classes_, model.classes_), (
+        "the truncated model has other classes"
+    )
     copy = pickle.loads(pickle.dumps(short))
-    assert np.array_equal(copy.predict(X), short.predict(X)), "the pickled model predicts otherwise"
+    assert np.array_equal(copy.predict(X), short.predict(X)), (
+        "the pickled model predicts otherwise"
+    )
 
 
 def check_rows_alone(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
     staging, model = _fit_learner(estimator, X, y)
-    scores, some = _stage_scores(staging, model, X)[0], _stage_scores(staging, model, X[:3])[0]
+    scores, some = (
+        _stage_scores(staging, model, X)[0],
+        _stage_scores(staging, model, X[:3])[0],
+    )
     for whole, part in zip(scores, some, strict=True):
         assert_same(whole[:3], part)
 
 
-def check_tables_and_pipelines(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
+def check_tables_and_pipelines(
+    estimator: Estimator, k: int, X: AnyArray, y: AnyArray
+) -> None:
     shapes = [(estimator, X), (make_pipeline(FunctionTransformer(), estimator), X)]
     if get_tags(estimator).input_tags.sparse:
         shapes.append((estimator, sparse.csr_matrix(X)))
@@ -179,7 +230,9 @@ def check_tables_and_pipelines(estimator: Estimator, k: int, X: AnyArray, y: Any
         pass
     else:
         names = [f"c{i}" for i in range(X.shape[1])]
-        shapes.append((estimator, pd.DataFrame(X, columns=names, index=range(len(X), 0, -1))))
+        shapes.append(
+            (estimator, pd.DataFrame(X, columns=names, index=range(len(X), 0, -1)))
+        )
     for learner, features in shapes:
         staging, model = _fit_learner(learner, features, y)
         with warnings.catch_warnings():

@@ -139,10 +139,14 @@ class GaussianLogisticModel:
         self.smallest = smallest
         self._nodes, self._weights = self._spectral_rule()
         inverse_mean = self._weights @ (1 / self._nodes)
-        self.scale_ = float(-special.ndtri(error_rate) / np.sqrt(inverse_mean))  # prop. 7.3
+        self.scale_ = float(
+            -special.ndtri(error_rate) / np.sqrt(inverse_mean)
+        )  # prop. 7.3
 
     @staticmethod
-    def loss_of_weights(inner: float, norm: float, loss: ExpectedLoss = "log") -> GaussianLoss:
+    def loss_of_weights(
+        inner: float, norm: float, loss: ExpectedLoss = "log"
+    ) -> GaussianLoss:
         """Compute the exact loss of the classifier expit(w' x) on two balanced Gaussian classes.
 
         It depends on the weights w by two numbers only.
@@ -192,7 +196,9 @@ class GaussianLogisticModel:
         """
         numbers = is_number(inner) and is_number(norm)
         if not (
-            numbers and abs(inner) <= MAX_MAGNITUDE and 1 / MAX_MAGNITUDE <= norm <= MAX_MAGNITUDE
+            numbers
+            and abs(inner) <= MAX_MAGNITUDE
+            and 1 / MAX_MAGNITUDE <= norm <= MAX_MAGNITUDE
         ):
             bounds = f"within {MAX_MAGNITUDE:g} a finite inner and a norm above 0"
             raise invalid_input(
@@ -207,9 +213,13 @@ class GaussianLogisticModel:
             risk, least = loss(expit(z), q), loss(q, q)
         else:
             rule, truth = get_loss(loss, 2).without_floor(), np.column_stack([1 - q, q])
-            risk, least = (rule.expected(convert_log_odds(m), truth) for m in (z, slope * z))
+            risk, least = (
+                rule.expected(convert_log_odds(m), truth) for m in (z, slope * z)
+            )
         risk, refinement = float(weight @ risk), float(weight @ least)
-        return GaussianLoss(risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2)))
+        return GaussianLoss(
+            risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2))
+        )
 
     def limit(self, strength: ArrayLike, loss: ExpectedLoss = "log") -> LogisticLimit:
         """Compute the loss and its parts for each strength of the regularisation.
@@ -291,7 +301,9 @@ class GaussianLogisticModel:
             eta, gamma, tau = np.exp(log_unknowns)
             kappa = r * (share @ (s / (strength + tau * s)))
             mean = eta * c2 * (share @ (1 / (strength + tau * s)))
-            variance = share @ ((gamma * r * s**2 + eta**2 * c2 * s) / (strength + tau * s) ** 2)
+            variance = share @ (
+                (gamma * r * s**2 + eta**2 * c2 * s) / (strength + tau * s) ** 2
+            )
             prox = _solve_prox(mean + np.sqrt(variance) * steps, kappa)
             f = special.expit(-prox)
             slope = f * (1 - f)
@@ -304,7 +316,9 @@ class GaussianLogisticModel:
         residual = np.abs(new - solution).max()
         if not residual < _RESIDUAL:
             rule, cure = f"a residual below {_RESIDUAL:g}", "Use a larger strength"
-            raise invalid_input(expected=rule, got=f"{residual:.2g}", hint=cure, error=RuntimeError)
+            raise invalid_input(
+                expected=rule, got=f"{residual:.2g}", hint=cure, error=RuntimeError
+            )
         return float(inner), float(norm), solution
 
 

@@ -14,7 +14,12 @@ from sklearn_calib.datasets import make_high_dimensional
 def test_moments_of_the_entries(design, kurtosis):
     """Of Student's law with 10 degrees of freedom the kurtosis is 3 + 6 / 6."""
     X, _, truth = make_high_dimensional(
-        20_000, 4, design=design, covariance="identity", degrees_of_freedom=10, random_state=0
+        20_000,
+        4,
+        design=design,
+        covariance="identity",
+        degrees_of_freedom=10,
+        random_state=0,
     )
     np.testing.assert_allclose(truth.covariance, np.eye(4) / 4)
     np.testing.assert_allclose(4 * X.T @ X / 20_000, np.eye(4), atol=0.04)

@@ -37,8 +37,14 @@ def test_sign_perturbed():
     "call, message",
     [
         (lambda: make_uniform_shift(5, 1.5), "expected 0 <= epsilon <= 1, got 1.5"),
-        (lambda: make_sign_perturbed(5, 3, 0.5), "expected 0 <= strength <= 1/3, got 0.5"),
-        (lambda: make_sign_perturbed(5, 0), "expected a whole number n_values >= 1, got 0"),
+        (
+            lambda: make_sign_perturbed(5, 3, 0.5),
+            "expected 0 <= strength <= 1/3, got 0.5",
+        ),
+        (
+            lambda: make_sign_perturbed(5, 0),
+            "expected a whole number n_values >= 1, got 0",
+        ),
     ],
 )
 def test_bad_input(call, message):

@@ -18,7 +18,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib._kernels._expected_metrics import choose_best_actions, compute_expected_costs
+from sklearn_calib._kernels._expected_metrics import (
+    choose_best_actions,
+    compute_expected_costs,
+)
 from sklearn_calib.decisions import CostSensitiveClassifier
 
 X, Y = load_iris(return_X_y=True)
@@ -37,7 +40,9 @@ def test_the_cheapest_action():
     paid = COSTS[Y, np.searchsorted(clf.classes_, clf.predict(X))]
     assert clf.score(X, NAMES) == pytest.approx(-paid.mean())
     weight = np.arange(len(Y))
-    assert clf.score(X, NAMES, weight) == pytest.approx(-np.average(paid, weights=weight))
+    assert clf.score(X, NAMES, weight) == pytest.approx(
+        -np.average(paid, weights=weight)
+    )
     assert (clf.predict(X) != MODEL.predict(X)).any()
     plain = CostSensitiveClassifier(MODEL).fit(X, NAMES)
     assert np.array_equal(plain.predict(X), MODEL.predict(X))
@@ -69,25 +74,33 @@ def test_threshold():
     fixed = FixedThresholdClassifier(
         LogisticRegression(), threshold=1 / 6, response_method="predict_proba"
     )
-    assert np.array_equal(clf.predict(X[:, :1]), fixed.fit(X[:, :1], TWO).predict(X[:, :1]))
+    assert np.array_equal(
+        clf.predict(X[:, :1]), fixed.fit(X[:, :1], TWO).predict(X[:, :1])
+    )
     turned = CostSensitiveClassifier(
         LogisticRegression(), [[1, 0], [0, 5]], actions=["stop", "pass"]
     ).fit(X[:, :1], TWO)
     assert np.array_equal(turned.predict(X[:, :1]) == "stop", clf.predict(X[:, :1]))
     assert not hasattr(turned, "threshold_")
-    with pytest.raises(AttributeError, match=r"threshold_ exists after a fit with one table"):
+    with pytest.raises(
+        AttributeError, match=r"threshold_ exists after a fit with one table"
+    ):
         _ = CostSensitiveClassifier(MODEL, COSTS).fit(X, NAMES).threshold_
 
 
 def test_more_and_fewer_actions_than_classes():
     ask = np.column_stack([COSTS, np.full(3, 0.4)])
-    clf = CostSensitiveClassifier(MODEL, ask, actions=[*MODEL.classes_, "ask"]).fit(X, NAMES)
+    clf = CostSensitiveClassifier(MODEL, ask, actions=[*MODEL.classes_, "ask"]).fit(
+        X, NAMES
+    )
     assert set(clf.predict(X)) == {*MODEL.classes_, "ask"}
     assert clf.expected_cost(X).max() == pytest.approx(0.4)
     numbers = FrozenEstimator(LogisticRegression(max_iter=500).fit(X, Y))
     mixed = CostSensitiveClassifier(numbers, ask, actions=[0, 1, 2, "ask"]).fit(X, Y)
     assert set(mixed.predict(X)) == {0, 1, 2, "ask"}  # the numbers are still numbers
-    keep = CostSensitiveClassifier(MODEL, [[0, 2], [1, 0], [1, 0]], actions=["sell", "keep"])
+    keep = CostSensitiveClassifier(
+        MODEL, [[0, 2], [1, 0], [1, 0]], actions=["sell", "keep"]
+    )
     assert set(keep.fit(X, NAMES).predict(X)) == {"sell", "keep"}
 
 
@@ -117,7 +130,9 @@ def test_costs_of_the_last_call_hold():
     with refuses(ValueError, expected="the costs of these rows", hint="Pass costs="):
         by_row.predict(X)
     with refuses(
-        ValueError, expected=r".*shape \(3, 3\) or \(9, 3, 3\)", value=r"shape \(150, 3, 3\)"
+        ValueError,
+        expected=r".*shape \(3, 3\) or \(9, 3, 3\)",
+        value=r"shape \(150, 3, 3\)",
     ):
         by_row.predict(X[:9], costs=rows)
 
@@ -139,8 +154,12 @@ def test_metadata_routing():
     weight = np.arange(150) % 5
     with sklearn.config_context(enable_metadata_routing=True):
         inner = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
-        clf = CostSensitiveClassifier(inner).set_fit_request(costs=False, sample_weight=False)
-        clf.set_score_request(costs=True, sample_weight=False).set_predict_request(costs=True)
+        clf = CostSensitiveClassifier(inner).set_fit_request(
+            costs=False, sample_weight=False
+        )
+        clf.set_score_request(costs=True, sample_weight=False).set_predict_request(
+            costs=True
+        )
         search = GridSearchCV(clf, {"estimator__C": [1e-3, 1.0]}, cv=3)
         search.fit(X, NAMES, costs=rows, sample_weight=weight)
         pipeline = make_pipeline(clf).fit(X, NAMES, sample_weight=weight)
@@ -155,7 +174,9 @@ def test_metadata_routing():
 def test_search_pipeline_and_calibrated_model():
     """The score of a search is minus the cost, so that it finds the model that costs least."""
     data, y = load_breast_cancer(return_X_y=True)
-    inner = CalibratedModel(make_pipeline(StandardScaler(), GaussianNB()), "platt", cv=3)
+    inner = CalibratedModel(
+        make_pipeline(StandardScaler(), GaussianNB()), "platt", cv=3
+    )
     clf = make_pipeline(StandardScaler(), CostSensitiveClassifier(inner, TWO_COSTS))
     name = "costsensitiveclassifier__estimator__estimator__gaussiannb__var_smoothing"
     search = GridSearchCV(clf, {name: [1e-9, 100.0]}, cv=3).fit(data[::2], y[::2])
@@ -163,7 +184,10 @@ def test_search_pipeline_and_calibrated_model():
     assert -0.4 < search.score(data[1::2], y[1::2]) < 0
     table = pd.DataFrame(data).set_axis([f"f{i}" for i in range(30)], axis=1)
     fitted = CostSensitiveClassifier(inner, TWO_COSTS).fit(table, y)
-    assert list(fitted.feature_names_in_) == list(table.columns) and fitted.n_features_in_ == 30
+    assert (
+        list(fitted.feature_names_in_) == list(table.columns)
+        and fitted.n_features_in_ == 30
+    )
 
 
 def test_weights_reach_the_classifier():
@@ -172,7 +196,9 @@ def test_weights_reach_the_classifier():
     direct = GaussianNB().fit(X, Y, sample_weight=weight)
     assert np.array_equal(clf.predict_proba(X), direct.predict_proba(X))
     with pytest.raises(ValueError, match="sample_weight"):  # the pipeline's own words
-        CostSensitiveClassifier(make_pipeline(GaussianNB())).fit(X, Y, sample_weight=weight)
+        CostSensitiveClassifier(make_pipeline(GaussianNB())).fit(
+            X, Y, sample_weight=weight
+        )
 
 
 BAD_COSTS = {
@@ -201,9 +227,13 @@ def test_other_bad_input():
         CostSensitiveClassifier(MODEL, [["a"] * 3] * 3).fit(X, NAMES)
     with refuses(TypeError, value="LinearSVC", hint=r"Write CalibratedModel\(Lin"):
         CostSensitiveClassifier(LinearSVC(), COSTS).fit(X, NAMES)
-    with refuses(ValueError, expected=".*two different actions", value=".*'a', 'a', 'b'"):
+    with refuses(
+        ValueError, expected=".*two different actions", value=".*'a', 'a', 'b'"
+    ):
         CostSensitiveClassifier(MODEL, COSTS, actions=["a", "a", "b"]).fit(X, NAMES)
-    with refuses(ValueError, expected=".*labels of at least two classes", value="one class"):
+    with refuses(
+        ValueError, expected=".*labels of at least two classes", value="one class"
+    ):
         CostSensitiveClassifier(GaussianNB()).fit(X[:50], NAMES[:50])
     with refuses(ValueError, expected="labels among ", value=".*'rose'"):
         CostSensitiveClassifier(MODEL).fit(X, np.where(Y == 0, "rose", NAMES))

@@ -23,13 +23,20 @@ GAIN = np.where(Y[:, None] == 1, 1.0, -W)
 
 def same(one, other):
     for name in ("difference", "standard_error", "low", "high"):
-        assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-12), name
+        assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-12), (
+            name
+        )
 
 
 def test_golden_values():
     curve = decision_curve(Y, P, thresholds=list(TABLE))
     over = curve.over_all
-    found = curve.net_benefit, curve.standard_error, over.difference, over.standard_error
+    found = (
+        curve.net_benefit,
+        curve.standard_error,
+        over.difference,
+        over.standard_error,
+    )
     assert pytest.approx(np.array([*TABLE.values()]), abs=1e-10) == np.array(found).T
     with pytest.raises(FrozenInstanceError):
         curve.level = 0.5
@@ -39,21 +46,31 @@ def test_formulas_row_by_row():
     curve = decision_curve(Y, P, harms=0.01)
     g = ACTS * GAIN
     assert curve.net_benefit == pytest.approx(g.mean(axis=0) - 0.01, abs=1e-14)
-    assert curve.standard_error == pytest.approx(g.std(axis=0) / np.sqrt(200), abs=1e-14)
+    assert curve.standard_error == pytest.approx(
+        g.std(axis=0) / np.sqrt(200), abs=1e-14
+    )
     assert curve.treat_all == pytest.approx(GAIN.mean(axis=0), abs=1e-12)
     rows = g - GAIN
-    assert curve.over_all.difference == pytest.approx(rows.mean(axis=0) - 0.01, abs=1e-12)
+    assert curve.over_all.difference == pytest.approx(
+        rows.mean(axis=0) - 0.01, abs=1e-12
+    )
     expected = rows.std(axis=0) / np.sqrt(200)
     assert curve.over_all.standard_error == pytest.approx(expected, abs=1e-10)
     assert curve.acted == pytest.approx(ACTS.mean(axis=0))
     assert curve.standardised == pytest.approx(curve.net_benefit / Y.mean())
-    tn, fn = (~ACTS & (Y == 0)[:, None]).mean(axis=0), (~ACTS & (Y == 1)[:, None]).mean(axis=0)
+    tn, fn = (
+        (~ACTS & (Y == 0)[:, None]).mean(axis=0),
+        (~ACTS & (Y == 1)[:, None]).mean(axis=0),
+    )
     free = decision_curve(Y, P)
     assert free.net_benefit_untreated == pytest.approx(tn - fn / W, abs=1e-12)
     avoided = 100 * (free.net_benefit - free.treat_all) / W
     assert free.interventions_avoided == pytest.approx(avoided, abs=1e-9)
     table = curve.to_frame()
-    assert len(table) == 99 and table["over_all"].tolist() == curve.over_all.difference.tolist()
+    assert (
+        len(table) == 99
+        and table["over_all"].tolist() == curve.over_all.difference.tolist()
+    )
     assert {"over_all_band_low", "interventions_avoided", "acted"} < set(table.columns)
 
 
@@ -62,10 +79,14 @@ def test_difference_of_two_models():
     found = decision_difference(Y, P, other, harms=(0.0, 0.02))
     rows = (1.0 * (other[:, None] >= T) - ACTS) * GAIN
     assert found.difference == pytest.approx(rows.mean(axis=0) - 0.02, abs=1e-12)
-    assert found.standard_error == pytest.approx(rows.std(axis=0) / np.sqrt(200), abs=1e-12)
+    assert found.standard_error == pytest.approx(
+        rows.std(axis=0) / np.sqrt(200), abs=1e-12
+    )
     one, two = decision_curve(Y, P), decision_curve(Y, other)
     plain = decision_difference(Y, P, other)
-    assert plain.difference == pytest.approx(two.net_benefit - one.net_benefit, abs=1e-12)
+    assert plain.difference == pytest.approx(
+        two.net_benefit - one.net_benefit, abs=1e-12
+    )
     unpaired = np.hypot(one.standard_error, two.standard_error)
     assert (plain.standard_error[:50] < unpaired[:50] / 2).all()
     back = decision_difference(Y, other, P)
@@ -84,16 +105,23 @@ def test_intervals():
         assert end == pytest.approx(1.959964 * many.standard_error, rel=2e-2)
     curve = decision_curve(Y, 0.9 * P, level=0.9)
     nobody = T > 0.9
-    assert (curve.net_benefit[nobody] == 0).all() and (curve.standard_error[nobody] == 0).all()
+    assert (curve.net_benefit[nobody] == 0).all() and (
+        curve.standard_error[nobody] == 0
+    ).all()
     assert (curve.low[nobody] < 0).all() and (curve.high[nobody] > 0).all()
-    for result, value in ((curve, curve.net_benefit), (curve.over_all, curve.over_all.difference)):
+    for result, value in (
+        (curve, curve.net_benefit),
+        (curve.over_all, curve.over_all.difference),
+    ):
         assert (result.band_low < result.low).all() and (result.low < value).all()
         assert (value < result.high).all() and (result.high < result.band_high).all()
     again = decision_curve(Y, 0.9 * P, level=0.9, random_state=1)
     assert (again.band_high != curve.band_high).all()
     same(decision_curve(Y, 0.9 * P, level=0.9).over_all, curve.over_all)
     single = decision_curve(Y, P, thresholds=[0.5], n_resamples=20_000)
-    assert single.band_high == pytest.approx(single.high, abs=5e-3)  # one threshold: no more
+    assert single.band_high == pytest.approx(
+        single.high, abs=5e-3
+    )  # one threshold: no more
 
 
 def test_weights_and_labels():
@@ -124,10 +152,15 @@ def test_case_control():
     assert curve.acted == pytest.approx(weighted.acted)
     assert curve.prevalence == 0.1
     rates = [ACTS[c == Y].mean(axis=0) for c in (1, 0)]
-    known = [rate * (1 - rate) / (c == Y).sum() for c, rate in zip((1, 0), rates, strict=True)]
+    known = [
+        rate * (1 - rate) / (c == Y).sum()
+        for c, rate in zip((1, 0), rates, strict=True)
+    ]
     error = np.sqrt(0.01 * known[0] + (0.9 * W) ** 2 * known[1])
     assert curve.standard_error == pytest.approx(error, abs=1e-14)
-    assert (curve.low <= curve.net_benefit).all() and (curve.net_benefit <= curve.high).all()
+    assert (curve.low <= curve.net_benefit).all() and (
+        curve.net_benefit <= curve.high
+    ).all()
     assert curve.standardised == pytest.approx(curve.net_benefit / 0.1)
 
 
@@ -146,7 +179,10 @@ def test_case_control_of_two_models():
 
 def test_no_event():
     curve = decision_curve(np.zeros(200, int), P, labels=[0, 1])
-    assert np.isnan(curve.standardised).all() and np.isfinite(curve.to_frame()["high"]).all()
+    assert (
+        np.isnan(curve.standardised).all()
+        and np.isfinite(curve.to_frame()["high"]).all()
+    )
     assert curve.net_benefit == pytest.approx(-W * ACTS.mean(axis=0))
 
 
@@ -166,8 +202,14 @@ def test_no_event():
         ({"harms": "high"}, "expected harms as "),
         ({"harms": np.nan}, "expected harms as "),
         ({"n_resamples": 0}, "n_resamples >= 1"),
-        ({"y": np.arange(200) % 3, "p": np.full((200, 3), 1 / 3)}, "two classes, got 3"),
-        ({"y": np.zeros(200, int), "labels": [0, 1], "prevalence": 0.1}, "rows of both classes"),
+        (
+            {"y": np.arange(200) % 3, "p": np.full((200, 3), 1 / 3)},
+            "two classes, got 3",
+        ),
+        (
+            {"y": np.zeros(200, int), "labels": [0, 1], "prevalence": 0.1},
+            "rows of both classes",
+        ),
         ({"p": 2 * P}, r"probabilities in \[0, 1\]"),
     ],
 )
@@ -183,20 +225,35 @@ def test_bad_input(options, said):
 def test_printed_in_a_terminal_and_a_notebook():
     curve = decision_curve(Y, P, level=0.9)
     head, *lines, note = str(curve).splitlines()
-    assert head.split("  ")[-1] == "act on all" and "90 % interval" in head and "90 % band" in head
-    assert [line.split()[0] for line in lines[::9]] == ["0.01", "0.99"] and len(lines) == 10
+    assert (
+        head.split("  ")[-1] == "act on all"
+        and "90 % interval" in head
+        and "90 % band" in head
+    )
+    assert [line.split()[0] for line in lines[::9]] == ["0.01", "0.99"] and len(
+        lines
+    ) == 10
     at = np.flatnonzero(T == 0.45)[0]
-    row = f"0.45 {curve.net_benefit[at]:.4f} {curve.low[at]:.4f} to {curve.high[at]:.4f}"
+    row = (
+        f"0.45 {curve.net_benefit[at]:.4f} {curve.low[at]:.4f} to {curve.high[at]:.4f}"
+    )
     assert row in [" ".join(line.split()[:5]) for line in lines]
     assert "10 of 99 thresholds" in note and f"prevalence {Y.mean():.4g}" in note
     assert curve._repr_html_().count("<tr>") == 11 and note in curve._repr_html_()
     two = str(decision_difference(Y, P, P**2, thresholds=[0.2, 0.4]))
-    assert "difference" in two and "2 of 2 thresholds" in two and len(two.splitlines()) == 4
+    assert (
+        "difference" in two
+        and "2 of 2 thresholds" in two
+        and len(two.splitlines()) == 4
+    )
 
 
 def covered(draws, n=500):
     """Whether the intervals at some thresholds, and the bands of all, hold the truth."""
-    shown, some = [0, 2, 5, 9], np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9])
+    shown, some = (
+        [0, 2, 5, 9],
+        np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]),
+    )
     grid = (np.arange(20_000) + 0.5) / 20_000
     law = 3 * (1 - grid) ** 2  # the density of Beta(1, 3)
     event = grid**1.3
@@ -205,7 +262,9 @@ def covered(draws, n=500):
     rng = np.random.default_rng(5)
     for number in range(draws):
         p = rng.beta(1, 3, n)
-        curve = decision_curve(rng.random(n) < p**1.3, p, thresholds=some, random_state=number)
+        curve = decision_curve(
+            rng.random(n) < p**1.3, p, thresholds=some, random_state=number
+        )
         below, above = curve.low > truth, curve.high < truth
         band = ((curve.band_low <= truth) & (truth <= curve.band_high)).all()
         yield [*below[shown], *above[shown], band]
@@ -215,7 +274,9 @@ def covered(draws, n=500):
 def test_coverage_two_sided():
     """Each end is missed 2.5 % of the time where many rows act, at most that where few do."""
     found = np.mean([*covered(400)], axis=0)
-    assert ((found[[0, 1, 2, 4, 5, 6]] >= 0.002) & (found[[0, 1, 2, 4, 5, 6]] <= 0.06)).all()
+    assert (
+        (found[[0, 1, 2, 4, 5, 6]] >= 0.002) & (found[[0, 1, 2, 4, 5, 6]] <= 0.06)
+    ).all()
     assert found[3] <= 0.06 and found[7] <= 0.06
     assert 0.93 <= found[8] <= 1
 
@@ -244,9 +305,14 @@ def test_options_reach_the_regret(recalibrated):
     """Those of the curve, with the first class as the event and weights."""
     names, weight = np.where(Y == 1, "yes", "no"), 1.0 + np.arange(len(Y)) % 3
     more = {"sample_weight": weight, "level": 0.8, "n_resamples": 99, "random_state": 3}
-    found = decision_curve(names, P, recalibrated=recalibrated, pos_label="no", **more).regret
+    found = decision_curve(
+        names, P, recalibrated=recalibrated, pos_label="no", **more
+    ).regret
     expected = regret_curve(1 - Y, P, recalibrated, **more)
     t = np.linspace(0.05, 0.95, 19)
     assert found.at(t) == pytest.approx(expected.at(t), abs=1e-8)
     assert found.maximum_interval == pytest.approx(expected.maximum_interval, abs=1e-8)
-    assert found.level == 0.8 and np.abs(found.at(t) - found.at(1 - t[::-1])[::-1]).max() > 1e-3
+    assert (
+        found.level == 0.8
+        and np.abs(found.at(t) - found.at(1 - t[::-1])[::-1]).max() > 1e-3
+    )

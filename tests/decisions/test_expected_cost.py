@@ -17,14 +17,18 @@ def test_golden_values():
     assert found.realised == pytest.approx(0.465, abs=1e-12)
     assert found.believed == pytest.approx(0.4019781086, abs=1e-10)
     always = np.where(P >= 0.5, 0.99, 0.01)
-    assert expected_cost_score(Y, always, costs=COSTS) == pytest.approx(0.885, abs=1e-12)
+    assert expected_cost_score(Y, always, costs=COSTS) == pytest.approx(
+        0.885, abs=1e-12
+    )
 
 
 def test_the_measure():
     error_rate = np.mean((P >= 0.5) != Y)
     assert expected_cost_score(Y, P) == pytest.approx(error_rate)
     words = np.array(["no", "yes"])[Y]
-    assert expected_cost_score(words, P, costs=COSTS, pos_label="yes") == pytest.approx(0.465)
+    assert expected_cost_score(words, P, costs=COSTS, pos_label="yes") == pytest.approx(
+        0.465
+    )
     gain = -np.eye(2)  # a gain is a negative cost
     assert expected_cost_score(Y, P, costs=gain) == pytest.approx(error_rate - 1)
     assert expected_cost_score.scorer(costs=COSTS) is not None
@@ -42,7 +46,9 @@ def test_the_test():
     assert found.standard_error == pytest.approx(rows.std() / np.sqrt(200))
     if_calibrated = np.where(acts, P * (1 - P), 25 * P * (1 - P)).sum()
     assert found.statistic == pytest.approx(rows.sum() / np.sqrt(if_calibrated))
-    assert found.high - found.low == pytest.approx(2 * 1.959963985 * found.standard_error)
+    assert found.high - found.low == pytest.approx(
+        2 * 1.959963985 * found.standard_error
+    )
     weight = np.arange(200) % 4
     repeated = expected_cost_test(np.repeat(Y, weight), np.repeat(P, weight), COSTS)
     weighted = expected_cost_test(Y, P, COSTS, sample_weight=weight)

@@ -17,7 +17,9 @@ COSTS = [[0, 1], [5, 0]]
 def test_golden_values():
     found = expected_metrics(P)
     assert found.accuracy == pytest.approx(0.7851492840, abs=1e-9)
-    assert found.standard_deviations["accuracy"] == pytest.approx(0.0274643909, abs=1e-9)
+    assert found.standard_deviations["accuracy"] == pytest.approx(
+        0.0274643909, abs=1e-9
+    )
     assert found.auc == pytest.approx(0.8616363828, abs=1e-9)
     assert found.brier_loss == pytest.approx(np.mean(P * (1 - P)))
     low = expected_metrics(P, threshold=0.3, costs=COSTS)
@@ -60,12 +62,18 @@ def test_table_and_z():
     table = found.to_frame().set_index("metric")
     assert table.loc["auc", "z"] == found.z("auc") and 0 < table["pvalue"].min() < 1
     plain = expected_metrics(P)
-    assert plain.to_frame().columns.tolist() == ["metric", "expected", "standard_deviation"]
+    assert plain.to_frame().columns.tolist() == [
+        "metric",
+        "expected",
+        "standard_deviation",
+    ]
     assert plain.confusion.sum() == pytest.approx(200)
     assert np.trace(plain.confusion) == pytest.approx(200 * plain.accuracy)
     assert plain.confusion[1, 1] == pytest.approx(P[P > 0.5].sum())
     certain = expected_metrics(Y.astype(float), y_true=Y)
-    assert certain.z("accuracy") == 0  # 200 shares of 1/200 are 1 in most orders of a BLAS only
+    assert (
+        certain.z("accuracy") == 0
+    )  # 200 shares of 1/200 are 1 in most orders of a BLAS only
     assert certain.accuracy == pytest.approx(1, abs=1e-14)
     assert expected_metrics(1.0 - Y, y_true=Y).z("accuracy") == -np.inf
     nothing = expected_metrics(np.full(9, 0.1), y_true=[0, 1] * 4 + [0], threshold=0.5)
@@ -82,7 +90,9 @@ def test_more_than_two_classes():
     assert len(found.to_frame()) == 4 and found.confusion.shape == (3, 3)
     weight = np.arange(300) % 4
     weighted = expected_metrics(THREE, y_true=y, sample_weight=weight)
-    repeated = expected_metrics(np.repeat(THREE, weight, axis=0), y_true=np.repeat(y, weight))
+    repeated = expected_metrics(
+        np.repeat(THREE, weight, axis=0), y_true=np.repeat(y, weight)
+    )
     assert weighted.realised == pytest.approx(repeated.realised)
     assert weighted.log_loss == pytest.approx(repeated.log_loss)
 
@@ -129,7 +139,10 @@ def test_printed_in_a_terminal_and_a_notebook():
     assert [line[0] for line in lines[1:]] == [*found.standard_deviations]
     labelled = expected_metrics(THREE, y_true=np.arange(300) % 3)
     line = str(labelled).splitlines()[1].split()
-    assert line[3:] == [f"{labelled.realised['accuracy']:.4f}", f"{labelled.z('accuracy'):.2f}"]
+    assert line[3:] == [
+        f"{labelled.realised['accuracy']:.4f}",
+        f"{labelled.z('accuracy'):.2f}",
+    ]
     assert found._repr_html_().count("<tr>") == 8 and "<p>" not in found._repr_html_()
 
 
@@ -141,7 +154,9 @@ def test_pos_label_is_the_other_class(threshold):
     y = np.where(rng.random(300) < p, "no", "yes")
     proba = np.column_stack([p, 1 - p])
     found = expected_metrics(proba, threshold=threshold, y_true=y, pos_label="no")
-    wanted = expected_metrics(proba[:, ::-1], threshold=threshold, y_true=(y == "no").astype(int))
+    wanted = expected_metrics(
+        proba[:, ::-1], threshold=threshold, y_true=(y == "no").astype(int)
+    )
     for name in ("accuracy", "precision", "recall", "auc", "log_loss"):
         assert getattr(found, name) == pytest.approx(getattr(wanted, name))
         assert found.realised[name] == pytest.approx(wanted.realised[name])
@@ -158,7 +173,11 @@ def test_pos_label_is_the_other_class(threshold):
 @pytest.mark.parametrize(
     ("columns", "more", "message"),
     [
-        (2, {"pos_label": "no"}, r"pos_label among \[0, 1\], got 'no'. Name .*pass labels="),
+        (
+            2,
+            {"pos_label": "no"},
+            r"pos_label among \[0, 1\], got 'no'. Name .*pass labels=",
+        ),
         (2, {"pos_label": 2, "labels": [3, 4]}, r"pos_label among \[3, 4\], got 2"),
         (3, {"pos_label": 1}, r"two classes with pos_label=, got 3"),
     ],

@@ -47,7 +47,9 @@ def test_the_curve_is_exact(p, c, y, weight):
     curve = regret_curve(y, p, c, sample_weight=weight, labels=[0, 1])
     t = np.array([0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.52, 0.55, 0.7, 0.9, 0.95])
     rows = (y[:, None] - t) * (1.0 * (c[:, None] >= t) - (p[:, None] >= t))
-    assert curve.at(t) == pytest.approx(np.average(rows, axis=0, weights=weight), abs=1e-12)
+    assert curve.at(t) == pytest.approx(
+        np.average(rows, axis=0, weights=weight), abs=1e-12
+    )
     gap = [brier_loss(y, s, sample_weight=weight, labels=[0, 1]) for s in (p, c)]
     assert curve.integral == pytest.approx((gap[0] - gap[1]) / 2, abs=1e-12)
     assert curve.brier_part == pytest.approx(gap[0] - gap[1], abs=1e-12)
@@ -81,7 +83,11 @@ def test_in_units_of_net_benefit():
 
 def test_a_threshold_at_a_prediction():
     """Who acts from t on acts on a prediction of t, as for `decision_curve`."""
-    y, p, c = np.array([0, 1, 1, 0]), np.array([0.2, 0.5, 0.5, 0.8]), np.array([0.5, 0.4, 0.8, 0.2])
+    y, p, c = (
+        np.array([0, 1, 1, 0]),
+        np.array([0.2, 0.5, 0.5, 0.8]),
+        np.array([0.5, 0.4, 0.8, 0.2]),
+    )
     t = np.array([0.2, 0.4, 0.5, 0.8])
     expected = (1 - t) * decision_difference(y, p, c, thresholds=t).difference
     assert regret_curve(y, p, c).at(t) == pytest.approx(expected, abs=1e-15)
@@ -137,7 +143,11 @@ def test_decision_loss_by_brute_force(p, c, y, weight):
     whole, v_shaped = of_brute_force(y, p, c, weight)
     assert curve.decision_loss == pytest.approx(whole, abs=1e-7)
     assert v_shaped - 1e-7 <= curve.decision_loss <= 2 * v_shaped + 1e-7
-    assert curve.maximum - 1e-12 <= curve.decision_loss <= 2 * max(curve.maximum, 0) + 1e-12
+    assert (
+        curve.maximum - 1e-12
+        <= curve.decision_loss
+        <= 2 * max(curve.maximum, 0) + 1e-12
+    )
     assert curve.decision_loss >= curve.brier_part - 1e-12
 
 
@@ -159,14 +169,18 @@ def test_the_measure_and_calibration_errors(p, y, weight):
 
 def test_the_bounds_are_sharp():
     # always .5 and a little more, but no event: whoever acts from .5 on loses .5, as much as it can
-    assert calibration_decision_loss([0, 0], [0.5, 0.5], labels=[0, 1]) == pytest.approx(1.0)
+    assert calibration_decision_loss(
+        [0, 0], [0.5, 0.5], labels=[0, 1]
+    ) == pytest.approx(1.0)
     assert calibration_decision_loss([0, 1], [1.0, 0.0]) == pytest.approx(0.5)
     assert calibration_decision_loss([0, 1], [0.0, 1.0]) == 0
 
 
 def test_the_measure_has_a_scorer_and_treats_several_classes():
     assert get_scorer("neg_calibration_decision_loss") is not None
-    proba = np.array([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.5, 0.4, 0.1]])
+    proba = np.array(
+        [[0.6, 0.3, 0.1], [0.2, 0.7, 0.1], [0.1, 0.1, 0.8], [0.5, 0.4, 0.1]]
+    )
     y = np.array([0, 1, 2, 1])
     largest, right = proba.max(axis=1), (proba.argmax(axis=1) == y).astype(int)
     given_ = calibration_decision_loss(y, proba)
@@ -186,7 +200,10 @@ def test_intervals_of_the_maximum():
         less = getattr(narrow, f"{name}_interval")
         assert 0 <= low <= less[0] <= getattr(wide, name) <= less[1] < high
     assert wide.level == 0.99
-    few = [regret_curve(Y, P, "platt", n_resamples=5, random_state=seed) for seed in (0, 0, 1)]
+    few = [
+        regret_curve(Y, P, "platt", n_resamples=5, random_state=seed)
+        for seed in (0, 0, 1)
+    ]
     assert few[0].maximum_interval == few[1].maximum_interval != few[2].maximum_interval
     assert few[0].maximum_interval != regret_curve(Y, P, "platt").maximum_interval
     given_ = decision_curve(Y, P, recalibrated="platt", level=0.5).regret
@@ -203,11 +220,17 @@ def test_intervals_of_the_maximum():
 
 def test_intervals_come_from_the_band():
     """That of `decision_difference`, on both sides of each prediction."""
-    p, c, y = np.repeat([0.3, 0.7], 50), np.repeat([0.2, 0.8], 50), np.arange(100) % 10 > 4
+    p, c, y = (
+        np.repeat([0.3, 0.7], 50),
+        np.repeat([0.2, 0.8], 50),
+        np.arange(100) % 10 > 4,
+    )
     t = np.unique([[v, np.nextafter(v, 1)] for v in (0.2, 0.3, 0.7, 0.8)])
     band = decision_difference(y, p, c, thresholds=t, level=0.9)
     curve = regret_curve(y, p, c, level=0.9)
-    low, high = (max(0, ((1 - t) * edge).max()) for edge in (band.band_low, band.band_high))
+    low, high = (
+        max(0, ((1 - t) * edge).max()) for edge in (band.band_low, band.band_high)
+    )
     assert curve.maximum_interval == pytest.approx((low, high))
 
 

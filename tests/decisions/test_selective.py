@@ -67,7 +67,9 @@ def test_golden_search():
     answered = np.array([answer is not None for answer in answers])
     assert answered.sum() == 148 and (answers[answered] != Y[answered]).sum() == 31
     assert selective(P, Y, max_risk=0.25).coverage_ == 80 / 200
-    with pytest.warns(CalibrationWarning, match=r"no bound of at most max_risk=0.2 on 200 rows"):
+    with pytest.warns(
+        CalibrationWarning, match=r"no bound of at most max_risk=0.2 on 200 rows"
+    ):
         none = selective(P, Y, max_risk=0.2)
     assert (none.threshold_, none.coverage_, none.risk_bound_) == (np.inf, 0.0, 1.0)
     assert np.isnan(none.risk_) and set(none.predict(P[:, None])) == {None}
@@ -92,15 +94,22 @@ def test_everything_is_answered():
     assert model.risk_bound_ == pytest.approx(
         beta.ppf(1 - 0.1 / 8, wrong + 1, 200 - wrong), abs=1e-12
     )
-    assert model.predict([[0.5]]).tolist() == [0] and model.predict([[0.5]]).dtype.kind == "i"
-    one = selective(np.array([0.9]), [1], max_risk=0.95)  # one row: 1 - delta ** 1 is the bound
+    assert (
+        model.predict([[0.5]]).tolist() == [0]
+        and model.predict([[0.5]]).dtype.kind == "i"
+    )
+    one = selective(
+        np.array([0.9]), [1], max_risk=0.95
+    )  # one row: 1 - delta ** 1 is the bound
     assert one.risk_bound_ == pytest.approx(0.9)
 
 
 def test_words():
     words = np.array(["no", "yes"])[Y]
     frozen = FrozenEstimator(Given(("no", "yes")))
-    model = SelectiveClassifier(frozen, 0.3, abstain_label="ask a person").fit(P[:, None], words)
+    model = SelectiveClassifier(frozen, 0.3, abstain_label="ask a person").fit(
+        P[:, None], words
+    )
     found = model.predict(P[:, None])
     assert set(found) == {"no", "yes", "ask a person"} and found.dtype.kind == "U"
     assert set(SelectiveClassifier(frozen, 0.3).fit(P[:, None], words).predict(P[:, None])) == {
@@ -114,18 +123,26 @@ def test_words():
 def test_unfitted_estimators_see_other_rows():
     X, y = make_classification(3000, flip_y=0.02, random_state=0)
     pipeline = make_pipeline(StandardScaler(), LogisticRegression())
-    model = SelectiveClassifier(CalibratedModel(pipeline, cv=3), 0.1, calibration_size=0.3)
+    model = SelectiveClassifier(
+        CalibratedModel(pipeline, cv=3), 0.1, calibration_size=0.3
+    )
     found = model.fit(X, y)
     assert found.coverage_ * 900 == pytest.approx(round(found.coverage_ * 900))
     assert found.n_features_in_ == 20 and found.risk_ < found.risk_bound_ <= 0.1
-    one, other = (SelectiveClassifier(pipeline, 0.1, random_state=s).fit(X, y) for s in (0, 1))
+    one, other = (
+        SelectiveClassifier(pipeline, 0.1, random_state=s).fit(X, y) for s in (0, 1)
+    )
     assert one.threshold_ != other.threshold_
     search = GridSearchCV(SelectiveClassifier(pipeline), {"max_risk": [0.1, 0.2]}, cv=3)
     assert search.fit(X, y).best_params_ == {"max_risk": 0.2}  # which answers more
     weight = np.where(y == 1, 50.0, 1.0)
-    heavy = SelectiveClassifier(LogisticRegression(), 0.2).fit(X, y, sample_weight=weight)
+    heavy = SelectiveClassifier(LogisticRegression(), 0.2).fit(
+        X, y, sample_weight=weight
+    )
     light = SelectiveClassifier(LogisticRegression(), 0.2).fit(X, y)
-    assert heavy.predict_proba(X)[:, 1].mean() > light.predict_proba(X)[:, 1].mean() + 0.02
+    assert (
+        heavy.predict_proba(X)[:, 1].mean() > light.predict_proba(X)[:, 1].mean() + 0.02
+    )
     with sklearn.config_context(enable_metadata_routing=True):
         inner = LogisticRegression().set_fit_request(sample_weight=True)
         routed = SelectiveClassifier(inner, 0.2).fit(X, y, sample_weight=weight)
@@ -138,7 +155,10 @@ def test_unfitted_estimators_see_other_rows():
         ({"max_risk": 0}, "max_risk strictly between 0 and 1, got 0"),
         ({"max_risk": 5}, "max_risk strictly between 0 and 1, got 5"),
         ({"delta": 1.0}, "delta strictly between 0 and 1, got 1.0"),
-        ({"calibration_size": np.nan}, "calibration_size strictly between 0 and 1, got nan"),
+        (
+            {"calibration_size": np.nan},
+            "calibration_size strictly between 0 and 1, got nan",
+        ),
         ({"method": "conformal"}, "method 'sgr', got 'conformal'"),
         ({"abstain_label": 1}, "an abstain_label that is no class, got 1"),
     ],
@@ -149,7 +169,9 @@ def test_bad_input(options, said):
 
 
 def test_other_bad_input():
-    with refuses(TypeError, value="LinearSVC", hint=r"Write CalibratedModel\(LinearSVC"):
+    with refuses(
+        TypeError, value="LinearSVC", hint=r"Write CalibratedModel\(LinearSVC"
+    ):
         SelectiveClassifier(LinearSVC()).fit(P[:, None], Y)
     with refuses(ValueError, value="one class"):
         SelectiveClassifier(LogisticRegression()).fit(P[:, None], np.zeros(200))
@@ -174,7 +196,9 @@ def broken_guarantees(draws, delta, n=300, max_risk=0.2):
     grid = np.linspace(0.5, 1, 20_001)
     for _ in range(draws):
         p = rng.uniform(0.5, 1, n)
-        model = selective(p, (rng.random(n) < p).astype(int), max_risk=max_risk, delta=delta)
+        model = selective(
+            p, (rng.random(n) < p).astype(int), max_risk=max_risk, delta=delta
+        )
         answered = grid[grid >= model.threshold_]
         broken.append(len(answered) > 0 and np.mean(1 - answered) > max_risk)
     return np.mean(broken)
@@ -235,7 +259,11 @@ def test_curve():
     ideal = by_definition(-error.astype(float), error)
     assert curve.perfect_area == pytest.approx(ideal, abs=1e-12)
     assert curve.excess == pytest.approx(curve.area - ideal, abs=1e-12)
-    assert len(curve.risk) == 100 and curve.coverage[-1] == 1 and curve.risk[-1] == error.mean()
+    assert (
+        len(curve.risk) == 100
+        and curve.coverage[-1] == 1
+        and curve.risk[-1] == error.mean()
+    )
     for place in (0, 40, 99):
         answered = np.maximum(P, 1 - P) >= curve.threshold[place]
         k, wrong = answered.sum(), error[answered].sum()
@@ -245,10 +273,16 @@ def test_curve():
         assert curve.low[place] == pytest.approx(low, abs=1e-12)
         assert curve.high[place] == pytest.approx(beta.ppf(0.975, wrong + 1, k - wrong))
     best = curve.perfect_risk_at([0.1, 1 - error.mean(), 0.95, 1])
-    assert best == pytest.approx([0, 0, 1 - (1 - error.mean()) / 0.95, error.mean()], abs=1e-15)
-    assert (curve.perfect_risk <= curve.risk + 1e-15).all() and len(curve.to_frame()) == 100
+    assert best == pytest.approx(
+        [0, 0, 1 - (1 - error.mean()) / 0.95, error.mean()], abs=1e-15
+    )
+    assert (curve.perfect_risk <= curve.risk + 1e-15).all() and len(
+        curve.to_frame()
+    ) == 100
     scaled = risk_coverage_curve(Y, P, sample_weight=np.full(200, 0.3))
-    assert scaled.high == pytest.approx(curve.high) and scaled.risk == pytest.approx(curve.risk)
+    assert scaled.high == pytest.approx(curve.high) and scaled.risk == pytest.approx(
+        curve.risk
+    )
     for y in (Y, 1 - Y):
         certain = risk_coverage_curve(y, Y.astype(float), labels=[0, 1])
         assert certain.area == certain.perfect_area == (1.0 if y is not Y else 0.0)
@@ -303,37 +337,52 @@ def test_groups():
     p, y, group = grouped()
     frozen = FrozenEstimator(Given())
     model = SelectiveClassifier(frozen, 0.3, delta=0.2).fit(p[:, None], y, groups=group)
-    assert model.thresholds_["a"] < model.thresholds_["b"] and not hasattr(model, "threshold_")
+    assert model.thresholds_["a"] < model.thresholds_["b"] and not hasattr(
+        model, "threshold_"
+    )
     for name in "ab":  # each as if alone, with half of delta
         own = group == name
         alone = selective(p[own], y[own], max_risk=0.3, delta=0.1)
         assert alone.threshold_ == model.thresholds_[name]
-        assert (alone.risk_, alone.risk_bound_) == (model.risks_[name], model.risk_bounds_[name])
+        assert (alone.risk_, alone.risk_bound_) == (
+            model.risks_[name],
+            model.risk_bounds_[name],
+        )
         assert alone.coverage_ == model.coverages_[name]
         assert alone.coverage_interval_ == model.coverage_intervals_[name]
     assert model.risk_bound_ == max(model.risk_bounds_.values())
     found = model.predict(p[:, None], groups=group)
     answered = np.array([one is not None for one in found])
     assert answered.mean() == pytest.approx(model.coverage_)
-    assert ((found != y) & answered).sum() / answered.sum() == pytest.approx(model.risk_)
+    assert ((found != y) & answered).sum() / answered.sum() == pytest.approx(
+        model.risk_
+    )
     right = (found == y).mean()
     assert model.score(p[:, None], y, groups=group) == pytest.approx(right)
     share = SelectiveClassifier(frozen, coverage=0.5).fit(p[:, None], y, groups=group)
     assert all(one == pytest.approx(0.5, abs=0.01) for one in share.coverages_.values())
     share.fit(p[:, None], y)
-    assert not hasattr(share, "thresholds_") and share.predict(p[:, None]).shape == (600,)
+    assert not hasattr(share, "thresholds_") and share.predict(p[:, None]).shape == (
+        600,
+    )
 
 
 def test_groups_of_other_rows():
     p, y, group = grouped(200)
-    model = SelectiveClassifier(FrozenEstimator(Given()), 0.4).fit(p[:, None], y, groups=group)
-    with pytest.warns(CalibrationWarning, match=r"groups that fit has seen, got c in 2 rows"):
+    model = SelectiveClassifier(FrozenEstimator(Given()), 0.4).fit(
+        p[:, None], y, groups=group
+    )
+    with pytest.warns(
+        CalibrationWarning, match=r"groups that fit has seen, got c in 2 rows"
+    ):
         found = model.predict([[0.99], [0.99], [0.99]], groups=["c", "a", "c"])
     assert found.tolist() == [None, 1, None]
     with refuses(ValueError, expected="the groups of"):
         model.predict(p[:, None])
     with refuses(
-        ValueError, expected=".*one group for each of the 200 rows", value=r"shape \(2,\)"
+        ValueError,
+        expected=".*one group for each of the 200 rows",
+        value=r"shape \(2,\)",
     ):
         model.predict(p[:, None], groups=["a", "b"])
     with refuses(ValueError, expected=".*a group in every row", value="none", row=1):
@@ -342,7 +391,9 @@ def test_groups_of_other_rows():
         selective(P, Y, coverage=0.5).score(P[:, None], Y, groups=np.zeros(200))
     few = group.astype(object)
     few[:3] = "few"
-    with pytest.warns(CalibrationWarning, match=r"on 200 rows in the groups few. All their rows"):
+    with pytest.warns(
+        CalibrationWarning, match=r"on 200 rows in the groups few. All their rows"
+    ):
         model.fit(p[:, None], y, groups=few)
     assert model.thresholds_["few"] == np.inf
 
@@ -350,7 +401,9 @@ def test_groups_of_other_rows():
 def test_groups_are_split_with_the_rows():
     X, y = make_classification(2000, flip_y=0.02, random_state=0)
     group = (X[:, 0] > 0).astype(int)
-    model = SelectiveClassifier(LogisticRegression(), coverage=0.7).fit(X, y, groups=group)
+    model = SelectiveClassifier(LogisticRegression(), coverage=0.7).fit(
+        X, y, groups=group
+    )
     assert set(model.thresholds_) == {0, 1}
     assert model.coverage_ == pytest.approx(0.7, abs=0.002)
 
@@ -360,7 +413,10 @@ def test_groups_are_split_with_the_rows():
     [
         ({"coverage": 0}, "coverage above 0 and at most 1, got 0"),
         ({"coverage": 1.5}, "coverage above 0 and at most 1, got 1.5"),
-        ({"coverage": 0.5, "max_risk": 0.1}, "max_risk or coverage, got max_risk=0.1 and"),
+        (
+            {"coverage": 0.5, "max_risk": 0.1},
+            "max_risk or coverage, got max_risk=0.1 and",
+        ),
     ],
 )
 def test_bad_coverage(options, said):
@@ -387,7 +443,8 @@ def test_laws_of_coverage_and_of_groups():
         for allowed in broken:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(
-                    "sklearn_calib.decisions._selective.warn_calibration", lambda **options: None
+                    "sklearn_calib.decisions._selective.warn_calibration",
+                    lambda **options: None,
                 )
                 each = SelectiveClassifier(FrozenEstimator(Given()), 0.25, allowed)
                 each.fit(p[:, None], y, groups=group)
@@ -428,5 +485,9 @@ def test_the_bound_counts_rows_whatever_their_weights():
     model.fit(P[:, None], Y, sample_weight=weight)
     answered = np.maximum(P, 1 - P) >= model.threshold_
     n, wrong = answered.sum(), ((P >= 0.5) != Y)[answered].sum()
-    assert wrong > 0 and weight[answered].sum() == pytest.approx(0.5 * weight.sum(), abs=9)
-    assert model.risk_bound_ == pytest.approx(beta.ppf(0.9, wrong + 1, n - wrong), abs=1e-9)
+    assert wrong > 0 and weight[answered].sum() == pytest.approx(
+        0.5 * weight.sum(), abs=9
+    )
+    assert model.risk_bound_ == pytest.approx(
+        beta.ppf(0.9, wrong + 1, n - wrong), abs=1e-9
+    )

@@ -59,7 +59,9 @@ def test_golden_curve():
     ],
 )
 def test_golden_indices(smoother, expected):
-    assert calibration_indices(Y, P, smoother=smoother) == pytest.approx(expected, abs=1e-8)
+    assert calibration_indices(Y, P, smoother=smoother) == pytest.approx(
+        expected, abs=1e-8
+    )
     named = [e50_calibration_index, e90_calibration_index, emax_calibration_index]
     named = [integrated_calibration_index, *named]
     values = [measure(Y, P, smoother=smoother) for measure in named]
@@ -79,10 +81,17 @@ def test_the_curve_of_r():
     y = (i * 0.7548776662466927 % 1 < p**1.3).astype(int)
     problem = validate_predictions(y, p).problems()[0]
     curve = smooth_frequencies(problem)[problem.cell_indices]
-    expected = [0.0990715134015674, 0.2553436934943207, 0.0820313420332473, 0.6789960411329119]
+    expected = [
+        0.0990715134015674,
+        0.2553436934943207,
+        0.0820313420332473,
+        0.6789960411329119,
+    ]
     assert curve[[10, 75, 120, 150]] == pytest.approx(expected, abs=1e-13)
     assert curve[0] == 0  # -0.0433561590480379 there
-    assert integrated_calibration_index(y, p) == pytest.approx(0.0609934267773761, abs=1e-13)
+    assert integrated_calibration_index(y, p) == pytest.approx(
+        0.0609934267773761, abs=1e-13
+    )
 
 
 @pytest.mark.parametrize("digits", [1, 2, 9])
@@ -110,20 +119,25 @@ def test_one_score(smoother):
     found = calibration_indices([0, 0, 0, 1], np.full(4, 0.5), smoother=smoother)
     tolerance = 1e-9 if smoother != "spline" else 0.3  # drawn towards no change
     assert found == pytest.approx((0.25,) * 4, abs=tolerance)
-    assert np.isfinite(calibration_indices([1], [0.3], smoother="loess", labels=[0, 1])).all()
+    assert np.isfinite(
+        calibration_indices([1], [0.3], smoother="loess", labels=[0, 1])
+    ).all()
 
 
 def scores(law, n, rng):
     if law == "uniform":
         return rng.random(n)
     if law == "two crowds":
-        return np.r_[rng.normal(0.3, 0.06, n // 2), rng.normal(0.8, 0.04, n // 2)].clip(0, 1)
+        return np.r_[rng.normal(0.3, 0.06, n // 2), rng.normal(0.8, 0.04, n // 2)].clip(
+            0, 1
+        )
     return 10 ** rng.uniform(-6, 0, n)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("law", "of_curve"), [("uniform", 1e-4), ("two crowds", 1e-4), ("powers of ten", 5e-4)]
+    ("law", "of_curve"),
+    [("uniform", 1e-4), ("two crowds", 1e-4), ("powers of ten", 5e-4)],
 )
 def test_pooling_and_interpolation_change_little(law, of_curve, monkeypatch):
     rng = np.random.default_rng(0)
@@ -134,7 +148,9 @@ def test_pooling_and_interpolation_change_little(law, of_curve, monkeypatch):
     assert len(Loess(score)._score) > _loess.MAX_CELLS
     monkeypatch.setattr(_loess, "MAX_CELLS", len(score))
     some = np.r_[:20, 20 : len(score) - 20 : 50, len(score) - 20 : len(score)]
-    widths = _loess._find_window_widths(score, np.append(0.0, np.cumsum(mass)), some, True)
+    widths = _loess._find_window_widths(
+        score, np.append(0.0, np.cumsum(mass)), some, True
+    )
     rows = _loess._compute_rows(score, mass, score[some][:, None], widths[:, None])
     exact = np.clip(rows @ events, 0, 1)
     assert np.abs(found[some] - exact).max() < of_curve
@@ -164,7 +180,9 @@ def test_quantile_of_repeated_numbers(q):
         expected, abs=1e-15
     )
     expected = np.quantile(np.repeat(values, mass), q, method="inverted_cdf")
-    assert compute_weighted_quantile(values, mass / 7, q) == pytest.approx(expected, abs=1e-15)
+    assert compute_weighted_quantile(values, mass / 7, q) == pytest.approx(
+        expected, abs=1e-15
+    )
 
 
 def test_of_several_problems_the_mean():
@@ -199,9 +217,17 @@ def test_what_is_given_stays_as_it_is():
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"smoother": "lowess"}, ValueError, "a smoother among loess, cox, .*got 'lowess'"),
+        (
+            {"smoother": "lowess"},
+            ValueError,
+            "a smoother among loess, cox, .*got 'lowess'",
+        ),
         ({"smoother": object()}, TypeError, "expected a recalibr"),
-        ({"summary": "e50"}, ValueError, "summary among mean, median, q90, max, got 'e50'"),
+        (
+            {"summary": "e50"},
+            ValueError,
+            "summary among mean, median, q90, max, got 'e50'",
+        ),
     ],
 )
 def test_refused(options, error, message):
@@ -213,7 +239,11 @@ def test_refused(options, error, message):
 def test_scores_near_zero(seed, least):
     """Distances of 1e-200 have squares of 0, and far rows are 1e300 windows away."""
     rng = np.random.default_rng(seed)
-    p = np.where(rng.random(1000) < 0.76, 10.0 ** -rng.uniform(100, least, 1000), rng.random(1000))
+    p = np.where(
+        rng.random(1000) < 0.76,
+        10.0 ** -rng.uniform(100, least, 1000),
+        rng.random(1000),
+    )
     y = (rng.random(1000) < p).astype(int)
     with np.errstate(all="raise", under="ignore"):
         found = calibration_indices(y, p)
@@ -240,7 +270,9 @@ def test_a_smoother_that_is_linear_everywhere_ends(monkeypatch):
 def test_weights_are_repetition(smoother):
     weight = 1 + np.arange(len(Y)) % 4 * Y
     weighted = calibration_indices(Y, P, smoother=smoother, sample_weight=weight)
-    repeated = calibration_indices(np.repeat(Y, weight), np.repeat(P, weight), smoother=smoother)
+    repeated = calibration_indices(
+        np.repeat(Y, weight), np.repeat(P, weight), smoother=smoother
+    )
     assert np.array(weighted) == pytest.approx(np.array(repeated), abs=1e-6)
     plain = calibration_indices(Y, P, smoother=smoother)
     assert np.abs(np.array(plain) - np.array(weighted)).max() > 0.01
@@ -248,5 +280,7 @@ def test_weights_are_repetition(smoother):
 
 @pytest.mark.parametrize("smoother", ["identity", Identity()])
 def test_a_curve_that_is_the_predictions_is_refused(smoother):
-    with pytest.raises(ValueError, match=r"a smoother that learns .* every index is 0\. Leave"):
+    with pytest.raises(
+        ValueError, match=r"a smoother that learns .* every index is 0\. Leave"
+    ):
         integrated_calibration_index([0, 1, 1], [0.2, 0.4, 0.9], smoother=smoother)

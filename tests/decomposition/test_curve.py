@@ -18,7 +18,9 @@ def staged():
     logits = np.log(proba)
     rng = np.random.default_rng(5)
     noise = rng.normal(size=logits.shape)
-    return [canonical_proba(logits * s + noise * t, kind="logits") for s, t in STAGES], y
+    return [
+        canonical_proba(logits * s + noise * t, kind="logits") for s, t in STAGES
+    ], y
 
 
 STAGES = [(0.3, 2.0), (0.6, 1.0), (1.0, 0.4), (1.0, 0.05), (2.0, 0.1), (5.0, 1.0)]
@@ -29,16 +31,26 @@ STAGES = [(0.3, 2.0), (0.6, 1.0), (1.0, 0.4), (1.0, 0.05), (2.0, 0.1), (5.0, 1.0
 def test_each_stage_is_decomposed(staged, loss, recalibrator, cv):
     proba, y = staged
     weight = np.random.default_rng(1).integers(0, 3, len(y))
-    options = {"loss": loss, "recalibrator": recalibrator, "cv": cv, "sample_weight": weight}
+    options = {
+        "loss": loss,
+        "recalibrator": recalibrator,
+        "cv": cv,
+        "sample_weight": weight,
+    }
     curve = refinement_curve(y, iter(proba), **options)
     assert curve.stage.tolist() == [1, 2, 3, 4, 5, 6]
     for i, p in enumerate(proba):
         parts = decompose_loss(y, p, **options)
         assert curve.risk[i] == pytest.approx(parts.risk, abs=1e-12)
         assert curve.refinement[i] == pytest.approx(parts.refinement, abs=1e-7)
-        assert curve.calibration[i] == pytest.approx(curve.risk[i] - curve.refinement[i])
+        assert curve.calibration[i] == pytest.approx(
+            curve.risk[i] - curve.refinement[i]
+        )
     if recalibrator == "temperature" and loss == "log":
-        smooth = [refinement_error(y, p, label_smoothing=True, sample_weight=weight) for p in proba]
+        smooth = [
+            refinement_error(y, p, label_smoothing=True, sample_weight=weight)
+            for p in proba
+        ]
         np.testing.assert_allclose(curve.criterion, smooth, atol=1e-7)
     else:
         assert np.abs(curve.criterion - curve.refinement).max() < 2e-3

@@ -51,7 +51,9 @@ def test_oracles(oracle, name):
     factor = 2 if len(case["logits"][0]) == 2 else 1  # the oracle adds both classes
     assert factor * brier.risk == pytest.approx(case["risk_brier"], rel=1e-12)
     assert factor * brier.refinement == pytest.approx(case["brier_after_ts"], rel=1e-6)
-    assert factor * brier.uncertainty == pytest.approx(case["uncertainty_brier"], rel=1e-12)
+    assert factor * brier.uncertainty == pytest.approx(
+        case["uncertainty_brier"], rel=1e-12
+    )
     smooth = refinement_error(
         y, scores, recalibrator=TemperatureScaling(laplace=True), sample_weight=weight
     )
@@ -63,12 +65,16 @@ def test_cross_validated_oracle(oracle):
     case, cv = data["ts_random_3class"], data["ts_cv_3class"]
     scores, y = canonical_proba(case["logits"], kind="logits"), case["y"]
     everything = np.arange(len(y))
-    folds = [(np.setdiff1d(everything, test), np.array(test)) for test in cv["eval_folds"]]
+    folds = [
+        (np.setdiff1d(everything, test), np.array(test)) for test in cv["eval_folds"]
+    ]
     for recalibrator, key in (
         (TemperatureScaling(), "oof_log"),
         (TemperatureScaling(laplace=True), "oof_log_smoothed"),
     ):
-        value = decompose_loss(y, scores, recalibrator=recalibrator, cv=folds).refinement
+        value = decompose_loss(
+            y, scores, recalibrator=recalibrator, cv=folds
+        ).refinement
         assert value == pytest.approx(cv[key], rel=1e-6)
     brier = decompose_loss(y, scores, loss="brier", cv=folds)
     assert brier.refinement == pytest.approx(cv["oof_brier"], rel=1e-6)
@@ -110,10 +116,13 @@ def test_identities(k, recalibrator, cv, loss):
     measure = log_loss if loss == "log" else brier_loss
     assert parts.risk == pytest.approx(measure(labels, proba))
     assert parts.refinement == pytest.approx(
-        refinement_error(labels, proba, loss=loss, recalibrator=recalibrator, cv=cv), rel=1e-6
+        refinement_error(labels, proba, loss=loss, recalibrator=recalibrator, cv=cv),
+        rel=1e-6,
     )
     assert parts.calibration == pytest.approx(
-        proper_calibration_error(labels, proba, loss=loss, recalibrator=recalibrator, cv=cv)
+        proper_calibration_error(
+            labels, proba, loss=loss, recalibrator=recalibrator, cv=cv
+        )
     )
     assert all(error is None or error >= 0 for error in parts.standard_errors.values())
 
@@ -122,7 +131,9 @@ def test_signs_that_the_docstring_allows():
     rng = np.random.default_rng(1)
     y = (rng.random(2000) < 0.05).astype(int)
     useless = rng.uniform(0.4, 0.6, 2000)
-    assert decompose_loss(y, useless).sharpness < 0  # no class frequencies in temperature scaling
+    assert (
+        decompose_loss(y, useless).sharpness < 0
+    )  # no class frequencies in temperature scaling
     assert decompose_loss(y, useless, recalibrator="isotonic").sharpness >= 0
 
 
@@ -130,14 +141,22 @@ def _normal_logits(n, k=4, weighted=False):
     rng = np.random.default_rng(1)
     z = 2 * rng.normal(size=(n, k))
     y = (0.5 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
-    return canonical_proba(z, kind="logits"), y, rng.exponential(size=n) ** (5 * weighted)
+    return (
+        canonical_proba(z, kind="logits"),
+        y,
+        rng.exponential(size=n) ** (5 * weighted),
+    )
 
 
 def _heavy_tails(n, weighted=False):
     rng = np.random.default_rng(1)
     z = 2 * rng.standard_t(2, size=(n, 4))
     y = (0.5 * z + rng.gumbel(size=z.shape)).argmax(axis=1)
-    return canonical_proba(z, kind="logits"), y, rng.exponential(size=n) ** (5 * weighted)
+    return (
+        canonical_proba(z, kind="logits"),
+        y,
+        rng.exponential(size=n) ** (5 * weighted),
+    )
 
 
 def _few_errors(errors):
@@ -176,15 +195,21 @@ CROSS_VALIDATED = {
 def test_cross_validated_refinement_is_that_of_five_fits(name):
     proba, y, weight = CROSS_VALIDATED[name]()
     k = proba.shape[1]
-    scores = raise_zeros(validate_predictions(y, proba)).proba  # one floor for all folds
+    scores = raise_zeros(
+        validate_predictions(y, proba)
+    ).proba  # one floor for all folds
     recalibrated = np.empty(proba.shape)
     for train, test in StratifiedKFold(5, shuffle=True, random_state=0).split(y, y):
-        fitted = TemperatureScaling().fit(scores[train], y[train], weight[train], classes=range(k))
+        fitted = TemperatureScaling().fit(
+            scores[train], y[train], weight[train], classes=range(k)
+        )
         recalibrated[test] = fitted.predict_proba(scores[test])
     expected = log_loss(y, recalibrated, sample_weight=weight)
     options = {"cv": 5, "sample_weight": weight}
     assert refinement_error(y, proba, **options) == pytest.approx(expected, abs=1e-8)
-    assert decompose_loss(y, proba, **options).refinement == pytest.approx(expected, abs=1e-8)
+    assert decompose_loss(y, proba, **options).refinement == pytest.approx(
+        expected, abs=1e-8
+    )
 
 
 def test_one_definition_with_exact_zeros():
@@ -196,7 +221,9 @@ def test_one_definition_with_exact_zeros():
     assert refinement_error(y, proba) == pytest.approx(after, abs=1e-9)
     assert decompose_loss(y, proba).refinement == pytest.approx(after, abs=1e-9)
     assert fitted.loss_ == pytest.approx(after, abs=1e-9)
-    sharp = np.repeat([0.0, 1.0], [3000, 3000])  # one error among certain scores: it is cut off
+    sharp = np.repeat(
+        [0.0, 1.0], [3000, 3000]
+    )  # one error among certain scores: it is cut off
     y = sharp.astype(int)
     y[0] = 1
     after = log_loss(y, TemperatureScaling().fit(sharp, y).predict_proba(sharp))
@@ -215,7 +242,9 @@ def test_no_row_costs_more_than_the_floor():
     proba = canonical_proba(z, kind="logits")
     assert refinement_error(y, z, kind="logits") == fit.loss
     assert decompose_loss(y, proba).refinement == pytest.approx(fit.loss, abs=1e-9)
-    assert refinement_curve(y, [z], kind="logits").refinement[0] == pytest.approx(fit.loss)
+    assert refinement_curve(y, [z], kind="logits").refinement[0] == pytest.approx(
+        fit.loss
+    )
 
 
 @pytest.mark.slow
@@ -225,7 +254,10 @@ def test_label_smoothed_selection():
     rng = np.random.default_rng(0)
     clean, vague = np.eye(3)[y] * 4, np.eye(3)[y] * 1 + 0.45 * rng.random((60, 3))
     plain, smooth = (
-        [refinement_error(y, z, kind="logits", label_smoothing=s) for z in (clean, vague)]
+        [
+            refinement_error(y, z, kind="logits", label_smoothing=s)
+            for z in (clean, vague)
+        ]
         for s in (False, True)
     )
     assert max(plain) < 1e-6
@@ -234,21 +266,26 @@ def test_label_smoothed_selection():
     target = (1 - eps) * np.eye(3)[y] + eps / 3
     betas = np.geomspace(0.1, 50, 4000)
     losses = [
-        -np.mean((target * np.log(canonical_proba(b * z, kind="logits"))).sum(1)) for b in betas
+        -np.mean((target * np.log(canonical_proba(b * z, kind="logits"))).sum(1))
+        for b in betas
     ]
     assert smooth[1] == pytest.approx(min(losses), rel=1e-5)
 
 
 @pytest.mark.slow
 def test_scorers_in_model_selection():
-    X, y = make_classification(300, n_informative=5, n_classes=3, flip_y=0.2, random_state=0)
+    X, y = make_classification(
+        300, n_informative=5, n_classes=3, flip_y=0.2, random_state=0
+    )
     y = np.array(["a", "b", "c"])[y]
     names = [one.spec.scorer_name for one in all_metrics().values()]
     wanted = [name for name in names if "refinement" in name]
     assert len(wanted) == 4
     scoring = {name: get_scorer(name) for name in wanted}
     scoring["cross-validated"] = get_scorer("neg_temperature_refinement_log_loss", cv=3)
-    scoring["smoothed"] = get_scorer("neg_temperature_refinement_log_loss", label_smoothing=True)
+    scoring["smoothed"] = get_scorer(
+        "neg_temperature_refinement_log_loss", label_smoothing=True
+    )
     results = cross_validate(LogisticRegression(), X, y, scoring=scoring)
     assert all((results[f"test_{name}"] < 0).all() for name in scoring)
     search = GridSearchCV(
@@ -256,7 +293,9 @@ def test_scorers_in_model_selection():
     ).fit(X, y)
     assert search.best_score_ < 0
     boosted = HistGradientBoostingClassifier(
-        max_iter=10, early_stopping=True, scoring=get_scorer("neg_temperature_refinement_log_loss")
+        max_iter=10,
+        early_stopping=True,
+        scoring=get_scorer("neg_temperature_refinement_log_loss"),
     ).fit(X, y)
     assert len(boosted.validation_score_) > 1
 
@@ -264,7 +303,9 @@ def test_scorers_in_model_selection():
 @pytest.mark.parametrize("k", [2, 3])
 def test_xgboost(k):
     xgboost = imported("xgboost")
-    X, y = make_classification(400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0)
+    X, y = make_classification(
+        400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0
+    )
     model = xgboost.XGBClassifier(
         n_estimators=60,
         eval_metric=as_eval_metric("xgboost", label_smoothing=True),
@@ -281,8 +322,12 @@ def test_xgboost(k):
 @pytest.mark.parametrize("k", [2, 3])
 def test_lightgbm(k):
     lightgbm = imported("lightgbm")
-    X, y = make_classification(400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0)
-    model = lightgbm.LGBMClassifier(n_estimators=60, metric="None", verbose=-1, n_jobs=1)
+    X, y = make_classification(
+        400, n_informative=5, n_classes=k, flip_y=0.2, random_state=0
+    )
+    model = lightgbm.LGBMClassifier(
+        n_estimators=60, metric="None", verbose=-1, n_jobs=1
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of LightGBM, about names of its arguments
         model.fit(
@@ -305,7 +350,9 @@ def test_lightgbm(k):
             "expected a loss among brier, log, spherical, got 'h",
         ),
         (
-            lambda y, p: decompose_loss(*make_overconfident(3)[::-1], loss=BetaFamilyLoss(1, 1)),
+            lambda y, p: decompose_loss(
+                *make_overconfident(3)[::-1], loss=BetaFamilyLoss(1, 1)
+            ),
             "expected 2 classes for beta_family, got 3",
         ),
         (
@@ -316,9 +363,15 @@ def test_lightgbm(k):
             lambda y, p: decompose_loss(y, p, cv=[(np.arange(50), np.arange(50, 100))]),
             "expected folds that test every row, got 108 rows left out",
         ),
-        (lambda y, p: refinement_error(y, 5 * p), r"expected probabilities in \[0, 1\]"),
+        (
+            lambda y, p: refinement_error(y, 5 * p),
+            r"expected probabilities in \[0, 1\]",
+        ),
         (lambda y, p: as_eval_metric("xgboost", "nothing"), "expected a measure among"),
-        (lambda y, p: as_eval_metric("catboost"), "expected library among xgboost, lightgbm"),
+        (
+            lambda y, p: as_eval_metric("catboost"),
+            "expected library among xgboost, lightgbm",
+        ),
         (
             lambda y, p: as_eval_metric("lightgbm", smooth=1),
             "expected options of temperature_refinement_log_loss among",
@@ -343,7 +396,9 @@ def test_errors_name_the_probabilities(kind):
     scores = np.array([0.2, np.nan, 0.7])
     with refuses(ValueError, expected="finite scores", argument="y_proba", row=1):
         refinement_error([0, 1, 1], scores, kind=kind, recalibrator="isotonic", cv=2)
-    with refuses(ValueError, expected="finite scores", argument=r"staged_proba\[0\]", row=1):
+    with refuses(
+        ValueError, expected="finite scores", argument=r"staged_proba\[0\]", row=1
+    ):
         refinement_curve([0, 1, 1], [scores], kind=kind)
     with refuses(ValueError, expected="finite scores", argument="y_proba", row=1):
         calibration_report([0, 1, 1], scores, normalize=True)

@@ -61,7 +61,9 @@ def train_lightgbm(weight):
 
 
 @pytest.mark.filterwarnings("ignore:The argument 'eval_set'", "ignore::UserWarning")
-@pytest.mark.parametrize("fit", [fit_xgboost, fit_lightgbm, train_xgboost, train_lightgbm])
+@pytest.mark.parametrize(
+    "fit", [fit_xgboost, fit_lightgbm, train_xgboost, train_lightgbm]
+)
 def test_the_metric_follows_the_weights_of_the_evaluation_rows(fit):
     value, proba = fit(WEIGHT)
     expected = log_loss(Y, proba, sample_weight=WEIGHT)
@@ -73,4 +75,6 @@ def test_the_metric_follows_the_weights_of_the_evaluation_rows(fit):
 def test_shares_of_the_second_class_are_soft_labels(weight):
     y, p = [0.3, 0.8, 1.0], [0.4, 0.7, 0.9]
     expected = log_loss(y, p, soft_labels=True, sample_weight=weight)
-    assert as_eval_metric("xgboost", "log_loss")(y, p, weight) == pytest.approx(expected)
+    assert as_eval_metric("xgboost", "log_loss")(y, p, weight) == pytest.approx(
+        expected
+    )

@@ -17,7 +17,9 @@ def regions(n=300, effect=1.5, seed=0):
     """Scores that do not know of two regions."""
     rng = np.random.default_rng(seed)
     z, region = rng.normal(size=n), rng.choice(["north", "south"], n)
-    y = (rng.random(n) < expit(z + np.where(region == "north", effect, -effect))).astype(int)
+    y = (
+        rng.random(n) < expit(z + np.where(region == "north", effect, -effect))
+    ).astype(int)
     return y, expit(z), {"z": z, "region": region}
 
 
@@ -49,7 +51,9 @@ def test_by_hand(found):
         used = trees.predict_proba(mapped[test], groups=parts[1])
         for name, q in (("mapped", mapped[test]), ("used", used)):
             losses[name][test] = -np.log(q[np.arange(len(test)), y[test]])
-    assert found.gain_of_features == pytest.approx(np.mean(losses["mapped"] - losses["used"]))
+    assert found.gain_of_features == pytest.approx(
+        np.mean(losses["mapped"] - losses["used"])
+    )
     assert found.refinement == pytest.approx(losses["mapped"].mean())
     error = np.std(losses["mapped"] - losses["used"], ddof=1) / np.sqrt(300)
     assert error <= found.standard_errors["grouping"] <= 1.4143 * error
@@ -96,7 +100,9 @@ def test_what_a_map_repairs_is_not_put_down_to_the_features():
     z = rng.normal(size=600)
     y = (rng.random(600) < expit(z)).astype(int)
     table = rng.normal(size=(600, 2))
-    parts = decompose_loss(y, expit(4 * z - 1), features=table, recalibrator="platt", cv=2)
+    parts = decompose_loss(
+        y, expit(4 * z - 1), features=table, recalibrator="platt", cv=2
+    )
     assert parts.action == "recalibrate"
     assert parts.advice().startswith("Recalibrate: this lowers the log loss by")
 
@@ -112,7 +118,9 @@ def test_weight_zero_is_left_out_and_options_count():
     assert a.grouping == b.grouping
     assert a.n_rows == 100
     brier = decompose_loss(y[50:], p[50:], features=some, loss="brier", **given)
-    other = decompose_loss(y[50:], p[50:], features=some, loss=BetaFamilyLoss(2, 8), **given)
+    other = decompose_loss(
+        y[50:], p[50:], features=some, loss=BetaFamilyLoss(2, 8), **given
+    )
     assert len({b.risk, brier.risk, other.risk}) == 3
     assert "Brier" in brier.advice()
     thirds = decompose_loss(y[50:], p[50:], features=some, recalibrator="platt", cv=3)
@@ -138,7 +146,12 @@ def test_frames_arrays_and_several_classes():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "column",
-    [np.ones(100), np.full(100, np.nan), np.array([None] * 100), [f"text {i}" for i in range(100)]],
+    [
+        np.ones(100),
+        np.full(100, np.nan),
+        np.array([None] * 100),
+        [f"text {i}" for i in range(100)],
+    ],
     ids=["constant", "missing", "nothing", "all different"],
 )
 def test_columns_that_say_nothing(column):
@@ -150,8 +163,16 @@ def test_columns_that_say_nothing(column):
 @pytest.mark.parametrize(
     ("rows", "features", "message"),
     [
-        (100, np.zeros((99, 1)), "one entry of features for each of the 100 rows, got shape"),
-        (100, np.zeros((100, 10_000)), "at most 1000 features, got 10000. Choose those"),
+        (
+            100,
+            np.zeros((99, 1)),
+            "one entry of features for each of the 100 rows, got shape",
+        ),
+        (
+            100,
+            np.zeros((100, 10_000)),
+            "at most 1000 features, got 10000. Choose those",
+        ),
         (100, {}, "at least one column of features, got none"),
         (
             49,
@@ -178,7 +199,13 @@ def test_refused_folds_and_one_class():
 def test_without_features_nothing_is_said():
     y, p, _ = regions(100)
     parts = decompose_loss(y, p)
-    assert parts.action is parts.advice() is parts.grouping is parts.interval("grouping") is None
+    assert (
+        parts.action
+        is parts.advice()
+        is parts.grouping
+        is parts.interval("grouping")
+        is None
+    )
     assert "action" not in parts.to_dict()
 
 
@@ -194,14 +221,21 @@ def test_more_rows_show_less():
     """The size that would be seen falls about like 1 / n."""
     proba = canonical_proba(np.linspace(0.1, 0.9, 400))
     w = np.full(400, 1 / 400)
-    sizes = [smallest_seen(get_loss("log"), proba, k * w) for k in (1, 1 / 3)]  # 9 times the rows
+    sizes = [
+        smallest_seen(get_loss("log"), proba, k * w) for k in (1, 1 / 3)
+    ]  # 9 times the rows
     assert 8 < sizes[0] / sizes[1] < 9.5
 
 
 def test_the_gain_that_would_have_been_seen():
     """For a small one: n gain - 30 = (1.645 + 0.842) sqrt(2 n gain), so n gain = 56.6."""
-    proba, w = canonical_proba(np.linspace(0.1, 0.9, 400)), np.full(400, 1 / 20_000)  # 10^6 rows
-    assert smallest_seen(get_loss("log"), proba, w) * 1e6 == pytest.approx(56.6, rel=0.02)
+    proba, w = (
+        canonical_proba(np.linspace(0.1, 0.9, 400)),
+        np.full(400, 1 / 20_000),
+    )  # 10^6 rows
+    assert smallest_seen(get_loss("log"), proba, w) * 1e6 == pytest.approx(
+        56.6, rel=0.02
+    )
     sure = canonical_proba(np.repeat([0.0, 1.0], 200))
     assert smallest_seen(get_loss("log"), sure, np.full(400, 1 / 400)) is None
 
@@ -211,12 +245,16 @@ def test_what_differs_between_maps_counts_near_zero_only():
     rng = np.random.default_rng(0)
     fold, w = np.arange(100) % 2, np.full(100, 0.01)
     for shift, factor in ((0.01, 1.0), (1.0, 1.645**2)):
-        losses = np.stack([rng.normal(size=100), np.zeros(100)]) * 0.5 + rng.normal(size=100)
+        losses = np.stack([rng.normal(size=100), np.zeros(100)]) * 0.5 + rng.normal(
+            size=100
+        )
         losses += shift - losses[fold, np.arange(100)].mean()
         plain = losses[fold, np.arange(100)].var(ddof=1) / 100
         twice = min(2 * np.sum((losses[0] - losses[1]) ** 2) / 100**2, plain)
         expected = plain + twice * min(1, factor * plain / shift**2)
-        assert _estimate_mean_law(losses, fold, w, fading=True).variance == pytest.approx(
-            expected, rel=1e-3
+        assert _estimate_mean_law(
+            losses, fold, w, fading=True
+        ).variance == pytest.approx(expected, rel=1e-3)
+        assert _estimate_mean_law(losses, fold, w).variance == pytest.approx(
+            plain + twice
         )
-        assert _estimate_mean_law(losses, fold, w).variance == pytest.approx(plain + twice)

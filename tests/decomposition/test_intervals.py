@@ -77,7 +77,10 @@ def test_coverage(k, loss, factor):
         assert bars[0] <= hits / 500 <= bars[1], (term, hits)
     assert set(by_error) == {"risk", "refinement", "sharpness"}
     for term, hits in by_error.items():
-        assert len(hits) == 500 and 0.925 <= np.mean(hits) <= 0.975, (term, np.mean(hits))
+        assert len(hits) == 500 and 0.925 <= np.mean(hits) <= 0.975, (
+            term,
+            np.mean(hits),
+        )
 
 
 @pytest.mark.slow
@@ -105,11 +108,15 @@ def test_standard_errors_are_the_spread_of_the_terms(k, loss):
     for seed in range(500):
         rng = np.random.default_rng([seed, 7])
         z = 1.5 * rng.normal(size=(250, k))
-        y = (rng.random((250, 1)) > softmax(z, axis=1).cumsum(axis=1)[:, :-1]).sum(axis=1)
+        y = (rng.random((250, 1)) > softmax(z, axis=1).cumsum(axis=1)[:, :-1]).sum(
+            axis=1
+        )
         p = canonical_proba(2 * z, kind="logits")
         parts = decompose_loss(y, p, loss=loss, labels=range(k))
         values.append([parts.risk, parts.refinement, parts.sharpness])
-        errors.append([parts.standard_errors[x] for x in ("risk", "refinement", "sharpness")])
+        errors.append(
+            [parts.standard_errors[x] for x in ("risk", "refinement", "sharpness")]
+        )
     ratio = np.mean(errors, axis=0) / np.std(values, axis=0)
     np.testing.assert_allclose(ratio, 1, atol=0.1)
 
@@ -146,7 +153,10 @@ def test_no_interval_where_the_temperature_is_not_inside():
     y = np.array([0, 1] * 20)
     parts = decompose_loss(y, np.where(y == 1, 0.8, 0.3))
     assert parts.refinement == pytest.approx(0, abs=1e-9)
-    assert parts.interval("calibration") is None and parts.standard_errors["refinement"] is None
+    assert (
+        parts.interval("calibration") is None
+        and parts.standard_errors["refinement"] is None
+    )
     assert parts.interval("risk") is not None
 
 
@@ -170,7 +180,9 @@ def test_ends_of_an_interval_by_search():
         slope = min(2e-3, 1e-5 / abs(estimate))
         constant = max(1e-6, 1e-5 - slope * abs(estimate) - 3e-6)
         q = np.linspace(-0.1, 0.1, 200_001)
-        allowed = (estimate - 2e-4 - q) ** 2 <= 1.959964**2 * (constant + slope * np.abs(q))
+        allowed = (estimate - 2e-4 - q) ** 2 <= 1.959964**2 * (
+            constant + slope * np.abs(q)
+        )
         at = np.argmin(np.abs(q - estimate + 2e-4))
         while allowed[at]:
             at += 1
@@ -184,7 +196,9 @@ def test_ends_of_an_interval_by_search():
 def test_refused():
     proba, y = make_overconfident(2)
     parts = decompose_loss(y, proba)
-    with refuses(ValueError, expected="term among risk, calibration, ", value="'resolut"):
+    with refuses(
+        ValueError, expected="term among risk, calibration, ", value="'resolut"
+    ):
         parts.interval("resolution")
     for level in (95, 1.5, 1, 0, -0.5):
         with refuses(ValueError, expected="a level between 0 and 1", value=f"{level}"):
@@ -201,10 +215,16 @@ def test_rows_of_one_prediction_as_one_entry(weighted):
     rows = validate_predictions(y, p, weight)
     groups = np.column_stack([p, y, weight])
     found, counts = np.unique(groups, axis=0, return_counts=True)
-    cells = validate_predictions(found[:, 1].astype(int), found[:, 0], found[:, 2] * counts)
+    cells = validate_predictions(
+        found[:, 1].astype(int), found[:, 0], found[:, 2] * counts
+    )
     for loss in ("log", "brier"):
         whole = decompose_predictions(rows, loss)
         pooled = decompose_predictions(cells, loss, squares=found[:, 2] ** 2 * counts)
         for term in TERMS:
-            assert getattr(pooled, term) == pytest.approx(getattr(whole, term), abs=1e-12)
-            assert pooled.interval(term) == pytest.approx(whole.interval(term), abs=1e-9)
+            assert getattr(pooled, term) == pytest.approx(
+                getattr(whole, term), abs=1e-12
+            )
+            assert pooled.interval(term) == pytest.approx(
+                whole.interval(term), abs=1e-9
+            )

@@ -28,7 +28,9 @@ def hall(t, g):
 @pytest.mark.parametrize("g", [-1.5, -0.3, 1e-6, 0.2, 2.0])
 def test_inverse_of_halls_transformation(g):
     for x in (-2.5, -0.4, 0.0, 1.0, 1.96):
-        assert hall(_invert_hall(x, g), g) == pytest.approx(x, abs=1e-6 if abs(g) < 1e-5 else 1e-12)
+        assert hall(_invert_hall(x, g), g) == pytest.approx(
+            x, abs=1e-6 if abs(g) < 1e-5 else 1e-12
+        )
         assert _invert_hall(x, 0.0) == x
 
 
@@ -47,7 +49,10 @@ def test_moments_of_weights_and_of_few_rows():
     assert variance == pytest.approx((part**2).sum() / (1 - 0.38))
     assert skewness == pytest.approx((part**3).sum() / (part**2).sum() ** 1.5)
     assert _compute_moments(np.array([3.0]), np.ones(1), np.ones(1)) == (np.inf, 0.0)
-    assert _compute_moments(np.full(4, 3.0), np.full(4, 0.25), np.full(4, 1 / 16)) == (0.0, 0.0)
+    assert _compute_moments(np.full(4, 3.0), np.full(4, 0.25), np.full(4, 1 / 16)) == (
+        0.0,
+        0.0,
+    )
 
 
 def test_law_of_a_mean():
@@ -56,7 +61,12 @@ def test_law_of_a_mean():
     law = compute_mean_law(rows, w, w**2)
     assert law.estimate == pytest.approx(rows.mean())
     assert law.standard_error == pytest.approx(rows.std(ddof=1) / np.sqrt(40))
-    assert (law.bias, law.curved, law.lowest, law.highest) == (0.0, 0.0, -np.inf, np.inf)
+    assert (law.bias, law.curved, law.lowest, law.highest) == (
+        0.0,
+        0.0,
+        -np.inf,
+        np.inf,
+    )
 
 
 def test_interval_of_a_regular_term():
@@ -79,9 +89,13 @@ def test_interval_at_the_degenerate_point():
     law = Law(1.0, variance=0.0, curved=1e-4, slope=1e-3, origin=1.0)
     low, high = law.interval(0.95)
     assert high - 1 == pytest.approx(1 - low)
-    assert (high - 1) ** 2 == pytest.approx(1.959964**2 * (1e-4 + 1e-3 * (high - 1)), rel=1e-5)
+    assert (high - 1) ** 2 == pytest.approx(
+        1.959964**2 * (1e-4 + 1e-3 * (high - 1)), rel=1e-5
+    )
     far = Law(3.0, variance=0.01, curved=1e-4, slope=1.0, origin=1.0).interval(0.95)
-    assert far == pytest.approx((3 - 0.196, 3 + 0.196), rel=0.02), "far from it, the variance"
+    assert far == pytest.approx((3 - 0.196, 3 + 0.196), rel=0.02), (
+        "far from it, the variance"
+    )
 
 
 @pytest.mark.parametrize("x", [-1.0, -0.05, 0.0, 0.05, 1.0])
@@ -121,7 +135,12 @@ def test_law_of_the_uncertainty_in_closed_form(k, loss):
     rows, w = np.full(n, top), np.full(n, 1 / n)
     law = compute_uncertainty_law(rows, np.full(k, 1 / k), w, w**2, get_loss(loss))
     found = law.origin, law.bias, law.curved, law.slope
-    expected = top, -factor * (k - 1) / n, 2 * factor**2 * (k - 1) / n**2, 4 * factor / n
+    expected = (
+        top,
+        -factor * (k - 1) / n,
+        2 * factor**2 * (k - 1) / n**2,
+        4 * factor / n,
+    )
     assert found == pytest.approx(expected, rel=1e-12)
 
 
@@ -134,7 +153,9 @@ def test_slope_of_the_variance_of_the_uncertainty(loss):
     w = frequencies[codes] * 2 / n
     rows = loss.of_labels(frequencies[None])[0][codes]
     law = compute_uncertainty_law(rows, frequencies, w, w / n, loss)
-    assert law.variance == pytest.approx(law.slope * (law.origin - law.estimate), rel=0.06)
+    assert law.variance == pytest.approx(
+        law.slope * (law.origin - law.estimate), rel=0.06
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,14 +172,18 @@ def test_derivatives(k, loss):
         return get_loss(kind).of_rows(p, codes)
 
     def slope(codes, kind):
-        return (losses(beta + step, codes, kind) - losses(beta - step, codes, kind)) / (2 * step)
+        return (losses(beta + step, codes, kind) - losses(beta - step, codes, kind)) / (
+            2 * step
+        )
 
     p = np.exp(beta * log) / np.exp(beta * log).sum(axis=1, keepdims=True)
     every = [np.full(6, c) for c in range(k)]
     scores = np.array([slope(codes, "log") for codes in every]).T
     slopes = np.array([slope(codes, loss) for codes in every]).T
     for codes in every:
-        case = validate_predictions(codes, canonical_proba(log, kind="logits"), None, range(k))
+        case = validate_predictions(
+            codes, canonical_proba(log, kind="logits"), None, range(k)
+        )
         found = _compute_derivatives(case, beta, get_loss(loss))
         expected = (
             losses(beta, codes, loss),
@@ -190,8 +215,12 @@ def test_second_order_of_the_calibration_term(loss):
         laws.append(parts._laws["calibration"])
     # a fit that minimises the log loss may raise the Brier loss
     assert laws[0].lowest == (0.0 if loss == "log" else -np.inf)
-    assert np.mean([law.bias for law in laws]) == pytest.approx(np.mean(values), rel=0.25)
-    assert np.mean([law.curved for law in laws]) == pytest.approx(np.var(values), rel=0.35)
+    assert np.mean([law.bias for law in laws]) == pytest.approx(
+        np.mean(values), rel=0.25
+    )
+    assert np.mean([law.curved for law in laws]) == pytest.approx(
+        np.var(values), rel=0.35
+    )
 
 
 @pytest.mark.slow

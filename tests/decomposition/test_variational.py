@@ -13,7 +13,10 @@ from sklearn_calib.decomposition import (
     variational_calibration_error,
     variational_calibration_interval,
 )
-from sklearn_calib.decomposition._variational import _compute_sequential_terms, dual_unit_vectors
+from sklearn_calib.decomposition._variational import (
+    _compute_sequential_terms,
+    dual_unit_vectors,
+)
 from sklearn_calib.inference import calibration_test
 from sklearn_calib.metrics import get_scorer, validate_predictions
 from sklearn_calib.recalibrators import cross_fitted_proba
@@ -34,12 +37,17 @@ class Known(ClassifierMixin, BaseEstimator):
         return G[[np.abs(F - row).sum(axis=1).argmin() for row in X]]
 
 
-@pytest.mark.parametrize(("norm", "value"), [(1, -0.35), (2, -0.2474873734152916), (np.inf, -0.2)])
+@pytest.mark.parametrize(
+    ("norm", "value"), [(1, -0.35), (2, -0.2474873734152916), (np.inf, -0.2)]
+)
 def test_golden(norm, value):
     given = {"recalibrator": Known(), "multiclass": "canonical", "norm": norm}
-    assert variational_calibration_error(Y, F, **given) == pytest.approx(value, abs=1e-14)
+    assert variational_calibration_error(Y, F, **given) == pytest.approx(
+        value, abs=1e-14
+    )
     parts = [
-        variational_calibration_error(Y, F, direction=way, **given) for way in ("over", "under")
+        variational_calibration_error(Y, F, direction=way, **given)
+        for way in ("over", "under")
     ]
     assert sum(parts) == pytest.approx(value, abs=1e-14)
     assert parts[1] == 0  # the largest probability is lowered in every row
@@ -72,7 +80,9 @@ def test_its_definition_with_folds_of_rows():
     g = cross_fitted_proba("platt", f, y, cv=cv)[:, 1]
     t = np.sign(g - f) * (y - f)
     given = {"recalibrator": "platt", "cv": cv}
-    assert variational_calibration_error(y, f, **given) == pytest.approx(t.mean(), abs=1e-12)
+    assert variational_calibration_error(y, f, **given) == pytest.approx(
+        t.mean(), abs=1e-12
+    )
     for way, rows in (("over", g < f), ("under", g > f)):
         value = variational_calibration_error(y, f, direction=way, **given)
         assert value == pytest.approx((t * rows).mean(), abs=1e-12)
@@ -85,9 +95,14 @@ def test_it_finds_the_error_and_is_not_biased_upwards():
     f, y = power(4000, 1.5)
     assert variational_calibration_error(y, f) == pytest.approx(0.1, abs=0.02)
     # of one class half the norm of both
-    both = variational_calibration_error(y, f, multiclass="canonical", recalibrator="isotonic")
+    both = variational_calibration_error(
+        y, f, multiclass="canonical", recalibrator="isotonic"
+    )
     assert both == pytest.approx(0.2, abs=0.04)
-    calibrated = [variational_calibration_error(*power(200, 1.0, seed)[::-1]) for seed in range(30)]
+    calibrated = [
+        variational_calibration_error(*power(200, 1.0, seed)[::-1])
+        for seed in range(30)
+    ]
     error = np.std(calibrated) / 30**0.5
     assert abs(np.mean(calibrated)) < 3.5 * error and error < 0.03
 
@@ -107,12 +122,17 @@ def test_pairs_of_rows_work_for_each_predicted_class():
             proba[rows, c],
             (y[rows] == c).astype(int),
             cv=[
-                (np.flatnonzero(fold[rows] != j), np.flatnonzero(fold[rows] == j)) for j in range(4)
+                (np.flatnonzero(fold[rows] != j), np.flatnonzero(fold[rows] == j))
+                for j in range(4)
             ],
         )[:, 1]
-        expected += (np.sign(g - proba[rows, c]) * ((y[rows] == c) - proba[rows, c])).sum() / 200
+        expected += (
+            np.sign(g - proba[rows, c]) * ((y[rows] == c) - proba[rows, c])
+        ).sum() / 200
     assert found == pytest.approx(expected, abs=1e-12)
-    interval = variational_calibration_interval(y, proba, multiclass="top_label", cv=pairs)
+    interval = variational_calibration_interval(
+        y, proba, multiclass="top_label", cv=pairs
+    )
     assert interval.value == found and interval.low < found < interval.high
 
 
@@ -158,10 +178,14 @@ def test_a_single_row_and_levels_are_refused():
 
 def test_levels_and_bounds_are_of_one_law():
     f, y = power(800, 1.5)
-    at_90, at_95 = (variational_calibration_interval(y, f, level=level) for level in (0.9, 0.95))
+    at_90, at_95 = (
+        variational_calibration_interval(y, f, level=level) for level in (0.9, 0.95)
+    )
     assert at_90.low == pytest.approx(at_95.lower_bound, abs=1e-12)
     assert at_95.low < at_90.low and at_90.high < at_95.high
-    other = variational_calibration_interval(y, f, recalibrator="platt", cv=3, direction="over")
+    other = variational_calibration_interval(
+        y, f, recalibrator="platt", cv=3, direction="over"
+    )
     assert other.value != at_95.value and other.standard_error != at_95.standard_error
 
 
@@ -183,15 +207,23 @@ def test_the_norm_of_the_interval(norm):
     given = {"norm": norm, "recalibrator": Squares(), "multiclass": "canonical"}
     found = variational_calibration_interval(y, f, **given)
     assert found.value == pytest.approx(terms.mean(), abs=1e-12)
-    pairs = [(np.delete(np.arange(400), rows), rows) for rows in np.arange(400).reshape(5, 80)]
+    pairs = [
+        (np.delete(np.arange(400), rows), rows)
+        for rows in np.arange(400).reshape(5, 80)
+    ]
     found = variational_calibration_interval(y, f, cv=pairs, **given)
     seen = terms[80:]
-    assert found.standard_error == pytest.approx(seen.std(ddof=1) / np.sqrt(320), rel=5e-3)
+    assert found.standard_error == pytest.approx(
+        seen.std(ddof=1) / np.sqrt(320), rel=5e-3
+    )
 
 
 def test_terms_of_the_interval_know_earlier_folds_alone():
     f, y = power(200, 1.0)
-    pairs = [(np.delete(np.arange(200), rows), rows) for rows in np.arange(200).reshape(4, 50)]
+    pairs = [
+        (np.delete(np.arange(200), rows), rows)
+        for rows in np.arange(200).reshape(4, 50)
+    ]
     changed = np.r_[y[:150], 1 - y[150:]]
     one, other = (
         _compute_sequential_terms(
@@ -212,7 +244,10 @@ def test_the_interval_holds_under_calibration_where_that_of_independent_rows_doe
         found.append(variational_calibration_interval(y, f, recalibrator="platt"))
     value, low, high, bound, se, _ = np.array(found).T
     for missed, expected in (((low > 0) | (high < 0), 0.05), (bound > 0, 0.05)):
-        assert abs(missed.mean() - expected) < 3.3 * (expected * (1 - expected) / draws) ** 0.5
+        assert (
+            abs(missed.mean() - expected)
+            < 3.3 * (expected * (1 - expected) / draws) ** 0.5
+        )
     middle = (low + high) / 2
     assert middle.std() == pytest.approx(se.mean(), rel=0.12)
     # of the cross-fitted value, fewer rows than in the interval would make it .9 of that

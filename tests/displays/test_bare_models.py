@@ -48,11 +48,27 @@ PLATT = "kind='logits'), y), and write {}(y, its probabilities)"
 WRONG = {
     "keras": (KerasLike(), "KerasLike, which has no predict_proba", WRITE),
     "frozen keras": (FrozenEstimator(KerasLike()), "KerasLike, which has no", WRITE),
-    "function": (lambda X: X, "function", "If it gives probabilities, write {}(y, model(X))"),
+    "function": (
+        lambda X: X,
+        "function",
+        "If it gives probabilities, write {}(y, model(X))",
+    ),
     "forest": (FOREST, "IsolationForest, which learns no labels", PLATT),
-    "piped": (make_pipeline(StandardScaler(), FOREST), "IsolationForest, which learns", PLATT),
-    "svc": (LinearSVC().fit(X, Y), "LinearSVC", "CalibratedModel(FrozenEstimator(model)).fit"),
-    "class": (LogisticRegression, "the class LogisticRegression", "fit it and pass that"),
+    "piped": (
+        make_pipeline(StandardScaler(), FOREST),
+        "IsolationForest, which learns",
+        PLATT,
+    ),
+    "svc": (
+        LinearSVC().fit(X, Y),
+        "LinearSVC",
+        "CalibratedModel(FrozenEstimator(model)).fit",
+    ),
+    "class": (
+        LogisticRegression,
+        "the class LogisticRegression",
+        "fit it and pass that",
+    ),
 }
 
 
@@ -80,21 +96,29 @@ def test_what_to_write_instead(kind):
 
 def test_a_display_of_one_model_takes_no_dict():
     two = dict.fromkeys("ab", LogisticRegression().fit(X, Y))
-    assert "got dict, which has no" in said(CumulativeDifferenceDisplay.from_estimator, two, X, Y)
+    assert "got dict, which has no" in said(
+        CumulativeDifferenceDisplay.from_estimator, two, X, Y
+    )
     assert list(ReliabilityDisplay.from_estimator(two, X, Y).curves) == ["a", "b"]
 
 
 def test_the_class_or_the_name_of_a_fitted_model():
     model = LogisticRegression().fit(X, Y)
-    assert list(ReliabilityDisplay.from_estimator(model, X, Y).curves) == ["LogisticRegression"]
-    assert list(ReliabilityDisplay.from_estimator(model, X, Y, name="mine").curves) == ["mine"]
+    assert list(ReliabilityDisplay.from_estimator(model, X, Y).curves) == [
+        "LogisticRegression"
+    ]
+    assert list(ReliabilityDisplay.from_estimator(model, X, Y, name="mine").curves) == [
+        "mine"
+    ]
     with pytest.raises(TypeError, match=r"expected an option .*, got 'name'"):
         CumulativeDifferenceDisplay.from_estimator(model, X, Y, name="mine")
 
 
 def test_a_classifier_in_a_report():
     message = said(calibration_report, Y, LogisticRegression().fit(X, Y))
-    assert re.search(r"the model LogisticRegression.*\(y, model\.predict_proba\(X\)\)", message)
+    assert re.search(
+        r"the model LogisticRegression.*\(y, model\.predict_proba\(X\)\)", message
+    )
 
 
 def test_what_is_said_works():

@@ -12,7 +12,13 @@ from test_display_checks import CLASSES, made_by_its_docstring
 from sklearn_calib import displays
 from sklearn_calib.datasets import make_overconfident
 
-GIVEN = {"alpha": 0.123, "color": "#123456", "label": "mine", "linestyle": "-.", "linewidth": 7.5}
+GIVEN = {
+    "alpha": 0.123,
+    "color": "#123456",
+    "label": "mine",
+    "linestyle": "-.",
+    "linewidth": 7.5,
+}
 GIVEN |= {"marker": "D", "markersize": 11, "cmap": "magma", "vmin": -5.0, "vmax": 9.0}
 PROBA, Y = make_overconfident(2, 300)
 MODELS = {"raw": PROBA, "soft": 0.8 * PROBA + 0.1}
@@ -30,27 +36,33 @@ def groups():
     y = (np.arange(300) * 0.618 % 1 < np.linspace(0.1, 0.9, 300)).astype(int)
     y = np.where(GROUPS == "u", 1 - Y, y)
     given = {"n_resamples": 49, "n_curves": 2}
-    return displays.GroupReliabilityDisplay.from_predictions(y, calibrated, GROUPS, **given)
+    return displays.GroupReliabilityDisplay.from_predictions(
+        y, calibrated, GROUPS, **given
+    )
 
 
 #: Displays whose docstring shows one curve only, or not all kinds.
 MADE = {
-    "DecompositionDisplay, plane": lambda: displays.DecompositionDisplay.from_predictions(
-        Y, MODELS, kind="plane"
+    "DecompositionDisplay, plane": lambda: (
+        displays.DecompositionDisplay.from_predictions(Y, MODELS, kind="plane")
     ),
-    "DecompositionDisplay, features": lambda: displays.DecompositionDisplay.from_predictions(
-        Y, MODELS, features=PROBA
+    "DecompositionDisplay, features": lambda: (
+        displays.DecompositionDisplay.from_predictions(Y, MODELS, features=PROBA)
     ),
     "CumulativeDifferenceDisplay, score": (
-        lambda: displays.CumulativeDifferenceDisplay.from_predictions(Y, PROBA, axis="score")
+        lambda: displays.CumulativeDifferenceDisplay.from_predictions(
+            Y, PROBA, axis="score"
+        )
     ),
     "GroupReliabilityDisplay": groups,
-    "MurphyDisplay": lambda: displays.MurphyDisplay.from_predictions(Y, MODELS, n_resamples=9),
+    "MurphyDisplay": lambda: displays.MurphyDisplay.from_predictions(
+        Y, MODELS, n_resamples=9
+    ),
 }
 MADE |= {
-    f"{name}Display": lambda name=name: getattr(displays, f"{name}Display").from_predictions(
-        Y, MODELS
-    )
+    f"{name}Display": lambda name=name: getattr(
+        displays, f"{name}Display"
+    ).from_predictions(Y, MODELS)
     for name in ("DecisionCurve", "Regret", "Reliability", "RiskCoverage")
 }
 MADE |= {
@@ -68,7 +80,10 @@ def said(display, given):
 
 def looks(display):
     """All that is seen of a picture."""
-    looks, names = [], ("alpha", "color", "linestyle", "linewidth", "marker", "markersize", "text")
+    looks, names = (
+        [],
+        ("alpha", "color", "linestyle", "linewidth", "marker", "markersize", "text"),
+    )
     for artist in display.figure_.findobj():
         for name in (*names, "facecolor", "edgecolor", "clim"):
             if hasattr(artist, f"get_{name}"):
@@ -92,12 +107,20 @@ def test_each_option_of_each_curve_shows(name):
         before = looks(display.plot(curve_kwargs=base)) if base else plain
         pictures = [before]
         for place in range(count):
-            several = [base | ({option: GIVEN[option]} if n == place else {}) for n in range(count)]
+            several = [
+                base | ({option: GIVEN[option]} if n == place else {})
+                for n in range(count)
+            ]
             pictures.append(looks(display.plot(curve_kwargs=several)))
         if count > 1:
-            pictures.append(looks(display.plot(curve_kwargs=base | {option: GIVEN[option]})))
+            pictures.append(
+                looks(display.plot(curve_kwargs=base | {option: GIVEN[option]}))
+            )
         same = [
-            (a, b) for a in range(len(pictures)) for b in range(a) if pictures[a] == pictures[b]
+            (a, b)
+            for a in range(len(pictures))
+            for b in range(a)
+            if pictures[a] == pictures[b]
         ]
         assert not same, f"{option} changes nothing, or the wrong curve: {same}"
     assert looks(display.plot()) == plain  # nothing stays
@@ -128,11 +151,17 @@ def test_bands_have_the_colour_of_their_curve():
     for name in ("DecisionCurve", "Murphy", "Regret", "RiskCoverage"):
         draw = getattr(displays, f"{name}Display").from_predictions
         filled = draw(Y, PROBA, **given).axes_[0].collections
-        assert filled and all(same_color(one.get_facecolor()[0, :3], "#123456") for one in filled)
-    display = displays.ReliabilityDisplay.from_predictions(Y, PROBA, n_resamples=9, **given)
+        assert filled and all(
+            same_color(one.get_facecolor()[0, :3], "#123456") for one in filled
+        )
+    display = displays.ReliabilityDisplay.from_predictions(
+        Y, PROBA, n_resamples=9, **given
+    )
     bars = display.ax_.collections[-1]  # the band of consistency is before them
     assert same_color(bars.get_edgecolor()[0, :3], "#123456")
-    assert same_color(display.histogram_axes_[0].patches[0].get_facecolor()[:3], "#123456")
+    assert same_color(
+        display.histogram_axes_[0].patches[0].get_facecolor()[:3], "#123456"
+    )
 
 
 @pytest.mark.parametrize("given", [5, "red", [{}], [{}] * 3, [{}, 1], {"a": 1}.items()])
@@ -146,7 +175,9 @@ def test_what_is_no_dict_is_refused(given):
 def test_an_unknown_option_is_refused_by_the_display():
     rule = "an option of curve_kwargs among alpha, color, label, linestyle, linewidth, marker, mark"
     with refuses(TypeError, expected=f"{rule}.*", value="'colour'"):
-        displays.RiskCoverageDisplay.from_predictions(Y, MODELS, curve_kwargs={"colour": "red"})
+        displays.RiskCoverageDisplay.from_predictions(
+            Y, MODELS, curve_kwargs={"colour": "red"}
+        )
 
 
 def test_a_display_without_curves_takes_none():
@@ -159,12 +190,16 @@ def test_a_display_without_curves_takes_none():
 
     assert Empty().plot(curve_kwargs={}).styles_ == {}
     with refuses(
-        ValueError, expected="a dict or a list of 0 dicts as curve_kwargs", hint="Leave it"
+        ValueError,
+        expected="a dict or a list of 0 dicts as curve_kwargs",
+        hint="Leave it",
     ):
         Empty().plot(curve_kwargs={"color": "red"})
 
 
-@pytest.mark.parametrize("strategy", ["loess", "spline", "polynomial", "quantile", "uniform"])
+@pytest.mark.parametrize(
+    "strategy", ["loess", "spline", "polynomial", "quantile", "uniform"]
+)
 def test_curves_of_groups_by_strategy(strategy):
     from sklearn_calib.metrics import reliability_curve
 
@@ -190,7 +225,10 @@ def test_smooth_curves_of_several_models(strategy):
     assert not plain.ax_.collections  # intervals of several only where they are wanted
     display = draw(Y, MODELS, strategy=strategy, bands="confidence", level=0.8)
     for band, line, (curve,) in zip(
-        display.ax_.collections, display.ax_.lines[1:], display.curves.values(), strict=True
+        display.ax_.collections,
+        display.ax_.lines[1:],
+        display.curves.values(),
+        strict=True,
     ):
         ends = band.get_paths()[0].vertices[:, 1].round(9)
         assert np.isin(curve.confidence_low.round(9), ends).all()

@@ -36,7 +36,9 @@ def test_every_display_is_a_display():
     assert all(issubclass(cls, displays.Display) for cls in CLASSES)
 
 
-@pytest.mark.parametrize("check", [name for name in vars(checks) if name.startswith("check_")])
+@pytest.mark.parametrize(
+    "check", [name for name in vars(checks) if name.startswith("check_")]
+)
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_display(cls, check, made):
     assert cls is displays.Display or type(made[cls]) is cls
@@ -46,10 +48,19 @@ def test_display(cls, check, made):
 @pytest.mark.slow
 def test_several_panels_models_and_names():
     proba, y = make_overconfident(3, 200)
-    models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}
+    models = {
+        "one": proba,
+        "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True),
+    }
     label = np.array(["a", "b", "c"])[y]
-    for options in ({"multiclass": "classwise"}, {"strategy": "isotonic"}, {"bands": "both"}):
-        check_contract(displays.ReliabilityDisplay.from_predictions(label, models, **options))
+    for options in (
+        {"multiclass": "classwise"},
+        {"strategy": "isotonic"},
+        {"bands": "both"},
+    ):
+        check_contract(
+            displays.ReliabilityDisplay.from_predictions(label, models, **options)
+        )
     check_contract(displays.WitnessDisplay.from_predictions(y, proba))
     known = displays.CalibratingFunctionDisplay.from_predictions(
         y == 1, proba[:, 1], ["platt", "beta", "isotonic", "temperature", "identity"],

@@ -20,7 +20,10 @@ pytest.importorskip("matplotlib.pyplot")
 @pytest.fixture(scope="module")
 def rows():
     rng = np.random.default_rng(0)
-    p, site = rng.uniform(0.05, 0.95, 1200), rng.choice(["n_$x_1$", "south", "west"], 1200)
+    p, site = (
+        rng.uniform(0.05, 0.95, 1200),
+        rng.choice(["n_$x_1$", "south", "west"], 1200),
+    )
     y = (rng.random(1200) < np.where(site == "south", p**2, p)).astype(int)
     return y, p, {"a place whose name is long enough for two lines": site}
 
@@ -62,7 +65,9 @@ def test_curves_are_those_of_the_rows_of_the_worst_group(rows):
 @pytest.mark.parametrize("wrong", [False, True])
 def test_certain_predictions_have_no_interval(wrong):
     y = np.arange(240) % 2
-    display = drawn((y, np.where(wrong, 1.0 - y, y), {"a": np.arange(240) % 3}), n_curves=0)
+    display = drawn(
+        (y, np.where(wrong, 1.0 - y, y), {"a": np.arange(240) % 3}), n_curves=0
+    )
     left, right = display.ax_.get_xlim()
     assert left < 1 < right
 
@@ -70,7 +75,9 @@ def test_certain_predictions_have_no_interval(wrong):
 @pytest.mark.slow
 def test_few_dots_and_classes(rows):
     y, p, table = rows
-    display = drawn((y, np.column_stack([1 - p, p]), table), multiclass="classwise", n_dots=3)
+    display = drawn(
+        (y, np.column_stack([1 - p, p]), table), multiclass="classwise", n_dots=3
+    )
     assert len(display.axes_) == 5
     assert len(display.points()[0][0][0]) == 3
     assert "class 0" in display.axes_[1].get_title() + display.axes_[2].get_title()
@@ -99,7 +106,8 @@ def test_from_an_estimator(rows):
 
 
 @pytest.mark.parametrize(
-    "display", [DecisionCurveDisplay, DecompositionDisplay, RegretDisplay, RiskCoverageDisplay]
+    "display",
+    [DecisionCurveDisplay, DecompositionDisplay, RegretDisplay, RiskCoverageDisplay],
 )
 def test_models_from_estimators(rows, display):
     import matplotlib.pyplot as plt
@@ -109,9 +117,15 @@ def test_models_from_estimators(rows, display):
     model = GaussianNB().fit(X, names)
     (panel, *_) = display.from_predictions(names, model.predict_proba(X)).points()
     one = display.from_estimator(model, X, names)
-    two = display.from_estimator({"a": model, "b": model}, X, names, sample_weight=1 + y)
-    weighted = display.from_predictions(names, model.predict_proba(X), sample_weight=1 + y)
-    same = display.from_predictions(y, model.predict_proba(X), labels=[0, 1], name="other")
+    two = display.from_estimator(
+        {"a": model, "b": model}, X, names, sample_weight=1 + y
+    )
+    weighted = display.from_predictions(
+        names, model.predict_proba(X), sample_weight=1 + y
+    )
+    same = display.from_predictions(
+        y, model.predict_proba(X), labels=[0, 1], name="other"
+    )
     plt.close("all")
     stored = "parts" if display is DecompositionDisplay else "curves"
     named = [[*getattr(drawn, stored)] for drawn in (one, two, same)]
@@ -128,7 +142,9 @@ def test_curves_of_three_classes_are_those_of_the_event(kind):
     rng = np.random.default_rng(0)
     proba, site = rng.dirichlet(np.ones(3), 600), rng.choice(["south", "west"], 600)
     y = (rng.random((600, 1)) > proba.cumsum(axis=1)).sum(axis=1)
-    y[site == "south"] = np.where(rng.random((site == "south").sum()) < 0.5, 2, y[site == "south"])
+    y[site == "south"] = np.where(
+        rng.random((site == "south").sum()) < 0.5, 2, y[site == "south"]
+    )
     display = drawn((y, proba, {"site": site}), multiclass=kind, n_curves=1, n_dots=0)
     ((row, _),) = display.curves
     here, hit, score = site == "south", y == 2, proba[:, 2]

@@ -27,13 +27,18 @@ def found(rows):
 
 
 def test_panels_show_the_instability(found):
-    display = InstabilityDisplay.from_validation(found, threshold=0.3, pos_label="event")
+    display = InstabilityDisplay.from_validation(
+        found, threshold=0.3, pos_label="event"
+    )
     plt.close(display.figure_)
     moved = found.instability(0.3, pos_label="event")
     order = np.argsort(moved.predicted)
     (low, high), ((x, errors),), ((_, changed),), curves = display.points()
     np.testing.assert_array_equal(x, moved.predicted[order])
-    for (_, shown), given in ((low, moved.low), (high, moved.high)):  # medians of 5 neighbours
+    for (_, shown), given in (
+        (low, moved.low),
+        (high, moved.high),
+    ):  # medians of 5 neighbours
         places = order[[43, 44, 45, 46, 47]]
         assert shown[45] == pytest.approx(np.median(given[places]), abs=0.02)
     for (_, shown), given in (
@@ -44,7 +49,9 @@ def test_panels_show_the_instability(found):
     assert len(curves) == 1 + 5
     np.testing.assert_array_equal(curves[0], moved.curve)
     assert len(display.axes_) == 4
-    legends = [text.get_text() for ax in display.axes_ for text in ax.get_legend().get_texts()]
+    legends = [
+        text.get_text() for ax in display.axes_ for text in ax.get_legend().get_texts()
+    ]
     assert "95% of the models, smoothed" in legends and "threshold 0.3" in legends
     assert f"mean {moved.mean_absolute_error.mean():.3f}" in legends
 
@@ -54,7 +61,9 @@ def test_rows_of_one_prediction_have_one_end(found):
     tied = replace(moved, predicted=moved.predicted.round(1))
     ends = InstabilityDisplay(tied).points()[0]
     order = np.argsort(tied.predicted, kind="stable")
-    apart = InstabilityDisplay(replace(tied, predicted=np.arange(90.0)[np.argsort(order)]))
+    apart = InstabilityDisplay(
+        replace(tied, predicted=np.arange(90.0)[np.argsort(order)])
+    )
     for (x, shown), (_, smooth) in zip(ends, apart.points()[0], strict=True):
         for value in np.unique(x):
             assert np.ptp(shown[x == value]) == 0 < np.ptp(smooth)
@@ -64,7 +73,13 @@ def test_rows_of_one_prediction_have_one_end(found):
 def test_from_estimator_passes_options_on(rows):
     axes = plt.subplots(1, 4)[1]
     display = InstabilityDisplay.from_estimator(
-        GaussianNB(), *rows, n_resamples=3, level=0.5, random_state=7, threshold=0.4, ax=axes
+        GaussianNB(),
+        *rows,
+        n_resamples=3,
+        level=0.5,
+        random_state=7,
+        threshold=0.4,
+        ax=axes,
     )
     plt.close(display.figure_)
     options = {"n_resamples": 3, "level": 0.5, "random_state": 7}
@@ -84,7 +99,9 @@ def text_boxes(figure, axes):
         for place, axis in enumerate((ax.xaxis, ax.yaxis)):
             low, high = axis.get_view_interval()
             numbers = axis.get_ticklabels()
-            texts += [one for one in numbers if low <= one.get_position()[place] <= high]
+            texts += [
+                one for one in numbers if low <= one.get_position()[place] <= high
+            ]
             texts.append(axis.label)
         shown = [text for text in texts if text.get_text()]
         yield [one.get_window_extent() for one in [*shown, ax.get_legend()]]

@@ -42,7 +42,9 @@ def named(axes):
 def place(axis, p):
     """Where on the axis it is drawn, from 0 to 1."""
     ends = axis.get_transform().transform(np.array(axis.get_view_interval()))
-    return (axis.get_transform().transform(np.array([p]))[0] - ends[0]) / (ends[1] - ends[0])
+    return (axis.get_transform().transform(np.array([p]))[0] - ends[0]) / (
+        ends[1] - ends[0]
+    )
 
 
 def test_places_are_log_odds_and_the_ends_lie_in_margins():
@@ -55,16 +57,22 @@ def test_places_are_log_odds_and_the_ends_lie_in_margins():
     )
     assert axis.locate_fraction(0.0) == pytest.approx(0.04 / (1.13), abs=1e-12)
     assert (
-        axis.axis_limits[0] == -0.04 and axis.axis_limits[1] < 1 and len(axis.margin_borders) == 1
+        axis.axis_limits[0] == -0.04
+        and axis.axis_limits[1] < 1
+        and len(axis.margin_borders) == 1
     )
-    assert axis.merge_axes(LogitAxis.from_values([[0.9999, 1.0]])).axis_limits == (-0.04, 1.04)
+    assert axis.merge_axes(LogitAxis.from_values([[0.9999, 1.0]])).axis_limits == (
+        -0.04,
+        1.04,
+    )
     assert axis.locate_fraction(1e-30) == axis.locate_fraction(
         expit(axis.low)
     )  # never among the zeros
 
 
 @pytest.mark.parametrize(
-    "values", [[], [0.0], [1.0], [0.0, 1.0], [0.5], [1e-300, 1 - 1e-16], [1e-5, 0.3], [0.02] * 3]
+    "values",
+    [[], [0.0], [1.0], [0.0, 1.0], [0.5], [1e-300, 1 - 1e-16], [1e-5, 0.3], [0.02] * 3],
 )
 @pytest.mark.parametrize("room", [8, 30, 80])
 def test_numbers_of_the_ticks_do_not_touch(values, room):
@@ -89,10 +97,14 @@ def test_the_histogram_counts_on_log_odds():
     rng = np.random.default_rng(1)
     z = rng.normal(0, 4, 500)
     score, weight = np.r_[expit(z), 0, 0, 1, 1e-80], np.r_[rng.random(500), 1, 2, 4, 8]
-    inner = np.histogram(np.r_[z, -16], HISTOGRAM_EDGES, weights=np.r_[weight[:500], 8])[0]
+    inner = np.histogram(
+        np.r_[z, -16], HISTOGRAM_EDGES, weights=np.r_[weight[:500], 8]
+    )[0]
     expected = np.r_[3, inner, 4] / weight.sum()
     np.testing.assert_allclose(compute_histogram(score, weight), expected, atol=1e-12)
-    (curve,) = reliability_curve([0, 1] * 252, score, sample_weight=weight, n_resamples=0)
+    (curve,) = reliability_curve(
+        [0, 1] * 252, score, sample_weight=weight, n_resamples=0
+    )
     np.testing.assert_allclose(curve.log_odds_histogram, expected, atol=1e-12)
 
 
@@ -138,7 +150,9 @@ def test_the_curve_on_log_odds(rare, strategy):
     assert np.ptp(np.diff(here) / np.diff(odds)) < 1e-9
     assert place(ax.yaxis, 0.01) == pytest.approx(here[1])  # the diagonal is one
     (columns,) = below.patches
-    np.testing.assert_array_equal(columns.get_data().values, curve.log_odds_histogram[1:-1])
+    np.testing.assert_array_equal(
+        columns.get_data().values, curve.log_odds_histogram[1:-1]
+    )
     labels = [text.get_text() for text in below.get_xticklabels()]
     assert (
         labels[0] == "0"
@@ -152,16 +166,23 @@ def test_zeros_and_ones_are_marked(rare):
     p, y = rare
     ax = draw(y, p, scale="logit", n_resamples=0, strategy="isotonic").axes_[0]
     assert ax.get_xlim()[0] < 0 < ax.get_xlim()[1] < 1
-    open_ones = [line for line in ax.lines if line.get_markerfacecolor() == ax.get_facecolor()]
+    open_ones = [
+        line for line in ax.lines if line.get_markerfacecolor() == ax.get_facecolor()
+    ]
     (marks,) = open_ones
     assert 0 in marks.get_xdata()
-    borders = [line for line in ax.lines if line.get_label() == "_where a margin begins"]
-    assert len(borders) == 2  # one across, one up
-    inner = draw(np.arange(2000) % 2, 0.4 + 0.2 * p, scale="logit", n_resamples=0, n_bins=2).axes_[
-        0
+    borders = [
+        line for line in ax.lines if line.get_label() == "_where a margin begins"
     ]
+    assert len(borders) == 2  # one across, one up
+    inner = draw(
+        np.arange(2000) % 2, 0.4 + 0.2 * p, scale="logit", n_resamples=0, n_bins=2
+    ).axes_[0]
     assert 0 < inner.get_xlim()[0] < inner.get_xlim()[1] < 1 and len(inner.lines) == 2
-    first, width = draw(y, p, scale="logit").histogram_axes_[0].lines[0], (p == 0).mean()
+    first, width = (
+        draw(y, p, scale="logit").histogram_axes_[0].lines[0],
+        (p == 0).mean(),
+    )
     np.testing.assert_allclose(first.get_xydata(), [[0, 0], [0, width]])
 
 
@@ -174,10 +195,17 @@ def test_zeros_and_ones_are_marked(rare):
         ([0.3, 0.3], [0, 1]),
     ],
 )
-@pytest.mark.parametrize("strategy", ["quantile", pytest.param("isotonic", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "strategy", ["quantile", pytest.param("isotonic", marks=pytest.mark.slow)]
+)
 def test_hostile_predictions_on_log_odds(p, y, strategy):
     weight = np.r_[0, np.ones(len(y) - 1)]
-    given = {"labels": [0, 1], "sample_weight": weight, "n_resamples": 5, "name": "$\\x_$<b>"}
+    given = {
+        "labels": [0, 1],
+        "sample_weight": weight,
+        "n_resamples": 5,
+        "name": "$\\x_$<b>",
+    }
     display = draw(y, p, scale="logit", strategy=strategy, **given)
     display.figure_.canvas.draw()
     assert np.isfinite(display.axes_[0].get_position().bounds).all()
@@ -196,7 +224,9 @@ def test_displays_on_the_same_axes_take_colours_in_turn(rare):
     p, y = rare
     for scale in ("linear", "logit"):
         first = draw(y, p, name="one", scale=scale, n_resamples=9)
-        second = draw(y, p**0.8, name="two", n_resamples=9, ax=first.axes_)  # the scale it finds
+        second = draw(
+            y, p**0.8, name="two", n_resamples=9, ax=first.axes_
+        )  # the scale it finds
         third = draw(y, {"three": p**0.6, "four": p**0.5}, ax=first.axes_)
         ax = first.axes_[0]
         assert [line.get_color() for line in named(ax)] == ["C0", "C1", "C2", "C3"] or [
@@ -222,7 +252,11 @@ def test_axes_of_a_second_display_have_room_for_both(rare):
 def test_scales_do_not_mix(rare):
     p, y = rare
     first = draw(y, p, n_resamples=0)
-    with refuses(ValueError, expected=".*scale='logit'", value="axes with a display of scale='lin"):
+    with refuses(
+        ValueError,
+        expected=".*scale='logit'",
+        value="axes with a display of scale='lin",
+    ):
         draw(y, p, n_resamples=0, scale="logit", ax=first.axes_)
     with refuses(ValueError, expected="scale among auto"):
         first.plot(scale="log")

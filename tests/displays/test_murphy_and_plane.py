@@ -47,7 +47,9 @@ def test_elementary_scores_by_their_definition(rows):
     display = murphy(y, {"a": p, "b": p**2}, sample_weight=weight, **FEW)
     [[(t, first), (_, second)]] = display.points()
     for found, score in ((first, p), (second, p**2)):
-        np.testing.assert_allclose(found, [elementary(score, y, one, weight) for one in t])
+        np.testing.assert_allclose(
+            found, [elementary(score, y, one, weight) for one in t]
+        )
     assert [line.get_label() for line in display.ax_.lines] == ["a", "b"]
     np.testing.assert_array_equal(display.ax_.lines[1].get_ydata(), second)
     assert not display.ax_.collections  # no bands of several
@@ -73,7 +75,9 @@ def test_a_difference_is_that_of_paired_rows_with_its_bands(rows):
     np.testing.assert_allclose(found, expected)
     pair = decision_difference(y, p**2, p, **given)
     inner, outer = display.ax_.collections
-    assert inner.get_label().startswith("80% interval") and outer.get_label().startswith("80% band")
+    assert inner.get_label().startswith(
+        "80% interval"
+    ) and outer.get_label().startswith("80% band")
     for drawn, low in ((inner, pair.low), (outer, pair.band_low)):
         ends = drawn.get_paths()[0].vertices[:, 1]
         assert np.isin(((1 - t) * low).round(12), ends.round(12)).all()
@@ -96,7 +100,9 @@ def test_scale_of_the_thresholds(rows):
     p, y = rows
     few = {"n_resamples": 1}
     assert murphy(y, p, **few).ax_.get_xscale() == "linear"
-    assert murphy(y, 0.03 * p, **few).ax_.get_xscale() == "function"  # the median is below 0.02
+    assert (
+        murphy(y, 0.03 * p, **few).ax_.get_xscale() == "function"
+    )  # the median is below 0.02
     assert murphy(y, 0.03 * p, scale="linear", **few).ax_.get_xscale() == "linear"
     wide = murphy(y, p, scale="logit", **few)
     t = wide.curves["model"].threshold
@@ -111,13 +117,18 @@ def test_scale_of_the_thresholds(rows):
 
 def test_what_murphy_diagrams_refuse(rows):
     p, y = rows
-    with refuses(ValueError, expected="at least two models for difference=True", value="1"):
+    with refuses(
+        ValueError, expected="at least two models for difference=True", value="1"
+    ):
         murphy(y, p, difference=True)
     with refuses(ValueError, expected="scale among auto"):
         murphy(y, p, scale="log")
     three, y3 = make_overconfident(3, 30)
     with refuses(
-        ValueError, expected=".*two classes", value="3", hint="Pass one class against the others"
+        ValueError,
+        expected=".*two classes",
+        value="3",
+        hint="Pass one class against the others",
     ):
         murphy(y3, three)
 
@@ -125,7 +136,12 @@ def test_what_murphy_diagrams_refuse(rows):
 @pytest.mark.parametrize("p", [[0.0, 1, 0, 1], [0.0] * 4, [0.01] * 4])
 def test_hostile_predictions_of_murphy_diagrams(p):
     for scale in ("linear", "logit"):
-        given = {"labels": [0, 1], "scale": scale, "n_resamples": 9, "name": "_$\\x_$<b>"}
+        given = {
+            "labels": [0, 1],
+            "scale": scale,
+            "n_resamples": 9,
+            "name": "_$\\x_$<b>",
+        }
         ax = murphy([0, 1, 1, 0], p, sample_weight=[0, 1, 1, 1], **given).ax_
         assert np.isfinite(ax.lines[0].get_ydata()).all()
         ax.figure.canvas.draw()
@@ -135,7 +151,10 @@ def test_murphy_of_fitted_models():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     y = np.array(["n", "y"])[(X[:, 0] > 0).astype(int)]
-    models = {"one": LogisticRegression().fit(X, y), "two": LogisticRegression(C=0.1).fit(X, y)}
+    models = {
+        "one": LogisticRegression().fit(X, y),
+        "two": LogisticRegression(C=0.1).fit(X, y),
+    }
     found = MurphyDisplay.from_estimator(models, X, y, difference=True, n_resamples=1)
     assert list(found.curves) == ["two"] and found.difference
 
@@ -143,7 +162,9 @@ def test_murphy_of_fitted_models():
 def test_models_in_the_plane(rows):
     p, y = rows
     models = {"a": p, "$b_1$": 0.5 * p + 0.25, "c": p**2}
-    display = DecompositionDisplay.from_predictions(y, models, kind="plane", loss="brier")
+    display = DecompositionDisplay.from_predictions(
+        y, models, kind="plane", loss="brier"
+    )
     [[(across, up)]] = display.points()
     for at, one in enumerate(models.values()):
         parts = decompose_loss(y, one, loss="brier")
@@ -151,7 +172,9 @@ def test_models_in_the_plane(rows):
         assert up[at] == pytest.approx(parts.uncertainty - parts.refinement)
     ax = display.ax_
     dots = [line for line in ax.lines if line.get_marker() == "o"]
-    np.testing.assert_allclose([line.get_xydata()[0] for line in dots], np.c_[across, up])
+    np.testing.assert_allclose(
+        [line.get_xydata()[0] for line in dots], np.c_[across, up]
+    )
     assert {text.get_text() for text in ax.texts} >= {"a", r"\$b_1\$", "c"}
     lines = [line for line in ax.lines if line.get_linestyle() == ":"]
     said = [float(text.get_text()) for text in ax.texts[: len(lines)]]
@@ -181,20 +204,26 @@ def test_limits_of_the_plane(x, y, uncertainty):
     lines = [*plane.iter_loss_lines()]
     assert 2 <= len(lines) <= 12
     for loss, (left, low) in lines:
-        np.testing.assert_allclose(np.subtract(low, left), uncertainty - loss, atol=1e-9)
+        np.testing.assert_allclose(
+            np.subtract(low, left), uncertainty - loss, atol=1e-9
+        )
 
 
 def test_labels_do_not_overlap():
     points = [(0.5, 0.5), (0.5, 0.5), (0.52, 0.5), (0.98, 0.98), (0.01, 0.02)]
     sizes = [(0.2, 0.05)] * 5
-    boxes = [(x, y, x + 0.2, y + 0.05) for x, y in place_labels(points, sizes, (0.01, 0.01))]
+    boxes = [
+        (x, y, x + 0.2, y + 0.05) for x, y in place_labels(points, sizes, (0.01, 0.01))
+    ]
     for at, a in enumerate(boxes):
         assert min(a) >= 0 and max(a) <= 1
         for b in boxes[:at]:
             assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
 
 
-@pytest.mark.parametrize("display", [DecisionCurveDisplay, RiskCoverageDisplay, RegretDisplay])
+@pytest.mark.parametrize(
+    "display", [DecisionCurveDisplay, RiskCoverageDisplay, RegretDisplay]
+)
 def test_other_displays_on_the_same_axes(rows, display):
     p, y = rows
     given = {} if display is RiskCoverageDisplay else {"n_resamples": 9}

@@ -41,7 +41,9 @@ def test_refinement_curve(loss):
     proba, y = make_overconfident(3, 400)
     staged = [proba * s + (1 - s) / 3 for s in (0.2, 0.6, 0.9, 1.0)]
     _, ax = plt.subplots()
-    display = RefinementCurveDisplay.from_predictions(y, staged, loss=loss, unit="epochs", ax=ax)
+    display = RefinementCurveDisplay.from_predictions(
+        y, staged, loss=loss, unit="epochs", ax=ax
+    )
     assert display.ax_ is ax
     curve = refinement_curve(y, staged, loss=loss)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), curve.risk)
@@ -66,15 +68,26 @@ def test_decomposition_bars():
     display = DecompositionDisplay.from_predictions(y, models)
     widths = [bar.get_width() for bar in display.ax_.patches]
     parts = [decompose_loss(y, p) for p in models.values()]
-    expected = [part.refinement for part in parts] + [part.calibration for part in parts]
+    expected = [part.refinement for part in parts] + [
+        part.calibration for part in parts
+    ]
     np.testing.assert_allclose(widths, expected)
     ends = [line.get_xdata() for line in display.ax_.lines if line.get_marker() == "|"]
     wanted = [part.interval("refinement") for part in parts]
-    wanted += [part.refinement + np.array(part.interval("calibration")) for part in parts]
+    wanted += [
+        part.refinement + np.array(part.interval("calibration")) for part in parts
+    ]
     np.testing.assert_allclose(ends, wanted)
-    assert DecompositionDisplay.from_predictions(y, proba, loss="brier").ax_.get_xlabel()[0] == "B"
+    assert (
+        DecompositionDisplay.from_predictions(y, proba, loss="brier").ax_.get_xlabel()[
+            0
+        ]
+        == "B"
+    )
     bare = DecompositionDisplay.from_predictions(y, proba, recalibrator="isotonic").ax_
-    assert bare.get_xlabel() == "log loss [nats]"  # no interval is known: no whisker, and no word
+    assert (
+        bare.get_xlabel() == "log loss [nats]"
+    )  # no interval is known: no whisker, and no word
     assert not [line for line in bare.lines if line.get_marker() == "|"]
 
 
@@ -89,7 +102,9 @@ def test_witness_under_the_reliability_curve():
     with refuses(ValueError, expected="2 axes, one per panel", value="3"):
         display.plot(ax=plt.subplots(3)[1])
     proba, y = make_overconfident(4, 400)
-    assert WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
+    assert (
+        WitnessDisplay.from_predictions(y, proba).axes_[0].get_title() == "confidence"
+    )
 
 
 def test_cumulative_differences():
@@ -129,7 +144,11 @@ def test_null_distribution():
 def test_calibrating_functions():
     proba, y = make_overconfident(2, 400)
     names = np.array(["no", "yes"])[y]
-    methods = {"Platt": "platt", "RPR": RestrictedPolynomialRegression(3), "bins": "bbq"}
+    methods = {
+        "Platt": "platt",
+        "RPR": RestrictedPolynomialRegression(3),
+        "bins": "bbq",
+    }
     display = CalibratingFunctionDisplay.from_predictions(
         names, proba, methods, truth=lambda s: s**2, n_points=51
     )

@@ -29,7 +29,9 @@ def lines(axes):
 )
 def test_draws_the_curve(strategy):
     proba, y = make_overconfident(2, 300)
-    display = ReliabilityDisplay.from_predictions(y, proba, name="net", strategy=strategy)
+    display = ReliabilityDisplay.from_predictions(
+        y, proba, name="net", strategy=strategy
+    )
     (curve,) = reliability_curve(y, proba, strategy=strategy)
     (line,) = lines(display.axes_[0])
     np.testing.assert_array_equal(line.get_ydata(), curve.observed)
@@ -53,14 +55,18 @@ def test_bands(bands):
     proba, y = make_overconfident(2, 300)
     display = ReliabilityDisplay.from_predictions(y, proba, bands=bands, n_bins=5)
     labels = [c.get_label() for c in display.axes_[0].collections]
-    assert ("if calibrated (90%)" in labels) == (bands in ("auto", "both", "consistency"))
+    assert ("if calibrated (90%)" in labels) == (
+        bands in ("auto", "both", "consistency")
+    )
 
 
 @pytest.mark.parametrize("strategy", ["quantile", "isotonic"])
 def test_bands_are_drawn_where_the_curve_has_them(strategy):
     proba, y = make_overconfident(2, 300)
     options = {"strategy": strategy, "n_bins": 5, "random_state": 3}
-    axes = ReliabilityDisplay.from_predictions(y, proba, bands="both", **options).axes_[0]
+    axes = ReliabilityDisplay.from_predictions(y, proba, bands="both", **options).axes_[
+        0
+    ]
     (curve,) = reliability_curve(y, proba, **options)
     outlines = [path.vertices for c in axes.collections for path in c.get_paths()]
 
@@ -72,7 +78,9 @@ def test_bands_are_drawn_where_the_curve_has_them(strategy):
     if strategy == "isotonic":
         assert drawn(curve.confidence_low, curve.confidence_high)
         return
-    (bars,) = (c for c in axes.collections if len(c.get_paths()) == len(curve.predicted))
+    (bars,) = (
+        c for c in axes.collections if len(c.get_paths()) == len(curve.predicted)
+    )
     ends = np.array([path.vertices for path in bars.get_paths()])
     expected = np.column_stack([curve.confidence_low, curve.confidence_high])
     np.testing.assert_allclose(ends[:, :, 1], expected)
@@ -82,13 +90,19 @@ def test_bands_are_drawn_where_the_curve_has_them(strategy):
 @pytest.mark.slow
 def test_several_models_and_panels():
     proba, y = make_overconfident(3, 400)
-    models = {"one": proba, "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)}
+    models = {
+        "one": proba,
+        "two": np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True),
+    }
     display = ReliabilityDisplay.from_predictions(y, models, multiclass="classwise")
     assert len(display.axes_) == 3 and len(display.histogram_axes_) == 3
     assert [line.get_label() for line in lines(display.axes_[0])] == ["one", "two"]
     display.figure_.canvas.draw()
     five, y5 = make_overconfident(5, 400)
-    assert len(ReliabilityDisplay.from_predictions(y5, five, multiclass="classwise").axes_) == 5
+    assert (
+        len(ReliabilityDisplay.from_predictions(y5, five, multiclass="classwise").axes_)
+        == 5
+    )
 
 
 def test_a_model_may_lack_a_panel():
@@ -120,7 +134,9 @@ def test_from_cv_results(table):
     if table:
         X = pytest.importorskip("pandas").DataFrame(X, index=np.arange(300)[::-1])
     weight = np.random.default_rng(0).random(300)
-    results = cross_validate(LogisticRegression(), X, y, return_estimator=True, return_indices=True)
+    results = cross_validate(
+        LogisticRegression(), X, y, return_estimator=True, return_indices=True
+    )
     display = ReliabilityDisplay.from_cv_results(results, X, y, sample_weight=weight)
     (curve,) = display.curves["LogisticRegression"]
     assert curve.weight.sum() == pytest.approx(weight.sum())
@@ -135,7 +151,9 @@ def test_from_cv_results_wants_equal_classes():
     results = cross_validate(
         GaussianNB(), X, y, cv=KFold(3), return_estimator=True, return_indices=True
     )
-    with refuses(ValueError, expected="the same classes in every fold", hint=".*stratified"):
+    with refuses(
+        ValueError, expected="the same classes in every fold", hint=".*stratified"
+    ):
         ReliabilityDisplay.from_cv_results(results, X, y)
 
 

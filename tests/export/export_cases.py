@@ -71,7 +71,11 @@ def tabulate(name):
 @cache
 def probabilities(k, n=500):
     """New rows, the corners, rows next to them down to the smallest number, and the centre."""
-    rows = [make_overconfident(k, n, random_state=7)[0], np.eye(k), np.full((1, k), 1 / k)]
+    rows = [
+        make_overconfident(k, n, random_state=7)[0],
+        np.eye(k),
+        np.full((1, k), 1 / k),
+    ]
     for tiny in (1e-9, 1e-16, 1e-30, 1e-300, 5e-324):
         rows.append(np.where(np.eye(k) > 0, 1 - tiny * (k - 1), tiny))
     return np.vstack(rows)
@@ -140,5 +144,7 @@ ONE_OF_EACH_KIND = [
 
 #: (method, classes) of the slow tests of texts: what OneVsRest makes of more classes is one node,
 #: and those of "online" are 325 times those of other methods.
-IN_FULL = [(name, 2) for name in METHODS if name != "online"] + [(name, 3) for name in QUICK[3]]
+IN_FULL = [(name, 2) for name in METHODS if name != "online"] + [
+    (name, 3) for name in QUICK[3]
+]
 IN_FULL += [("top_label.per_class", 10)]

@@ -70,7 +70,10 @@ def in_c(pairs):
         parts += [to_code(document, "c", name), loop_over_rows(name, scores.shape[1])]
     with tempfile.TemporaryDirectory() as folder:
         library = compiled("\n".join(parts), folder)
-        return [called(library[f"map{i}_rows"], scores) for i, (_, scores) in enumerate(pairs)]
+        return [
+            called(library[f"map{i}_rows"], scores)
+            for i, (_, scores) in enumerate(pairs)
+        ]
 
 
 def in_javascript(pairs):
@@ -88,13 +91,19 @@ def in_javascript(pairs):
         source = Path(folder, "map.js")
         source.write_text("\n".join(parts), encoding="utf-8")
         done = subprocess.run(
-            [NODE, str(source)], input=json.dumps(data), check=True, capture_output=True, text=True
+            [NODE, str(source)],
+            input=json.dumps(data),
+            check=True,
+            capture_output=True,
+            text=True,
         )
     return [np.array(rows, dtype=float) for rows in json.loads(done.stdout)]
 
 
 def in_python(pairs):
-    return [np.array(list(map(python_function(d), scores.tolist()))) for d, scores in pairs]
+    return [
+        np.array(list(map(python_function(d), scores.tolist()))) for d, scores in pairs
+    ]
 
 
 def python_function(document):
@@ -109,10 +118,16 @@ def at_last_digits(document, scores, got, tolerance):
     Methods that round to 36 bits jump where a score is half-way; there the results for scores that
     are a few last digits larger or smaller are right too.
     """
-    far = np.flatnonzero(~(np.abs(got - document.rows(scores)).max(axis=1) <= tolerance))
+    far = np.flatnonzero(
+        ~(np.abs(got - document.rows(scores)).max(axis=1) <= tolerance)
+    )
     if len(far) == 0 or len(far) > 3 + len(scores) // 1000:
         return far
-    spread = np.linspace(-1, 1, scores.shape[1]) * 4e-16 * np.maximum(1, np.abs(scores[far]).max())
+    spread = (
+        np.linspace(-1, 1, scores.shape[1])
+        * 4e-16
+        * np.maximum(1, np.abs(scores[far]).max())
+    )
     close = np.zeros(len(far), dtype=bool)
     for sign in (-1, 1):
         moved = scores[far] + sign * spread
@@ -176,11 +191,15 @@ def in_sql(dialect, pairs):
     for document, scores in pairs:
         columns = [f"score {i}" for i in range(scores.shape[1])]
         sql = to_sql(document, columns, dialect=dialect, keep=["id"])
-        found.append(DATABASES[dialect](sql, np.asarray(scores, dtype=np.float64), columns))
+        found.append(
+            DATABASES[dialect](sql, np.asarray(scores, dtype=np.float64), columns)
+        )
     return found
 
 
 def as_expression(dialect, document, column):
     """An expression, for the probability or log-odds of the second of two classes."""
     sql = f"SELECT id, {to_sql(document, 'p', dialect=dialect)} FROM scores"
-    return DATABASES[dialect](sql, np.asarray(column, dtype=np.float64)[:, None], ["p"])[:, 0]
+    return DATABASES[dialect](
+        sql, np.asarray(column, dtype=np.float64)[:, None], ["p"]
+    )[:, 0]

@@ -61,11 +61,20 @@ MANUALS = {
     "clickhouse": Manual(
         name=r"`(?:[^`\\]|\\.)*`",
         doubles=("Nullable ( Float64 )", "Float64"),
-        functions=(*_PLAIN, "LEAST", "GREATEST", "assumeNotNull", "roundDown", "transform"),
+        functions=(
+            *_PLAIN,
+            "LEAST",
+            "GREATEST",
+            "assumeNotNull",
+            "roundDown",
+            "transform",
+        ),
         lists=True,
     ),
     "spark": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
-    "databricks": Manual(name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True),
+    "databricks": Manual(
+        name=r"`(?:[^`]|``)*`", doubles=("DOUBLE",), null_is_ignored=True
+    ),
     "bigquery": Manual(name=r"`(?:[^`\\]|\\.)*`", doubles=("FLOAT64",)),
     "snowflake": Manual(doubles=("FLOAT",), typed="FLOAT"),
     "tsql": Manual(
@@ -107,7 +116,9 @@ class Reader:
     def peek(self, *texts):
         """Whether these words or signs come next."""
         ahead = self.tokens[self.at : self.at + len(texts)]
-        return [text for kind, text in ahead if kind in ("word", "sign", "end")] == list(texts)
+        return [
+            text for kind, text in ahead if kind in ("word", "sign", "end")
+        ] == list(texts)
 
     def skip(self, *texts):
         """Go past these words, if they come next."""
@@ -210,7 +221,10 @@ class Reader:
         left = self.unary()
         while True:
             sign = self.tokens[self.at][1]
-            if self.tokens[self.at][0] not in ("word", "sign") or _BINDS.get(sign, 0) <= binds:
+            if (
+                self.tokens[self.at][0] not in ("word", "sign")
+                or _BINDS.get(sign, 0) <= binds
+            ):
                 return left
             self.at += 1
             left = (sign, left, self.expression(_BINDS[sign]))
@@ -227,7 +241,9 @@ class Reader:
             typed = self.manual.typed
             if typed and self.skip("::", typed):
                 return ("number", float(text))
-            if "e" not in text or (typed and not float(text).is_integer()):  # decimals are exact
+            if "e" not in text or (
+                typed and not float(text).is_integer()
+            ):  # decimals are exact
                 raise SqlError(f"{text} is an exact decimal")
             return ("number", float(text))
         if self.peek("(", "SELECT"):
@@ -299,7 +315,10 @@ class Reader:
         name = self.take("word")
         if name not in self.manual.functions:
             raise SqlError(f"there is no function {name}")
-        return (self.manual.rename.get(name, name), *self.parenthesised(self.expression))
+        return (
+            self.manual.rename.get(name, name),
+            *self.parenthesised(self.expression),
+        )
 
     def of_values(self):
         """(SELECT MIN(v) FROM (VALUES (x), (y)) AS m(v))."""
@@ -378,7 +397,9 @@ _OPERATIONS = {
 class Evaluator:
     def __init__(self, manual, table):
         self.manual, self.table = manual, table
-        least, most = (np.fmin, np.fmax) if manual.null_is_ignored else (np.minimum, np.maximum)
+        least, most = (
+            (np.fmin, np.fmax) if manual.null_is_ignored else (np.minimum, np.maximum)
+        )
         self.operations = _OPERATIONS | {"LEAST": least, "GREATEST": most}
 
     def value(self, tree, rows):
@@ -396,7 +417,9 @@ class Evaluator:
             return self._case(*tree[1:], rows)
         if kind == "piece":
             x, edges, values = self.value(tree[1], rows), *tree[2:]
-            return np.where(np.isnan(x), np.nan, values[np.searchsorted(edges, x, side="right")])
+            return np.where(
+                np.isnan(x), np.nan, values[np.searchsorted(edges, x, side="right")]
+            )
         parts = [self.value(part, rows) for part in tree[1:]]
         with np.errstate(all="ignore"):
             found = self.operations[kind](*parts)
@@ -415,7 +438,15 @@ class Evaluator:
         return found
 
     def _check(self, kind, parts, found):
-        if kind in ("LEAST", "GREATEST", "AND", "ELT", "assumeNotNull", "roundDown", "transform"):
+        if kind in (
+            "LEAST",
+            "GREATEST",
+            "AND",
+            "ELT",
+            "assumeNotNull",
+            "roundDown",
+            "transform",
+        ):
             return
         null = np.any([np.isnan(part) for part in parts], axis=0)
         infinite = np.any([np.isinf(part) for part in parts], axis=0)
@@ -476,4 +507,6 @@ def _left_join(table, joined, condition, dialect):
     if holds.sum(axis=1).max() > 1:
         raise SqlError("a row meets several pieces")
     place, met = holds.argmax(axis=1), holds.any(axis=1)
-    return table | {k: np.where(met, column[place], np.nan) for k, column in joined.items()}
+    return table | {
+        k: np.where(met, column[place], np.nan) for k, column in joined.items()
+    }

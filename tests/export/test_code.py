@@ -10,7 +10,16 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
-from export_cases import IN_FULL, METHODS, QUICK, TABULATED, fitted, logits, probabilities, tabulate
+from export_cases import (
+    IN_FULL,
+    METHODS,
+    QUICK,
+    TABULATED,
+    fitted,
+    logits,
+    probabilities,
+    tabulate,
+)
 from other_languages import (
     CC,
     NODE,
@@ -45,10 +54,17 @@ EXACT = 1e-12
 RUNNERS = {"c": in_c, "javascript": in_javascript, "python": in_python}
 LANGUAGES = [
     pytest.param("c", marks=pytest.mark.skipif(CC is None, reason="no C compiler")),
-    pytest.param("javascript", marks=pytest.mark.skipif(NODE is None, reason="no node")),
+    pytest.param(
+        "javascript", marks=pytest.mark.skipif(NODE is None, reason="no node")
+    ),
     "python",
 ]
-HOSTILE = ["*/ #error /*", "\\u002a/ \n#error", '"; \u2028 alert(1) ; %s ? :p', "--> ``` ]]>"]
+HOSTILE = [
+    "*/ #error /*",
+    "\\u002a/ \n#error",
+    '"; \u2028 alert(1) ; %s ? :p',
+    "--> ``` ]]>",
+]
 
 
 @cache
@@ -67,7 +83,9 @@ def pairs(k, n=300, rows=100, names=tuple(METHODS)):
 def test_programs_give_what_the_reference_gives(language, k):
     cases = pairs(k, names=QUICK[k])
     for (document, scores), got in zip(cases, RUNNERS[language](cases), strict=True):
-        assert len(at_last_digits(document, scores, got, EXACT)) == 0, document.estimator
+        assert len(at_last_digits(document, scores, got, EXACT)) == 0, (
+            document.estimator
+        )
 
 
 @pytest.mark.cross
@@ -80,7 +98,9 @@ def test_programs_give_what_the_methods_predict(language, name, k):
     (_, scores), _ = cases
     expected = fitted(name, k, 500 if name in TABULATED else 3000).predict_proba(scores)
     got = RUNNERS[language](cases[:1])[0]
-    assert np.quantile(np.abs(got - expected), 0.999) <= (k * 1e-6 if name in TABULATED else EXACT)
+    assert np.quantile(np.abs(got - expected), 0.999) <= (
+        k * 1e-6 if name in TABULATED else EXACT
+    )
 
 
 # -- nodes that no method writes like this ------------------------------------------------------
@@ -96,7 +116,11 @@ def uncommon():
     """(tree, number of classes)."""
     rng = np.random.default_rng(0)
     knots = np.sort(rng.normal(size=9))
-    curve = {"knots": knots, "values": rng.uniform(0, 1, 9), "slopes": rng.normal(size=9)}
+    curve = {
+        "knots": knots,
+        "values": rng.uniform(0, 1, 9),
+        "slopes": rng.normal(size=9),
+    }
     linear = {key: curve[key] for key in ("knots", "values")}
     for score in ("proba", "logit", "rank"):
         for domain in (None, [-0.5, 0.5], [-9.0, 9.0]):
@@ -113,13 +137,20 @@ def uncommon():
         coef = rng.normal(size=30)
         more = {"domain": [-1.0, 0.6], "coef": coef, "ties": True}
         yield {"node": "clipped_chebyshev", "input": score} | more, 2
-    poly = {"node": "sigmoid_poly", "input": "logit", "coef": [0.1, -2.0, 0.3, 0.01], "spread": 2.0}
+    poly = {
+        "node": "sigmoid_poly",
+        "input": "logit",
+        "coef": [0.1, -2.0, 0.3, 0.01],
+        "spread": 2.0,
+    }
     yield poly, 2
     yield {"node": "top_label", "parts": [poly, None, poly], "rest": -0.7}, 3
     yield (
         {
             "node": "one_vs_rest",
-            "parts": [{"node": "steps", "input": "proba", "edges": [0.6], "values": [0, 1]}],
+            "parts": [
+                {"node": "steps", "input": "proba", "edges": [0.6], "values": [0, 1]}
+            ],
         },
         3,
     )
@@ -128,7 +159,11 @@ def uncommon():
         "parts": [{"node": "steps", "input": "proba", "edges": [], "values": [0]}],
     }
     yield constant, 3
-    affine = {"node": "softmax_affine", "coef": rng.normal(size=(3, 3)), "intercept": [1, -2, 0]}
+    affine = {
+        "node": "softmax_affine",
+        "coef": rng.normal(size=(3, 3)),
+        "intercept": [1, -2, 0],
+    }
     yield affine | {"centred": True, "least": -3.0}, 3
     many = np.unique(rng.integers(0, 3, (60, 20)), axis=0)
     cells = {
@@ -159,7 +194,9 @@ def rows_for(tree, k):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_uncommon_nodes(language):
     cases = [(document(tree, k), rows_for(tree, k)) for tree, k in UNCOMMON]
-    cases += [(document(tree, k, "logits"), logits(k, 200)) for tree, k in UNCOMMON if k == 2]
+    cases += [
+        (document(tree, k, "logits"), logits(k, 200)) for tree, k in UNCOMMON if k == 2
+    ]
     for (map_, scores), got in zip(cases, RUNNERS[language](cases), strict=True):
         assert len(at_last_digits(map_, scores, got, EXACT)) == 0, map_.root.tree()
 
@@ -202,7 +239,8 @@ def test_text_is_the_same_for_the_same_map(language):
 
 
 @pytest.mark.parametrize(
-    "name", ["", "1a", "for", "ä", "a b", "x){} int y(", "_x", "exp", "a" * 61, None, "p\n"]
+    "name",
+    ["", "1a", "for", "ä", "a b", "x){} int y(", "_x", "exp", "a" * 61, None, "p\n"],
 )
 def test_names_are_identifiers(name):
     for language in ("c", "javascript", "python"):
@@ -215,7 +253,11 @@ def test_names_are_identifiers(name):
 def test_python_needs_two_modules_of_its_library():
     for name in ("isotonic", "restricted_polynomial"):
         tree = ast.parse(to_code(fitted(name, 2), "python"))
-        imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        imports = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        ]
         assert [ast.unparse(node) for node in imports] == [
             "import math",
             "from bisect import bisect_right",
@@ -223,18 +265,30 @@ def test_python_needs_two_modules_of_its_library():
 
 
 def test_refusals(monkeypatch):
-    with refuses(ValueError, expected="a language among c, javascript, python", value="'rust'"):
+    with refuses(
+        ValueError, expected="a language among c, javascript, python", value="'rust'"
+    ):
         to_code(fitted("platt", 2), "rust")
     monkeypatch.setattr(code_module, "MAX_CODE_OPERATIONS", 20)
     with refuses(
-        ValueError, expected=".*a map of at most 20 operations", value=r"\d+", hint="Use to_json"
+        ValueError,
+        expected=".*a map of at most 20 operations",
+        value=r"\d+",
+        hint="Use to_json",
     ):
         to_code(fitted("platt", 2))
 
 
 # -- rows -------------------------------------------------------------------------------------
 
-BAD = [[0.5, 0.6], [-0.1, 1.1], [np.nan, 0.5], [np.inf, 0.5], [0.5, 0.5 + 3e-6], [0.0, 0.0]]
+BAD = [
+    [0.5, 0.6],
+    [-0.1, 1.1],
+    [np.nan, 0.5],
+    [np.inf, 0.5],
+    [0.5, 0.5 + 3e-6],
+    [0.0, 0.0],
+]
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -245,7 +299,9 @@ def test_rows_that_are_no_probabilities_give_nan(language):
     assert np.isnan(RUNNERS[language]([case])[0]).all()
     if language != "javascript":
         wild = np.array([[1e151, 0.0], [0.0, np.nan], [-np.inf, 0.0]])
-        got = RUNNERS[language]([(to_dict(fitted("platt", 2), input="logits"), wild)])[0]
+        got = RUNNERS[language]([(to_dict(fitted("platt", 2), input="logits"), wild)])[
+            0
+        ]
         assert np.isnan(got).all()
 
 
@@ -275,7 +331,9 @@ def test_c_writes_over_its_input():
 
 
 def test_python_takes_integers_and_numpy_numbers():
-    calibrate = python_function(to_dict(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])))
+    calibrate = python_function(
+        to_dict(PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1]))
+    )
     assert calibrate([0, 1]) == calibrate((0.0, 1.0)) == calibrate(np.array([0, 1]))
 
 
@@ -319,7 +377,14 @@ def test_scores_on_an_edge():
 def test_steps_at_the_smallest_numbers(language):
     """All numbers down to 5e-324, of the first class as of the second."""
     rng = np.random.default_rng(0)
-    tiny = np.r_[10.0 ** -rng.uniform(300, 323, 150), 5e-324, 1e-323, 2.4e-308, 2.5e-308, 2.6e-308]
+    tiny = np.r_[
+        10.0 ** -rng.uniform(300, 323, 150),
+        5e-324,
+        1e-323,
+        2.4e-308,
+        2.5e-308,
+        2.6e-308,
+    ]
     normal = np.finfo(float).tiny * np.array([0.5, 1 - 2**-52, 1, 1 + 2**-52, 2])
     rows = np.r_[tiny, tiny, normal, 0.0, 1.0, rng.random(100)]
     y = (rng.random(len(rows)) < np.where(rows < 1e-315, 0.1, 0.4)).astype(int)
@@ -339,7 +404,9 @@ def test_steps_at_the_smallest_numbers(language):
 @pytest.mark.skipif(NODE is None, reason="no node")
 def test_javascript_is_found_by_require_and_by_import(tmp_path):
     method = fitted("platt", 2)
-    (tmp_path / "map.cjs").write_text(to_code(method, "javascript", "churn"), encoding="utf-8")
+    (tmp_path / "map.cjs").write_text(
+        to_code(method, "javascript", "churn"), encoding="utf-8"
+    )
     call = "console.log(JSON.stringify(churn([0.3, 0.7])));"
     programs = {
         "a.mjs": f'import {{ churn }} from "./map.cjs"; {call}',
@@ -347,7 +414,9 @@ def test_javascript_is_found_by_require_and_by_import(tmp_path):
     }
     for name, text in programs.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-        ran = subprocess.run([NODE, name], cwd=tmp_path, check=True, capture_output=True, text=True)
+        ran = subprocess.run(
+            [NODE, name], cwd=tmp_path, check=True, capture_output=True, text=True
+        )
         np.testing.assert_allclose(
             json.loads(ran.stdout), method.predict_proba([0.7])[0], atol=1e-12
         )

@@ -45,7 +45,9 @@ def labelled(labels):
 # -- what is kept -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["platt", "venn_abers", "pipeline", "multiclass_binning"])
+@pytest.mark.parametrize(
+    "name", ["platt", "venn_abers", "pipeline", "multiclass_binning"]
+)
 @pytest.mark.parametrize("kind", ["proba", "logits"])
 def test_text_says_the_same(name, kind, tmp_path):
     method = fitted(name, 2)
@@ -88,14 +90,19 @@ def test_labels_come_back(labels, kind):
 
 
 def test_labels_of_other_types_are_refused():
-    with refuses(TypeError, expected=".*text, integers, floats, booleans or bytes", value="date"):
+    with refuses(
+        TypeError, expected=".*text, integers, floats, booleans or bytes", value="date"
+    ):
         to_dict(labelled(np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")))
 
 
 def test_numbers_are_exact():
     method = fitted("isotonic", 2)
     tree = from_json(to_json(method)).map_.to_tree()
-    assert tree["knots"] == method.knots_.tolist() and tree["values"] == method.values_.tolist()
+    assert (
+        tree["knots"] == method.knots_.tolist()
+        and tree["values"] == method.values_.tolist()
+    )
 
 
 # -- the schema -------------------------------------------------------------------------------
@@ -193,7 +200,12 @@ def doubled(levels):
     return tree
 
 
-STEPS = {"node": "steps", "input": "proba", "edges": [0.2, 0.5], "values": [0.1, 0.3, 0.9]}
+STEPS = {
+    "node": "steps",
+    "input": "proba",
+    "edges": [0.2, 0.5],
+    "values": [0.1, 0.3, 0.9],
+}
 LINE = {
     "node": "piecewise_linear",
     "input": "logit",
@@ -213,23 +225,53 @@ PART = "map.parts[0]"
         ({"node": "eval"}, r"map\.node: expected one of .*got 'eval'"),
         ({"node": ["steps"]}, r"map\.node: expected one of"),
         (STEPS | {"code": "import os"}, r"map\.code: expected the fields"),
-        ({"node": "steps", "input": "proba", "edges": []}, r"map\.values: expected a value"),
-        (STEPS | {"edges": [0.5, 0.2]}, r"map\.edges\[1\]: expected increasing numbers, got 0\.2"),
+        (
+            {"node": "steps", "input": "proba", "edges": []},
+            r"map\.values: expected a value",
+        ),
+        (
+            STEPS | {"edges": [0.5, 0.2]},
+            r"map\.edges\[1\]: expected increasing numbers, got 0\.2",
+        ),
         (STEPS | {"edges": [0.5, 0.5]}, r"map\.edges\[1\]: expected increasing"),
-        (STEPS | {"edges": [0.2, math.nan]}, r"map\.edges\[1\]: expected finite numbers, got nan"),
-        (STEPS | {"edges": [0.2, math.inf]}, r"map\.edges\[1\]: expected finite numbers, got inf"),
+        (
+            STEPS | {"edges": [0.2, math.nan]},
+            r"map\.edges\[1\]: expected finite numbers, got nan",
+        ),
+        (
+            STEPS | {"edges": [0.2, math.inf]},
+            r"map\.edges\[1\]: expected finite numbers, got inf",
+        ),
         (STEPS | {"edges": [0.2, 10**400]}, r"map\.edges: expected finite numbers"),
-        (STEPS | {"edges": [0.2, "0.5"]}, r"map\.edges\[1\]: expected a number, got '0\.5'"),
-        (STEPS | {"edges": [0.2, True]}, r"map\.edges\[1\]: expected a number, got True"),
-        (STEPS | {"edges": [0.2, None]}, r"map\.edges\[1\]: expected a number, got None"),
+        (
+            STEPS | {"edges": [0.2, "0.5"]},
+            r"map\.edges\[1\]: expected a number, got '0\.5'",
+        ),
+        (
+            STEPS | {"edges": [0.2, True]},
+            r"map\.edges\[1\]: expected a number, got True",
+        ),
+        (
+            STEPS | {"edges": [0.2, None]},
+            r"map\.edges\[1\]: expected a number, got None",
+        ),
         (STEPS | {"edges": [0.2, [0.5]]}, r"map\.edges"),
         (STEPS | {"edges": 0.2}, r"map\.edges: expected a list of numbers"),
         (STEPS | {"edges": {"0": 1}}, r"map\.edges: expected numbers"),
         (STEPS | {"edges": "0.2"}, r"map\.edges: expected numbers"),
         (STEPS | {"values": [0.1, 0.9]}, r"map\.values: expected 3 numbers, got 2"),
-        (STEPS | {"values": [0.1, 0.3, 1.5]}, r"map\.values\[2\]: expected numbers <= 1, got 1\.5"),
-        (STEPS | {"values": [-1e-9, 0.3, 1]}, r"map\.values\[0\]: expected numbers >= 0"),
-        (STEPS | {"input": "score"}, r"map\.input: expected one of 'proba', 'logit', 'rank'"),
+        (
+            STEPS | {"values": [0.1, 0.3, 1.5]},
+            r"map\.values\[2\]: expected numbers <= 1, got 1\.5",
+        ),
+        (
+            STEPS | {"values": [-1e-9, 0.3, 1]},
+            r"map\.values\[0\]: expected numbers >= 0",
+        ),
+        (
+            STEPS | {"input": "score"},
+            r"map\.input: expected one of 'proba', 'logit', 'rank'",
+        ),
         (STEPS | {"input": ["proba"]}, r"map\.input: expected one of"),
         (LINE | {"knots": [0]}, r"map\.knots: expected at least 2 numbers"),
         (LINE | {"domain": [1, 0]}, r"map\.domain: expected a <= b"),
@@ -246,8 +288,14 @@ PART = "map.parts[0]"
             {"node": "mixture", "weights": [1.0], "parts": [STEPS, STEPS]},
             r"map\.weights: expected 2 numbers, got 1",
         ),
-        ({"node": "chain", "parts": []}, r"map\.parts: expected a list of nodes, got none"),
-        ({"node": "chain", "parts": STEPS}, r"map\.parts: expected a list of nodes, got dict"),
+        (
+            {"node": "chain", "parts": []},
+            r"map\.parts: expected a list of nodes, got none",
+        ),
+        (
+            {"node": "chain", "parts": STEPS},
+            r"map\.parts: expected a list of nodes, got dict",
+        ),
         (
             {"node": "chain", "parts": [STEPS, {"node": "raised", "floor": 2}]},
             r"map\.parts\[1\]\.floor: expected a number >= 0 and <= 1, got 2",
@@ -268,7 +316,10 @@ PART = "map.parts[0]"
             {"node": "one_vs_rest", "parts": [STEPS] * 3},
             r"map\.parts: expected 1 node or 2 of them, got 3",
         ),
-        ({"node": "top_label", "parts": [STEPS], "rest": 1}, "map: expected more than two classes"),
+        (
+            {"node": "top_label", "parts": [STEPS], "rest": 1},
+            "map: expected more than two classes",
+        ),
         (
             {
                 "node": "cells",
@@ -304,7 +355,9 @@ def test_damaged_trees_are_refused_where_they_are_damaged(tree, words):
 
 def test_the_number_of_nodes_is_bounded(monkeypatch):
     monkeypatch.setattr("sklearn_calib.maps._reading.MAX_NODES", 1000)
-    document = to_dict(PlattScaling().fit(*make_overconfident(2, 50))) | {"map": doubled(40)}
+    document = to_dict(PlattScaling().fit(*make_overconfident(2, 50))) | {
+        "map": doubled(40)
+    }
     with refuses(ValueError, expected="at most 1000 nodes"):
         from_dict(document)
 
@@ -314,7 +367,10 @@ def test_the_number_of_nodes_is_bounded(monkeypatch):
     [
         ({"format": "pickle"}, "format: expected 'sklearn-calib-map', got 'pickle'"),
         ({"format": [[[[[[[]]]]]]]}, r"format: expected 'sklearn-calib-map', got \["),
-        ({"schema": 2}, "schema: expected 1, which this version reads, got 2. Read it with the"),
+        (
+            {"schema": 2},
+            "schema: expected 1, which this version reads, got 2. Read it with the",
+        ),
         ({"schema": True}, "schema: expected 1, which this version reads, got True"),
         ({"schema": "1"}, "schema: expected 1, which this version reads, got '1'"),
         ({"input": None}, "input: expected 'proba' or 'logits'"),
@@ -323,11 +379,20 @@ def test_the_number_of_nodes_is_bounded(monkeypatch):
         ({"classes": [0, "1"]}, r"classes\[1\]: expected a label of type int, got '1'"),
         ({"classes": [0, 2**70]}, r"classes\[1\]: expected an integer of 64 bits"),
         ({"classes_type": "object"}, "classes_type: expected one of"),
-        ({"classes": ["a", "é"], "classes_type": "bytes"}, "classes: expected bytes in base64"),
+        (
+            {"classes": ["a", "é"], "classes_type": "bytes"},
+            "classes: expected bytes in base64",
+        ),
         ({"check": []}, "check: expected a list of 5 pairs of rows, got 0 of them"),
-        ({"check": [[[0.5, 0.5], [0.5]]] * 5}, r"check\[0\]\[1\]: expected 2 numbers, got 1"),
+        (
+            {"check": [[[0.5, 0.5], [0.5]]] * 5},
+            r"check\[0\]\[1\]: expected 2 numbers, got 1",
+        ),
         ({"check": [[[0.5, 0.6], [0.5, 0.5]]] * 5}, "check: expected rows of scores"),
-        ({"check": [[[0.5, 0.5], [0.9, 0.1]]] * 5}, r"check\[0\]: expected the result that"),
+        (
+            {"check": [[[0.5, 0.5], [0.9, 0.1]]] * 5},
+            r"check\[0\]: expected the result that",
+        ),
         ({"estimator": []}, "estimator: expected a dict, got list"),
         ({"largest_error": 1e-6}, "largest_error: expected a dict, got float"),
         ({"surprise": 1}, "surprise: expected one of the entries"),
@@ -339,7 +404,9 @@ def test_damaged_documents_are_refused(change, words):
         from_dict(document | change)
 
 
-@pytest.mark.parametrize("name", ["format", "schema", "classes", "input", "map", "check"])
+@pytest.mark.parametrize(
+    "name", ["format", "schema", "classes", "input", "map", "check"]
+)
 def test_missing_entries_are_named(name):
     document = to_dict(PlattScaling().fit(*make_overconfident(2, 50)))
     del document[name]
@@ -354,7 +421,9 @@ def test_a_map_that_changed_its_meaning_is_noticed():
     swapped = copy.deepcopy(document)
     swapped["map"]["parts"][1]["coef"] = document["map"]["parts"][1]["coef"][::-1]
     rounded = copy.deepcopy(document)
-    rounded["map"]["parts"][1]["coef"] = np.round(document["map"]["parts"][1]["coef"], 6).tolist()
+    rounded["map"]["parts"][1]["coef"] = np.round(
+        document["map"]["parts"][1]["coef"], 6
+    ).tolist()
     for changed in (swapped, rounded):
         with refuses(ValueError, expected="the result that the document"):
             from_dict(changed)
@@ -370,7 +439,10 @@ def test_a_map_that_changed_its_meaning_is_noticed():
         ('{"a": {"b": 1, "b": 2}}', "b: expected each entry once"),
         ('{"a": ' + "9" * 10_000 + "}", "the text: expected JSON|a: expected"),
         ("[1]", "the document: expected a dict, got list"),
-        ('{"a": "' + "[" * 1000 + '"}', "a: expected one of the entries|format: expected a value"),
+        (
+            '{"a": "' + "[" * 1000 + '"}',
+            "a: expected one of the entries|format: expected a value",
+        ),
         ('{"a": "\\"' + "[" * 1000 + '"}', "format: expected a value"),
         ("[" * 1000, "at most 110 levels of brackets"),
         ('{"a":' * 1000, "at most 110 levels of brackets"),
@@ -417,7 +489,9 @@ def test_files_are_bounded(monkeypatch, tmp_path):
 # -- simplification ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tolerance", [1e-2, pytest.param(1e-4, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "tolerance", [1e-2, pytest.param(1e-4, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize(
     "name", ["isotonic", "enir", "venn_abers", "trend_filtering", "adaptive", "bbq"]
 )
@@ -441,13 +515,17 @@ def test_simplified_maps_are_small():
 @pytest.mark.parametrize(("tolerance", "pieces"), [(0.1, 4), (0.051, 5), (1e-3, 10)])
 def test_steps_are_as_few_as_possible(tolerance, pieces):
     """Values 0, 1, ..., 9 tenths: three fit into an interval of .2, two into one of .102."""
-    document = to_dict(IsotonicCalibration("step").fit(np.arange(20) / 20, np.repeat([0, 1], 10)))
+    document = to_dict(
+        IsotonicCalibration("step").fit(np.arange(20) / 20, np.repeat([0, 1], 10))
+    )
     tree = {"node": "steps", "input": "proba", "edges": np.arange(1, 10) / 10}
     document["map"] = tree | {"values": np.arange(10) / 10}
     rows = [[1 - p, p] for p in (0.01, 0.25, 0.55, 0.75, 0.99)]
     steps = [0.0, 0.2, 0.5, 0.7, 0.9]
     document["check"] = [[row, [1 - v, v]] for row, v in zip(rows, steps, strict=True)]
-    found = simplify(from_dict(document, edited=True), tolerance).map_.to_tree()["values"]
+    found = simplify(from_dict(document, edited=True), tolerance).map_.to_tree()[
+        "values"
+    ]
     assert len(found) == pieces
 
 

@@ -23,7 +23,9 @@ def run_map(fitted, margins, slack):
         nodes.append(onnx.helper.make_node(op, inputs, outputs, **attributes))
 
     graph = Graph(write, np.dtype(np.float64), 17, slack=slack)
-    rows = GraphExpression.from_margin(Tensor(graph, "x")).after(to_document(fitted).root)
+    rows = GraphExpression.from_margin(Tensor(graph, "x")).after(
+        to_document(fitted).root
+    )
     double = onnx.TensorProto.DOUBLE
     model = onnx.helper.make_model(
         onnx.helper.make_graph(
@@ -42,7 +44,9 @@ def run_map(fitted, margins, slack):
     return session.run(None, {"x": margins[:, None]})[0]
 
 
-@pytest.mark.parametrize("method", [VennAbers(), IsotonicCalibration(), HistogramBinning()])
+@pytest.mark.parametrize(
+    "method", [VennAbers(), IsotonicCalibration(), HistogramBinning()]
+)
 def test_a_step_of_float32_to_either_side_changes_nothing(method):
     proba = 1 / (1 + np.exp(-MARGINS))
     fitted = method.fit(proba, LABELS)

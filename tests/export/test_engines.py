@@ -8,7 +8,14 @@ import io
 import numpy as np
 import pyarrow
 import pytest
-from export_cases import ONE_OF_EACH_KIND, QUICK, TABULATED, at_knots, fitted, probabilities
+from export_cases import (
+    ONE_OF_EACH_KIND,
+    QUICK,
+    TABULATED,
+    at_knots,
+    fitted,
+    probabilities,
+)
 from other_languages import at_last_digits
 from servers import spark_session
 
@@ -16,7 +23,10 @@ from sklearn_calib.export import to_sql
 from sklearn_calib.export._document import to_document
 
 pytestmark = [pytest.mark.slow, pytest.mark.whole]
-LONGEST = {"spark": 20_000, "clickhouse": 20_000}  # characters; longer ones take them minutes
+LONGEST = {
+    "spark": 20_000,
+    "clickhouse": 20_000,
+}  # characters; longer ones take them minutes
 NAMES = ["p", 'a "`quoted`"', "p;-- \\", "Σ"]
 EDGES = [0.1, 0.3, 0.6]
 # deeper than DataFusion and Polars read an expression; queries are not
@@ -48,7 +58,9 @@ def spark(tables, folder):
     with spark_session(folder, "local[1]") as session:
         for name, table in tables.items():
             fields = ", ".join(f"{backticks(one)} DOUBLE" for one in table.column_names)
-            rows = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+            rows = list(
+                zip(*(column.to_pylist() for column in table.columns), strict=True)
+            )
             session.createDataFrame(rows, schema=fields).createOrReplaceTempView(name)
         yield lambda text: session.sql(text).collect()
 
@@ -69,7 +81,9 @@ def polars(tables, folder):
 
 ENGINES = {clickhouse: "clickhouse", spark: "spark", datafusion: "ansi", polars: "ansi"}
 STARTED = [  # the first two for some minutes, once a week
-    pytest.param(engine, marks=[pytest.mark.cross] if engine in (clickhouse, spark) else [])
+    pytest.param(
+        engine, marks=[pytest.mark.cross] if engine in (clickhouse, spark) else []
+    )
     for engine in ENGINES
 ]
 
@@ -127,9 +141,14 @@ def test_maps(engine, scores, name, k):
     map_ = to_document(method, **({"tabulate": 0.01} if name in TABULATED else {}))
     source, ran = f"s{k}", 0
     queries = [NAMES[:k]] + [NAMES[1:2]] * (k == 2)
-    texts = [to_sql(map_, one, dialect=dialect, source=source, keep=["id"]) for one in queries]
+    texts = [
+        to_sql(map_, one, dialect=dialect, source=source, keep=["id"])
+        for one in queries
+    ]
     if k == 2 and not (dialect == "ansi" and name in TOO_DEEP):
-        texts.append(f"SELECT id, {to_sql(map_, NAMES[1], dialect=dialect)} FROM {source}")
+        texts.append(
+            f"SELECT id, {to_sql(map_, NAMES[1], dialect=dialect)} FROM {source}"
+        )
     for sql in texts:
         if len(sql) < LONGEST.get(dialect, 200_000):
             got, ran = answers(run, sql), ran + 1
@@ -144,7 +163,9 @@ def test_bands(engine, scores, name):
     """At each threshold and at both of its neighbours."""
     run, dialect = engine
     method, p = fitted(name, 2), scores[2][:, 1]
-    wanted = np.searchsorted([one.score for one in method.threshold(EDGES)], p, side="right")
+    wanted = np.searchsorted(
+        [one.score for one in method.threshold(EDGES)], p, side="right"
+    )
     bands = to_sql(method, NAMES[1], dialect=dialect, bands=EDGES)
     assert np.array_equal(answers(run, f"SELECT id, {bands} FROM s2")[:, 0], wanted)
     names = ["it's", "a\\b", '"', "`"]

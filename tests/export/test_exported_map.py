@@ -105,10 +105,16 @@ def test_fit_checks_and_changes_nothing():
     assert np.array_equal(method.fit(proba, (y + 1) % 3).predict_proba(proba), before)
     for bad, words in (
         (lambda: method.fit(proba, y + 1), r"labels among \[0, 1, 2\]"),
-        (lambda: method.fit(proba[:, :2] / proba[:, :2].sum(1, keepdims=True), y), "3 columns"),
+        (
+            lambda: method.fit(proba[:, :2] / proba[:, :2].sum(1, keepdims=True), y),
+            "3 columns",
+        ),
         (lambda: method.fit(proba, y, classes=[2, 1, 0]), "the classes of the map"),
         (lambda: method.fit(proba, y[:-1]), "as many labels"),
-        (lambda: ExportedMap({"format": 1}).fit(proba, y), "expected a value, got nothing"),
+        (
+            lambda: ExportedMap({"format": 1}).fit(proba, y),
+            "expected a value, got nothing",
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             bad()
@@ -159,7 +165,10 @@ def test_logits_keep_their_logarithms():
 @pytest.mark.parametrize("k", [2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name",
-    [name if name in DEFAULTS else pytest.param(name, marks=pytest.mark.slow) for name in METHODS],
+    [
+        name if name in DEFAULTS else pytest.param(name, marks=pytest.mark.slow)
+        for name in METHODS
+    ],
 )
 def test_skops(name, k):
     skops = pytest.importorskip("skops.io")
@@ -193,12 +202,16 @@ def test_whole_models_are_trusted_and_named_where_a_map_is_expected():
     assert set(sio.get_untrusted_types(data=data)) <= set(skops_trusted)
     again = sio.loads(data, trusted=skops_trusted)
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
-    with refuses(TypeError, value="CalibratedModel", hint=r"Pass .*model\.recalibrator_"):
+    with refuses(
+        TypeError, value="CalibratedModel", hint=r"Pass .*model\.recalibrator_"
+    ):
         to_dict(model)
     many = CalibratedModel(LogisticRegression(), ensemble=True).fit(X, X[:, 0] > 0)
     with refuses(TypeError, hint=r".*model\.calibrated_pairs_\[0\]\.recalibrator"):
         to_dict(many)
-    texts = CalibratedModel(LogisticRegression()).fit(X, np.where(X[:, 0] > 0, b"yes", b"no"))
+    texts = CalibratedModel(LogisticRegression()).fit(
+        X, np.where(X[:, 0] > 0, b"yes", b"no")
+    )
     pytest.importorskip("skl2onnx")
     with refuses(TypeError, value="bytes", hint=r".*y\.astype\(str\)"):
         to_onnx(texts, X)
@@ -206,6 +219,8 @@ def test_whole_models_are_trusted_and_named_where_a_map_is_expected():
 
 def test_a_label_with_half_a_character_is_written_and_read(tmp_path):
     names = ["a\ud800", "b"]
-    fitted = PlattScaling().fit([0.1, 0.4, 0.6, 0.9], [names[0], names[1]] * 2, classes=names)
+    fitted = PlattScaling().fit(
+        [0.1, 0.4, 0.6, 0.9], [names[0], names[1]] * 2, classes=names
+    )
     to_json(fitted, tmp_path / "map.json")
     assert from_json(tmp_path / "map.json").classes_.tolist() == names

@@ -43,7 +43,9 @@ DEEP = ("auto", "pipeline", "default")
 
 @cache
 def maps(name, k, n, kind):
-    tables = {"tabulate": 1e-4} if name in TABULATED else {}  # tens of thousands of pieces at 1e-6
+    tables = (
+        {"tabulate": 1e-4} if name in TABULATED else {}
+    )  # tens of thousands of pieces at 1e-6
     return to_document(fitted(name, k, n), input=kind, **tables)
 
 
@@ -69,14 +71,18 @@ def check_query(dialect, name, k, n, rows, kind):
     assert differs(map_, scores, got) == 0, name
 
 
-@pytest.mark.skipif(not sqlite_has_functions(), reason="SQLite without mathematical functions")
+@pytest.mark.skipif(
+    not sqlite_has_functions(), reason="SQLite without mathematical functions"
+)
 @pytest.mark.parametrize("name", DEEP)
 def test_deep_expressions(name):
     for kind in ("proba", "logits"):
         check_expression("sqlite", name, 300, 100, kind)
     sql = to_sql(maps(name, 2, 300, "proba"), "p", dialect="sqlite", into=None)
     assert sql.split("*/ ", 1)[1].startswith("(WITH ")
-    with sqlite() as database:  # and NULL, beside a column that has the name of a stage's
+    with (
+        sqlite() as database
+    ):  # and NULL, beside a column that has the name of a stage's
         database.execute("CREATE TABLE scores (p REAL, step_0_0 REAL)")
         database.execute("INSERT INTO scores VALUES (NULL, .5), (.3, NULL), (.7, 1)")
         found = database.execute(f"SELECT {sql} FROM scores WHERE {sql} > 0").fetchall()
@@ -102,7 +108,9 @@ def test_queries(dialect):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "k"),
-    [case for case in IN_FULL if not case[0].startswith("adaptive")],  # tables of half a minute
+    [
+        case for case in IN_FULL if not case[0].startswith("adaptive")
+    ],  # tables of half a minute
 )
 @pytest.mark.parametrize("dialect", BACKENDS)
 def test_all_methods(dialect, name, k):
@@ -127,18 +135,26 @@ def test_steps_are_exact(dialect):
     """Ties, zeros and the smallest numbers land on the step that Python takes."""
     p, y = probabilities(2, 200)[:, 1], np.resize([0, 1, 1], 210)
     method = VennAbers().fit(p[:210], y)
-    near = np.clip(np.concatenate([p, p + 1e-17, p * (1 + 2e-12), p * (1 - 1e-11)]), 0, 1)
+    near = np.clip(
+        np.concatenate([p, p + 1e-17, p * (1 + 2e-12), p * (1 - 1e-11)]), 0, 1
+    )
     got = as_expression(dialect, to_dict(method), near)
     assert np.array_equal(got, method.predict_proba(near)[:, 1])
-    edges = HistogramBinning(5, strategy="uniform").fit(np.linspace(0, 1, 11), np.arange(11) % 2)
-    near = np.concatenate([np.linspace(0, 1, 11), np.nextafter(np.linspace(0.1, 0.9, 9), 1)])
+    edges = HistogramBinning(5, strategy="uniform").fit(
+        np.linspace(0, 1, 11), np.arange(11) % 2
+    )
+    near = np.concatenate(
+        [np.linspace(0, 1, 11), np.nextafter(np.linspace(0.1, 0.9, 9), 1)]
+    )
     assert np.array_equal(
         as_expression(dialect, to_dict(edges), near), edges.predict_proba(near)[:, 1]
     )
 
 
 def test_log_odds_of_steps_keep_their_digits():
-    method = VennAbers().fit(convert_log_odds(np.array([-900.0, -800, 30, 900])), [0, 1, 0, 1])
+    method = VennAbers().fit(
+        convert_log_odds(np.array([-900.0, -800, 30, 900])), [0, 1, 0, 1]
+    )
     x = np.array([-1e5, -900, -850, -800, 29, 30, 31, 900, 901])
     got = as_expression("duckdb", to_dict(method, input="logits"), x)
     assert np.array_equal(got, method.predict_proba(convert_log_odds(x))[:, 1])
@@ -146,7 +162,17 @@ def test_log_odds_of_steps_keep_their_digits():
 
 # -- names --------------------------------------------------------------------------------------
 
-NAMES = ['a"b', "a`b", "a]b", "a'b; DROP TABLE scores; --", "ä b", "a\\b", "select", "/*", "%s ?"]
+NAMES = [
+    'a"b',
+    "a`b",
+    "a]b",
+    "a'b; DROP TABLE scores; --",
+    "ä b",
+    "a\\b",
+    "select",
+    "/*",
+    "%s ?",
+]
 
 
 @pytest.mark.parametrize("dialect", BACKENDS)
@@ -159,7 +185,9 @@ def test_names_are_data(dialect):
         query = f"SELECT id, {sql} FROM {quote('scores')}"
         create = {"sqlite": "`", "duckdb": '"'}[dialect]
         table = f"(SELECT id, {create}x{create} AS {quote(name)} FROM scores) AS t"
-        got = run(query.replace(f"FROM {quote('scores')}", f"FROM {table}"), p[:, 1:], ["x"])
+        got = run(
+            query.replace(f"FROM {quote('scores')}", f"FROM {table}"), p[:, 1:], ["x"]
+        )
         assert np.abs(got[:, 0] - method.predict_proba(p[:, 1])[:, 1]).max() <= BOUND
 
 
@@ -201,13 +229,18 @@ def test_quoting(dialect, name, quoted):
     method = fitted("platt", 2)
     assert f"{quoted}" in to_sql(method, name, dialect=dialect)
     assert to_sql(method, "p", dialect=dialect, into=name).endswith(f" AS {quoted}")
-    assert f"FROM {quoted}.{quoted}" in to_sql(method, ["p"], dialect=dialect, source=(name, name))
+    assert f"FROM {quoted}.{quoted}" in to_sql(
+        method, ["p"], dialect=dialect, source=(name, name)
+    )
 
 
 def test_a_wrong_column_is_an_error():
     """SQLite takes an unknown name in double quotes for a text."""
     sql = to_sql(fitted("platt", 2), "q", dialect="sqlite")
-    with sqlite() as database, pytest.raises(sqlite3.OperationalError, match="such column: q"):
+    with (
+        sqlite() as database,
+        pytest.raises(sqlite3.OperationalError, match="such column: q"),
+    ):
         database.execute(f"SELECT {sql} FROM (SELECT 0.5 AS p)")
 
 
@@ -227,12 +260,16 @@ def test_labels_are_data():
 @pytest.mark.parametrize("dialect", BACKENDS)
 def test_null_gives_null(dialect):
     for name in ("platt", "isotonic", "venn_abers"):
-        got = as_expression(dialect, to_dict(fitted(name, 2)), [np.nan, -1e-9, 1.1, 0.0, 1.0])
+        got = as_expression(
+            dialect, to_dict(fitted(name, 2)), [np.nan, -1e-9, 1.1, 0.0, 1.0]
+        )
         assert np.isnan(got).tolist() == [True, True, True, False, False]
     both = np.array(BAD)
     both[~np.isfinite(both)] = np.nan  # SQLite has no infinity of its own
     pair = (to_dict(fitted("isotonic", 2)), np.vstack([both, [[0.5, 0.5 + 5e-7]]]))
-    assert np.isnan(in_sql(dialect, [pair])[0]).tolist() == [[True, True]] * 6 + [[False, False]]
+    assert np.isnan(in_sql(dialect, [pair])[0]).tolist() == [[True, True]] * 6 + [
+        [False, False]
+    ]
     wild = [np.nan, 1e200, -np.inf, 1e3]
     got = as_expression(dialect, to_dict(fitted("isotonic", 2), input="logits"), wild)
     assert np.isnan(got).tolist() == [True, True, True, False]
@@ -241,23 +278,33 @@ def test_null_gives_null(dialect):
 def test_nan_gives_null():
     sql = to_sql(fitted("platt", 2), "p", dialect="duckdb")
     query = f"SELECT {sql} FROM (SELECT UNNEST(['NaN'::DOUBLE, NULL, 0.5]) AS p)"
-    assert [row[0] is None for row in duckdb.sql(query).fetchall()] == [True, True, False]
+    assert [row[0] is None for row in duckdb.sql(query).fetchall()] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_text_columns_give_null_in_sqlite():
     sql = to_sql(fitted("platt.proba", 2), "p", dialect="sqlite")
     with sqlite() as database:
-        assert database.execute(f"SELECT {sql} FROM (SELECT 'x' AS p)").fetchone() == (None,)
+        assert database.execute(f"SELECT {sql} FROM (SELECT 'x' AS p)").fetchone() == (
+            None,
+        )
 
 
 # -- forms --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("dialect", BACKENDS)
-@pytest.mark.parametrize("name", ["venn_abers", "isotonic", "spline", "histogram_binning"])
+@pytest.mark.parametrize(
+    "name", ["venn_abers", "isotonic", "spline", "histogram_binning"]
+)
 def test_tables(dialect, name):
     method, p = fitted(name, 2), probabilities(2, 100)[:, 1:]
-    sql = to_sql(method, "p", dialect=dialect, into="table", table=("main", "steps"), keep=["id"])
+    sql = to_sql(
+        method, "p", dialect=dialect, into="table", table=("main", "steps"), keep=["id"]
+    )
     assert [s.split()[0] for s in sql.split(";\n")[:2]] == ["/*", "INSERT"]
     got = DATABASES[dialect](sql, np.vstack([p, [[np.nan]]]), ["p"])[:, 0]
     assert np.isnan(got[-1])
@@ -266,13 +313,19 @@ def test_tables(dialect, name):
 
 def test_tables_are_inserted_in_parts():
     p = np.linspace(0.001, 0.999, 1200)
-    sql = to_sql(VennAbers().fit(p, np.arange(1200) % 3 > 0), "p", dialect="sqlite", into="table")
-    inserted = [part.count("\n(") for part in sql.split(";\n") if part.startswith("INSERT")]
+    sql = to_sql(
+        VennAbers().fit(p, np.arange(1200) % 3 > 0), "p", dialect="sqlite", into="table"
+    )
+    inserted = [
+        part.count("\n(") for part in sql.split(";\n") if part.startswith("INSERT")
+    ]
     assert len(inserted) > 1 and max(inserted) == 500
     with sqlite() as database:
         database.execute("CREATE TABLE scores (p REAL)")
         run_statements(database, sql)
-        assert database.execute("SELECT COUNT(*) FROM calibration").fetchone()[0] == sum(inserted)
+        assert database.execute("SELECT COUNT(*) FROM calibration").fetchone()[
+            0
+        ] == sum(inserted)
 
 
 def test_trees_are_shallow():
@@ -282,15 +335,21 @@ def test_trees_are_shallow():
     for word in re.findall(r"\bCASE\b|\bEND\b", sql):
         depth += 1 if word == "CASE" else -1
         deepest = max(deepest, depth)
-    assert sql.count("WHEN") > 300 and deepest <= 2 + np.log(sql.count("WHEN") + 1) / np.log(4)
+    assert sql.count("WHEN") > 300 and deepest <= 2 + np.log(
+        sql.count("WHEN") + 1
+    ) / np.log(4)
 
 
 def test_literals_are_doubles():
     """A number without exponent is a decimal, with other rounding, for most databases."""
     for dialect in DIALECTS:
         sql = to_sql(fitted("isotonic", 2), "p", dialect=dialect).split("*/")[1]
-        sql = re.sub(r"'\{[^']*\}'::float8\[\]\)?( \+ 1)?", "", sql)  # arrays of doubles
-        sql = re.sub(r"0 AS i|\[i \+ \d+\]|THEN \d+ ELSE 0 END|SELECT i \+", "", sql)  # places
+        sql = re.sub(
+            r"'\{[^']*\}'::float8\[\]\)?( \+ 1)?", "", sql
+        )  # arrays of doubles
+        sql = re.sub(
+            r"0 AS i|\[i \+ \d+\]|THEN \d+ ELSE 0 END|SELECT i \+", "", sql
+        )  # places
         numbers = re.findall(r"(?<![\w.])\d[\d.]*(?:e[+-]?\d+)?", sql)
         assert numbers and all("e" in text for text in numbers), dialect
 
@@ -300,7 +359,10 @@ def test_into():
     assert to_sql(method, into=None).endswith("END")
     assert to_sql(method).endswith('END AS "calibrated"')
     query = to_sql(method, ["a", "b"], dialect="mysql")
-    assert re.findall(r"AS (`calibrated\w*`)", query) == ["`calibrated_0`", "`calibrated_1`"]
+    assert re.findall(r"AS (`calibrated\w*`)", query) == [
+        "`calibrated_0`",
+        "`calibrated_1`",
+    ]
     assert 'AS "calibrated"' in to_sql(method, ["p"])
 
 
@@ -312,22 +374,42 @@ def test_names_of_stages_give_way():
 @pytest.mark.parametrize(
     ("name", "k", "kwargs", "words"),
     [
-        ("platt", 2, {"dialect": "oracle"}, "a dialect among ansi, .*databricks, got 'oracle'"),
+        (
+            "platt",
+            2,
+            {"dialect": "oracle"},
+            "a dialect among ansi, .*databricks, got 'oracle'",
+        ),
         ("platt", 3, {}, "two classes where there is one column, got 3"),
         ("platt", 3, {"columns": ["a", "b"]}, "3 columns, one for each class, got 2"),
         ("platt", 2, {"columns": ["a", "A"]}, "columns: different texts"),
-        ("platt", 2, {"columns": ""}, "columns: a text of printable characters, got ''"),
+        (
+            "platt",
+            2,
+            {"columns": ""},
+            "columns: a text of printable characters, got ''",
+        ),
         ("platt", 2, {"columns": "a\0b"}, "columns: a text of printable characters"),
         ("platt", 2, {"columns": ["a", 3]}, "columns: different texts"),
         ("platt", 2, {"into": ["a"]}, "one name into which the result goes"),
-        ("platt", 2, {"columns": ["a", "b"], "into": None}, "into: a text, or 2 names, got None"),
+        (
+            "platt",
+            2,
+            {"columns": ["a", "b"], "into": None},
+            "into: a text, or 2 names, got None",
+        ),
         (
             "platt",
             2,
             {"columns": ["p"], "keep": ["Calibrated"]},
             "names of the results and of keep: different",
         ),
-        ("platt", 2, {"into": "table"}, "a map with one table that is searched by the score"),
+        (
+            "platt",
+            2,
+            {"into": "table"},
+            "a map with one table that is searched by the score",
+        ),
     ],
 )
 def test_refusals(name, k, kwargs, words):
@@ -337,5 +419,7 @@ def test_refusals(name, k, kwargs, words):
 
 def test_long_expressions_are_refused(monkeypatch):
     monkeypatch.setattr(sql_text, "MAX_EXPRESSION_CHARACTERS", 5000)
-    with refuses(ValueError, expected=".*at most 5,000 characters", hint=".*into='table'"):
+    with refuses(
+        ValueError, expected=".*at most 5,000 characters", hint=".*into='table'"
+    ):
         to_sql(fitted("venn_abers", 2))

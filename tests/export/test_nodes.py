@@ -18,7 +18,11 @@ from refused import refuses
 from sklearn.base import clone
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._log_odds import compute_rank_score, invert_rounding, round_to_36_bits
+from sklearn_calib._kernels._log_odds import (
+    compute_rank_score,
+    invert_rounding,
+    round_to_36_bits,
+)
 from sklearn_calib._simplex_array import convert_log_odds
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
@@ -118,8 +122,16 @@ def test_every_method_describes_itself_or_says_why_not():
     ("cls", "error", "words"),
     [
         (Mute, NotImplementedError, "expected a recalibrator that describes its map"),
-        (Excused, ValueError, "got Excused for fitted. It asks an oracle; take 'platt'"),
-        (Wrong, RuntimeError, "nodes that give what Wrong.predict_proba gives, got a difference"),
+        (
+            Excused,
+            ValueError,
+            "got Excused for fitted. It asks an oracle; take 'platt'",
+        ),
+        (
+            Wrong,
+            RuntimeError,
+            "nodes that give what Wrong.predict_proba gives, got a difference",
+        ),
     ],
 )
 def test_what_cannot_be_exported_is_refused(cls, error, words):
@@ -132,7 +144,9 @@ def test_foreign_parts_are_named():
 
     method = OneVsRest(LogisticRegression()).fit(*make_overconfident(2, 100))
     with refuses(
-        TypeError, expected=".*a recalibrator of this package", value="LogisticRegression"
+        TypeError,
+        expected=".*a recalibrator of this package",
+        value="LogisticRegression",
     ):
         to_dict(method)
 
@@ -143,7 +157,9 @@ def test_foreign_parts_are_named():
 def test_edges_tell_rounded_scores_apart():
     rng = np.random.default_rng(0)
     size = 10.0 ** rng.uniform(-12, 4, 4000)
-    bounds = np.concatenate([size, -size, 2.0 ** np.arange(-40, 12), -(2.0 ** np.arange(-40, 12))])
+    bounds = np.concatenate(
+        [size, -size, 2.0 ** np.arange(-40, 12), -(2.0 ** np.arange(-40, 12))]
+    )
     bounds = np.concatenate([bounds, round_to_36_bits(bounds, 0), [0.0]])
     for inclusive in (True, False):
         edges = invert_rounding(bounds, inclusive=inclusive)
@@ -158,7 +174,9 @@ def test_ties_of_step_functions():
     p, y = make_overconfident(2, 300)
     method = VennAbers().fit(p, y)
     noise = np.ldexp(1.0, np.frexp(method.scores_)[1] - 38)
-    near = np.concatenate([method.scores_ + part * noise for part in (-3, -1.01, -1, 0, 1, 1.01)])
+    near = np.concatenate(
+        [method.scores_ + part * noise for part in (-3, -1.01, -1, 0, 1, 1.01)]
+    )
     rows = convert_log_odds(near)
     got = from_dict(to_dict(method)).predict_proba(rows)
     assert np.array_equal(got, method.predict_proba(rows))
@@ -187,7 +205,10 @@ def test_rounding_by_arithmetic():
 def test_tables_are_asked_for():
     method = fitted("adaptive", 2)
     with refuses(
-        ValueError, expected=".*finite form", value="AdaptiveCalibration", hint="Pass tabulate="
+        ValueError,
+        expected=".*finite form",
+        value="AdaptiveCalibration",
+        hint="Pass tabulate=",
     ):
         to_dict(method)
     for bound in (0, 1e-12, 0.5):
@@ -271,7 +292,14 @@ def worst_of_extremes(name, k):
 
 # the second refuses rows of one class
 LEFT_OUT_OF_EXTREMES = ("pipeline", "prior_shift.uniform")
-SMALL_SAMPLE = ("smooth_isotonic", "matrix", "angular", "spline", "venn_abers", "quadratic")
+SMALL_SAMPLE = (
+    "smooth_isotonic",
+    "matrix",
+    "angular",
+    "spline",
+    "venn_abers",
+    "quadratic",
+)
 
 
 @pytest.mark.slow
@@ -283,7 +311,9 @@ def test_extreme_calibration_rows(name):
 
 @pytest.mark.cross
 @pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("name", [name for name in METHODS if name not in LEFT_OUT_OF_EXTREMES])
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if name not in LEFT_OUT_OF_EXTREMES]
+)
 def test_extreme_calibration_rows_in_full(name, k):
     bound = k * TABLE_ERROR if name in TABULATED else 2e-11
     for title, difference in worst_of_extremes(name, k):

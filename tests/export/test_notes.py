@@ -87,7 +87,9 @@ def test_date_and_columns_are_kept(date):
     assert read.document["date"] == "2026-11-23"
     assert read.document["columns"] == {"label": ["default"], "scores": ["pd"]}
     later = to_dict(read, date="2027-01-01")
-    assert later["date"] == "2027-01-01" and later["columns"] == columns | {"label": ["default"]}
+    assert later["date"] == "2027-01-01" and later["columns"] == columns | {
+        "label": ["default"]
+    }
     assert to_dict(fitted, columns=["a", "b"])["columns"] == {"scores": ["a", "b"]}
 
 

@@ -24,13 +24,21 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import ExportedMap, from_json, to_dict, to_onnx
 from sklearn_calib.export._document import MapDocument, to_document
 from sklearn_calib.maps import MAP_KINDS, CalibrationMap, read_map
-from sklearn_calib.recalibrators import HistogramBinning, PlattScaling, TopLabel, VennAbers
+from sklearn_calib.recalibrators import (
+    HistogramBinning,
+    PlattScaling,
+    TopLabel,
+    VennAbers,
+)
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 EXACT = 1e-8
-LARGE = {"online", "trend_filtering_ensemble"}  # of ten classes more than ten seconds each
+LARGE = {
+    "online",
+    "trend_filtering_ensemble",
+}  # of ten classes more than ten seconds each
 # kinds of nodes that more than two classes bring
 OF_MORE_CLASSES = {
     "isotonic": 3,
@@ -80,7 +88,8 @@ def worst(name, k, n=300, opset=17, bound=1e-3):
 
 
 @pytest.mark.parametrize(  # 325 parts take their time
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "online" else n for n in DEFAULTS]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n == "online" else n for n in DEFAULTS],
 )
 def test_two_classes(name):
     assert worst(name, 2) <= EXACT
@@ -93,7 +102,8 @@ def test_more_classes(name):
 
 @pytest.mark.cross
 @pytest.mark.parametrize(
-    ("name", "k"), [(n, k) for n in METHODS for k in (2, 3, 10) if k < 10 or n not in LARGE]
+    ("name", "k"),
+    [(n, k) for n in METHODS for k in (2, 3, 10) if k < 10 or n not in LARGE],
 )
 def test_in_full(name, k):
     assert worst(name, k, 500 if name in TABULATED else 3000, bound=1e-6) <= EXACT
@@ -109,7 +119,9 @@ def test_other_opsets(name, opset):
         assert worst(name, k, 200, opset) <= EXACT
 
 
-@pytest.mark.parametrize("name", ["isotonic", "multiclass_binning", "top_label.per_class"])
+@pytest.mark.parametrize(
+    "name", ["isotonic", "multiclass_binning", "top_label.per_class"]
+)
 def test_4000_rows(name):
     method, rows = fitted(name, 3), probabilities(3, 4000)
     got = run(to_onnx(method), rows)
@@ -126,7 +138,10 @@ def test_no_tensor_is_longer_than_the_rows():
     assert n_edges > 2000
     assert len(model.graph.node) < 40 + 5 * np.log2(n_edges)
     lengths = {max(tensor.dims, default=1) for tensor in model.graph.initializer}
-    assert sorted(lengths)[-2:] == [n_edges, n_edges + 1]  # the table itself, no copies of it
+    assert sorted(lengths)[-2:] == [
+        n_edges,
+        n_edges + 1,
+    ]  # the table itself, no copies of it
 
 
 @pytest.mark.parametrize("slope", [1 + 3e-8, 1 - 2e-8])
@@ -168,7 +183,10 @@ def test_the_model_carries_the_map():
     text = properties(to_onnx(method))["sklearn_calib_map"]
     assert json.loads(text) == to_dict(method)
     rows = probabilities(2)
-    assert np.abs(from_json(text).predict_proba(rows) - method.predict_proba(rows)).max() <= 1e-12
+    assert (
+        np.abs(from_json(text).predict_proba(rows) - method.predict_proba(rows)).max()
+        <= 1e-12
+    )
 
 
 def test_a_surrogate_in_a_label_is_carried():
@@ -224,7 +242,8 @@ def test_rows_that_are_no_scores_give_nan(name, kind, bad):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("platt", "proba"), ("isotonic", "logits"), ("venn_abers", "proba")]
+    ("name", "kind"),
+    [("platt", "proba"), ("isotonic", "logits"), ("venn_abers", "proba")],
 )
 def test_float32_states_its_error(name, kind):
     """At least what it is at the scores that were learned, and no more than float32 explains."""
@@ -302,7 +321,9 @@ def test_knots_and_their_neighbours(name):
     assert np.isnan(run(model, np.array([[np.nan, 0.5]]))).all()
 
 
-@pytest.mark.parametrize("name", ["auto", "histogram_binning", "isotonic.step", "venn_abers"])
+@pytest.mark.parametrize(
+    "name", ["auto", "histogram_binning", "isotonic.step", "venn_abers"]
+)
 def test_knots_of_steps(name):
     test_knots_and_their_neighbours(name)
 
@@ -327,7 +348,9 @@ def test_top_label_of_exact_logits(per_class):
     z = canonical_proba(logits(3, 300), kind="logits")
     y = np.random.default_rng(0).integers(0, 3, 300)
     method = TopLabel("platt", per_class=per_class).fit(z, y)
-    far = np.array([[45.0, 0.0, 1.0], [0.0, 90.0, -3.0], [-50.0, -60.0, 30.0], [60.0, 0.0, 0.0]])
+    far = np.array(
+        [[45.0, 0.0, 1.0], [0.0, 90.0, -3.0], [-50.0, -60.0, 30.0], [60.0, 0.0, 0.0]]
+    )
     got = run(to_onnx(method, input="logits"), far)
     expected = method.predict_proba(canonical_proba(far, kind="logits"))
     np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-15)

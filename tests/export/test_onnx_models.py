@@ -29,7 +29,12 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_calib import CalibratedModel, canonical_proba
-from sklearn_calib.export import _onnx_models, from_dict, register_onnx_converters, to_onnx
+from sklearn_calib.export import (
+    _onnx_models,
+    from_dict,
+    register_onnx_converters,
+    to_onnx,
+)
 from sklearn_calib.export._onnx_nodes import GraphExpression
 from sklearn_calib.meta import AngularCalibratedClassifier, RefineThenCalibrateCV
 
@@ -40,13 +45,21 @@ SINGLE = 2e-6  # classifiers in float32
 DOUBLE = 1e-12  # those that skl2onnx writes in float64
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning"),
-    pytest.mark.filterwarnings("ignore:Attribute `prob:FutureWarning"),  # skl2onnx asks an SVC
+    pytest.mark.filterwarnings(
+        "ignore:Attribute `prob:FutureWarning"
+    ),  # skl2onnx asks an SVC
 ]
 
 
 def data(k=2, n=300, dtype=np.float64):
     X, y = make_classification(
-        2 * n, 6, n_informative=5, n_redundant=0, n_classes=k, flip_y=0.1, random_state=0
+        2 * n,
+        6,
+        n_informative=5,
+        n_redundant=0,
+        n_classes=k,
+        flip_y=0.1,
+        random_state=0,
     )
     X = X.astype(dtype)
     return X[:n], y[:n], X[n:]
@@ -55,7 +68,11 @@ def data(k=2, n=300, dtype=np.float64):
 def run(model, X):
     """Labels and probabilities."""
     names = [value.name for value in model.graph.input]
-    feed = {name: X[[name]].to_numpy() for name in names} if names != ["X"] else {"X": np.array(X)}
+    feed = (
+        {name: X[[name]].to_numpy() for name in names}
+        if names != ["X"]
+        else {"X": np.array(X)}
+    )
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), providers=["CPUExecutionProvider"]
     )
@@ -95,7 +112,8 @@ def difference_in_double(name, k):
 
 
 @pytest.mark.parametrize(
-    ("name", "k"), [("raw in a pipeline", 2), ("without probabilities", 2), ("probabilities", 3)]
+    ("name", "k"),
+    [("raw in a pipeline", 2), ("without probabilities", 2), ("probabilities", 3)],
 )
 def test_exact(name, k):
     assert difference_in_double(name, k) <= DOUBLE
@@ -165,7 +183,9 @@ def test_tails_of_boosted_trees(name, method):
     X, y, _ = data(n=600)
     new = 4 * X
     params = {"learning_rate": 2.0} if name != "hist" else {}
-    estimator = boosted(name, **params) if params else TREES[name].set_params(learning_rate=2.0)
+    estimator = (
+        boosted(name, **params) if params else TREES[name].set_params(learning_rate=2.0)
+    )
     model = CalibratedModel(estimator, "platt", cv=2, response_method=method).fit(X, y)
     proba, got = model.predict_proba(new), run(to_onnx(model, new), new)[1]
     # XGBoost's own probabilities are float32: 1 - p has few digits where p is almost 1
@@ -189,7 +209,9 @@ def test_links_of_lightgbm(params):
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated")  # new in LightGBM 4.7
+@pytest.mark.filterwarnings(
+    "ignore:The argument 'eval_set' is deprecated"
+)  # new in LightGBM 4.7
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
 def test_fits_that_stopped_early(name, k):
@@ -245,7 +267,11 @@ def test_rows_at_the_thresholds(name, dtype):
     rows = []
     for feature, threshold in where:
         at = dtype(threshold)
-        for value in (at, np.nextafter(at, dtype(-np.inf)), np.nextafter(at, dtype(np.inf))):
+        for value in (
+            at,
+            np.nextafter(at, dtype(-np.inf)),
+            np.nextafter(at, dtype(np.inf)),
+        ):
             rows.append(X[len(rows) % len(X)].copy())
             rows[-1][feature] = value
     assert len(rows) > 100
@@ -265,7 +291,9 @@ def test_the_model_of_issue_1246():
     assert np.array_equal(labels, model.predict(new))
     exact = model.predict_proba(new)
     assert np.abs(proba - exact).max() <= 1e-5
-    of_scores = np.zeros_like(exact)  # the map in Python, on the scores of the ONNX classifiers
+    of_scores = np.zeros_like(
+        exact
+    )  # the map in Python, on the scores of the ONNX classifiers
     for estimator, recalibrator, _ in model.calibrated_pairs_:
         scores = skl2onnx.to_onnx(
             estimator[-1],
@@ -289,7 +317,9 @@ def test_the_model_of_issue_1246():
 
 def test_a_pipeline_that_holds_a_model():
     X, y, new = data(3)
-    model = make_pipeline(StandardScaler(), CalibratedModel(LogisticRegression(), cv=2)).fit(X, y)
+    model = make_pipeline(
+        StandardScaler(), CalibratedModel(LogisticRegression(), cv=2)
+    ).fit(X, y)
     assert differences(model, new).max() <= DOUBLE
     register_onnx_converters()
     plain = skl2onnx.to_onnx(model, X[:1], target_opset=17, options={"zipmap": False})
@@ -297,16 +327,21 @@ def test_a_pipeline_that_holds_a_model():
     mapped = skl2onnx.to_onnx(model, X[:1].astype(np.float32), target_opset=17)
     row = run(mapped, new[:1].astype(np.float32))[1][0]
     assert row.keys() == {0, 1, 2}
-    assert np.abs(np.array([*row.values()]) - model.predict_proba(new[:1])).max() <= SINGLE
+    assert (
+        np.abs(np.array([*row.values()]) - model.predict_proba(new[:1])).max() <= SINGLE
+    )
 
 
 @pytest.mark.parametrize(
-    ("labels", "ensemble"), [(["no", "yes"], True), ([-5, 7], False), ([False, True], False)]
+    ("labels", "ensemble"),
+    [(["no", "yes"], True), ([-5, 7], False), ([False, True], False)],
 )
 def test_labels_and_ensembles(labels, ensemble):
     X, y, new = data()
     y = np.array(labels)[y]
-    model = CalibratedModel(LogisticRegression(), "isotonic", cv=2, ensemble=ensemble).fit(X, y)
+    model = CalibratedModel(
+        LogisticRegression(), "isotonic", cv=2, ensemble=ensemble
+    ).fit(X, y)
     assert len(model.calibrated_pairs_) == (2 if ensemble else 1)
     assert differences(model, new).max() <= DOUBLE
 
@@ -318,13 +353,19 @@ def test_a_frozen_estimator():
     assert differences(model, new).max() <= DOUBLE
 
 
-@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB()], ids=["raw", "proba"])
+@pytest.mark.parametrize(
+    "estimator", [LogisticRegression(), GaussianNB()], ids=["raw", "proba"]
+)
 def test_members_that_have_not_seen_a_class(estimator):
     X, y, new = data(3)
     rare = np.flatnonzero(y == 2)[:10]
     kept = np.append(np.flatnonzero(y < 2), rare)
-    fold = np.isin(np.arange(len(kept)), np.flatnonzero(kept == kept)[-10:])  # class 2 alone
-    folds = [(np.flatnonzero(~fold), np.flatnonzero(fold | (np.arange(len(kept)) % 2 == 0)))]
+    fold = np.isin(
+        np.arange(len(kept)), np.flatnonzero(kept == kept)[-10:]
+    )  # class 2 alone
+    folds = [
+        (np.flatnonzero(~fold), np.flatnonzero(fold | (np.arange(len(kept)) % 2 == 0)))
+    ]
     folds.append((np.arange(0, len(kept), 2), np.arange(1, len(kept), 2)))
     model = CalibratedModel(estimator, "temperature", cv=folds).fit(X[kept], y[kept])
     assert len(model.calibrated_pairs_[0].columns) == 2
@@ -337,7 +378,8 @@ def test_tables_with_named_columns():
     table["job"] = np.where(X[:, 2] > 0, "cook", np.where(X[:, 3] > 0, "clerk", "none"))
     inner = make_pipeline(
         make_column_transformer(
-            (StandardScaler(), ["age", "pay"]), (OneHotEncoder(sparse_output=False), ["job"])
+            (StandardScaler(), ["age", "pay"]),
+            (OneHotEncoder(sparse_output=False), ["job"]),
         ),
         LogisticRegression(),
     )
@@ -355,11 +397,15 @@ def test_tables_of_numbers(name):
 
 def test_pipelines_inside_pipelines():
     X, y, new = data()
-    inner = make_pipeline(StandardScaler(), FrozenEstimator(LogisticRegression().fit(X, y)))
+    inner = make_pipeline(
+        StandardScaler(), FrozenEstimator(LogisticRegression().fit(X, y))
+    )
     outer = make_pipeline(FunctionTransformer(), "passthrough", inner).fit(X, y)
     model = CalibratedModel(FrozenEstimator(outer), "platt").fit(X, y)
     assert differences(model, new).max() <= DOUBLE
-    trees = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), TREES["hist"]))
+    trees = make_pipeline(
+        StandardScaler(), make_pipeline(StandardScaler(), TREES["hist"])
+    )
     model = CalibratedModel(trees, "platt", cv=2).fit(X, y)
     assert differences(model, new).max() <= SINGLE
 
@@ -432,8 +478,14 @@ class Foreign(ClassifierMixin, BaseEstimator):
     ("estimator", "words"),
     [
         (Foreign(), r"got Foreign. Export the map alone"),
-        (QuadraticDiscriminantAnalysis(), r"Fit the model with response_method='predict_proba'"),
-        (FrozenEstimator(lambda X: np.full(len(X), 0.3)), r"got ModelWithInferredClasses"),
+        (
+            QuadraticDiscriminantAnalysis(),
+            r"Fit the model with response_method='predict_proba'",
+        ),
+        (
+            FrozenEstimator(lambda X: np.full(len(X), 0.3)),
+            r"got ModelWithInferredClasses",
+        ),
     ],
     ids=["foreign", "no raw scores", "function"],
 )
@@ -454,8 +506,12 @@ def test_probabilities_instead_of_raw_scores():
 
 def test_labels_with_characters_that_utf8_lacks_are_refused():
     X, y, _ = data()
-    model = CalibratedModel(GaussianNB(), "platt", cv=2).fit(X, np.array(["a", "b\udc80"])[y])
-    with refuses(ValueError, expected="labels whose characters UTF-8 has", value=r".*b\\udc80.*"):
+    model = CalibratedModel(GaussianNB(), "platt", cv=2).fit(
+        X, np.array(["a", "b\udc80"])[y]
+    )
+    with refuses(
+        ValueError, expected="labels whose characters UTF-8 has", value=r".*b\\udc80.*"
+    ):
         to_onnx(model, X)
 
 
@@ -472,8 +528,12 @@ def test_a_wrong_converter_is_noticed(monkeypatch):
     X, y, new = data()
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
     of_margin = GraphExpression.from_margin
-    monkeypatch.setattr(GraphExpression, "from_margin", lambda margin: of_margin(-margin))
-    with pytest.raises(RuntimeError, match=r"differences up to .* export the map alone"):
+    monkeypatch.setattr(
+        GraphExpression, "from_margin", lambda margin: of_margin(-margin)
+    )
+    with pytest.raises(
+        RuntimeError, match=r"differences up to .* export the map alone"
+    ):
         to_onnx(model, new)
     with monkeypatch.context() as patch:
         patch.setattr(_onnx_models, "run_onnx", lambda found, X: 1 / 0)
@@ -510,7 +570,9 @@ STEPPED = {
 }
 
 
-@pytest.mark.parametrize("method", [pytest.param("auto", marks=pytest.mark.slow), "venn_abers"])
+@pytest.mark.parametrize(
+    "method", [pytest.param("auto", marks=pytest.mark.slow), "venn_abers"]
+)
 @pytest.mark.parametrize(
     "name",
     [
@@ -540,7 +602,9 @@ def test_steps_of_a_forest_hold_for_seen_and_new_rows(method, dtype):
         )
         X = X.astype(dtype)
         for folds in (2, 5):
-            model = CalibratedModel(STEPPED["forest"], method, cv=folds).fit(X[:400], y[:400])
+            model = CalibratedModel(STEPPED["forest"], method, cv=folds).fit(
+                X[:400], y[:400]
+            )
             # lines between knots of an isotonic map are steep
             limit = 5e-6 if method == "isotonic" else 2e-7
             assert differences(model, X).max() <= limit

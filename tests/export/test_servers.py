@@ -23,12 +23,16 @@ def filled(run, quote, double):
     found = {}
     for k in (2, 4):
         found[k] = probabilities(k, ROWS)
-        names = [f"{quote}{name.replace(quote, 2 * quote)}{quote}" for name in NAMES[:k]]
+        names = [
+            f"{quote}{name.replace(quote, 2 * quote)}{quote}" for name in NAMES[:k]
+        ]
         fields = ", ".join(f"{name} {double}" for name in names)
         numbered = enumerate(found[k].tolist())
         values = ",".join(f"({i},{','.join(map(repr, row))})" for i, row in numbered)
         null = f"({len(found[k])}{', NULL' * k})"
-        run(f"CREATE TABLE s{k} (id INT, {fields}); INSERT INTO s{k} VALUES {values}, {null}")
+        run(
+            f"CREATE TABLE s{k} (id INT, {fields}); INSERT INTO s{k} VALUES {values}, {null}"
+        )
     return found
 
 
@@ -39,7 +43,9 @@ def servers(request):
 
     def server(dialect):
         if dialect not in known:
-            run = request.getfixturevalue({"mysql": "mariadb"}.get(dialect, dialect)).run
+            run = request.getfixturevalue(
+                {"mysql": "mariadb"}.get(dialect, dialect)
+            ).run
             types = {"mysql": ("`", "DOUBLE"), "postgres": ('"', "DOUBLE PRECISION")}
             known[dialect] = run, filled(run, *types[dialect])
         return known[dialect]
@@ -76,8 +82,15 @@ def test_methods(servers, dialect, name, k):
         one = to_sql(map_, NAMES[1], dialect=dialect)
         check(run(f"SELECT id, {one} FROM s2"), expected[:, 1:])
     if k == 2 and name in ("isotonic", "histogram_binning"):
-        options = {"dialect": dialect, "source": "s2", "keep": ["id"], "table": f"t_{name}"}
-        *made, query = re.split(r";\n", to_sql(map_, NAMES[1], into="table", **options).strip())
+        options = {
+            "dialect": dialect,
+            "source": "s2",
+            "keep": ["id"],
+            "table": f"t_{name}",
+        }
+        *made, query = re.split(
+            r";\n", to_sql(map_, NAMES[1], into="table", **options).strip()
+        )
         check(run(";\n".join([*made, query])), expected[:, 1:])
 
 
@@ -88,14 +101,20 @@ def test_bands(servers, dialect, name):
     run, _ = servers(dialect)
     method, edges = fitted(name, 2), [0.1, 0.3, 0.6]
     ends = [end for one in method.threshold(edges) for end in np.ravel(one.intervals)]
-    scores = np.concatenate([ends, np.nextafter(ends, 0), np.nextafter(ends, 1)]).clip(0, 1)
+    scores = np.concatenate([ends, np.nextafter(ends, 0), np.nextafter(ends, 1)]).clip(
+        0, 1
+    )
     numbers = np.searchsorted(edges, method.predict_proba(scores)[:, 1], side="right")
     names = ["it's", "a\\b", '"', "`"]
     rows = ",".join(f"({i},{score!r})" for i, score in enumerate(scores.tolist()))
     double = {"mysql": "DOUBLE", "postgres": "DOUBLE PRECISION"}[dialect]
-    run(f"CREATE TABLE bands_{name} (id INT, p {double}); INSERT INTO bands_{name} VALUES {rows}")
+    run(
+        f"CREATE TABLE bands_{name} (id INT, p {double}); INSERT INTO bands_{name} VALUES {rows}"
+    )
     for bands in (edges, dict(zip(names, [0, *edges], strict=True))):
         sql = to_sql(method, "p", dialect=dialect, bands=bands)
-        found = dict(line.split("\t") for line in run(f"SELECT id, {sql} FROM bands_{name}"))
+        found = dict(
+            line.split("\t") for line in run(f"SELECT id, {sql} FROM bands_{name}")
+        )
         wanted = numbers if bands is edges else [names[i] for i in numbers]
         assert [found[str(i)] for i in range(len(scores))] == [*map(str, wanted)]

@@ -35,7 +35,10 @@ def query(dialect, map_, scores):
     names = [f"score {i}" for i in range(scores.shape[1])]
     into = [f"result {i}" for i in range(scores.shape[1])]
     sql = to_sql(map_, names, dialect=dialect, source="rows", keep=["id"], into=into)
-    table = {quoted(dialect, name): column for name, column in zip(names, scores.T, strict=True)}
+    table = {
+        quoted(dialect, name): column
+        for name, column in zip(names, scores.T, strict=True)
+    }
     table[quoted(dialect, "id")] = np.arange(len(scores))
     found = evaluated(dialect, sql, table)
     assert np.array_equal(found.pop(quoted(dialect, "id")), np.arange(len(scores)))
@@ -46,7 +49,9 @@ def query(dialect, map_, scores):
 def check(dialect, name, k, n, rows, kind):
     map_ = maps(name, k, n, kind)
     scores = probabilities(k, rows) if kind == "proba" else logits(k, rows)
-    assert len(at_last_digits(map_, scores, query(dialect, map_, scores), BOUND)) == 0, name
+    assert (
+        len(at_last_digits(map_, scores, query(dialect, map_, scores), BOUND)) == 0
+    ), name
     if k == 2 and (dialect != "sqlite" or "(WITH" not in to_sql(map_, dialect=dialect)):
         column = scores[:, 1] if kind == "proba" else scores[:, 1] - scores[:, 0]
         pairs = np.column_stack([1 - column if kind == "proba" else 0 * column, column])
@@ -66,7 +71,8 @@ def test_maps(dialect):
 
 # what is in no other dialect: no names for the greatest and the least, other functions and types
 APART = [
-    d if d in ("tsql", "mysql") else pytest.param(d, marks=pytest.mark.cross) for d in DIALECTS
+    d if d in ("tsql", "mysql") else pytest.param(d, marks=pytest.mark.cross)
+    for d in DIALECTS
 ]
 
 
@@ -100,34 +106,48 @@ def test_edges_of_bins(dialect):
     assert np.array_equal(expression(dialect, to_dict(method), near), expected)
     p = np.unique(probabilities(2, 60)[:, 1])
     steps = VennAbers().fit(p, np.arange(len(p)) % 3 == 0)
-    assert np.array_equal(expression(dialect, to_dict(steps), p), steps.predict_proba(p)[:, 1])
+    assert np.array_equal(
+        expression(dialect, to_dict(steps), p), steps.predict_proba(p)[:, 1]
+    )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_null_and_what_is_no_probability_give_null(dialect):
     for name in ("platt", "isotonic", "venn_abers", "beta", "restricted_polynomial"):
-        got = expression(dialect, to_dict(fitted(name, 2)), [np.nan, -1e-9, 1.1, 0.0, 1.0])
+        got = expression(
+            dialect, to_dict(fitted(name, 2)), [np.nan, -1e-9, 1.1, 0.0, 1.0]
+        )
         assert np.isnan(got).tolist() == [True, True, True, False, False]
-    rows = np.array([[np.nan, 0.5, 0.5], [0.5, np.nan, 0.5], [0.2, 0.2, 0.2], [1, 0, 0]])
+    rows = np.array(
+        [[np.nan, 0.5, 0.5], [0.5, np.nan, 0.5], [0.2, 0.2, 0.2], [1, 0, 0]]
+    )
     got = query(dialect, to_dict(fitted("isotonic", 3)), rows)
     assert np.isnan(got).tolist() == [[True] * 3] * 3 + [[False] * 3]
 
 
-@pytest.mark.parametrize("dialect", sorted({*DIALECTS} - {"duckdb", "sqlite", "postgres"}))
+@pytest.mark.parametrize(
+    "dialect", sorted({*DIALECTS} - {"duckdb", "sqlite", "postgres"})
+)
 @pytest.mark.parametrize("name", ["isotonic", "histogram_binning.uniform"])
 def test_tables(dialect, name):
     """Joins that are not of a range are run by the databases themselves."""
     method = fitted(name, 2)
     p = np.concatenate([probabilities(2, 50)[:, 1], np.linspace(0, 1, 11), [np.nan]])
     sql = to_sql(method, "p", dialect=dialect, into="table", table="pieces")
-    got = evaluated(dialect, sql, {quoted(dialect, "p"): p})[quoted(dialect, "calibrated")]
+    got = evaluated(dialect, sql, {quoted(dialect, "p"): p})[
+        quoted(dialect, "calibrated")
+    ]
     assert np.isnan(got[-1])
     assert np.abs(got[:-1] - method.predict_proba(p[:-1])[:, 1]).max() <= BOUND
 
 
 @pytest.mark.parametrize(
     ("dialect", "few", "word"),
-    [("duckdb", 300, "SELECT v["), ("postgres", 4, "width_bucket"), ("mysql", 4, "INTERVAL")],
+    [
+        ("duckdb", 300, "SELECT v["),
+        ("postgres", 4, "width_bucket"),
+        ("mysql", 4, "INTERVAL"),
+    ],
 )
 def test_from_how_many_edges_on_a_step_is_looked_up(dialect, few, word):
     """Below, a CASE is quicker; what both give is compared in the databases."""
@@ -135,18 +155,29 @@ def test_from_how_many_edges_on_a_step_is_looked_up(dialect, few, word):
         p = (np.arange(20 * edges) + 0.5) / (20 * edges)
         y = np.arange(len(p)) % 7 < 7 * p
         sql = to_sql(
-            HistogramBinning(edges + 1, strategy="uniform").fit(p, y), "p", dialect=dialect
+            HistogramBinning(edges + 1, strategy="uniform").fit(p, y),
+            "p",
+            dialect=dialect,
         )
         assert (word.lower() in sql.lower()) is looked_up
 
 
-@pytest.mark.parametrize("name", ["isotonic", "beta", "restricted_polynomial", "spline"])
+@pytest.mark.parametrize(
+    "name", ["isotonic", "beta", "restricted_polynomial", "spline"]
+)
 def test_the_interpreter_says_what_databases_say(name):
-    dialect, column, map_ = "sqlite", probabilities(2, 60)[:, 1], to_dict(fitted(name, 2))
+    dialect, column, map_ = (
+        "sqlite",
+        probabilities(2, 60)[:, 1],
+        to_dict(fitted(name, 2)),
+    )
     ran = as_expression(dialect, map_, column)
     assert np.abs(ran - expression(dialect, map_, column)).max() <= 1e-15
     rows, map_ = probabilities(3, 60), to_dict(fitted("isotonic", 3))
-    assert np.abs(in_sql(dialect, [(map_, rows)])[0] - query(dialect, map_, rows)).max() <= 1e-15
+    assert (
+        np.abs(in_sql(dialect, [(map_, rows)])[0] - query(dialect, map_, rows)).max()
+        <= 1e-15
+    )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +186,11 @@ def test_the_interpreter_says_what_databases_say(name):
         ("tsql", "SELECT LN(1e0) AS [q] FROM t", "no function LN"),
         ("tsql", "SELECT LEAST(1e0, 2e0) AS [q] FROM t", "no function LEAST"),
         ("mysql", 'SELECT "p" AS `q` FROM t', "cannot be read"),
-        ("bigquery", "SELECT CAST(`p` AS DOUBLE) AS `q` FROM t", "DOUBLE is no type of doubles"),
+        (
+            "bigquery",
+            "SELECT CAST(`p` AS DOUBLE) AS `q` FROM t",
+            "DOUBLE is no type of doubles",
+        ),
         ("postgres", 'SELECT 1.5e0 AS "q" FROM t', "1.5e0 is an exact decimal"),
         ("ansi", 'SELECT 1.5 AS "q" FROM t', "1.5 is an exact decimal"),
         ("ansi", 'SELECT 1e0 / 0e0 AS "q" FROM t', "a division by zero"),
@@ -198,4 +233,6 @@ def test_names_are_data():
             column = {quoted(dialect, name): np.array([0.25])}
             sql = f"SELECT {to_sql(method, name, dialect=dialect, into=name + '!')} FROM t"
             found = evaluated(dialect, sql, column)
-            assert found[quoted(dialect, name + "!")][0] == pytest.approx(0.25, abs=1e-12)
+            assert found[quoted(dialect, name + "!")][0] == pytest.approx(
+                0.25, abs=1e-12
+            )

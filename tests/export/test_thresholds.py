@@ -36,7 +36,9 @@ NO_TABLE = ("adaptive", "adaptive.interval")  # they jump at unknown places
 OWN = ("pipeline", "top_label.per_class")  # no recalibrator; for several classes
 #: Scores that may be on the wrong side have a probability this near the target: rounding.
 LAST_BITS = 4e-15
-OF_INTEGRALS = 1e-13  # the same of the angular method, which is flat at both ends but for rounding
+OF_INTEGRALS = (
+    1e-13  # the same of the angular method, which is flat at both ends but for rounding
+)
 #: Or they are log-odds this near a threshold, over the smaller probability of the two classes: the
 #: other one rounds to either side of a step.
 NEAR = 1e-15
@@ -69,8 +71,14 @@ def check(map_, targets, kind, rng, dtype=np.float64, bits=LAST_BITS):
     thresholds = map_.threshold(targets, input=kind, dtype=np.dtype(dtype).name)
     low, high = (0.0, 1.0) if kind == "proba" else (-1e30, 1e30)
     sizes = (1.0, 1e-3, 1e-9)
-    drawn = np.concatenate([expit(rng.normal(0, 4, 300)), *(rng.random(50) * s for s in sizes)])
-    drawn = drawn if kind == "proba" else np.concatenate([rng.normal(0, s, 150) for s in (9, 1)])
+    drawn = np.concatenate(
+        [expit(rng.normal(0, 4, 300)), *(rng.random(50) * s for s in sizes)]
+    )
+    drawn = (
+        drawn
+        if kind == "proba"
+        else np.concatenate([rng.normal(0, s, 150) for s in (9, 1)])
+    )
     drawn = drawn.astype(dtype)
     values = second(map_, drawn, kind)
     number = wrong = 0
@@ -94,7 +102,9 @@ def check(map_, targets, kind, rng, dtype=np.float64, bits=LAST_BITS):
         number, wrong = number + len(near), wrong + np.count_nonzero(other)
         other &= np.abs(p - target) > bits
         if kind == "logits" and other.any():
-            apart = np.abs(np.subtract.outer(scores[other], np.ravel(one.intervals))).min(axis=1)
+            apart = np.abs(
+                np.subtract.outer(scores[other], np.ravel(one.intervals))
+            ).min(axis=1)
             there = np.abs(scores[other])
             other[other] = apart > NEAR * (there + 1 / expit(-there))
         assert not other.any(), (one, scores[other], p[other])
@@ -104,7 +114,9 @@ def check(map_, targets, kind, rng, dtype=np.float64, bits=LAST_BITS):
 def targets_of(map_, rng, n):
     """Values of the map, which flat pieces have, its ends, and others."""
     values = second(map_, np.append(rng.random(n), [0.0, 1.0]), "proba")
-    return np.concatenate([rng.choice(values, n // 2), rng.random(n - n // 2), values[-2:]])
+    return np.concatenate(
+        [rng.choice(values, n // 2), rng.random(n - n // 2), values[-2:]]
+    )
 
 
 TWO_CLASSES = [name for name in METHODS if name not in OWN]
@@ -114,7 +126,8 @@ SLOW = (*NO_TABLE, "trend_filtering_ensemble")  # their fits
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in TWO_CLASSES]
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in TWO_CLASSES],
 )
 def test_every_method(name):
     """Of a hundred targets and thousands of scores beside the thresholds."""
@@ -154,7 +167,10 @@ def random_maps(rng):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)
             map_ = clone(METHODS[name]).fit(p, y)
-        yield name, from_dict(to_dict(map_, tabulate=1e-3)) if name in NO_TABLE else map_
+        yield (
+            name,
+            from_dict(to_dict(map_, tabulate=1e-3)) if name in NO_TABLE else map_,
+        )
 
 
 @pytest.mark.cross
@@ -165,14 +181,19 @@ def test_random_maps():
     while pairs < 100_000:
         for name, map_ in random_maps(rng):
             angular = name.startswith("angular")
-            kind, dtype = KINDS[rng.integers(2)], (np.float64, np.float32)[rng.random() < 0.2]
+            kind, dtype = (
+                KINDS[rng.integers(2)],
+                (np.float64, np.float32)[rng.random() < 0.2],
+            )
             targets = targets_of(map_, rng, 98)
             bits = OF_INTEGRALS if angular else LAST_BITS
             near, bad = check(map_, targets, kind, rng, dtype, bits)
             pairs += len(targets)
             if not angular:
                 number, wrong = number + near, wrong + bad
-    print(f"{pairs} pairs, {number} scores beside thresholds, {wrong} on the other side")
+    print(
+        f"{pairs} pairs, {number} scores beside thresholds, {wrong} on the other side"
+    )
     assert wrong < 0.002 * number, (wrong, number)
 
 
@@ -186,12 +207,16 @@ def test_rising_falling_flat_and_outside():
     steps = HistogramBinning(2).fit([0.1, 0.2, 0.7, 0.9], [0, 0, 1, 1])
     low, high = second(steps, [0.1, 0.9], "proba")
     at_step = steps.threshold(high)
-    assert at_step.score == steps.threshold((low + high) / 2).score  # the left end of the piece
+    assert (
+        at_step.score == steps.threshold((low + high) / 2).score
+    )  # the left end of the piece
     assert steps.threshold(low).score == 0.0
     above, below = steps.threshold([np.nextafter(high, 1), np.nextafter(low, 0)])
     assert above.score is None and above.intervals == ()
     assert below.score is None and below.intervals == ((0.0, 1.0),)
-    assert "no score (the map gives 0.132 to 0.836)" in str(above) and "every" in str(below)
+    assert "no score (the map gives 0.132 to 0.836)" in str(above) and "every" in str(
+        below
+    )
 
 
 def test_float32_comparisons_need_their_own_number():
@@ -199,7 +224,9 @@ def test_float32_comparisons_need_their_own_number():
     map_ = Identity().fit([0.1, 0.9], [0, 1])
     targets = np.linspace(0.01, 0.99, 50)
     plain = np.array([t.score for t in map_.threshold(targets)]).astype(np.float32)
-    own = np.array([t.score for t in map_.threshold(targets, dtype="float32")], np.float32)
+    own = np.array(
+        [t.score for t in map_.threshold(targets, dtype="float32")], np.float32
+    )
     assert (plain.astype(np.float64) < targets).any()
     assert (own.astype(np.float64) >= targets).all()
     assert (np.nextafter(own, np.float32(0)).astype(np.float64) < targets).all()
@@ -212,12 +239,20 @@ def test_maps_that_turn():
     y = (rng.random(200) < np.where(np.abs(p - 0.5) < 0.25, 0.9, 0.2)).astype(int)
     parabola = QuadraticScaling().fit(p, y)
     found = parabola.threshold(0.5)
-    assert found.score is None and len(found.intervals) == 1 and "<= score <=" in found.rule
+    assert (
+        found.score is None
+        and len(found.intervals) == 1
+        and "<= score <=" in found.rule
+    )
     top = parabola.threshold(found.highest)
     assert len(top.intervals) >= 1 and 0.4 < top.intervals[0][0] < 0.6
     matrix = MatrixScaling().fit(p, y)
-    wavy = (rng.random(4000) < 0.5 + 0.4 * np.sin(12 * np.linspace(0, 1, 4000))).astype(int)
-    spline = SplineCalibration(monotone=False).fit(np.linspace(1e-3, 1 - 1e-3, 4000), wavy)
+    wavy = (rng.random(4000) < 0.5 + 0.4 * np.sin(12 * np.linspace(0, 1, 4000))).astype(
+        int
+    )
+    spline = SplineCalibration(monotone=False).fit(
+        np.linspace(1e-3, 1 - 1e-3, 4000), wavy
+    )
     assert max(len(t.intervals) for t in spline.threshold([0.3, 0.5, 0.7])) >= 2
     for map_ in (parabola, matrix, spline):
         for kind in KINDS:
@@ -228,7 +263,9 @@ def test_steps_behind_another_map():
     """Edges are carried back through what comes before them."""
     p, y = make_overconfident(2, 300, random_state=2)
     behind = OneVsRest(make_pipeline(PlattScaling(), HistogramBinning(5))).fit(p, y)
-    exported = from_dict(to_dict(make_pipeline(BetaCalibration(), HistogramBinning(7)).fit(p, y)))
+    exported = from_dict(
+        to_dict(make_pipeline(BetaCalibration(), HistogramBinning(7)).fit(p, y))
+    )
     rng = np.random.default_rng(1)
     for map_ in (behind, exported):
         check(map_, targets_of(map_, rng, 20), "proba", rng)
@@ -294,12 +331,18 @@ def test_several_classes_are_refused_with_the_way():
 NAMES = {"A": 0, "it's \\ B": 0.2, "C": 0.5}
 
 
-@pytest.mark.parametrize("name", ["platt", "isotonic", "histogram_binning", "enir", "quadratic"])
+@pytest.mark.parametrize(
+    "name", ["platt", "isotonic", "histogram_binning", "enir", "quadratic"]
+)
 @pytest.mark.parametrize("kind", KINDS)
 def test_bands_in_databases(name, kind):
     """The bands of the scores themselves, of their neighbours, and of what is no score."""
     map_, edges = fitted(name, 2), [0.2, 0.5]
-    ends = [end for one in map_.threshold(edges, input=kind) for end in np.ravel(one.intervals)]
+    ends = [
+        end
+        for one in map_.threshold(edges, input=kind)
+        for end in np.ravel(one.intervals)
+    ]
     scores = neighbours(ends, np.float64)
     scores = scores[(scores >= 0) & (scores <= 1)] if kind == "proba" else scores
     scores = scores[np.abs(scores) < 1e100]
@@ -309,12 +352,17 @@ def test_bands_in_databases(name, kind):
             ("sqlite", "`a ``b```", sqlite3.connect),
             ("duckdb", '"a `b`"', duckdb.connect),
         ):
-            sql = to_sql(map_, "a `b`", dialect=dialect, into=None, input=kind, bands=bands)
+            sql = to_sql(
+                map_, "a `b`", dialect=dialect, into=None, input=kind, bands=bands
+            )
             with closing(connect(":memory:")) as database:
                 database.execute(f"CREATE TABLE t ({quoted} DOUBLE)")
                 rows = [(x,) for x in (*scores.tolist(), None, -2e200)]
                 database.executemany("INSERT INTO t VALUES (?)", rows)
-                found = [row[0] for row in database.execute(f"SELECT {sql} FROM t").fetchall()]
+                found = [
+                    row[0]
+                    for row in database.execute(f"SELECT {sql} FROM t").fetchall()
+                ]
             assert found == [*expected.tolist(), None, None]
 
 
@@ -322,13 +370,21 @@ def test_texts_of_bands_are_data():
     map_ = fitted("platt", 2)
     for dialect in DIALECTS:
         sql = to_sql(map_, "p", dialect=dialect, bands=NAMES)
-        escaped = dialect in ("mysql", "bigquery", "snowflake", "clickhouse", "spark", "databricks")
+        escaped = dialect in (
+            "mysql",
+            "bigquery",
+            "snowflake",
+            "clickhouse",
+            "spark",
+            "databricks",
+        )
         assert ("'it\\'s \\\\ B'" if escaped else "'it''s \\ B'") in sql
         assert to_sql(map_, "p", dialect=dialect, bands=[]).count("THEN 0 END") == 1
 
 
 @pytest.mark.parametrize(
-    "bands", [[0.5, 0.2], ["a"], {"A": 0.1, "B": 0.2}, {1: 0, 2: 0.5}, {}, {"A\n": 0, "B": 0.5}]
+    "bands",
+    [[0.5, 0.2], ["a"], {"A": 0.1, "B": 0.2}, {1: 0, 2: 0.5}, {}, {"A\n": 0, "B": 0.5}],
 )
 def test_bad_bands(bands):
     with refuses(ValueError, expected=".*increasing probabilities"):

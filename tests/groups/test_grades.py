@@ -25,7 +25,9 @@ from sklearn_calib.groups import Grades, grade_calibration, group_calibration
 from sklearn_calib.summary import CalibrationSummary
 
 PEER = json.loads(
-    (Path(__file__).parent.parent / "data" / "probcal_grades.json").read_text(encoding="utf-8")
+    (Path(__file__).parent.parent / "data" / "probcal_grades.json").read_text(
+        encoding="utf-8"
+    )
 )
 
 
@@ -45,7 +47,9 @@ def repeated(given):
 def test_beside_probcal(case):
     """Golden values of benchmarks/peers/probcal_grades.py."""
     given, grades = counted(case), Grades(PEER["edges"], PEER["names"])
-    found = [row for row in grade_calibration(**given, grades=grades).rows if row.n_rows]
+    found = [
+        row for row in grade_calibration(**given, grades=grades).rows if row.n_rows
+    ]
     assert [row.grade for row in found] == case["grades"]
     assert [row.light for row in found] == case["light"]
     ours = ("n_rows", "events", "predicted", "binomial_p", "jeffreys_p", "observed_low",
@@ -53,7 +57,9 @@ def test_beside_probcal(case):
     theirs = ("n", "k", "predicted", "binomial", "jeffreys", "low", "high", "prudent")
     for name, key in zip(ours, theirs, strict=True):
         values = np.array([getattr(row, name) for row in found], dtype=float)
-        many = max(case["n"]) > 4000  # of which probcal's tails have some 3e-12 of error
+        many = (
+            max(case["n"]) > 4000
+        )  # of which probcal's tails have some 3e-12 of error
         assert np.abs(values - case[key]).max() <= (1e-11 if many else 1e-12), name
 
 
@@ -63,16 +69,24 @@ def test_binomial_tail_of_many_rows_in_sixty_digits():
         n, k, p = 8959, 73, 0.0075
         term, total = (1 - Decimal(p)) ** n, Decimal(0)
         for j in range(k):
-            total, term = total + term, term * (n - j) / (j + 1) * Decimal(p) / (1 - Decimal(p))
+            total, term = (
+                total + term,
+                term * (n - j) / (j + 1) * Decimal(p) / (1 - Decimal(p)),
+            )
         exact = float(1 - total)
-    assert abs(float(compute_binomial_p(k, n, p)) - exact) < 5e-12  # scipy 1.10; newer ones 1e-15
+    assert (
+        abs(float(compute_binomial_p(k, n, p)) - exact) < 5e-12
+    )  # scipy 1.10; newer ones 1e-15
 
 
 def test_counts_are_rows_and_classes_may_be_swapped():
     given = counted(PEER["cases"][2])
     y, p = repeated(given)
     grades = Grades(PEER["edges"])
-    first, second = grade_calibration(**given, grades=grades), grade_calibration(y, p, grades)
+    first, second = (
+        grade_calibration(**given, grades=grades),
+        grade_calibration(y, p, grades),
+    )
     for one, other in zip(first.rows, second.rows, strict=True):
         assert one[3:5] == other[3:5]
         assert one.jeffreys_p == pytest.approx(other.jeffreys_p, rel=1e-12)
@@ -80,7 +94,11 @@ def test_counts_are_rows_and_classes_may_be_swapped():
     assert first.order_p_value == second.order_p_value
     names = np.where(y == 1, "bad", "good")
     swapped = grade_calibration(
-        names, np.column_stack([p, 1 - p]), grades, labels=["bad", "good"], pos_label="bad"
+        names,
+        np.column_stack([p, 1 - p]),
+        grades,
+        labels=["bad", "good"],
+        pos_label="bad",
     )
     assert [row.events for row in swapped.rows] == [row.events for row in first.rows]
 
@@ -105,13 +123,17 @@ def test_the_joint_p_value_is_of_two_sides_and_all_grades():
         quiet, k = 1.0, np.arange(201)
         for rate in (0.01, 0.03, 0.2):
             tails = stats.binom.cdf(k, 200, rate), stats.binom.sf(k - 1, 200, rate)
-            quiet *= stats.binom.pmf(k, 200, rate)[np.min(tails, axis=0) > tail * (1 + 1e-9)].sum()
+            quiet *= stats.binom.pmf(k, 200, rate)[
+                np.min(tails, axis=0) > tail * (1 + 1e-9)
+            ].sum()
         return 1 - quiet
 
     one = found([2, 6, 65])
     assert one.p_value == pytest.approx(chance(stats.binom.sf(64, 200, 0.2)), rel=1e-9)
     below = found([2, 6, 15])
-    assert below.p_value == pytest.approx(chance(stats.binom.cdf(15, 200, 0.2)), rel=1e-9)
+    assert below.p_value == pytest.approx(
+        chance(stats.binom.cdf(15, 200, 0.2)), rel=1e-9
+    )
     assert [row.light for row in below.rows] == ["green"] * 3  # lights have one side
     assert found([2, 6, 40]).p_value > 0.9
     assert one.rows[2].light == "red" and one.summary.split(" = ")[0] in str(one)
@@ -135,16 +157,25 @@ def test_lights_levels_and_draws_are_options():
     assert [r.light for r in usual.rows] != [r.light for r in strict.rows]
     wide = grade_calibration(**given, level=0.99)
     assert all(
-        b.observed_high > a.observed_high for a, b in zip(usual.rows, wide.rows, strict=True)
+        b.observed_high > a.observed_high
+        for a, b in zip(usual.rows, wide.rows, strict=True)
     )
     high = grade_calibration(**given, prudent_level=0.95)
-    assert all(b.prudent > a.prudent for a, b in zip(usual.rows, high.rows, strict=True))
+    assert all(
+        b.prudent > a.prudent for a, b in zip(usual.rows, high.rows, strict=True)
+    )
     assert usual.to_dict()["lights"] == [0.05, 0.01] and usual.n_resamples == 999
     assert usual.to_dict()["grades"][0]["grade"] == "1"
-    y, p, edges = np.repeat([0, 1, 0, 1], [30, 10, 34, 6]), np.repeat([0.1, 0.6], 40), [0.5]
+    y, p, edges = (
+        np.repeat([0, 1, 0, 1], [30, 10, 34, 6]),
+        np.repeat([0.1, 0.6], 40),
+        [0.5],
+    )
     few = grade_calibration(y, p, edges, n_resamples=9).order_p_value
     assert round(few * 10) == pytest.approx(few * 10)
-    drawn = {grade_calibration(y, p, edges, random_state=s).order_p_value for s in range(4)}
+    drawn = {
+        grade_calibration(y, p, edges, random_state=s).order_p_value for s in range(4)
+    }
     assert len(drawn) > 1
 
 
@@ -187,7 +218,9 @@ def test_events_of_any_number_of_rows_are_dealt_out_by_their_law(monkeypatch):
     for column, n in zip(drawn.T, rows, strict=True):
         law = stats.hypergeom(38, n, 12).pmf(np.arange(n + 1))
         error = np.sqrt(law * (1 - law) / 20_000)
-        assert (np.abs(np.bincount(column, minlength=n + 1) / 20_000 - law) <= 4 * error).all()
+        assert (
+            np.abs(np.bincount(column, minlength=n + 1) / 20_000 - law) <= 4 * error
+        ).all()
     everywhere = _grades.deal_events(np.array([3, 0, 4]), 7, 5, rng)
     assert everywhere.tolist() == [[3, 0, 4]] * 5
 
@@ -199,31 +232,45 @@ def test_counts_of_more_than_a_billion_rows():
     assert found.order_p_value == 1 and found.p_value == 1
     fallen = grade_calibration(y, p, [0.05], counts=[2 * 10**8, 8 * 10**8, *counts[:2]])
     assert fallen.order_p_value == 0.001
-    with refuses(ValueError, expected=r"counts of 9e\+15 rows at most", value=r"4.61e\+18"):
+    with refuses(
+        ValueError, expected=r"counts of 9e\+15 rows at most", value=r"4.61e\+18"
+    ):
         grade_calibration(y, p, [0.05], counts=[1, 1, 1, 2**62])
 
 
 @pytest.mark.slow
 def test_level_of_the_order_and_of_all_grades():
     """At equal rates the order is rejected as often as it says; two-sided."""
-    rng, sets, rows = np.random.default_rng(1), 600, np.array([200.0, 100.0, 150.0, 300.0])
+    rng, sets, rows = (
+        np.random.default_rng(1),
+        600,
+        np.array([200.0, 100.0, 150.0, 300.0]),
+    )
     p = np.array(
         [
-            compute_order_p(rng.binomial(rows.astype(int), 0.1).astype(float), rows, 99, rng)
+            compute_order_p(
+                rng.binomial(rows.astype(int), 0.1).astype(float), rows, 99, rng
+            )
             for _ in range(sets)
         ]
     )
     for level in (0.1, 0.2):
-        share, three = np.mean(p <= level + 1e-12), 3 * np.sqrt(level * (1 - level) / sets)
+        share, three = (
+            np.mean(p <= level + 1e-12),
+            3 * np.sqrt(level * (1 - level) / sets),
+        )
         assert abs(share - level) <= three
     held, joint, rates = [], [], np.array([0.01, 0.05, 0.2])
     for _ in range(sets):
         k = rng.binomial(1000, rates)
         given = {"counts": [*k, *(1000 - k)], "n_resamples": 9}
-        found = grade_calibration([1, 1, 1, 0, 0, 0], np.tile(rates, 2), [0.03, 0.1], **given)
+        found = grade_calibration(
+            [1, 1, 1, 0, 0, 0], np.tile(rates, 2), [0.03, 0.1], **given
+        )
         joint.append(found.p_value)
         held += [
-            r.observed_low <= t <= r.observed_high for r, t in zip(found.rows, rates, strict=True)
+            r.observed_low <= t <= r.observed_high
+            for r, t in zip(found.rows, rates, strict=True)
         ]
     three = 3 * np.sqrt(0.9 * 0.1 / len(held))
     assert 0.9 - three <= np.mean(held) <= 0.96  # Clopper and Pearson's hold more often
@@ -238,7 +285,9 @@ def test_edges_belong_to_the_grade_above():
     grades = Grades([0.01, 0.02], names=["A", "B", "C"])
     scores = [0.0, np.nextafter(0.01, 0), 0.01, np.nextafter(0.02, 0), 0.02, 1.0]
     assert grades.assign(scores).tolist() == list("AABBCC")
-    assert grades.transform(np.column_stack([1 - np.array(scores), scores])).tolist() == [
+    assert grades.transform(
+        np.column_stack([1 - np.array(scores), scores])
+    ).tolist() == [
         0,
         0,
         1,
@@ -264,7 +313,9 @@ def test_quantiles():
     p = rng.beta(1, 20, 1000)
     grades = Grades.from_quantiles(p, 5)
     assert np.abs(np.bincount(grades.transform(p)) - 200).max() <= 1
-    tied = Grades.from_quantiles(np.repeat([0.1, 0.2], [90, 10]), 4, names=["low", "high"])
+    tied = Grades.from_quantiles(
+        np.repeat([0.1, 0.2], [90, 10]), 4, names=["low", "high"]
+    )
     assert tied.edges == (0.2,) and tied.names == ("low", "high")
     with pytest.raises(ValueError, match=r".*none that differ"):
         Grades.from_quantiles([0.3, 0.3])
@@ -320,16 +371,37 @@ def test_bad_rows():
     y, p = [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]
     falls = np.arange(400) < 40
     for call, match in (
-        (lambda: Grades.fit(y, p), "at least 40 events, 20 for each of two grades, got 2"),
-        (lambda: Grades.fit(falls.astype(int), np.linspace(0.1, 0.9, 400)), "rates that rise"),
+        (
+            lambda: Grades.fit(y, p),
+            "at least 40 events, 20 for each of two grades, got 2",
+        ),
+        (
+            lambda: Grades.fit(falls.astype(int), np.linspace(0.1, 0.9, 400)),
+            "rates that rise",
+        ),
         (lambda: Grades.fit(y, p, min_events=0), "min_events >= 1"),
         (lambda: Grades.fit(y, p, max_grades=1), "max_grades >= 2"),
         (lambda: Grades.from_quantiles(p, 1), "n_grades >= 2"),
-        (lambda: grade_calibration(y, p, [0.2], counts=[1, 2, 3]), "counts, 4 whole numbers"),
-        (lambda: grade_calibration(y, p, [0.2], counts=[1, 2, 3, 0.5]), "whole numbers >= 0"),
-        (lambda: grade_calibration(y, p, [0.2], counts=[1, 2, 3, -1]), "whole numbers >= 0"),
-        (lambda: grade_calibration(y, p, [0.2], counts=[0, 0, 0, 0]), "at least one row"),
-        (lambda: grade_calibration(y, p, [0.2], lights=(0.01, 0.05)), "the larger level first"),
+        (
+            lambda: grade_calibration(y, p, [0.2], counts=[1, 2, 3]),
+            "counts, 4 whole numbers",
+        ),
+        (
+            lambda: grade_calibration(y, p, [0.2], counts=[1, 2, 3, 0.5]),
+            "whole numbers >= 0",
+        ),
+        (
+            lambda: grade_calibration(y, p, [0.2], counts=[1, 2, 3, -1]),
+            "whole numbers >= 0",
+        ),
+        (
+            lambda: grade_calibration(y, p, [0.2], counts=[0, 0, 0, 0]),
+            "at least one row",
+        ),
+        (
+            lambda: grade_calibration(y, p, [0.2], lights=(0.01, 0.05)),
+            "the larger level first",
+        ),
         (lambda: grade_calibration(y, p, [0.2], lights=0.05), "two lights"),
         (
             lambda: grade_calibration(y, p, [0.2], prudent_level=75),
@@ -359,9 +431,15 @@ def test_group_calibration_takes_grades():
     proba, y = make_overconfident(2, 600)
     grades = Grades([0.2, 0.7], names=["low", "middle", "high"])
     own = group_calibration(y, proba, grades, n_resamples=99)
-    by_hand = group_calibration(y, proba, {"grade": grades.assign(proba)}, n_resamples=99)
+    by_hand = group_calibration(
+        y, proba, {"grade": grades.assign(proba)}, n_resamples=99
+    )
     assert own.to_dict() == by_hand.to_dict()
-    assert {row.group for row in own.rows[1:]} == {"grade = low", "grade = middle", "grade = high"}
+    assert {row.group for row in own.rows[1:]} == {
+        "grade = low",
+        "grade = middle",
+        "grade = high",
+    }
 
 
 def test_group_calibration_grades_the_probability_of_the_positive_class():
@@ -386,7 +464,10 @@ def test_summaries_and_cells_across_edges():
         found = grade_calibration(rows.y, rows.proba, grades, counts=rows.sample_weight)
         unsure = summary.rows_across(grades.edges)
         assert (unsure == 0) == summary.exact
-        apart = [abs(a.n_rows - b.n_rows) for a, b in zip(found.rows, direct.rows, strict=True)]
+        apart = [
+            abs(a.n_rows - b.n_rows)
+            for a, b in zip(found.rows, direct.rows, strict=True)
+        ]
         assert max(itertools.accumulate(apart, max)) <= unsure < 300
     assert CalibrationSummary(4096).update(y, p).rows_across([0.999]) <= 3
     with refuses(ValueError, expected=".*two classes"):
@@ -399,7 +480,9 @@ def test_the_portfolio_finds_grades_that_are_all_a_little_too_low():
     rng = np.random.default_rng(0)
     for factor, least, most in ((1.0, 0.02, 0.05 + 3 * 0.0098), (1.15, 0.9, 1.0)):
         draws = rng.binomial(1000, factor * rates, (500, 7)).astype(float)
-        rejected = np.mean([compute_portfolio_p(events, rows, rates) <= 0.05 for events in draws])
+        rejected = np.mean(
+            [compute_portfolio_p(events, rows, rates) <= 0.05 for events in draws]
+        )
         assert least <= rejected <= most, (factor, rejected)
     events = rng.binomial(1000, 1.15 * rates, (200, 7)).astype(float)
     smallest = np.mean([compute_joint_p(k, rows, rates) <= 0.05 for k in events])
@@ -412,12 +495,16 @@ def test_the_portfolio_p_value_is_the_binomial_one_of_equal_rates_and_has_a_row(
     both = [stats.binom.sf(4, 100, 0.02), stats.binom.cdf(5, 100, 0.02)]
     assert found.portfolio_p_value == pytest.approx(2 * min(both), rel=1e-9)
     few = grade_calibration([1, 0], [0.2, 0.2], [0.1, 0.5], counts=[5, 95])
-    assert few.portfolio_p_value == pytest.approx(2 * stats.binom.cdf(5, 100, 0.2), rel=1e-9)
+    assert few.portfolio_p_value == pytest.approx(
+        2 * stats.binom.cdf(5, 100, 0.2), rel=1e-9
+    )
     last = found.section().tables[0].rows[-1]
     assert last[:4] == ("portfolio", "100", "5", "2 %")
     assert last[6] == f"{found.portfolio_p_value:.3g}"
     assert found.to_dict()["portfolio_p_value"] == found.portfolio_p_value
-    assert f"p = {found.portfolio_p_value:.3g} for the number of events" in found.summary
+    assert (
+        f"p = {found.portfolio_p_value:.3g} for the number of events" in found.summary
+    )
 
 
 @pytest.mark.parametrize(("label", "expected"), [(0, 1.0), (1, 0.0)])

@@ -35,7 +35,9 @@ def test_golden_values():
     }
     assert [row.n_rows for row in found.rows] == [200, 100, 67, 86]
     for name, values in wanted.items():
-        np.testing.assert_allclose([getattr(r, name) for r in found.rows], values, atol=1e-8)
+        np.testing.assert_allclose(
+            [getattr(r, name) for r in found.rows], values, atol=1e-8
+        )
 
 
 def naive_kuiper(y, p, w):
@@ -83,7 +85,10 @@ def test_against_an_independent_computation_with_ties_and_weights(seed):
         assert row.in_the_large == pytest.approx(shift, abs=1e-10)
         assert row.slope == pytest.approx(slope, abs=1e-6)
         assert row.slope_error == pytest.approx(error, abs=1e-6)
-        low, high = (expit(logit(q) + end) for end in (row.in_the_large_low, row.in_the_large_high))
+        low, high = (
+            expit(logit(q) + end)
+            for end in (row.in_the_large_low, row.in_the_large_high)
+        )
         above = standardised_excess(one, low, v)
         assert above == pytest.approx(-standardised_excess(one, high, v), abs=1e-9)
         assert 2 < above < 4
@@ -113,26 +118,38 @@ def test_p_values_are_the_ranks_of_the_draws():
 @pytest.mark.parametrize("weight", [None, 0.1])
 def test_p_values_count_ties(weight):
     """Few rows, whose statistics take few values: against all sets of labels."""
-    p, y = np.array([0.3, 0.3, 0.3, 0.6, 0.6, 0.6, 0.6]), np.array([0, 1, 1, 1, 1, 0, 1])
+    p, y = (
+        np.array([0.3, 0.3, 0.3, 0.6, 0.6, 0.6, 0.6]),
+        np.array([0, 1, 1, 1, 1, 0, 1]),
+    )
     groups = [np.ones(7, dtype=bool), np.arange(7) < 3, np.arange(7) > 2]
     more = {} if weight is None else {"sample_weight": np.full(7, weight)}
     found = group_calibration(y, p, groups[1:], min_rows=1, n_resamples=3999, **more)
     sets = (np.arange(128)[:, None] >> np.arange(7)) & 1
     chance = np.where(sets, p, 1 - p).prod(axis=1)
-    sigma = np.array([[naive_kuiper(s[g], p[g], np.ones(g.sum())) for g in groups] for s in sets])
+    sigma = np.array(
+        [[naive_kuiper(s[g], p[g], np.ones(g.sum())) for g in groups] for s in sets]
+    )
     tied = []
     for row, group, drawn in zip(found.rows, groups, sigma.T, strict=True):
         own = naive_kuiper(y[group], p[group], np.ones(group.sum()))
-        for seen, of in ((row.p_value, drawn), (row.adjusted_p_value, sigma.max(axis=1))):
+        for seen, of in (
+            (row.p_value, drawn),
+            (row.adjusted_p_value, sigma.max(axis=1)),
+        ):
             tied.append(chance[np.abs(of - own) < 1e-9].sum())
             exact = chance[of > own - 1e-9].sum()
-            assert seen == pytest.approx(exact, abs=4 * np.sqrt(exact * (1 - exact) / 3999) + 1e-3)
+            assert seen == pytest.approx(
+                exact, abs=4 * np.sqrt(exact * (1 - exact) / 3999) + 1e-3
+            )
     assert min(tied[::2]) > 0.02 and max(tied[1::2]) > 0.02  # so that it matters
 
 
 def test_too_few_draws_for_an_interval_say_so():
     y, p, _ = weighted_set()
-    few, enough = (group_calibration(y, p, masks_of(p), n_resamples=r) for r in (18.0, 19))
+    few, enough = (
+        group_calibration(y, p, masks_of(p), n_resamples=r) for r in (18.0, 19)
+    )
     assert few.critical_sigma == np.inf > enough.critical_sigma
     for row in few.rows:
         assert (row.in_the_large_low, row.in_the_large_high) == (-np.inf, np.inf)
@@ -166,15 +183,27 @@ def test_threads_and_order_of_rows_change_nothing(monkeypatch):
 def test_weights_scale_and_rows_without_weight_are_left_out():
     y, p, w = weighted_set()
     keep = np.arange(len(y)) % 5 > 0
-    found = group_calibration(y, p, {"a": np.arange(240) % 3}, sample_weight=w * keep, **QUICK)
+    found = group_calibration(
+        y, p, {"a": np.arange(240) % 3}, sample_weight=w * keep, **QUICK
+    )
     small = group_calibration(
-        y[keep], p[keep], {"a": np.arange(240)[keep] % 3}, sample_weight=7 * w[keep], **QUICK
+        y[keep],
+        p[keep],
+        {"a": np.arange(240)[keep] % 3},
+        sample_weight=7 * w[keep],
+        **QUICK,
     )
     for one, other in zip(found.rows, small.rows, strict=True):
         assert one.n_rows == other.n_rows
         np.testing.assert_allclose(
             [one.sigma, one.slope, one.in_the_large_low, one.ratio_high, one.p_value],
-            [other.sigma, other.slope, other.in_the_large_low, other.ratio_high, other.p_value],
+            [
+                other.sigma,
+                other.slope,
+                other.in_the_large_low,
+                other.ratio_high,
+                other.p_value,
+            ],
         )
     assert keep[found.members[1]].all()
     assert found.n_samples == keep.sum()
@@ -201,7 +230,9 @@ def test_certain_predictions_are_told_without_intervals():
 def three_classes(n=900):
     rng = np.random.default_rng(3)
     proba = rng.dirichlet([1, 2, 3], n)
-    return np.array(["x", "y", "z"])[(rng.random(n)[:, None] > proba.cumsum(1)).sum(1)], proba
+    return np.array(["x", "y", "z"])[
+        (rng.random(n)[:, None] > proba.cumsum(1)).sum(1)
+    ], proba
 
 
 def test_several_classes():
@@ -215,7 +246,9 @@ def test_several_classes():
     assert found.sigma == pytest.approx(alone.sigma, abs=1e-12)
     assert found.rows[1].slope == pytest.approx(alone.rows[1].slope, abs=1e-6)
     each = group_calibration(y, proba, table, multiclass="classwise", **QUICK)
-    assert [row.event for row in each.rows] == ["class x"] * 3 + ["class y"] * 3 + ["class z"] * 3
+    assert [row.event for row in each.rows] == ["class x"] * 3 + ["class y"] * 3 + [
+        "class z"
+    ] * 3
     second = group_calibration(y == "y", proba[:, 1], table, **QUICK)
     assert each.rows[4].sigma == pytest.approx(second.rows[1].sigma, abs=1e-12)
     assert len(each.members) == 9
@@ -224,8 +257,12 @@ def test_several_classes():
 def test_classwise_of_two_classes_mirrors_and_the_positive_class_can_be_the_first():
     y, p, _ = weighted_set()
     both = group_calibration(y, p, masks_of(p), multiclass="classwise", **QUICK)
-    first = group_calibration(y, np.column_stack([1 - p, p]), masks_of(p), pos_label=0, **QUICK)
-    for row, mirrored, alone in zip(both.rows[4:], both.rows[:4], first.rows, strict=True):
+    first = group_calibration(
+        y, np.column_stack([1 - p, p]), masks_of(p), pos_label=0, **QUICK
+    )
+    for row, mirrored, alone in zip(
+        both.rows[4:], both.rows[:4], first.rows, strict=True
+    ):
         assert row.sigma == pytest.approx(mirrored.sigma, abs=1e-12)
         assert row.slope == pytest.approx(mirrored.slope, abs=1e-8)
         assert row.in_the_large == pytest.approx(-mirrored.in_the_large, abs=1e-8)
@@ -242,8 +279,20 @@ def test_groups_with_one_class_one_score_or_a_threshold():
     rows = {r.group: r for r in group_calibration(y, p, {"g": group}, **QUICK).rows}
     none, every, split = (rows[f"g = {name}"] for name in ("none", "every", "split"))
     assert none.observed_over_expected == none.ratio_low == 0 < none.ratio_high < 0.5
-    assert none.in_the_large == none.in_the_large_low == -np.inf < none.in_the_large_high < 0
-    assert every.in_the_large == every.in_the_large_high == np.inf > every.in_the_large_low > 0
+    assert (
+        none.in_the_large
+        == none.in_the_large_low
+        == -np.inf
+        < none.in_the_large_high
+        < 0
+    )
+    assert (
+        every.in_the_large
+        == every.in_the_large_high
+        == np.inf
+        > every.in_the_large_low
+        > 0
+    )
     assert every.ratio_high == pytest.approx(every.observed_over_expected)
     assert np.isnan([none.slope, every.slope]).all()
     assert split.slope == np.inf
@@ -268,16 +317,22 @@ def test_certain_predictions():
     assert wrong.rows[2].sigma == np.inf == wrong.sigma
     assert wrong.rows[2].p_value == wrong.rows[2].adjusted_p_value == 1 / 20
     assert "inf" in str(wrong)
-    nothing = group_calibration(y[:40] * 0, p[:40], [p[:40] < 1], labels=[0, 1], **QUICK).rows[0]
+    nothing = group_calibration(
+        y[:40] * 0, p[:40], [p[:40] < 1], labels=[0, 1], **QUICK
+    ).rows[0]
     assert np.isnan(nothing.observed_over_expected)
-    assert "-" in str(group_calibration(y[:40] * 0, p[:40], [p[:40] < 1], labels=[0, 1], **QUICK))
+    assert "-" in str(
+        group_calibration(y[:40] * 0, p[:40], [p[:40] < 1], labels=[0, 1], **QUICK)
+    )
 
 
 def test_exact_logits_far_out():
     z = np.linspace(-900, 900, 200)
     y = (z > 0).astype(int)
     y[[0, -1, 90, 110]] ^= 1
-    row = group_calibration(y, canonical_proba(z, kind="logits"), [z > 0], **QUICK).rows[0]
+    row = group_calibration(
+        y, canonical_proba(z, kind="logits"), [z > 0], **QUICK
+    ).rows[0]
     assert np.isfinite([row.slope, row.slope_error, row.in_the_large]).all()
 
 
@@ -306,8 +361,12 @@ def test_bad_input(change, message):
 
 def test_all_groups_too_small():
     y, p, _ = weighted_set()
-    with pytest.warns(CalibrationWarning, match="Only all rows together are reported") as given:
-        found = group_calibration(y, p, {"a": np.arange(240) // 3 % 40}, n_resamples=9, n_bins=80)
+    with pytest.warns(
+        CalibrationWarning, match="Only all rows together are reported"
+    ) as given:
+        found = group_calibration(
+            y, p, {"a": np.arange(240) // 3 % 40}, n_resamples=9, n_bins=80
+        )
     assert [row.group for row in found.rows] == ["all rows"]
     assert found.n_left_out > 1
     assert given[0].filename == __file__
@@ -316,7 +375,9 @@ def test_all_groups_too_small():
 def test_result_shows_names_of_strangers_safely():
     y, p, _ = weighted_set()
     hostile = "<script>alert(1)</script>\x1b[31m" + "long " * 40
-    found = group_calibration(y, p, {hostile: np.where(p > 0.5, "<b>&", "plain")}, **QUICK)
+    found = group_calibration(
+        y, p, {hostile: np.where(p > 0.5, "<b>&", "plain")}, **QUICK
+    )
     page, text = found._repr_html_(), str(found)
     assert "<script" not in page
     assert "&lt;b&gt;&amp;" in page
@@ -344,7 +405,9 @@ def test_wrong_groups_are_found_and_worst_first():
 def test_columns_of_one_name_are_refused():
     y, p = golden_set()
     groups = pd.DataFrame([["a", "b"], ["a", "c"]] * 100, columns=["g", "g"])
-    with refuses(ValueError, expected=".*different names of columns", value="'g' twice"):
+    with refuses(
+        ValueError, expected=".*different names of columns", value="'g' twice"
+    ):
         group_calibration(y, p, groups)
 
 

@@ -43,7 +43,9 @@ def test_each_line_minimises_its_objective(strength):
 
         def objective(line, rows=rows):
             t = line[0] + line[1] * z[rows]
-            pull = (line[0] - platt.intercept_) ** 2 + (line[1] - platt.slope_) ** 2 * z.var()
+            pull = (line[0] - platt.intercept_) ** 2 + (
+                line[1] - platt.slope_
+            ) ** 2 * z.var()
             return (np.logaddexp(0, t) - y[rows] * t).sum() + strength / 2 * pull
 
         found = objective(np.array([model.intercepts_[place], model.slopes_[place]]))
@@ -57,9 +59,14 @@ def test_it_learns_the_groups(case):
     _, _, _, model = case
     p, y, site = draw(4000, seed=1)
     after = model.predict_proba(p, groups=site)
-    assert log_loss(y, after) < log_loss(y, PlattScaling().fit(*draw()[:2]).predict_proba(p)) - 0.01
+    assert (
+        log_loss(y, after)
+        < log_loss(y, PlattScaling().fit(*draw()[:2]).predict_proba(p)) - 0.01
+    )
     assert model.groups_ == [("big",), ("mid",), ("new",)]
-    assert model.intercepts_[1] > 0.7 > 0.3 > model.intercepts_[0] > model.intercepts_[2]
+    assert (
+        model.intercepts_[1] > 0.7 > 0.3 > model.intercepts_[0] > model.intercepts_[2]
+    )
     assert model.slopes_[1] < 0.7 < model.slopes_[0]
     assert np.array_equal(model.predict(p, groups=site), after.argmax(axis=1))
 
@@ -67,7 +74,9 @@ def test_it_learns_the_groups(case):
 def test_rows_of_new_groups_get_the_line_of_all(case):
     p, y, _, model = case
     platt = PlattScaling().fit(p, y).predict_proba(p)
-    np.testing.assert_allclose(model.predict_proba(p, groups=["none"] * len(p)), platt, rtol=1e-9)
+    np.testing.assert_allclose(
+        model.predict_proba(p, groups=["none"] * len(p)), platt, rtol=1e-9
+    )
 
 
 def test_the_table(case):
@@ -96,7 +105,9 @@ def test_several_columns_and_missing_values():
     assert ("big", 1, 0.5) in model.groups_
     assert any(key[2] is None for key in model.groups_)
     after = model.predict_proba(p, groups=table)
-    other = model.predict_proba(p, groups={name: table[name].tolist() for name in table})
+    other = model.predict_proba(
+        p, groups={name: table[name].tolist() for name in table}
+    )
     assert np.array_equal(after, other)
     table["site"] = table["site"].astype(object).where(table["site"].notna(), pd.NA)
     again = GroupRecalibration().fit(p, y, groups=table)
@@ -106,7 +117,10 @@ def test_several_columns_and_missing_values():
 def test_any_recalibrator(case):
     p, y, site, _ = case
     model = GroupRecalibration("isotonic").fit(p, y, groups=site)
-    assert isinstance(model.pooled_, IsotonicCalibration) and model.pooled_line_ == (0.0, 1.0)
+    assert isinstance(model.pooled_, IsotonicCalibration) and model.pooled_line_ == (
+        0.0,
+        1.0,
+    )
     assert log_loss(y, model.predict_proba(p, groups=site)) < log_loss(
         y, model.pooled_.predict_proba(p)
     )
@@ -127,7 +141,9 @@ def test_weights_are_repetitions():
 def test_groups_of_one_class_one_row_and_certain_scores():
     p = np.concatenate([np.linspace(0.05, 0.95, 60), [0.0, 1.0, 1.0]])
     y = np.concatenate([np.arange(60) % 2, [1, 0, 1]])
-    site = np.array(["all ones"] * 30 + ["mixed"] * 30 + ["single", "certain", "certain"])
+    site = np.array(
+        ["all ones"] * 30 + ["mixed"] * 30 + ["single", "certain", "certain"]
+    )
     y[:30] = 1
     model = GroupRecalibration().fit(p, y, groups=site)
     after = model.predict_proba(p, groups=site)
@@ -141,7 +157,9 @@ def test_groups_of_one_class_one_row_and_certain_scores():
 def test_several_classes():
     proba, y = make_overconfident(3, 600)
     site = np.arange(600) % 2
-    with pytest.warns(CalibrationWarning, match="two classes for a correction by groups, got 3"):
+    with pytest.warns(
+        CalibrationWarning, match="two classes for a correction by groups, got 3"
+    ):
         model = GroupRecalibration().fit(proba, y, groups=site)
     after = model.predict_proba(proba, groups=site)
     assert log_loss(y, after) < log_loss(y, proba)
@@ -153,7 +171,9 @@ def test_several_classes():
 def test_it_is_an_estimator(case):
     p, _, site, model = case
     again = pickle.loads(pickle.dumps(model))
-    assert np.array_equal(again.predict_proba(p, groups=site), model.predict_proba(p, groups=site))
+    assert np.array_equal(
+        again.predict_proba(p, groups=site), model.predict_proba(p, groups=site)
+    )
     assert len(pickle.dumps(model)) < 10_000
     assert clone(model).get_params() == model.get_params()
     assert "GroupRecalibration" in repr(model)
@@ -178,8 +198,12 @@ def test_the_table_of_groups_counts_weights(case):
     p, y, site, _ = case
     weight = 1 + np.arange(len(y)) % 3
     again = np.repeat(np.arange(len(y)), weight)
-    weighted = GroupRecalibration().fit(p, y, groups=site, sample_weight=weight).to_frame()
-    repeated = GroupRecalibration().fit(p[again], y[again], groups=site[again]).to_frame()
+    weighted = (
+        GroupRecalibration().fit(p, y, groups=site, sample_weight=weight).to_frame()
+    )
+    repeated = (
+        GroupRecalibration().fit(p[again], y[again], groups=site[again]).to_frame()
+    )
     numbers = weighted.select_dtypes("number")
     np.testing.assert_allclose(numbers, repeated.select_dtypes("number"), rtol=1e-6)
     assert not np.allclose(
@@ -220,9 +244,13 @@ def test_groups_of_another_type_than_at_fit(cls, fitted, given, rule):
     def of_type(kind):
         if not isinstance(kind, str):
             return codes.astype(kind)
-        return pd.Series(codes.astype(str if "text" in kind else int)).astype("category")
+        return pd.Series(codes.astype(str if "text" in kind else int)).astype(
+            "category"
+        )
 
-    more = {"cv": 2, "n_rounds": 1, "n_trees": 2} if cls is MulticalibratedScores else {}
+    more = (
+        {"cv": 2, "n_rounds": 1, "n_trees": 2} if cls is MulticalibratedScores else {}
+    )
     model = cls(**more).fit(p, y, groups=of_type(fitted))
     if rule is not None:
         with refuses(ValueError, expected=f".*{rule}", value=".*in column 'group'"):

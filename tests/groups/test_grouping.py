@@ -43,8 +43,12 @@ def test_rare_values_of_text_are_one_group():
 
 
 def test_numbers_are_cut_at_quantiles_that_are_values():
-    found = names_and_sizes({"x": np.arange(N), "y": np.linspace(0, 1, N) ** 2}, n_bins=4)
-    assert [found[name] for name in ("x <= 29", "29 < x <= 59", "59 < x <= 89", "x > 89")] == [
+    found = names_and_sizes(
+        {"x": np.arange(N), "y": np.linspace(0, 1, N) ** 2}, n_bins=4
+    )
+    assert [
+        found[name] for name in ("x <= 29", "29 < x <= 59", "59 < x <= 89", "x > 89")
+    ] == [
         30,
         30,
         30,
@@ -55,7 +59,11 @@ def test_numbers_are_cut_at_quantiles_that_are_values():
 
 def test_heavy_ties_and_constants():
     ties = np.where(np.arange(N) < 100, 0.5, np.linspace(1, 2, N))
-    assert names_and_sizes({"x": ties}) == {"all rows": N, "x <= 0.5": 100, "x > 0.5": 20}
+    assert names_and_sizes({"x": ties}) == {
+        "all rows": N,
+        "x <= 0.5": 100,
+        "x > 0.5": 20,
+    }
     assert names_and_sizes({"x": np.full(N, 0.5), "t": ["same"] * N}) == {"all rows": N}
     edges = 1 + 1e-9 * np.arange(N)
     assert len(names_and_sizes({"x": edges}, n_bins=5)) == 6  # names stay different
@@ -68,16 +76,30 @@ def test_missing_values_are_a_group():
             "x": np.where(i < 20, np.nan, i + 0.5),
             "k": pd.array(np.where(i < 30, None, i % 2), dtype="Int64"),
             "t": np.where(i < 10, None, "a"),
-            "c": pd.Categorical(np.where(i % 2, "u", "v"), categories=["u", "v", "never seen"]),
-            "d": pd.Series(pd.Timestamp("2026-01-01") + pd.to_timedelta(i, unit="D")).where(i > 4),
+            "c": pd.Categorical(
+                np.where(i % 2, "u", "v"), categories=["u", "v", "never seen"]
+            ),
+            "d": pd.Series(
+                pd.Timestamp("2026-01-01") + pd.to_timedelta(i, unit="D")
+            ).where(i > 4),
         }
     )
     found = names_and_sizes(table)
-    expected = {"x missing": 20, "k missing": 30, "k = 0": 45, "t missing": 10, "t = a": 110}
+    expected = {
+        "x missing": 20,
+        "k missing": 30,
+        "k = 0": 45,
+        "t missing": 10,
+        "t = a": 110,
+    }
     expected |= {"c = u": 60, "c = v": 60, "d missing": 5}
     assert expected.items() <= found.items()
     assert not any("never" in name or "nan" in name.lower() for name in found)
-    assert sum(size for name, size in found.items() if "d" in name.split() and "ing" not in name)
+    assert sum(
+        size
+        for name, size in found.items()
+        if "d" in name.split() and "ing" not in name
+    )
 
 
 def test_infinite_numbers_are_numbers():
@@ -109,7 +131,11 @@ def test_arrays_series_and_lists():
         "site = 0",
         "site = 1",
     }
-    assert set(names_and_sizes(["a", "b"] * 60)) == {"all rows", "group = a", "group = b"}
+    assert set(names_and_sizes(["a", "b"] * 60)) == {
+        "all rows",
+        "group = a",
+        "group = b",
+    }
     assert "column 1 = 2" in names_and_sizes(np.column_stack([i % 2, i % 3]))
 
 
@@ -128,7 +154,9 @@ def test_pairs_are_intersections_and_nothing_twice():
     table = {"a": i % 2, "b": i % 3, "of_a": np.where(i % 2, "odd", "even")}
     found = find_groups(table, N, depth=2, min_rows=1)
     sets = dict(zip(found.names, map(frozenset, found.rows), strict=True))
-    assert sets["a = 1, b = 2"] == frozenset(np.flatnonzero((i % 2 == 1) & (i % 3 == 2)))
+    assert sets["a = 1, b = 2"] == frozenset(
+        np.flatnonzero((i % 2 == 1) & (i % 3 == 2))
+    )
     assert not any(name.startswith("a = ") and "of_a" in name for name in sets)
     assert len(sets) == 1 + 2 + 3 + 2 + 6 + 6
 
@@ -156,9 +184,15 @@ def test_many_groups_are_tested_with_advice():
         ({}, "at least one column"),
         ([], "at least one column|as a table|one value"),
         (pd.DataFrame(index=range(N)), "at least one column"),
-        ([np.ones(N - 1, dtype=bool)], r"masks with one entry for each of the 120 rows, got 119"),
+        (
+            [np.ones(N - 1, dtype=bool)],
+            r"masks with one entry for each of the 120 rows, got 119",
+        ),
         ([np.arange(N)], "boolean masks in a list"),
-        ({"site": np.zeros(7)}, r"one value for each of the 120 rows, got shape \(7,\) in column"),
+        (
+            {"site": np.zeros(7)},
+            r"one value for each of the 120 rows, got shape \(7,\) in column",
+        ),
         (np.zeros((2, 3, 4)), "as a table"),
         (np.zeros(N - 1), "one value for each"),
     ],
@@ -168,7 +202,9 @@ def test_bad_groups(groups, message):
         find_groups(groups, N)
 
 
-@pytest.mark.parametrize("option", [{"depth": 3}, {"n_bins": 1}, {"min_rows": 0}, {"depth": True}])
+@pytest.mark.parametrize(
+    "option", [{"depth": 3}, {"n_bins": 1}, {"min_rows": 0}, {"depth": True}]
+)
 def test_bad_options(option):
     with refuses(ValueError, expected=f".*{next(iter(option))} "):
         find_groups({"a": np.arange(N)}, N, **option)
@@ -222,13 +258,17 @@ def test_dates_of_any_kind_are_ordered(days):
 
 
 def test_durations_are_told_in_days():
-    found = find_groups({"age": np.arange(40).astype("m8[D]")}, 40, n_bins=2, min_rows=1)
+    found = find_groups(
+        {"age": np.arange(40).astype("m8[D]")}, 40, n_bins=2, min_rows=1
+    )
     assert found.names[1] == "age <= 19 days, 0:00:00"
 
 
 def test_records_and_lists():
     records = np.array([(1, "x"), (2, "y")], dtype=[("a", int), ("b", "U1")])
-    with refuses(ValueError, expected=".*one value for each row", value="records in column group"):
+    with refuses(
+        ValueError, expected=".*one value for each row", value="records in column group"
+    ):
         find_groups(records, 2)
     lists = pl.DataFrame({"tags": [[1, 2], [3]]})
     assert find_groups(lists, 2, min_rows=1).names[1:] == ["tags = [1 2]", "tags = [3]"]

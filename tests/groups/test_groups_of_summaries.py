@@ -28,7 +28,9 @@ def numbers_of(found):
 
 def of_both(frame, options, given=()):
     """The audit of the rows, and that of summaries."""
-    rows = group_calibration(frame["y"], frame["p"], frame[BY], **options, **dict(given))
+    rows = group_calibration(
+        frame["y"], frame["p"], frame[BY], **options, **dict(given)
+    )
     groups = summarize(frame, by=BY, weight="w" if given else None, **COLUMNS)
     return rows, group_calibration(groups, groups=BY, **options)
 
@@ -39,7 +41,9 @@ def test_summaries_have_the_audit_of_their_rows(digits):
     assert [r.group for r in found.rows] == [r.group for r in rows.rows]
     assert "site missing" in [r.group for r in found.rows]
     np.testing.assert_allclose(numbers_of(found), numbers_of(rows), rtol=1e-9)
-    np.testing.assert_allclose(found.null_distribution, rows.null_distribution, rtol=1e-12)
+    np.testing.assert_allclose(
+        found.null_distribution, rows.null_distribution, rtol=1e-12
+    )
     assert found.n_samples == rows.n_samples == 1500
     assert found.n_left_out == rows.n_left_out > 0
     assert found.members == []
@@ -60,9 +64,19 @@ def test_rows_of_one_score_and_different_weights():
     frame = table(1200, digits=1)
     frame["w"] = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], len(frame))
     rows, found = of_both(frame, {"n_resamples": 999}, {"sample_weight": frame["w"]})
-    same = ["weight", "events", "expected", "in_the_large", "in_the_large_error", "slope", "sigma"]
+    same = [
+        "weight",
+        "events",
+        "expected",
+        "in_the_large",
+        "in_the_large_error",
+        "slope",
+        "sigma",
+    ]
     one, other = rows.to_frame(), found.to_frame()
-    np.testing.assert_allclose(one[["n_rows", *same]], other[["n_rows", *same]], rtol=1e-8)
+    np.testing.assert_allclose(
+        one[["n_rows", *same]], other[["n_rows", *same]], rtol=1e-8
+    )
     assert found.critical_sigma == pytest.approx(rows.critical_sigma, rel=0.1)
     equal = frame.assign(w=3.0)
     rows, found = of_both(equal, {"n_resamples": 39}, {"sample_weight": equal["w"]})
@@ -72,7 +86,10 @@ def test_rows_of_one_score_and_different_weights():
 def test_the_confidence_of_several_classes():
     rng = np.random.default_rng(3)
     proba = rng.dirichlet([1, 2, 3], 600)
-    y, site = (rng.random(600)[:, None] > proba.cumsum(1)).sum(1), rng.choice([*"ab"], 600)
+    y, site = (
+        (rng.random(600)[:, None] > proba.cumsum(1)).sum(1),
+        rng.choice([*"ab"], 600),
+    )
     names = {"label": "y", "prob": ["a", "b", "c"], "classes": [0, 1, 2]}
     frame = pd.DataFrame(proba, columns=[*"abc"]).assign(y=y, site=site)
     groups = summarize(frame, by="site", **names)
@@ -92,7 +109,9 @@ def test_many_scores_are_pooled_alike(monkeypatch):
     monkeypatch.setattr(_cells, "POOLED_CELLS", 500)
     rows, found = of_both(frame, {"n_resamples": 99})
     np.testing.assert_allclose(numbers_of(found), numbers_of(rows), rtol=1e-7)
-    difference = np.abs(numbers_of(exact) - numbers_of(rows))[:, [1, 2, 3, 4, 7, 11]].max()
+    difference = np.abs(numbers_of(exact) - numbers_of(rows))[
+        :, [1, 2, 3, 4, 7, 11]
+    ].max()
     assert difference < 0.02
     assert not np.array_equal(exact.null_distribution, rows.null_distribution)
 
@@ -112,14 +131,22 @@ def test_the_positive_class_can_be_the_first():
 def of_shops(**changes):
     frame = table(200)
     made = {"north": frame[:100], "south": frame[100:]}
-    given = {k: CalibrationSummary().update(rows["y"], rows["p"]) for k, rows in made.items()}
+    given = {
+        k: CalibrationSummary().update(rows["y"], rows["p"]) for k, rows in made.items()
+    }
     return given | changes
 
 
 def test_names_of_the_columns():
     found = group_calibration(of_shops(), n_resamples=9)
-    assert [row.group for row in found.rows] == ["all rows", "group = north", "group = south"]
-    named = group_calibration(of_shops(west=CalibrationSummary()), groups="shop", n_resamples=9)
+    assert [row.group for row in found.rows] == [
+        "all rows",
+        "group = north",
+        "group = south",
+    ]
+    named = group_calibration(
+        of_shops(west=CalibrationSummary()), groups="shop", n_resamples=9
+    )
     assert named.rows[1].group == "shop = north"
     assert len(named.rows) == 3
 
@@ -136,7 +163,11 @@ def test_names_of_the_columns():
         (of_shops(), {"groups": ["a", "b"]}, "1 names of columns as groups"),
         (of_shops(), {"groups": 7}, "1 names of columns as groups"),
         (of_shops(), {"sample_weight": [1]}, "summaries alone, got also sample_weight"),
-        (of_shops(), {"multiclass": "classwise"}, "the positive class, or the confidence, of summ"),
+        (
+            of_shops(),
+            {"multiclass": "classwise"},
+            "the positive class, or the confidence, of summ",
+        ),
         (of_shops(), {"n_resamples": 0}, "a whole number n_resamples >= 1"),
     ],
 )

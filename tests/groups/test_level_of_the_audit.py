@@ -15,15 +15,28 @@ def one_set(seed, off):
     """(p-value, smallest p-value, whether the intervals of O/E and of the slope hold)."""
     rng = np.random.default_rng([seed, off])
     p = rng.beta(1.0, 2.0, N)
-    table = {"a": rng.choice(list("xyz"), N), "b": rng.choice(5, N), "c": rng.normal(size=N)}
+    table = {
+        "a": rng.choice(list("xyz"), N),
+        "b": rng.choice(5, N),
+        "c": rng.normal(size=N),
+    }
     shift = 0.8 * (table["a"] == "x") if off else 0.0
     truth = expit(logit(p) + shift)
     y = (rng.random(N) < truth).astype(int)
     found = group_calibration(
-        y, p, table, depth=1 if off else 2, min_rows=30, n_resamples=99, random_state=seed
+        y,
+        p,
+        table,
+        depth=1 if off else 2,
+        min_rows=30,
+        n_resamples=99,
+        random_state=seed,
     )
     ratios = [truth[m].sum() / p[m].sum() for m in found.members]
-    held = [r.ratio_low <= t <= r.ratio_high for r, t in zip(found.rows, ratios, strict=True)]
+    held = [
+        r.ratio_low <= t <= r.ratio_high
+        for r, t in zip(found.rows, ratios, strict=True)
+    ]
     slopes = [row.slope_low <= 1 <= row.slope_high for row in found.rows]
     return found.p_value, min(row.p_value for row in found.rows), all(held), all(slopes)
 
@@ -51,7 +64,11 @@ def test_summaries_reject_as_often_as_promised(how, monkeypatch):
         rng = np.random.default_rng([seed, 7])
         p = rng.beta(1.0, 2.0, N)
         p = p if how == "pooled scores" else np.ceil(10 * p) / 10 - 0.05
-        rows = {"p": p, "y": (rng.random(N) < p).astype(int), "w": rng.exponential(size=N) + 0.1}
+        rows = {
+            "p": p,
+            "y": (rng.random(N) < p).astype(int),
+            "w": rng.exponential(size=N) + 0.1,
+        }
         rows |= {"a": rng.choice(list("xyz"), N), "b": rng.choice(5, N)}
         weight = "w" if how != "pooled scores" else None
         groups = summarize(rows, label="y", prob="p", weight=weight, by=["a", "b"])

@@ -38,7 +38,9 @@ def draw(n=1500, seed=0, wrong=1.0):
         }
     )
     score = 1.5 * rng.normal(size=n)
-    shift = np.where(table["region"] == "east", 1.5, -0.4) * np.where(table["smokes"], 1.0, 0.2)
+    shift = np.where(table["region"] == "east", 1.5, -0.4) * np.where(
+        table["smokes"], 1.0, 0.2
+    )
     true = score + wrong * (shift + 0.02 * (table["age"].to_numpy() - 50))
     return expit(score), (rng.random(n) < expit(true)).astype(int), table, expit(true)
 
@@ -75,8 +77,15 @@ def test_it_learns_the_groups(case):
 def test_every_number_counts(case):
     p, y, table, _, model = case
     plain = second(model, p, table)
-    numbers = {"learning_rate": 0.02, "max_leaves": 2, "min_samples_leaf": 300.0, "l2": 500.0}
-    for name, value in (numbers | {"min_gain": 50.0, "n_bins": 4, "n_trees": 10}).items():
+    numbers = {
+        "learning_rate": 0.02,
+        "max_leaves": 2,
+        "min_samples_leaf": 300.0,
+        "l2": 500.0,
+    }
+    for name, value in (
+        numbers | {"min_gain": 50.0, "n_bins": 4, "n_trees": 10}
+    ).items():
         other = second(fitted(p, y, table, **{name: value}), p, table)
         assert np.abs(other - plain).max() > 1e-3, name
 
@@ -99,7 +108,9 @@ def test_the_prediction_is_the_mean_of_the_folds(case):
         part = fitted(p, y, table, cv=[(train, test)], n_trees=10, n_rounds=1)
         margins.append(logit(second(part, p, table)))
     both = fitted(p, y, table, n_trees=10, n_rounds=1)
-    np.testing.assert_allclose(second(both, p, table), expit(np.mean(margins, axis=0)), rtol=1e-9)
+    np.testing.assert_allclose(
+        second(both, p, table), expit(np.mean(margins, axis=0)), rtol=1e-9
+    )
 
 
 def rows_of(p, y, weight=None):
@@ -150,16 +161,23 @@ def test_never_worse_than_the_input_on_the_folds(n_rounds):
 def test_weights_are_repetitions():
     p, y, table, _ = draw(800)
     weight = np.random.default_rng(0).integers(0, 4, 800)
-    rows, fold = np.repeat(np.arange(800), weight), np.random.default_rng(1).integers(0, 2, 800)
+    rows, fold = (
+        np.repeat(np.arange(800), weight),
+        np.random.default_rng(1).integers(0, 2, 800),
+    )
     folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(2)]
-    repeated_folds = [tuple(np.flatnonzero(np.isin(rows, part)) for part in pair) for pair in folds]
+    repeated_folds = [
+        tuple(np.flatnonzero(np.isin(rows, part)) for part in pair) for pair in folds
+    ]
     weighted = MulticalibratedScores(cv=folds)
     weighted.fit(p, y, groups=table, sample_weight=weight)
     repeated = MulticalibratedScores(cv=repeated_folds)
     repeated.fit(p[rows], y[rows], groups=table.iloc[rows])
     assert weighted.n_rounds_ == repeated.n_rounds_ > 0
     np.testing.assert_allclose(weighted.cv_losses_, repeated.cv_losses_, rtol=1e-9)
-    np.testing.assert_allclose(second(weighted, p, table), second(repeated, p, table), rtol=1e-7)
+    np.testing.assert_allclose(
+        second(weighted, p, table), second(repeated, p, table), rtol=1e-7
+    )
 
 
 def test_a_common_factor_of_fractions_does_not_matter(case):
@@ -183,12 +201,16 @@ def test_a_row_alone_is_a_row_in_a_batch(case):
 def test_the_order_of_the_columns_does_not_matter(case):
     p, y, table, _, model = case
     other = fitted(p, y, table[["smokes", "region", "age"]])
-    np.testing.assert_allclose(second(other, p, table), second(model, p, table), rtol=1e-12)
+    np.testing.assert_allclose(
+        second(other, p, table), second(model, p, table), rtol=1e-12
+    )
     mixed = table[["age", "smokes", "region"]].assign(unused=1)
     assert np.array_equal(second(model, p, mixed), second(model, p, table))
 
 
-@pytest.mark.parametrize("kind", ["plain", "rounded", "logits", "balanced", "monotone", "weights"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "rounded", "logits", "balanced", "monotone", "weights"]
+)
 def test_a_swap_of_the_classes_swaps_the_columns(kind):
     p, y, table, _ = draw(900, seed=3)
     weight, options = None, {"monotone": kind == "monotone"}
@@ -201,18 +223,23 @@ def test_a_swap_of_the_classes_swaps_the_columns(kind):
     elif kind == "weights":
         weight = np.random.default_rng(0).integers(0, 4, len(y))
     proba = canonical_proba(logit(p) * 20, kind="logits") if kind == "logits" else None
-    swapped = canonical_proba(-logit(p) * 20, kind="logits") if kind == "logits" else None
+    swapped = (
+        canonical_proba(-logit(p) * 20, kind="logits") if kind == "logits" else None
+    )
     proba = np.column_stack([1 - p, p]) if proba is None else proba
     swapped = proba[:, ::-1] if swapped is None else swapped
     table = table.assign(age=table["age"].mask(table["age"] > 80))
     models = [
-        MulticalibratedScores(**{**QUICK, **options}).fit(q, labels, table, sample_weight=weight)
+        MulticalibratedScores(**{**QUICK, **options}).fit(
+            q, labels, table, sample_weight=weight
+        )
         for q, labels in ((proba, y), (swapped, 1 - y))
     ]
     assert models[0].n_rounds_ == models[1].n_rounds_ > 0
     assert models[0].feature_gains_ == pytest.approx(models[1].feature_gains_, rel=1e-9)
     after, mirrored = (
-        model.predict_proba(q, table) for model, q in zip(models, (proba, swapped), strict=True)
+        model.predict_proba(q, table)
+        for model, q in zip(models, (proba, swapped), strict=True)
     )
     np.testing.assert_allclose(mirrored[:, ::-1], after, rtol=1e-12)
 
@@ -249,10 +276,15 @@ def test_monotone_keeps_the_order_inside_a_group(monotone):
     rng = np.random.default_rng(0)
     p = rng.random(2000)
     side = rng.random(2000) < 0.5
-    y = (rng.random(2000) < np.where(side, 1 - np.abs(2 * p - 1), p)).astype(int)  # not monotone
+    y = (rng.random(2000) < np.where(side, 1 - np.abs(2 * p - 1), p)).astype(
+        int
+    )  # not monotone
     model = fitted(p, y, {"side": side}, monotone=monotone, n_rounds=3)
     grid = np.linspace(0.001, 0.999, 400)
-    falls = [-np.diff(second(model, grid, {"side": np.full(400, s)})).min() for s in (False, True)]
+    falls = [
+        -np.diff(second(model, grid, {"side": np.full(400, s)})).min()
+        for s in (False, True)
+    ]
     assert (max(falls) > 0.05) != monotone
     assert not monotone or max(falls) <= 1e-15
 
@@ -264,7 +296,9 @@ def test_without_the_score_only_the_mean_of_groups_is_right():
     assert model.feature_gains_["(score)"] == 0 < model.feature_gains_["region"]
     grid = np.linspace(0.1, 0.9, 9)
     one = pd.concat([table[:1]] * 9)
-    assert np.ptp(np.diff(logit(second(model, grid, one))) / np.diff(logit(grid))) < 1e-9
+    assert (
+        np.ptp(np.diff(logit(second(model, grid, one))) / np.diff(logit(grid))) < 1e-9
+    )
 
 
 CONTAINERS = {
@@ -292,9 +326,13 @@ def test_one_column_masks_and_dates():
     assert np.array_equal(a, second(fitted(p, y, masks), p, masks))
     array = table["smokes"].to_numpy()
     assert np.array_equal(a, second(fitted(p, y, array), p, array))
-    born = pd.DataFrame({"born": pd.to_datetime("2020-01-01") - pd.to_timedelta(table["age"], "D")})
+    born = pd.DataFrame(
+        {"born": pd.to_datetime("2020-01-01") - pd.to_timedelta(table["age"], "D")}
+    )
     days = -table[["age"]]
-    assert np.array_equal(second(fitted(p, y, born), p, born), second(fitted(p, y, days), p, days))
+    assert np.array_equal(
+        second(fitted(p, y, born), p, born), second(fitted(p, y, days), p, days)
+    )
 
 
 @pytest.mark.parametrize("kind", ["bool", "boolean", "polars"])
@@ -318,7 +356,9 @@ def test_the_unit_of_dates_does_not_matter():
     assert abs(expected[:, 1] - proba).max() > 0.05
     zoned = pd.Series(days.astype("M8[ns]")).dt.tz_localize("UTC")
     for same in (days.astype("M8[ns]"), zoned, days.astype(object)):
-        np.testing.assert_array_equal(fitted.predict_proba(proba, groups={"day": same}), expected)
+        np.testing.assert_array_equal(
+            fitted.predict_proba(proba, groups={"day": same}), expected
+        )
 
 
 def test_many_categories_share_bins():
@@ -341,7 +381,9 @@ def test_labels_and_scores_of_any_kind(case):
     assert set(named.predict(p, groups=table)) <= {"no", "yes"}
     assert np.array_equal(second(named, p, table), second(model, p, table))
     both = canonical_proba(logit(p), kind="logits")
-    np.testing.assert_allclose(second(fitted(both, y, table), both, table), second(model, p, table))
+    np.testing.assert_allclose(
+        second(fitted(both, y, table), both, table), second(model, p, table)
+    )
 
 
 def test_several_classes_one_against_the_rest():
@@ -386,7 +428,10 @@ LIMITS = {
     "tiny": lambda rng: (rng.random(12), np.arange(12) % 2),
     "two rows": lambda rng: (np.array([0.2, 0.7]), np.array([0, 1])),
     "certain": lambda rng: ((rng.random(500) < 0.5) * 1.0, rng.random(500) < 0.5),
-    "certain of the wrong": lambda rng: (1.0 * (np.arange(300) % 3 > 0), np.arange(300) % 3 == 0),
+    "certain of the wrong": lambda rng: (
+        1.0 * (np.arange(300) % 3 > 0),
+        np.arange(300) % 3 == 0,
+    ),
     "separable": lambda rng: (np.linspace(0.3, 0.6, 300), np.arange(300) > 150),
     "constant": lambda rng: (np.full(400, 0.3), np.arange(400) % 3 > 0),
     "huge weights": lambda rng: (rng.random(200), rng.random(200) < 0.5),
@@ -397,7 +442,10 @@ LIMITS = {
 def test_data_at_the_limits(name):
     p, y = LIMITS[name](np.random.default_rng(0))
     y = np.asarray(y).astype(int)
-    table = {"a": np.arange(len(y)) % 2, "b": np.array(["x", "y", None])[np.arange(len(y)) % 3]}
+    table = {
+        "a": np.arange(len(y)) % 2,
+        "b": np.array(["x", "y", None])[np.arange(len(y)) % 3],
+    }
     weight = np.where(table["a"], 1e9, 1e-9) if name == "huge weights" else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
@@ -406,7 +454,9 @@ def test_data_at_the_limits(name):
     after = model.predict_proba(p, groups=table)
     assert np.isfinite(after).all() and np.abs(after.sum(axis=1) - 1).max() < 1e-12
     assert model.cv_losses_[model.n_trees_ // 10] <= model.cv_losses_[0]
-    extremes = model.predict_proba([0.0, 1.0, 5e-324], groups={"a": [0, 1, 9], "b": ["x"] * 3})
+    extremes = model.predict_proba(
+        [0.0, 1.0, 5e-324], groups={"a": [0, 1, 9], "b": ["x"] * 3}
+    )
     assert np.isfinite(extremes).all()
     if name in ("rare", "certain of the wrong", "separable"):
         assert log_loss(y, after) < 0.99 * log_loss(y, p)
@@ -428,12 +478,16 @@ def test_exact_zeros_are_not_impossible():
 def test_mistakes_at_fit():
     p, y, table, _ = draw(60)
     fit = MulticalibratedScores().fit
-    with refuses(TypeError, expected="a table of groups", value="none", hint="Pass groups="):
+    with refuses(
+        TypeError, expected="a table of groups", value="none", hint="Pass groups="
+    ):
         fit(p, y)
     with refuses(TypeError, value="the text 'region'"):
         fit(p, y, groups="region")
     with refuses(
-        ValueError, expected=".*each of the 60 rows", value=r"shape \(59,\) in column 'age'"
+        ValueError,
+        expected=".*each of the 60 rows",
+        value=r"shape \(59,\) in column 'age'",
     ):
         fit(p, y, groups={"age": np.arange(59)})
     with refuses(ValueError, expected=".*at least two classes", value="one class"):
@@ -441,14 +495,21 @@ def test_mistakes_at_fit():
     with refuses(ValueError, expected=".*2 columns of scores", value="3 classes"):
         fit(p, np.arange(60) % 3, groups=table)
     with refuses(
-        ValueError, expected=".*at most 1000 columns of groups", value="1001", hint=".*combine them"
+        ValueError,
+        expected=".*at most 1000 columns of groups",
+        value="1001",
+        hint=".*combine them",
     ):
         fit(p, y, groups=np.zeros((60, 1001)))
-    with refuses(ValueError, expected=".*different names of columns", value="'age' twice"):
+    with refuses(
+        ValueError, expected=".*different names of columns", value="'age' twice"
+    ):
         fit(p, y, groups=table[["age", "age"]])
     with refuses(ValueError, expected="at least one column of groups"):
         fit(p, y, groups={})
-    with refuses(TypeError, expected=".*single values as groups", value="list in column 'a'"):
+    with refuses(
+        TypeError, expected=".*single values as groups", value="list in column 'a'"
+    ):
         fit(p, y, groups={"a": pd.Series([[1], [2, 3]] * 30)})
     with refuses(ValueError, expected=r"columns with names other than '\(score\)'"):
         fit(p, y, groups={"(score)": p})
@@ -458,12 +519,18 @@ def test_mistakes_at_fit():
 
 def test_mistakes_at_prediction(case):
     p, _, table, _, model = case
-    with pytest.raises(ValueError, match=r".*'region', 'age', 'smokes'.* none named 'age'"):
+    with pytest.raises(
+        ValueError, match=r".*'region', 'age', 'smokes'.* none named 'age'"
+    ):
         model.predict_proba(p, groups=table[["region", "smokes"]])
-    with refuses(ValueError, expected=".*numbers, as at fit", value="'old' in column 'age'"):
+    with refuses(
+        ValueError, expected=".*numbers, as at fit", value="'old' in column 'age'"
+    ):
         model.predict_proba(p, groups=table.assign(age="old"))
     with refuses(
-        ValueError, expected=".*categories, as at fit", value="the number 1 in column 'region'"
+        ValueError,
+        expected=".*categories, as at fit",
+        value="the number 1 in column 'region'",
     ):
         model.predict_proba(p, groups=table.assign(region=1))
 
@@ -472,11 +539,15 @@ def test_a_class_of_one_row():
     p, y, table, _ = draw(50)
     y[:] = 0
     y[3] = 1
-    with pytest.warns(CalibrationWarning, match="at least two rows of each class, got 1") as said:
+    with pytest.warns(
+        CalibrationWarning, match="at least two rows of each class, got 1"
+    ) as said:
         model = MulticalibratedScores().fit(p, y, groups=table)
     assert said[0].filename == __file__
     assert model.n_rounds_ == 0 and np.array_equal(second(model, p, table), p)
-    with pytest.warns(CalibrationWarning, match="at least two rows of each class, got 0"):
+    with pytest.warns(
+        CalibrationWarning, match="at least two rows of each class, got 0"
+    ):
         MulticalibratedScores().fit(p, 0 * y, groups=table, classes=[0, 1])
 
 
@@ -498,8 +569,9 @@ def test_the_first_steps_are_what_was_fitted_first(case):
         for _ in range(n_steps):
             correction.grow_step(track, BoosterOptions(**SETTINGS), 20.0)
     assert [len(one.trees) for one in long.rounds] == [3, 3, 2]
-    assert [len(one.trees) for one in long.keep_first_steps(4).rounds] == [3, 1] and len(
-        long.gains
-    ) == 4
+    assert [len(one.trees) for one in long.keep_first_steps(4).rounds] == [
+        3,
+        1,
+    ] and len(long.gains) == 4
     assert np.array_equal(long.predict(rows), short.predict(rows))
     assert np.array_equal(long.keep_first_steps(0).predict(rows), rows.margin)

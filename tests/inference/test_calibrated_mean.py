@@ -42,11 +42,15 @@ def test_the_formula():
         found = calibrated_mean(y, score, rest, recalibrator=None, power=power)
         theirs = power * m / (n + m)  # the weight of a sum over rows without a label
         value = theirs * rest.mean() + (y - theirs * score).mean()
-        assert found.estimate == pytest.approx(value, abs=1e-12) and found.power == (power,)
+        assert found.estimate == pytest.approx(value, abs=1e-12) and found.power == (
+            power,
+        )
         every = np.r_[score, rest]
         cross = np.mean((score - score.mean()) * (y - y.mean()))
         own, gain = y - y.mean(), score - score.mean()
-        square = ((own - power * gain) ** 2).sum() / n**2 + power**2 * every.var() / (n + m)
+        square = ((own - power * gain) ** 2).sum() / n**2 + power**2 * every.var() / (
+            n + m
+        )
         square += 2 * power * (cross - power * gain.var()) / (n + m)
         assert found.se**2 == pytest.approx(square * n / (n - 1), rel=2e-2)
     alone = calibrated_mean(y, score, rest, power=0)
@@ -63,7 +67,9 @@ def test_the_best_power():
         for target in (own, own + 3 * gains[:, 0] * sign, own + gains @ [0.4, 0.7]):
             best = choose_power(target, gains)
             least = min(
-                ((target - gains @ np.array([a, b])) ** 2).sum() for a in grid for b in grid[::5]
+                ((target - gains @ np.array([a, b])) ** 2).sum()
+                for a in grid
+                for b in grid[::5]
             )
             assert ((best >= 0) & (best <= 1)).all()
             assert ((target - gains @ best) ** 2).sum() <= least + 1e-12
@@ -87,9 +93,15 @@ def test_shares_of_labels_against_binomial_tails():
         assert chance[rate < low].sum() <= 0.025
         assert chance[rate > high].sum() <= 0.025
     k = 1.96**2 / t**2 * 100  # fewer rows by Student's law, here of 100 ones
-    found = compute_fraction_intervals(0.1, 0.1, (1e-3, 1e-3), 100.0, 2 * ndtr(1.96) - 1, t)[0]
-    assert found[0] == pytest.approx(beta.ppf(ndtr(-1.96), 0.1 * k, 0.9 * k + 1), rel=1e-9)
-    assert found[1] == pytest.approx(beta.ppf(ndtr(1.96), 0.1 * k + 1, 0.9 * k), rel=1e-9)
+    found = compute_fraction_intervals(
+        0.1, 0.1, (1e-3, 1e-3), 100.0, 2 * ndtr(1.96) - 1, t
+    )[0]
+    assert found[0] == pytest.approx(
+        beta.ppf(ndtr(-1.96), 0.1 * k, 0.9 * k + 1), rel=1e-9
+    )
+    assert found[1] == pytest.approx(
+        beta.ppf(ndtr(1.96), 0.1 * k + 1, 0.9 * k), rel=1e-9
+    )
 
 
 def test_an_interval_is_drawn_together_around_its_middle():
@@ -112,7 +124,9 @@ def test_never_wider_than_the_labels(judge):
             y[:40], np.clip(score[:40], 0, 1), np.clip(score[40:], 0, 1),
             bounds=bounds, recalibrator=recalibrator,
         )  # fmt: skip
-        assert found.high - found.low <= (found.labels_high - found.labels_low) * (1 + 1e-12)
+        assert found.high - found.low <= (found.labels_high - found.labels_low) * (
+            1 + 1e-12
+        )
         assert found.se <= found.labels_se
         assert found.low <= found.estimate <= found.high
 
@@ -127,14 +141,18 @@ def test_labels_of_any_kind():
     for labels in (words, words.tolist()):
         named = calibrated_mean(labels, score, rest, pos_label="good")
         assert numbers(named) == numbers(share)
-        with refuses(ValueError, hint="Pass pos_label='good' if .* else pos_label='bad'"):
+        with refuses(
+            ValueError, hint="Pass pos_label='good' if .* else pos_label='bad'"
+        ):
             calibrated_mean(labels, score, rest)
     other = calibrated_mean(words, score, rest, pos_label="bad")
     assert other.positive == "bad"
     assert other.labels_estimate == pytest.approx(1 - share.labels_estimate)
     assert other.estimate == pytest.approx(1 - share.estimate, abs=0.01)
     mean = calibrated_mean(y + 1, score, rest)
-    assert mean.outcome == "mean" and mean.labels_estimate == pytest.approx(1 + y.mean())
+    assert mean.outcome == "mean" and mean.labels_estimate == pytest.approx(
+        1 + y.mean()
+    )
     half = student.ppf(0.975, len(y) - 1) * mean.labels_se
     assert mean.labels_high - mean.labels_estimate == pytest.approx(half)
 
@@ -148,7 +166,10 @@ def test_scores_of_any_kind():
     free = calibrated_mean(y, logit(score), logit(rest), scale=None)
     assert free.se == pytest.approx(share.se, rel=0.01)
     assert free.raw == pytest.approx(np.r_[logit(score), logit(rest)].mean())
-    words = [np.array(["bad", "fair", "good"])[np.digitize(s, [0.4, 0.8])] for s in (score, rest)]
+    words = [
+        np.array(["bad", "fair", "good"])[np.digitize(s, [0.4, 0.8])]
+        for s in (score, rest)
+    ]
     verdicts = calibrated_mean(y, *words)
     assert share.se < verdicts.se < share.labels_se and np.isnan(verdicts.raw)
     assert calibrated_mean(y, score > 0.6, rest > 0.6).se < share.labels_se
@@ -165,8 +186,12 @@ def test_a_scale_that_does_not_begin_at_zero():
 def test_recalibrators_and_folds():
     y, score, rest = rows()
     line = calibrated_mean(y, score, rest)
-    assert numbers(line) == numbers(calibrated_mean(y, score, rest, recalibrator="platt"))
-    assert numbers(line) == numbers(calibrated_mean(y, score, rest, recalibrator=PlattScaling()))
+    assert numbers(line) == numbers(
+        calibrated_mean(y, score, rest, recalibrator="platt")
+    )
+    assert numbers(line) == numbers(
+        calibrated_mean(y, score, rest, recalibrator=PlattScaling())
+    )
     for options in (
         {"recalibrator": "isotonic"},
         {"recalibrator": None},
@@ -200,7 +225,10 @@ def test_clusters():
     """Rows that are given three times, in clusters, say what they say once."""
     y, score, rest = rows()
     once = calibrated_mean(y, score, rest, recalibrator=None)
-    groups, others = [f"q{i}" for i in range(len(y))], [f"r{i}" for i in range(len(rest))]
+    groups, others = (
+        [f"q{i}" for i in range(len(y))],
+        [f"r{i}" for i in range(len(rest))],
+    )
     thrice = [np.repeat(each, 3) for each in (y, score, rest)]
     more = {"groups": np.repeat(groups, 3), "groups_unlabelled": np.repeat(others, 3)}
     found = calibrated_mean(*thrice, recalibrator=None, **more)
@@ -236,7 +264,10 @@ def test_two_systems():
     p = rng.random(1500)
     first, second = ((rng.random(1500) < q).astype(int) for q in (p, p**0.5))
     second = np.where(rng.random(1500) < 0.5, np.maximum(first, second), second)
-    pair = [calibrated_mean(y[:150], q[:150], q[150:]) for y, q in ((second, p**0.4), (first, p))]
+    pair = [
+        calibrated_mean(y[:150], q[:150], q[150:])
+        for y, q in ((second, p**0.4), (first, p))
+    ]
     found = pair[0].difference(pair[1])
     assert found.outcome == "difference" and len(found.power) == 2
     gap = (second - first)[:150]
@@ -255,10 +286,16 @@ def test_two_systems():
     same = pair[0].difference(pair[0])
     assert same.estimate == 0 and same.low < -0.01 < 0.01 < same.high  # no 0 is certain
     for other, words in (
-        (calibrated_mean(*rows()), "expected the same rows, got 150 of 1500 labelled and 120"),
+        (
+            calibrated_mean(*rows()),
+            "expected the same rows, got 150 of 1500 labelled and 120",
+        ),
         (two, "expected clusters of both or of none"),
         (found, "expected means, got a difference"),
-        (calibrated_mean(first[:150], p[:150], p[150:], level=0.9), "expected one level"),
+        (
+            calibrated_mean(first[:150], p[:150], p[150:], level=0.9),
+            "expected one level",
+        ),
     ):
         with pytest.raises(ValueError, match=words):
             pair[0].difference(other)
@@ -269,26 +306,43 @@ def test_two_systems():
 def test_a_difference_knows_no_more_than_the_system_that_knows_less():
     """Weights of one system alone: its effective number of rows is that of the difference."""
     rng = np.random.default_rng(0)
-    y, other, weight = rng.normal(size=30), rng.normal(size=30), rng.exponential(size=30) + 0.1
+    y, other, weight = (
+        rng.normal(size=30),
+        rng.normal(size=30),
+        rng.exponential(size=30) + 0.1,
+    )
     score, rest = rng.normal(size=30), rng.normal(size=90)
     one = calibrated_mean(y, score, rest, power=0, scale=None)
     two = calibrated_mean(other, score, rest, power=0, scale=None, sample_weight=weight)
     share = weight / weight.sum()
-    errors, size = (y - y.mean()) / 30 - share * (other - share @ other), 1 / (share @ share)
+    errors, size = (
+        (y - y.mean()) / 30 - share * (other - share @ other),
+        1 / (share @ share),
+    )
     se = np.sqrt(errors @ errors * size / (size - 1))
     half = student.ppf(0.975, size - 1) * se
     assert size < 25
     for found, sign in ((one.difference(two), 1), (two.difference(one), -1)):
         middle = sign * (y.mean() - share @ other)
-        assert numbers(found) == pytest.approx((middle, se, middle - half, middle + half))
+        assert numbers(found) == pytest.approx(
+            (middle, se, middle - half, middle + half)
+        )
 
 
 def test_a_difference_counts_the_rows_that_both_have():
     y, score, rest = rows()
-    names = {"groups": np.arange(120), "groups_unlabelled": np.arange(120, 120 + len(rest))}
-    more = {"groups": np.r_[:120, :40], "groups_unlabelled": np.r_[119 : 120 + len(rest)]}
+    names = {
+        "groups": np.arange(120),
+        "groups_unlabelled": np.arange(120, 120 + len(rest)),
+    }
+    more = {
+        "groups": np.r_[:120, :40],
+        "groups_unlabelled": np.r_[119 : 120 + len(rest)],
+    }
     one = calibrated_mean(y, score, rest, power=0, **names)
-    two = calibrated_mean(np.r_[y, y[:40]], np.r_[score, score[:40]], np.r_[rest, 0.5], **more)
+    two = calibrated_mean(
+        np.r_[y, y[:40]], np.r_[score, score[:40]], np.r_[rest, 0.5], **more
+    )
     for found in (one.difference(two), two.difference(one)):
         assert (found.n_labelled, found.n_unlabelled) == (120, len(rest))
 
@@ -313,7 +367,9 @@ def test_text_and_json():
     assert isinstance(found, CalibratedMean)
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert content["estimate"] == found.estimate and content["power"] == [*found.power]
-    assert content["labels_saved"] == pytest.approx(1 - (found.se / found.labels_se) ** 2)
+    assert content["labels_saved"] == pytest.approx(
+        1 - (found.se / found.labels_se) ** 2
+    )
     for text in (str(found), found._repr_html_()):
         assert "labels alone" in text and f"{found.low:.4f}" in text
     nothing = calibrated_mean(*rows(), power=0)
@@ -325,15 +381,36 @@ def test_text_and_json():
     [
         ({"score": 10}, r"expected score from 0 to 1, got .*such as scale="),
         ({"score_unlabelled": 10}, r"expected score_unlabelled from 0 to 1"),
-        ({"y": ["a", "b", "c"] * 40}, "expected labels of two classes, or numbers, got 3"),
-        ({"y": ["a"] * 120}, "expected labels of two classes, got one, 'a'. Name the class"),
-        ({"y": ["a", "b"] * 60, "pos_label": "c"}, r"expected pos_label among \['a', 'b'\]"),
+        (
+            {"y": ["a", "b", "c"] * 40},
+            "expected labels of two classes, or numbers, got 3",
+        ),
+        (
+            {"y": ["a"] * 120},
+            "expected labels of two classes, got one, 'a'. Name the class",
+        ),
+        (
+            {"y": ["a", "b"] * 60, "pos_label": "c"},
+            r"expected pos_label among \['a', 'b'\]",
+        ),
         ({"y": []}, "expected rows with labels, got none"),
         ({"y": [1.0, np.nan] * 60}, "expected a label in every row, got nan in row 1"),
-        ({"y": [3] * 120}, "expected labels that differ, got 3 in all rows. Say between"),
-        ({"y": [3, 9] * 60, "bounds": (1, 5)}, "expected labels within bounds, 1 to 5, got 9"),
-        ({"bounds": (5, 1), "y": [1, 3] * 60}, r"expected bounds as \(lowest, highest\)"),
-        ({"bounds": (1, 0), "y": [0, 1] * 60}, r"expected bounds as \(lowest, highest\)"),
+        (
+            {"y": [3] * 120},
+            "expected labels that differ, got 3 in all rows. Say between",
+        ),
+        (
+            {"y": [3, 9] * 60, "bounds": (1, 5)},
+            "expected labels within bounds, 1 to 5, got 9",
+        ),
+        (
+            {"bounds": (5, 1), "y": [1, 3] * 60},
+            r"expected bounds as \(lowest, highest\)",
+        ),
+        (
+            {"bounds": (1, 0), "y": [0, 1] * 60},
+            r"expected bounds as \(lowest, highest\)",
+        ),
         (
             {"bounds": (0, 1), "y": ["n", "y"] * 60, "pos_label": "y"},
             "bounds and labels of classes cannot be combined",
@@ -365,18 +442,25 @@ def test_few_rows_are_said():
         calibrated_mean(y[:1], score[:1], rest)
     with refuses(ValueError, expected="scores that are numbers with recalibrator=None"):
         calibrated_mean(y, ["a"] * 120, ["a"] * 5, recalibrator=None)
-    with refuses(ValueError, expected="verdicts of some classes", value="1020 different"):
+    with refuses(
+        ValueError, expected="verdicts of some classes", value="1020 different"
+    ):
         calibrated_mean(y, [f"a{i}" for i in range(120)], [f"b{i}" for i in range(900)])
     for call, words in (
         ((y, score, rest[:0]), "expected rows without a label, got labels in all rows"),
         ((y[:9], score[:9], rest), "at least ten labelled rows or clusters"),
-        ((np.ones(120), score, rest), "expected labels that differ for a map of scores"),
+        (
+            (np.ones(120), score, rest),
+            "expected labels that differ for a map of scores",
+        ),
     ):
         with pytest.warns(CalibrationWarning, match=words):
             found = calibrated_mean(*call)
         assert (found.low, found.high) == (found.labels_low, found.labels_high)
         assert found.power == (0.0,) and found.low < found.high
-    assert found.estimate == found.high == 1 and 0.95 < found.low < 0.98  # n / (n + t^2)
+    assert (
+        found.estimate == found.high == 1 and 0.95 < found.low < 0.98
+    )  # n / (n + t^2)
     with pytest.warns(CalibrationWarning, match="labels that differ"):
         all_five = calibrated_mean(np.full(120, 5), score, rest, bounds=(1, 5))
     assert all_five.low == pytest.approx(1 + 4 * found.low) and all_five.high == 5
@@ -418,16 +502,25 @@ def test_labels_of_0_and_1_that_could_be_5_are_numbers():
     score, rest = 5 * rng.random(120), 5 * rng.random(400)
     y = (rng.random(120) < 0.1).astype(int)
     how = {"recalibrator": None, "scale": (0, 5), "power": 0.0}
-    wide, share = (calibrated_mean(y, score, rest, bounds=b, **how) for b in ((0, 5), (0, 1)))
+    wide, share = (
+        calibrated_mean(y, score, rest, bounds=b, **how) for b in ((0, 5), (0, 1))
+    )
     assert (wide.outcome, share.outcome) == ("mean", "share")
-    assert wide.labels_estimate == share.labels_estimate and wide.labels_low != share.labels_low
+    assert (
+        wide.labels_estimate == share.labels_estimate
+        and wide.labels_low != share.labels_low
+    )
     assert str(share) == str(calibrated_mean(y, score, rest, **how))
 
 
 @pytest.mark.parametrize(
     ("first", "second", "words"),
     [
-        (("No", "Yes"), ("no", "yes"), "none of 'no', and 900 such rows of 900 without a label"),
+        (
+            ("No", "Yes"),
+            ("no", "yes"),
+            "none of 'no', and 900 such rows of 900 without a label",
+        ),
         (("No", "Yes"), ("No", "Yes "), "none of 'Yes ', and 450 such rows of 900"),
         ((False, True), (0, 1), "one kind, got 120 of booleans and 900 of numbers"),
         (("0", "1"), (0, 1), "one kind, got 120 of text and 900 of numbers"),
@@ -437,7 +530,9 @@ def test_verdicts_without_a_label_are_refused(first, second, words):
     y = np.arange(120) % 2
     judge = [first[i] for i in y]
     with pytest.raises(ValueError, match=words):
-        calibrated_mean(y, judge, np.array([second[i % 2] for i in range(900)], dtype=object))
+        calibrated_mean(
+            y, judge, np.array([second[i % 2] for i in range(900)], dtype=object)
+        )
     flipped = [first[1 - i] if row < 20 else first[i] for row, i in enumerate(y)]
     assert calibrated_mean(y, flipped, [first[i % 2] for i in range(900)]).se > 0
 
@@ -481,7 +576,9 @@ def test_labels_of_some_scores_only_are_noticed(key, n):
     p, y = make_judged()
     order = np.argsort(key(p))
     p, y = p[order], y[order]
-    with pytest.warns(CalibrationWarning, match="beyond chance.*1 / probability.*sample_weight"):
+    with pytest.warns(
+        CalibrationWarning, match="beyond chance.*1 / probability.*sample_weight"
+    ):
         found = calibrated_mean(y[:n], p[:n], p[n:], bounds=(0, 1))
     assert found.selection_pvalue < 1e-3
     assert f"p = {found.selection_pvalue:.3g}" in str(found)
@@ -510,7 +607,9 @@ def test_the_test_of_selection_is_that_of_draws_without_replacement():
     gap = both[:100].mean(axis=0) - both.mean(axis=0)
     spread = np.cov(both.T) * (1 / 100 - 1 / total)
     statistic = gap @ np.linalg.solve(spread, gap)
-    assert found == pytest.approx(np.exp(-statistic / 2), rel=1e-9)  # chi-squared, 2 degrees
+    assert found == pytest.approx(
+        np.exp(-statistic / 2), rel=1e-9
+    )  # chi-squared, 2 degrees
 
 
 def test_false_alarms_come_as_rarely_as_stated():
@@ -537,8 +636,12 @@ def test_labels_of_unequal_weights_are_not_tested_for_selection_and_the_result_s
     given = y[order][:200], p[order][:200], p[order][200:]
     weight = 1 + np.arange(200) % 2
     found = calibrated_mean(*given, sample_weight=weight, bounds=(0, 1))
-    assert found.selection_pvalue is None and found.to_dict()["selection_pvalue"] is None
+    assert (
+        found.selection_pvalue is None and found.to_dict()["selection_pvalue"] is None
+    )
     assert "not tested whether the labels were drawn at random" in str(found)
-    with pytest.warns(CalibrationWarning, match="beyond chance"):  # equal ones are no weights
+    with pytest.warns(
+        CalibrationWarning, match="beyond chance"
+    ):  # equal ones are no weights
         same = calibrated_mean(*given, sample_weight=np.full(200, 3.0), bounds=(0, 1))
     assert same.selection_pvalue < 1e-3

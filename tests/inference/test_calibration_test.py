@@ -4,7 +4,10 @@ from refused import refuses
 from scipy import stats
 from scipy.special import expit
 
-from sklearn_calib._kernels._classical_tests import compute_maximum_survival, compute_range_survival
+from sklearn_calib._kernels._classical_tests import (
+    compute_maximum_survival,
+    compute_range_survival,
+)
 from sklearn_calib.datasets import make_overconfident, make_uniform_shift
 from sklearn_calib.inference import (
     CalibrationTester,
@@ -38,13 +41,19 @@ TESTS = {
     "hosmer_lemeshow": hosmer_lemeshow_test,
     "cox": cox_test,
     "kuiper": cumulative_test,
-    "kolmogorov_smirnov": lambda y, p: cumulative_test(y, p, statistic="kolmogorov_smirnov"),
+    "kolmogorov_smirnov": lambda y, p: cumulative_test(
+        y, p, statistic="kolmogorov_smirnov"
+    ),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n == "monte carlo" else n for n in TESTS]
+    "name",
+    [
+        pytest.param(n, marks=pytest.mark.slow) if n == "monte carlo" else n
+        for n in TESTS
+    ],
 )
 def test_level_and_power(name):
     """A small version of the benchmark: 200 calibrated data sets, one miscalibrated."""
@@ -71,7 +80,12 @@ def test_any_statistic():
     y, p = draw(1, power=1.3)
     names = np.array(["no", "yes"])
     by_name = calibration_test(
-        y, p, statistic="expected_calibration_error", n_bins=7, n_resamples=50, random_state=0
+        y,
+        p,
+        statistic="expected_calibration_error",
+        n_bins=7,
+        n_resamples=50,
+        random_state=0,
     )
 
     def statistic(y_true, y_proba):
@@ -97,7 +111,9 @@ def test_several_classes(multiclass):
 def test_progress_is_told():
     told = []
     y, p = draw(0)
-    calibration_test(y, p, n_resamples=80, progress=lambda done, total: told.append((done, total)))
+    calibration_test(
+        y, p, n_resamples=80, progress=lambda done, total: told.append((done, total))
+    )
     assert told[-1] == (80, 80)
     assert len(told) > 1
 
@@ -110,7 +126,9 @@ def test_null_laws():
     for x in (0.9, 1.5, 2.0, 3.0):
         assert compute_range_survival(x) == pytest.approx((spread > x).mean(), abs=0.03)
         largest = np.abs(path).max(axis=1)
-        assert compute_maximum_survival(x) == pytest.approx((largest > x).mean(), abs=0.03)
+        assert compute_maximum_survival(x) == pytest.approx(
+            (largest > x).mean(), abs=0.03
+        )
     # known quantiles (Arrieta-Ibarra et al. 2022): 5 % critical values
     assert compute_range_survival(2.4977) == pytest.approx(0.05, abs=2e-4)
     assert compute_maximum_survival(2.2414) == pytest.approx(0.05, abs=2e-4)
@@ -141,7 +159,9 @@ def test_hosmer_lemeshow_by_hand():
         share = np.array([part.mean() * (1 - part.mean()) for part in parts])
         scale += np.mean((1 - 6 * share) / (2 * 50 * share))
     assert found.pvalue == pytest.approx(stats.chi2.sf(total / scale, 10 / scale))
-    even = np.tile([0.3, 0.4, 0.5, 0.6], 50)  # 15 expected events in a bin: the chi-square law
+    even = np.tile(
+        [0.3, 0.4, 0.5, 0.6], 50
+    )  # 15 expected events in a bin: the chi-square law
     plain = hosmer_lemeshow_test(np.arange(200) % 2, even, n_bins=4)
     assert plain.pvalue == stats.chi2.sf(plain.statistic, 4)
     training = hosmer_lemeshow_test(y, p, held_out=False)
@@ -170,7 +190,9 @@ def test_testers(method):
     good = make_uniform_shift(n, 0.0, random_state=0)
     bad = make_uniform_shift(n, 0.3, random_state=0)
     for n_parts in (1, 3):
-        tester = CalibrationTester(0.3, method=method, delta=0.05, n_parts=n_parts, random_state=0)
+        tester = CalibrationTester(
+            0.3, method=method, delta=0.05, n_parts=n_parts, random_state=0
+        )
         verdict = tester.test(good.y, good.proba)
         assert verdict.calibrated
         assert verdict.required == verdict.n_samples == n
@@ -189,7 +211,9 @@ def test_required_rows():
         far = CalibrationTester(0.1, tolerance=0.02, delta=delta, method="distance")
         assert far.sample_size() == np.ceil((root / 0.04) ** 2)
     assert CalibrationTester(0.1).sample_size() > CalibrationTester(0.2).sample_size()
-    with refuses(ValueError, expected="0 <= 4 tolerance < epsilon <= 1", value=r"tolerance=0\.05"):
+    with refuses(
+        ValueError, expected="0 <= 4 tolerance < epsilon <= 1", value=r"tolerance=0\.05"
+    ):
         CalibrationTester(0.1, tolerance=0.05).sample_size()
     with refuses(ValueError, expected="0 < delta < 1"):
         CalibrationTester(0.1, delta=0).sample_size()
@@ -231,7 +255,9 @@ def test_intervals_of_a_calibration_error_cover():
 
 
 @pytest.mark.cross  # as the benchmark
-@pytest.mark.parametrize("measure", ["smooth_calibration_error", "expected_calibration_error"])
+@pytest.mark.parametrize(
+    "measure", ["smooth_calibration_error", "expected_calibration_error"]
+)
 def test_intervals_hold_a_moderate_error(measure):
     """A small version of ``benchmarks/interval_coverage``, where the estimate is often far below.
 
@@ -265,7 +291,12 @@ def test_both_ends_of_an_inverted_interval():
     true = data.proba + 0.2 if np.ndim(data.proba) == 1 else data.proba[:, 1] + 0.2
     half = 1.645 * np.sqrt((true * (1 - true)).sum()) / 400
     found = confidence_interval(
-        data.y, data.proba, "expected_calibration_error", n_bins=1, level=0.9, n_resamples=999
+        data.y,
+        data.proba,
+        "expected_calibration_error",
+        n_bins=1,
+        level=0.9,
+        n_resamples=999,
     )
     assert found.method == "inversion"
     assert found.low == pytest.approx(found.estimate - half, abs=0.12 * half)
@@ -295,13 +326,25 @@ def test_replicates_equal_to_the_statistic_count():
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda y, p: calibration_test(y, p, statistic="smoth"), "a statistic among smooth, .*'sm"),
+        (
+            lambda y, p: calibration_test(y, p, statistic="smoth"),
+            "a statistic among smooth, .*'sm",
+        ),
         (lambda y, p: calibration_test(y, p, n_resamples=0), "n_resamples >= 1, got 0"),
         (lambda y, p: cumulative_test(y, p, statistic="x"), "statistic among kuiper"),
-        (lambda y, p: hosmer_lemeshow_test(y, p, n_bins=2, held_out=False), "n_bins >= 3"),
+        (
+            lambda y, p: hosmer_lemeshow_test(y, p, n_bins=2, held_out=False),
+            "n_bins >= 3",
+        ),
         (lambda y, p: confidence_interval(y, p, "ece"), "expected a measure among"),
-        (lambda y, p: confidence_interval(y, p, "log_loss", level=95), "between 0 and 1, got 95"),
-        (lambda y, p: confidence_interval(y, p, "log_loss", method="bca"), "method among auto"),
+        (
+            lambda y, p: confidence_interval(y, p, "log_loss", level=95),
+            "between 0 and 1, got 95",
+        ),
+        (
+            lambda y, p: confidence_interval(y, p, "log_loss", method="bca"),
+            "method among auto",
+        ),
     ],
 )
 def test_bad_input(call, message):
@@ -316,4 +359,6 @@ def test_hosmer_lemeshow_keeps_its_level_where_events_are_rare(shift, n):
     labels = rng.random((150, n)) < p
     found = [hosmer_lemeshow_test(y, p, labels=[False, True]).pvalue for y in labels]
     rejected = np.mean(np.array(found) <= 0.05)
-    assert rejected <= 0.05 + 2 * 0.018, rejected  # the chi-square law rejects .065 to .14
+    assert rejected <= 0.05 + 2 * 0.018, (
+        rejected
+    )  # the chi-square law rejects .065 to .14

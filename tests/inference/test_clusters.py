@@ -64,12 +64,21 @@ def test_copies_of_a_row_are_one_row():
         validation_summary(*rows, n_resamples=9, groups=which)
         for *rows, which in ((y, p, groups), (few, scores, own))
     ]
-    for quantity in ("O/E", "calibration in the large", "intercept", "slope", "Cox chi-square"):
+    for quantity in (
+        "O/E",
+        "calibration in the large",
+        "intercept",
+        "slope",
+        "Cox chi-square",
+    ):
         many, one = (table[quantity] for table in tables)
         for name in ("estimate", "low", "high", "pvalue"):
             found, wanted = getattr(many, name), getattr(one, name)
             near = 0.02 if quantity == "O/E" else 1e-6  # which counts the rows too
-            assert found == pytest.approx(wanted, rel=near, nan_ok=True), (quantity, name)
+            assert found == pytest.approx(wanted, rel=near, nan_ok=True), (
+                quantity,
+                name,
+            )
     other = np.clip(p + 0.1, 0, 1)
     many = paired_difference(y, p, other, **given)
     one = paired_difference(few, scores, np.clip(scores + 0.1, 0, 1), **alone)
@@ -94,10 +103,13 @@ def test_groups_matter_everywhere():
         assert width(with_) > 1.4 * width(without), measure
     for measure in ("brier_loss", "kernel_calibration_error"):
         with_, without = (
-            confidence_interval(y, q, measure, n_resamples=39, groups=g) for g in (groups, None)
+            confidence_interval(y, q, measure, n_resamples=39, groups=g)
+            for g in (groups, None)
         )
         assert width(with_) > 1.3 * width(without), measure
-    with_, without = (validation_summary(y, p, n_resamples=19, groups=g) for g in (groups, None))
+    with_, without = (
+        validation_summary(y, p, n_resamples=19, groups=g) for g in (groups, None)
+    )
     for quantity in ("O/E", "slope", "intercept"):
         assert width(with_[quantity]) > 1.5 * width(without[quantity])
     assert with_["ICI"].if_calibrated > 1.5 * without["ICI"].if_calibrated
@@ -143,7 +155,9 @@ def test_slope_errors_against_the_definition():
     freedom = alone.sum() ** 2 / ((alone**2).sum() + tails / 2)
     most = alone.sum() ** 2 / (alone**2).sum() - 1
     half = stats.t.ppf(0.975, min(freedom, most)) * error
-    assert (row.low, row.high) == pytest.approx((beta[1] - half, beta[1] + half), rel=1e-6)
+    assert (row.low, row.high) == pytest.approx(
+        (beta[1] - half, beta[1] + half), rel=1e-6
+    )
     assert row.estimate == pytest.approx(beta[1])
 
 
@@ -155,14 +169,22 @@ def test_rare_events_leave_few_degrees_of_freedom():
     errors, degrees = compute_jackknife(*given)
     assert degrees == pytest.approx(2 * 40 * 0.0475 / 0.81)
     assert errors == pytest.approx(np.sqrt(1 / 1.9), rel=0.03)
-    given = np.ones((40, 1)), np.zeros(40), np.arange(40) % 2, np.ones(40), np.arange(40)
+    given = (
+        np.ones((40, 1)),
+        np.zeros(40),
+        np.arange(40) % 2,
+        np.ones(40),
+        np.arange(40),
+    )
     assert compute_jackknife(*given)[1] == pytest.approx(39)
 
 
 def scores(x, y, p, groups):
     """U' V^-1 U, V the squared sums of clusters times known over seen squares of rows."""
     total = x.T @ (y - p)
-    pulls = np.array([x[groups == g].T @ (y - p)[groups == g] for g in np.unique(groups)])
+    pulls = np.array(
+        [x[groups == g].T @ (y - p)[groups == g] for g in np.unique(groups)]
+    )
     if x.shape[1] == 1:
         ratio = (x[:, 0] ** 2 @ (p * (1 - p))) / (x[:, 0] ** 2 @ (y - p) ** 2)
         return (total**2 / (ratio * (pulls**2).sum())).item()
@@ -176,7 +198,9 @@ def scores(x, y, p, groups):
 def test_score_tests_against_the_definition():
     groups, y, p, *_ = copies(80, seed=2)
     z = logit(p)
-    both = np.column_stack([np.ones_like(z), z - (p * (1 - p)) @ z / (p * (1 - p)).sum()])
+    both = np.column_stack(
+        [np.ones_like(z), z - (p * (1 - p)) @ z / (p * (1 - p)).sum()]
+    )
     table = validation_summary(y, p, n_resamples=1, groups=groups)
     cox = cox_test(y, p, groups=groups)
     assert cox.statistic == pytest.approx(scores(both, y, p, groups), rel=1e-6)
@@ -234,9 +258,14 @@ def test_the_interval_of_a_ratio_is_where_its_test_rejects():
     assert one.low < one.estimate < one.high and large.low < large.estimate < large.high
     assert one.pvalue == pytest.approx(2 * stats.norm.sf(abs(z(p)))) == large.pvalue
     with pytest.warns(CalibrationWarning, match="overlap"):  # predicted without doubt
-        row = validation_summary(y, y.astype(float), n_resamples=1, groups=groups)["O/E"]
+        row = validation_summary(y, y.astype(float), n_resamples=1, groups=groups)[
+            "O/E"
+        ]
     exact = stats.binomtest(round(30 * y.mean()), 30).proportion_ci(method="exact")
-    assert row.low == pytest.approx(exact.low / y.mean(), rel=0.05) and row.low < 1 < row.high
+    assert (
+        row.low == pytest.approx(exact.low / y.mean(), rel=0.05)
+        and row.low < 1 < row.high
+    )
     some = y == 1  # all are events
     with pytest.warns(CalibrationWarning, match="both outcomes"):
         how = {"groups": groups[some], "labels": [0, 1]}
@@ -250,7 +279,9 @@ def test_tests_of_clusters(test):
     how = {} if test is cox_test else {"n_resamples": 99}
     many = test(y, p, groups=groups, **how)
     one = test(few, scores_, groups=np.arange(100), **how)
-    assert many.pvalue == pytest.approx(one.pvalue, abs=0.021)  # bins of equal scores may differ
+    assert many.pvalue == pytest.approx(
+        one.pvalue, abs=0.021
+    )  # bins of equal scores may differ
     alone = test(y, p)
     assert many.pvalue > 1.1 * alone.pvalue
     off = expit(logit(p) + 1.5)
@@ -291,8 +322,13 @@ def test_hosmer_and_lemeshow_keep_their_level_with_20_clusters():
 def test_draws_of_tests_are_options():
     groups, y, p, *_ = copies(60, seed=1)
     for test in (cumulative_test, hosmer_lemeshow_test):
-        found = {test(y, p, groups=groups, random_state=s, n_resamples=49).pvalue for s in range(5)}
-        assert len(found) > 1 and all(round(50 * one) == pytest.approx(50 * one) for one in found)
+        found = {
+            test(y, p, groups=groups, random_state=s, n_resamples=49).pvalue
+            for s in range(5)
+        }
+        assert len(found) > 1 and all(
+            round(50 * one) == pytest.approx(50 * one) for one in found
+        )
         with refuses(ValueError, expected=".*n_resamples"):
             test(y, p, groups=groups, n_resamples=0)
     with refuses(ValueError, expected="held_out=True, with groups or soft labels"):
@@ -304,7 +340,9 @@ def left_out(values, weight, groups):
     names = np.unique(groups)
     mean = np.average(values, weights=weight)
     others = [groups != name for name in names]
-    means = np.array([np.average(values[kept], weights=weight[kept]) for kept in others])
+    means = np.array(
+        [np.average(values[kept], weights=weight[kept]) for kept in others]
+    )
     n, mass = len(names), np.array([weight[groups == name].sum() for name in names])
     residuals = np.eye(n) - mass[:, None] / mass.sum()  # times the sums of the clusters
     pulled = residuals / (mass.sum() - mass)[:, None]
@@ -315,7 +353,10 @@ def left_out(values, weight, groups):
 
 def test_the_interval_of_a_mean_against_the_definition():
     """Weights and sizes that differ, so that both matter; few clusters."""
-    values, weight = np.array([0.3, 0.9, 0.1, 0.4, 0.8]), np.array([1.0, 5.0, 2.0, 0.5, 1.0])
+    values, weight = (
+        np.array([0.3, 0.9, 0.1, 0.4, 0.8]),
+        np.array([1.0, 5.0, 2.0, 0.5, 1.0]),
+    )
     groups = np.array([0, 0, 1, 2, 2])
     mean, error, degrees = left_out(values + 1, weight, groups)
     assert 1 < degrees < 2
@@ -330,7 +371,9 @@ def test_the_interval_of_a_mean_against_the_definition():
 def test_clusters_of_one_size_have_one_degree_less_than_clusters():
     assert match_student_law(np.full(20, 3.0)) == pytest.approx((19.0, 1.0), rel=1e-12)
     longer = small_sample_inflation(np.ones(60), np.repeat(np.arange(20), 3), 0.95)
-    assert longer == pytest.approx(stats.t.ppf(0.975, 19) / stats.norm.ppf(0.975), rel=1e-12)
+    assert longer == pytest.approx(
+        stats.t.ppf(0.975, 19) / stats.norm.ppf(0.975), rel=1e-12
+    )
 
 
 @pytest.mark.slow
@@ -352,7 +395,9 @@ def test_the_interval_of_a_loss_needs_no_draws(measure):
     given = {"groups": groups, "sample_weight": weight}
     found = confidence_interval(y, p, measure, random_state=0, **given)
     assert found == confidence_interval(y, p, measure, random_state=1, **given)
-    losses = (p - y) ** 2 if measure == "brier_loss" else -np.log(np.where(y == 1, p, 1 - p))
+    losses = (
+        (p - y) ** 2 if measure == "brier_loss" else -np.log(np.where(y == 1, p, 1 - p))
+    )
     mean, error, degrees = left_out(losses, weight, groups)
     far = stats.t.ppf(0.975, degrees) * error / mean
     ends = mean * np.exp(-far), mean * np.exp(far)
@@ -372,7 +417,8 @@ def test_resampled_differences_are_made_longer():
     cases = [validate_predictions(y, q) for q in (p, p**2)]
     evaluate = all_metrics()[measure].evaluate
     one, two = (
-        simulate_bootstrap_distribution(case, evaluate, 50, groups=groups) for case in cases
+        simulate_bootstrap_distribution(case, evaluate, 50, groups=groups)
+        for case in cases
     )
     plain = np.quantile(two - one, [0.025, 0.975]) - found.difference
     longer = np.array([found.low, found.high]) - found.difference
@@ -392,7 +438,9 @@ def test_paired_losses_against_the_definition():
     found = sums.difference("loss", 0.9)
     mean, error, degrees = left_out(two - one, weight, groups)
     assert found.high - mean == pytest.approx(stats.t.ppf(0.95, degrees) * error)
-    with refuses(ValueError, expected=".*groups in all blocks or in none", value="groups in some"):
+    with refuses(
+        ValueError, expected=".*groups in all blocks or in none", value="groups in some"
+    ):
         sums.add(one, two)
 
 
@@ -429,14 +477,18 @@ def test_share_intervals():
     """Korn and Graubard's: of copies Clopper and Pearson's of the few."""
     groups, y, _p, few, _scores = copies(50, seed=4)
     (problem,) = validate_predictions(y, np.full(len(y), 0.5)).problems()
-    ends = ClusterSample(problem, groups).share_intervals(np.zeros(1, dtype=int), 1, 0.9)
+    ends = ClusterSample(problem, groups).share_intervals(
+        np.zeros(1, dtype=int), 1, 0.9
+    )
     exact = stats.binomtest(int(few.sum()), 50).proportion_ci(0.9, "exact")
     assert ends[0][0] == pytest.approx(exact.low, abs=0.01)
     assert ends[1][0] == pytest.approx(exact.high, abs=0.01)
     (problem,) = validate_predictions(
         np.ones(100, int), np.full(100, 0.9), labels=[0, 1]
     ).problems()
-    ends = ClusterSample(problem, np.arange(100) // 5).share_intervals(np.zeros(1, int), 1, 0.9)
+    ends = ClusterSample(problem, np.arange(100) // 5).share_intervals(
+        np.zeros(1, int), 1, 0.9
+    )
     assert 0.8 < ends[0][0] <= 0.05 ** (1 / 20) and ends[1][0] == 1
 
 
@@ -461,7 +513,9 @@ def test_refusals():
     groups, y, p, *_ = copies(20)
     with refuses(ValueError, expected="groups: one value for each of the 100 rows"):
         calibration_test(y, p, groups=groups[:-1])
-    with refuses(ValueError, expected=".*at least two groups, which are drawn", value="one"):
+    with refuses(
+        ValueError, expected=".*at least two groups, which are drawn", value="one"
+    ):
         spiegelhalter_test(y, p, groups=np.zeros(100))
     with refuses(ValueError, expected=".*at least three groups", value="2"):
         validation_summary(y, p, groups=groups % 2)
@@ -484,7 +538,10 @@ def test_refusals():
 def test_few_expected_events_are_said():
     """By the predictions: the same rows with labels 0 alone are warned of, or not."""
     groups, y = np.arange(150) // 5, np.zeros(150, dtype=int)
-    how, rule = {"groups": groups, "labels": [0, 1]}, "five clusters with an event and five without"
+    how, rule = (
+        {"groups": groups, "labels": [0, 1]},
+        "five clusters with an event and five without",
+    )
     p = np.full(150, 0.02)  # 3 are expected
     p[::7] /= 2
     for test in (cox_test, hosmer_lemeshow_test, cumulative_test, calibration_test):
@@ -494,7 +551,10 @@ def test_few_expected_events_are_said():
         test(y, p + 0.03, **given, **how)
         with pytest.warns(CalibrationWarning, match="got 2.8 for the rarer"):
             test(1 - y, 1 - p, **given, **how)
-    with pytest.warns(CalibrationWarning, match=rule), pytest.warns(match="both outcomes"):
+    with (
+        pytest.warns(CalibrationWarning, match=rule),
+        pytest.warns(match="both outcomes"),
+    ):
         validation_summary(y, p, n_resamples=1, **how)
     share = np.full(6, 0.5)  # one row a cluster, which stands for two
     with pytest.warns(CalibrationWarning, match="got 3 for"):

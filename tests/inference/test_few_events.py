@@ -27,10 +27,17 @@ def expected_loss(p, share):
 @pytest.mark.parametrize("option", ["rows", "groups", "weights"])
 def test_sixty_rows_without_an_event_have_an_interval_that_holds_the_truth(option):
     weight = np.random.default_rng(0).uniform(0.5, 1.5, 60)
-    given = {"groups": {"groups": np.arange(60) // 5}, "weights": {"sample_weight": weight}}
+    given = {
+        "groups": {"groups": np.arange(60) // 5},
+        "weights": {"sample_weight": weight},
+    }
     with pytest.warns(CalibrationWarning, match=NONE_SEEN):
         found = confidence_interval(
-            np.zeros(60), np.full(60, 0.02), "log_loss", labels=[0, 1], **given.get(option, {})
+            np.zeros(60),
+            np.full(60, 0.02),
+            "log_loss",
+            labels=[0, 1],
+            **given.get(option, {}),
         )
     assert found.method == "gamma"
     assert found.low <= found.estimate == found.on_these_rows
@@ -60,13 +67,19 @@ def test_the_ends_are_those_of_a_gamma_law_of_the_number_of_events():
 @pytest.mark.parametrize(("events", "method"), [(49, "gamma"), (50, "bootstrap")])
 def test_the_interval_switches_at_fifty_events(events, method):
     y = np.r_[np.ones(events), np.zeros(200)]
-    assert confidence_interval(y, np.full(len(y), 0.2), "log_loss", n_resamples=9).method == method
+    assert (
+        confidence_interval(y, np.full(len(y), 0.2), "log_loss", n_resamples=9).method
+        == method
+    )
 
 
 @pytest.mark.parametrize(("n", "method"), [(60, "bootstrap"), (61, "gamma")])
 def test_the_interval_switches_at_two_thirds_of_an_equal_share(n, method):
     y = np.r_[np.ones(20), np.zeros(n - 20)]
-    assert confidence_interval(y, np.full(n, 0.2), "log_loss", n_resamples=9).method == method
+    assert (
+        confidence_interval(y, np.full(n, 0.2), "log_loss", n_resamples=9).method
+        == method
+    )
 
 
 @pytest.mark.parametrize("measure", ["log_loss", "brier_loss", "spherical_loss"])
@@ -80,9 +93,13 @@ def test_rows_summaries_counts_and_both_names_of_the_classes_have_one_interval(m
     others = {
         "summary": confidence_interval(summary, None, measure),
         "swapped": confidence_interval(1 - y, 1 - p, measure),
-        "clusters of one row": confidence_interval(y, p, measure, groups=np.arange(300)),
+        "clusters of one row": confidence_interval(
+            y, p, measure, groups=np.arange(300)
+        ),
         "weights": confidence_interval(y, p, measure, sample_weight=np.full(300, 2.5)),
-        "soft labels": confidence_interval(y.astype(float), p, measure, soft_labels=True),
+        "soft labels": confidence_interval(
+            y.astype(float), p, measure, soft_labels=True
+        ),
     }
     for name, other in others.items():
         ends = [other.low, other.estimate, other.high]
@@ -95,7 +112,9 @@ def test_weights_that_differ_make_the_interval_longer():
     p = rng.beta(1, 20, 400)
     y = (rng.random(400) < p).astype(int)
     plain = confidence_interval(y, p, "log_loss")
-    uneven = confidence_interval(y, p, "log_loss", sample_weight=np.tile([0.2, 1.8], 200))
+    uneven = confidence_interval(
+        y, p, "log_loss", sample_weight=np.tile([0.2, 1.8], 200)
+    )
     assert uneven.high - uneven.low > 1.1 * (plain.high - plain.low)
 
 
@@ -103,7 +122,10 @@ def test_copies_in_one_cluster_are_no_further_events():
     y, p = np.r_[np.ones(4), np.zeros(96)], np.full(100, 0.03)
     plain = confidence_interval(y, p, "log_loss")
     copied = confidence_interval(
-        np.repeat(y, 3), np.repeat(p, 3), "log_loss", groups=np.repeat(np.arange(100), 3)
+        np.repeat(y, 3),
+        np.repeat(p, 3),
+        "log_loss",
+        groups=np.repeat(np.arange(100), 3),
     )
     assert [copied.low, copied.high] == pytest.approx([plain.low, plain.high], rel=1e-9)
 
@@ -165,15 +187,23 @@ def test_a_report_has_the_same_interval():
     summary.update(y, p)
     expected = confidence_interval(y, p, "log_loss")
     for given in ((y, p), (summary,)):
-        report = calibration_report(*given, measures=["log_loss"], n_resamples=20, level=0.95)
+        report = calibration_report(
+            *given, measures=["log_loss"], n_resamples=20, level=0.95
+        )
         (row,) = (row for row in report.rows if row.measure == "log_loss")
-        assert [row.low, row.high] == pytest.approx([expected.low, expected.high], rel=1e-6)
+        assert [row.low, row.high] == pytest.approx(
+            [expected.low, expected.high], rel=1e-6
+        )
 
 
 def test_measures_that_are_bootstrapped_warn_of_an_unseen_class():
     with pytest.warns(CalibrationWarning, match=NONE_SEEN):
         confidence_interval(
-            np.zeros(60), np.full(60, 0.1), "expected_cost_score", labels=[0, 1], n_resamples=9
+            np.zeros(60),
+            np.full(60, 0.1),
+            "expected_cost_score",
+            labels=[0, 1],
+            n_resamples=9,
         )
 
 

@@ -60,7 +60,12 @@ def line(p, y):
 
 def measured(y, p):
     a, b = line(p, y)
-    found = {"slope": b, "intercept": a, "O/E": y.mean() / p.mean(), "AUC": roc_auc_score(y, p)}
+    found = {
+        "slope": b,
+        "intercept": a,
+        "O/E": y.mean() / p.mean(),
+        "AUC": roc_auc_score(y, p),
+    }
     return found | {"Brier": brier_score_loss(y, p), "log loss": log_loss(y, p)}
 
 
@@ -80,7 +85,10 @@ def test_beside_rms(drawn):
     found = validate(FULL, X, y, n_resamples=len(kept["drawn"]))
     names = {"Dxy": "AUC", "Intercept": "intercept", "Slope": "slope", "B": "Brier"}
     for theirs_name, name in names.items():
-        for column, field in (("index.orig", "apparent"), ("index.corrected", "corrected")):
+        for column, field in (
+            ("index.orig", "apparent"),
+            ("index.corrected", "corrected"),
+        ):
             value = getattr(found[name], field)
             value = 2 * value - 1 if name == "AUC" else value
             assert value == pytest.approx(theirs[f"{theirs_name} {column}"], abs=1e-7)
@@ -93,7 +101,8 @@ def test_optimism_by_a_plain_loop(rows, drawn):
     own = measured(y, GaussianNB().fit(X, y).predict_proba(X)[:, 1])
     fits = [GaussianNB().fit(X[s], y[s]) for s in chosen]
     in_sample = [
-        measured(y[s], m.predict_proba(X[s])[:, 1]) for s, m in zip(chosen, fits, strict=True)
+        measured(y[s], m.predict_proba(X[s])[:, 1])
+        for s, m in zip(chosen, fits, strict=True)
     ]
     on_all = [measured(y, m.predict_proba(X)[:, 1]) for m in fits]
     for ci in ("pivot", "shifted"):
@@ -105,12 +114,16 @@ def test_optimism_by_a_plain_loop(rows, drawn):
             excess = a - [one[name] for one in on_all]
             assert row.apparent == pytest.approx(apparent, abs=1e-7), name
             assert row.optimism == pytest.approx(excess.mean(), abs=1e-7), name
-            assert row.corrected == pytest.approx(apparent - excess.mean(), abs=1e-7), name
+            assert row.corrected == pytest.approx(apparent - excess.mean(), abs=1e-7), (
+                name
+            )
             if ci == "pivot":
                 ends = apparent - np.quantile(excess, [0.9, 0.1])
             else:
                 ends = np.quantile(a, [0.1, 0.9]) - excess.mean()
-            np.testing.assert_allclose([row.low, row.high], ends, atol=1e-7, err_msg=name)
+            np.testing.assert_allclose(
+                [row.low, row.high], ends, atol=1e-7, err_msg=name
+            )
             assert row.n_used == B
 
 
@@ -132,15 +145,21 @@ def test_632_plus_by_a_plain_loop(rows, drawn):
         apparent, out = own[name], np.mean([one[name] for one in left])
         rate[name] = np.clip((out - apparent) / (worst - apparent), 0, 1)
         part = 0.632 / (1 - 0.368 * rate[name])
-        expected = (1 - part) * apparent + part * out  # eq. 29; nothing is beyond `worst` here
+        expected = (
+            1 - part
+        ) * apparent + part * out  # eq. 29; nothing is beyond `worst` here
         assert found[name].corrected == pytest.approx(expected, abs=1e-6), name
-        excess = np.array([a[name] - b[name] for a, b in zip(inside, left, strict=True)])
+        excess = np.array(
+            [a[name] - b[name] for a, b in zip(inside, left, strict=True)]
+        )
         low = expected - np.quantile(excess - excess.mean(), 0.975)
         assert found[name].low == pytest.approx(low, abs=1e-6), name
     assert 0 < rate["AUC"] < 1
     part = 0.632 / (1 - 0.368 * rate["log loss"])
     out = np.mean([one["O/E"] for one in left])
-    assert found["O/E"].corrected == pytest.approx((1 - part) * own["O/E"] + part * out, abs=1e-6)
+    assert found["O/E"].corrected == pytest.approx(
+        (1 - part) * own["O/E"] + part * out, abs=1e-6
+    )
 
 
 def test_weights_by_a_plain_loop(rows, drawn):
@@ -156,7 +175,9 @@ def test_weights_by_a_plain_loop(rows, drawn):
     all_rows = np.arange(80)
     left = [np.setdiff1d(all_rows, s) for s in chosen]
     fits = [GaussianNB().fit(X[s], y[s], weight[s]) for s in chosen]
-    excess = [brier(m, s) - brier(m, all_rows) for m, s in zip(fits, chosen, strict=True)]
+    excess = [
+        brier(m, s) - brier(m, all_rows) for m, s in zip(fits, chosen, strict=True)
+    ]
     out = np.mean([brier(m, s) for m, s in zip(fits, left, strict=True)])
     options = {"n_resamples": B, "sample_weight": weight, "measures": "Brier"}
     drawn(chosen)
@@ -190,7 +211,10 @@ def test_folds_by_a_plain_loop(rows):
         mean = np.mean([one[name] for one in values])
         assert found[name].corrected == pytest.approx(mean, abs=1e-7), name
         assert np.isnan(found[name].low)
-    assert "10 folds, 2 times" in str(found) and "interval" not in str(found).splitlines()[0]
+    assert (
+        "10 folds, 2 times" in str(found)
+        and "interval" not in str(found).splitlines()[0]
+    )
 
 
 # -- options --------------------------------------------------------------------------------------
@@ -222,13 +246,23 @@ def test_each_option_matters(rows, option):
 
 
 def test_options_of_intervals_and_measures(rows):
-    wide, narrow = (validate(GaussianNB(), *rows, n_resamples=B, level=v) for v in (0.95, 0.5))
+    wide, narrow = (
+        validate(GaussianNB(), *rows, n_resamples=B, level=v) for v in (0.95, 0.5)
+    )
     assert narrow["AUC"].low > wide["AUC"].low
     assert narrow["AUC"].high < wide["AUC"].high
     some = ["AUC", "brier_loss", ranked_probability_score]
-    found = validate(GaussianNB(), *rows, n_resamples=B, measures=some, keep_predictions=False)
-    assert [row.measure for row in found.rows] == ["AUC", "brier_loss", "ranked_probability_score"]
-    assert found["brier_loss"].corrected == pytest.approx(wide["Brier"].corrected, abs=1e-12)
+    found = validate(
+        GaussianNB(), *rows, n_resamples=B, measures=some, keep_predictions=False
+    )
+    assert [row.measure for row in found.rows] == [
+        "AUC",
+        "brier_loss",
+        "ranked_probability_score",
+    ]
+    assert found["brier_loss"].corrected == pytest.approx(
+        wide["Brier"].corrected, abs=1e-12
+    )
     assert found.resampled is None and wide.resampled.shape == (B, 80)
     assert found.line == pytest.approx(wide.line)
     single = validate(GaussianNB(), *rows, n_resamples=B, measures=brier_loss)
@@ -238,12 +272,15 @@ def test_options_of_intervals_and_measures(rows):
 def test_pos_label_is_the_event(rows):
     X, y = rows
     one = validate(GaussianNB(), X, np.where(y, "yes", "no"), n_resamples=B)
-    other = validate(GaussianNB(), X, np.where(y, "a", "b"), n_resamples=B, pos_label="a")
+    other = validate(
+        GaussianNB(), X, np.where(y, "a", "b"), n_resamples=B, pos_label="a"
+    )
     np.testing.assert_allclose(corrected(one), corrected(other), atol=1e-9)
     np.testing.assert_allclose(one.resampled, other.resampled, atol=1e-6)
     p = one.estimator.predict_proba(X)
     np.testing.assert_allclose(  # the map of the same event, whatever the order of the columns
-        one.shrinkage().predict_proba(p)[:, 1], other.shrinkage().predict_proba(p[:, ::-1])[:, 0]
+        one.shrinkage().predict_proba(p)[:, 1],
+        other.shrinkage().predict_proba(p[:, ::-1])[:, 0],
     )
 
 
@@ -257,7 +294,9 @@ def test_jobs_give_the_same_bits(rows):
 
 @pytest.mark.slow
 def test_processes_give_the_same_bits(rows):
-    one, two = (validate(FULL, *rows, n_resamples=60, n_jobs=jobs) for jobs in (None, 2))
+    one, two = (
+        validate(FULL, *rows, n_resamples=60, n_jobs=jobs) for jobs in (None, 2)
+    )
     assert one.to_dict() == two.to_dict()
 
 
@@ -332,7 +371,9 @@ def test_copies_of_a_row_share_a_fold(rows, spy):
 
 
 def test_labels_as_some_packages_want_them(rows, spy):
-    Boosted = type("Boosted", (Spy,), {"__module__": "xgboost.sklearn", "seen": Spy.seen})
+    Boosted = type(
+        "Boosted", (Spy,), {"__module__": "xgboost.sklearn", "seen": Spy.seen}
+    )
     X, y = rows
     found = validate(Boosted(), X, np.where(y, "ill", "well"), n_resamples=2)
     assert all(set(one[1]) == {0, 1} for one in spy.seen)
@@ -399,7 +440,9 @@ def test_several_classes(rows):
     assert found.instability(pos_label=2).predicted.shape == (80,)
     with refuses(ValueError, expected=r".*pos_label among \[0, 1, 2\]", value="none"):
         found.instability()
-    with refuses(ValueError, expected="two classes", value="3", hint="Validate each class"):
+    with refuses(
+        ValueError, expected="two classes", value="3", hint="Validate each class"
+    ):
         found.shrinkage()
     with pytest.raises(ValueError, match=r"3 classes, such as Brier, .* y == label"):
         validate(GaussianNB(), X, y, measures=["slope"])
@@ -408,22 +451,38 @@ def test_several_classes(rows):
 def test_a_model_that_knows_its_rows_by_heart(drawn):
     X, y = np.arange(20.0)[:, None], np.repeat([0, 1], 10)
     drawn(samples(20)[:, :20])
-    with pytest.warns(CalibrationWarning, match=r"none of slope in \d.* Those resamples") as caught:
+    with pytest.warns(
+        CalibrationWarning, match=r"none of slope in \d.* Those resamples"
+    ) as caught:
         found = validate(GaussianNB(), X, y, n_resamples=B)
     assert caught[0].filename == __file__
     assert found["slope"].apparent == np.inf
     assert np.isnan(found["slope"].corrected)
     assert found.to_dict()["rows"][0]["corrected"] is None
-    with refuses(ValueError, expected=".*above 0", value="nan", hint=r"Take method='.632\+'"):
+    with refuses(
+        ValueError, expected=".*above 0", value="nan", hint=r"Take method='.632\+'"
+    ):
         found.shrinkage()
 
 
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"estimator": GaussianNB}, TypeError, "scikit-learn's kind, got .* Pass an instance"),
-        ({"estimator": FrozenEstimator(GaussianNB())}, TypeError, "can be fitted again, got a Fro"),
-        ({"estimator": LinearSVC()}, TypeError, "predict_proba, got LinearSVC. Wrap it: Calibra"),
+        (
+            {"estimator": GaussianNB},
+            TypeError,
+            "scikit-learn's kind, got .* Pass an instance",
+        ),
+        (
+            {"estimator": FrozenEstimator(GaussianNB())},
+            TypeError,
+            "can be fitted again, got a Fro",
+        ),
+        (
+            {"estimator": LinearSVC()},
+            TypeError,
+            "predict_proba, got LinearSVC. Wrap it: Calibra",
+        ),
         ({"method": "boot"}, ValueError, "method among optimism, .632.*got 'boot'"),
         ({"ci": "bca"}, ValueError, "ci among pivot, shifted, got 'bca'"),
         ({"level": 95}, ValueError, "a level between 0 and 1, got 95"),
@@ -432,23 +491,39 @@ def test_a_model_that_knows_its_rows_by_heart(drawn):
         ({"measures": ["auc"]}, ValueError, "measures among .*got 'auc'"),
         ({"measures": []}, ValueError, "at least one measure, got none"),
         ({"pos_label": 7}, ValueError, "pos_label among 0, 1, got 7"),
-        ({"groups": ["all"] * 80}, ValueError, "at least two groups, which are drawn, got one"),
+        (
+            {"groups": ["all"] * 80},
+            ValueError,
+            "at least two groups, which are drawn, got one",
+        ),
         ({"groups": [1, 2]}, ValueError, "one value for each of the 80 rows"),
-        ({"y": np.ones(80)}, ValueError, "labels of at least two classes, got one class"),
+        (
+            {"y": np.ones(80)},
+            ValueError,
+            "labels of at least two classes, got one class",
+        ),
         ({"sample_weight": -np.ones(80)}, ValueError, "expected .*weight"),
         ({"random_state": "x"}, ValueError, "random_state as a whole number"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
 )
 def test_refused(rows, change, error, message):
-    given = {"estimator": GaussianNB(), "X": rows[0], "y": rows[1], "n_resamples": 2, **change}
+    given = {
+        "estimator": GaussianNB(),
+        "X": rows[0],
+        "y": rows[1],
+        "n_resamples": 2,
+        **change,
+    }
     with pytest.raises(error, match=message):
         validate(**given)
 
 
 def test_weights_that_leave_a_class_out(rows):
     X, y = rows
-    with refuses(ValueError, expected=".*above 0 of each class", value=r"none of \[1\]"):
+    with refuses(
+        ValueError, expected=".*above 0 of each class", value=r"none of \[1\]"
+    ):
         validate(GaussianNB(), X, y, sample_weight=(y == 0).astype(float))
 
 
@@ -462,12 +537,16 @@ def test_a_rare_class_has_no_folds(rows):
 def test_what_is_said_of_the_estimator(rows):
     X, y = rows
     model = CalibratedModel(FrozenEstimator(GaussianNB().fit(X, y)), "platt")
-    with pytest.warns(CalibrationWarning, match="learns everything again on each resample, got"):
+    with pytest.warns(
+        CalibrationWarning, match="learns everything again on each resample, got"
+    ):
         validate(model, X, y, n_resamples=2)
     from sklearn.neighbors import KNeighborsClassifier
 
     weight = 1.0 + np.arange(80) % 3
-    with pytest.warns(UserWarning, match="whose fit takes sample_weight, got KNeighborsClass"):
+    with pytest.warns(
+        UserWarning, match="whose fit takes sample_weight, got KNeighborsClass"
+    ):
         validate(KNeighborsClassifier(30), X, y, sample_weight=weight, n_resamples=2)
 
 
@@ -479,8 +558,12 @@ def test_as_text_and_tables(rows):
     assert str(found).splitlines()[0].split() == [
         *("apparent", "optimism", "corrected", "95", "%", "interval")
     ]
-    assert "80 rows. Corrected by the mean optimism of 6 bootstrap samples." in str(found)
-    assert "<table" in found._repr_html_() and "| slope |" in render_markdown(get_sections(found))
+    assert "80 rows. Corrected by the mean optimism of 6 bootstrap samples." in str(
+        found
+    )
+    assert "<table" in found._repr_html_() and "| slope |" in render_markdown(
+        get_sections(found)
+    )
     pd = pytest.importorskip("pandas")
     assert isinstance(found.to_frame(), pd.DataFrame)
     assert found.to_frame()["corrected"].tolist() == corrected(found)
@@ -498,10 +581,17 @@ def test_shrinkage_is_exported(rows):
     p = found.estimator.predict_proba(X)
     expected = expit(found.line[0] + found.line[1] * logit(p[:, 1]))
     np.testing.assert_allclose(shrunk.predict_proba(p)[:, 1], expected, rtol=1e-12)
-    np.testing.assert_array_equal(shrunk.predict_proba(p[:, 1]), shrunk.predict_proba(p))
+    np.testing.assert_array_equal(
+        shrunk.predict_proba(p[:, 1]), shrunk.predict_proba(p)
+    )
     read = from_dict(json.loads(json.dumps(to_dict(shrunk))))
-    np.testing.assert_allclose(read.predict_proba(p), shrunk.predict_proba(p), rtol=1e-12)
-    assert shrunk.predict(p[:3]).tolist() == y[:0].tolist() + shrunk.predict(p[:3, 1]).tolist()
+    np.testing.assert_allclose(
+        read.predict_proba(p), shrunk.predict_proba(p), rtol=1e-12
+    )
+    assert (
+        shrunk.predict(p[:3]).tolist()
+        == y[:0].tolist() + shrunk.predict(p[:3, 1]).tolist()
+    )
 
 
 def test_heuristic_shrinkage_keeps_the_event_rate(rows):
@@ -532,7 +622,9 @@ def test_heuristic_shrinkage_by_its_definition(rows, first):
     p = found.estimator.predict_proba(X)[:, event]
     gain = 2 * len(y) * (log_loss(y, np.full(len(y), y.mean())) - log_loss(y, p))
     moved = shrunk.predict_proba(found.estimator.predict_proba(X))[:, event]
-    np.testing.assert_allclose(np.diff(logit(moved)), (gain - 3) / gain * np.diff(logit(p)))
+    np.testing.assert_allclose(
+        np.diff(logit(moved)), (gain - 3) / gain * np.diff(logit(p))
+    )
     assert moved.mean() == pytest.approx(y.mean(), abs=1e-9)
 
 
@@ -544,11 +636,17 @@ def test_instability_by_hand(rows):
     np.testing.assert_array_equal(moved.predicted, p)
     np.testing.assert_allclose(moved.low, np.quantile(models, 0.25, axis=0))
     np.testing.assert_allclose(moved.high, np.quantile(models, 0.75, axis=0))
-    np.testing.assert_allclose(moved.mean_absolute_error, np.abs(models - p).mean(axis=0))
-    np.testing.assert_allclose(moved.changed, ((models >= 0.4) != (p >= 0.4)).mean(axis=0))
+    np.testing.assert_allclose(
+        moved.mean_absolute_error, np.abs(models - p).mean(axis=0)
+    )
+    np.testing.assert_allclose(
+        moved.changed, ((models >= 0.4) != (p >= 0.4)).mean(axis=0)
+    )
     assert moved.curves[0].shape == moved.curves[1].shape == (B, 64)
     other = found.instability(threshold=0.6, pos_label=0)
-    np.testing.assert_allclose(other.mean_absolute_error, moved.mean_absolute_error, atol=1e-12)
+    np.testing.assert_allclose(
+        other.mean_absolute_error, moved.mean_absolute_error, atol=1e-12
+    )
     np.testing.assert_allclose(other.predicted, 1 - p)
 
 
@@ -559,7 +657,11 @@ def test_instability_needs_predictions_of_samples(rows):
     kept = validate(GaussianNB(), *rows, **given)
     for found, message, options in (
         (crossed, "those of a cross-validation. Take method='optimism'", {}),
-        (bare, "none that were kept. Call internal_validation with keep_predictions=True", {}),
+        (
+            bare,
+            "none that were kept. Call internal_validation with keep_predictions=True",
+            {},
+        ),
         (kept, "a threshold between 0 and 1, got 1", {"threshold": 1}),
         (kept, "pos_label among 0, 1, got 'x'", {"pos_label": "x"}),
     ):
@@ -571,6 +673,8 @@ def test_ranges_end_where_a_measure_ends(rows):
     X, y = rows
     found = validate(GaussianNB(), X, y, n_resamples=B, ci="shifted", level=0.99)
     ends = list(
-        itertools.chain(*((row.low, row.high) for row in found.rows if row.measure == "ICI"))
+        itertools.chain(
+            *((row.low, row.high) for row in found.rows if row.measure == "ICI")
+        )
     )
     assert min(ends) >= 0 and max(ends) <= 1

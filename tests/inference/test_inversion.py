@@ -67,14 +67,18 @@ def test_truths_on_a_line():
     np.testing.assert_allclose(
         line.compute_truth(3.0), [[0.5, 0.5], [0.5, 0.5], [0, 1]], atol=1e-15
     )
-    np.testing.assert_allclose(line.compute_truth(64.0), [[0, 1], [0.5, 0.5], [0, 1]], atol=1e-15)
+    np.testing.assert_allclose(
+        line.compute_truth(64.0), [[0, 1], [0.5, 0.5], [0, 1]], atol=1e-15
+    )
 
 
 def test_truths_of_several_classes_stay_probabilities():
     proba = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
     law = np.array([[0.3, 0.4, 0.3], [0.1, 0.1, 0.8]])
     line = line_of(validate_predictions([0, 2], proba, None, [0, 1, 2]), law)
-    np.testing.assert_allclose(line.compute_truth(4.0)[0], [0, 0.7 / 1.6, 0.9 / 1.6], atol=1e-15)
+    np.testing.assert_allclose(
+        line.compute_truth(4.0)[0], [0, 0.7 / 1.6, 0.9 / 1.6], atol=1e-15
+    )
     np.testing.assert_allclose(line.compute_truth(4.0)[1], [0, 0, 1], atol=1e-15)
 
 
@@ -94,7 +98,9 @@ def test_limits_are_expectations(weighted):
 
 def test_the_limit_of_calibrated_predictions_is_zero():
     p = np.random.default_rng(0).random(40)
-    line = line_of(case_of(p, np.arange(40) % 2), np.full((40, 2), 0.5), expected_calibration_error)
+    line = line_of(
+        case_of(p, np.arange(40) % 2), np.full((40, 2), 0.5), expected_calibration_error
+    )
     assert line.compute_limit(0.0) == 0.0
     assert line.compute_limit(1.0) > 0.1
 
@@ -159,9 +165,13 @@ def test_shifted_predictions(weight):
     assert sign == 1
     np.testing.assert_allclose(moved[:, 1], p + 0.07, atol=1e-15)
     np.testing.assert_allclose(moved.sum(axis=1), 1, atol=1e-15)
-    np.testing.assert_allclose(_shift_predictions(case, 0.0)[:, 1], p + 1e-6, atol=1e-15)
+    np.testing.assert_allclose(
+        _shift_predictions(case, 0.0)[:, 1], p + 1e-6, atol=1e-15
+    )
     never = case_of(p, np.zeros(4, dtype=int), weight)
-    np.testing.assert_allclose(_shift_predictions(never, 0.07)[:, 1], p - 0.07, atol=1e-15)
+    np.testing.assert_allclose(
+        _shift_predictions(never, 0.07)[:, 1], p - 0.07, atol=1e-15
+    )
 
 
 def test_shifted_where_predictions_are_right_on_average():
@@ -186,7 +196,9 @@ def test_the_law_is_the_recalibrated_one():
     law = _recalibrate_law(case_of(p, y, weight), "platt")
     expected = PlattScaling().fit(p, y, sample_weight=weight).predict_proba(p)
     np.testing.assert_allclose(law, expected, atol=1e-12)
-    one = case_of(np.full(20, 0.5), np.ones(20, dtype=int))  # one class, one score: no warning
+    one = case_of(
+        np.full(20, 0.5), np.ones(20, dtype=int)
+    )  # one class, one score: no warning
     assert _recalibrate_law(one, "platt").shape == (20, 2)
 
 
@@ -198,12 +210,18 @@ def test_ends_along_both_lines():
     y = (rng.random(150) < np.clip(p + 0.15, 0, 1)).astype(int)
     case = case_of(p, y)
     estimate, parts = simulation(case, expected_calibration_error, 60)
-    assert estimate == pytest.approx(expected_calibration_error.evaluate(case), abs=1e-15)
+    assert estimate == pytest.approx(
+        expected_calibration_error.evaluate(case), abs=1e-15
+    )
     plain = np.asarray(case.proba)
     ends = {}
     for name, law in (("none", plain), ("platt", _recalibrate_law(case, "platt"))):
-        ends[name] = _invert_test(partial(_Line, *parts), case, law, estimate, 0.05, None)
-    shift = line_of(case, _shift_predictions(case, estimate), expected_calibration_error, 60)
+        ends[name] = _invert_test(
+            partial(_Line, *parts), case, law, estimate, 0.05, None
+        )
+    shift = line_of(
+        case, _shift_predictions(case, estimate), expected_calibration_error, 60
+    )
     alone = shift.compute_limit(
         shift.find_first(lambda v: _monte_carlo_pvalue(v <= estimate) > 0.05)
     )
@@ -216,12 +234,15 @@ def test_ends_along_both_lines():
 def test_defaults(monkeypatch):
     seen = []
 
-    def distribution(case, evaluate, n_resamples, random_state, *, n_jobs, progress, groups):
+    def distribution(
+        case, evaluate, n_resamples, random_state, *, n_jobs, progress, groups
+    ):
         seen.append((n_resamples, random_state, n_jobs))
         return np.arange(41.0)
 
     monkeypatch.setattr(
-        "sklearn_calib.inference._intervals.simulate_bootstrap_distribution", distribution
+        "sklearn_calib.inference._intervals.simulate_bootstrap_distribution",
+        distribution,
     )
     found = confidence_interval([0, 1], [0.2, 0.6], "brier_loss")
     assert seen == [(499, 0, None)]
@@ -260,7 +281,11 @@ SUBTRACT = [
     ("expected_calibration_error", {"debias": True}, 2),
     ("calibration_error", {"debias": True, "norm": "l2"}, 2),
     ("kernel_calibration_error", {"multiclass": "canonical"}, 2),
-    ("kernel_calibration_error", {"multiclass": "canonical", "estimator": "unbiased"}, 3),
+    (
+        "kernel_calibration_error",
+        {"multiclass": "canonical", "estimator": "unbiased"},
+        3,
+    ),
     ("kernel_calibration_error", {"multiclass": "canonical", "estimator": "linear"}, 3),
     ("lp_calibration_error", {"estimator": "unbiased", "n_levels": 4}, 3),
     ("variational_calibration_error", {"cv": KFold(3)}, 2),
@@ -276,28 +301,43 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     case = validate_predictions(np.arange(60) % k, p, None, range(k))
     function = all_metrics()[measure]
     line = _Line(
-        case, partial(evaluate_population, function, **options), None, np.roll(p, 1, axis=1)
+        case,
+        partial(evaluate_population, function, **options),
+        None,
+        np.roll(p, 1, axis=1),
     )
     assert line.compute_limit(0.0) == pytest.approx(0.0, abs=1e-9)
     assert line.compute_limit(1.0) > 1e-3
-    found = confidence_interval(case.codes, p, measure, n_resamples=3, labels=range(k), **options)
-    assert found.on_these_rows == pytest.approx(function.evaluate(case, **options), abs=1e-12)
+    found = confidence_interval(
+        case.codes, p, measure, n_resamples=3, labels=range(k), **options
+    )
+    assert found.on_these_rows == pytest.approx(
+        function.evaluate(case, **options), abs=1e-12
+    )
     assert 0 <= found.low <= found.estimate <= found.high
 
 
 @pytest.mark.parametrize(
     ("measure", "options", "given"),
     [
-        ("expected_calibration_error", {"n_bins": "cube_root"}, {"n_bins": 6}),  # of 400 rows 8
+        (
+            "expected_calibration_error",
+            {"n_bins": "cube_root"},
+            {"n_bins": 6},
+        ),  # of 400 rows 8
         ("maximum_calibration_error", {"n_bins": "cube_root"}, {"n_bins": 6}),
         ("kernel_calibration_error", {"bandwidth": "median"}, {"bandwidth": MEDIAN}),
     ],
 )
-def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(measure, options, given):
+def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(
+    measure, options, given
+):
     """The number of bins and the bandwidth of the limit, and of soft labels, are those of rows."""
     p = np.column_stack([1 - SCORES, SCORES])
     if "bandwidth" in options:
-        options, given = ({"multiclass": "canonical", **one} for one in (options, given))
+        options, given = (
+            {"multiclass": "canonical", **one} for one in (options, given)
+        )
     case = validate_predictions(np.arange(200) % 2, p)
     function = all_metrics()[measure]
     evaluate, law = (
@@ -308,7 +348,9 @@ def test_a_row_with_several_labels_is_one_row_to_rules_about_rows(measure, optio
     direct = _Line(case, partial(evaluate_population, function, **given), None, law)
     assert line.compute_limit(1.0) == direct.compute_limit(1.0)
     shares = np.clip(SCORES**2, 0.1, 0.9)
-    plain, named = (function(shares, p, soft_labels=True, **one) for one in (options, given))
+    plain, named = (
+        function(shares, p, soft_labels=True, **one) for one in (options, given)
+    )
     assert plain == pytest.approx(named, abs=1e-12)
 
 
@@ -333,8 +375,12 @@ def test_the_bootstrap_of_isotonic_refinements_is_refused(loss, given):
     """Their fit is closer to resampled rows than to new ones; 95 % intervals held .35 to .55."""
     p = np.linspace(0.1, 0.9, 60)
     rule = f"whose bootstrap holds the truth, got 'isotonic_refinement_{loss}'"
-    with pytest.raises(ValueError, match=f"{rule}. Take 'temperature_refinement_{loss}', or the"):
-        confidence_interval(np.arange(60) % 2, p, f"isotonic_refinement_{loss}", **given)
+    with pytest.raises(
+        ValueError, match=f"{rule}. Take 'temperature_refinement_{loss}', or the"
+    ):
+        confidence_interval(
+            np.arange(60) % 2, p, f"isotonic_refinement_{loss}", **given
+        )
 
 
 @pytest.mark.slow
@@ -342,7 +388,9 @@ def test_an_unbiased_estimate_below_zero_has_an_upper_end():
     """The line of a constant shift is long enough where nothing was seen."""
     p = np.tile([0.3, 0.7], 30)
     y = np.tile([1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 1, 1, 0], 3)
-    found = confidence_interval(y, p, "averaged_two_bin_error", debias=True, n_resamples=79)
+    found = confidence_interval(
+        y, p, "averaged_two_bin_error", debias=True, n_resamples=79
+    )
     assert found.on_these_rows < 1e-3
     assert found.low == 0 and 0.002 < found.high < 0.05
 
@@ -376,10 +424,16 @@ def test_the_estimate_is_the_median_of_its_law():
     """With one bin the error is the mean residual: nothing is to be taken off."""
     data = make_uniform_shift(400, 0.2, random_state=0)
     given = {"n_bins": 1, "n_resamples": 599}
-    found = confidence_interval(data.y, data.proba, "expected_calibration_error", **given)
+    found = confidence_interval(
+        data.y, data.proba, "expected_calibration_error", **given
+    )
     assert found.estimate == pytest.approx(found.on_these_rows, abs=0.004)
     null = calibration_test(
-        data.y, data.proba, statistic="expected_calibration_error", n_bins=1, n_resamples=599
+        data.y,
+        data.proba,
+        statistic="expected_calibration_error",
+        n_bins=1,
+        n_resamples=599,
     ).null_distribution
     assert found.if_calibrated == pytest.approx(null.mean(), rel=0.15)
 
@@ -396,11 +450,19 @@ def test_methods_and_levels():
     assert auto == confidence_interval(
         y, p, "smooth_calibration_error", method="inversion", **options
     )
-    wide, narrow = (confidence_interval(y, p, level=level, **options) for level in (0.99, 0.5))
+    wide, narrow = (
+        confidence_interval(y, p, level=level, **options) for level in (0.99, 0.5)
+    )
     assert wide.low <= narrow.low and narrow.high < wide.high
-    binned = confidence_interval(y, p, "expected_calibration_error", n_bins=3, **options)
-    assert binned.on_these_rows == pytest.approx(expected_calibration_error(y, p, n_bins=3))
-    drawn = confidence_interval(y, p, "expected_calibration_error", method="bootstrap", **options)
+    binned = confidence_interval(
+        y, p, "expected_calibration_error", n_bins=3, **options
+    )
+    assert binned.on_these_rows == pytest.approx(
+        expected_calibration_error(y, p, n_bins=3)
+    )
+    drawn = confidence_interval(
+        y, p, "expected_calibration_error", method="bootstrap", **options
+    )
     assert drawn.method == "bootstrap"
     assert drawn.low > 0, "the bootstrap of an error near 0 is too high"
 
@@ -410,7 +472,8 @@ def test_the_fewest_draws_that_exclude_anything():
     """1 / (1 + n) has to be at most the tail of one side."""
     proba, y = make_overconfident(2, 150)
     few, enough = (
-        confidence_interval(y, proba, "calibration_error", n_resamples=n) for n in (38, 39)
+        confidence_interval(y, proba, "calibration_error", n_resamples=n)
+        for n in (38, 39)
     )
     assert few.low == 0 < enough.low and enough.high < 0.5 * few.high
 
@@ -429,7 +492,12 @@ def test_progress_and_threads(soft, k):
     assert found == confidence_interval(y, p, n_jobs=2, **given)
     told.clear()
     confidence_interval(
-        y, p, "brier_loss", method="bootstrap", progress=lambda *done: told.append(done), **given
+        y,
+        p,
+        "brier_loss",
+        method="bootstrap",
+        progress=lambda *done: told.append(done),
+        **given,
     )
     assert told == [(37, 39), (39, 39)]
     with refuses(ValueError, expected="progress that can be called"):
@@ -448,7 +516,10 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     events = pooled.with_law(law).events(20, np.random.default_rng(1))
     found = EVALUATE_DRAWS[measure](pooled.score, pooled.mass, events)
     for value, row in zip(found, events, strict=True):
-        pairs = np.repeat(pooled.score, 2), np.column_stack([pooled.mass - row, row]).ravel()
+        pairs = (
+            np.repeat(pooled.score, 2),
+            np.column_stack([pooled.mass - row, row]).ravel(),
+        )
         known = np.tile([0, 1], len(pooled.score))
         direct = all_metrics()[measure](known, pairs[0], sample_weight=pairs[1])
         assert value == pytest.approx(direct, abs=1e-14)
@@ -466,7 +537,9 @@ def test_events_of_rows_in_cells_follow_a_law_of_all_rows(n, k):
     pooled = pool_rows(case, 16, always=True)
     top = np.ones(n, int) if k == 2 else p.argmax(axis=1)
     score, chance = p[np.arange(n), top], law[np.arange(n), top]
-    expected = [part.sum() for part in np.split(chance[np.argsort(score)], pooled._starts[1:])]
+    expected = [
+        part.sum() for part in np.split(chance[np.argsort(score)], pooled._starts[1:])
+    ]
     drawn = pooled.with_law(law).events(2000, np.random.default_rng(1))
     error = np.sqrt(n / 16 / 2000)
     np.testing.assert_allclose(drawn.mean(axis=0), expected, atol=3 * error)
@@ -485,7 +558,9 @@ def test_an_error_of_half_of_the_rows_lowers_the_lower_end(monkeypatch):
     z = np.log(p / (1 - p))
     y = (rng.random(2000) < expit(np.where(z > 0, 0.5 * z, z))).astype(int)
     found = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
-    monkeypatch.setattr("sklearn_calib.inference._intervals._one_sided", lambda case, law: law)
+    monkeypatch.setattr(
+        "sklearn_calib.inference._intervals._one_sided", lambda case, law: law
+    )
     before = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
     assert 0 < found.low < before.low
     assert (found.estimate, found.high) == (before.estimate, before.high)
@@ -493,7 +568,9 @@ def test_an_error_of_half_of_the_rows_lowers_the_lower_end(monkeypatch):
 
 def test_a_one_sided_error_is_that_of_the_half_of_the_rows_that_are_farthest_off():
     case = validate_predictions([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9])
-    law = np.asarray(case.proba) + np.array([[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]])
+    law = np.asarray(case.proba) + np.array(
+        [[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]]
+    )
     moved = _one_sided(case, law) - case.proba
     assert moved[:, 1] == pytest.approx([0.0, -0.1, 0.2, 0.0])
 

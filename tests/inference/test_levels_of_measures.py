@@ -31,7 +31,12 @@ def test_level(name, options):
         proba = softmax(rng.normal(size=(50, 3)), axis=1)
         y = (rng.random(50)[:, None] > proba.cumsum(axis=1)[:, :2]).sum(axis=1)
         given = {"labels": range(3), "n_resamples": DRAWS, "random_state": number}
-        found.append(calibration_test(y, proba, statistic=name, **given, **options).pvalue)
+        found.append(
+            calibration_test(y, proba, statistic=name, **given, **options).pvalue
+        )
     for level in (0.1, 0.5):
         share = np.mean(np.array(found) <= level + 1e-9)
-        assert abs(share - level) < 3.3 * np.sqrt(level * (1 - level) / sets), (level, share)
+        assert abs(share - level) < 3.3 * np.sqrt(level * (1 - level) / sets), (
+            level,
+            share,
+        )

@@ -18,12 +18,16 @@ def rows(n=400, seed=0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("measure", ["log_loss", "brier_loss", "smooth_calibration_error"])
+@pytest.mark.parametrize(
+    "measure", ["log_loss", "brier_loss", "smooth_calibration_error"]
+)
 def test_the_difference_of_two_measures(measure):
     y, p, q = rows()
     found = paired_difference(y, p, q, measure, n_resamples=19)
     function = all_metrics()[measure]
-    assert found.first == pytest.approx(function(y, p)) == found.second - found.difference
+    assert (
+        found.first == pytest.approx(function(y, p)) == found.second - found.difference
+    )
     assert found.second == pytest.approx(function(y, q))
     assert found.low <= found.difference <= found.high
     back = paired_difference(y, q, p, measure, n_resamples=19)
@@ -38,7 +42,9 @@ def test_the_normal_interval_is_that_of_the_mean_of_differences():
     d = loss[1] - loss[0]
     half = 1.959964 * d.std(ddof=1) / np.sqrt(len(d))
     assert found.method == "normal"
-    assert (found.low, found.high) == pytest.approx((d.mean() - half, d.mean() + half), rel=1e-6)
+    assert (found.low, found.high) == pytest.approx(
+        (d.mean() - half, d.mean() + half), rel=1e-6
+    )
     apart = np.hypot(*(part.std(ddof=1) for part in loss)) / np.sqrt(len(d))
     assert half < 0.6 * 1.96 * apart, "pairing is worth something"
     accuracy = paired_difference(y, p, q, "accuracy")
@@ -72,19 +78,27 @@ def test_the_combined_interval_holds_both_alone():
 def test_losses_by_the_normal_law(name):
     y, p, q = rows()
     found = paired_difference(y, p, q, f"{name}_loss", level=0.95)
-    first, second = (get_loss(name).of_rows(np.column_stack([1 - s, s]), y) for s in (p, q))
+    first, second = (
+        get_loss(name).of_rows(np.column_stack([1 - s, s]), y) for s in (p, q)
+    )
     d = second - first
     half = 1.959964 * d.std(ddof=1) / np.sqrt(len(d))
     assert found.method == "normal"
-    assert (found.low, found.high) == pytest.approx((d.mean() - half, d.mean() + half), rel=1e-6)
+    assert (found.low, found.high) == pytest.approx(
+        (d.mean() - half, d.mean() + half), rel=1e-6
+    )
 
 
 def test_other_proper_losses_by_the_bootstrap():
     """The ranked probability score, which of two classes is the Brier loss."""
     y, p, q = rows(300)
     normal = paired_difference(y, p, q, "brier_loss", level=0.9)
-    found = paired_difference(y, p, q, "ranked_probability_score", level=0.9, n_resamples=499)
-    assert found.method == "bootstrap" and found.difference == pytest.approx(normal.difference)
+    found = paired_difference(
+        y, p, q, "ranked_probability_score", level=0.9, n_resamples=499
+    )
+    assert found.method == "bootstrap" and found.difference == pytest.approx(
+        normal.difference
+    )
     width = normal.high - normal.low
     assert abs(found.low - normal.low) + abs(found.high - normal.high) < 0.2 * width
 
@@ -93,7 +107,10 @@ def test_other_proper_losses_by_the_bootstrap():
     ("options", "message"),
     [
         ({"measure": "auc"}, r"expected a measure among accuracy, .*got 'auc'"),
-        ({"level": 95}, r"expected a level between 0 and 1, got 95\. Pass for instance 0\.95"),
+        (
+            {"level": 95},
+            r"expected a level between 0 and 1, got 95\. Pass for instance 0\.95",
+        ),
     ],
 )
 def test_what_is_refused(options, message):
@@ -109,7 +126,9 @@ def test_coverage():
         y, p, q = rows(150, seed)
         found = paired_difference(y, p, q, "brier_loss", level=0.8)
         misses += found.low > TRUTH, found.high < TRUTH
-    assert (misses > 12).all() and (misses < 55).all(), misses  # 30 expected on each side
+    assert (misses > 12).all() and (misses < 55).all(), (
+        misses
+    )  # 30 expected on each side
 
 
 _z = 1.5 * np.random.default_rng(1).normal(size=1_000_000)
@@ -117,13 +136,17 @@ _truth, _sharp = 1 / (1 + np.exp(-_z)), 1 / (1 + np.exp(-2 * _z))
 TRUTH = float(((_truth - _sharp) ** 2).mean())
 
 
-@pytest.mark.parametrize("measure", ["smooth_calibration_error", "ranked_probability_score"])
+@pytest.mark.parametrize(
+    "measure", ["smooth_calibration_error", "ranked_probability_score"]
+)
 def test_weights_go_to_both_models(measure):
     y, p, q = rows(80)
     weight = 1 + 2 * y
     found = paired_difference(y, p, q, measure, n_resamples=39, sample_weight=weight)
     for value, proba in ((found.first, p), (found.second, q)):
-        assert value == pytest.approx(all_metrics()[measure](y, proba, sample_weight=weight))
+        assert value == pytest.approx(
+            all_metrics()[measure](y, proba, sample_weight=weight)
+        )
         assert value != pytest.approx(all_metrics()[measure](y, proba))
 
 
@@ -132,7 +155,11 @@ def test_weights_go_to_both_models(measure):
 
 def losses(n=300, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.gamma(1.0, 2.0, n), rng.gamma(1.0, 2.0, n), rng.random(n) * (rng.random(n) < 0.8)
+    return (
+        rng.gamma(1.0, 2.0, n),
+        rng.gamma(1.0, 2.0, n),
+        rng.random(n) * (rng.random(n) < 0.8),
+    )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -163,7 +190,9 @@ def test_losses_far_from_zero_keep_their_spread():
     one, two, _ = losses(200)
     found = PairedLosses().add(one, two + 1e6).difference("loss")
     near = PairedLosses().add(one, two).difference("loss")
-    assert found.high - found.difference == pytest.approx(near.high - near.difference, rel=1e-6)
+    assert found.high - found.difference == pytest.approx(
+        near.high - near.difference, rel=1e-6
+    )
 
 
 @pytest.mark.parametrize(
@@ -194,7 +223,9 @@ def two_models(n, seed=0):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.cross), True])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, marks=pytest.mark.cross), True]
+)
 def test_summaries_have_the_interval_of_their_rows(weighted):
     y, p, q = two_models(300)
     weight = np.random.default_rng(1).random(300) if weighted else None
@@ -234,7 +265,9 @@ def test_what_summaries_do_not_have():
     several.update([0, 1, 2, 2], [[0.5, 0.3, 0.2]] * 4)
     with refuses(ValueError, expected="a measure of one two-class problem"):
         confidence_interval(several, None, "log_loss")
-    found = confidence_interval(several, None, "expected_calibration_error", n_resamples=20)
+    found = confidence_interval(
+        several, None, "expected_calibration_error", n_resamples=20
+    )
     assert found.on_these_rows == pytest.approx(0.25)
 
 
@@ -247,7 +280,12 @@ def test_a_cluster_that_comes_in_two_blocks_is_one(weighted):
     pairs = PairedLosses()
     for start in range(0, 40, 7):
         part = slice(start, start + 7)
-        pairs.add(one[part], two[part], weight if weight is None else weight[part], groups[part])
+        pairs.add(
+            one[part],
+            two[part],
+            weight if weight is None else weight[part],
+            groups[part],
+        )
     found = pairs.difference("log_loss")
     w = np.ones(40) if weight is None else weight
     mean = w @ (two - one) / w.sum()

@@ -28,12 +28,16 @@ def curved_set(n=500):
 
 
 def test_law_of_the_statistic():
-    found = [1 - compute_survival(t, 2, m - 1) for m, t in ((1, 3), (2, 8), (2, 12), (3, 16))]
+    found = [
+        1 - compute_survival(t, 2, m - 1) for m, t in ((1, 3), (2, 8), (2, 12), (3, 16))
+    ]
     wanted = [0.7768698399, 0.6526149670, 0.9298634825, 0.8303312551]
     np.testing.assert_allclose(found, wanted, atol=1e-10, rtol=0)
     assert find_quantile(0.95, 2, 1) == pytest.approx(12.7919131632, abs=1e-8)
     assert find_quantile(0.95, 2, 2) == pytest.approx(19.3095985, abs=5e-7)
-    assert compute_survival(find_quantile(0.95, 2, 2), 2, 2) == pytest.approx(0.05, abs=1e-14)
+    assert compute_survival(find_quantile(0.95, 2, 2), 2, 2) == pytest.approx(
+        0.05, abs=1e-14
+    )
 
 
 def test_straight_golden_set():
@@ -61,7 +65,9 @@ def test_curved_golden_set():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("freedom", "raised"), [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)])
+@pytest.mark.parametrize(
+    ("freedom", "raised"), [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)]
+)
 def test_law_is_that_of_truncated_sums(freedom, raised):
     rng = np.random.default_rng([freedom, raised])
     n = 40_000
@@ -90,7 +96,9 @@ def test_level_of_the_test():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("held_out", [True, pytest.param(False, marks=pytest.mark.cross)])
+@pytest.mark.parametrize(
+    "held_out", [True, pytest.param(False, marks=pytest.mark.cross)]
+)
 def test_size_two_sided(held_out):
     pvalues = []
     for seed in range(500):
@@ -131,7 +139,9 @@ def test_belt_agrees_with_the_curve_and_the_covariance():
     np.testing.assert_allclose(curve.confidence_high, high)
     assert curve.consistency_low is None and curve.weight.sum() == 500
     rows = np.vander(logit(curve.predicted), 3, increasing=True)
-    half = np.sqrt(find_quantile(0.95, 2, 1) * ((rows @ found.covariance) * rows).sum(axis=1))
+    half = np.sqrt(
+        find_quantile(0.95, 2, 1) * ((rows @ found.covariance) * rows).sum(axis=1)
+    )
     np.testing.assert_allclose(logit(high) - rows @ found.coef, half)
     np.testing.assert_allclose(curve.observed, expit(rows @ found.coef))
 
@@ -175,7 +185,10 @@ def test_few_different_predictions():
     two = polynomial_test([0, 1, 1, 0, 0, 1, 1, 0], [0.2, 0.2, 0.7, 0.7] * 2)
     assert two.degree == 1
     with refuses(
-        ValueError, expected=".*at least 3 different predictions ", value="2", hint="On fewer"
+        ValueError,
+        expected=".*at least 3 different predictions ",
+        value="2",
+        hint="On fewer",
     ):
         polynomial_test([0, 1, 1, 0], [0.2, 0.2, 0.7, 0.7], held_out=False)
 

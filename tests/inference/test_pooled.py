@@ -10,7 +10,9 @@ from sklearn_calib.inference import calibration_test, simulate_null_distribution
 from sklearn_calib.inference._resampling import MOST_CELLS, PooledRows, pool_rows
 from sklearn_calib.metrics import all_metrics, brier_loss, validate_predictions
 
-ON_CELLS = sorted(name for name, measure in all_metrics().items() if measure.spec.poolable)
+ON_CELLS = sorted(
+    name for name, measure in all_metrics().items() if measure.spec.poolable
+)
 
 
 def draw(seed, n, power=1.0):
@@ -96,8 +98,12 @@ def test_equal_scores_are_cells_and_nothing_else_changes():
 
 def test_where_cells_are_not_used():
     y, p = draw(0, 5000)
-    assert pool_rows(validate_predictions(y, p)) is None  # too few rows to save anything
-    logits = canonical_proba(np.random.default_rng(0).normal(0, 900, 50_000), kind="logits")
+    assert (
+        pool_rows(validate_predictions(y, p)) is None
+    )  # too few rows to save anything
+    logits = canonical_proba(
+        np.random.default_rng(0).normal(0, 900, 50_000), kind="logits"
+    )
     case = validate_predictions(np.arange(50_000) % 2, logits)
     assert pool_rows(case) is None  # cells do not tell 1 - 1e-300 from 1
     y, p = draw(0, 10_000)
@@ -114,11 +120,16 @@ def test_cells_give_the_statistic_and_its_law(name, n_resamples=199):
     y, p = draw(1, 10_000, 1.02)
     found = calibration_test(y, p, statistic=name, n_resamples=n_resamples)
     case = validate_predictions(y, p)
-    rows = simulate_null_distribution(case, all_metrics()[name].evaluate, n_resamples, 1)
+    rows = simulate_null_distribution(
+        case, all_metrics()[name].evaluate, n_resamples, 1
+    )
     spread = rows.std()
     moved = abs(found.ranked - found.statistic)
     assert moved < 0.1 * spread
-    of_few_sums = "expected_cost_score", "maximum_calibration_error"  # one threshold, one bin
+    of_few_sums = (
+        "expected_cost_score",
+        "maximum_calibration_error",
+    )  # one threshold, one bin
     assert moved > 0 or name in of_few_sums
     assert found.null_distribution.mean() == pytest.approx(
         rows.mean(), abs=4 * spread * np.sqrt(2 / n_resamples)
@@ -159,7 +170,9 @@ def test_level(name, n, sets):
     pvalues = np.empty(sets)
     for seed in range(sets):
         y, p = draw(seed, n)
-        found = calibration_test(y, p, statistic=name, n_resamples=39, random_state=seed)
+        found = calibration_test(
+            y, p, statistic=name, n_resamples=39, random_state=seed
+        )
         pvalues[seed] = found.pvalue
     for level in (0.05, 0.1, 0.25, 0.5):
         spread = np.sqrt(level * (1 - level) / sets)

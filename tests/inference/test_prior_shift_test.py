@@ -66,8 +66,12 @@ def test_sees_what_a_shift_of_frequencies_cannot_explain():
     rng = np.random.default_rng(2)
     (p, y), (target, _) = scores(500, 0.5, rng), scores(500, 0.2, rng, shift=0.7)
     assert prior_shift_test(p, y, target, n_resamples=199).pvalue == 0.005
-    assert ks_2samp(p, scores(500, 0.2, rng)[0]).pvalue < 1e-6  # which a shift alone would be
-    assert prior_shift_test(p, y, scores(500, 0.2, rng)[0], n_resamples=199).pvalue > 0.05
+    assert (
+        ks_2samp(p, scores(500, 0.2, rng)[0]).pvalue < 1e-6
+    )  # which a shift alone would be
+    assert (
+        prior_shift_test(p, y, scores(500, 0.2, rng)[0], n_resamples=199).pvalue > 0.05
+    )
 
 
 def test_repeats_itself():
@@ -95,7 +99,9 @@ def test_copies_of_a_row_are_not_ties_but_equal_scores_are():
     assert abs(third - 0.16) < 3 * np.sqrt(0.16 * 0.84 / 400)
     equal = RankedScores(np.c_[1 - p, p][[0, 0, 0, 3, 3, 3]], codes)
     rows = np.arange(6)
-    assert max(equal.compute_distance(rows, rows, rng).distance for _ in range(20)) < 1e-12
+    assert (
+        max(equal.compute_distance(rows, rows, rng).distance for _ in range(20)) < 1e-12
+    )
 
 
 @pytest.mark.slow
@@ -130,8 +136,12 @@ def test_refused():
 
 
 def test_printed_without_its_draws():
-    found = prior_shift_test([0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], [0.3, 0.5], n_resamples=200)
-    assert len(found.null_distribution) == 200 and "null_distribution" not in repr(found)
+    found = prior_shift_test(
+        [0.2, 0.6, 0.4, 0.8], [0, 1, 0, 1], [0.3, 0.5], n_resamples=200
+    )
+    assert len(found.null_distribution) == 200 and "null_distribution" not in repr(
+        found
+    )
 
 
 def test_draws_are_as_many_as_the_rows_of_both_samples():

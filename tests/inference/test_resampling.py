@@ -29,7 +29,9 @@ def test_labels_have_the_law_of_the_predictions(k):
     law = np.random.default_rng(0).dirichlet(np.ones(k))
     if k > 2:
         law[0], law[-1] = 0.0, law[0] + law[-1]  # a class that cannot happen
-    codes = draw_labels(label_bounds(np.tile(law, (60_000, 1))), np.random.default_rng(1))
+    codes = draw_labels(
+        label_bounds(np.tile(law, (60_000, 1))), np.random.default_rng(1)
+    )
     counts = np.bincount(codes, minlength=k)
     assert (counts[law == 0] == 0).all()
     possible = law > 0
@@ -37,7 +39,9 @@ def test_labels_have_the_law_of_the_predictions(k):
 
 
 def test_bounds_end_at_one():
-    np.testing.assert_allclose(label_bounds([[1, 1, 2], [0, 3, 0]]), [[0.25, 0.5, 1], [0, 1, 1]])
+    np.testing.assert_allclose(
+        label_bounds([[1, 1, 2], [0, 3, 0]]), [[0.25, 0.5, 1], [0, 1, 1]]
+    )
     assert (label_bounds(np.full((1, 7), 0.1))[:, -1] == 1).all()
 
 
@@ -97,7 +101,9 @@ def test_threads_change_nothing(distribution):
     case = validate_predictions(y, proba)
     alone = distribution(case, brier_loss.evaluate, 100, 5)
     assert len(np.unique(alone)) == 100
-    np.testing.assert_array_equal(alone, distribution(case, brier_loss.evaluate, 100, 5, n_jobs=2))
+    np.testing.assert_array_equal(
+        alone, distribution(case, brier_loss.evaluate, 100, 5, n_jobs=2)
+    )
     assert not np.array_equal(alone, distribution(case, brier_loss.evaluate, 100, 6))
     named = distribution(case, brier_loss.evaluate, 100, random_state=0)
     np.testing.assert_array_equal(named, distribution(case, brier_loss.evaluate, 100))
@@ -106,7 +112,9 @@ def test_threads_change_nothing(distribution):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_bootstrap_has_the_spread_of_a_mean(weighted):
     proba, y = make_overconfident(2, 400)
-    weight = np.random.default_rng(0).exponential(size=400) if weighted else np.ones(400)
+    weight = (
+        np.random.default_rng(0).exponential(size=400) if weighted else np.ones(400)
+    )
     case = validate_predictions(y, proba, weight)
     values = simulate_bootstrap_distribution(case, brier_loss.evaluate, 2000, 0)
     rows = (case.codes - case.second) ** 2
@@ -122,7 +130,9 @@ def test_the_null_distribution_is_that_of_the_predictions():
     case = validate_predictions(np.arange(200) % 2, p)
     values = simulate_null_distribution(case, brier_loss.evaluate, 2000, 0)
     error = np.sqrt((p * (1 - p) * (1 - 2 * p) ** 2).sum()) / 200
-    assert values.mean() == pytest.approx((p * (1 - p)).mean(), abs=4 * error / np.sqrt(2000))
+    assert values.mean() == pytest.approx(
+        (p * (1 - p)).mean(), abs=4 * error / np.sqrt(2000)
+    )
     assert values.std() == pytest.approx(error, rel=0.06)
     ones = np.column_stack([np.zeros(200), np.ones(200)])
     certain = simulate_null_distribution(case, brier_loss.evaluate, 3, 0, law=ones)
@@ -135,6 +145,8 @@ def test_summaries_are_told_where_to_go():
         calibration_test(summary)
     for function in (confidence_interval, calibration_test):
         with refuses(
-            TypeError, expected=".*labels and probabilities of rows", value="labels alone"
+            TypeError,
+            expected=".*labels and probabilities of rows",
+            value="labels alone",
         ):
             function([0, 1])

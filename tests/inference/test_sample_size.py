@@ -23,9 +23,15 @@ def rows(size):
 def test_formulas():
     """Riley et al. (2021): golden values of standard errors .051, .102 and .0255."""
     widths = {"oe_width": 2 * np.sinh(Z * 0.051), "c_width": 2 * Z * 0.0255}
-    found = validation_sample_size(c_statistic=0.8, prevalence=0.1, slope_width=None, **widths)
+    found = validation_sample_size(
+        c_statistic=0.8, prevalence=0.1, slope_width=None, **widths
+    )
     assert rows(found) == {"O/E": 3461, "C statistic": 837}
-    assert found.n_samples == 3461 and found.n_events == 347 and found.largest.target == "O/E"
+    assert (
+        found.n_samples == 3461
+        and found.n_events == 347
+        and found.largest.target == "O/E"
+    )
     given = {"oe_width": None, "c_width": None, "slope_width": 2 * Z * 0.102}
     (slope,) = validation_sample_size(linear_predictor=(-2.5, 1.2), **given).targets
     assert slope.n_samples == 1041 and slope.standard_error == pytest.approx(0.102)
@@ -60,9 +66,20 @@ def test_pmvalsampsize():
         ((-1.0, 0.8), (0.3, 0.75, 0.0763, 0.3, 0.05, 0.2), (401, 1815, 1726, 442)),
     ):
         phi, c, oe, slope, width, threshold = given
-        p = expit(norm.rvs(*law, size=1_000_000, random_state=np.random.RandomState(123456)))
-        shared = {"prevalence": phi, "c_statistic": c, "level": PACKAGE, "threshold": threshold}
-        shared |= {"oe_width": 2 * np.sinh(1.96 * oe), "slope_width": slope, "c_width": width}
+        p = expit(
+            norm.rvs(*law, size=1_000_000, random_state=np.random.RandomState(123456))
+        )
+        shared = {
+            "prevalence": phi,
+            "c_statistic": c,
+            "level": PACKAGE,
+            "threshold": threshold,
+        }
+        shared |= {
+            "oe_width": 2 * np.sinh(1.96 * oe),
+            "slope_width": slope,
+            "c_width": width,
+        }
         found = validation_sample_size(p, net_benefit_width=2 * 1.96 * 0.051, **shared)
         sizes = [one.n_samples for one in found.targets]
         assert sizes[:3] == list(expected[:3])
@@ -79,11 +96,18 @@ def test_every_option_counts():
     for name, target in (
         ("oe_width", "O/E"), ("slope_width", "calibration slope"), ("c_width", "C statistic"),
     ):  # fmt: skip
-        short, none = (validation_sample_size(p, **{name: width}) for width in (0.05, None))
+        short, none = (
+            validation_sample_size(p, **{name: width}) for width in (0.05, None)
+        )
         assert rows(short)[target] > plain[target] and target not in rows(none)
-    assert all(rows(validation_sample_size(p, level=0.99))[t] > n for t, n in plain.items())
+    assert all(
+        rows(validation_sample_size(p, level=0.99))[t] > n for t, n in plain.items()
+    )
     assert rows(validation_sample_size(p, prevalence=0.01))["O/E"] > plain["O/E"]
-    assert rows(validation_sample_size(p, c_statistic=0.9))["C statistic"] < plain["C statistic"]
+    assert (
+        rows(validation_sample_size(p, c_statistic=0.9))["C statistic"]
+        < plain["C statistic"]
+    )
     wide, narrow = (
         rows(validation_sample_size(p, threshold=0.3, net_benefit_width=width))
         for width in (0.2, 0.1)
@@ -92,7 +116,9 @@ def test_every_option_counts():
     twice = validation_sample_size(np.repeat(p, 1 + (p > 0.2)), error=0.02)
     weighted = validation_sample_size(p, error=0.02, sample_weight=1.0 + (p > 0.2))
     assert rows(weighted) == rows(twice) != rows(validation_sample_size(p, error=0.02))
-    assert validation_sample_size(np.column_stack([1 - p, p])) == validation_sample_size(p)
+    assert validation_sample_size(
+        np.column_stack([1 - p, p])
+    ) == validation_sample_size(p)
 
 
 def test_net_benefit_by_simulation():
@@ -118,8 +144,14 @@ def test_rows_and_errors_are_inverse():
     for size in (0.01, 0.02, 0.05):
         n = errors.count_rows(size)
         critical = errors._draw_critical_value() / np.sqrt(n)
-        assert errors.find_smallest(share / n, critical)[0] == pytest.approx(size, rel=0.02)
-    assert errors.count_rows(0.01) > 3 * errors.count_rows(0.02) > 9 * errors.count_rows(0.05)
+        assert errors.find_smallest(share / n, critical)[0] == pytest.approx(
+            size, rel=0.02
+        )
+    assert (
+        errors.count_rows(0.01)
+        > 3 * errors.count_rows(0.02)
+        > 9 * errors.count_rows(0.05)
+    )
     assert errors.count_rows(0.9) is None
 
 
@@ -183,7 +215,9 @@ def test_bad_input(given, said):
 def test_a_prevalence_beside_a_sample_counts_in_the_net_benefit():
     """Shares of events and of others that are acted on stay; how many there are is what is said."""
     p, t, phi = np.random.default_rng(0).beta(2, 5, 400), 0.3, 0.05
-    one = validation_sample_size(p, prevalence=phi, threshold=t, net_benefit_width=0.4).targets[-1]
+    one = validation_sample_size(
+        p, prevalence=phi, threshold=t, net_benefit_width=0.4
+    ).targets[-1]
     hits, alarms = p[p >= t].sum() / p.sum(), (1 - p)[p >= t].sum() / (1 - p).sum()
     odds = (1 - phi) / phi * t / (1 - t)
     assert one.anticipated == pytest.approx(hits - odds * alarms)
@@ -205,6 +239,13 @@ def test_the_rows_for_a_net_benefit_are_those_of_the_normal_laws_to_the_last_one
     variance = hits * (1 - hits) / phi + odds**2 * alarms * (1 - alarms) / (1 - phi)
     variance += (odds * alarms) ** 2 / (phi * (1 - phi))
     rows = np.ceil(variance * (2 * ndtri(0.975) / width) ** 2)
-    given = {"c_statistic": c, "prevalence": phi, "threshold": t, "net_benefit_width": width}
-    found = validation_sample_size(**given, oe_width=None, slope_width=None, c_width=None)
+    given = {
+        "c_statistic": c,
+        "prevalence": phi,
+        "threshold": t,
+        "net_benefit_width": width,
+    }
+    found = validation_sample_size(
+        **given, oe_width=None, slope_width=None, c_width=None
+    )
     assert found.n_samples == max(rows, 1), given

@@ -96,7 +96,9 @@ def test_numbers_of_others():
     close(found["scaled Brier"].estimate, 1 - brier / (0.545 * 0.455))
     close(found["Brier"].pvalue, spiegelhalter_test(y, p).pvalue)
     close(found["Brier"].if_calibrated, np.mean(p * (1 - p)))
-    expected = log_loss(np.repeat([1, 0], 200), np.tile(p, 2), sample_weight=np.r_[p, 1 - p])
+    expected = log_loss(
+        np.repeat([1, 0], 200), np.tile(p, 2), sample_weight=np.r_[p, 1 - p]
+    )
     close(found["log loss"].if_calibrated, expected)
     null = log_loss(y, np.full(200, 0.545))
     r2 = (1 - np.exp(2 * (found["log loss"].estimate - null))) / (1 - np.exp(-2 * null))
@@ -118,16 +120,25 @@ def test_pooled_draws():
     p = rng.integers(1, 200, 3000) / 200
     y = (rng.random(3000) < p**1.1).astype(int)
     found = validate(y, p, n_resamples=19)["ICI"]
-    test = calibration_test(y, p, statistic="integrated_calibration_index", n_resamples=19)
-    assert found.estimate == pytest.approx(test.statistic) and found.pvalue == test.pvalue
+    test = calibration_test(
+        y, p, statistic="integrated_calibration_index", n_resamples=19
+    )
+    assert (
+        found.estimate == pytest.approx(test.statistic) and found.pvalue == test.pvalue
+    )
 
 
 # -- R: benchmarks/validation/against_r.py wrote these numbers -------------------------------------
 
 KEPT = json.loads(
-    (Path(__file__).parents[1] / "data" / "validation_r.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[1] / "data" / "validation_r.json").read_text(
+        encoding="utf-8"
+    )
 )
-TOLERANCE = {"confint": 2e-5, "interpolate": 4e-3}  # splines of MASS; the k-d tree of loess
+TOLERANCE = {
+    "confint": 2e-5,
+    "interpolate": 4e-3,
+}  # splines of MASS; the k-d tree of loess
 
 
 @pytest.mark.parametrize("name", ["golden", "breast cancer"])
@@ -145,7 +156,9 @@ def test_numbers_of_r(name, monkeypatch):
     assert found.keys() <= theirs.keys() and len(found) > 50
     for quantity, value in found.items():
         kind = next((kind for kind in TOLERANCE if kind in quantity), None)
-        assert value == pytest.approx(theirs[quantity], abs=TOLERANCE.get(kind, 1e-7)), quantity
+        assert value == pytest.approx(
+            theirs[quantity], abs=TOLERANCE.get(kind, 1e-7)
+        ), quantity
 
 
 # -- intervals ------------------------------------------------------------------------------------
@@ -191,7 +204,9 @@ def test_sandwich():
 
 def test_equal_weights_are_none():
     y, p = golden_set(80)
-    plain, flat = (validate(y, p, sample_weight=w, **FAST) for w in (None, np.full(80, 0.3)))
+    plain, flat = (
+        validate(y, p, sample_weight=w, **FAST) for w in (None, np.full(80, 0.3))
+    )
     assert str(plain) == str(flat) and flat.ci == "profile"
 
 
@@ -239,7 +254,10 @@ def test_coverage(ci):
 @pytest.mark.parametrize("ci", ["profile", "sandwich"])
 def test_coverage_two_sided(ci):
     for name, missed in simulated(300, 300, level=0.9, ci=ci).items():
-        assert (missed >= 4).all() and (missed <= 27).all(), (name, missed)  # 15 expected, sd 3.8
+        assert (missed >= 4).all() and (missed <= 27).all(), (
+            name,
+            missed,
+        )  # 15 expected, sd 3.8
 
 
 # -- what does not exist --------------------------------------------------------------------------
@@ -272,7 +290,9 @@ def test_equal_predictions():
 def test_separated_outcomes(rising, ci):
     p = np.linspace(0.05, 0.95, 20)
     y = (p > 0.4) == rising
-    with pytest.warns(CalibrationWarning, match=r"a threshold that separates them \(class 1\)"):
+    with pytest.warns(
+        CalibrationWarning, match=r"a threshold that separates them \(class 1\)"
+    ):
         found = validate(y.astype(int), p, ci=ci, **FAST)
     assert missing(found) == ["intercept", "Cox chi-square"][: 1 + (ci == "sandwich")]
     slope = found["slope"]
@@ -285,7 +305,9 @@ def test_separated_outcomes(rising, ci):
     end, other = (slope.low, slope.high) if rising else (slope.high, slope.low)
     assert other == slope.estimate and np.isfinite(end)
     z = logit(p)
-    held = minimize(lambda c: np.logaddexp(0, np.where(y, -1, 1) * (c[0] + end * z)).sum(), [0.0])
+    held = minimize(
+        lambda c: np.logaddexp(0, np.where(y, -1, 1) * (c[0] + end * z)).sum(), [0.0]
+    )
     assert 2 * held.fun == pytest.approx(stats.chi2.ppf(0.95, 1), abs=1e-5)
 
 
@@ -293,7 +315,9 @@ def test_certain_and_right():
     y = np.arange(40) % 2
     with pytest.warns(CalibrationWarning, match="threshold that separates them"):
         found = validate(y, y.astype(float), n_resamples=2)
-    assert np.isnan(found["calibration in the large"].estimate)  # any shift fits as well
+    assert np.isnan(
+        found["calibration in the large"].estimate
+    )  # any shift fits as well
     assert found["slope"].estimate == np.inf
     assert found["O/E"].estimate == 1
 
@@ -342,7 +366,11 @@ def test_what_is_refused(options, message):
 
 
 def test_nothing_expected():
-    with refuses(ValueError, expected=".*a prediction above 0", value=r"0 in all rows \(class 1\)"):
+    with refuses(
+        ValueError,
+        expected=".*a prediction above 0",
+        value=r"0 in all rows \(class 1\)",
+    ):
         validate([0, 1, 0], np.zeros(3), **FAST)
 
 
@@ -353,9 +381,15 @@ def test_nothing_expected():
 def test_one_table_per_problem():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([2, 2, 2], 300)
-    y = np.array(["a", "b", "c"])[(rng.random(300)[:, None] > proba.cumsum(axis=1)).sum(axis=1)]
+    y = np.array(["a", "b", "c"])[
+        (rng.random(300)[:, None] > proba.cumsum(axis=1)).sum(axis=1)
+    ]
     found = validate(y, proba, multiclass="classwise", **FAST)
-    assert [table.problem for table in found.tables] == ["class a", "class b", "class c"]
+    assert [table.problem for table in found.tables] == [
+        "class a",
+        "class b",
+        "class c",
+    ]
     for c, table in enumerate(found.tables):
         alone = validate(y == "abc"[c], proba[:, c], **FAST).tables[0]
         assert [row.estimate for row in table.rows] == pytest.approx(
@@ -369,7 +403,9 @@ def test_one_table_per_problem():
         list(found)
     (confidence,) = validate(y, proba, **FAST).tables
     assert confidence.problem == "confidence"
-    weighted = validate(y, proba, multiclass="top_label", sample_weight=rng.random(300), **FAST)
+    weighted = validate(
+        y, proba, multiclass="top_label", sample_weight=rng.random(300), **FAST
+    )
     assert sum(table.n_samples for table in weighted.tables) == 300
 
 
@@ -389,11 +425,23 @@ def test_text_and_frame():
     assert lines[0] == "class 1: 200 rows, event rate 0.545"
     assert "95 % interval" in lines[1]
     assert [line.split("  ")[0] for line in lines[2 : 2 + len(ROWS)]] == ROWS
-    assert lines[5].split() == ["slope", "0.7497", "0.5400", "to", "0.9823", "1.0000", "0.036"]
+    assert lines[5].split() == [
+        "slope",
+        "0.7497",
+        "0.5400",
+        "to",
+        "0.9823",
+        "1.0000",
+        "0.036",
+    ]
     frame = found.to_frame()
     assert frame["quantity"].tolist() == ROWS
     assert frame.loc[3, "low"] == found["slope"].low
-    assert [*found] == [*found.tables[0]] == ROWS and "slope" in found and "Slope" not in found
+    assert (
+        [*found] == [*found.tables[0]] == ROWS
+        and "slope" in found
+        and "Slope" not in found
+    )
     with refuses(KeyError, value="'Slope'"):
         found["Slope"]
     with pytest.raises(FrozenInstanceError):
@@ -413,7 +461,10 @@ def test_the_interval_of_the_ratio_counts_rows_by_kish():
     """Clopper and Pearson's, of (sum w)^2 / sum w^2 rows."""
     rng = np.random.default_rng(0)
     p = rng.uniform(0.2, 0.8, 300)
-    y, weight = (rng.random(300) < p).astype(int), np.where(np.arange(300) % 3, 1.0, 5.0)
+    y, weight = (
+        (rng.random(300) < p).astype(int),
+        np.where(np.arange(300) % 3, 1.0, 5.0),
+    )
     n, share = weight.sum() ** 2 / (weight @ weight), weight @ y / weight.sum()
     low = stats.beta.ppf(0.025, n * share, n * (1 - share) + 1)
     high = stats.beta.ppf(0.975, n * share + 1, n * (1 - share))

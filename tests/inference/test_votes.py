@@ -31,7 +31,9 @@ def test_copies_are_drawn_as_the_rows_they_are_copies_of(times, statistic):
         found = calibration_test(y[groups], p[groups], groups=groups, **how)
         assert found.statistic == pytest.approx(few.statistic)
         assert found.pvalue == pytest.approx(few.pvalue, abs=0.1)
-        both = (np.round(each.null_distribution, 9) for each in (found, few))  # sums are ties
+        both = (
+            np.round(each.null_distribution, 9) for each in (found, few)
+        )  # sums are ties
         assert stats.ks_2samp(*both).statistic < 0.12
 
 
@@ -48,7 +50,12 @@ def test_the_covariance_against_the_definition():
     rng = np.random.default_rng(1)
     groups = np.unique(rng.integers(0, 4, 14), return_inverse=True)[1]
     p, w = np.round(rng.random(14), 1), rng.integers(1, 4, 14) * 1.0
-    pairs = [(i, j) for i in range(14) for j in range(14) if i != j and groups[i] == groups[j]]
+    pairs = [
+        (i, j)
+        for i in range(14)
+        for j in range(14)
+        if i != j and groups[i] == groups[j]
+    ]
     wanted = sum(w[i] * w[j] * (min(p[i], p[j]) - p[i] * p[j]) for i, j in pairs)
     assert bound_covariance(p, w, groups) == pytest.approx(wanted)
     assert bound_covariance(p, w, np.arange(14)) == pytest.approx(0, abs=1e-12)
@@ -71,7 +78,9 @@ def test_clusters_of_drawn_labels_vary_as_those_of_the_rows():
     drawn = sample.draw_by_votes(rng).weight
     assert (drawn >= 0).all() and drawn.sum() == pytest.approx(weight.sum())
     # against each other: not less than independent rows
-    even = sample_of(np.tile([0, 1], 100), np.full(200, 0.5), np.repeat(np.arange(100), 2))
+    even = sample_of(
+        np.tile([0, 1], 100), np.full(200, 0.5), np.repeat(np.arange(100), 2)
+    )
     total = np.array([even.draw_by_votes(rng).weight[1] for _ in range(1000)])
     assert total.var() == pytest.approx(50, rel=0.15)
 
@@ -108,5 +117,7 @@ def test_level_of_one_row_in_each_cluster():
     """A small version of ``benchmarks/cluster_coverage/bins.py``; signs rejected .13 of these."""
     for statistic in OF_BINS:
         given = {"groups": np.arange(60), "n_resamples": 39, "statistic": statistic}
-        found = [calibration_test(*rows(60, [7, n]), **given).pvalue for n in range(200)]
+        found = [
+            calibration_test(*rows(60, [7, n]), **given).pvalue for n in range(200)
+        ]
         assert 0.01 <= np.mean(np.array(found) <= 0.05) <= 0.09, statistic

@@ -32,7 +32,11 @@ def test_numbers_of_each_model(models):
         for model in (0, 3):
             given = weight if weight.ndim == 1 else weight[model]
             table = validation_summary(
-                hit.astype(int), proba[model], sample_weight=given, smoother="cox", n_resamples=1
+                hit.astype(int),
+                proba[model],
+                sample_weight=given,
+                smoother="cox",
+                n_resamples=1,
             )
             for place, name in enumerate(MEASURE_METHODS):
                 if name != "ICI":
@@ -45,7 +49,9 @@ def test_blocks_change_nothing(models, monkeypatch):
     whole = compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS])
     monkeypatch.setattr("sklearn_calib._kernels._batch_measures._MAX_BLOCK_ENTRIES", 1)
     np.testing.assert_allclose(
-        compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS]), whole, atol=1e-12
+        compute_batch_measures(proba, hit, weights, [*MEASURE_METHODS]),
+        whole,
+        atol=1e-12,
     )
 
 
@@ -55,10 +61,15 @@ def test_index_is_near_the_exact_one(law):
     size, mean = {"wide": (1.3, 0.0), "rare": (1.0, -3.0), "steep": (4.0, 0.0)}[law]
     z = mean + size * rng.normal(size=400)
     hit = (rng.random(400) < expit(0.7 * z + 0.3)).astype(float)
-    proba, weight = expit(z)[None], rng.multinomial(400, np.full(400, 1 / 400)).astype(float)
+    proba, weight = (
+        expit(z)[None],
+        rng.multinomial(400, np.full(400, 1 / 400)).astype(float),
+    )
     for one in (np.ones(400), weight):
         (((value,),),) = compute_batch_measures(proba, hit, [one], ["ICI"])
-        exact = integrated_calibration_index(hit.astype(int), proba[0], sample_weight=one)
+        exact = integrated_calibration_index(
+            hit.astype(int), proba[0], sample_weight=one
+        )
         assert value == pytest.approx(exact, abs=0.003)
 
 
@@ -75,7 +86,9 @@ def test_a_straight_curve_is_reproduced():
 def test_what_does_not_exist():
     proba = np.array([[0.1, 0.2, 0.7, 0.9], [0.5, 0.5, 0.5, 0.5], [0.9, 0.8, 0.2, 0.1]])
     names = ["slope", "intercept", "AUC", "O/E"]
-    found = compute_batch_measures(proba, np.array([0, 0, 1, 1]), [np.ones(4)], names)[0]
+    found = compute_batch_measures(proba, np.array([0, 0, 1, 1]), [np.ones(4)], names)[
+        0
+    ]
     assert found[0].tolist()[::2] == [np.inf, -np.inf]
     assert np.isnan(found[0, 1]) and np.isnan(found[1]).all()
     assert found[2].tolist() == [1, 0.5, 0]

@@ -34,8 +34,17 @@ def distances(n=20_000, seed=0):
     """Numbers in [0, 1/2] of every size, with the edges of all cuts and their neighbours."""
     rng = np.random.default_rng(seed)
     edges = np.concatenate([np.arange(31) / 60, 1 - np.arange(30, 61) / 60])
-    near = [np.nextafter(edges, 0), edges, np.nextafter(edges, 1), edges * (1 + 2.0**-37)]
-    some = [rng.random(n) / 2, np.ldexp(rng.random(n), -rng.integers(1, 1074, n)), *near]
+    near = [
+        np.nextafter(edges, 0),
+        edges,
+        np.nextafter(edges, 1),
+        edges * (1 + 2.0**-37),
+    ]
+    some = [
+        rng.random(n) / 2,
+        np.ldexp(rng.random(n), -rng.integers(1, 1074, n)),
+        *near,
+    ]
     return np.clip(np.concatenate(some), 0.0, 0.5)
 
 
@@ -46,7 +55,9 @@ def test_golden_steps(t):
 
 def test_keys_keep_the_order_and_all_bits():
     t = np.sort(distances())
-    assert (np.diff(get_keys(t)) >= 0).all() and np.array_equal(get_values(get_keys(t)), t)
+    assert (np.diff(get_keys(t)) >= 0).all() and np.array_equal(
+        get_values(get_keys(t)), t
+    )
     assert get_keys([-0.0])[0] == 0
     normal = t[t > 1e-300]
     steps = get_values(round_to_steps(get_keys(normal)) << 16)
@@ -84,7 +95,9 @@ def test_compiled_cells_are_those_of_numpy():
             ids, distance = identify_cells(p, np.zeros(0), shift)
             cells = find_cell_starts(keys, high, shift)
             assert np.array_equal(ids, encode_cells(cells, high))
-            assert np.array_equal(distance, round_to_steps(keys) - round_to_steps(cells))
+            assert np.array_equal(
+                distance, round_to_steps(keys) - round_to_steps(cells)
+            )
 
 
 def test_mean_scores_stay_in_their_bins():
@@ -98,14 +111,23 @@ def test_mean_scores_stay_in_their_bins():
         assert (np.diff(mean[:, 1]) >= 0).all()
         for n_bins in (2, 3, 4, 5, 6, 10, 12, 15, 20, 30, 60):
             edges_of_bins = np.arange(n_bins + 1) / n_bins
-            counts = np.bincount(np.searchsorted(edges_of_bins, p), minlength=n_bins + 1)
+            counts = np.bincount(
+                np.searchsorted(edges_of_bins, p), minlength=n_bins + 1
+            )
             rows = table[:, 1] + table[:, 2]
             found = np.bincount(
-                np.searchsorted(edges_of_bins, mean[:, 1]), weights=rows, minlength=n_bins + 1
+                np.searchsorted(edges_of_bins, mean[:, 1]),
+                weights=rows,
+                minlength=n_bins + 1,
             )
-            counts[1], found[1] = counts[:2].sum(), found[:2].sum()  # 0 is in the first bin
+            counts[1], found[1] = (
+                counts[:2].sum(),
+                found[:2].sum(),
+            )  # 0 is in the first bin
             assert np.array_equal(counts[1:], found[1:])
-            exact = np.bincount(np.searchsorted(edges_of_bins, edges), minlength=n_bins + 1)
+            exact = np.bincount(
+                np.searchsorted(edges_of_bins, edges), minlength=n_bins + 1
+            )
             only = by_sorting(edges, np.zeros(61), max_cells)[0]
             assert np.array_equal(
                 np.bincount(
@@ -122,14 +144,18 @@ def test_rows_lie_in_the_width_of_their_cell():
     for max_cells in (2500, 5000, 10**6):
         table, shift = by_sorting(p, np.zeros(len(p)), max_cells)
         high = p > 0.5
-        ids = encode_cells(find_cell_starts(get_keys(np.where(high, 1 - p, p)), high, shift), high)
+        ids = encode_cells(
+            find_cell_starts(get_keys(np.where(high, 1 - p, p)), high, shift), high
+        )
         order = np.argsort(ids.view(np.uint64), kind="stable")
         group = np.cumsum(np.append(0, np.diff(ids[order].view(np.uint64)) != 0))
         t = np.where(high, 1 - p, p)[order]
         first = np.flatnonzero(np.append(True, np.diff(group) > 0))
         spread = np.maximum.reduceat(t, first) - np.minimum.reduceat(t, first)
         start, side = decode_cells(table[:, ID])
-        last = find_last_keys(start, side, count_dropped_bits(table[:, ID], np.int64(shift)))
+        last = find_last_keys(
+            start, side, count_dropped_bits(table[:, ID], np.int64(shift))
+        )
         own = 2.0**-36 * get_values(last) + 4e-319  # what rounding to a key adds
         assert (spread <= get_values(last) - get_values(start) + own).all()
 

@@ -107,7 +107,9 @@ def kept(tmp_path, monkeypatch):
     (tmp_path / "tiny.py").write_text(TINY, encoding="utf-8")
     locators = "numba.core.caching.UserProvidedCacheLocator"
     monkeypatch.setattr(numba.core.config, "CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(numba.core.config, "CACHE_LOCATOR_CLASSES", locators, raising=False)
+    monkeypatch.setattr(
+        numba.core.config, "CACHE_LOCATOR_CLASSES", locators, raising=False
+    )
     caching = numba.core.caching
     if hasattr(caching, "_UserProvidedCacheLocator"):  # of a numba without that option
         only = [caching._UserProvidedCacheLocator]
@@ -160,7 +162,9 @@ def test_a_folder_that_went(kept, tmp_path):
     tiny = kept()
     shutil.rmtree(tmp_path / "cache")
     (tmp_path / "cache").write_text("a file", encoding="utf-8")
-    with pytest.warns(CalibrationWarning, match=r"NUMBA_CACHE_DIR.* that can be written") as said:
+    with pytest.warns(
+        CalibrationWarning, match=r"NUMBA_CACHE_DIR.* that can be written"
+    ) as said:
         assert tiny.double(3) == 6 and tiny.triple(3) == 9
     assert len(said) == 1 and str(tmp_path) in str(said[0].message)
 

@@ -11,5 +11,7 @@ def test_rounding_does_not_end_in_nan():
     p = rng.uniform(0, 0.98, 200)
     y = (rng.random(200) < p + 0.02).astype(int)
     options = {"random_state": 9, "n_resamples": 100, "check_columns": False}
-    (row,) = calibration_report(y, p, measures=["lower_distance_to_calibration"], **options).rows
+    (row,) = calibration_report(
+        y, p, measures=["lower_distance_to_calibration"], **options
+    ).rows
     assert 0 < row.value <= row.high < 0.1

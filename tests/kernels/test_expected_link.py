@@ -32,7 +32,9 @@ def by_quadrature(link, mu, tau, kinks=(0,)):
     def integrand(z):
         return link(mu + tau * z) * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
-    return quad(integrand, -12, 12, points=points, epsabs=1e-14, epsrel=1e-13, limit=500)[0]
+    return quad(
+        integrand, -12, 12, points=points, epsabs=1e-14, epsrel=1e-13, limit=500
+    )[0]
 
 
 @pytest.mark.parametrize(
@@ -62,7 +64,9 @@ def test_error_below_one_in_a_billion(name):
         assert_allclose(expected(mu, tau)[0], exact, atol=1e-9)
 
 
-@pytest.mark.parametrize("expected", [*MEAN_FUNCTIONS.values(), make_numerical_average(expit)])
+@pytest.mark.parametrize(
+    "expected", [*MEAN_FUNCTIONS.values(), make_numerical_average(expit)]
+)
 @pytest.mark.parametrize("tau", [0.4, 2.0, 7.0])
 def test_derivatives(expected, tau):
     mu, step = np.array([0.3, -2.0, 4.0]), 1e-5
@@ -77,7 +81,9 @@ def test_without_noise_it_is_the_link():
     mu = np.linspace(-3, 3, 7)
     for name, expected in MEAN_FUNCTIONS.items():
         assert_allclose(expected(mu, 0.0)[0], LINK[name](mu), atol=1e-15)
-    assert_allclose(make_numerical_average(np.tanh)(mu, 0.0)[0], np.tanh(mu), atol=1e-14)
+    assert_allclose(
+        make_numerical_average(np.tanh)(mu, 0.0)[0], np.tanh(mu), atol=1e-14
+    )
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.3, 2.9, 3.1, 50.0])
@@ -93,19 +99,27 @@ def test_many_rows_are_interpolated(tau, monkeypatch):
 def test_any_link():
     mu = np.linspace(-3, 3, 7)
     assert_allclose(
-        make_numerical_average(expit)(mu, 2.0)[0], average_logistic(mu, 2.0)[0], atol=1e-13
+        make_numerical_average(expit)(mu, 2.0)[0],
+        average_logistic(mu, 2.0)[0],
+        atol=1e-13,
     )
     kinked = make_numerical_average(lambda t: np.clip(t, 0, 1))
     assert_allclose(kinked(mu, 2.0)[0], average_clipped(mu, 2.0)[0], atol=1e-4)
 
 
-@pytest.mark.parametrize("mu", [-1.0, -5.0, -40.0, -90.0, -449.0, -451.0, -2000.0, -1e5, 20.0])
+@pytest.mark.parametrize(
+    "mu", [-1.0, -5.0, -40.0, -90.0, -449.0, -451.0, -2000.0, -1e5, 20.0]
+)
 @pytest.mark.parametrize("tau", [0.0, 0.5, 2.9, 4.0, 12.0, 30.0])
 def test_logarithms_of_the_lower_tail(mu, tau):
     """Beside sums of logarithms over 60,000 nodes; a subtraction has a floor at 1e-16."""
     z = np.linspace(-15, 45, 60_001)  # the mode of the integrand lies between 0 and tau
-    exact = logsumexp(log_expit(mu + tau * z) - z**2 / 2 + np.log(1e-3 / np.sqrt(2 * np.pi)))
-    assert_allclose(log_average_logistic(np.array([mu]), tau)[0], exact, rtol=1e-7, atol=2e-7)
+    exact = logsumexp(
+        log_expit(mu + tau * z) - z**2 / 2 + np.log(1e-3 / np.sqrt(2 * np.pi))
+    )
+    assert_allclose(
+        log_average_logistic(np.array([mu]), tau)[0], exact, rtol=1e-7, atol=2e-7
+    )
     exact = log_ndtr(mu / np.hypot(1, tau))
     assert_allclose(log_average_probit(np.array([mu]), tau)[0], exact, rtol=1e-11)
 
@@ -117,9 +131,15 @@ def test_log_likelihood_derivatives(link, tau):
     for positive in (mu > -99, mu < -99):
         _, by_mu, by_tau = compute_log_likelihood(link, mu, tau, positive)
         step = 1e-5
-        up, down = (compute_log_likelihood(link, mu + d, tau, positive)[0] for d in (step, -step))
+        up, down = (
+            compute_log_likelihood(link, mu + d, tau, positive)[0]
+            for d in (step, -step)
+        )
         assert_allclose(by_mu, (up - down) / (2 * step), rtol=1e-6, atol=1e-7)
-        up, down = (compute_log_likelihood(link, mu, tau + d, positive)[0] for d in (step, -step))
+        up, down = (
+            compute_log_likelihood(link, mu, tau + d, positive)[0]
+            for d in (step, -step)
+        )
         assert_allclose(by_tau, (up - down) / (2 * step), rtol=1e-6, atol=1e-7)
 
 

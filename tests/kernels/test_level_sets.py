@@ -21,9 +21,12 @@ def test_oracle(oracle):
     for part in case["level_cases"]:
         for dtype in (np.float64, np.float32):
             assert (
-                compute_levels(np.array(part["P"], dtype), part["lam"]).tolist() == part["levels"]
+                compute_levels(np.array(part["P"], dtype), part["lam"]).tolist()
+                == part["levels"]
             )
-        assert_allclose(round_to_simplex(part["levels"], part["lam"]), part["rho"], atol=1e-15)
+        assert_allclose(
+            round_to_simplex(part["levels"], part["lam"]), part["rho"], atol=1e-15
+        )
     for part in case["projection_cases"]:
         assert_allclose(project_to_simplex(part["z"]), part["pi"], atol=1e-15)
 
@@ -58,9 +61,9 @@ def test_grouping(dtype):
     table = rng.dirichlet(np.ones(3), 3000).astype(dtype)
     table[::7] = table[0]
     order, starts = group_rows(table, 10)
-    expected = np.unique(compute_levels(table.astype(float), 10), axis=0, return_inverse=True)[
-        1
-    ].ravel()
+    expected = np.unique(
+        compute_levels(table.astype(float), 10), axis=0, return_inverse=True
+    )[1].ravel()
     found = np.empty(3000, dtype=int)
     found[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=3000))
     pairs = set(zip(found.tolist(), expected.tolist(), strict=True))
@@ -89,5 +92,9 @@ def test_finding_cells():
     cells = every[::2]
     found = find_cells(table, 8, cells)
     for row, place in zip(compute_levels(table, 8).tolist(), found, strict=True):
-        assert (cells[place].tolist() == row) if place >= 0 else (row not in cells.tolist())
+        assert (
+            (cells[place].tolist() == row)
+            if place >= 0
+            else (row not in cells.tolist())
+        )
     assert (find_cells(table, 8, cells[:0]) == -1).all()

@@ -68,7 +68,9 @@ def test_blocks(n, d, intercept, kind):
     root = rng.standard_normal((n, r, r)) * 0.4
     W = root @ root.transpose(0, 2, 1)
     rows = np.column_stack([np.ones(n), X]) if intercept else X
-    wide = np.stack([np.kron(np.eye(r), row[:, None]) for row in rows])  # (n, r columns, r)
+    wide = np.stack(
+        [np.kron(np.eye(r), row[:, None]) for row in rows]
+    )  # (n, r columns, r)
     hessian = np.einsum("iua,iab,ivb->uv", wide, W, wide)
     P = np.full(rows.shape[1], penalty)
     P[:intercept] = 0
@@ -76,7 +78,9 @@ def test_blocks(n, d, intercept, kind):
     expected = np.einsum("iua,uv,ivb->iab", wide, np.linalg.inv(hessian), wide)
     for dual in (True, False):
         assert_allclose(
-            compute_leverage_blocks(kind(X), W, penalty, intercept, dual), expected, rtol=1e-8
+            compute_leverage_blocks(kind(X), W, penalty, intercept, dual),
+            expected,
+            rtol=1e-8,
         )
 
 

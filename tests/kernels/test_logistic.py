@@ -22,7 +22,9 @@ def loss(features, y, w, coef):
 
 
 def columns_of(p):
-    return np.column_stack([np.log(p) - np.log(p.max()), np.log1p(-p.min()) - np.log1p(-p)])
+    return np.column_stack(
+        [np.log(p) - np.log(p.max()), np.log1p(-p.min()) - np.log1p(-p)]
+    )
 
 
 @pytest.mark.slow
@@ -53,16 +55,22 @@ def test_conditions_of_optimality(seed, centre, width, slope, weights, constrain
     sizes = np.sqrt(np.mean(centred**2, axis=0))
     gradient = centred.T @ residual / sizes
     held = np.array([j in constrained and fit.coef[j] == 0 for j in range(3)])
-    assert (np.abs(gradient[~held]) < 1e-6).all()  # digits of features in a narrow range
+    assert (
+        np.abs(gradient[~held]) < 1e-6
+    ).all()  # digits of features in a narrow range
     assert (gradient[held] > -1e-6).all()
-    rounding = 1e-13 + 1e-16 * np.max(np.abs(features) @ np.abs(fit.coef))  # terms that cancel
+    rounding = 1e-13 + 1e-16 * np.max(
+        np.abs(features) @ np.abs(fit.coef)
+    )  # terms that cancel
     assert fit.loss == pytest.approx(loss(features, y, w, fit.coef), abs=rounding)
     for _ in range(20):
         other = fit.coef * np.exp(rng.normal(size=3) * 10.0 ** -rng.integers(0, 9, 3))
         assert loss(features, y, w, other) >= fit.loss - 10 * rounding
 
 
-@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # an older Clarabel says so
+@pytest.mark.filterwarnings(
+    "ignore:Solution may be inaccurate"
+)  # an older Clarabel says so
 @pytest.mark.parametrize("half", [0.2, 0.05, 0.01])
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_a_conic_solver(half, seed):
@@ -72,7 +80,9 @@ def test_equals_a_conic_solver(half, seed):
     y = (rng.random(200) < expit(2 * u + rng.normal())).astype(int)
     w = rng.exponential(size=200)
     features = columns_of(p)
-    fit = fit_logistic(np.column_stack([features, np.ones(200)]), y.astype(float), w, (0, 1))
+    fit = fit_logistic(
+        np.column_stack([features, np.ones(200)]), y.astype(float), w, (0, 1)
+    )
     unit = features / np.abs(features).max(axis=0)
     a, c = cp.Variable(2, nonneg=True), cp.Variable()
     z = unit @ a + c
@@ -91,7 +101,9 @@ def test_rows_of_huge_features():
     few = fit_logistic(np.column_stack([s, np.ones(200)]), y, np.ones(200))
     s, y = np.append(s, 1e150), np.append(y, 1.0)
     for sign in (1, -1):
-        all_rows = fit_logistic(np.column_stack([sign * s, np.ones(201)]), y, np.ones(201))
+        all_rows = fit_logistic(
+            np.column_stack([sign * s, np.ones(201)]), y, np.ones(201)
+        )
         np.testing.assert_allclose(all_rows.coef, few.coef * [sign, 1], rtol=1e-6)
 
 
@@ -102,7 +114,9 @@ def test_collinear_columns_share():
     y = (rng.random(100) < expit(2 * s)).astype(float)
     fit = fit_logistic(np.column_stack([s, s, np.ones(100)]), y, np.ones(100), (0, 1))
     alone = fit_logistic(np.column_stack([s, np.ones(100)]), y, np.ones(100))
-    np.testing.assert_allclose(fit.coef, [alone.coef[0] / 2, alone.coef[0] / 2, alone.coef[1]])
+    np.testing.assert_allclose(
+        fit.coef, [alone.coef[0] / 2, alone.coef[0] / 2, alone.coef[1]]
+    )
 
 
 def separable(features, codes, nonnegative):
@@ -110,7 +124,9 @@ def separable(features, codes, nonnegative):
     sign = np.where(codes == 1, 1.0, -1.0)
     margins = sign[:, None] * features
     bounds = [(0 if j in nonnegative else -1, 1) for j in range(features.shape[1])]
-    found = linprog(-margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(len(codes)), bounds=bounds)
+    found = linprog(
+        -margins.sum(axis=0), A_ub=-margins, b_ub=np.zeros(len(codes)), bounds=bounds
+    )
     return -found.fun > 1e-9
 
 

@@ -5,7 +5,11 @@ import pytest
 from scipy.optimize import lsq_linear, minimize
 from scipy.special import expit
 
-from sklearn_calib._kernels._newton import minimise_by_newton, solve_bounded_step, solve_newton_step
+from sklearn_calib._kernels._newton import (
+    minimise_by_newton,
+    solve_bounded_step,
+    solve_newton_step,
+)
 
 
 def logistic(seed, ridge=0.1):
@@ -37,7 +41,9 @@ def test_a_minimum_from_near_and_far(seed, start, lowest):
         evaluate, lambda *at: direction(*at, lowest), np.full(4, start), 1e-9, lowest
     )
     bounds = [(None if np.isneginf(low) else low, None) for low in lowest + np.zeros(4)]
-    found = minimize(lambda theta: evaluate(theta)[0], np.ones(4), bounds=bounds, tol=1e-13)
+    found = minimize(
+        lambda theta: evaluate(theta)[0], np.ones(4), bounds=bounds, tol=1e-13
+    )
     assert (end.theta >= lowest).all()
     assert end.value <= found.fun + 1e-9
     assert end.value == pytest.approx(evaluate(end.theta)[0], abs=1e-12)
@@ -63,7 +69,9 @@ def test_steps_are_halved_and_no_bound_is_crossed():
         step = -x / size * size**3
         return step, float(-(x / size) @ step)
 
-    assert abs(minimise_by_newton(root, of_root, np.array([5.0]), 1e-12).theta[0]) < 1e-6
+    assert (
+        abs(minimise_by_newton(root, of_root, np.array([5.0]), 1e-12).theta[0]) < 1e-6
+    )
 
     def barrier(x):
         with np.errstate(divide="ignore"):
@@ -97,7 +105,9 @@ def test_the_nearest_step_is_that_of_scipy(seed):
     root, pull = rng.normal(size=(5, 5)), 3 * rng.normal(size=5)
     lowest = np.where(rng.random(5) < 0.6, -0.3 * rng.random(5), -np.inf)
     expected = lsq_linear(root, pull, (lowest, np.inf), method="bvls", tol=1e-14).x
-    np.testing.assert_allclose(solve_bounded_step(root, pull, lowest), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        solve_bounded_step(root, pull, lowest), expected, atol=1e-9
+    )
     gradient = -root.T @ pull
     step, decrement = solve_newton_step(root.T @ root, gradient, lowest)
     np.testing.assert_allclose(step, expected, atol=1e-6)

@@ -13,13 +13,21 @@ from sklearn_calib._kernels._offset_trees import (
 )
 from sklearn_calib._kernels._ridge_logistic_groups import fit_shrunken_lines
 
-OPTIONS = {"n_trees": 1, "learning_rate": 0.1, "max_leaves": 5, "min_weight": 5.0, "l2": 1.0}
+OPTIONS = {
+    "n_trees": 1,
+    "learning_rate": 0.1,
+    "max_leaves": 5,
+    "min_weight": 5.0,
+    "l2": 1.0,
+}
 OPTIONS["unordered"] = [False, False, False]
 
 
 def draw(n=300, seed=0, offset=1.5):
     rng = np.random.default_rng(seed)
-    codes = np.column_stack([rng.integers(0, k, n) for k in (2, 7, 30)]).astype(np.uint8)
+    codes = np.column_stack([rng.integers(0, k, n) for k in (2, 7, 30)]).astype(
+        np.uint8
+    )
     margin = offset * rng.normal(size=n)
     true = margin + (codes[:, 1] > 4) - 0.05 * codes[:, 2]
     return (
@@ -31,7 +39,17 @@ def draw(n=300, seed=0, offset=1.5):
 
 
 def plain_tree(
-    codes, y, w, margin, *, unordered, learning_rate, max_leaves, min_weight, l2, min_gain
+    codes,
+    y,
+    w,
+    margin,
+    *,
+    unordered,
+    learning_rate,
+    max_leaves,
+    min_weight,
+    l2,
+    min_gain,
 ):
     """What one tree adds to each row: every split of every leaf is tried, the best one taken."""
     p = expit(margin)
@@ -46,7 +64,9 @@ def plain_tree(
         if unordered[f]:
             more += L2_PER_CATEGORY * (len(bins) - 2)
             of = [rows[codes[rows, f] == b] for b in bins]
-            bins = bins[np.argsort([g[part].sum() / (h[part].sum() + more) for part in of])]
+            bins = bins[
+                np.argsort([g[part].sum() / (h[part].sum() + more) for part in of])
+            ]
         return [(bins[:k], more) for k in range(1, len(bins))]
 
     def best_split(rows):
@@ -91,16 +111,25 @@ def test_a_tree_is_the_best_of_all(seed, unordered, min_gain, n):
         raised - margin, plain_tree(codes, y, w, margin, **options), atol=1e-12
     )
     assert gains.sum() > 0 and gains.min() >= 0
-    assert (trees[0] >= 0).sum() == len(set((raised - margin).round(9))) - 1  # splits, leaves
+    assert (trees[0] >= 0).sum() == len(
+        set((raised - margin).round(9))
+    ) - 1  # splits, leaves
 
 
 @pytest.mark.parametrize("category", [False, True])
 def test_trees_add_what_they_added_in_training(category):
     codes, y, w, margin = draw(2000)
-    options = {**OPTIONS, "n_trees": 40, "min_gain": 0.15, "unordered": [False, category, category]}
+    options = {
+        **OPTIONS,
+        "n_trees": 40,
+        "min_gain": 0.15,
+        "unordered": [False, category, category],
+    }
     trees, raised, _ = boost_trees(codes, y, w, margin, **options)
     assert np.array_equal(add_trees(trees, codes, margin), raised)
-    alone = [add_trees(trees, codes[i : i + 1], margin[i : i + 1])[0] for i in range(50)]
+    alone = [
+        add_trees(trees, codes[i : i + 1], margin[i : i + 1])[0] for i in range(50)
+    ]
     assert np.array_equal(alone, raised[:50])
 
 
@@ -113,7 +142,9 @@ def test_the_codes_of_categories_do_not_matter():
     raised = {}
     for unordered in (False, True):
         options["unordered"] = [False, False, unordered]
-        raised[unordered] = [boost_trees(c, y, w, margin, **options)[1] for c in (codes, permuted)]
+        raised[unordered] = [
+            boost_trees(c, y, w, margin, **options)[1] for c in (codes, permuted)
+        ]
     np.testing.assert_allclose(*raised[True], atol=1e-12)
     assert np.abs(np.subtract(*raised[False])).max() > 0.01
 
@@ -148,9 +179,13 @@ def test_no_tree_raises_the_loss(learning_rate, offset):
 
 def test_trees_rise_along_a_column():
     codes, y, w, margin = draw(2000)
-    y = np.where(np.random.default_rng(1).random(2000) < 0.5, codes[:, 2] < 15, y).astype(float)
+    y = np.where(
+        np.random.default_rng(1).random(2000) < 0.5, codes[:, 2] < 15, y
+    ).astype(float)
     options = {**OPTIONS, "n_trees": 30, "min_gain": 0.15}
-    grid = np.array([[a, b, c] for a in range(2) for b in range(7) for c in range(30)], np.uint8)
+    grid = np.array(
+        [[a, b, c] for a in range(2) for b in range(7) for c in range(30)], np.uint8
+    )
     falls = []
     for rising in (-1, 2):
         trees, _, _ = boost_trees(codes, y, w, margin, rising=rising, **options)

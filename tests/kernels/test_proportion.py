@@ -12,10 +12,14 @@ from sklearn_calib._kernels._proportion import compute_exact_interval
 @pytest.mark.parametrize(("events", "rows"), [(0, 7), (3, 20), (20, 20), (1, 5000)])
 def test_bounds_are_those_of_scipy(events, rows):
     expected = binomtest(events, rows).proportion_ci(0.9, "exact")
-    np.testing.assert_allclose(compute_exact_interval(events, rows, 0.9), expected, rtol=1e-7)
+    np.testing.assert_allclose(
+        compute_exact_interval(events, rows, 0.9), expected, rtol=1e-7
+    )
 
 
-@pytest.mark.parametrize("fraction", [0.0, 0.4])  # shares of fewer than one weighted event, too
+@pytest.mark.parametrize(
+    "fraction", [0.0, 0.4]
+)  # shares of fewer than one weighted event, too
 def test_bounds_of_many_shares_are_those_of_each(monkeypatch, fraction):
     rows = np.arange(1.0, 1001.0)
     hit = np.random.default_rng(0).random(1000) < np.linspace(0.01, 0.9, 1000)

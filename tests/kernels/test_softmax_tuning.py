@@ -45,7 +45,9 @@ def test_leave_one_out(k, strength):
         rest = np.arange(n) != i
         # the penalties belong to the mean over n rows
         scaled = [part * n / (n - 1) for part in pair]
-        without = fit_softmax_regression(z[:, rest], y[rest], np.ones(n - 1), *scaled, start=fit)
+        without = fit_softmax_regression(
+            z[:, rest], y[rest], np.ones(n - 1), *scaled, start=fit
+        )
         exact.append(losses(z[:, [i]], y[[i]], without)[0])
     optimism = np.mean(exact) - losses(z, y, fit).mean()
     assert optimism > 0
@@ -76,7 +78,8 @@ def test_the_choice_is_near_the_best_of_a_grid(n, slope):
     tuned = fit_tuned_softmax_regression(z, y, np.ones(n), n)
     grid = [
         losses(
-            *fresh, fit_softmax_regression(z, y, np.ones(n), *ridges(6, a * 30 / n, d * 6 / n))
+            *fresh,
+            fit_softmax_regression(z, y, np.ones(n), *ridges(6, a * 30 / n, d * 6 / n)),
         ).mean()
         for a in 10.0 ** np.arange(-2, 4)
         for d in 10.0 ** np.arange(-2, 4, 2)

@@ -84,5 +84,7 @@ def test_small_fits_do_not_load_the_compiler():
         "TemperatureScaling().fit([.1, .4, .6, .9, .8], [0, 1, 0, 1, 1]);"
         "print('numba' in sys.modules)"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert out.stdout.strip() == "False"

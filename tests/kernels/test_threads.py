@@ -11,7 +11,8 @@ from sklearn_calib._kernels._compile import count_threads
 def test_torch_keeps_its_number_of_threads(monkeypatch):
     number = [1]
     torch = SimpleNamespace(
-        get_num_threads=lambda: number[0], set_num_threads=lambda n: number.__setitem__(0, n)
+        get_num_threads=lambda: number[0],
+        set_num_threads=lambda n: number.__setitem__(0, n),
     )
 
     def start():  # as numba's pool does it

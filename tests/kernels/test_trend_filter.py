@@ -67,9 +67,13 @@ def test_equals_the_program_written_out():
     penalty = 0.05 * find_largest_penalty(x, y, w)
     b = cvxpy.Variable(50)
     loss = cvxpy.sum(cvxpy.multiply(w, (b - y) ** 2)) / 2
-    problem = cvxpy.Problem(cvxpy.Minimize(loss + penalty * cvxpy.norm1(second_differences(x) @ b)))
+    problem = cvxpy.Problem(
+        cvxpy.Minimize(loss + penalty * cvxpy.norm1(second_differences(x) @ b))
+    )
     problem.solve(solver=cvxpy.CLARABEL)
-    np.testing.assert_allclose(fit_trend_filter(x, y, w, penalty).values, b.value, atol=1e-5)
+    np.testing.assert_allclose(
+        fit_trend_filter(x, y, w, penalty).values, b.value, atol=1e-5
+    )
 
 
 def test_the_ends_of_the_path():

@@ -38,7 +38,9 @@ def fitted(X, y, C=2.0, **options):
 
 def test_golden_values_without_intercept():
     X, y, S = golden()
-    angle = estimate_angle(fitted(X, y, fit_intercept=False), X, y, S, assume_centered=True)
+    angle = estimate_angle(
+        fitted(X, y, fit_intercept=False), X, y, S, assume_centered=True
+    )
     assert angle.method == "covariance"
     found = angle.diagnostics
     assert_allclose(found["v"], 0.16297277581316, rtol=1e-9)
@@ -157,7 +159,9 @@ def test_calibrated(options, error):
     X, y, truth = make_high_dimensional(600, 1000, random_state=2)
     if options.get("covariance") == "given":
         options = {**options, "covariance": truth.covariance}
-    model = AngularCalibratedClassifier(LogisticRegression(C=100.0), **options).fit(X, y)
+    model = AngularCalibratedClassifier(LogisticRegression(C=100.0), **options).fit(
+        X, y
+    )
     X_test, _ = truth.draw(4000, 3)
     target = exact_proba(model, truth, X_test)
     distance = np.abs(model.predict_proba(X_test)[:, 1] - target).mean()
@@ -171,12 +175,16 @@ def test_calibrated(options, error):
 
 def test_the_fit_is_polished_and_frozen_ones_are_not_touched():
     X, y, truth = make_high_dimensional(300, 500, random_state=0)
-    model = AngularCalibratedClassifier(LogisticRegression(), covariance=truth.covariance)
+    model = AngularCalibratedClassifier(
+        LogisticRegression(), covariance=truth.covariance
+    )
     exact = fitted(X, y, C=1.0)
     assert_allclose(model.fit(X, y).estimator_.coef_, exact.coef_, atol=1e-6)
     early = LogisticRegression(tol=1e-3).fit(X, y)
     coef = early.coef_.copy()
-    frozen = AngularCalibratedClassifier(FrozenEstimator(early), covariance=truth.covariance)
+    frozen = AngularCalibratedClassifier(
+        FrozenEstimator(early), covariance=truth.covariance
+    )
     with pytest.warns(CalibrationWarning, match="converged"):
         frozen.fit(X, y)
     assert (early.coef_ == coef).all()
@@ -245,7 +253,12 @@ def test_covariance_in_every_form():
     X, y, truth = make_high_dimensional(300, 100, covariance="identity", random_state=0)
     model = fitted(X, y)
     true = truth.cos_theta(model.coef_)
-    for covariance in (truth.covariance, truth.covariance.tolist(), LedoitWolf(), "identity"):
+    for covariance in (
+        truth.covariance,
+        truth.covariance.tolist(),
+        LedoitWolf(),
+        "identity",
+    ):
         assert abs(estimate_angle(model, X, y, covariance).cos_theta - true) < 0.2
     for covariance, message in (
         (np.zeros((100, 100)), "expected a positive definite covariance"),
@@ -260,7 +273,10 @@ def test_bad_input():
     X, y, truth = make_high_dimensional(100, 60, random_state=0)
     S = truth.covariance
     with refuses(
-        ValueError, expected=".*with an intercept", value="fit_intercept=False", hint=".*assume_cen"
+        ValueError,
+        expected=".*with an intercept",
+        value="fit_intercept=False",
+        hint=".*assume_cen",
     ):
         estimate_angle(fitted(X, y, fit_intercept=False), X, y, S)
     liblinear = fitted(X, y, solver="liblinear")
@@ -269,7 +285,9 @@ def test_bad_input():
     with refuses(ValueError, expected="rows without weights"):
         estimate_angle(fitted(X, y, class_weight={0: 1, 1: 2}), X, y, S)
     with refuses(ValueError, expected="rows without weights"):
-        AngularCalibratedClassifier(LogisticRegression()).fit(X, y, sample_weight=np.ones(100))
+        AngularCalibratedClassifier(LogisticRegression()).fit(
+            X, y, sample_weight=np.ones(100)
+        )
     iris = load_iris(return_X_y=True)
     with refuses(ValueError, expected="two classes", value="3"):
         estimate_angle(fitted(*iris), *iris)
@@ -289,6 +307,8 @@ def test_standardised_real_rows():
     train, test = rows[:100], rows[100:]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        model = AngularCalibratedClassifier(LogisticRegression(C=100.0)).fit(X[train], y[train])
+        model = AngularCalibratedClassifier(LogisticRegression(C=100.0)).fit(
+            X[train], y[train]
+        )
     before = log_loss(y[test], model.estimator_.predict_proba(X[test]))
     assert log_loss(y[test], model.predict_proba(X[test])) < before

@@ -40,7 +40,9 @@ def logistic(**options):
 
 def elastic(ratio, **options):
     """The spelling of the penalty changed in scikit-learn 1.8."""
-    model = LogisticRegression(C=1.0, solver="saga", tol=1e-10, max_iter=100_000, **options)
+    model = LogisticRegression(
+        C=1.0, solver="saga", tol=1e-10, max_iter=100_000, **options
+    )
     if model.get_params()["penalty"] == "deprecated":
         return model.set_params(l1_ratio=ratio)
     return model.set_params(penalty="elasticnet", l1_ratio=ratio)
@@ -100,7 +102,9 @@ CASES = [
     [
         pytest.param(model, k, shape, t, marks=pytest.mark.slow if again else ())
         for number, (model, k, shapes, t) in enumerate(CASES)
-        for again, shape in enumerate(shapes if number else shapes[::-1])  # once with d > n
+        for again, shape in enumerate(
+            shapes if number else shapes[::-1]
+        )  # once with d > n
     ],
 )
 @pytest.mark.filterwarnings("ignore::FutureWarning")
@@ -147,7 +151,9 @@ def test_sgd_where_converged():
         found = approximate_leave_one_out(clone(model).fit(X, y), X, y)
     same = logistic(C=1 / (0.05 * 60)).fit(X, y)
     assert_allclose(found, approximate_leave_one_out(same, X, y), atol=1e-6)
-    hurried = clone(model).set_params(max_iter=5, tol=None, eta0=0.1, learning_rate="constant")
+    hurried = clone(model).set_params(
+        max_iter=5, tol=None, eta0=0.1, learning_rate="constant"
+    )
     with refuses(ValueError, expected="a converged fit of these rows"):
         approximate_leave_one_out(hurried.set_params(average=False).fit(X, y), X, y)
 
@@ -181,10 +187,14 @@ def test_early_stop_is_carried_on():
     X, y = data(300, 40)
     early = LogisticRegression(C=2.0, tol=3e-3).fit(X, y)
     coef = early.coef_.copy()
-    with pytest.warns(CalibrationWarning, match="expected a converged fit, got .* smaller tol"):
+    with pytest.warns(
+        CalibrationWarning, match="expected a converged fit, got .* smaller tol"
+    ):
         found = approximate_leave_one_out(early, X, y)
     assert (early.coef_ == coef).all()  # the user's model stays as it is
-    assert_allclose(found, approximate_leave_one_out(logistic().fit(X, y), X, y), atol=1e-6)
+    assert_allclose(
+        found, approximate_leave_one_out(logistic().fit(X, y), X, y), atol=1e-6
+    )
     sloppy = elastic(1.0).set_params(tol=0.3).fit(X, y)
     with pytest.warns(CalibrationWarning, match="conditions of optimality"):
         approximate_leave_one_out(sloppy, X, y)
@@ -196,12 +206,27 @@ def test_bad_input():
     fitted = logistic().fit(X, y)
     refused = [
         (fitted, X[::-1], y, "expected a converged fit of these rows"),
-        (fitted, X[:, :10], y, r"expected the training rows, with 20 features .* \(80, 10\)"),
-        (LinearSVC(loss="hinge", **EXACT).fit(X, y), X, y, "a twice differentiable loss"),
+        (
+            fitted,
+            X[:, :10],
+            y,
+            r"expected the training rows, with 20 features .* \(80, 10\)",
+        ),
+        (
+            LinearSVC(loss="hinge", **EXACT).fit(X, y),
+            X,
+            y,
+            "a twice differentiable loss",
+        ),
         (SGDClassifier("hinge").fit(X, y), X, y, "one of the losses log_loss"),
         (RidgeClassifier(positive=True, alpha=1).fit(X, y), X, y, "any sign"),
         (elastic(0.5).fit(*data(80, 20, 3)), *data(80, 20, 3), "without l1 penalty"),
-        (logistic(class_weight="balanced").fit(X, y, np.arange(80)), X, y, "in numbers"),
+        (
+            logistic(class_weight="balanced").fit(X, y, np.arange(80)),
+            X,
+            y,
+            "in numbers",
+        ),
     ]
     for model, rows, labels, message in refused:
         weight = np.arange(80) if "numbers" in message else None
@@ -231,7 +256,9 @@ def test_calibrated_model(model, recalibrator):
     train, test = rows[:400], rows[400:]
     wrapped = make_pipeline(StandardScaler(), model)
     alo, folds = (
-        CalibratedModel(wrapped, recalibrator, cv=cv, ensemble=False).fit(X[train], y[train])
+        CalibratedModel(wrapped, recalibrator, cv=cv, ensemble=False).fit(
+            X[train], y[train]
+        )
         for cv in ("alo", 5)
     )
     losses = [log_loss(y[test], m.predict_proba(X[test])) for m in (alo, folds)]
@@ -259,7 +286,9 @@ def test_calibrated_model_two_classes_text_labels_and_frames():
     assert_allclose(prefit.predict_proba(X), model.predict_proba(X), atol=1e-6)
     weighted = CalibratedModel(LogisticRegression(C=10), "platt", cv="alo")
     twice = weighted.fit(X, labels, sample_weight=np.full(150, 2.0))
-    assert twice.estimator_.coef_.std() > model.estimator_.coef_.std()  # a weaker penalty
+    assert (
+        twice.estimator_.coef_.std() > model.estimator_.coef_.std()
+    )  # a weaker penalty
     assert u.shape == (150,)
 
 
@@ -270,7 +299,9 @@ def test_text(monkeypatch):
     words = np.array([f"word{i}" for i in range(400)])
     likely = rng.dirichlet(np.full(400, 1.0), 3)
     y = np.repeat(["arts", "law", "trade"], 40)
-    texts = [" ".join(rng.choice(words, 6, p=likely[c])) for c in np.repeat([0, 1, 2], 40)]
+    texts = [
+        " ".join(rng.choice(words, 6, p=likely[c])) for c in np.repeat([0, 1, 2], 40)
+    ]
     pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression(C=100.0))
     model = CalibratedModel(pipeline, "temperature", cv="alo").fit(texts, y)
     assert list(model.classes_) == ["arts", "law", "trade"]
@@ -297,7 +328,12 @@ def test_bytes_as_labels():
 
 def test_calibrated_model_bad_input():
     X, y = data(80, 20)
-    with refuses(ValueError, expected=".*cv='alo'", value="ensemble=True", hint=".*Leave both out"):
+    with refuses(
+        ValueError,
+        expected=".*cv='alo'",
+        value="ensemble=True",
+        hint=".*Leave both out",
+    ):
         CalibratedModel(logistic(), cv="alo", ensemble=True).fit(X, y)
     with refuses(ValueError, expected=".*cv='alo'", value=".*'predict_proba'"):
         CalibratedModel(logistic(), cv="alo", response_method="predict_proba").fit(X, y)

@@ -95,7 +95,9 @@ def test_results_of_shared_parts_are_computed_once(monkeypatch):
 
     monkeypatch.setattr(maps.SoftmaxAffine, "apply", count)
     second = maps.make_chain(SCALED, maps.Squeezed())
-    maps.Mixture(weights=[0.5, 0.5], parts=[SCALED, second])(make_overconfident(3, 20)[0])
+    maps.Mixture(weights=[0.5, 0.5], parts=[SCALED, second])(
+        make_overconfident(3, 20)[0]
+    )
     assert calls == [SCALED]
 
 
@@ -109,7 +111,9 @@ def test_weights_that_are_rounded_give_no_probability_above_one():
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_tensors_and_arrays_have_one_formula(k):
-    xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    xp = pytest.importorskip(
+        "array_api_strict", reason="array-api-strict is not installed"
+    )
     matrix = np.eye(k) + 0.1
     parts = [
         SCALED,
@@ -117,7 +121,9 @@ def test_tensors_and_arrays_have_one_formula(k):
         maps.SoftmaxAffine(coef=matrix, intercept=0.0, centred=True, least=-3.0),
         maps.make_chain(maps.Raised(floor=0.01), maps.Squeezed()),
         maps.OneVsRest(parts=[PLATT]),
-        maps.OneVsRest(parts=[PLATT, *[maps.SigmoidPoly(input="proba", coef=[0, 2])] * (k - 1)]),
+        maps.OneVsRest(
+            parts=[PLATT, *[maps.SigmoidPoly(input="proba", coef=[0, 2])] * (k - 1)]
+        ),
         maps.Uniform(),
         maps.Identity(),
     ]
@@ -149,7 +155,10 @@ def test_a_kind_without_turning_points_has_no_thresholds():
 
 
 def test_a_map_belongs_to_one_fit():
-    first, second = make_overconfident(2, 300), make_overconfident(2, 300, random_state=5)
+    first, second = (
+        make_overconfident(2, 300),
+        make_overconfident(2, 300, random_state=5),
+    )
     platt = PlattScaling().fit(*first)
     found = platt.map_
     assert platt.map_ is found
@@ -170,7 +179,9 @@ def test_a_map_is_not_pickled():
     size = len(pickle.dumps(fitted))
     before = fitted.predict_proba(proba)
     assert len(pickle.dumps(fitted)) == size
-    assert np.array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(proba), before)
+    assert np.array_equal(
+        pickle.loads(pickle.dumps(fitted)).predict_proba(proba), before
+    )
 
 
 class Halved(PlattScaling):
@@ -185,7 +196,9 @@ class HalvedMap(PlattScaling):
     """Predicts the same, by its map."""
 
     def _make_map(self):
-        line = maps.PiecewiseLinear(input="proba", knots=[0, 1], values=[0, 0.5], domain=[0, 1])
+        line = maps.PiecewiseLinear(
+            input="proba", knots=[0, 1], values=[0, 0.5], domain=[0, 1]
+        )
         return maps.make_chain(super()._make_map(), line)
 
 
@@ -201,7 +214,8 @@ def test_an_override_of_predictions_has_no_map():
     stack = StackedCalibration({"one": Halved()}, alpha=50).fit(proba, y)
     own = stack._share_of_input
     expected = (
-        own * proba[:, 1] + (1 - own) * stack.recalibrators_["one"].predict_proba(proba)[:, 1]
+        own * proba[:, 1]
+        + (1 - own) * stack.recalibrators_["one"].predict_proba(proba)[:, 1]
     )
     np.testing.assert_allclose(stack.predict_proba(proba)[:, 1], expected, atol=1e-12)
 
@@ -217,7 +231,15 @@ def test_an_override_of_predictions_has_no_map():
         (2, {}),
         (2, {"monotone": True}),
         (2, {"recalibrators": [PlattScaling("proba"), OneVsRest(VennAbers())]}),
-        (2, {"recalibrators": ["platt", make_pipeline(PlattScaling(), IsotonicCalibration())]}),
+        (
+            2,
+            {
+                "recalibrators": [
+                    "platt",
+                    make_pipeline(PlattScaling(), IsotonicCalibration()),
+                ]
+            },
+        ),
         (3, {}),
         (5, {"recalibrators": ["vector", "matrix", "spline", "venn_abers", "platt"]}),
     ],
@@ -231,10 +253,14 @@ def test_the_map_of_a_mixture_is_that_of_its_candidates(k, options, kind):
     for rows in (proba, others, others[:1], np.asarray(others), extreme):
         raised = stack._check_predict(rows)
         found = stack.predict_proba(rows)
-        np.testing.assert_allclose(found, stack._predict_by_parts(raised), rtol=0, atol=1e-14)
+        np.testing.assert_allclose(
+            found, stack._predict_by_parts(raised), rtol=0, atol=1e-14
+        )
 
 
-@pytest.mark.parametrize("combined", [OneVsRest, TopLabel, lambda part: StackedCalibration([part])])
+@pytest.mark.parametrize(
+    "combined", [OneVsRest, TopLabel, lambda part: StackedCalibration([part])]
+)
 def test_parts_without_a_map_predict_by_themselves(combined):
     proba, y = scores(3, 300, "proba", 0)
     fitted = combined(LogisticRegression()).fit(proba, y)
@@ -242,7 +268,9 @@ def test_parts_without_a_map_predict_by_themselves(combined):
     found = fitted.predict_proba(proba)
     raised = fitted._check_predict(proba)
     np.testing.assert_allclose(found, fitted._predict_by_parts(raised), atol=1e-14)
-    with refuses(TypeError, expected="a recalibrator of this package", value="LogisticRegression"):
+    with refuses(
+        TypeError, expected="a recalibrator of this package", value="LogisticRegression"
+    ):
         to_dict(fitted)
 
 
@@ -254,11 +282,15 @@ def test_parts_with_maps_are_one_map(combined, k):
     assert fitted._predicts_by_map()
     raised = fitted._check_predict(proba)
     expected = fitted._predict_by_parts(raised)
-    np.testing.assert_allclose(fitted.predict_proba(proba), expected, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(
+        fitted.predict_proba(proba), expected, rtol=0, atol=1e-14
+    )
 
 
 def test_another_fit_of_a_mixture_is_another_map():
-    stack = StackedCalibration([Identity(), VennAbers()]).fit(*scores(2, 300, "proba", 0))
+    stack = StackedCalibration([Identity(), VennAbers()]).fit(
+        *scores(2, 300, "proba", 0)
+    )
     rows, _ = scores(2, 50, "proba", 9)
     before = stack.predict_proba(rows)
     after = stack.fit(*scores(2, 300, "proba", 1)).predict_proba(rows)

@@ -14,7 +14,9 @@ Y = np.arange(40) % 2
 
 
 def test_early_stopping_inside_a_refined_model_is_to_be_left_out():
-    model = RefineThenCalibrateCV(imported("xgboost").XGBClassifier(early_stopping_rounds=5))
+    model = RefineThenCalibrateCV(
+        imported("xgboost").XGBClassifier(early_stopping_rounds=5)
+    )
     with pytest.raises(ValueError, match="or leave the early stopping out"):
         model.fit(X, Y)
 

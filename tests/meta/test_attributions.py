@@ -186,4 +186,6 @@ def test_attributions_of_boosted_trees(name):
         values, base = calibrate_attributions(
             table[:, :-1], table[:, -1], model.recalibrator_, scale
         )
-        np.testing.assert_allclose(base + values.sum(axis=1), expected, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(
+            base + values.sum(axis=1), expected, rtol=0, atol=tolerance
+        )

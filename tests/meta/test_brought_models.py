@@ -42,7 +42,10 @@ def data(request):
 @pytest.mark.parametrize(
     "argument, cure",
     [
-        ({"method": "sigmoid"}, r"Write recalibrator='platt', the same as scikit-learn"),
+        (
+            {"method": "sigmoid"},
+            r"Write recalibrator='platt', the same as scikit-learn",
+        ),
         ({"method": "isotonic"}, r"Write recalibrator='isotonic'\."),
         ({"method": "temperature"}, r"Write recalibrator='temperature'\."),
         ({"base_estimator": GaussianNB()}, r"Write estimator="),
@@ -74,7 +77,9 @@ def test_unknown_arguments_say_what_to_write(cls, argument, cure):
     ],
 )
 def test_unknown_names_say_what_to_write(data, name, cure):
-    with refuses(ValueError, expected="one of ", value=rf"'{name}'( \(name\))?", hint=f"{cure}"):
+    with refuses(
+        ValueError, expected="one of ", value=rf"'{name}'( \(name\))?", hint=f"{cure}"
+    ):
         get_recalibrator(name)
     with refuses(ValueError, hint=cure):
         CalibratedModel(GaussianNB(), name).fit(*data)
@@ -91,14 +96,19 @@ def test_options_by_name():
     assert get_recalibrator("histogram_binning", n_bins=7).n_bins == 7
     assert get_recalibrator(PlattScaling(), scale="proba").scale == "proba"
     with refuses(
-        TypeError, expected=".*options among n_bins", value="'bins'", hint="Write 'n_bins'"
+        TypeError,
+        expected=".*options among n_bins",
+        value="'bins'",
+        hint="Write 'n_bins'",
     ):
         get_recalibrator("histogram_binning", bins=7)
 
 
 def test_prefit(data):
     for cls in (CalibratedModel, RefineThenCalibrateCV):
-        with pytest.raises(ValueError, match=r"cv='prefit'\. Write .*FrozenEstimator\(model\)"):
+        with pytest.raises(
+            ValueError, match=r"cv='prefit'\. Write .*FrozenEstimator\(model\)"
+        ):
             cls(GaussianNB(), cv="prefit").fit(*data)
 
 
@@ -113,16 +123,24 @@ def test_the_checked_constructor_is_the_constructor():
 
 @pytest.mark.parametrize(
     "model",
-    [GaussianNB(), make_pipeline(StandardScaler(), GaussianNB()), GridSearchCV(GaussianNB(), {})],
+    [
+        GaussianNB(),
+        make_pipeline(StandardScaler(), GaussianNB()),
+        GridSearchCV(GaussianNB(), {}),
+    ],
     ids=lambda m: type(m).__name__,
 )
 def test_a_fitted_model_is_told_that_it_is_fitted_again(data, model):
     X, y = data
     fitted = clone(model).fit(X, y)
-    with pytest.warns(CalibrationWarning, match="got a fitted .*It is fitted again") as caught:
+    with pytest.warns(
+        CalibrationWarning, match="got a fitted .*It is fitted again"
+    ) as caught:
         CalibratedModel(fitted, "platt").fit(X, y)
     assert sum("fitted again" in str(w.message) for w in caught) == 1
-    with pytest.warns(CalibrationWarning, match=r"RefineThenCalibrateCV\(FrozenEstimator"):
+    with pytest.warns(
+        CalibrationWarning, match=r"RefineThenCalibrateCV\(FrozenEstimator"
+    ):
         RefineThenCalibrateCV(fitted).fit(X, y)
     assert hasattr(fitted, "classes_")  # left as it was
 
@@ -139,7 +157,9 @@ def test_no_warning_where_nothing_is_lost(data):
     GridSearchCV(model, {"estimator": [fitted]}).fit(X, y)
     make_pipeline(StandardScaler(), model).fit(X, y)
     CalibratedModel(FrozenEstimator(fitted), "platt").fit(X, y)
-    frozen_end = make_pipeline(FrozenEstimator(StandardScaler().fit(X)), FrozenEstimator(fitted))
+    frozen_end = make_pipeline(
+        FrozenEstimator(StandardScaler().fit(X)), FrozenEstimator(fitted)
+    )
     CalibratedModel(frozen_end, "platt").fit(X, y)  # a clone keeps the fit
 
 
@@ -184,7 +204,11 @@ def test_a_model_without_classes(data, cls, ensemble):
     X, y = data
     labels = np.array(["a", "b", "c"])[y]
     base = GaussianNB().fit(X[:200], y[:200])
-    kinds = [ProbaOnly(base), KerasLike(base), lambda X: TensorLike(base.predict_proba(X))]
+    kinds = [
+        ProbaOnly(base),
+        KerasLike(base),
+        lambda X: TensorLike(base.predict_proba(X)),
+    ]
     kinds += [KerasLike(base, single=True)] if len(set(y)) == 2 else []
     expected = CalibratedModel(FrozenEstimator(base), "beta", ensemble=ensemble).fit(
         X[200:], y[200:]
@@ -194,14 +218,18 @@ def test_a_model_without_classes(data, cls, ensemble):
         model.fit(X[200:], labels[200:])
         assert model.classes_.tolist() == sorted(set(labels))
         if cls is CalibratedModel:
-            np.testing.assert_allclose(model.predict_proba(X), expected.predict_proba(X), atol=1e-4)
+            np.testing.assert_allclose(
+                model.predict_proba(X), expected.predict_proba(X), atol=1e-4
+            )
         assert set(model.predict(X)) <= set(labels)
         assert "<" in model._repr_html_()
 
 
 def test_a_model_without_classes_is_pickled_with_its_classes(data):
     X, y = data
-    model = CalibratedModel(FrozenEstimator(ProbaOnly(GaussianNB().fit(X, y))), "platt").fit(X, y)
+    model = CalibratedModel(
+        FrozenEstimator(ProbaOnly(GaussianNB().fit(X, y))), "platt"
+    ).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
@@ -212,7 +240,10 @@ def test_a_class_that_the_labels_miss_is_asked_for():
     model = ProbaOnly(GaussianNB().fit(X, y))
     kept = y != 1
     with refuses(
-        ValueError, expected=".*labels of 3 classes", value="2 ", hint=".*Set model.classes_ to"
+        ValueError,
+        expected=".*labels of 3 classes",
+        value="2 ",
+        hint=".*Set model.classes_ to",
     ):
         CalibratedModel(FrozenEstimator(model)).fit(X[kept], y[kept])
     model.classes_ = np.array([0, 1, 2])  # what the message says
@@ -227,7 +258,9 @@ def test_what_gives_no_probabilities_is_refused(data):
         def predict(self, X):
             return np.zeros(len(X), dtype=int)
 
-    with refuses(ValueError, expected=".*predict returns probabilities", value="int64 values"):
+    with refuses(
+        ValueError, expected=".*predict returns probabilities", value="int64 values"
+    ):
         CalibratedModel(FrozenEstimator(Labels())).fit(X, y)
     with refuses(TypeError, expected="a fitted classifier", value="3"):
         CalibratedModel(FrozenEstimator(3)).fit(X, y)
@@ -243,7 +276,9 @@ def test_the_recipe_for_outlier_scores():
     X = rng.normal(size=(2000, 3)) * np.where(y, 3.0, 1.0)[:, None]
     forest = IsolationForest(n_estimators=20, random_state=0).fit(X[:1000])
     scores = canonical_proba(-forest.score_samples(X), kind="logits")
-    proba = PlattScaling().fit(scores[:1000], y[:1000]).predict_proba(scores[1000:])[:, 1]
+    proba = (
+        PlattScaling().fit(scores[:1000], y[:1000]).predict_proba(scores[1000:])[:, 1]
+    )
     assert proba.mean() == pytest.approx(0.2, abs=0.05)
     assert proba[y[1000:] == 1].mean() > 0.5
 
@@ -285,7 +320,12 @@ def test_catboost_with_categories():
     letters = rng.choice(list("xyz"), 300)
     X = pandas.DataFrame({"number": rng.random(300), "letter": letters})
     y = (rng.random(300) < np.where(letters == "x", 0.8, 0.2)).astype(int)
-    options = {"iterations": 5, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    options = {
+        "iterations": 5,
+        "verbose": 0,
+        "allow_writing_files": False,
+        "thread_count": 1,
+    }
     named = catboost.CatBoostClassifier(cat_features=["letter"], **options)
     for cls in (CalibratedModel, RefineThenCalibrateCV):
         model = cls(named).fit(X, y)
@@ -307,7 +347,9 @@ def test_early_stopping_needs_rows(package, piped):
     if package == "lightgbm":
         options["verbose"] = -1
     cls = module.XGBClassifier if package == "xgboost" else module.LGBMClassifier
-    learner = make_pipeline(StandardScaler(), cls(**options)) if piped else cls(**options)
+    learner = (
+        make_pipeline(StandardScaler(), cls(**options)) if piped else cls(**options)
+    )
     with refuses(ValueError, expected="an eval_set ", value="early_stopping_rounds=3"):
         CalibratedModel(learner).fit(X, y)
     if piped:
@@ -318,7 +360,9 @@ def test_early_stopping_needs_rows(package, piped):
     )
     assert len(model.calibrated_pairs_) == 5
     if package == "xgboost":
-        assert max(pair.estimator.best_iteration for pair in model.calibrated_pairs_) < 190
+        assert (
+            max(pair.estimator.best_iteration for pair in model.calibrated_pairs_) < 190
+        )
 
 
 # -- intervals -----------------------------------------------------------------------------------
@@ -334,14 +378,20 @@ def test_intervals(data, ensemble):
     assert interval.shape == ((len(X), 2) if k == 2 else (len(X), k, 2))
     assert (interval[..., 0] <= interval[..., 1]).all()
     single = [
-        pair.recalibrator.predict_interval(canonical_proba(pair.estimator.predict_proba(X)))
+        pair.recalibrator.predict_interval(
+            canonical_proba(pair.estimator.predict_proba(X))
+        )
         for pair in model.calibrated_pairs_
     ]
     np.testing.assert_allclose(interval, np.mean(single, axis=0), atol=1e-12)
     if k == 2:
         proba = model.predict_proba(X)[:, 1]
-        assert (interval[:, 0] - 1e-12 <= proba).all() and (proba <= interval[:, 1] + 1e-12).all()
-    assert not hasattr(CalibratedModel(GaussianNB(), "platt").fit(X, y), "predict_interval")
+        assert (interval[:, 0] - 1e-12 <= proba).all() and (
+            proba <= interval[:, 1] + 1e-12
+        ).all()
+    assert not hasattr(
+        CalibratedModel(GaussianNB(), "platt").fit(X, y), "predict_interval"
+    )
 
 
 # -- fits that fail ------------------------------------------------------------------------------
@@ -359,7 +409,9 @@ class FailsLater(GaussianNB):
         return super().fit(X, y, sample_weight)
 
 
-@pytest.mark.parametrize("error", [RuntimeError("broken"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize(
+    "error", [RuntimeError("broken"), KeyboardInterrupt()], ids=repr
+)
 @pytest.mark.parametrize("ensemble", [False, True])
 @pytest.mark.parametrize("cls", [CalibratedModel, RefineThenCalibrateCV])
 @pytest.mark.parametrize("fits_before", [0, 2, 5])
@@ -429,7 +481,9 @@ def test_a_bare_model_says_what_to_write(cls, model):
     with pytest.raises(TypeError, match=message):
         cls(model).fit(X, y)
     if isinstance(model, Bare):
-        CalibratedModel(FrozenEstimator(model), "platt").fit(X, y)  # what the message says
+        CalibratedModel(FrozenEstimator(model), "platt").fit(
+            X, y
+        )  # what the message says
 
 
 @pytest.mark.parametrize("piped", [False, True])
@@ -438,7 +492,9 @@ def test_a_bare_outlier_detector_says_what_to_write(piped):
     model = IsolationForest(n_estimators=5, random_state=0)
     model = make_pipeline(StandardScaler(), model) if piped else model
     for given in (model, clone(model).fit(X)):
-        with refuses(TypeError, value="IsolationForest, ", hint=r".*PlattScaling\(\)\.fit"):
+        with refuses(
+            TypeError, value="IsolationForest, ", hint=r".*PlattScaling\(\)\.fit"
+        ):
             CalibratedModel(given).fit(X, y)
 
 

@@ -82,7 +82,9 @@ def test_boosted_trees(data, package, piped):
         options["verbose"] = -1
     X, y = data
     y = np.where(np.random.default_rng(0).random(len(y)) < 0.1, y[::-1], y)
-    booster = (module.XGBClassifier if package == "xgboost" else module.LGBMClassifier)(**options)
+    booster = (module.XGBClassifier if package == "xgboost" else module.LGBMClassifier)(
+        **options
+    )
     booster = make_pipeline(StandardScaler(), booster) if piped else booster
     model = CalibratedModel(booster, ensemble=False).fit(X, y)
     assert_probabilities(model, X, len(set(y)))
@@ -91,9 +93,13 @@ def test_boosted_trees(data, package, piped):
     fitted = clone(booster).fit(X[:200], codes[:200])
     frozen = CalibratedModel(FrozenEstimator(fitted)).fit(X, codes)
     assert_probabilities(frozen, X, len(set(y)))
-    by_probability = CalibratedModel(FrozenEstimator(fitted), response_method="predict_proba")
+    by_probability = CalibratedModel(
+        FrozenEstimator(fitted), response_method="predict_proba"
+    )
     np.testing.assert_allclose(
-        by_probability.fit(X, codes).predict_proba(X), frozen.predict_proba(X), atol=2e-3
+        by_probability.fit(X, codes).predict_proba(X),
+        frozen.predict_proba(X),
+        atol=2e-3,
     )
 
 
@@ -101,7 +107,9 @@ def test_boosted_margins_keep_what_float32_probabilities_lose():
     xgboost = imported("xgboost")
     X = np.linspace(-1, 1, 200)[:, None]
     y = (X[:, 0] > 0).astype(int)
-    fitted = xgboost.XGBClassifier(n_estimators=400, learning_rate=1, reg_lambda=0).fit(X, y)
+    fitted = xgboost.XGBClassifier(n_estimators=400, learning_rate=1, reg_lambda=0).fit(
+        X, y
+    )
     noisy = np.where(np.arange(200) % 10 == 0, 1 - y, y)
     model = CalibratedModel(FrozenEstimator(fitted), "temperature").fit(X, noisy)
     expected = TemperatureScaling().fit(
@@ -120,7 +128,9 @@ def test_frozen_is_the_recalibrator_on_its_scores(data):
     by_hand = BetaCalibration().fit(scores[200:], y[200:])
     np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(scores))
     assert model.estimator_.estimator is base
-    ensemble = CalibratedModel(FrozenEstimator(base), ensemble=True, cv=3).fit(X[200:], y[200:])
+    ensemble = CalibratedModel(FrozenEstimator(base), ensemble=True, cv=3).fit(
+        X[200:], y[200:]
+    )
     assert len(ensemble.calibrated_pairs_) == 3
 
 
@@ -139,7 +149,9 @@ def test_cross_fitting_semantics(data):
     """Out-of-fold scores are those of cross_val_predict; pairs are fitted on complementary rows."""
     X, y = data
     cv = StratifiedKFold(3)
-    model = CalibratedModel(LogisticRegression(), "temperature", cv=cv, ensemble=False).fit(X, y)
+    model = CalibratedModel(
+        LogisticRegression(), "temperature", cv=cv, ensemble=False
+    ).fit(X, y)
     parts = []
     rows = []
     for train, test in cv.split(X, y):
@@ -201,13 +213,22 @@ def test_extreme_decision_values():
 
 @pytest.mark.parametrize(
     "labels",
-    [[1, 2, 3], [10, 20, 30], ["x", "y", "z"], [b"x", b"y", b"z"], [-1, 0, 1], [0.0, 1.0, 2.0]],
+    [
+        [1, 2, 3],
+        [10, 20, 30],
+        ["x", "y", "z"],
+        [b"x", b"y", b"z"],
+        [-1, 0, 1],
+        [0.0, 1.0, 2.0],
+    ],
     ids=str,
 )
 def test_labels(labels):
     X, codes = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     y = np.array(labels)[codes]
-    reference = CalibratedModel(LogisticRegression(), cv=2).fit(X, codes).predict_proba(X)
+    reference = (
+        CalibratedModel(LogisticRegression(), cv=2).fit(X, codes).predict_proba(X)
+    )
     model = CalibratedModel(LogisticRegression(), cv=2).fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), reference, atol=1e-12)
     assert set(model.predict(X)) <= set(y)
@@ -216,7 +237,9 @@ def test_labels(labels):
 @pytest.mark.parametrize("labels", [[-1, 1], [False, True]], ids=str)
 def test_two_labels(labels):
     X, codes = make_classification(200, random_state=0)
-    model = CalibratedModel(LogisticRegression(), "platt").fit(X, np.array(labels)[codes])
+    model = CalibratedModel(LogisticRegression(), "platt").fit(
+        X, np.array(labels)[codes]
+    )
     assert model.classes_.tolist() == labels
     assert np.mean(model.predict(X) == np.array(labels)[codes]) > 0.8
 
@@ -226,7 +249,9 @@ def test_two_labels(labels):
 def test_class_missing_in_a_fold(ensemble):
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     rare = np.flatnonzero(y == 2)
-    kept = np.r_[np.flatnonzero(y != 2), rare[:1]]  # one row: absent from most train or test parts
+    kept = np.r_[
+        np.flatnonzero(y != 2), rare[:1]
+    ]  # one row: absent from most train or test parts
     X, y = X[kept], y[kept]
     options = {"cv": KFold(4), "ensemble": ensemble}
     model = CalibratedModel(LogisticRegression(), "temperature", **options).fit(X, y)
@@ -235,7 +260,9 @@ def test_class_missing_in_a_fold(ensemble):
     assert max(t) < 5  # the unseen class does not spoil the temperature
 
 
-@pytest.mark.filterwarnings("ignore:.*expected one index for labels")  # rows are taken in order
+@pytest.mark.filterwarnings(
+    "ignore:.*expected one index for labels"
+)  # rows are taken in order
 def test_tables():
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     X, y = make_classification(200, n_features=4, flip_y=0.2, random_state=0)
@@ -287,17 +314,21 @@ def test_fit_params_and_weights():
     colour = np.arange(100)
     model = CalibratedModel(Recorder(), cv=4).fit(X, y, colour=colour)
     assert [p.estimator.colour_ for p in model.calibrated_pairs_] == [75] * 4
-    with pytest.warns(UserWarning, match="expected an estimator whose fit takes sample_weight"):
+    with pytest.warns(
+        UserWarning, match="expected an estimator whose fit takes sample_weight"
+    ):
         CalibratedModel(Recorder()).fit(X, y, sample_weight=np.ones(100))
 
 
 def test_groups_reach_the_splitter():
     X, y = make_classification(120, flip_y=0.2, random_state=0)
     groups = np.arange(120) % 4
-    model = CalibratedModel(LogisticRegression(), cv=GroupKFold(4)).fit(X, y, groups=groups)
-    by_hand = CalibratedModel(LogisticRegression(), cv=list(GroupKFold(4).split(X, y, groups))).fit(
-        X, y
+    model = CalibratedModel(LogisticRegression(), cv=GroupKFold(4)).fit(
+        X, y, groups=groups
     )
+    by_hand = CalibratedModel(
+        LogisticRegression(), cv=list(GroupKFold(4).split(X, y, groups))
+    ).fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(X), by_hand.predict_proba(X))
 
 
@@ -307,9 +338,15 @@ def test_weights_reach_both_parts():
     repeated = np.repeat(np.arange(300), weight)
     for estimator in (LogisticRegression(tol=1e-10, max_iter=1000), GaussianNB()):
         fitted = estimator.fit(X, y)
-        weighted = CalibratedModel(FrozenEstimator(fitted), "platt").fit(X, y, sample_weight=weight)
-        twice = CalibratedModel(FrozenEstimator(fitted), "platt").fit(X[repeated], y[repeated])
-        np.testing.assert_allclose(weighted.predict_proba(X), twice.predict_proba(X), atol=1e-7)
+        weighted = CalibratedModel(FrozenEstimator(fitted), "platt").fit(
+            X, y, sample_weight=weight
+        )
+        twice = CalibratedModel(FrozenEstimator(fitted), "platt").fit(
+            X[repeated], y[repeated]
+        )
+        np.testing.assert_allclose(
+            weighted.predict_proba(X), twice.predict_proba(X), atol=1e-7
+        )
     plain = CalibratedModel(LogisticRegression(), "temperature").fit(X, y)
     other = CalibratedModel(LogisticRegression(), "temperature")
     other.fit(X, y, sample_weight=weight)
@@ -329,7 +366,9 @@ def test_metadata_routing(recalibrator):
             for _, step in recalibrator.steps:
                 step.set_fit_request(sample_weight=True)
         model = CalibratedModel(
-            LogisticRegression().set_fit_request(sample_weight=True), recalibrator, cv=GroupKFold(3)
+            LogisticRegression().set_fit_request(sample_weight=True),
+            recalibrator,
+            cv=GroupKFold(3),
         ).fit(X, y, sample_weight=weight, groups=groups)
         assert len(model.calibrated_pairs_) == 3
         assert_probabilities(model, X, 2)
@@ -340,7 +379,9 @@ def test_parallel_and_reproducible(data):
     X, y = data
     one = CalibratedModel(LogisticRegression()).fit(X, y).predict_proba(X)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # joblib where shared memory is short
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # joblib where shared memory is short
         two = CalibratedModel(LogisticRegression(), n_jobs=2).fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(one, two)
 
@@ -348,9 +389,13 @@ def test_parallel_and_reproducible(data):
 @pytest.mark.slow
 def test_inside_scikit_learn(data):
     X, y = data
-    scores = cross_val_score(CalibratedModel(LogisticRegression()), X, y, scoring="neg_log_loss")
+    scores = cross_val_score(
+        CalibratedModel(LogisticRegression()), X, y, scoring="neg_log_loss"
+    )
     assert np.isfinite(scores).all()
-    pipe = make_pipeline(StandardScaler(), CalibratedModel(LinearSVC(), "platt")).fit(X, y)
+    pipe = make_pipeline(StandardScaler(), CalibratedModel(LinearSVC(), "platt")).fit(
+        X, y
+    )
     assert_probabilities(pipe, X, len(set(y)))
     assert "CalibratedModel" in CalibratedModel(LinearSVC())._repr_html_()
 
@@ -376,9 +421,13 @@ def test_callbacks():
     X, y = make_classification(100, random_state=0)
     for options, folds in (({"cv": 3}, 3), ({"cv": 3, "ensemble": False}, 4)):
         seen.clear()
-        CalibratedModel(LogisticRegression(), **options).set_callbacks(Recording()).fit(X, y)
+        CalibratedModel(LogisticRegression(), **options).set_callbacks(Recording()).fit(
+            X, y
+        )
         assert seen[0] == "setup" and seen[-1] == "teardown"
-        assert [s for s in seen if s[0] == "fold"] == [("fold", i) for i in range(folds)]
+        assert [s for s in seen if s[0] == "fold"] == [
+            ("fold", i) for i in range(folds)
+        ]
     seen.clear()
     frozen = FrozenEstimator(LogisticRegression().fit(X, y))
     CalibratedModel(frozen).set_callbacks(Recording()).fit(X, y)
@@ -410,7 +459,11 @@ class OnlyPredict(ClassifierMixin, BaseEstimator):
             ValueError,
             "expected one of .*, got 'tem",
         ),
-        (CalibratedModel(LogisticRegression(), 3), TypeError, "expected a recalibrator.*got 3"),
+        (
+            CalibratedModel(LogisticRegression(), 3),
+            TypeError,
+            "expected a recalibrator.*got 3",
+        ),
         (
             CalibratedModel(GaussianNB(), response_method="decision_function"),
             TypeError,
@@ -433,29 +486,35 @@ def test_refused_parameters(model, error, message):
 def test_refused_data():
     X, y = make_classification(60, random_state=0)
     model = CalibratedModel(LogisticRegression())
-    with refuses(ValueError, expected="labels of at least two classes", value="one class"):
+    with refuses(
+        ValueError, expected="labels of at least two classes", value="one class"
+    ):
         model.fit(X, np.zeros(60))
     with refuses(ValueError, expected="sample_weight >= 0"):
         model.fit(X, y, sample_weight=-np.ones(60))
     with refuses(ValueError, expected="class labels", value="fractions"):
         model.fit(X, X[:, 0])
     with refuses(ValueError, expected="calibration rows in every fold"):
-        CalibratedModel(GaussianNB(), cv=[(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]).fit(
-            X, y
-        )
+        CalibratedModel(
+            GaussianNB(), cv=[(np.flatnonzero(y == 0), np.flatnonzero(y == 1))]
+        ).fit(X, y)
 
 
 def test_warnings_of_the_recalibrator_reach_the_user():
     X, y = make_classification(100, class_sep=8, flip_y=0, random_state=0)
     with pytest.warns(CalibrationWarning, match="all correct"):
-        CalibratedModel(FrozenEstimator(GaussianNB().fit(X, y)), "temperature").fit(X, y)
+        CalibratedModel(FrozenEstimator(GaussianNB().fit(X, y)), "temperature").fit(
+            X, y
+        )
 
 
 def test_platt_repairs_naive_bayes():
     X, y = make_classification(2000, n_informative=4, n_redundant=10, random_state=0)
     before = GaussianNB().fit(X[:1000], y[:1000]).predict_proba(X[1000:])
     model = CalibratedModel(GaussianNB(), PlattScaling()).fit(X[:1000], y[:1000])
-    assert log_loss(y[1000:], model.predict_proba(X[1000:])) < 0.7 * log_loss(y[1000:], before)
+    assert log_loss(y[1000:], model.predict_proba(X[1000:])) < 0.7 * log_loss(
+        y[1000:], before
+    )
 
 
 def test_the_folds_of_a_recalibrator_part_no_item_of_soft_labels():
@@ -479,7 +538,9 @@ def test_the_folds_of_a_recalibrator_part_no_item_of_soft_labels():
 TINY_FOLDS = {
     "leave one out": LeaveOneOut(),
     "five rows each": KFold(8, shuffle=True, random_state=0),
-    "one class each": [(np.arange(40) % 2 != c, np.arange(40) % 2 == c) for c in (0, 1)],
+    "one class each": [
+        (np.arange(40) % 2 != c, np.arange(40) % 2 == c) for c in (0, 1)
+    ],
 }
 
 
@@ -492,27 +553,37 @@ def test_folds_of_a_few_rows_share_one_recalibrator(name, frozen):
     cv = TINY_FOLDS[name]
     if not isinstance(cv, list):
         model = CalibratedModel(LogisticRegression(), "platt", cv=cv).fit(X, y)
-        pooled = CalibratedModel(LogisticRegression(), "platt", cv=cv, ensemble=False).fit(X, y)
+        pooled = CalibratedModel(
+            LogisticRegression(), "platt", cv=cv, ensemble=False
+        ).fit(X, y)
         assert len(model.calibrated_pairs_) == 1
         np.testing.assert_array_equal(model.predict_proba(X), pooled.predict_proba(X))
     estimator = LogisticRegression()
     if frozen:
         estimator = FrozenEstimator(estimator.fit(X, y))
     with refuses(
-        ValueError, expected="at least 10 rows and two classes", hint=r"Pass ensemble=False"
+        ValueError,
+        expected="at least 10 rows and two classes",
+        hint=r"Pass ensemble=False",
     ):
         CalibratedModel(estimator, "platt", cv=cv, ensemble=True).fit(X, y)
 
 
-@pytest.mark.parametrize(("n_folds", "n_pairs"), [(5, 5), (6, 1)])  # of 10 rows, of 8 or 9
+@pytest.mark.parametrize(
+    ("n_folds", "n_pairs"), [(5, 5), (6, 1)]
+)  # of 10 rows, of 8 or 9
 def test_ten_rows_of_two_classes_are_enough_for_a_member(n_folds, n_pairs):
     X, y = make_classification(50, random_state=0)
-    model = CalibratedModel(LogisticRegression(), "platt", cv=StratifiedKFold(n_folds)).fit(X, y)
+    model = CalibratedModel(
+        LogisticRegression(), "platt", cv=StratifiedKFold(n_folds)
+    ).fit(X, y)
     assert len(model.calibrated_pairs_) == n_pairs
 
 
 def test_rows_of_soft_labels_are_counted_as_items():
     X, y = make_classification(45, random_state=0)
     share = np.clip(y + 0.0, 0.1, 0.9)
-    model = CalibratedModel(LogisticRegression(), "platt", cv=5).fit(X, share, soft_labels=True)
+    model = CalibratedModel(LogisticRegression(), "platt", cv=5).fit(
+        X, share, soft_labels=True
+    )
     assert len(model.calibrated_pairs_) == 1

@@ -32,13 +32,20 @@ def balanced(X, y):
 def boosted(X, y):
     xgboost = imported("xgboost")
     options = {"n_estimators": 40, "max_depth": 2, "learning_rate": 0.2, "n_jobs": 1}
-    return xgboost.XGBClassifier(scale_pos_weight=20, **options).fit(X, y), {0: 1, 1: 20}
+    return xgboost.XGBClassifier(scale_pos_weight=20, **options).fit(X, y), {
+        0: 1,
+        1: 20,
+    }
 
 
 def oversampled(X, y):
     """Positives made as SMOTE makes them: between a positive and one of its 5 nearest."""
     rng, positive = np.random.default_rng(0), X[y == 1]
-    near = NearestNeighbors(n_neighbors=6).fit(positive).kneighbors(return_distance=False)[:, 1:]
+    near = (
+        NearestNeighbors(n_neighbors=6)
+        .fit(positive)
+        .kneighbors(return_distance=False)[:, 1:]
+    )
     start = rng.integers(0, len(positive), (y == 0).sum() - len(positive))
     end = near[start, rng.integers(0, near.shape[1], len(start))]
     step = rng.random((len(start), 1))
@@ -76,7 +83,9 @@ def test_a_shift_inside_a_calibrated_model_is_not_called_harm():
     """Warnings are errors here: the base rate is lost on purpose."""
     X, y, _ = data(20_000, 1)
     few = (y == 1) | (np.arange(len(y)) % 20 == 0)  # the rows that there are
-    model = CalibratedModel(LogisticRegression(), PriorShift({0: 1 - y.mean(), 1: y.mean()}))
+    model = CalibratedModel(
+        LogisticRegression(), PriorShift({0: 1 - y.mean(), 1: y.mean()})
+    )
     proba = model.fit(X[few], y[few]).predict_proba(X)[:, 1]
     assert abs(proba.mean() / y.mean() - 1) < 0.1
 

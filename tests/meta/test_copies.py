@@ -40,7 +40,9 @@ def test_oversampled_rows_are_told(kind, cv):
     if kind is pd.DataFrame:  # only numbers that are not whole are compared
         given = given.add_prefix("x").assign(number=np.arange(len(at)))
     with pytest.warns(CalibrationWarning, match=SAID.format(400, len(at))):
-        CalibratedModel(LogisticRegression(max_iter=5000), "platt", cv=cv).fit(given, y[at])
+        CalibratedModel(LogisticRegression(max_iter=5000), "platt", cv=cv).fit(
+            given, y[at]
+        )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +115,9 @@ def test_the_folds_keep_copies_together(noise):
     given = CalibratedModel(LogisticRegression()).fit(X, y, groups=found)
     assert np.array_equal(model.predict_proba(X), given.predict_proba(X))
     with pytest.warns(CalibrationWarning, match="folds keep them together"):
-        stack = CalibratedModel(LogisticRegression(), "auto").fit(X, y)  # told the groups, too
+        stack = CalibratedModel(LogisticRegression(), "auto").fit(
+            X, y
+        )  # told the groups, too
     given = CalibratedModel(LogisticRegression(), "auto").fit(X, y, groups=found)
     assert np.array_equal(stack.predict_proba(X), given.predict_proba(X))
 
@@ -142,8 +146,12 @@ def test_too_few_groups_for_the_folds_are_told(n_groups, folds):
 def test_independent_rows_are_no_copies(n_rows, features):
     for seed in range(10):
         rng = np.random.default_rng(seed)
-        mixed = rng.standard_t(3, (n_rows, features)) @ rng.normal(size=(features, features))
+        mixed = rng.standard_t(3, (n_rows, features)) @ rng.normal(
+            size=(features, features)
+        )
         drift = rng.normal(size=(n_rows, features)).cumsum(axis=0)
-        clusters = make_blobs(n_rows, features, centers=n_rows // 50 + 1, random_state=seed)[0]
+        clusters = make_blobs(
+            n_rows, features, centers=n_rows // 50 + 1, random_state=seed
+        )[0]
         for X in (rng.normal(size=(n_rows, features)), mixed, drift, clusters):
             assert find_duplicate_groups(X, 5) is None

@@ -18,7 +18,11 @@ from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.recalibrators import DefaultCalibration, PlattScaling, TemperatureScaling
+from sklearn_calib.recalibrators import (
+    DefaultCalibration,
+    PlattScaling,
+    TemperatureScaling,
+)
 
 HARMED = "mean is the class's frequency|is not above the uncalibrated one"
 
@@ -36,8 +40,12 @@ def imbalanced(n, positives, seed=0, flip=0.002):
 
 
 def thirds(X, y):
-    X_train, X, y_train, y = train_test_split(X, y, train_size=1 / 3, stratify=y, random_state=0)
-    X_calib, X, y_calib, y = train_test_split(X, y, train_size=1 / 2, stratify=y, random_state=0)
+    X_train, X, y_train, y = train_test_split(
+        X, y, train_size=1 / 3, stratify=y, random_state=0
+    )
+    X_calib, X, y_calib, y = train_test_split(
+        X, y, train_size=1 / 2, stratify=y, random_state=0
+    )
     return X_train, y_train, X_calib, y_calib, X, y
 
 
@@ -46,7 +54,9 @@ def thirds(X, y):
     "classifier, method",
     [
         (RandomForestClassifier(30, random_state=0), "default"),
-        pytest.param(RandomForestClassifier(random_state=0), "platt", marks=pytest.mark.slow),
+        pytest.param(
+            RandomForestClassifier(random_state=0), "platt", marks=pytest.mark.slow
+        ),
         (KNeighborsClassifier(), "default"),
         (DecisionTreeClassifier(random_state=0), "beta"),
         (DecisionTreeClassifier(min_samples_leaf=5, random_state=0), "default"),
@@ -55,7 +65,9 @@ def thirds(X, y):
 )
 def test_exact_zeros_of_rare_positives(classifier, method):
     """A few positives at probability 0 must not dictate the fit."""
-    X_train, y_train, X_calib, y_calib, X, y = thirds(*imbalanced(12_000, 0.03, flip=0.01))
+    X_train, y_train, X_calib, y_calib, X, y = thirds(
+        *imbalanced(12_000, 0.03, flip=0.01)
+    )
     frozen = FrozenEstimator(classifier.fit(X_train, y_train))
     assert (frozen.predict_proba(X_calib)[y_calib == 1, 1] == 0).any()
     theirs = CalibratedClassifierCV(frozen).fit(X_calib, y_calib).predict_proba(X)
@@ -66,11 +78,16 @@ def test_exact_zeros_of_rare_positives(classifier, method):
 
 @pytest.mark.parametrize(
     "method",
-    ["default", *(pytest.param(m, marks=pytest.mark.slow) for m in ("platt", "temperature"))],
+    [
+        "default",
+        *(pytest.param(m, marks=pytest.mark.slow) for m in ("platt", "temperature")),
+    ],
 )
 def test_exact_zeros_of_many_classes(method):
     X_train, y_train, X_calib, y_calib, X, y = thirds(*load_digits(return_X_y=True))
-    frozen = FrozenEstimator(RandomForestClassifier(50, random_state=0).fit(X_train, y_train))
+    frozen = FrozenEstimator(
+        RandomForestClassifier(50, random_state=0).fit(X_train, y_train)
+    )
     theirs = CalibratedClassifierCV(frozen).fit(X_calib, y_calib).predict_proba(X)
     ours = CalibratedModel(frozen, method).fit(X_calib, y_calib).predict_proba(X)
     assert log_loss(y, ours) < 1.05 * log_loss(y, theirs)
@@ -89,8 +106,12 @@ def test_class_weights(search):
 
     rate = y.mean()
     assert clone(learner).fit(X, y).predict_proba(X)[:, 1].mean() > 20 * rate
-    assert fitted("default").predict_proba(X)[:, 1].mean() == pytest.approx(rate, rel=0.1)
-    with pytest.warns(CalibrationWarning, match=r"mean .* class 1 .* recalibrator='default'"):
+    assert fitted("default").predict_proba(X)[:, 1].mean() == pytest.approx(
+        rate, rel=0.1
+    )
+    with pytest.warns(
+        CalibrationWarning, match=r"mean .* class 1 .* recalibrator='default'"
+    ):
         model = fitted("temperature")
     assert model.predict_proba(X)[:, 1].mean() > 10 * rate
 
@@ -102,13 +123,23 @@ def hard_sets():
         z = 2 * rng.normal(size=(6000, k))
         y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
         for n in (k, 10, 30):
-            yield f"tiny, {n} rows", canonical_proba(z[:n], kind="logits"), np.arange(n) % k, None
+            yield (
+                f"tiny, {n} rows",
+                canonical_proba(z[:n], kind="logits"),
+                np.arange(n) % k,
+                None,
+            )
         yield "overconfident", canonical_proba(5 * z, kind="logits"), y, 0.01
         yield "saturated", np.eye(k)[z.argmax(axis=1)], y, None
         yield "separable", canonical_proba(z, kind="logits"), z.argmax(axis=1), None
         for far in (3, 8):
             moved = z + np.linspace(0, far, k)
-            yield f"base rate shifted by {far}", canonical_proba(moved, kind="logits"), y, 0.01
+            yield (
+                f"base rate shifted by {far}",
+                canonical_proba(moved, kind="logits"),
+                y,
+                0.01,
+            )
         rare = z - 5 * (np.arange(k) == k - 1)
         y = (rare + rng.gumbel(size=z.shape)).argmax(axis=1)
         yield "imbalanced", softmax(rare, axis=1), y, 0.01
@@ -141,7 +172,9 @@ def test_hard_data(scores, y, excess):
         return
     held = np.arange(len(y)) % 2 == 0
     half = DefaultCalibration().fit(scores[~held], y[~held], classes=range(k))
-    best = PlattScaling().fit(scores[held], y[held], classes=range(k))  # has seen these rows
+    best = PlattScaling().fit(
+        scores[held], y[held], classes=range(k)
+    )  # has seen these rows
     after, bound = (
         log_loss(y[held], part.predict_proba(scores[held]), labels=range(k))
         for part in (half, best)
@@ -188,7 +221,8 @@ def warned(method, X, y):
         warnings.simplefilter("always")
         CalibratedModel(FrozenEstimator(Known().fit(X, y)), method).fit(X, y)
     return any(
-        "standard errors off" in str(w.message) or "after and" in str(w.message) for w in caught
+        "standard errors off" in str(w.message) or "after and" in str(w.message)
+        for w in caught
     )
 
 

@@ -23,17 +23,29 @@ from sklearn_calib.meta._eval_sets import _drop_rows
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*1000 validation rows"),
     pytest.mark.filterwarnings("ignore:.*no bound of at most max_risk"),
-    pytest.mark.filterwarnings("ignore:The argument 'eval_set' is deprecated"),  # LightGBM 4.7
+    pytest.mark.filterwarnings(
+        "ignore:The argument 'eval_set' is deprecated"
+    ),  # LightGBM 4.7
 ]
 DATA = make_classification(700, flip_y=0.2, random_state=0)
 X, Y = DATA[0][:400], DATA[1][:400]
 X_EVAL, Y_EVAL = DATA[0][400:], DATA[1][400:]
-NAMES = {"minus": [-1, 1], "text": ["no", "yes"], "bytes": [b"a", b"b"], "bool": [False, True]}
+NAMES = {
+    "minus": [-1, 1],
+    "text": ["no", "yes"],
+    "bytes": [b"a", b"b"],
+    "bool": [False, True],
+}
 
 
 def learner(package, **more):
     module = imported(package)
-    options = {"n_estimators": 60, "early_stopping_rounds": 3, "learning_rate": 0.3, "n_jobs": 1}
+    options = {
+        "n_estimators": 60,
+        "early_stopping_rounds": 3,
+        "learning_rate": 0.3,
+        "n_jobs": 1,
+    }
     options |= more
     if package == "xgboost":
         return module.XGBClassifier(verbosity=0, **options)
@@ -44,7 +56,10 @@ def rounds(model):
     """The round that each fold's model stopped at."""
     inner = [pair.estimator for pair in model.calibrated_pairs_]
     ends = [one[-1] if hasattr(one, "steps") else one for one in inner]
-    return [getattr(end, "best_iteration_", getattr(end, "best_iteration", None)) for end in ends]
+    return [
+        getattr(end, "best_iteration_", getattr(end, "best_iteration", None))
+        for end in ends
+    ]
 
 
 def fitted(model, y, **params):
@@ -116,7 +131,9 @@ def test_callbacks_stop_too():
     xgboost = imported("xgboost")
     callbacks = [xgboost.callback.EarlyStopping(rounds=3)]
     model = learner("xgboost", early_stopping_rounds=None, callbacks=callbacks)
-    with refuses(ValueError, expected="an eval_set ", value="EarlyStopping without one"):
+    with refuses(
+        ValueError, expected="an eval_set ", value="EarlyStopping without one"
+    ):
         CalibratedModel(model).fit(X, Y)
     done = fitted(model, 2 * Y - 1, eval_set=[(X_EVAL, 2 * Y_EVAL - 1)])
     reference = fitted(learner("xgboost"), Y, eval_set=[(X_EVAL, Y_EVAL)])
@@ -124,7 +141,9 @@ def test_callbacks_stop_too():
     lightgbm = imported("lightgbm")
     model = learner("lightgbm", early_stopping_rounds=None)
     with refuses(ValueError, expected="an eval_set ", value="_EarlyStoppingCallback"):
-        CalibratedModel(model).fit(X, Y, callbacks=[lightgbm.early_stopping(3, verbose=False)])
+        CalibratedModel(model).fit(
+            X, Y, callbacks=[lightgbm.early_stopping(3, verbose=False)]
+        )
 
 
 @pytest.mark.slow
@@ -159,14 +178,22 @@ def test_a_class_that_a_fold_misses_is_not_judged(package):
     def stopped(X_valid, codes, weights):
         more = {"verbose": False} if package == "xgboost" else {}
         model = CalibratedModel(learner(package), "platt", cv=folds)
-        model.fit(X, names[y], eval_set=[(X_valid, names[codes])], **{beside: [weights]}, **more)
+        model.fit(
+            X,
+            names[y],
+            eval_set=[(X_valid, names[codes])],
+            **{beside: [weights]},
+            **more,
+        )
         return rounds(model), model.calibrated_pairs_[0].columns.tolist()
 
     found = stopped(X_EVAL, y_eval, weight)
     assert found == stopped(X_EVAL[kept], y_eval[kept], weight[kept])
     assert found[1] == [0, 1]
     with refuses(
-        ValueError, expected=".*class that the fold is trained on", value=r"classes \['rar"
+        ValueError,
+        expected=".*class that the fold is trained on",
+        value=r"classes \['rar",
     ):
         stopped(X_EVAL[:5], np.full(5, 2), weight[:5])
 
@@ -187,7 +214,9 @@ def test_labels_that_no_row_has(package):
 )
 def test_labels_of_gradient_boosting():
     """X_val and y_val of scikit-learn, of as many rows as X, with labels that are coded."""
-    model = HistGradientBoostingClassifier(max_iter=60, early_stopping=True, n_iter_no_change=3)
+    model = HistGradientBoostingClassifier(
+        max_iter=60, early_stopping=True, n_iter_no_change=3
+    )
     X_valid, y_valid = np.resize(X_EVAL, X.shape), np.resize(Y_EVAL, len(X))
     seen = []
     for names in (np.array([0, 1]), np.array(["no", "yes"]), np.array([b"a", b"b"])):
@@ -238,9 +267,14 @@ def test_forms_that_cannot_be_coded():
     model = CalibratedModel(Pooled(), "platt", cv=2).fit(X, Y, eval_set=pool)
     assert all(pair.estimator.given_ is pool for pair in model.calibrated_pairs_)
     with refuses(
-        ValueError, expected=".*eval_set as pairs ", value="object", hint=r"Pass eval_set=\["
+        ValueError,
+        expected=".*eval_set as pairs ",
+        value="object",
+        hint=r"Pass eval_set=\[",
     ):
-        CalibratedModel(Pooled(), "platt").fit(X, np.array([b"a", b"b"])[Y], eval_set=[pool])
+        CalibratedModel(Pooled(), "platt").fit(
+            X, np.array([b"a", b"b"])[Y], eval_set=[pool]
+        )
 
 
 # -- constructors that copy, as CatBoost's does its cat_features ----------------------------------
@@ -261,7 +295,9 @@ class Loses(Copies):
 
 
 @pytest.mark.parametrize("piped", [False, True])
-@pytest.mark.parametrize("cls", [CalibratedModel, RefineThenCalibrateCV, SelectiveClassifier])
+@pytest.mark.parametrize(
+    "cls", [CalibratedModel, RefineThenCalibrateCV, SelectiveClassifier]
+)
 def test_a_constructor_that_copies(cls, piped):
     inner = Copies(["letter"])
     with pytest.raises(RuntimeError):
@@ -278,7 +314,9 @@ def test_a_constructor_that_copies(cls, piped):
 
 
 def test_a_pipeline_of_one_step():
-    assert fitted(make_pipeline(learner("xgboost")), Y, xgbclassifier__eval_set=[(X_EVAL, Y_EVAL)])
+    assert fitted(
+        make_pipeline(learner("xgboost")), Y, xgbclassifier__eval_set=[(X_EVAL, Y_EVAL)]
+    )
     one = make_pipeline(LogisticRegression()).fit(X, Y)
     two = make_pipeline("passthrough", LogisticRegression()).fit(X, Y)
     found = [approximate_leave_one_out(model, X, Y) for model in (one, two)]
@@ -297,5 +335,7 @@ def test_what_stands_beside_a_set_loses_the_same_rows(form):
         assert type(found) is form
         found, expected = [found[0], found[1]], [first, second[kept]]
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
-        np.testing.assert_array_equal(one, other, err_msg=f"{form.__name__}, set {number}")
+        np.testing.assert_array_equal(
+            one, other, err_msg=f"{form.__name__}, set {number}"
+        )
     assert len(second) == 5

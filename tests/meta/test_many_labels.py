@@ -57,18 +57,24 @@ def data():
 
 
 def table(proba):
-    return np.column_stack([q[:, 1] for q in proba]) if isinstance(proba, list) else proba
+    return (
+        np.column_stack([q[:, 1] for q in proba]) if isinstance(proba, list) else proba
+    )
 
 
 def loss(Y, proba):
     P = table(proba)
-    return np.mean([log_loss(Y[:, c], P[:, c], labels=[0, 1]) for c in range(P.shape[1])])
+    return np.mean(
+        [log_loss(Y[:, c], P[:, c], labels=[0, 1]) for c in range(P.shape[1])]
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "ensemble"),
     [
-        pytest.param(name, ensemble, marks=pytest.mark.slow if ensemble != (i % 2 == 0) else ())
+        pytest.param(
+            name, ensemble, marks=pytest.mark.slow if ensemble != (i % 2 == 0) else ()
+        )
         for i, name in enumerate([*LISTED, *TABLES])
         for ensemble in (True, False)
     ],
@@ -81,12 +87,19 @@ def test_every_kind_of_classifier(data, name, ensemble):
     assert isinstance(proba, list) == (name in LISTED)
     if name in LISTED:
         assert [part.shape for part in proba] == [(400, 2)] * 3
-    assert table(proba).shape == (400, 3) and 0 <= table(proba).min() <= table(proba).max() <= 1
-    np.testing.assert_array_equal(model.predict(X_test), (table(proba) > 0.5).astype(int))
+    assert (
+        table(proba).shape == (400, 3)
+        and 0 <= table(proba).min() <= table(proba).max() <= 1
+    )
+    np.testing.assert_array_equal(
+        model.predict(X_test), (table(proba) > 0.5).astype(int)
+    )
     assert len(model.calibrated_pairs_) == (3 if ensemble else 1)
     assert [c.tolist() for c in model.classes_] == [[0, 1]] * 3
     if hasattr(estimator, "predict_proba"):
-        assert loss(Y_test, proba) < loss(Y_test, clone(estimator).fit(X, Y).predict_proba(X_test))
+        assert loss(Y_test, proba) < loss(
+            Y_test, clone(estimator).fit(X, Y).predict_proba(X_test)
+        )
     again = pickle.loads(pickle.dumps(model)).predict_proba(X_test)
     np.testing.assert_array_equal(table(again), table(proba))
 
@@ -96,7 +109,8 @@ def test_it_is_the_recalibrator_of_out_of_fold_scores(data):
     cv = KFold(4)
     model = CalibratedModel(NB, cv=cv, ensemble=False).fit(X, Y)
     folds = [
-        clone(NB).fit(X[train], Y[train]).predict_proba(X[test]) for train, test in cv.split(X)
+        clone(NB).fit(X[train], Y[train]).predict_proba(X[test])
+        for train, test in cv.split(X)
     ]
     by_hand = MultilabelCalibration().fit(
         [np.vstack(parts) for parts in zip(*folds, strict=True)], Y
@@ -112,7 +126,9 @@ def test_the_default_folds_are_shuffled(data):
     order = np.argsort(Y[:, 0], kind="stable")  # unshuffled folds would miss a label
     X, Y = X[order], Y[order]
     default = CalibratedModel(NB, ensemble=False).fit(X, Y)
-    named = clone(default).set_params(cv=KFold(5, shuffle=True, random_state=0)).fit(X, Y)
+    named = (
+        clone(default).set_params(cv=KFold(5, shuffle=True, random_state=0)).fit(X, Y)
+    )
     np.testing.assert_array_equal(
         table(default.predict_proba(X_test)), table(named.predict_proba(X_test))
     )
@@ -125,7 +141,8 @@ def test_a_frozen_model_and_unknown_labels(data):
     model = CalibratedModel(frozen).fit(X_test, known)
     wanted = MultilabelCalibration().fit(frozen.predict_proba(X_test), known)
     np.testing.assert_array_equal(
-        table(model.predict_proba(X)), table(wanted.predict_proba(frozen.predict_proba(X)))
+        table(model.predict_proba(X)),
+        table(wanted.predict_proba(frozen.predict_proba(X))),
     )
 
 
@@ -145,7 +162,9 @@ def test_logits_are_taken_where_there_are_some(data):
     X, Y, X_test, Y_test = data
     svm = clone(TABLES["OneVsRestClassifier(LinearSVC)"]).fit(X, Y)
     model = CalibratedModel(FrozenEstimator(svm)).fit(X_test, Y_test)
-    logits = [canonical_proba(z, kind="logits") for z in svm.decision_function(X_test).T]
+    logits = [
+        canonical_proba(z, kind="logits") for z in svm.decision_function(X_test).T
+    ]
     wanted = MultilabelCalibration().fit(logits, Y_test).predict_proba(logits)
     np.testing.assert_array_equal(model.predict_proba(X_test), table(wanted))
     with refuses(TypeError, expected="an estimator with decision_function"):
@@ -160,7 +179,9 @@ def test_which_recalibrator(data, recalibrator):
     model = CalibratedModel(NB, recalibrator, ensemble=False, cv=2).fit(X, Y)
     named = isinstance(recalibrator, str)
     assert model.recalibrator_.pooling == ("none" if named else "all")
-    assert CalibratedModel(NB, ensemble=False).fit(X, Y).recalibrator_.pooling == "shrink"
+    assert (
+        CalibratedModel(NB, ensemble=False).fit(X, Y).recalibrator_.pooling == "shrink"
+    )
 
 
 def test_a_label_that_a_fold_has_not_seen(data):
@@ -172,13 +193,20 @@ def test_a_label_that_a_fold_has_not_seen(data):
     forest = RandomForestClassifier(5, random_state=0)
     model = CalibratedModel(forest, ensemble=False, cv=KFold(2)).fit(X, Y)
     scores = np.empty(Y.shape)
-    for test, train in ((slice(0, 250), slice(250, 500)), (slice(250, 500), slice(0, 250))):
+    for test, train in (
+        (slice(0, 250), slice(250, 500)),
+        (slice(250, 500), slice(0, 250)),
+    ):
         proba = clone(forest).fit(X[train], Y[train]).predict_proba(X[test])
-        scores[test] = np.column_stack([q[:, 1] if q.shape[1] == 2 else 0 * q for q in proba])
+        scores[test] = np.column_stack(
+            [q[:, 1] if q.shape[1] == 2 else 0 * q for q in proba]
+        )
     known = Y.astype(float)
     known[:250, 2] = np.nan
     wanted = MultilabelCalibration().fit(scores, known)
-    for found, line in zip(model.recalibrator_.recalibrators_, wanted.recalibrators_, strict=True):
+    for found, line in zip(
+        model.recalibrator_.recalibrators_, wanted.recalibrators_, strict=True
+    ):
         assert found.slope_ == pytest.approx(line.slope_, abs=1e-9)
     forest = clone(forest).fit(X[4:], Y[4:])  # one column for the last label
     assert forest.predict_proba(X)[2].shape == (500, 1)
@@ -207,13 +235,20 @@ def test_weights_are_repetition(data):
 def test_model_selection_of_scikit_learn(data):
     X, Y, _, _ = data
     for estimator in (NB, OneVsRestClassifier(GaussianNB())):
-        scores = cross_val_score(CalibratedModel(estimator, cv=2), X, Y, scoring="roc_auc", cv=2)
+        scores = cross_val_score(
+            CalibratedModel(estimator, cv=2), X, Y, scoring="roc_auc", cv=2
+        )
         assert (scores > 0.6).all()
-    for estimator in (NB, OneVsRestClassifier(GaussianNB())):  # two labels are not two classes
+    for estimator in (
+        NB,
+        OneVsRestClassifier(GaussianNB()),
+    ):  # two labels are not two classes
         model = clone(estimator).fit(X, Y[:, :2])
         for average in ("macro", "micro"):
             found = get_scorer("neg_brier_loss", multilabel=average)(model, X, Y[:, :2])
-            wanted = brier_loss(Y[:, :2], table(model.predict_proba(X)), multilabel=average)
+            wanted = brier_loss(
+                Y[:, :2], table(model.predict_proba(X)), multilabel=average
+            )
             assert found == pytest.approx(-wanted, abs=1e-14)
     scorer = get_scorer("neg_log_loss", multilabel="macro")
     grid = {"ensemble": [True, False]}
@@ -233,11 +268,17 @@ def test_tables_of_labels(data):
 def test_errors(data):
     X, Y, _, _ = data
     with refuses(
-        ValueError, expected=".*many labels per row", value="LogisticRegression, which says"
+        ValueError,
+        expected=".*many labels per row",
+        value="LogisticRegression, which says",
     ):
         CalibratedModel(LogisticRegression()).fit(X, Y)
     with refuses(
-        ValueError, expected=r".*labels 0, 1 or NaN \(unknown\)", value="2", row=0, column=1
+        ValueError,
+        expected=r".*labels 0, 1 or NaN \(unknown\)",
+        value="2",
+        row=0,
+        column=1,
     ):
         CalibratedModel(NB).fit(X, 2 * Y)
     with refuses(TypeError, expected=".*numbers as labels", hint=r".*\(y == 'yes'\)"):
@@ -307,7 +348,9 @@ def test_labels_that_lose_their_frequency_are_said(ensemble):
     with pytest.warns(CalibrationWarning, match=message) as caught:
         CalibratedModel(Logits(), "temperature", ensemble=ensemble).fit(z, Y)
     assert sum("labels without" in str(w.message) for w in caught) == 1
-    CalibratedModel(Logits(), "default", ensemble=ensemble).fit(z, Y)  # warnings are errors
+    CalibratedModel(Logits(), "default", ensemble=ensemble).fit(
+        z, Y
+    )  # warnings are errors
     with pytest.warns(CalibrationWarning, match="1 of 3 labels without"):
         unknown = Y.astype(float)
         unknown[::7, 0] = np.nan
@@ -319,7 +362,9 @@ def test_labels_that_lose_their_frequency_are_said(ensemble):
 
 def test_labels_whose_loss_rises_are_said():
     wild = HistogramBinning(100, prior_weight=0)
-    with pytest.warns(CalibrationWarning, match=r"not above .* after and .* before, summed over"):
+    with pytest.warns(
+        CalibrationWarning, match=r"not above .* after and .* before, summed over"
+    ):
         CalibratedModel(Logits(), wild, ensemble=False).fit(*labels_of_scores())
 
 

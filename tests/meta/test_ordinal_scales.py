@@ -26,11 +26,17 @@ def test_a_model_keeps_the_order_of_an_ordered_categorical(kind, frozen):
     if kind == "polars":
         y = pl.Series(text.tolist(), dtype=pl.Enum(SCALE))
     elif kind != "categorical":
-        y = pd.Series(y, index=rng.permutation(120) if kind == "shuffled index" else None)
+        y = pd.Series(
+            y, index=rng.permutation(120) if kind == "shuffled index" else None
+        )
     estimator = LogisticRegression()
     estimator = FrozenEstimator(estimator.fit(X, text)) if frozen else estimator
-    model = CalibratedModel(estimator, OrdinalCalibration(), ensemble=False, cv=3).fit(X, y)
-    named = CalibratedModel(estimator, OrdinalCalibration(order=SCALE), ensemble=False, cv=3)
+    model = CalibratedModel(estimator, OrdinalCalibration(), ensemble=False, cv=3).fit(
+        X, y
+    )
+    named = CalibratedModel(
+        estimator, OrdinalCalibration(order=SCALE), ensemble=False, cv=3
+    )
     expected = named.fit(X, text).predict_proba(X)
     assert model.recalibrator_.order_.tolist() == SCALE
     assert np.array_equal(model.predict_proba(X), expected)
@@ -46,10 +52,14 @@ def test_the_order_of_a_classifiers_columns_is_no_scale():
     model = CalibratedModel(estimator, OrdinalCalibration(order=SCALE)).fit(X, y)
     assert model.recalibrator_.order_.tolist() == SCALE
     numbers = np.array([SCALE.index(label) for label in y])
-    estimator = FrozenEstimator(OwnOrder(LogisticRegression(), [2, 0, 1]).fit(X, numbers))
+    estimator = FrozenEstimator(
+        OwnOrder(LogisticRegression(), [2, 0, 1]).fit(X, numbers)
+    )
     plain = CalibratedModel(estimator, OrdinalCalibration()).fit(X, numbers)
     assert plain.recalibrator_.order_.tolist() == [0, 1, 2]
-    columns = [plain.classes_.tolist().index(SCALE.index(label)) for label in model.classes_]
+    columns = [
+        plain.classes_.tolist().index(SCALE.index(label)) for label in model.classes_
+    ]
     np.testing.assert_allclose(
         model.predict_proba(X), plain.predict_proba(X)[:, columns], rtol=0, atol=1e-9
     )

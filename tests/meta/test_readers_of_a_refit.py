@@ -50,7 +50,9 @@ def test_a_reader_passes_a_fit_that_waits(ensemble, fails, monkeypatch):
     try:
         assert BEGUN.wait(WAIT)
         assert model.classes_.tolist() == [0, 1]
-        assert (model.predict_proba(X) == before).all() and (model.predict(X) == labels).all()
+        assert (model.predict_proba(X) == before).all() and (
+            model.predict(X) == labels
+        ).all()
     finally:
         GOES_ON.set()
         thread.join()

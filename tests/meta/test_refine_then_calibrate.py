@@ -88,7 +88,11 @@ def test_against_a_loop_by_hand(data, weighted):
         parts, rows = [], []
         for train, test in cv.split(X, y):
             fold = clone(learner).set_params(learning_rate=rate)
-            fold.fit(X[train], y[train], sample_weight=None if weight is None else weight[train])
+            fold.fit(
+                X[train],
+                y[train],
+                sample_weight=None if weight is None else weight[train],
+            )
             parts.append(list(fold.staged_decision_function(X[test])))
             rows.append(test)
         rows = np.concatenate(rows)
@@ -110,16 +114,23 @@ def test_against_a_loop_by_hand(data, weighted):
     assert results["param_learning_rate"].tolist() == [row[0] for row in table]
     assert results["stage"].tolist() == [row[1] for row in table]
     for column, name in enumerate(["risk", "refinement", "criterion"], start=2):
-        np.testing.assert_allclose(results[name], [row[column] for row in table], atol=1e-8)
+        np.testing.assert_allclose(
+            results[name], [row[column] for row in table], atol=1e-8
+        )
     best = min(table, key=lambda row: row[4])
-    assert (model.best_params_, model.best_stage_) == ({"learning_rate": best[0]}, best[1])
+    assert (model.best_params_, model.best_stage_) == (
+        {"learning_rate": best[0]},
+        best[1],
+    )
     assert model.best_score_ == pytest.approx(-best[4], abs=1e-8)
     assert results["rank"][model.best_index_] == 1
     expected = TemperatureScaling().fit(scores[best[:2]], y[rows], sample_weight=w)
     assert model.recalibrator_.temperature_ == pytest.approx(expected.temperature_)
     final = clone(learner).set_params(learning_rate=best[0], n_estimators=best[1])
     final.fit(X, y, sample_weight=weight)
-    expected = expected.predict_proba(canonical_proba(final.decision_function(X), kind="logits"))
+    expected = expected.predict_proba(
+        canonical_proba(final.decision_function(X), kind="logits")
+    )
     np.testing.assert_allclose(model.predict_proba(X), expected, atol=1e-10)
     assert model.classes_.tolist() == np.unique(y).tolist()
     assert np.array_equal(model.predict(X), model.classes_[expected.argmax(axis=1)])
@@ -136,7 +147,9 @@ def test_against_a_loop_by_hand(data, weighted):
 def test_ensemble_of_truncated_fold_models(data):
     X, y = data
     cv = StratifiedKFold(3)
-    model = RefineThenCalibrateCV(boosting(learning_rate=0.5), cv=cv, ensemble=True).fit(X, y)
+    model = RefineThenCalibrateCV(
+        boosting(learning_rate=0.5), cv=cv, ensemble=True
+    ).fit(X, y)
     assert len(model.calibrated_pairs_) == 3
     total = 0
     for pair, (train, _) in zip(model.calibrated_pairs_, cv.split(X, y), strict=True):
@@ -146,7 +159,9 @@ def test_ensemble_of_truncated_fold_models(data):
         scores = canonical_proba(by_hand.decision_function(X), kind="logits")
         total = total + model.recalibrator_.predict_proba(scores) / 3
     np.testing.assert_allclose(model.predict_proba(X), total, atol=1e-10)
-    with pytest.raises(AttributeError, match="best_estimator_ exists after a fit with one pair"):
+    with pytest.raises(
+        AttributeError, match="best_estimator_ exists after a fit with one pair"
+    ):
         model.best_estimator_  # noqa: B018
 
 
@@ -162,7 +177,9 @@ def test_hold_out_keeps_the_model_of_the_split(data):
     )
     assert model.recalibrator_.temperature_ == pytest.approx(
         TemperatureScaling()
-        .fit(canonical_proba(by_hand.decision_function(X[test]), kind="logits"), y[test])
+        .fit(
+            canonical_proba(by_hand.decision_function(X[test]), kind="logits"), y[test]
+        )
         .temperature_
     )
 
@@ -172,7 +189,9 @@ def test_search_only(data):
     X, y = data
     model = RefineThenCalibrateCV(boosting(), refit=False).fit(X, y)
     assert model.best_stage_ >= 1
-    with refuses(AttributeError, expected=".*a model that was kept", value="refit=False"):
+    with refuses(
+        AttributeError, expected=".*a model that was kept", value="refit=False"
+    ):
         model.predict_proba(X)
 
 
@@ -202,7 +221,10 @@ def test_pipeline_with_a_grid_over_both_steps(data):
     X, y = data
     X = pandas.DataFrame(X, columns=[f"c{i}" for i in range(X.shape[1])])
     pipe = make_pipeline(SelectKBest(), HistGradientBoostingClassifier(max_iter=10))
-    grid = {"selectkbest__k": [3, 10], "histgradientboostingclassifier__learning_rate": [0.1, 0.5]}
+    grid = {
+        "selectkbest__k": [3, 10],
+        "histgradientboostingclassifier__learning_rate": [0.1, 0.5],
+    }
     model = RefineThenCalibrateCV(pipe, grid, cv=3).fit(X, pandas.Series(y))
     assert len(model.cv_results_["stage"]) == 40
     assert model.best_estimator_[-1].n_iter_ == model.best_stage_
@@ -217,7 +239,8 @@ def test_pipeline_with_a_grid_over_both_steps(data):
 def test_epochs_in_a_pipeline(data):
     X, y = data
     pipe = make_pipeline(
-        StandardScaler(), MLPClassifier((8,), max_iter=15, learning_rate_init=0.03, random_state=0)
+        StandardScaler(),
+        MLPClassifier((8,), max_iter=15, learning_rate_init=0.03, random_state=0),
     )
     model = RefineThenCalibrateCV(pipe, cv=3).fit(X, y)
     assert model.refinement_curve_.unit == "epochs"
@@ -263,9 +286,13 @@ def test_no_stages_and_chosen_stages(data):
     every = RefineThenCalibrateCV(boosting()).fit(X, y)
     assert some.refinement_curve_.stage.tolist() == [3, 6, 12]
     np.testing.assert_allclose(
-        some.refinement_curve_.criterion, every.refinement_curve_.criterion[[2, 5, 11]], atol=1e-7
+        some.refinement_curve_.criterion,
+        every.refinement_curve_.criterion[[2, 5, 11]],
+        atol=1e-7,
     )
-    assert last.best_score_ == pytest.approx(-every.refinement_curve_.criterion[-1], abs=1e-7)
+    assert last.best_score_ == pytest.approx(
+        -every.refinement_curve_.criterion[-1], abs=1e-7
+    )
 
 
 @pytest.mark.slow
@@ -302,11 +329,16 @@ def test_one_standard_error_is_earlier():
     X, y = make_classification(1000, n_informative=5, flip_y=0.2, random_state=1)
     learner = boosting(n_estimators=20, max_depth=2, learning_rate=0.5)
     least = RefineThenCalibrateCV(learner, cv=3).fit(X, y)
-    early = RefineThenCalibrateCV(learner, cv=3, selection="one_standard_error").fit(X, y)
+    early = RefineThenCalibrateCV(learner, cv=3, selection="one_standard_error").fit(
+        X, y
+    )
     assert early.best_stage_ < least.best_stage_
     curve = early.refinement_curve_
     position = early.best_stage_ - 1
-    assert curve.criterion[position] - curve.criterion.min() <= curve.standard_error[position]
+    assert (
+        curve.criterion[position] - curve.criterion.min()
+        <= curve.standard_error[position]
+    )
 
 
 @two_classes
@@ -315,7 +347,8 @@ def test_random_search(data):
     space = {"C": stats.loguniform(1e-3, 1e3)}
     options = {"n_iter": 4, "cv": 2, "random_state": 0}
     fits = [
-        RefineThenCalibrateCV(LogisticRegression(), space, **options).fit(X, y) for _ in range(2)
+        RefineThenCalibrateCV(LogisticRegression(), space, **options).fit(X, y)
+        for _ in range(2)
     ]
     assert len(fits[0].cv_results_["params"]) == 4
     assert fits[0].best_params_ == fits[1].best_params_
@@ -327,7 +360,9 @@ def test_rare_class_missing_in_a_fold():
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     fold = np.arange(300) % 3
     fold[y == 2] = 0  # fold 0's training part has no row of class 2
-    model = RefineThenCalibrateCV(boosting(), cv=PredefinedSplit(fold), ensemble=True).fit(X, y)
+    model = RefineThenCalibrateCV(
+        boosting(), cv=PredefinedSplit(fold), ensemble=True
+    ).fit(X, y)
     assert [len(pair.columns) for pair in model.calibrated_pairs_] == [2, 3, 3]
     assert model.predict_proba(X).shape == (300, 3)
 
@@ -351,7 +386,9 @@ def test_groups_and_cv_that_leaves_rows_out(data):
     groups = np.arange(len(y)) % 7
     model = RefineThenCalibrateCV(boosting(), cv=GroupKFold(3)).fit(X, y, groups=groups)
     assert model.n_splits_ == 3
-    partly = RefineThenCalibrateCV(boosting(), cv=ShuffleSplit(2, test_size=0.1, random_state=0))
+    partly = RefineThenCalibrateCV(
+        boosting(), cv=ShuffleSplit(2, test_size=0.1, random_state=0)
+    )
     partly.fit(X, y)
     assert partly.best_stage_ >= 1
 
@@ -374,7 +411,9 @@ def test_metadata_routing(data):
         )
         RefineThenCalibrateCV(mlp, cv=3).fit(X, y)
     assert routed.best_stage_ == legacy.best_stage_
-    np.testing.assert_allclose(routed.predict_proba(X), legacy.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(
+        routed.predict_proba(X), legacy.predict_proba(X), atol=1e-6
+    )
     piped = RefineThenCalibrateCV(make_pipeline(StandardScaler(), boosting()), cv=3)
     with pytest.warns(UserWarning, match="pass STEP__sample_weight"):
         piped.fit(X, y, sample_weight=weight)
@@ -410,14 +449,20 @@ class Clueless(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"stages": [5, 13]}, "expected stages up to the 12 boosting rounds of the fit, got 13"),
+        (
+            {"stages": [5, 13]},
+            "expected stages up to the 12 boosting rounds of the fit, got 13",
+        ),
         ({"stages": [0, 1]}, "expected stages as whole numbers from 1 on"),
         ({"stages": []}, "expected stages as whole numbers from 1 on"),
         ({"param_grid": []}, "expected at least one candidate"),
         ({"n_iter": 3}, "expected a param_grid"),
         ({"error_score": 0.0}, "expected error_score 'raise' or numpy.nan"),
         ({"estimator": Clueless()}, "The 'estimator' parameter"),
-        ({"estimator": GaussianNB(), "stages": [1, 2]}, "expected a learner with stages"),
+        (
+            {"estimator": GaussianNB(), "stages": [1, 2]},
+            "expected a learner with stages",
+        ),
         ({"loss": "hinge"}, "expected a loss among brier, log, spherical, got 'hinge'"),
         ({"loss": 1.0}, "The 'loss' parameter"),
         ({"loss": BetaFamilyLoss(1, 4)}, "expected 2 classes for beta_family, got 3"),
@@ -439,7 +484,9 @@ def test_one_class():
 @pytest.mark.filterwarnings("default")
 def test_few_rows_or_errors_are_told(data):
     X, y = data
-    with pytest.warns(CalibrationWarning, match="1000 validation rows .* got 300 rows and"):
+    with pytest.warns(
+        CalibrationWarning, match="1000 validation rows .* got 300 rows and"
+    ):
         RefineThenCalibrateCV(GaussianNB()).fit(X, y)
     X, y = make_classification(2000, flip_y=0.2, random_state=0)
     with warnings.catch_warnings():
@@ -451,7 +498,9 @@ def test_few_rows_or_errors_are_told(data):
 @two_classes
 def test_inside_cross_validation(data):
     X, y = data
-    scores = cross_val_score(RefineThenCalibrateCV(boosting(n_estimators=5), cv=KFold(3)), X, y)
+    scores = cross_val_score(
+        RefineThenCalibrateCV(boosting(n_estimators=5), cv=KFold(3)), X, y
+    )
     assert scores.mean() > 0.6
 
 
@@ -494,7 +543,9 @@ def test_progress():
         ("multiprocessing", 1),
         ("multiprocessing", 2),
         ("threading", 2),
-        pytest.param("loky", 2, marks=pytest.mark.slow),  # its processes import everything again
+        pytest.param(
+            "loky", 2, marks=pytest.mark.slow
+        ),  # its processes import everything again
     ],
 )
 def test_joblib_backends(backend, n_jobs):
@@ -503,7 +554,9 @@ def test_joblib_backends(backend, n_jobs):
     search = RefineThenCalibrateCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-2]}, cv=3)
     expected = clone(search).fit(X, y)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # joblib where shared memory is short
+        warnings.simplefilter(
+            "ignore", UserWarning
+        )  # joblib where shared memory is short
         with joblib.parallel_config(backend):
             fitted = search.set_params(n_jobs=n_jobs).fit(X, y)
             model = CalibratedModel(GaussianNB(), n_jobs=n_jobs).fit(X, y)
@@ -534,11 +587,17 @@ def test_a_fit_with_fewer_stages_keeps_its_last_one(wanted):
     job = SimpleNamespace(where="test", classes=np.array([0, 1]))
     parts = [np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])]
     folds = [
-        SimpleNamespace(estimator=n, X=part, rows=np.arange(len(part)), columns=np.arange(2))
+        SimpleNamespace(
+            estimator=n, X=part, rows=np.arange(len(part)), columns=np.arange(2)
+        )
         for n, part in zip((3, 5), parts, strict=True)
     ]
-    found = [scores[:, 1] for scores, _ in iter_stage_scores(job, folds, Countdown(), wanted)]
+    found = [
+        scores[:, 1] for scores, _ in iter_stage_scores(job, folds, Countdown(), wanted)
+    ]
     stages = [np.repeat([min(stage, 3), stage], [2, 3]) for stage in sorted(wanted)]
     for one, stage in zip(found, stages, strict=True):
         expected = np.concatenate(parts) * stage / 100
-        np.testing.assert_allclose(one, expected, err_msg=f"wanted={wanted}, stages {stage}")
+        np.testing.assert_allclose(
+            one, expected, err_msg=f"wanted={wanted}, stages {stage}"
+        )

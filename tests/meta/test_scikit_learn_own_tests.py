@@ -61,13 +61,19 @@ def test_what_scikit_learn_tests_of_its_own(tmp_path):
         pytest.skip("scikit-learn's own tests are not installed")
     theirs = Path(found.origin).read_text(encoding="utf-8")
     if theirs.count(IMPORTS_END) != 1:
-        pytest.skip("the file of scikit-learn's tests has another shape in this version")
+        pytest.skip(
+            "the file of scikit-learn's tests has another shape in this version"
+        )
     at = tmp_path / "test_theirs.py"
-    at.write_text(theirs.replace(IMPORTS_END, f"{ADAPTER}\n\n{IMPORTS_END}"), encoding="utf-8")
+    at.write_text(
+        theirs.replace(IMPORTS_END, f"{ADAPTER}\n\n{IMPORTS_END}"), encoding="utf-8"
+    )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "sklearn.conftest", "-p"]
     command += ["no:cacheprovider", "-p", "no:xdist", "--tb=no", "-rfE", "-W", "ignore"]
     command += ["--rootdir", str(tmp_path), at.name]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     said = re.findall(r"(?m)^(?:FAILED|ERROR) test_theirs\.py::(\S+)", done.stdout)
     (passed,) = re.findall(r"(\d+) passed", done.stdout)
     keys = {name if name in DIFFERENT else name.split("[")[0] for name in said}

@@ -52,11 +52,29 @@ def count_readings(call):
     [
         (CalibratedModel(GaussianNB()), Y, {}),
         (CalibratedModel(GaussianNB(), "temperature"), np.array(["no", "yes"])[Y], {}),
-        (CalibratedModel(GaussianNB(), "platt", ensemble=False), Y, {"sample_weight": 1 + Y}),
+        (
+            CalibratedModel(GaussianNB(), "platt", ensemble=False),
+            Y,
+            {"sample_weight": 1 + Y},
+        ),
         (CalibratedModel(GaussianNB(), OneVsRest("beta"), cv=2), Y, {}),
-        (CalibratedModel(GaussianNB(), StackedCalibration(["platt", "beta"], cv=2), cv=2), Y, {}),
-        (CalibratedModel(GaussianNB(), "platt", cv=2), ROWS[:, 1], {"soft_labels": True}),
-        (CalibratedModel(FrozenEstimator(GaussianNB().fit(X, Y)), "temperature"), Y, {}),
+        (
+            CalibratedModel(
+                GaussianNB(), StackedCalibration(["platt", "beta"], cv=2), cv=2
+            ),
+            Y,
+            {},
+        ),
+        (
+            CalibratedModel(GaussianNB(), "platt", cv=2),
+            ROWS[:, 1],
+            {"soft_labels": True},
+        ),
+        (
+            CalibratedModel(FrozenEstimator(GaussianNB().fit(X, Y)), "temperature"),
+            Y,
+            {},
+        ),
         (CalibratedModel(MultiOutputClassifier(GaussianNB()), cv=2), TABLE, {}),
     ],
 )
@@ -112,8 +130,13 @@ def test_a_fold_is_the_public_fit(name):
 
 def test_a_pipeline_is_fitted_as_scikit_learn_does():
     chain = make_pipeline(TemperatureScaling(), PlattScaling())
-    model = CalibratedModel(GaussianNB(), chain, cv=2).fit(X, np.array(["no", "yes"])[Y])
-    assert model.calibrated_pairs_[0].recalibrator[-1].classes_.tolist() == ["no", "yes"]
+    model = CalibratedModel(GaussianNB(), chain, cv=2).fit(
+        X, np.array(["no", "yes"])[Y]
+    )
+    assert model.calibrated_pairs_[0].recalibrator[-1].classes_.tolist() == [
+        "no",
+        "yes",
+    ]
 
 
 @pytest.mark.slow

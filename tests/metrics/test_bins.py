@@ -28,7 +28,11 @@ def by_hand(p, y, strategy):
     n, first = len(p), np.searchsorted(p, p)
     best, before = np.zeros(n, dtype=int), 1
     for b in range(2, 400):
-        bins = first * b // n if strategy == "quantile" else np.ceil(p * b - 1e-12).clip(1) - 1
+        bins = (
+            first * b // n
+            if strategy == "quantile"
+            else np.ceil(p * b - 1e-12).clip(1) - 1
+        )
         filled = np.unique(bins)
         if len(filled) == before:
             continue
@@ -44,13 +48,19 @@ def by_hand(p, y, strategy):
 
 def test_golden_sweep():
     assert len(reliability_curve(Y, P, n_bins="sweep", n_resamples=0)[0].observed) == 10
-    assert calibration_error(Y, P, n_bins="sweep") == pytest.approx(0.0674153465, abs=1e-10)
+    assert calibration_error(Y, P, n_bins="sweep") == pytest.approx(
+        0.0674153465, abs=1e-10
+    )
     l2 = calibration_error(Y, P, n_bins="sweep", norm="l2")
     assert l2 == pytest.approx(0.0762621735, abs=1e-10)
     ten = calibration_error(Y, P, n_bins=10)
-    assert expected_calibration_error(Y, P, n_bins="sweep") == pytest.approx(ten, abs=1e-15)
+    assert expected_calibration_error(Y, P, n_bins="sweep") == pytest.approx(
+        ten, abs=1e-15
+    )
     ten = maximum_calibration_error(Y, P, n_bins=10)
-    assert maximum_calibration_error(Y, P, n_bins="sweep") == pytest.approx(ten, abs=1e-15)
+    assert maximum_calibration_error(Y, P, n_bins="sweep") == pytest.approx(
+        ten, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("strategy", ["quantile", "uniform"])
@@ -81,7 +91,9 @@ def test_sweep_ends_where_nothing_falls():
     assert error == expected_calibration_error(y, p, n_bins=_binning.MAX_SWEPT_BINS)
     assert error == pytest.approx(np.abs(y - p).mean(), abs=1e-3)
     assert expected_calibration_error([1, 0], [0.5, 0.5], n_bins="sweep") == 0
-    assert expected_calibration_error([0, 1], [0.2, 0.6], n_bins="sweep") == pytest.approx(0.3)
+    assert expected_calibration_error(
+        [0, 1], [0.2, 0.6], n_bins="sweep"
+    ) == pytest.approx(0.3)
 
 
 def test_each_problem_has_its_own_sweep():
@@ -92,7 +104,9 @@ def test_each_problem_has_its_own_sweep():
     assert found == pytest.approx(np.mean(each), abs=1e-12)
 
 
-@pytest.mark.parametrize(("n", "bins"), [(1, 1), (2, 2), (8, 2), (9, 3), (1000, 10), (1001, 11)])
+@pytest.mark.parametrize(
+    ("n", "bins"), [(1, 1), (2, 2), (8, 2), (9, 3), (1000, 10), (1001, 11)]
+)
 def test_cube_root_is_rounded_up(n, bins):
     assert get_cube_root_bins(n) == bins
 
@@ -100,7 +114,9 @@ def test_cube_root_is_rounded_up(n, bins):
 def test_cube_root():
     value = expected_calibration_error(Y, P, n_bins="cube_root")
     assert value == expected_calibration_error(Y, P, n_bins=6)
-    assert len(reliability_curve(Y, P, n_bins="cube_root", n_resamples=0)[0].observed) == 6
+    assert (
+        len(reliability_curve(Y, P, n_bins="cube_root", n_resamples=0)[0].observed) == 6
+    )
 
 
 @pytest.mark.slow
@@ -108,14 +124,21 @@ def test_wherever_bins_are_taken():
     drawn = ReliabilityDisplay.from_predictions(Y, P, n_bins="sweep", bands="none")
     assert len(drawn.curves["model"][0].observed) == 10
     platt = PlattScaling().fit(P, Y)
-    dots = CalibratingFunctionDisplay.from_recalibrators(platt, Y, P, n_bins="cube_root")
+    dots = CalibratingFunctionDisplay.from_recalibrators(
+        platt, Y, P, n_bins="cube_root"
+    )
     assert len(dots.curve.observed) == 6
     summary = CalibrationSummary().update(Y, P)
     for rule, bins in (("sweep", 10), ("cube_root", 6)):
-        assert len(summary.reliability_curve(n_bins=rule, n_resamples=0)[0].observed) == bins
+        assert (
+            len(summary.reliability_curve(n_bins=rule, n_resamples=0)[0].observed)
+            == bins
+        )
         value = summary.measure("calibration_error", n_bins=rule)
         assert value == pytest.approx(calibration_error(Y, P, n_bins=rule), abs=1e-9)
-    tested = calibration_test(Y, P, statistic="calibration_error", n_bins="sweep", n_resamples=99)
+    tested = calibration_test(
+        Y, P, statistic="calibration_error", n_bins="sweep", n_resamples=99
+    )
     assert tested.statistic == pytest.approx(0.0674153465, abs=1e-10)
 
 

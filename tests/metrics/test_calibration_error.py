@@ -57,9 +57,13 @@ def test_slow_reference(norm, strategy, bin_weight, ties):
 
 def test_bins_cover_the_ends():
     y, p = [0, 1, 1], [0.0, 1.0, 0.5]
-    assert expected_calibration_error(y, p, strategy="uniform", n_bins=2) == pytest.approx(1 / 6)
+    assert expected_calibration_error(
+        y, p, strategy="uniform", n_bins=2
+    ) == pytest.approx(1 / 6)
     # 0.5 belongs to the first of two bins, which close on the right
-    assert maximum_calibration_error(y, p, strategy="uniform", n_bins=2) == pytest.approx(0.25)
+    assert maximum_calibration_error(
+        y, p, strategy="uniform", n_bins=2
+    ) == pytest.approx(0.25)
 
 
 def test_equation_70():
@@ -68,7 +72,8 @@ def test_equation_70():
     p = np.sort(rng.random(1000))
     y = (rng.random(1000) < p**2).astype(int)
     gaps = [
-        abs(a.mean() - b.mean()) for a, b in zip(np.split(p, 100), np.split(y, 100), strict=True)
+        abs(a.mean() - b.mean())
+        for a, b in zip(np.split(p, 100), np.split(y, 100), strict=True)
     ]
     ece = expected_calibration_error(y, p, n_bins=100, bin_weight="equal")
     mce = maximum_calibration_error(y, p, n_bins=100)
@@ -85,19 +90,24 @@ def test_kinds_of_multiclass():
         calibration_error(top == y, confidence, labels=[False, True], **options)
     )
     per_class = [calibration_error(y == c, proba[:, c], **options) for c in range(3)]
-    assert calibration_error(y, proba, multiclass="classwise", **options) == pytest.approx(
-        np.sqrt(np.mean(np.square(per_class)))
-    )
+    assert calibration_error(
+        y, proba, multiclass="classwise", **options
+    ) == pytest.approx(np.sqrt(np.mean(np.square(per_class))))
     parts = [
-        (np.mean(top == c), calibration_error(y[top == c] == c, confidence[top == c], **options))
+        (
+            np.mean(top == c),
+            calibration_error(y[top == c] == c, confidence[top == c], **options),
+        )
         for c in range(3)
     ]
-    assert calibration_error(y, proba, multiclass="top_label", **options) == pytest.approx(
-        np.sqrt(sum(share * error**2 for share, error in parts))
-    )
+    assert calibration_error(
+        y, proba, multiclass="top_label", **options
+    ) == pytest.approx(np.sqrt(sum(share * error**2 for share, error in parts)))
     two, y2 = make_overconfident(2)
     assert calibration_error(y2, two) == calibration_error(y2, two[:, 1])
-    assert calibration_error(y2, two, multiclass="confidence") != calibration_error(y2, two)
+    assert calibration_error(y2, two, multiclass="confidence") != calibration_error(
+        y2, two
+    )
 
 
 def test_pos_label():
@@ -105,7 +115,9 @@ def test_pos_label():
     labels = np.array(["no", "yes"])[y]
     flipped = calibration_error(labels, proba, pos_label="no")
     assert flipped == pytest.approx(calibration_error(y == 0, proba[:, 0]))
-    with refuses(ValueError, expected=r"pos_label among \['no', 'yes'\]", value="'maybe'"):
+    with refuses(
+        ValueError, expected=r"pos_label among \['no', 'yes'\]", value="'maybe'"
+    ):
         calibration_error(labels, proba, pos_label="maybe")
 
 
@@ -146,7 +158,9 @@ def test_debiased_square_is_unbiased():
 def test_order_of_norms(rows, n_bins, strategy):
     p, y = np.array([r[0] for r in rows]), np.array([r[1] for r in rows])
     l1, l2, top = (
-        calibration_error(y, p, norm=n, n_bins=n_bins, strategy=strategy, labels=[False, True])
+        calibration_error(
+            y, p, norm=n, n_bins=n_bins, strategy=strategy, labels=[False, True]
+        )
         for n in ("l1", "l2", "max")
     )
     assert -1e-12 <= l1 <= l2 + 1e-9 <= top + 2e-9 <= 1 + 3e-9
@@ -160,8 +174,14 @@ def test_order_of_norms(rows, n_bins, strategy):
         ({"bin_weight": 3}, "expected bin_weight among mass, equal, got 3"),
         ({"n_bins": 0}, "expected n_bins >= 1, 'cube_root' or 'sweep', got 0"),
         ({"n_bins": 2.5}, "expected n_bins >= 1, 'cube_root' or 'sweep', got 2.5"),
-        ({"multiclass": "all"}, "expected multiclass among auto, confidence, top_label"),
-        ({"norm": "max", "debias": True}, "expected debias with norm 'l1' or 'l2', got 'max'"),
+        (
+            {"multiclass": "all"},
+            "expected multiclass among auto, confidence, top_label",
+        ),
+        (
+            {"norm": "max", "debias": True},
+            "expected debias with norm 'l1' or 'l2', got 'max'",
+        ),
     ],
 )
 def test_refused_options(options, message):

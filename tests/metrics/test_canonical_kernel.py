@@ -30,7 +30,9 @@ Y, P = example()
 
 def skce(y=Y, proba=P, estimator="auto", bandwidth=1.0, **options):
     options = {"estimator": estimator, "bandwidth": bandwidth, **options}
-    return kernel_calibration_error(y, proba, multiclass="canonical", labels=range(3), **options)
+    return kernel_calibration_error(
+        y, proba, multiclass="canonical", labels=range(3), **options
+    )
 
 
 def double_sum(y, proba, bandwidth, w):
@@ -38,7 +40,13 @@ def double_sum(y, proba, bandwidth, w):
     terms = np.zeros((len(y), len(y)))
     for i, j in np.ndindex(terms.shape):
         k = np.exp(-0.5 * np.abs(proba[i] - proba[j]).sum() / bandwidth)
-        terms[i, j] = w[i] * w[j] * k * (np.eye(3)[y[i]] - proba[i]) @ (np.eye(3)[y[j]] - proba[j])
+        terms[i, j] = (
+            w[i]
+            * w[j]
+            * k
+            * (np.eye(3)[y[i]] - proba[i])
+            @ (np.eye(3)[y[j]] - proba[j])
+        )
     total, own = w.sum() ** 2, (w**2).sum()
     return terms.sum() / total, (terms.sum() - terms.trace()) / (total - own)
 
@@ -65,7 +73,10 @@ def test_golden(bandwidth, expected):
 def test_weights_are_of_independent_rows():
     w = np.random.default_rng(0).random(60) + 0.1
     expected = double_sum(Y, P, 0.3, w)
-    found = [skce(estimator=e, bandwidth=0.3, sample_weight=w) for e in ("biased", "unbiased")]
+    found = [
+        skce(estimator=e, bandwidth=0.3, sample_weight=w)
+        for e in ("biased", "unbiased")
+    ]
     assert found == pytest.approx(expected, abs=1e-14)
     pairs = w[::2] * w[1::2]
     alone = [skce(Y[j : j + 2], P[j : j + 2], "linear", 0.3) for j in range(0, 60, 2)]
@@ -86,7 +97,9 @@ def test_median_bandwidth_of_many_and_of_equal_rows(monkeypatch):
     rng = np.random.default_rng(1)
     proba = rng.dirichlet(np.ones(3), 300)
     monkeypatch.setattr(_pairwise_kernel, "MAX_MEDIAN_ROWS", 100)
-    exact = np.median(0.5 * np.abs(proba[:, None] - proba).sum(axis=2)[np.triu_indices(300, 1)])
+    exact = np.median(
+        0.5 * np.abs(proba[:, None] - proba).sum(axis=2)[np.triu_indices(300, 1)]
+    )
     assert compute_median_bandwidth(proba) == pytest.approx(exact, rel=0.1)
     assert compute_median_bandwidth(np.full((5, 2), 0.5)) == 1.0
     mostly = np.array([[0.5, 0.5]] * 9 + [[0.2, 0.8]])
@@ -98,7 +111,9 @@ def test_calibrated_around_zero_and_miscalibrated_above():
     assert skce(y, proba) > 0.005
     rng = np.random.default_rng(2)
     p = rng.dirichlet(np.ones(3), 200)
-    draws = (rng.random((200, 100))[:, :, None] > p.cumsum(axis=1)[:, None, :2]).sum(axis=2)
+    draws = (rng.random((200, 100))[:, :, None] > p.cumsum(axis=1)[:, None, :2]).sum(
+        axis=2
+    )
     for estimator in ("unbiased", "linear"):
         found = np.array([skce(column, p, estimator) for column in draws.T])
         assert abs(found.mean()) < 4 * found.std() / 10  # both signs
@@ -109,7 +124,9 @@ def test_exact_test(monkeypatch):
     whole = _pairwise_kernel.compute_pair_kernel
     from sklearn_calib.metrics import _kernel
 
-    monkeypatch.setattr(_kernel, "compute_pair_kernel", lambda *a: made.append(1) or whole(*a))
+    monkeypatch.setattr(
+        _kernel, "compute_pair_kernel", lambda *a: made.append(1) or whole(*a)
+    )
     name = "kernel_calibration_error"
     options = {"statistic": name, "multiclass": "canonical", "bandwidth": "median"}
     found = calibration_test(Y, P, n_resamples=199, **options)
@@ -132,9 +149,18 @@ def test_scorer():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: skce(bandwidth="mean"), "a finite bandwidth above 0 or 'median', got 'mean'"),
-        (lambda: skce(bandwidth=True), "a finite bandwidth above 0 or 'median', got True"),
-        (lambda: skce(estimator="u"), "estimator among auto, biased, unbiased, linear, got 'u'"),
+        (
+            lambda: skce(bandwidth="mean"),
+            "a finite bandwidth above 0 or 'median', got 'mean'",
+        ),
+        (
+            lambda: skce(bandwidth=True),
+            "a finite bandwidth above 0 or 'median', got True",
+        ),
+        (
+            lambda: skce(estimator="u"),
+            "estimator among auto, biased, unbiased, linear, got 'u'",
+        ),
         (lambda: skce([1], P[:1]), "at least two rows, got 1"),
         (
             lambda: skce(np.tile(Y, 84), np.tile(P, (84, 1))),
@@ -157,10 +183,14 @@ def test_refused(call, message):
 
 def test_linear_of_many_rows():
     y, proba = np.tile(Y, 100), np.tile(P, (100, 1))
-    assert skce(y, proba, "linear") == pytest.approx(skce(estimator="linear"), abs=1e-12)
+    assert skce(y, proba, "linear") == pytest.approx(
+        skce(estimator="linear"), abs=1e-12
+    )
 
 
-@pytest.mark.parametrize("options", [{"multiclass": "canonical"}, {"estimator": "linear"}])
+@pytest.mark.parametrize(
+    "options", [{"multiclass": "canonical"}, {"estimator": "linear"}]
+)
 def test_a_summary_has_no_rows(options):
     summary = CalibrationSummary().update((Y == 0).astype(int), P[:, 0])
     with refuses(ValueError, expected="options that read weights of scores"):
@@ -170,7 +200,10 @@ def test_a_summary_has_no_rows(options):
 def test_equal_vectors_are_added_up():
     """The biased form reads the residual of each vector: more than 5000 rows of few are allowed."""
     rng = np.random.default_rng(0)
-    p, y = np.repeat(rng.dirichlet(np.ones(3), 20), 300, axis=0), rng.integers(0, 3, 6000)
+    p, y = (
+        np.repeat(rng.dirichlet(np.ones(3), 20), 300, axis=0),
+        rng.integers(0, 3, 6000),
+    )
     given = {"multiclass": "canonical", "estimator": "biased", "bandwidth": 0.3}
     residual = np.eye(3)[y] - p
     vectors, sums = p[::300], residual.reshape(20, 300, 3).sum(axis=1)
@@ -179,6 +212,7 @@ def test_equal_vectors_are_added_up():
     assert kernel_calibration_error(y, p, **given) == pytest.approx(expected, rel=1e-11)
     one = p[:, 1], (y == 1).astype(int)
     plain, named = (
-        kernel_calibration_error(one[1], one[0], estimator=e) for e in ("auto", "biased")
+        kernel_calibration_error(one[1], one[0], estimator=e)
+        for e in ("auto", "biased")
     )
     assert plain == named

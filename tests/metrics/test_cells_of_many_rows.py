@@ -28,7 +28,9 @@ def law(name, n=N):
     elif name == "float32":
         p = np.float32(p).astype(float)
     elif name == "ends and subnormals":
-        p[: n // 2] = rng.choice([0.0, -0.0, 1.0, 5e-324, 1e-310, np.nextafter(1, 0)], n // 2)
+        p[: n // 2] = rng.choice(
+            [0.0, -0.0, 1.0, 5e-324, 1e-310, np.nextafter(1, 0)], n // 2
+        )
         p = rng.permutation(p)
     elif name == "rising":
         p = np.sort(np.round(p, 4))
@@ -55,13 +57,17 @@ LAWS = [
 ]
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="rows are sorted unless cells are compiled")
+@pytest.mark.skipif(
+    numba.config.DISABLE_JIT, reason="rows are sorted unless cells are compiled"
+)
 @pytest.mark.parametrize("name", LAWS)
 def test_cells_are_those_of_an_order(name):
     p, y = law(name)
     problem = BinaryProblem(p, y.astype(float), np.ones(N))
     score, place = np.unique(p, return_inverse=True)
-    assert problem._score_order.sort_scores is not None and "sorted" in vars(problem._score_order)
+    assert problem._score_order.sort_scores is not None and "sorted" in vars(
+        problem._score_order
+    )
     ordered = problem.cells
     fresh = BinaryProblem(p, y.astype(float), np.ones(N))
     pooled = fresh.cells
@@ -81,10 +87,15 @@ def test_weights_resamples_and_scores_outside_keep_their_order():
     order = np.argsort(p)
     assert np.array_equal(weighted.mass, weight[order])
     outside = BinaryProblem(p - 0.5, y.astype(float), np.ones(N)).cells
-    assert np.array_equal(outside.score, np.sort(p - 0.5)) and outside.hits.sum() == y.sum()
+    assert (
+        np.array_equal(outside.score, np.sort(p - 0.5))
+        and outside.hits.sum() == y.sum()
+    )
     case = validate_predictions(y, p)
     one, other = (case.with_labels(labels).problems()[0] for labels in (y, 1 - y))
-    assert one.cells.score is other.cells.score  # what depends on the scores is made once
+    assert (
+        one.cells.score is other.cells.score
+    )  # what depends on the scores is made once
     assert np.array_equal(one.cells.hits, case.problems()[0].cells.hits)
     assert np.array_equal(one.cells.hits + other.cells.hits, one.cells.mass)
 
@@ -103,7 +114,9 @@ MEASURES = [
 
 @pytest.mark.parametrize(("measure", "options"), MEASURES, ids=str)
 @pytest.mark.parametrize("name", ["near 0", "ten scores", "ends and subnormals"])
-def test_measures_are_those_of_the_ways_for_few_rows(measure, options, name, monkeypatch):
+def test_measures_are_those_of_the_ways_for_few_rows(
+    measure, options, name, monkeypatch
+):
     """Weights of 1 and 3 rows and their repetition; with the ways that few rows take."""
     p, y = law(name)
     y = np.where(p < 0.3, 0, y)
@@ -114,7 +127,9 @@ def test_measures_are_those_of_the_ways_for_few_rows(measure, options, name, mon
     repeated = np.repeat(np.arange(N), weight.astype(int))
     if not options.get("debias"):
         of_repeated = function(y[repeated], p[repeated])
-        assert function(y, p, sample_weight=weight) == pytest.approx(of_repeated, abs=1e-12)
+        assert function(y, p, sample_weight=weight) == pytest.approx(
+            of_repeated, abs=1e-12
+        )
     monkeypatch.setattr(_predictions, "MANY_ROWS", np.inf)
     monkeypatch.setattr("sklearn_calib.metrics._calibration_error.MANY_ROWS", np.inf)
     assert function(y, p) == pytest.approx(value, abs=1e-13)

@@ -29,12 +29,16 @@ def test_range_is_the_worst_interval_of_scores():
     values = np.unique(p)
     ends = [*combinations(range(len(values)), 2), *((k, k) for k in range(len(values)))]
     residual = w * (y - p)
-    worst = max(abs(residual[(values[a] <= p) & (p <= values[b])].sum()) for a, b in ends)
+    worst = max(
+        abs(residual[(values[a] <= p) & (p <= values[b])].sum()) for a, b in ends
+    )
     found = cumulative_calibration_error(y, p, sample_weight=w)
     assert found == pytest.approx(worst / w.sum(), abs=1e-14)
 
 
-@pytest.mark.parametrize(("statistic", "law"), [("range", "kuiper"), ("mad", "kolmogorov_smirnov")])
+@pytest.mark.parametrize(
+    ("statistic", "law"), [("range", "kuiper"), ("mad", "kolmogorov_smirnov")]
+)
 def test_it_is_the_statistic_of_the_cumulative_test(statistic, law):
     rng = np.random.default_rng(1)
     p, y, w = rng.random(80).round(2), rng.integers(0, 2, 80), rng.random(80)
@@ -61,7 +65,9 @@ def test_several_problems():
 
 
 def test_the_exact_test_of_both_statistics():
-    found = calibration_test(Y, P, statistic="cumulative_calibration_error", n_resamples=499)
+    found = calibration_test(
+        Y, P, statistic="cumulative_calibration_error", n_resamples=499
+    )
     asymptotic = cumulative_test(Y, P).pvalue
     assert found.pvalue == pytest.approx(asymptotic, abs=0.06)
     mad = partial(cumulative_calibration_error, statistic="mad")

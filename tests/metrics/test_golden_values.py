@@ -45,12 +45,23 @@ OPTIONS = {
         {"bin_weight": "equal"},
         *({"multiclass": "top_label", "norm": "l2", **bins} for bins in BINNED),
     ],
-    "lp_calibration_error": [{"p": 1.0}, {"p": np.inf}, {"estimator": "unbiased"}, {"n_levels": 5}],
+    "lp_calibration_error": [
+        {"p": 1.0},
+        {"p": np.inf},
+        {"estimator": "unbiased"},
+        {"n_levels": 5},
+    ],
 }
-OPTIONS["expected_calibration_error"] += [*BINNED, {"debias": True}, {"bin_weight": "equal"}]
+OPTIONS["expected_calibration_error"] += [
+    *BINNED,
+    {"debias": True},
+    {"bin_weight": "equal"},
+]
 OPTIONS["kernel_calibration_error"] += [{"bandwidth": 0.1}]
 OPTIONS["cumulative_calibration_error"] += [{"statistic": "mad"}]
-OPTIONS["integrated_calibration_index"] += [{"smoother": s} for s in ("cox", "isotonic")]
+OPTIONS["integrated_calibration_index"] += [
+    {"smoother": s} for s in ("cox", "isotonic")
+]
 OPTIONS["convolved_calibration_error"] += [{"bandwidth": 0.05}]
 OPTIONS["random_interval_calibration_error"] += [{"width": 0.03}]
 OPTIONS["lower_distance_to_calibration"] += [{"resolution": 0.01}]
@@ -64,7 +75,10 @@ def datasets():
         yield f"plain-{k}", (y, proba, None)
         yield f"weighted-{k}", (y, proba, weight)
         counts = np.floor(20 * proba[:, 1:]) / (20 * (k - 1))
-        yield f"tied-{k}", (y, np.column_stack([1 - counts.sum(axis=1), counts]), weight)
+        yield (
+            f"tied-{k}",
+            (y, np.column_stack([1 - counts.sum(axis=1), counts]), weight),
+        )
         certain = np.where(proba.max(axis=1, keepdims=True) > 0.9, proba > 0.5, proba)
         right = (
             certain[np.arange(len(y)), y] > 0
@@ -77,7 +91,9 @@ def values():
     for data, (y, proba, weight) in datasets():
         for name, measure in all_metrics().items():
             for options in [{}, *OPTIONS.get(name, [])]:
-                key = f"{data} {name} " + " ".join(f"{k}={v}" for k, v in options.items())
+                key = f"{data} {name} " + " ".join(
+                    f"{k}={v}" for k, v in options.items()
+                )
                 found[key.strip()] = (measure, y, proba, weight, options)
     return found
 
@@ -92,7 +108,9 @@ def test_golden_values(data):
     for key, (measure, y, proba, weight, options) in CASES.items():
         if key.split()[0] == data:
             value = measure(y, proba, sample_weight=weight, **options)
-            tolerance = 1e-6 if "lower_distance" in key else 1e-11  # an interior-point method
+            tolerance = (
+                1e-6 if "lower_distance" in key else 1e-11
+            )  # an interior-point method
             assert value == pytest.approx(expected[key], abs=tolerance), key
 
 
@@ -101,4 +119,6 @@ if __name__ == "__main__":
         key: measure(y, proba, sample_weight=weight, **options)
         for key, (measure, y, proba, weight, options) in CASES.items()
     }
-    FILE.write_text(json.dumps(numbers, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+    FILE.write_text(
+        json.dumps(numbers, indent=0, sort_keys=True) + "\n", encoding="utf-8"
+    )

@@ -38,7 +38,9 @@ def test_laplace_kernel_is_the_double_sum(rows):
     r = w / w.sum() * (y - v)
     for bandwidth in (0.01, 1.0):
         gram = np.exp(-np.abs(v[:, None] - v) / bandwidth)
-        found = kernel_calibration_error(y, v, bandwidth=bandwidth, sample_weight=w, labels=[0, 1])
+        found = kernel_calibration_error(
+            y, v, bandwidth=bandwidth, sample_weight=w, labels=[0, 1]
+        )
         assert found == pytest.approx(np.sqrt(r @ gram @ r), abs=1e-12)
 
 
@@ -46,12 +48,16 @@ def test_random_intervals_average_over_the_shift(rows):
     v, y, w = rows
     r = w / w.sum() * (y - v)
     for width in (0.07, 0.25, 1.0):
-        cuts = np.unique(np.concatenate([[0, width], v % width]))  # constant between these
+        cuts = np.unique(
+            np.concatenate([[0, width], v % width])
+        )  # constant between these
         total = 0.0
         for low, high in pairwise(cuts):
             cell = np.floor((v - (low + high) / 2) / width).astype(int)
             total += (high - low) * np.abs(np.bincount(cell - cell.min(), r)).sum()
-        found = random_interval_calibration_error(y, v, width=width, sample_weight=w, labels=[0, 1])
+        found = random_interval_calibration_error(
+            y, v, width=width, sample_weight=w, labels=[0, 1]
+        )
         assert found == pytest.approx(total / width, abs=1e-12)
 
 
@@ -60,7 +66,8 @@ def test_surrogate_interval_error_is_the_best_width(rows):
     options = {"sample_weight": w, "labels": [0, 1]}
     widths = 2.0 ** -np.arange(19)
     by_hand = min(
-        random_interval_calibration_error(y, v, width=width, **options) + width for width in widths
+        random_interval_calibration_error(y, v, width=width, **options) + width
+        for width in widths
     )
     found = interval_calibration_error(y, v, **options)
     assert found <= by_hand + 1e-12
@@ -127,10 +134,26 @@ def test_calibrated_and_not(measure):
 @pytest.mark.parametrize(
     "measure, options, message",
     [
-        (kernel_calibration_error, {"bandwidth": 0}, "a finite bandwidth above 0, got 0"),
-        (kernel_calibration_error, {"kernel": "rbf"}, "expected kernel 'laplace', got 'rbf'"),
-        (convolved_calibration_error, {"bandwidth": -1}, "a bandwidth above 0, or None, got -1"),
-        (random_interval_calibration_error, {"width": 2}, "a width from 1e-6 to 1, got 2"),
+        (
+            kernel_calibration_error,
+            {"bandwidth": 0},
+            "a finite bandwidth above 0, got 0",
+        ),
+        (
+            kernel_calibration_error,
+            {"kernel": "rbf"},
+            "expected kernel 'laplace', got 'rbf'",
+        ),
+        (
+            convolved_calibration_error,
+            {"bandwidth": -1},
+            "a bandwidth above 0, or None, got -1",
+        ),
+        (
+            random_interval_calibration_error,
+            {"width": 2},
+            "a width from 1e-6 to 1, got 2",
+        ),
     ],
 )
 def test_bad_options(measure, options, message):

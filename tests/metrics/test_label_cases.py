@@ -59,15 +59,22 @@ def test_all_forms(data):
     wanted = brier_loss(Y, P, multilabel="macro")
     for labels in (Y.tolist(), Y.astype(bool), sparse.csr_matrix(Y), pd.DataFrame(Y)):
         assert brier_loss(labels, P, multilabel="macro") == wanted
-    assert brier_loss(Y, pairs(P), multilabel="macro") == pytest.approx(wanted, abs=1e-15)
-    far = [canonical_proba([-800.0, 800.0], kind="logits")] * 2  # exact logarithms are kept
+    assert brier_loss(Y, pairs(P), multilabel="macro") == pytest.approx(
+        wanted, abs=1e-15
+    )
+    far = [
+        canonical_proba([-800.0, 800.0], kind="logits")
+    ] * 2  # exact logarithms are kept
     wrong = [[1, 1], [0, 0]]
     assert log_loss(wrong, far, multilabel="micro") == pytest.approx(36.04, abs=0.01)
 
 
 def test_options_of_the_measure_work(data):
     Y, P = data
-    each = [expected_calibration_error(y, p, n_bins=5) for y, p in zip(Y.T, P.T, strict=True)]
+    each = [
+        expected_calibration_error(y, p, n_bins=5)
+        for y, p in zip(Y.T, P.T, strict=True)
+    ]
     found = expected_calibration_error(Y, P, n_bins=5, multilabel="macro")
     assert found == pytest.approx(np.mean(each))
 
@@ -81,9 +88,15 @@ def test_options_of_the_measure_work(data):
         ({"labels": ["a"]}, "expected 3 names as labels, got 1"),
         ({"y_true": [0, 1]}, r"labels of shape \(90, 3\).*got shape \(2,\)"),
         ({"y_true": np.full((90, 3), np.nan)}, "at least one known label"),
-        ({"y_true": np.outer(np.ones(90), [np.nan, 1, 1])}, "known label in every column.*for 0"),
+        (
+            {"y_true": np.outer(np.ones(90), [np.nan, 1, 1])},
+            "known label in every column.*for 0",
+        ),
         ({"y_proba": np.full((90, 3), 1.5)}, r"label 0: expected probabilities in"),
-        ({"y_proba": [np.ones((90, 2)) / 2]}, r"labels of shape \(90, 1\), as many as scores"),
+        (
+            {"y_proba": [np.ones((90, 2)) / 2]},
+            r"labels of shape \(90, 1\), as many as scores",
+        ),
     ],
 )
 def test_bad_input_is_refused(data, change, message):
@@ -143,6 +156,8 @@ def test_display_has_a_panel_for_each_label(data):
         "estimator": [Listed(), Listed()],
         "indices": {"test": [np.arange(50), np.arange(50, 80)]},
     }
-    shown = ReliabilityDisplay.from_cv_results(results, P, frame, multilabel="macro", n_resamples=0)
+    shown = ReliabilityDisplay.from_cv_results(
+        results, P, frame, multilabel="macro", n_resamples=0
+    )
     assert shown.axes_[1].get_title() == "label hail"
     assert shown.curves["Listed"][0].weight.sum() == 80

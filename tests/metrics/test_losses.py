@@ -35,7 +35,10 @@ from sklearn_calib.metrics import (
 from sklearn_calib.testing import contract_checks
 from sklearn_calib.theory import GaussianLogisticModel
 
-BETAS = [BetaFamilyLoss(*ab) for ab in ((0, 0), (1, 1), (-0.5, -0.5), (2, 8), (0, 3), (0.3, -0.4))]
+BETAS = [
+    BetaFamilyLoss(*ab)
+    for ab in ((0, 0), (1, 1), (-0.5, -0.5), (2, 8), (0, 3), (0.3, -0.4))
+]
 LOSSES = [*all_losses().values(), *BETAS]
 
 
@@ -51,19 +54,31 @@ def test_contract(check):
     check()
 
 
-EXTREMES = canonical_proba([0.0, 1e-20, 1e-12, 1e-5, 0.01, 0.3, 0.5, 0.7, 0.99, 1 - 1e-9, 1.0])
+EXTREMES = canonical_proba(
+    [0.0, 1e-20, 1e-12, 1e-5, 0.01, 0.3, 0.5, 0.7, 0.99, 1 - 1e-9, 1.0]
+)
 
 
 def test_members_of_the_beta_family():
-    log, brier = get_loss("log").of_labels(EXTREMES), get_loss("brier").of_labels(EXTREMES)
-    np.testing.assert_allclose(BetaFamilyLoss(0, 0).of_labels(EXTREMES), log, atol=1e-12)
-    np.testing.assert_allclose(BetaFamilyLoss(1, 1).of_labels(EXTREMES), 3 * brier, atol=1e-12)
+    log, brier = (
+        get_loss("log").of_labels(EXTREMES),
+        get_loss("brier").of_labels(EXTREMES),
+    )
+    np.testing.assert_allclose(
+        BetaFamilyLoss(0, 0).of_labels(EXTREMES), log, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        BetaFamilyLoss(1, 1).of_labels(EXTREMES), 3 * brier, atol=1e-12
+    )
     inner = EXTREMES[3:9]
     boosting = 2 / np.pi * np.sqrt(inner[:, ::-1] / inner)
-    np.testing.assert_allclose(BetaFamilyLoss(-0.5, -0.5).of_labels(inner), boosting, rtol=1e-12)
+    np.testing.assert_allclose(
+        BetaFamilyLoss(-0.5, -0.5).of_labels(inner), boosting, rtol=1e-12
+    )
     deep = canonical_proba([-700.0, -50.0, 3.0, 60.0], kind="logits")
     one, other = (
-        x.without_floor().of_labels(deep) for x in (BetaFamilyLoss(0, 0), get_loss("log"))
+        x.without_floor().of_labels(deep)
+        for x in (BetaFamilyLoss(0, 0), get_loss("log"))
     )
     np.testing.assert_allclose(one, other, rtol=1e-12)
 
@@ -74,10 +89,16 @@ def test_beta_family_by_its_definition(loss):
     a, b = loss.alpha, loss.beta
     unit = quad(lambda c: c**a * (1 - c) ** b, 0, 1)[0]
     for p in (0.04, 0.3, 0.77):
-        event = quad(lambda c: c ** (a - 1) * (1 - c) ** b, p, 1, epsabs=0, epsrel=1e-10)[0]
-        without = quad(lambda c: c**a * (1 - c) ** (b - 1), 0, p, epsabs=0, epsrel=1e-10)[0]
+        event = quad(
+            lambda c: c ** (a - 1) * (1 - c) ** b, p, 1, epsabs=0, epsrel=1e-10
+        )[0]
+        without = quad(
+            lambda c: c**a * (1 - c) ** (b - 1), 0, p, epsabs=0, epsrel=1e-10
+        )[0]
         found = loss.of_labels(np.array([[1 - p, p]]))[0]
-        np.testing.assert_allclose(found, np.array([without, event]) / unit, rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(
+            found, np.array([without, event]) / unit, rtol=1e-7, atol=1e-12
+        )
     z = np.linspace(-36, 36, 20_001)
     p = np.column_stack([expit(-z), expit(z)])
     spread = loss.expected(p, p) * p[:, 0] * p[:, 1]
@@ -90,7 +111,9 @@ def test_thresholds_that_matter():
     low, high = np.repeat([0.1, 0.75], 100), np.repeat([0.25, 0.9], 100)
     assert brier_loss(y, low) == pytest.approx(brier_loss(y, high))
     measure, truth = BetaFamilyLoss(2, 18).measure(), np.repeat([0.1, 0.9], 100)
-    assert measure(y, low) - measure(y, truth) < 1e-3 * (measure(y, high) - measure(y, truth))
+    assert measure(y, low) - measure(y, truth) < 1e-3 * (
+        measure(y, high) - measure(y, truth)
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +122,10 @@ def test_thresholds_that_matter():
         (lambda: BetaFamilyLoss(-1, 0), r"expected alpha above -1.*got -1\."),
         (lambda: BetaFamilyLoss(0, 1e4), "expected beta above -1, at most 1000"),
         (lambda: BetaFamilyLoss(float("nan"), 0), "expected alpha above -1.*got nan"),
-        (lambda: BetaFamilyLoss(1, 1).of_labels(np.eye(3)), "2 classes for beta_family, got 3"),
+        (
+            lambda: BetaFamilyLoss(1, 1).of_labels(np.eye(3)),
+            "2 classes for beta_family, got 3",
+        ),
         (lambda: get_loss("brire"), "expected a loss among brier, log, .*'brire'"),
         (lambda: get_loss(3), "expected a loss among .*, got 3"),
         (lambda: refinement_error([0, 1], [0.2, 0.7], loss="zero"), "expected a"),
@@ -109,7 +135,9 @@ def test_thresholds_that_matter():
             "expected 2 classes for beta_family, got 3",
         ),
         (
-            lambda: refinement_error([0, 1, 2], np.eye(3), loss=BetaFamilyLoss(1, 4), cv=None),
+            lambda: refinement_error(
+                [0, 1, 2], np.eye(3), loss=BetaFamilyLoss(1, 4), cv=None
+            ),
             "expected 2 classes for beta_family, got 3",
         ),
         (
@@ -117,7 +145,9 @@ def test_thresholds_that_matter():
             "expected 2 classes for beta_family, got 3",
         ),
         (
-            lambda: refinement_error([0, 1], [0.2, 0.7], loss="spherical", label_smoothing=True),
+            lambda: refinement_error(
+                [0, 1], [0.2, 0.7], loss="spherical", label_smoothing=True
+            ),
             "expected label_smoothing with .*log loss.*, got 'temperature', spherical loss",
         ),
     ],
@@ -150,13 +180,22 @@ def test_every_form_of_refinement_is_of_the_loss(loss, recalibrator, cv):
     """The same number from all doors, and that of the recalibrated probabilities by hand."""
     proba, y = make_overconfident(2, 400)
     weight = np.random.default_rng(0).uniform(0.5, 2, 400)
-    given = {"loss": loss, "recalibrator": recalibrator, "cv": cv, "sample_weight": weight}
+    given = {
+        "loss": loss,
+        "recalibrator": recalibrator,
+        "cv": cv,
+        "sample_weight": weight,
+    }
     parts = decompose_loss(y, proba, **given)
     curve = refinement_curve(y, [proba, np.full_like(proba, 0.5)], **given)
-    assert refinement_error(y, proba, **given) == pytest.approx(parts.refinement, abs=1e-12)
+    assert refinement_error(y, proba, **given) == pytest.approx(
+        parts.refinement, abs=1e-12
+    )
     assert curve.refinement[0] == pytest.approx(parts.refinement, abs=1e-12)
     assert curve.risk[0] == pytest.approx(parts.risk, abs=1e-12)
-    assert proper_calibration_error(y, proba, **given) == pytest.approx(parts.calibration)
+    assert proper_calibration_error(y, proba, **given) == pytest.approx(
+        parts.calibration
+    )
     case = validate_predictions(y, proba, weight)
     assert parts.risk == pytest.approx(get_loss(loss).mean(case))
     share = weight @ y / weight.sum()
@@ -174,7 +213,10 @@ def test_every_form_of_refinement_is_of_the_loss(loss, recalibrator, cv):
 def test_an_instance_is_its_name():
     proba, y = make_overconfident(3, 300)
     for name, loss in all_losses().items():
-        one, other = decompose_loss(y, proba, loss=name), decompose_loss(y, proba, loss=loss)
+        one, other = (
+            decompose_loss(y, proba, loss=name),
+            decompose_loss(y, proba, loss=loss),
+        )
         assert one.loss == name and other.loss is loss
         for term in ("risk", "calibration", "uncertainty"):
             assert getattr(one, term) == getattr(other, term)
@@ -193,9 +235,13 @@ def test_refine_then_calibrate(loss):
     log = RefineThenCalibrateCV(learner, cv=3).fit(X, y).refinement_curve_
     assert (curve.risk != log.risk).all() and (curve.refinement != log.refinement).all()
     split = [(np.arange(300), np.arange(300, 600))]
-    plain = RefineThenCalibrateCV(learner, cv=split, loss=loss, stages=None, refit=False).fit(X, y)
+    plain = RefineThenCalibrateCV(
+        learner, cv=split, loss=loss, stages=None, refit=False
+    ).fit(X, y)
     own = clone(learner).fit(X[:300], y[:300]).predict_proba(X[300:])
-    assert plain.cv_results_["risk"][0] == pytest.approx(get_loss(loss).measure()(y[300:], own))
+    assert plain.cv_results_["risk"][0] == pytest.approx(
+        get_loss(loss).measure()(y[300:], own)
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,7 +282,8 @@ def test_theory(loss):
     assert found.risk == pytest.approx(np.mean(total), rel=1e-7)
     assert (
         found.calibration > 0
-        and GaussianLogisticModel.loss_of_weights(2.0, np.sqrt(2), loss).calibration < 1e-12
+        and GaussianLogisticModel.loss_of_weights(2.0, np.sqrt(2), loss).calibration
+        < 1e-12
     )
 
 

@@ -48,7 +48,9 @@ def cases(count):
 @pytest.mark.slow
 def test_equals_the_transport_program():
     for v, y, w in cases(120):
-        grid = np.unique(np.concatenate([[0, 1], np.random.default_rng(1).random(9), v]))
+        grid = np.unique(
+            np.concatenate([[0, 1], np.random.default_rng(1).random(9), v])
+        )
         place = np.searchsorted(grid, v)
         ones, zeros = (
             np.bincount(place, w * y, len(grid)),
@@ -82,7 +84,9 @@ def test_equals_the_least_cost_flow():
             graph = networkx.DiGraph()
             for k in range(11):
                 graph.add_node(k, demand=int(want[k] - have[k]))
-            all_mass = int(have.sum())  # a bound: networkx 3.0 takes large free flows for infinite
+            all_mass = int(
+                have.sum()
+            )  # a bound: networkx 3.0 takes large free flows for infinite
             for k in range(10):
                 graph.add_edge(k, k + 1, weight=1, capacity=all_mass)
                 graph.add_edge(k + 1, k, weight=1, capacity=all_mass)
@@ -117,8 +121,12 @@ def test_the_grid_and_what_it_costs():
     assert bound_grid_loss(program, found) == pytest.approx(0.18, abs=1e-6)
     grid = np.arange(11) / 10
     at = [0.5 * (np.arange(11) == k) for k in (2, 8)]
-    assert solve_program(DistanceProgram(grid, *at, 0.0)).value == pytest.approx(0.3, abs=1e-9)
-    assert lower_distance_to_calibration([1, 0], [0.2, 0.8]) == pytest.approx(0.3, abs=1e-9)
+    assert solve_program(DistanceProgram(grid, *at, 0.0)).value == pytest.approx(
+        0.3, abs=1e-9
+    )
+    assert lower_distance_to_calibration([1, 0], [0.2, 0.8]) == pytest.approx(
+        0.3, abs=1e-9
+    )
 
 
 @pytest.mark.slow
@@ -180,7 +188,9 @@ def test_close_and_equal_scores_are_one_point():
     v = np.array([0.3, 0.1 + 0.2, 0.5, 0.5 - 1e-16, 5e-324, 0.0])
     y = np.array([1, 0, 0, 1, 0, 1])
     value = lower_distance_to_calibration(y, v)
-    assert value == pytest.approx(lower_distance_to_calibration(y, np.round(v, 9)), abs=1e-9)
+    assert value == pytest.approx(
+        lower_distance_to_calibration(y, np.round(v, 9)), abs=1e-9
+    )
 
 
 @pytest.mark.slow
@@ -199,7 +209,11 @@ def test_both_methods_and_the_bound():
     y = (rng.random(300) < v**2).astype(int)
     fine, fine_bound = lower_distance_interval(y, v, resolution=1e-4)
     assert fine_bound <= 1.5e-4
-    for options in ({}, {"resolution": 0.02}, {"method": "rounded", "resolution": 0.01}):
+    for options in (
+        {},
+        {"resolution": 0.02},
+        {"method": "rounded", "resolution": 0.01},
+    ):
         value, bound = lower_distance_interval(y, v, **options)
         assert abs(value - fine) <= bound + fine_bound
         if "method" in options:
@@ -239,16 +253,27 @@ def test_counts_of_equal_predictions():
 
 
 def test_extremes():
-    assert lower_distance_to_calibration([0, 1], [0.0, 1.0]) == pytest.approx(0, abs=1e-11)
-    assert lower_distance_to_calibration([0, 1], [1.0, 0.0]) == pytest.approx(0.5, abs=1e-8)
-    assert lower_distance_to_calibration([1], [0.3], labels=[0, 1]) == pytest.approx(0.7, abs=1e-15)
-    assert lower_distance_to_calibration([0], [0.3], labels=[0, 1]) == pytest.approx(0.3, abs=1e-15)
+    assert lower_distance_to_calibration([0, 1], [0.0, 1.0]) == pytest.approx(
+        0, abs=1e-11
+    )
+    assert lower_distance_to_calibration([0, 1], [1.0, 0.0]) == pytest.approx(
+        0.5, abs=1e-8
+    )
+    assert lower_distance_to_calibration([1], [0.3], labels=[0, 1]) == pytest.approx(
+        0.7, abs=1e-15
+    )
+    assert lower_distance_to_calibration([0], [0.3], labels=[0, 1]) == pytest.approx(
+        0.3, abs=1e-15
+    )
 
 
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"method": "flow"}, "expected method among linear_program, rounded, got 'flow'"),
+        (
+            {"method": "flow"},
+            "expected method among linear_program, rounded, got 'flow'",
+        ),
         ({"resolution": 0}, "expected a resolution from 1e-6 to 1, got 0"),
     ],
 )
@@ -266,9 +291,9 @@ def test_exactly_calibrated_predictions():
         mass = rng.dirichlet(np.full(len(v), rng.choice([0.05, 0.3, 3.0])))
         found = solve_program(make_score_program(v, mass * v, mass * (1 - v)))
         assert found.value <= 1e-10
-        assert found.distribution @ make_score_program(v, mass, 0 * mass).grid == pytest.approx(
-            mass @ v, abs=1e-6
-        )
+        assert found.distribution @ make_score_program(
+            v, mass, 0 * mass
+        ).grid == pytest.approx(mass @ v, abs=1e-6)
 
 
 def test_blocked_steps_are_centred():
@@ -282,7 +307,9 @@ def test_blocked_steps_are_centred():
     value = _distance._compute_move_cost(program, law)
     assert value == pytest.approx((masses * prices).sum(), abs=1e-9)
     assert value == pytest.approx(
-        _distance._compute_move_cost(program, _distance._solve_highs(program.grid, masses)[1])
+        _distance._compute_move_cost(
+            program, _distance._solve_highs(program.grid, masses)[1]
+        )
     )
 
 
@@ -296,11 +323,15 @@ def test_where_the_interior_point_stalls(stalls, monkeypatch):
     solve = _distance._solve_interior_point
     answers = iter(stalls)
     monkeypatch.setattr(
-        _distance, "_solve_interior_point", lambda *given: None if next(answers) else solve(*given)
+        _distance,
+        "_solve_interior_point",
+        lambda *given: None if next(answers) else solve(*given),
     )
     found = solve_program(program)
     assert next(answers, "all were asked") == "all were asked"
     assert found.value == pytest.approx(expected.value, abs=1e-9)
-    assert (masses := np.stack([program.ones, program.zeros])).shape == found.prices.shape
+    assert (
+        masses := np.stack([program.ones, program.zeros])
+    ).shape == found.prices.shape
     assert (masses * found.prices).sum() == pytest.approx(expected.value, abs=1e-9)
     assert bound_grid_loss(program, found) < bound_grid_loss(program, expected) + 1e-4

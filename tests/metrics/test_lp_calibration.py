@@ -22,7 +22,9 @@ from sklearn_calib.metrics._lp_calibration import _read_float32
 def reference(y, P, p, n_levels):
     cells = {}
     for label, row in zip(y, P, strict=True):
-        key = tuple(np.floor(np.asarray(row, dtype=float) * n_levels + 4e-5).astype(int))
+        key = tuple(
+            np.floor(np.asarray(row, dtype=float) * n_levels + 4e-5).astype(int)
+        )
         cells[key] = cells.get(key, 0) + (row - np.eye(len(row))[label])
     gaps = np.abs(np.array(list(cells.values())) / len(y))
     return gaps.max() if np.isinf(p) else (gaps**p).sum() ** (1 / p)
@@ -112,7 +114,10 @@ def test_pvalues_and_quantile_of_calibrated_predictions(p, estimator):
 def test_the_measure_is_weak():
     """The same wrong predictions: the error falls with the size of the cells, but for p = 1."""
     y, P = softmax_data(100_000, 3, sharp=2.0)
-    two, one = ([lp_calibration_error(y, P, p=p, n_levels=n) for n in (5, 20, 80)] for p in (2, 1))
+    two, one = (
+        [lp_calibration_error(y, P, p=p, n_levels=n) for n in (5, 20, 80)]
+        for p in (2, 1)
+    )
     assert two[0] > 1.5 * two[1] > 2 * two[2]
     assert max(one) < 1.5 * min(one)
 
@@ -120,7 +125,11 @@ def test_the_measure_is_weak():
 def test_tables_are_taken_as_they_are():
     """No copy of floating-point tables of two columns or more; all else becomes probabilities."""
     _, P = softmax_data(50, 3)
-    for table in (P, P.astype(np.float32), P[:, :2] / P[:, :2].sum(axis=1, keepdims=True)):
+    for table in (
+        P,
+        P.astype(np.float32),
+        P[:, :2] / P[:, :2].sum(axis=1, keepdims=True),
+    ):
         assert _read_float32(table) is table
     for other in (P.tolist(), P[:, 0], P[:, :1], P.astype(np.float16)):
         found = _read_float32(other)
@@ -133,7 +142,9 @@ def test_tables_are_taken_as_they_are():
 
 def test_a_right_table_is_checked_in_blocks_alone(monkeypatch):
     checked = []
-    monkeypatch.setattr(_lp_calibration, "read_proba", lambda *args, **kw: checked.append(1))
+    monkeypatch.setattr(
+        _lp_calibration, "read_proba", lambda *args, **kw: checked.append(1)
+    )
     monkeypatch.setattr(_lp_calibration, "_BLOCK_NUMBERS", 21)  # 7 rows
     _, P = softmax_data(50, 3)
     assert _read_float32(P) is P and not checked
@@ -150,7 +161,10 @@ def test_door():
     lp_calibration_error(y, P)
     assert (copy == P).all()
     assert lp_calibration_error([0, 1], [0.0, 1.0]) == 0.0
-    assert lp_calibration_error([0], [[0.5, 0.5]], labels=[0, 1], estimator="unbiased") == 0.0
+    assert (
+        lp_calibration_error([0], [[0.5, 0.5]], labels=[0, 1], estimator="unbiased")
+        == 0.0
+    )
     P[17] *= 0.5
     with pytest.raises(ValueError, match=r"a sum of 0\.5 in row 17"):
         lp_calibration_error(y, P)
@@ -197,7 +211,9 @@ def test_scorer():
 def test_bound_holds(p):
     y, P = softmax_data(300, 4)
     spread = lp_calibration_bound(y, P, p=p) - lp_calibration_error(y, P, p=p)
-    assert spread == pytest.approx((np.sqrt(2) + 2 * np.sqrt(np.log(20))) / np.sqrt(300))
+    assert spread == pytest.approx(
+        (np.sqrt(2) + 2 * np.sqrt(np.log(20))) / np.sqrt(300)
+    )
     y, P = softmax_data(300_000, 4, 1, 1.8)
     truth = abs(lp_calibration_error(y, P, p=p, n_levels=10))
     held = 0
@@ -239,7 +255,9 @@ def test_required_samples():
         (4, 0.1, None, 1.6e4 + 7.1e5),
     ):
         assert_allclose(binning_sample_size(p, eps, n_bins=bins), total, rtol=0.03)
-    assert binning_sample_size(2, 0.1, n_classes=1000) < 1.5 * binning_sample_size(2, 0.1)
+    assert binning_sample_size(2, 0.1, n_classes=1000) < 1.5 * binning_sample_size(
+        2, 0.1
+    )
     for k, n, count in ((3, 2, 10), (2, 4, 9), (3, 7, 85)):
         assert_allclose(np.exp(log_level_sets(n, k)), count)
 
@@ -259,7 +277,9 @@ def test_every_constant_of_the_numbers_of_rows():
     estimates = 800 * (60 * math.log(2) + math.log(80 / 0.05))
     assert binning_sample_size(np.inf, 0.1) == pytest.approx(choice + estimates, abs=2)
     few = 800 * (7 * math.log(2) + math.log(80 / 0.05))
-    assert binning_sample_size(np.inf, 0.1, n_bins=7) == pytest.approx(choice + few, abs=2)
+    assert binning_sample_size(np.inf, 0.1, n_bins=7) == pytest.approx(
+        choice + few, abs=2
+    )
 
 
 def test_bad_arguments():

@@ -55,10 +55,14 @@ def test_what_needs_no_positive_class_takes_it_as_the_owner_of_a_column():
 
 def test_what_a_measure_alone_takes_is_said_elsewhere():
     """Was: got 'multilabel'. Write 'multilabel', the nearest name."""
-    message = r"got 'multilabel'\. Leave it out: smooth_calibration_error takes it where it"
+    message = (
+        r"got 'multilabel'\. Leave it out: smooth_calibration_error takes it where it"
+    )
     with pytest.raises(ValueError, match=message):
         calibration_test([0, 1], [0.2, 0.9], multilabel="macro")
-    with refuses(ValueError, value="'pos_lable'", hint="Write 'pos_label', the nearest name"):
+    with refuses(
+        ValueError, value="'pos_lable'", hint="Write 'pos_label', the nearest name"
+    ):
         smooth_calibration_error([0, 1], [0.2, 0.9], pos_lable=1)
 
 
@@ -77,7 +81,9 @@ def test_an_unknown_option_is_refused_by_name(measure):
 def test_resamples_equal_fresh_evaluations(measure, k):
     """Sharing the order of the scores changes nothing, also where weights become 0."""
     proba, y = make_overconfident(k, 300)
-    proba = canonical_proba(proba.round(2) / proba.round(2).sum(axis=1, keepdims=True))  # ties
+    proba = canonical_proba(
+        proba.round(2) / proba.round(2).sum(axis=1, keepdims=True)
+    )  # ties
     case = validate_predictions(y, proba)
     measure.evaluate(case)  # so that there is an order to share
     rng = np.random.default_rng(0)
@@ -98,14 +104,20 @@ def test_predictions_are_checked_once(call, monkeypatch):
     checked, labelled = [], []
     check, label = _scores._simplex_from_proba, _labels._label_array
     monkeypatch.setattr(
-        _scores, "_simplex_from_proba", lambda *a: checked.append(len(a[0])) or check(*a)
+        _scores,
+        "_simplex_from_proba",
+        lambda *a: checked.append(len(a[0])) or check(*a),
     )
-    monkeypatch.setattr(_labels, "_label_array", lambda *a: labelled.append(len(a[0])) or label(*a))
+    monkeypatch.setattr(
+        _labels, "_label_array", lambda *a: labelled.append(len(a[0])) or label(*a)
+    )
     proba, y = make_overconfident(2, 301)
     if call == "report":
         calibration_report(y, proba, n_resamples=3)
     elif call == "test":
-        calibration_test(y, proba, statistic="expected_calibration_error", n_resamples=9)
+        calibration_test(
+            y, proba, statistic="expected_calibration_error", n_resamples=9
+        )
     else:
         measure = "brier_loss" if call == "bootstrap" else "smooth_calibration_error"
         confidence_interval(y, proba, measure, n_resamples=9, recalibrator="platt")
@@ -142,7 +154,8 @@ def test_a_measure_of_a_problem_is_averaged_over_the_classes():
     top = proba.argmax(axis=1)
     right = (top == y).astype(int)
     by_prediction = [
-        np.mean(top == c) * bias(right[top == c], proba.max(axis=1)[top == c], labels=[0, 1])
+        np.mean(top == c)
+        * bias(right[top == c], proba.max(axis=1)[top == c], labels=[0, 1])
         for c in np.unique(top)
     ]
     assert bias(y, proba, multiclass="top_label") == pytest.approx(sum(by_prediction))
@@ -151,7 +164,9 @@ def test_a_measure_of_a_problem_is_averaged_over_the_classes():
 
 
 def test_options_that_are_not_keyword_only_are_refused():
-    with refuses(ValueError, expected="a function of validated predictions and keyword-only"):
+    with refuses(
+        ValueError, expected="a function of validated predictions and keyword-only"
+    ):
 
         @measure()
         def old(y_true, y_proba):
@@ -184,6 +199,10 @@ def test_some_rows_of_a_case_keep_the_positive_class(pos_label):
             own = None if weight is None else weight[rows]
             found = expected_calibration_error.evaluate(case.take(rows))
             assert found == expected_calibration_error(
-                y[rows], scores[rows], sample_weight=own, labels=["no", "yes"], pos_label=pos_label
+                y[rows],
+                scores[rows],
+                sample_weight=own,
+                labels=["no", "yes"],
+                pos_label=pos_label,
             )
             assert case.take(rows).positive == ["no", "yes"].index(pos_label)

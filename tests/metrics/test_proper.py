@@ -64,13 +64,17 @@ def test_impossible_event_that_happened():
 
 def test_the_floor_is_scikit_learns():
     """Equal at and below the floor in float64; float32 input is raised to float64 first."""
-    p = np.array([0.0, 1e-300, 1e-38, 1e-17, 2.2e-16, 2.3e-16, 1e-10, 0.5, 1 - 1e-16, 1.0])
+    p = np.array(
+        [0.0, 1e-300, 1e-38, 1e-17, 2.2e-16, 2.3e-16, 1e-10, 0.5, 1 - 1e-16, 1.0]
+    )
     for y in (np.zeros(10, dtype=int), np.ones(10, dtype=int)):
         theirs = sklearn.metrics.log_loss(y, p, labels=[0, 1])
         assert log_loss(y, p, labels=[0, 1]) == pytest.approx(theirs, rel=1e-13)
         logits = canonical_proba([-800.0, 800.0, 3.0], kind="logits")
         theirs = sklearn.metrics.log_loss(y[:3], np.asarray(logits), labels=[0, 1])
-        assert log_loss(y[:3], logits, labels=[0, 1]) == pytest.approx(theirs, rel=1e-13)
+        assert log_loss(y[:3], logits, labels=[0, 1]) == pytest.approx(
+            theirs, rel=1e-13
+        )
     short = np.array([[1, 0], [1, 0]], dtype=np.float32)
     assert log_loss([0, 1], short) == log_loss([0, 1], short.astype(float))
 
@@ -84,5 +88,7 @@ def test_the_log_loss_of_logits_of_two_classes(dtype):
     codes[0] = 0
     for loss in (LogLoss(), LogLoss(floored=False)):
         own, proba = loss.of_logits(logits, codes), apply_softmax(logits)
-        np.testing.assert_allclose(own, loss.of_rows(proba, codes), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(
+            own, loss.of_rows(proba, codes), rtol=1e-12, atol=1e-15
+        )
     assert own[0] == 1000 and own.dtype == np.float64

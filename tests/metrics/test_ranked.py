@@ -23,7 +23,9 @@ from sklearn_calib.metrics import brier_loss, get_scorer, ranked_probability_sco
 )
 def test_values_by_hand(y, row, score):
     k = len(row)
-    assert ranked_probability_score([y], [row], labels=range(k)) == pytest.approx(score, abs=1e-15)
+    assert ranked_probability_score([y], [row], labels=range(k)) == pytest.approx(
+        score, abs=1e-15
+    )
 
 
 def test_of_two_classes_it_is_the_brier_loss():
@@ -36,7 +38,9 @@ def test_of_two_classes_it_is_the_brier_loss():
 
 def test_it_is_the_mean_brier_loss_of_the_thresholds():
     p, y = make_overconfident(5, 300)
-    parts = [brier_loss((y > k).astype(int), p[:, k + 1 :].sum(axis=1)) for k in range(4)]
+    parts = [
+        brier_loss((y > k).astype(int), p[:, k + 1 :].sum(axis=1)) for k in range(4)
+    ]
     assert ranked_probability_score(y, p) == pytest.approx(np.mean(parts), abs=1e-14)
 
 
@@ -45,15 +49,22 @@ def test_an_ordered_categorical_is_a_scale():
     names = np.array(["poor", "fair", "good"])
     expected, moved = ranked_probability_score(y, p), p[:, [1, 2, 0]]
     scale = pd.CategoricalDtype([*names, "unseen"], ordered=True)
-    for given in (pd.Categorical(names[y], dtype=scale), pd.Series(names[y], dtype=scale)):
-        assert ranked_probability_score(given, moved) == pytest.approx(expected, abs=1e-15)
+    for given in (
+        pd.Categorical(names[y], dtype=scale),
+        pd.Series(names[y], dtype=scale),
+    ):
+        assert ranked_probability_score(given, moved) == pytest.approx(
+            expected, abs=1e-15
+        )
         found = ranked_probability_score(given, moved, labels=sorted(names))
         assert found == pytest.approx(expected, abs=1e-15)
     with refuses(ValueError, expected="the order of a scale"):
         ranked_probability_score(pd.Categorical(names[y]), moved)
     swapped = pd.Categorical(y, [2, 0, 1], ordered=True)  # of numbers too
     found = ranked_probability_score(swapped, p)
-    assert found == pytest.approx(ranked_probability_score(y, p, order=[2, 0, 1]), abs=1e-15)
+    assert found == pytest.approx(
+        ranked_probability_score(y, p, order=[2, 0, 1]), abs=1e-15
+    )
     assert abs(found - expected) > 0.005
 
 
@@ -82,8 +93,12 @@ def test_the_order_of_the_classes_matters_and_labels_name_it():
     found = ranked_probability_score(names[y], p, labels=names)
     assert found == pytest.approx(ranked_probability_score(y, p), abs=1e-15)
     moved = p[:, [1, 2, 0]]  # fair, good, poor
-    assert ranked_probability_score(names[y], moved, order=names) == pytest.approx(found, abs=1e-15)
-    with refuses(ValueError, expected="the order of a scale", hint=r"Pass order=\['fair', 'good'"):
+    assert ranked_probability_score(names[y], moved, order=names) == pytest.approx(
+        found, abs=1e-15
+    )
+    with refuses(
+        ValueError, expected="the order of a scale", hint=r"Pass order=\['fair', 'good'"
+    ):
         ranked_probability_score(names[y], moved)
     with refuses(
         ValueError, expected="the order of a scale"
@@ -91,7 +106,12 @@ def test_the_order_of_the_classes_matters_and_labels_name_it():
         ranked_probability_score(names[y], moved, labels=sorted(names))
     for count in (2, 3):
         with refuses(ValueError, expected="every class of"):
-            ranked_probability_score(names[y], moved, order=[*names[:2], "poor"][:count])
+            ranked_probability_score(
+                names[y], moved, order=[*names[:2], "poor"][:count]
+            )
     reverse = ranked_probability_score(names[y], p[:, ::-1], labels=names[::-1])
     assert reverse == pytest.approx(found, abs=1e-14)  # nothing is lost upside down
-    assert get_scorer("neg_ranked_probability_score", labels=names)._kwargs["labels"] is names
+    assert (
+        get_scorer("neg_ranked_probability_score", labels=names)._kwargs["labels"]
+        is names
+    )

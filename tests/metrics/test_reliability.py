@@ -32,7 +32,9 @@ def test_isotonic_is_pav():
     proba, y = make_overconfident(2, 200)
     (curve,) = reliability_curve(y, proba, strategy="isotonic", n_resamples=20)
     order = np.argsort(proba[:, 1])
-    np.testing.assert_allclose(curve.observed, isotonic_regression(y[order].astype(float)))
+    np.testing.assert_allclose(
+        curve.observed, isotonic_regression(y[order].astype(float))
+    )
     assert (np.diff(curve.observed) >= 0).all()
 
 
@@ -46,10 +48,18 @@ def test_bands_hold_their_level(strategy):
         p = rng.random(300)
         y = (rng.random(300) < p).astype(int)
         (curve,) = reliability_curve(
-            y, p, strategy=strategy, n_bins=10, level=0.8, n_resamples=100, random_state=seed
+            y,
+            p,
+            strategy=strategy,
+            n_bins=10,
+            level=0.8,
+            n_resamples=100,
+            random_state=seed,
         )
         low, high = curve.consistency_low, curve.consistency_high
-        inside.append(np.mean((low - 1e-12 <= curve.observed) & (curve.observed <= high + 1e-12)))
+        inside.append(
+            np.mean((low - 1e-12 <= curve.observed) & (curve.observed <= high + 1e-12))
+        )
     assert 0.74 < np.mean(inside) < 0.93  # counts are whole: a little above 0.8
 
 
@@ -86,7 +96,13 @@ def test_confidence_bands_hold_the_truth(strategy, weighted):
         y = (rng.random(n) < truth).astype(int)
         options = {"n_resamples": n_resamples, "random_state": seed}
         (curve,) = reliability_curve(
-            y, p, strategy=strategy, n_bins=5, level=0.8, sample_weight=weight, **options
+            y,
+            p,
+            strategy=strategy,
+            n_bins=5,
+            level=0.8,
+            sample_weight=weight,
+            **options,
         )
         inner = slice(None)
         if strategy == "isotonic":  # next to 0 and 1 its error is of another kind
@@ -111,7 +127,13 @@ def test_both_tails_of_consistency_bands(strategy):
         p = rng.random(600)
         y = (rng.random(600) < p).astype(int)
         (curve,) = reliability_curve(
-            y, p, strategy=strategy, n_bins=8, level=0.8, n_resamples=100, random_state=seed
+            y,
+            p,
+            strategy=strategy,
+            n_bins=8,
+            level=0.8,
+            n_resamples=100,
+            random_state=seed,
         )
         low, high = curve.consistency_low, curve.consistency_high
         outside.append([np.mean(curve.observed < low), np.mean(curve.observed > high)])
@@ -125,7 +147,10 @@ def test_panels():
     titles = [c.title for c in reliability_curve(labels, proba, multiclass="classwise")]
     assert titles == ["class x", "class y", "class z"]
     assert [c.title for c in reliability_curve(labels, proba)] == ["confidence"]
-    assert reliability_curve(labels, proba, multiclass="top_label")[0].title == "predicted x"
+    assert (
+        reliability_curve(labels, proba, multiclass="top_label")[0].title
+        == "predicted x"
+    )
 
 
 def test_no_resamples():

@@ -95,7 +95,9 @@ def test_metadata_routing(data):
         scorer = get_scorer("neg_brier_loss").set_score_request(sample_weight=True)
         plain = get_scorer("neg_brier_loss").set_score_request(sample_weight=False)
         with_weight, without = (
-            cross_validate(model, X, y, scoring=s, params={"sample_weight": weight})["test_score"]
+            cross_validate(model, X, y, scoring=s, params={"sample_weight": weight})[
+                "test_score"
+            ]
             for s in (scorer, plain)
         )
     assert not np.allclose(with_weight, without)
@@ -121,7 +123,8 @@ def test_options_and_requests_tell_scorers_apart():
     assert ten != get_scorer(name, n_bins=10)
     assert pickle.loads(pickle.dumps(ten)) == ten
     edges = [
-        type(ten)(ten._score_func, -1, {"edges": np.array(values)}) for values in ([0, 1], [0, 2])
+        type(ten)(ten._score_func, -1, {"edges": np.array(values)})
+        for values in ([0, 1], [0, 2])
     ]
     assert edges[0] != edges[1] and edges[0] == pickle.loads(pickle.dumps(edges[0]))
     with sklearn.config_context(enable_metadata_routing=True):
@@ -147,8 +150,14 @@ def test_a_measure_that_is_passed_as_a_scorer():
     words = r"got a LogisticRegression\. .*get_scorer\('neg_expected_calibration_error'"
     options = {"cv": 2, "error_score": "raise"}
     with pytest.raises(TypeError, match=words):
-        cross_val_score(LogisticRegression(), X, y, scoring=expected_calibration_error, **options)
+        cross_val_score(
+            LogisticRegression(), X, y, scoring=expected_calibration_error, **options
+        )
     scorer = get_scorer("neg_expected_calibration_error")
-    assert (cross_val_score(LogisticRegression(), X, y, scoring=scorer, **options) <= 0).all()
-    with refuses(TypeError, expected=".*two of them, y_true and y_proba", value="3 positional"):
+    assert (
+        cross_val_score(LogisticRegression(), X, y, scoring=scorer, **options) <= 0
+    ).all()
+    with refuses(
+        TypeError, expected=".*two of them, y_true and y_proba", value="3 positional"
+    ):
         brier_loss([0, 1], [0.2, 0.7], [1, 1])

@@ -84,7 +84,9 @@ def test_the_witness_attains_it():
         attained = w @ (witness(v) * (y - v)) / w.sum()
         assert attained == pytest.approx(error, abs=1e-12)
         assert np.abs(witness.values).max() <= 1
-        assert (np.abs(np.diff(witness.values)) <= np.diff(witness.scores) + 1e-15).all()
+        assert (
+            np.abs(np.diff(witness.values)) <= np.diff(witness.scores) + 1e-15
+        ).all()
 
 
 def test_counts_of_equal_predictions():
@@ -137,7 +139,10 @@ def test_several_classes(multiclass):
         assert error == pytest.approx(by_hand, abs=1e-14)
         assert witness.title == "confidence"
     elif multiclass == "classwise":
-        parts = [smooth_calibration_error((y == c).astype(int), proba[:, c]) for c in range(4)]
+        parts = [
+            smooth_calibration_error((y == c).astype(int), proba[:, c])
+            for c in range(4)
+        ]
         assert error == pytest.approx(np.mean(parts), abs=1e-14)
         assert len(witness) == 4
 

@@ -37,7 +37,9 @@ def test_swapped_classes(name):
     y, p, weight = rows(0)
     most = SWAPPED.get(name, 1e-9)
     most = weight[p == 0.5].sum() / weight.sum() if most == "ties" else most
-    change = measure(1 - y, 1 - p, sample_weight=weight) - measure(y, p, sample_weight=weight)
+    change = measure(1 - y, 1 - p, sample_weight=weight) - measure(
+        y, p, sample_weight=weight
+    )
     assert abs(change) <= most
 
 
@@ -46,7 +48,9 @@ def test_swapped_classes(name):
 def test_weights_in_another_unit(name, factor):
     measure = all_metrics()[name]
     y, p, weight = rows(1)
-    change = measure(y, p, sample_weight=factor * weight) - measure(y, p, sample_weight=weight)
+    change = measure(y, p, sample_weight=factor * weight) - measure(
+        y, p, sample_weight=weight
+    )
     assert abs(change) <= SCALED.get(name, 1e-9)
 
 
@@ -63,4 +67,6 @@ def test_scores_on_edges_of_equal_widths(n_bins, seed):
     for strategy in ("quantile", "uniform"):
         how["strategy"] = strategy
         swapped = expected_calibration_error(1 - y, 1 - distinct, **how)
-        assert swapped == pytest.approx(expected_calibration_error(y, distinct, **how), abs=1e-9)
+        assert swapped == pytest.approx(
+            expected_calibration_error(y, distinct, **how), abs=1e-9
+        )

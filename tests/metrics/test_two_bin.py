@@ -34,15 +34,22 @@ def evaluate_all_labels(truth, p):
 
 
 def test_golden():
-    assert averaged_two_bin_error([0, 1, 1, 0], [0.1, 0.4, 0.4, 0.8]) == pytest.approx(0.051125)
-    weighted = averaged_two_bin_error([0, 1, 1], [0.2, 0.5, 0.9], sample_weight=[1, 2, 1])
+    assert averaged_two_bin_error([0, 1, 1, 0], [0.1, 0.4, 0.4, 0.8]) == pytest.approx(
+        0.051125
+    )
+    weighted = averaged_two_bin_error(
+        [0, 1, 1], [0.2, 0.5, 0.9], sample_weight=[1, 2, 1]
+    )
     assert weighted == pytest.approx(0.054875, abs=1e-15)
 
 
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from([0, 1]), st.floats(0, 1), st.integers(1, 50)), min_size=1),
+    st.lists(
+        st.tuples(st.sampled_from([0, 1]), st.floats(0, 1), st.integers(1, 50)),
+        min_size=1,
+    ),
     st.integers(1, 3),
 )
 def test_it_is_the_mean_over_thresholds(rows, digits):
@@ -58,13 +65,19 @@ def test_the_truth_has_the_smallest_expected_value_of_all():
     truth = rng.beta(2, 2, 8)
     honest = evaluate_all_labels(truth, truth)
     assert honest == pytest.approx((truth * (1 - truth)).sum() / 64, abs=1e-14)
-    lies = [truth.round(1), 0.95 * truth + 0.025, np.full(8, truth.mean()), 1.2 * truth - 0.1]
+    lies = [
+        truth.round(1),
+        0.95 * truth + 0.025,
+        np.full(8, truth.mean()),
+        1.2 * truth - 0.1,
+    ]
     lies += [np.clip(truth + rng.normal(0, 0.05, 8), 0, 1), (truth > 0.5).astype(float)]
     for lie in lies:
         worse = evaluate_all_labels(truth, lie) - honest
         # by how much: the error with the truth in the place of the labels
         assert (
-            worse == pytest.approx(by_thresholds(truth, lie, np.ones(8)), abs=1e-14) and worse > 0
+            worse == pytest.approx(by_thresholds(truth, lie, np.ones(8)), abs=1e-14)
+            and worse > 0
         )
 
 

@@ -73,7 +73,10 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
         counts, out = 0, False
         for first, end in pairwise([0, *looks]):
             part = np.zeros(end - first, dtype=np.intp)
-            counts = counts + FINE_CELLS.count_rows(logit(p[first:end]), y[first:end], part, 1)[0]
+            counts = (
+                counts
+                + FINE_CELLS.count_rows(logit(p[first:end]), y[first:end], part, 1)[0]
+            )
             out |= not is_in_region(bin_counts(counts, FINE_CELLS), level, *change)
         ever += out
     return ever / streams
@@ -82,7 +85,9 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
 @pytest.mark.cross
 def test_region_holds_at_every_look():
     """1000 streams, 20 looks; at a level at which a region of half the size would be noticed."""
-    share = share_outside(1000, np.unique(np.geomspace(3, 1500, 20).astype(int)).tolist())
+    share = share_outside(
+        1000, np.unique(np.geomspace(3, 1500, 20).astype(int)).tolist()
+    )
     assert 0.02 < share <= 0.2 + 3 * np.sqrt(0.2 * 0.8 / 1000)
 
 
@@ -101,7 +106,11 @@ def test_region_shrinks_around_the_truth():
 def test_few_rows_leave_all_open():
     empty = CalibrationMonitor().region()
     assert empty.shift_interval == (-np.inf, np.inf) == empty.slope_interval
-    assert empty.calibrated and empty.n_samples == 0 and (empty.shift, empty.slope) == (0, 1)
+    assert (
+        empty.calibrated
+        and empty.n_samples == 0
+        and (empty.shift, empty.slope) == (0, 1)
+    )
     one_value = CalibrationMonitor().update([0, 1, 0, 0, 1], [0.3] * 5).region()
     assert one_value.slope_interval == (-np.inf, np.inf)
     events = CalibrationMonitor().update([1] * 40, [0.3] * 40).region()
@@ -117,7 +126,9 @@ def test_calibrated_is_said_at_the_level_that_is_asked_for():
     shift, slope = np.meshgrid(np.linspace(-4, 4, 33), np.linspace(-1, 3, 33))
     prior = np.exp(-(shift.ravel() ** 2) / 2 - 2 * (slope.ravel() - 1) ** 2)
     n = 90
-    mean = np.exp(gain(y[:n], p[:n], shift.ravel(), slope.ravel())) @ prior / prior.sum()
+    mean = (
+        np.exp(gain(y[:n], p[:n], shift.ravel(), slope.ravel())) @ prior / prior.sum()
+    )
     assert 2 < mean < 10  # at .95 it were 20
     monitor = CalibrationMonitor().update(y[:n], p[:n])
     assert not monitor.region(1 - 1.1 / mean).calibrated
@@ -139,10 +150,14 @@ def test_rows_since_the_alarm():
 
 def test_onset_by_definition():
     rng = np.random.default_rng(2)
-    gains, rows, prior = rng.normal(size=(7, 3)), rng.integers(1, 40, 7), np.log([0.5, 0.3, 0.2])
-    behind = [sum(np.exp(prior[j] + gains[i:, j].sum()) for j in range(3)) for i in range(7)] + [
-        1.0
-    ]
+    gains, rows, prior = (
+        rng.normal(size=(7, 3)),
+        rng.integers(1, 40, 7),
+        np.log([0.5, 0.3, 0.2]),
+    )
+    behind = [
+        sum(np.exp(prior[j] + gains[i:, j].sum()) for j in range(3)) for i in range(7)
+    ] + [1.0]
     mass = np.array([rows[i] * (behind[i] + behind[i + 1]) / 2 for i in range(7)])
     share = np.cumsum(mass) / mass.sum()
     likely, low, high = locate_onset(gains, rows, prior, 0.9)
@@ -180,9 +195,14 @@ def test_score_test_of_the_slope_by_definition():
     w = q * (1 - q)
     left = (w * z * z).sum() - (w * z).sum() ** 2 / w.sum()
     expected = chdtrc(1, ((y - q) * z).sum() ** 2 / left)
-    from sklearn_calib._kernels._log_odds_cells import COARSE_CELLS, find_smallest_repair
+    from sklearn_calib._kernels._log_odds_cells import (
+        COARSE_CELLS,
+        find_smallest_repair,
+    )
 
-    offset, line, p_line, p_bent = find_smallest_repair(record.settle().from_block(0), COARSE_CELLS)
+    offset, line, p_line, p_bent = find_smallest_repair(
+        record.settle().from_block(0), COARSE_CELLS
+    )
     assert_allclose(offset, [shift, 1.0], atol=1e-3)
     assert_allclose(p_line, expected, rtol=0.01)
     assert gain(y, p, *line) >= gain(y, p, shift, 1.0) and 0 < p_bent < 1
@@ -211,9 +231,16 @@ def test_the_call_of_the_advice_mends_the_rows(change):
     y, p = changed(change)
     found = CalibrationMonitor(average_run_length=1e6).update(y, p).diagnose()
     calls = re.findall(r"fit (\w+\(.*?\)) to these rows", found.advice)
-    assert len(calls) == 1 and f"mean={found.event_rate:.4g})" * (found.slope == 1) in calls[0]
+    assert (
+        len(calls) == 1
+        and f"mean={found.event_rate:.4g})" * (found.slope == 1) in calls[0]
+    )
     rows = slice(found.onset - 1, None)
-    mended = eval(calls[0], vars(recalibrators)).fit(p[rows], y[rows]).predict_proba([0.2, 0.7])
+    mended = (
+        eval(calls[0], vars(recalibrators))
+        .fit(p[rows], y[rows])
+        .predict_proba([0.2, 0.7])
+    )
     by_hand = found.shift + found.slope * logit([0.2, 0.7])
     assert_allclose(logit(mended[:, 1]), by_hand, atol=0.01)
 
@@ -250,20 +277,26 @@ def test_the_mean_that_is_advised_fits_several_classes(multiclass, classes):
     monitor = CalibrationMonitor(
         average_run_length=1e6, classes=classes, multiclass=multiclass
     ).update(y, proba)
-    found = monitor.diagnose(stream="class 2" if multiclass == "classwise" else None)._replace(
-        enough="offset"
-    )
+    found = monitor.diagnose(
+        stream="class 2" if multiclass == "classwise" else None
+    )._replace(enough="offset")
     rows = slice(found.onset - 1, None)
     shares = [np.mean(y[rows] == label) for label in classes]
     assert_allclose(found.class_rates, shares, rtol=1e-12)
     advised = advised_mean(found)
     assert_allclose(advised.mean, found.class_rates, rtol=1e-3)
     fitted = advised.fit(proba[rows], y[rows], classes=classes)
-    assert_allclose(fitted.predict_proba(proba[rows]).mean(axis=0), advised.mean, atol=1e-6)
+    assert_allclose(
+        fitted.predict_proba(proba[rows]).mean(axis=0), advised.mean, atol=1e-6
+    )
     assert_allclose(fitted.offset_ - fitted.offset_[0], np.log(weights), atol=0.3)
     confidence = multiclass == "auto"
-    assert found.confidence == confidence == ("of the largest probability" in found.advice)
-    assert confidence == ("TemperatureScaling() if not (mean probability" in found.advice)
+    assert (
+        found.confidence == confidence == ("of the largest probability" in found.advice)
+    )
+    assert confidence == (
+        "TemperatureScaling() if not (mean probability" in found.advice
+    )
 
 
 def test_the_mean_of_many_classes_and_of_absent_ones():
@@ -276,7 +309,9 @@ def test_the_mean_of_many_classes_and_of_absent_ones():
     count = np.bincount(y[kept][rows], minlength=12) + 0.5
     assert_allclose(found.class_rates, count / count.sum(), rtol=1e-12)
     assert "PriorShift(mean=diagnosis.class_rates)" in found.advice
-    advised_mean(found).fit(proba[kept][rows], y[kept][rows], classes=np.arange(12))  # no warning
+    advised_mean(found).fit(
+        proba[kept][rows], y[kept][rows], classes=np.arange(12)
+    )  # no warning
 
 
 @pytest.mark.parametrize("stream", [None, "class 0"])
@@ -286,7 +321,9 @@ def test_the_mean_of_two_classes_is_that_of_the_second_among_all_rows(stream):
     y, p = np.repeat(y, 2), np.repeat(p, 2)
     y[1::2], p[1::2] = 0, 0.0
     multiclass = "auto" if stream is None else "classwise"
-    monitor = CalibrationMonitor(average_run_length=1e6, multiclass=multiclass).update(y, p)
+    monitor = CalibrationMonitor(average_run_length=1e6, multiclass=multiclass).update(
+        y, p
+    )
     found = monitor.diagnose(stream=stream)
     rows = slice(found.onset - 1, None)
     assert found.enough == "offset" and 1.8 < len(y[rows]) / found.n_samples < 2.2
@@ -335,7 +372,11 @@ def test_the_same_in_every_bit_for_every_batching():
             monitor.update(y[rows], p[rows])
             if start % 50 == 0:
                 monitor = CalibrationMonitor.from_state_dict(monitor.state_dict())
-        found = monitor.diagnose(), monitor.region()[:4], [a.diagnosis for a in monitor.alarms_]
+        found = (
+            monitor.diagnose(),
+            monitor.region()[:4],
+            [a.diagnosis for a in monitor.alarms_],
+        )
         states.append((json.dumps(monitor.state_dict()["records"]), found))
     assert states[0] == states[1] == states[2]
     assert monitor.n_alarms_ > 3
@@ -354,7 +395,11 @@ def test_blocks_do_not_grow_with_the_rows():
 def test_changed_counts_are_refused():
     state = CalibrationMonitor().update([0, 1, 1], [0.2, 0.9, 0.4]).state_dict()
     text = json.dumps(state["records"])
-    for old, new in (('"rows": 3', '"rows": 4'), ("[95, 1, 0", "[95, 1, 2"), ("[[{", "[{")):
+    for old, new in (
+        ('"rows": 3', '"rows": 4'),
+        ("[95, 1, 0", "[95, 1, 2"),
+        ("[[{", "[{"),
+    ):
         assert old in text
         records = json.loads(text.replace(old, new) if old != "[[{" else text[1:-1])
         with refuses(ValueError, expected=".*unchanged state"):
@@ -364,7 +409,8 @@ def test_changed_counts_are_refused():
 def test_merged_counts():
     y, p = changed(lambda z: 0.3 * z, bad=300)
     parts = [
-        CalibrationMonitor().update(y[rows], p[rows]) for rows in (slice(600), slice(600, 900))
+        CalibrationMonitor().update(y[rows], p[rows])
+        for rows in (slice(600), slice(600, 900))
     ]
     merged, both = parts[0].merge(parts[1]), CalibrationMonitor().update(y, p)
     for one, other in zip(merged.region(), both.region(), strict=True):
@@ -396,7 +442,9 @@ def test_groups_and_classes_by_name():
     assert monitor.diagnose().onset % 2 == 0  # rows of the whole stream are counted
     assert "; group south off since" in str(monitor)
     for wrong in (None, "south"):
-        with pytest.raises(ValueError, match="stream among 'group north', 'group south', got"):
+        with pytest.raises(
+            ValueError, match="stream among 'group north', 'group south', got"
+        ):
             monitor.region(stream=wrong)
     proba = np.column_stack([p / 2, p / 2, 1 - p])
     classes = CalibrationMonitor(multiclass="classwise", average_run_length=1e12)

@@ -52,13 +52,19 @@ def test_golden_values():
         atol=1e-9,
     )
     assert abs(monitor.p_value_ - 0.2175206820) < 1e-9
-    assert abs(CalibrationMonitor().update(*golden_set()).log_e_value_ - 0.8488484330) < 1e-9
+    assert (
+        abs(CalibrationMonitor().update(*golden_set()).log_e_value_ - 0.8488484330)
+        < 1e-9
+    )
 
 
 def test_by_definition():
     """Two pairs written out: the mixture, the recursion and the posterior."""
     y, p = stream()
-    monitor, test = CalibrationMonitor().update(y, p), CalibrationMonitor("test").update(y, p)
+    monitor, test = (
+        CalibrationMonitor().update(y, p),
+        CalibrationMonitor("test").update(y, p),
+    )
     z, prior, total, detector = np.log(p / (1 - p)), {}, {}, {}
     for b in (0.25, 0.5, 0.75, 1, 1.5, 2):
         for a in (-2, -1, -0.5, -0.25, 0, 0.25, 0.5, 1, 2):
@@ -74,7 +80,9 @@ def test_by_definition():
     prior -= logsumexp(prior)
     assert_allclose(monitor.log_e_value_, logsumexp(prior + total), atol=1e-10)
     assert_allclose(monitor.log_detector_, np.log(np.exp(prior) @ m), atol=1e-10)
-    assert_allclose(monitor.posterior_.ravel(), np.exp(prior) * m / (np.exp(prior) @ m), atol=1e-12)
+    assert_allclose(
+        monitor.posterior_.ravel(), np.exp(prior) * m / (np.exp(prior) @ m), atol=1e-12
+    )
     expected = np.exp(prior + total - logsumexp(prior + total))
     assert_allclose(test.posterior_.ravel(), expected, atol=1e-12)
     assert_allclose(test.shift_, expected.reshape(6, 9).sum(axis=0) @ test.shifts_)
@@ -86,7 +94,9 @@ def test_by_definition():
 def share_of_rejections(streams, n):
     rng, found = np.random.default_rng(0), 0
     for _ in range(streams):
-        found += CalibrationMonitor("test").update(*drawn(n, rng)).rejected_at_ is not None
+        found += (
+            CalibrationMonitor("test").update(*drawn(n, rng)).rejected_at_ is not None
+        )
     return found / streams
 
 
@@ -140,10 +150,16 @@ def test_alarms_are_those_of_the_recursion(bound):
     p = rng.uniform(0.05, 0.6, 700)
     y = rng.random(700) < p**0.5
     p[[31, 32, 255, 256, 600]], y[[31, 32, 255, 256, 600]] = 0.0, True
-    gain, certain = compute_log_ratios(np.log(np.maximum([1 - p, p], 1e-300)).T, y, COARSE_GRID)
+    gain, certain = compute_log_ratios(
+        np.log(np.maximum([1 - p, p], 1e-300)).T, y, COARSE_GRID
+    )
     certain |= p == 0
     gain[certain] = 0.0
-    weight, m, expected = np.exp(COARSE_GRID.log_prior), np.zeros(len(COARSE_GRID.slope)), []
+    weight, m, expected = (
+        np.exp(COARSE_GRID.log_prior),
+        np.zeros(len(COARSE_GRID.slope)),
+        [],
+    )
     for row in range(700):
         m = (1 + m) * np.exp(gain[row])
         if certain[row] or weight @ m >= bound:
@@ -171,7 +187,9 @@ def test_the_detector_starts_anew():
             assert monitor.log_detector_ == -np.inf
             assert monitor.n_samples_ == row + 1
     at_once = CalibrationMonitor(average_run_length=100).update(y, p)
-    assert [a.n_samples for a in at_once.alarms_] == [a.n_samples for a in monitor.alarms_]
+    assert [a.n_samples for a in at_once.alarms_] == [
+        a.n_samples for a in monitor.alarms_
+    ]
     assert len(monitor.alarms_) > 2
     assert_allclose(at_once.log_detector_, monitor.log_detector_)
 
@@ -206,7 +224,9 @@ def test_an_alarm_knows_no_later_row(alarm, groups):
             rows = slice(start, start + size)
             given = {} if groups is None else {"groups": names[rows]}
             monitor.update(y[rows], p[rows], **given)
-        alarms.append([(a.n_samples, a.meaning, a.stream, a.diagnosis) for a in monitor.alarms_])
+        alarms.append(
+            [(a.n_samples, a.meaning, a.stream, a.diagnosis) for a in monitor.alarms_]
+        )
         numbers = [(a.log_statistic, a.slope, a.shift) for a in monitor.alarms_]
         moments.append(np.array(numbers))
     assert len(alarms[0]) >= 1 and alarms[0] == alarms[1] == alarms[2]
@@ -228,7 +248,9 @@ def test_an_impossible_event():
     assert "1 event of probability 0" in detector.alarms_[0].meaning
     again = CalibrationMonitor.from_state_dict(json.loads(whole(detector)))
     assert again.alarms_ == detector.alarms_
-    far = canonical_proba([-800.0, 900.0], kind="logits")  # 0 and 1 as numbers, but known better
+    far = canonical_proba(
+        [-800.0, 900.0], kind="logits"
+    )  # 0 and 1 as numbers, but known better
     logits = CalibrationMonitor().update([1, 1], far)
     assert logits.impossible_ == 0 and 100 < logits.log_e_value_ < 1000
 
@@ -241,12 +263,14 @@ def test_largest_probability():
     monitor = CalibrationMonitor().update(y, proba)
     hit = (proba.argmax(axis=1) == y).astype(int)
     assert_allclose(
-        monitor.log_e_value_, CalibrationMonitor().update(hit, proba.max(axis=1)).log_e_value_
+        monitor.log_e_value_,
+        CalibrationMonitor().update(hit, proba.max(axis=1)).log_e_value_,
     )
     assert "confidences are" in monitor.meaning_
     named = CalibrationMonitor(classes=["a", "b", "c", "d"])
     assert_allclose(
-        named.update(np.array(["a", "b", "c", "d"])[y], proba).log_e_value_, monitor.log_e_value_
+        named.update(np.array(["a", "b", "c", "d"])[y], proba).log_e_value_,
+        monitor.log_e_value_,
     )
 
 
@@ -254,8 +278,12 @@ def test_classwise():
     proba, y = make_overconfident(3, 300)
     monitor = CalibrationMonitor(multiclass="classwise").update(y[:200], proba[:200])
     monitor.update(y[200:], proba[200:])
-    each = [CalibrationMonitor().update((y == c).astype(int), proba[:, c]) for c in range(3)]
-    assert_allclose([*monitor.e_values_.values()], [m.e_value_ for m in each], rtol=1e-9)
+    each = [
+        CalibrationMonitor().update((y == c).astype(int), proba[:, c]) for c in range(3)
+    ]
+    assert_allclose(
+        [*monitor.e_values_.values()], [m.e_value_ for m in each], rtol=1e-9
+    )
     assert_allclose(monitor.e_value_, np.mean([m.e_value_ for m in each]), rtol=1e-9)
     if not any(m.alarms_ for m in [monitor, *each]):
         mean = np.mean([np.exp(m.log_detector_) for m in each])
@@ -277,7 +305,9 @@ def test_groups():
         path.append(np.mean([part.e_value_ for part in parts.values()]))
     monitor.update(y, p, groups=group)
     expected = {name: part.e_value_ for name, part in parts.items()}
-    assert_allclose([monitor.e_values_[name] for name in names], [*expected.values()], rtol=1e-9)
+    assert_allclose(
+        [monitor.e_values_[name] for name in names], [*expected.values()], rtol=1e-9
+    )
     assert_allclose(monitor.e_value_, path[-1], rtol=1e-9)
     assert_allclose(monitor.p_value_, 1 / max(path), rtol=1e-9)
     assert monitor.rejected_at_ == 1 + int((np.array(path) >= 20).argmax())
@@ -301,7 +331,11 @@ def test_a_state_goes_on_as_if_nothing_had_happened():
     rng = np.random.default_rng(6)
     y, p = drawn(1200, rng, 0.6)
     time = np.arange(1200) + np.datetime64("2026-01-01")
-    options = {"average_run_length": 300, "groups": ["a", "b"], "classes": ["no", "yes"]}
+    options = {
+        "average_run_length": 300,
+        "groups": ["a", "b"],
+        "classes": ["no", "yes"],
+    }
     label, group = np.array(["no", "yes"])[y], np.array(["a", "b"])[np.arange(1200) % 2]
     one, two = CalibrationMonitor(**options), CalibrationMonitor(**options)
     for part in np.array_split(np.arange(1200), 7):
@@ -331,7 +365,9 @@ def test_states_of_other_versions_and_damaged_ones():
             CalibrationMonitor.from_state_dict({**state, **change})
     for entry in ("sha256", "records", "time_as_given"):
         left = {key: value for key, value in state.items() if key != entry}
-        with pytest.raises(ValueError, match=f"an unchanged state, got KeyError: '{entry}'"):
+        with pytest.raises(
+            ValueError, match=f"an unchanged state, got KeyError: '{entry}'"
+        ):
             CalibrationMonitor.from_state_dict(left)
     for wrong in (None, [], {}):
         with refuses(ValueError, expected="the state of a monitor"):
@@ -346,7 +382,10 @@ def test_states_of_other_versions_and_damaged_ones():
     [
         ({"y": [0, np.nan]}, "labels"),
         ({"y": [0, 2]}, "labels among"),
-        ({"y": ["no", "yes"]}, r"got .*no.*classes=\['no', 'yes'\]\), or drop those rows"),
+        (
+            {"y": ["no", "yes"]},
+            r"got .*no.*classes=\['no', 'yes'\]\), or drop those rows",
+        ),
         ({"y": [0]}, "as many labels"),
         ({"y_proba": [0.2, np.nan]}, "finite"),
         ({"y_proba": [0.2, 1.2]}, r"\[0, 1\]"),
@@ -382,7 +421,9 @@ def test_rows_of_a_batch_are_put_in_the_order_of_their_times():
     two = CalibrationMonitor(average_run_length=30)
     two.update(y[order], p[order], time=[times[i] for i in order])
     assert whole(one) == whole(two)
-    assert one.alarms_[0].time == str(np.datetime64(times[one.alarms_[0].n_samples - 1][:16]))
+    assert one.alarms_[0].time == str(
+        np.datetime64(times[one.alarms_[0].n_samples - 1][:16])
+    )
 
 
 @pytest.mark.parametrize(
@@ -390,7 +431,10 @@ def test_rows_of_a_batch_are_put_in_the_order_of_their_times():
     [
         (lambda i: f" 2026-03-01 {i // 60:02}:{i % 60:02}+02:00", "2026-03-01 00:"),
         (lambda i: 20260301 + i, "2026"),
-        (lambda i: np.datetime64("2026-03-01T00:00") + np.timedelta64(i, "m"), "2026-03-01T"),
+        (
+            lambda i: np.datetime64("2026-03-01T00:00") + np.timedelta64(i, "m"),
+            "2026-03-01T",
+        ),
     ],
 )
 def test_times_are_shown_as_they_came(write, shown):
@@ -401,7 +445,9 @@ def test_times_are_shown_as_they_came(write, shown):
     alarm = monitor.alarms_[0]
     came = str(times[alarm.n_samples - 1]).strip()
     assert came.startswith(shown) and f"row {alarm.n_samples} ({came})" in str(alarm)
-    with refuses(ValueError, expected=re.escape(f"rows after {str(times[-1]).strip()}, the time")):
+    with refuses(
+        ValueError, expected=re.escape(f"rows after {str(times[-1]).strip()}, the time")
+    ):
         monitor.update(1, 0.5, time=times[0], only_later=True)
 
 
@@ -439,7 +485,10 @@ def test_each_monitor_that_is_merged_brings_its_alarm_of_the_test():
 
 def test_merge():
     y, p = stream()
-    halves = [CalibrationMonitor().update(y[part], p[part]) for part in np.split(np.arange(200), 2)]
+    halves = [
+        CalibrationMonitor().update(y[part], p[part])
+        for part in np.split(np.arange(200), 2)
+    ]
     total = sum(np.exp(half.log_detector_) for half in halves)
     other = whole(halves[1])
     merged = halves[0].merge(halves[1])
@@ -447,7 +496,9 @@ def test_merge():
     assert_allclose(merged.log_e_value_, both.log_e_value_)
     assert_allclose(np.exp(merged.log_detector_), total)
     assert merged.n_samples_ == 200
-    assert merged.p_value_ == pytest.approx(min(1.0, np.exp(-max(0, merged.log_e_value_))))
+    assert merged.p_value_ == pytest.approx(
+        min(1.0, np.exp(-max(0, merged.log_e_value_)))
+    )
     assert whole(halves[1]) == other
     empty = CalibrationMonitor().merge(merged)
     assert empty.log_e_value_ == merged.log_e_value_
@@ -455,7 +506,10 @@ def test_merge():
     for wrong in (CalibrationMonitor("test"), CalibrationMonitor(alpha=0.1), None):
         with refuses(ValueError, expected=".*the same settings"):
             merged.merge(wrong)
-    dated, before = CalibrationMonitor().update(0, 0.2, time="2026-01-01"), whole(merged)
+    dated, before = (
+        CalibrationMonitor().update(0, 0.2, time="2026-01-01"),
+        whole(merged),
+    )
     with refuses(ValueError, expected="times of one kind"):
         dated.merge(CalibrationMonitor().update(0, 0.2, time=3))
     assert dated.n_samples_ == 1
@@ -470,7 +524,9 @@ def test_after_a_merge_time_goes_on_from_the_later_one(kind, late_first):
     early, middle, late = 3, 5, 8
     if kind == "dates":
         early, middle, late = "2026-03-01", "2026-04-01", "2026-05-01"
-    monitors = [CalibrationMonitor().update(0, 0.2, time=when) for when in (early, late)]
+    monitors = [
+        CalibrationMonitor().update(0, 0.2, time=when) for when in (early, late)
+    ]
     merged = monitors[late_first].merge(monitors[not late_first])
     before = whole(merged)
     with pytest.raises(ValueError, match=f"rows from {late} on.*Time runs backwards"):
@@ -479,8 +535,13 @@ def test_after_a_merge_time_goes_on_from_the_later_one(kind, late_first):
         merged.update(0, 0.2, time=late, only_later=True)
     assert whole(merged) == before
     assert merged.update(0, 0.2, time=late).n_samples_ == 3
-    for dated in (merged, CalibrationMonitor().merge(merged)):  # also one that had no rows
-        untimed = dated.merge(CalibrationMonitor().update(0, 0.2))  # nor by one without times
+    for dated in (
+        merged,
+        CalibrationMonitor().merge(merged),
+    ):  # also one that had no rows
+        untimed = dated.merge(
+            CalibrationMonitor().update(0, 0.2)
+        )  # nor by one without times
         with refuses(ValueError, expected=f"rows from {late} on"):
             untimed.update(0, 0.2, time=middle)
 
@@ -490,7 +551,8 @@ def test_merging_can_raise_an_alarm():
     watched = CalibrationMonitor(average_run_length=1e12).update(y, p)
     bound = np.exp(watched.log_detector_)
     parts = [
-        CalibrationMonitor(average_run_length=1.5 * bound).update(y, p, time=k) for k in range(2)
+        CalibrationMonitor(average_run_length=1.5 * bound).update(y, p, time=k)
+        for k in range(2)
     ]
     assert not parts[0].alarms_
     merged = parts[0].merge(parts[1])
@@ -499,7 +561,9 @@ def test_merging_can_raise_an_alarm():
 
 
 def test_of_many_alarms_the_first_are_kept():
-    monitor = CalibrationMonitor(groups=["a"], average_run_length=100).update(0, 0.1, groups="a")
+    monitor = CalibrationMonitor(groups=["a"], average_run_length=100).update(
+        0, 0.1, groups="a"
+    )
     monitor.update([1] * 300, [1e-9] * 300, groups=["a"] * 300)
     assert monitor.n_alarms_ == 300
     assert [alarm.n_samples for alarm in monitor.new_alarms_] == [*range(2, 52)]
@@ -542,8 +606,12 @@ def test_flagged_groups_by_the_definition_of_e_bh(alpha):
     rng = np.random.default_rng(0)
     groups = np.arange(900) % 3
     p = rng.uniform(0.2, 0.8, 900)
-    y = (rng.random(900) < np.clip(p + np.array([0.0, 0.07, 0.11])[groups], 0, 1)).astype(int)
-    monitor = CalibrationMonitor(alpha=alpha, groups=[0, 1, 2]).update(y, p, groups=groups)
+    y = (
+        rng.random(900) < np.clip(p + np.array([0.0, 0.07, 0.11])[groups], 0, 1)
+    ).astype(int)
+    monitor = CalibrationMonitor(alpha=alpha, groups=[0, 1, 2]).update(
+        y, p, groups=groups
+    )
     values = sorted(monitor.e_values_.items(), key=lambda pair: -pair[1])
     enough = [k for k in (1, 2, 3) if values[k - 1][1] >= 3 / (k * alpha)]
     expected = {name for name, _ in values[: max(enough, default=0)]}

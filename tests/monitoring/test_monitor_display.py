@@ -13,7 +13,10 @@ from sklearn_calib.monitoring import CalibrationMonitor
 def test_lines_limits_and_alarms(unit):
     proba, y = make_overconfident(2, 400)
     monitor = CalibrationMonitor(average_run_length=500, alpha=0.1)
-    times = {"number": np.arange(400) / 4, "date": np.datetime64("2026-01-01") + np.arange(400)}
+    times = {
+        "number": np.arange(400) / 4,
+        "date": np.datetime64("2026-01-01") + np.arange(400),
+    }
     for rows in np.split(np.arange(400), 8):
         time = None if unit is None else times[unit][rows]
         monitor.update(y[rows], proba[rows], time=time)
@@ -22,8 +25,12 @@ def test_lines_limits_and_alarms(unit):
     evidence, detector, enough, bound, *vertical = upper.lines
     assert_array_equal(evidence.get_ydata(), history.log_e_value / np.log(10))
     known = np.isfinite(history.log_detector)
-    assert_array_equal(detector.get_ydata()[known], history.log_detector[known] / np.log(10))
-    assert enough.get_ydata()[0] == 1.0 and np.isclose(bound.get_ydata()[0], np.log10(500))
+    assert_array_equal(
+        detector.get_ydata()[known], history.log_detector[known] / np.log(10)
+    )
+    assert enough.get_ydata()[0] == 1.0 and np.isclose(
+        bound.get_ydata()[0], np.log10(500)
+    )
     rows = np.array([alarm.n_samples for alarm in alarms])
     places = rows if unit is None else times[unit][rows - 1]
     assert len(alarms) > 1 and len(vertical) == len(alarms)

@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 from refused import refuses
 
-from sklearn_calib._kernels._logistic_grid import COARSE_GRID, compute_soft_log_ratios, draw_label
+from sklearn_calib._kernels._logistic_grid import (
+    COARSE_GRID,
+    compute_soft_log_ratios,
+    draw_label,
+)
 from sklearn_calib.monitoring import CalibrationMonitor
 
 
@@ -15,7 +19,9 @@ def test_shares_of_0_and_1_are_labels(multiclass):
     y = (rng.random((700, 1)) > proba.cumsum(axis=1)).sum(axis=1)
     one, other = (CalibrationMonitor(multiclass=multiclass) for _ in range(2))
     for rows in (slice(0, 300), slice(300, 700)):
-        one.update(y[rows], proba[rows] ** 2 / (proba[rows] ** 2).sum(axis=1, keepdims=True))
+        one.update(
+            y[rows], proba[rows] ** 2 / (proba[rows] ** 2).sum(axis=1, keepdims=True)
+        )
         said = proba[rows] ** 2 / (proba[rows] ** 2).sum(axis=1, keepdims=True)
         other.update(np.eye(3)[y[rows]], said, soft_labels=True)
     assert one.log_e_value_ == pytest.approx(other.log_e_value_, rel=1e-12)
@@ -27,7 +33,9 @@ def test_shares_of_0_and_1_are_labels(multiclass):
 def test_shares_weigh_the_ratios_and_are_at_most_fair_bets():
     rng = np.random.default_rng(1)
     p, y = rng.random(50), rng.integers(0, 6, 50) / 5
-    gain, impossible = compute_soft_log_ratios(np.log(np.column_stack([1 - p, p])), y, COARSE_GRID)
+    gain, impossible = compute_soft_log_ratios(
+        np.log(np.column_stack([1 - p, p])), y, COARSE_GRID
+    )
     assert not impossible.any()
     z = np.log(p / (1 - p))[:, None] * COARSE_GRID.slope + COARSE_GRID.shift
     q = 1 / (1 + np.exp(-z))
@@ -42,7 +50,12 @@ def test_shares_weigh_the_ratios_and_are_at_most_fair_bets():
 def test_what_cannot_be_is_impossible():
     monitor = CalibrationMonitor(alarm="test").update([0.5], [0.0], soft_labels=True)
     assert monitor.impossible_ == 1 and monitor.alarm_
-    assert CalibrationMonitor().update([0.0, 1.0], [0.0, 1.0], soft_labels=True).impossible_ == 0
+    assert (
+        CalibrationMonitor()
+        .update([0.0, 1.0], [0.0, 1.0], soft_labels=True)
+        .impossible_
+        == 0
+    )
 
 
 def test_batches_and_single_rows_are_the_same():
@@ -69,7 +82,10 @@ def test_drawn_labels_have_the_shares():
     assert (hit.sum(axis=1) == 1).all()
     np.testing.assert_allclose(hit.mean(axis=0), [0.2, 0.5, 0.3], atol=0.015)
     one = draw_label(share[:, :1], np.arange(1, 20_001))[:, 0]
-    assert abs(one.mean() - 0.2) < 0.012 and abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.03
+    assert (
+        abs(one.mean() - 0.2) < 0.012
+        and abs(np.corrcoef(one[1:], one[:-1])[0, 1]) < 0.03
+    )
 
 
 @pytest.mark.slow
@@ -90,7 +106,10 @@ def test_guarantees_hold_for_shares(n_votes):
         alarms += watch.n_alarms_
         rejected += watch.rejected_at_ is not None
         odd = p**2 / (p**2 + (1 - p) ** 2)
-        power += CalibrationMonitor(alpha=0.1).update(y, odd, soft_labels=True).p_value_ < 0.1
+        power += (
+            CalibrationMonitor(alpha=0.1).update(y, odd, soft_labels=True).p_value_
+            < 0.1
+        )
     assert rejected <= 0.1 * 200 + 2 * np.sqrt(200 * 0.09)
     assert alarms <= 200 * 500 / 2000 + 2 * np.sqrt(50)
     assert power > 0.9 * 200

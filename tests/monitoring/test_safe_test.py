@@ -47,7 +47,9 @@ def test_level():
     for _ in range(300):
         p = expit(1.5 * rng.normal(size=100))
         y = (rng.random(100) < p).astype(int)
-        found.append(safe_calibration_test(y, p, recalibrator="platt", n_splits=2).e_value)
+        found.append(
+            safe_calibration_test(y, p, recalibrator="platt", n_splits=2).e_value
+        )
     assert (np.array(found) >= 20).mean() <= 0.05
     assert 0.2 < np.mean(found) < 1.3  # at most 1 in expectation
 
@@ -76,5 +78,13 @@ def test_e_benjamini_hochberg():
         expected = {*np.argsort(-e)[:best].tolist()}
         assert {*np.flatnonzero(e_benjamini_hochberg(e, alpha)).tolist()} == expected
     assert not e_benjamini_hochberg([], 0.1).any()
-    assert e_benjamini_hochberg([np.inf, 0.0, 14.0], 0.1).tolist() == [True, False, False]
-    assert e_benjamini_hochberg([np.inf, 0.0, 15.0], 0.1).tolist() == [True, False, True]
+    assert e_benjamini_hochberg([np.inf, 0.0, 14.0], 0.1).tolist() == [
+        True,
+        False,
+        False,
+    ]
+    assert e_benjamini_hochberg([np.inf, 0.0, 15.0], 0.1).tolist() == [
+        True,
+        False,
+        True,
+    ]

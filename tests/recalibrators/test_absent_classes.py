@@ -19,10 +19,17 @@ from sklearn_calib.recalibrators import (
 from sklearn_calib.recalibrators._base import complete_with_absent
 
 NAMES = np.array(["no", "perhaps", "yes"])
-SLOW = ("AdaptiveCalibration", "TrendFiltering", "TrendFilteringEnsemble", "OnlineCalibration")
+SLOW = (
+    "AdaptiveCalibration",
+    "TrendFiltering",
+    "TrendFilteringEnsemble",
+    "OnlineCalibration",
+)
 CLASSES = [
     pytest.param(
-        cls(**words.QUICKER.get(name, {})), id=name, marks=[pytest.mark.slow] * (name in SLOW)
+        cls(**words.QUICKER.get(name, {})),
+        id=name,
+        marks=[pytest.mark.slow] * (name in SLOW),
     )
     for name, cls in ((cls.__name__, cls) for cls in all_recalibrators().values())
 ]
@@ -45,7 +52,9 @@ def fitted_with_warnings(recalibrator, *rows, **params):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = clone(recalibrator).fit(*rows, **params)
-    return fitted, [str(one.message) for one in caught if one.category is CalibrationWarning]
+    return fitted, [
+        str(one.message) for one in caught if one.category is CalibrationWarning
+    ]
 
 
 @pytest.mark.parametrize(("k", "absent"), [(3, 0), (3, 2), (2, 1)])
@@ -57,10 +66,14 @@ def test_an_absent_class_is_named_and_keeps_its_probability(recalibrator, k, abs
         recalibrator = OrdinalCalibration(order=names)
     fitted, said = fitted_with_warnings(recalibrator, proba, names[y], classes=names)
     title = type(recalibrator).__name__
-    assert any(f"none of '{names[absent]}'" in text for text in said), f"{title} says {said}"
+    assert any(f"none of '{names[absent]}'" in text for text in said), (
+        f"{title} says {said}"
+    )
     found = fitted.predict_proba(proba)
     before, after = proba[:, absent].mean(), found[:, absent].mean()
-    assert after == pytest.approx(before, abs=0.05), f"{title}: from {before} to {after}"
+    assert after == pytest.approx(before, abs=0.05), (
+        f"{title}: from {before} to {after}"
+    )
     tabulate = {"tabulate": 1e-4} if title in TABULATED else {}
     exported = from_dict(to_dict(fitted, **tabulate)).predict_proba(proba)
     assert_allclose(exported, found, atol=1e-3 if tabulate else 1e-9, err_msg=title)
@@ -77,7 +90,9 @@ def test_the_others_share_the_rest_as_the_labels_say():
 
 def test_rows_of_absent_classes_are_worth_their_probability():
     proba = np.array([[0.5, 0.3, 0.2], [0.1, 0.9, 0.0]])
-    rows = complete_with_absent(proba, np.array([0, 0]), np.array([1.0, 2.0]), np.array([1, 2]))
+    rows = complete_with_absent(
+        proba, np.array([0, 0]), np.array([1.0, 2.0]), np.array([1, 2])
+    )
     assert rows[0].tolist() == proba[[0, 0, 0, 1, 1]].tolist()
     assert rows[1].tolist() == [0, 1, 2, 0, 1]
     assert_allclose(rows[2], [0.5, 0.3, 0.2, 0.2, 1.8])
@@ -88,7 +103,9 @@ def test_few_rows_stand_for_very_many_absent_classes(monkeypatch):
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(5), 100)
     absent = np.array([2, 3, 4])
-    rows, codes, weight = complete_with_absent(proba, np.zeros(100, int), np.ones(100), absent)
+    rows, codes, weight = complete_with_absent(
+        proba, np.zeros(100, int), np.ones(100), absent
+    )
     assert len(rows) == 100 + 3 * 20  # one row of five, with five times the weight
     assert weight[codes == 2].sum() == pytest.approx(5 * proba[::5, 2].sum())
 
@@ -97,13 +114,17 @@ def test_a_class_of_weight_zero_is_absent():
     proba, y = make_rows(2, 1)
     y = y.copy()
     y[:5] = 1
-    _, said = fitted_with_warnings(PlattScaling(), proba, y, sample_weight=1.0 * (y == 0))
+    _, said = fitted_with_warnings(
+        PlattScaling(), proba, y, sample_weight=1.0 * (y == 0)
+    )
     assert any("none of 1" in text for text in said)
 
 
 def test_a_given_mean_says_how_frequent_an_absent_class_is():
     proba, y = make_rows(3, 2)
     mean = [0.3, 0.5, 0.2]
-    fitted, said = fitted_with_warnings(PriorShift(mean=mean), proba, y, classes=range(3))
+    fitted, said = fitted_with_warnings(
+        PriorShift(mean=mean), proba, y, classes=range(3)
+    )
     assert said == []
     assert_allclose(fitted.predict_proba(proba).mean(axis=0), mean, atol=1e-9)

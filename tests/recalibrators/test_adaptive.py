@@ -66,7 +66,9 @@ def test_given_intervals():
 def test_intervals_of_rows_without_weight():
     p, y = [0.1, 0.5, 0.9, 0.95], [0, 1, 0, 1]
     ends = np.column_stack([np.array(p) - 0.05, np.array(p) + 0.05])
-    some = AdaptiveCalibration("interval").fit(p, y, sample_weight=[1, 0, 1, 1], intervals=ends)
+    some = AdaptiveCalibration("interval").fit(
+        p, y, sample_weight=[1, 0, 1, 1], intervals=ends
+    )
     np.testing.assert_allclose(some.intervals_, ends[[0, 2, 3]])
 
 
@@ -79,7 +81,9 @@ def test_intervals_of_a_regression_on_the_score():
     model = LogisticRegression(C=np.inf, tol=1e-10).fit(x[:, None], y)
     ends = logistic_intervals(model, x[:, None], x[:, None], level=0.9)
     back = expit((logit(ends) - model.intercept_) / model.coef_[0, 0])
-    np.testing.assert_allclose(acp.intervals_, back[np.argsort(x)], atol=1e-3)  # smoothed targets
+    np.testing.assert_allclose(
+        acp.intervals_, back[np.argsort(x)], atol=1e-3
+    )  # smoothed targets
     wide = AdaptiveCalibration("interval", level=0.999).fit(expit(x), y)
     assert (np.diff(wide.intervals_) > np.diff(acp.intervals_)).all()
 
@@ -119,14 +123,21 @@ def test_logistic_intervals_of_a_penalised_fit_by_hand(intercept):
     """The penalty of every coefficient, not of the intercept, is added to the information."""
     X, y = make_classification(200, n_features=4, random_state=0)
     weight = np.random.default_rng(0).exponential(size=200)
-    model = LogisticRegression(C=0.02, fit_intercept=intercept).fit(X, y, sample_weight=weight)
-    rows, p = np.column_stack([X, np.ones(200)][: 1 + intercept]), model.predict_proba(X)[:, 1]
+    model = LogisticRegression(C=0.02, fit_intercept=intercept).fit(
+        X, y, sample_weight=weight
+    )
+    rows, p = (
+        np.column_stack([X, np.ones(200)][: 1 + intercept]),
+        model.predict_proba(X)[:, 1],
+    )
     penalty = np.diag([50.0] * 4 + [0.0] * intercept)
     covariance = np.linalg.inv((rows.T * (weight * p * (1 - p))) @ rows + penalty)
     error = np.sqrt(np.diag(rows @ covariance @ rows.T))
     z = model.decision_function(X)
     for level, factor in ((0.95, 1.959964), (0.5, 0.674490)):
-        found = logit(logistic_intervals(model, X, X, sample_weight=weight, level=level))
+        found = logit(
+            logistic_intervals(model, X, X, sample_weight=weight, level=level)
+        )
         expected = np.column_stack([z - factor * error, z + factor * error])
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
@@ -138,7 +149,9 @@ def test_bad_intervals():
     acp = AdaptiveCalibration("interval")
     with refuses(ValueError, expected=r"intervals of shape \(3, 2\)"):
         acp.fit(p, y, intervals=np.zeros((2, 2)))
-    with refuses(ValueError, expected=".*0 <= lower <= upper <= 1", value=r"\[0.5, 0.2\]", row=1):
+    with refuses(
+        ValueError, expected=".*0 <= lower <= upper <= 1", value=r"\[0.5, 0.2\]", row=1
+    ):
         acp.fit(p, y, intervals=[[0, 1], [0.5, 0.2], [0, 1]])
     three = np.full((6, 3), 1 / 3) + np.eye(3)[[0, 1, 2] * 2] * 0.1 - 0.1 / 3
     with refuses(ValueError, expected="intervals for two classes only"):
@@ -150,7 +163,9 @@ def test_bad_intervals():
 @pytest.mark.parametrize("neighborhood", ["nearest", "interval"])
 def test_rounding_noise_decides_nothing(neighborhood):
     """The map jumps between numbers of 36 bits, not among scores that are ties."""
-    method = AdaptiveCalibration(neighborhood, prior_weight=0).fit(*make_overconfident(2, 300))
+    method = AdaptiveCalibration(neighborhood, prior_weight=0).fit(
+        *make_overconfident(2, 300)
+    )
 
     def value(x):
         return method.predict_proba(convert_log_odds(x))[:, 1]
@@ -170,12 +185,16 @@ def test_rounding_noise_decides_nothing(neighborhood):
 @pytest.mark.parametrize("C", [0.3, np.inf])
 def test_logistic_intervals_know_the_unit_of_weights(C):
     """Weights of a quarter are a quarter of the information, beside a penalty that stays."""
-    X, y = make_classification(80, n_features=5, n_redundant=0, class_sep=0.3, random_state=0)
+    X, y = make_classification(
+        80, n_features=5, n_redundant=0, class_sep=0.3, random_state=0
+    )
     weight = np.where(np.arange(80) % 2, 0.25, 0.5)
     model = LogisticRegression(C=C, max_iter=1000).fit(X, y, sample_weight=weight)
     both, p = np.column_stack([X, np.ones(80)]), model.predict_proba(X)[:, 1]
     information = (both * (weight * p * (1 - p))[:, None]).T @ both
     information += np.diag([1 / C] * 5 + [0.0])
-    half = 1.959963984540054 * np.sqrt(((both @ np.linalg.inv(information)) * both).sum(axis=1))
+    half = 1.959963984540054 * np.sqrt(
+        ((both @ np.linalg.inv(information)) * both).sum(axis=1)
+    )
     ends = logit(logistic_intervals(model, X, X, sample_weight=weight))
     np.testing.assert_allclose((ends[:, 1] - ends[:, 0]) / 2, half, rtol=1e-9)

@@ -13,7 +13,11 @@ from sklearn_calib import canonical_proba
 from sklearn_calib._simplex_array import compute_log_odds
 from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.export import from_dict, to_dict
-from sklearn_calib.recalibrators import AngularCalibration, IsotonicCalibration, PlattScaling
+from sklearn_calib.recalibrators import (
+    AngularCalibration,
+    IsotonicCalibration,
+    PlattScaling,
+)
 
 
 def scores(u):
@@ -35,10 +39,16 @@ def test_theorem_8_calibrated_at_the_true_angle(link):
     rng = np.random.default_rng(0)
     n, cos = 400_000, 0.5
     u, z = rng.standard_normal((2, n))
-    truth = {"logit": expit, "probit": ndtr, "clipped_relu": lambda t: np.clip(t, 0, 1)}[link]
+    truth = {
+        "logit": expit,
+        "probit": ndtr,
+        "clipped_relu": lambda t: np.clip(t, 0, 1),
+    }[link]
     p_true = truth(3 * (cos * u + np.sqrt(1 - cos**2) * z) + 0.5)
     y = rng.random(n) < p_true
-    model = AngularCalibration(cos, 2.0, 0.0, link=link, link_slope=3.0, link_intercept=0.5)
+    model = AngularCalibration(
+        cos, 2.0, 0.0, link=link, link_slope=3.0, link_intercept=0.5
+    )
     p = model.fit(scores(2 * u), y).predict_proba(scores(2 * u))[:, 1]
     for part in np.array_split(np.argsort(u), 20):
         error = 4 * np.std(p_true[part]) / np.sqrt(len(part))
@@ -52,7 +62,9 @@ def test_theorem_4_no_monotone_map_of_the_score_is_better():
     truth = expit(3 * (cos * u + 0.8 * z) + 1)
     y = rng.random(n + m) < truth
     angular = AngularCalibration(cos, 1.0, 0.0, link_slope=3.0, link_intercept=1.0)
-    fitted = [model.fit(scores(u[:n]), y[:n]) for model in (angular, IsotonicCalibration())]
+    fitted = [
+        model.fit(scores(u[:n]), y[:n]) for model in (angular, IsotonicCalibration())
+    ]
     p, q = (model.predict_proba(scores(u[n:]))[:, 1] for model in fitted)
     t = truth[n:]
     for loss in (
@@ -110,7 +122,9 @@ def test_missing_parameters_are_fitted():
     slope = AngularCalibration(0.6).fit(s, y)
     assert abs(slope.link_slope_ - 3) < 0.4 and abs(slope.link_intercept_ - 1) < 0.15
     free = AngularCalibration().fit(s, y)
-    exact = AngularCalibration(0.6, 2.0, 5.0, link_slope=3.0, link_intercept=1.0).fit(s, y)
+    exact = AngularCalibration(0.6, 2.0, 5.0, link_slope=3.0, link_intercept=1.0).fit(
+        s, y
+    )
     difference = np.abs(free.predict_proba(s) - exact.predict_proba(s))
     assert difference.mean() < 0.005
 
@@ -128,7 +142,10 @@ def test_the_link_may_be_a_function():
     )
     assert_allclose(named, given, atol=1e-9)
     with refuses(
-        ValueError, expected="a link", value=".* values from -1 to 1", hint=".*mean function"
+        ValueError,
+        expected="a link",
+        value=".* values from -1 to 1",
+        hint=".*mean function",
     ):
         AngularCalibration(link=np.tanh).fit(scores(u), y)
     callable_link = AngularCalibration(link=expit).fit(scores(u), y)
@@ -149,11 +166,18 @@ def test_make_high_dimensional():
     assert_allclose(truth.norm(truth.coef), 1)
     again = make_high_dimensional(300, 40, design="elliptical", random_state=0)
     assert (again[0] == X).all() and (again[1] == y).all()
-    assert (pickle.loads(pickle.dumps(truth)).draw(5, 0)[0] == truth.draw(5, 0)[0]).all()
+    assert (
+        pickle.loads(pickle.dumps(truth)).draw(5, 0)[0] == truth.draw(5, 0)[0]
+    ).all()
     for design in ("gaussian", "rademacher", "uniform", "elliptical"):
         for covariance in ("ar", "identity", truth.covariance):
             _, _, t = make_high_dimensional(
-                2, 40, design=design, covariance=covariance, degrees_of_freedom=30, random_state=1
+                2,
+                40,
+                design=design,
+                covariance=covariance,
+                degrees_of_freedom=30,
+                random_state=1,
             )
             rows, labels = t.draw(20_000, 2)
             assert_allclose(np.cov(rows, rowvar=False), t.covariance, atol=0.0025)
@@ -163,7 +187,10 @@ def test_make_high_dimensional():
         ({"design": "cauchy"}, "expected a design among gaussian"),
         ({"link": "cloglog"}, "expected a callable, or a link among logit"),
         ({"link_slope": 0}, "link_slope > 0"),
-        ({"covariance": np.eye(3)}, r"covariance of shape \(40, 40\), got shape \(3, 3\)"),
+        (
+            {"covariance": np.eye(3)},
+            r"covariance of shape \(40, 40\), got shape \(3, 3\)",
+        ),
         ({"covariance": "banded"}, "got 'banded'"),
         ({"covariance": -np.eye(40)}, "positive definite"),
     ):
@@ -181,7 +208,9 @@ def smallest_probit_loss(u, y):
 
     options = {"xatol": 1e-11, "fatol": 1e-14, "maxiter": 5000}
     starts = ([slope, 0.0] for slope in (0.0, 0.05, 0.3, 1.0, 3.0))
-    return min(minimize(loss, x, method="Nelder-Mead", options=options).fun for x in starts)
+    return min(
+        minimize(loss, x, method="Nelder-Mead", options=options).fun for x in starts
+    )
 
 
 def own_loss(model, u, y):
@@ -212,12 +241,16 @@ def test_probit_with_exact_zeros_and_ones(wrong):
     """A wrong row at 0 or 1: its probability is far below 1e-16. The fit was up to .03 too high."""
     rng = np.random.default_rng(wrong)
     y = (rng.random(4000) < 0.4).astype(int)
-    p = np.clip(np.round(y + rng.normal(size=4000) * 0.12 * (1 + rng.random(4000)), 2), 0, 1)
+    p = np.clip(
+        np.round(y + rng.normal(size=4000) * 0.12 * (1 + rng.random(4000)), 2), 0, 1
+    )
     p[:wrong] = 1 - y[:wrong]
     u = exact_logs(p)
     excess = own_loss(AngularCalibration(link="probit"), u, y)
     floor = np.finfo(np.float32).tiny
-    excess -= smallest_probit_loss(np.log(np.maximum(p, floor) / np.maximum(1 - p, floor)), y)
+    excess -= smallest_probit_loss(
+        np.log(np.maximum(p, floor) / np.maximum(1 - p, floor)), y
+    )
     assert abs(excess) < 1e-6
 
 
@@ -234,14 +267,17 @@ def test_few_huge_scores(size, link):
     u[:3], y[:3] = size, 1
     loss = own_loss(AngularCalibration(link=link), scores(u), y)
     u[:3] = 20.0
-    assert loss == pytest.approx(own_loss(AngularCalibration(link=link), scores(u), y), abs=1e-6)
+    assert loss == pytest.approx(
+        own_loss(AngularCalibration(link=link), scores(u), y), abs=1e-6
+    )
     if link == "probit":
         assert loss == pytest.approx(smallest_probit_loss(u, y), abs=1e-8)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "seed", [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.cross) for seed in (3, 4, 5))]
+    "seed",
+    [0, 1, 2, *(pytest.param(seed, marks=pytest.mark.cross) for seed in (3, 4, 5))],
 )
 def test_logit_is_the_likeliest(seed):
     """Beside a simplex search with Gauss-Hermite nodes; saturated, narrow and rounded scores."""
@@ -279,6 +315,7 @@ def test_classes_swap(link, scale):
     there, back = scores(scale * z), scores(-scale * z)
     model = AngularCalibration(link=link)
     there, back = (
-        model.fit(u, labels).predict_proba(u) for u, labels in ((there, y), (back, 1 - y))
+        model.fit(u, labels).predict_proba(u)
+        for u, labels in ((there, y), (back, 1 - y))
     )
     assert_allclose(there, back[:, ::-1], atol=1e-9)

@@ -97,7 +97,9 @@ def test_weights_without_rows_are_the_prior():
     assert abs(held["identity"] - 0.5) < 1e-3
     assert abs(held["default"] - 0.25) < 1e-3
     assert abs(held["spline"] - 1 / 12) < 1e-3
-    plain = StackedCalibration(["identity", "platt", "beta"], alpha=1e7).fit(p, y).weights_
+    plain = (
+        StackedCalibration(["identity", "platt", "beta"], alpha=1e7).fit(p, y).weights_
+    )
     assert abs(plain["beta"] - 0.25) < 1e-3
     equal = StackedCalibration(["platt", "beta"], alpha=1e7).fit(p, y).weights_
     assert abs(equal["platt"] - 0.5) < 1e-3
@@ -105,7 +107,9 @@ def test_weights_without_rows_are_the_prior():
 
 def test_the_best_candidate_gets_the_weight():
     p, y = bent(3000)
-    chosen = StackedCalibration({"wrong": DummyClassifier(), "bent": "spline"}).fit(p, y)
+    chosen = StackedCalibration({"wrong": DummyClassifier(), "bent": "spline"}).fit(
+        p, y
+    )
     assert chosen.weights_["bent"] > 0.95
     table = chosen.to_frame()
     assert list(table.index) == ["bent", "wrong"]
@@ -121,7 +125,8 @@ def test_prediction_is_the_mixture():
     p, y = bent(1500)
     stack = StackedCalibration().fit(p, y)
     mixed = sum(
-        stack.weights_[name] * one.predict_proba(p) for name, one in stack.recalibrators_.items()
+        stack.weights_[name] * one.predict_proba(p)
+        for name, one in stack.recalibrators_.items()
     )
     mixed = (mixed + canonical_proba(p) / 1500) / (1 + 1 / 1500)
     assert np.abs(stack.predict_proba(p) - mixed).max() < 1e-12
@@ -150,10 +155,15 @@ def test_no_fold_is_empty_where_classes_have_fewer_rows_than_folds(k):
     proba = rng.dirichlet(np.full(k, 0.5), 4 * k)
     y = np.repeat(np.arange(k), 4)[: 4 * k - 1]
     proba = proba[: len(y)]
-    sizes = [left.sum() for _, left in compute_fold_masses(proba, y, np.ones(len(y)), 5, MANY)]
+    sizes = [
+        left.sum()
+        for _, left in compute_fold_masses(proba, y, np.ones(len(y)), 5, MANY)
+    ]
     assert max(sizes) - min(sizes) <= 1
     other = rng.permutation(k)
-    swapped = compute_fold_masses(proba[:, np.argsort(other)], other[y], np.ones(len(y)), 5, MANY)
+    swapped = compute_fold_masses(
+        proba[:, np.argsort(other)], other[y], np.ones(len(y)), 5, MANY
+    )
     assert sorted(sizes) == sorted(left.sum() for _, left in swapped)
     assert StackedCalibration().fit(proba, y).weights_
 
@@ -161,7 +171,8 @@ def test_no_fold_is_empty_where_classes_have_fewer_rows_than_folds(k):
 def test_copies_of_a_row_fall_into_different_folds():
     proba, y = canonical_proba(np.repeat([0.2, 0.7], 500)), np.tile([0, 1], 500)
     shares = [
-        y @ left / left.sum() for _, left in compute_fold_masses(proba, y, np.ones(1000), 5, MANY)
+        y @ left / left.sum()
+        for _, left in compute_fold_masses(proba, y, np.ones(1000), 5, MANY)
     ]
     assert np.ptp(shares) < 0.01
     inner = [
@@ -201,7 +212,8 @@ def test_a_sample_of_many_rows():
 def test_processes():
     p, y = bent(300)
     assert (
-        StackedCalibration(n_jobs=2).fit(p, y).weights_ == StackedCalibration().fit(p, y).weights_
+        StackedCalibration(n_jobs=2).fit(p, y).weights_
+        == StackedCalibration().fit(p, y).weights_
     )
 
 
@@ -219,22 +231,30 @@ def test_other_splitters():
 def test_candidates_that_fail_are_left_out_and_named():
     p, y = bent(300)
     for culprit in (Failing(fewest=10_000), Failing(most=260), Failing(value=np.nan)):
-        with pytest.warns(CalibrationWarning, match="'culprit'.*It is left out") as caught:
+        with pytest.warns(
+            CalibrationWarning, match="'culprit'.*It is left out"
+        ) as caught:
             stack = StackedCalibration({"culprit": culprit, "platt": "platt"}).fit(p, y)
         assert len(caught) == 1
         assert stack.weights_ == {"platt": 1.0}
         assert list(stack.recalibrators_) == ["platt"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        with refuses(ValueError, expected="a candidate", value="none: RuntimeError: rows out"):
+        with refuses(
+            ValueError, expected="a candidate", value="none: RuntimeError: rows out"
+        ):
             StackedCalibration([Failing(fewest=10_000)]).fit(p, y)
-        with refuses(ValueError, expected="a candidate", value="none: RuntimeError: rows out"):
+        with refuses(
+            ValueError, expected="a candidate", value="none: RuntimeError: rows out"
+        ):
             StackedCalibration([Failing(most=260)]).fit(p, y)
 
 
 def test_refused_candidates():
     p, y = bent(100)
-    with refuses(TypeError, expected=".*a name or an instance with fit and predict_proba"):
+    with refuses(
+        TypeError, expected=".*a name or an instance with fit and predict_proba"
+    ):
         StackedCalibration([LinearSVC()]).fit(p, y)
     with refuses(TypeError, expected=".*a list of names and instances"):
         StackedCalibration([]).fit(p, y)
@@ -242,7 +262,9 @@ def test_refused_candidates():
         StackedCalibration("platt").fit(p, y)
     with refuses(ValueError, expected="one of"):
         StackedCalibration(["plat"]).fit(p, y)
-    with refuses(ValueError, expected=".*declare that they are monotone", value="'quadratic'"):
+    with refuses(
+        ValueError, expected=".*declare that they are monotone", value="'quadratic'"
+    ):
         StackedCalibration(["platt", "quadratic"], monotone=True).fit(p, y)
 
 
@@ -310,7 +332,10 @@ def test_monotone():
     assert np.diff(grid).min() >= -1e-12
     with pytest.warns(CalibrationWarning, match="scores that rise with the outcome"):
         upside_down = StackedCalibration(monotone=True).fit(p, 1 - y)
-    assert np.diff(upside_down.predict_proba(np.linspace(0, 1, 4001))[:, 1]).min() >= -1e-12
+    assert (
+        np.diff(upside_down.predict_proba(np.linspace(0, 1, 4001))[:, 1]).min()
+        >= -1e-12
+    )
     assert "default" not in upside_down.recalibrators_
     with (
         pytest.warns(CalibrationWarning, match="scores that rise with the outcome"),
@@ -376,11 +401,15 @@ def test_exact_zeros_of_a_forest():
     X = rng.normal(size=(3000, 5))
     y = (rng.random(3000) < expit(X[:, 0] + X[:, 1])).astype(int)
     forest = RandomForestClassifier(30, random_state=0).fit(X[:1000], y[:1000])
-    calib, test = (forest.predict_proba(part)[:, 1] for part in (X[1000:2000], X[2000:]))
+    calib, test = (
+        forest.predict_proba(part)[:, 1] for part in (X[1000:2000], X[2000:])
+    )
     assert (calib == 0).any() and (test == 0).any()
     stack = StackedCalibration().fit(calib, y[1000:2000])
     found = log_loss(y[2000:], stack.predict_proba(test))
-    sigmoid = PlattScaling("proba").fit(calib, y[1000:2000])  # scikit-learn's for forests
+    sigmoid = PlattScaling("proba").fit(
+        calib, y[1000:2000]
+    )  # scikit-learn's for forests
     assert found < log_loss(y[2000:], test)
     assert found < 1.01 * log_loss(y[2000:], sigmoid.predict_proba(test))
 
@@ -428,8 +457,12 @@ def test_weights_that_are_not_whole():
     assert np.isfinite(stack.predict_proba(p)).all()
     doubled = StackedCalibration().fit(p, y, sample_weight=1.7 * np.ones(600))
     plain = StackedCalibration().fit(p, y)
-    assert doubled.cv_losses_["identity"][0] == pytest.approx(plain.cv_losses_["identity"][0])
-    assert doubled.cv_losses_["identity"][1] == pytest.approx(plain.cv_losses_["identity"][1])
+    assert doubled.cv_losses_["identity"][0] == pytest.approx(
+        plain.cv_losses_["identity"][0]
+    )
+    assert doubled.cv_losses_["identity"][1] == pytest.approx(
+        plain.cv_losses_["identity"][1]
+    )
 
 
 def test_identity_alone_changes_nothing():

@@ -14,7 +14,9 @@ def test_equals_the_authors_program(oracle, case):
     """BBQ under GNU Octave, on scores without ties."""
     data = oracle("bbq.json")[case]
     bbq = BBQ().fit(data["s"], data["y"])
-    np.testing.assert_allclose(bbq.predict_proba(data["t"])[:, 1], data["pred_avg"], atol=1e-10)
+    np.testing.assert_allclose(
+        bbq.predict_proba(data["t"])[:, 1], data["pred_avg"], atol=1e-10
+    )
     np.testing.assert_array_equal(bbq.n_bins_, np.ravel(data["pruned_nbins"]))
     other = BBQ("bdeu").fit(data["s"], data["y"])
     found = other.predict_proba(data["t"])[:, 1]
@@ -59,7 +61,9 @@ def test_smooth_isotonic_is_monotone_and_has_no_jumps():
     assert (np.diff(p) >= 0).all()
     assert np.diff(p).max() < 0.02
     assert np.abs(p - grid**2).mean() < 0.03
-    np.testing.assert_allclose(smooth.predict_proba(smooth.knots_)[:, 1], smooth.values_)
+    np.testing.assert_allclose(
+        smooth.predict_proba(smooth.knots_)[:, 1], smooth.values_
+    )
     # blocks keep the mean of the labels
     assert (np.diff(smooth.values_) > 0).all()
 
@@ -79,15 +83,25 @@ def bins_of(pairs, n_bins, prior):
     """Evidence, cuts as fractions and values of one model, row by row."""
     firsts = [i for i, pair in enumerate(pairs) if not i or pairs[i - 1][0] < pair[0]]
     wanted = [k * (len(pairs) // n_bins) for k in range(n_bins)]
-    starts = sorted({next(i for i in firsts if i >= w) for w in wanted if w <= firsts[-1]})
+    starts = sorted(
+        {next(i for i in firsts if i >= w) for w in wanted if w <= firsts[-1]}
+    )
     parts = [pairs[a:b] for a, b in zip(starts, [*starts[1:], len(pairs)], strict=True)]
     ends = itertools.pairwise(parts)
     cuts = [(Fraction(low[-1][0]) + Fraction(high[0][0])) / 2 for low, high in ends]
     evidence, values = 0.0, []
-    for part, low, high in zip(parts, [Fraction(0), *cuts], [*cuts, Fraction(1)], strict=True):
+    for part, low, high in zip(
+        parts, [Fraction(0), *cuts], [*cuts, Fraction(1)], strict=True
+    ):
         n, ones, middle = len(part), sum(y for _, y in part), float((low + high) / 2)
-        a, mean = (2, min(max(middle, 0.005), 0.995)) if prior == "bdeu2" else (2 / len(parts), 0.5)
-        evidence += lgamma(a) - lgamma(n + a) + lgamma(ones + a * mean) - lgamma(a * mean)
+        a, mean = (
+            (2, min(max(middle, 0.005), 0.995))
+            if prior == "bdeu2"
+            else (2 / len(parts), 0.5)
+        )
+        evidence += (
+            lgamma(a) - lgamma(n + a) + lgamma(ones + a * mean) - lgamma(a * mean)
+        )
         evidence += lgamma(n - ones + a * (1 - mean)) - lgamma(a * (1 - mean))
         scores = fsum(score for score, y in part if y)
         values.append((ones + (scores + middle) / (ones + 1)) / (n + 1))
@@ -98,10 +112,14 @@ def slow_bbq(scores, y, prior):
     """BBQ again, in plain Python with exact cuts."""
     pairs = sorted(zip(scores.tolist(), y.tolist(), strict=True))
     n = len(pairs)
-    numbers = range(max(1, int(n ** (1 / 3) / 10)), ceil(min(n / 5, 10 * n ** (1 / 3))) + 1)
+    numbers = range(
+        max(1, int(n ** (1 / 3) / 10)), ceil(min(n / 5, 10 * n ** (1 / 3))) + 1
+    )
     models = [bins_of(pairs, n_bins, prior) for n_bins in numbers]
     largest = max(evidence for evidence, *_ in models)
-    weighted = sorted(((exp(m[0] - largest), m) for m in models), key=lambda pair: -pair[0])
+    weighted = sorted(
+        ((exp(m[0] - largest), m) for m in models), key=lambda pair: -pair[0]
+    )
     weights = [w for w, _ in weighted]
     least, k = 0.001 * float(np.var(weights)), 0
     while k + 1 < n and k + 1 < len(weights) and weights[k] - weights[k + 1] > least:
@@ -109,14 +127,19 @@ def slow_bbq(scores, y, prior):
     kept = weighted[: max(k, 1)]
     total = fsum(w for w, _ in kept)
     return [
-        fsum(w * values[sum(Fraction(s) >= c for c in cuts)] for w, (_, cuts, values) in kept)
+        fsum(
+            w * values[sum(Fraction(s) >= c for c in cuts)]
+            for w, (_, cuts, values) in kept
+        )
         / total
         for s in scores.tolist()
     ]
 
 
 @pytest.mark.parametrize("prior", ["bdeu2", "bdeu"])
-@pytest.mark.parametrize("kind", ["subnormal", "few subnormal", "both ends", "logits 700 apart"])
+@pytest.mark.parametrize(
+    "kind", ["subnormal", "few subnormal", "both ends", "logits 700 apart"]
+)
 def test_scores_near_zero_agree_with_plain_arithmetic(kind, prior):
     rng = np.random.default_rng(4)
     for n in (60, 173):
@@ -131,6 +154,12 @@ def test_scores_near_zero_agree_with_plain_arithmetic(kind, prior):
             logits = np.where(low, -rng.uniform(690, 744, n), rng.uniform(0, 15, n))
             scores = np.asarray(canonical_proba(logits, kind="logits"))[:, 1]
         y = (rng.random(n) < np.where(scores < np.median(scores), 0.1, 0.6)).astype(int)
-        given = scores if kind != "logits 700 apart" else canonical_proba(logits, kind="logits")
+        given = (
+            scores
+            if kind != "logits 700 apart"
+            else canonical_proba(logits, kind="logits")
+        )
         found = BBQ(prior).fit(given, y).predict_proba(given)[:, 1]
-        np.testing.assert_allclose(found, slow_bbq(scores, y, prior), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(
+            found, slow_bbq(scores, y, prior), rtol=0, atol=1e-12
+        )

@@ -22,15 +22,23 @@ def problem(n, k, seed=0, scale=3.0, temperature=1.7, dtype=np.float32):
     rng = np.random.default_rng([seed, k])
     z = (scale * rng.normal(size=(n, k))).astype(dtype)
     y = (z / temperature + rng.gumbel(size=z.shape)).argmax(axis=1)
-    return z, np.where(rng.random(n) < 0.03, rng.integers(0, k, n), y), rng.exponential(size=n)
+    return (
+        z,
+        np.where(rng.random(n) < 0.03, rng.integers(0, k, n), y),
+        rng.exponential(size=n),
+    )
 
 
 def cut(*arrays, rows=700):
-    return [tuple(a[i : i + rows] for a in arrays) for i in range(0, len(arrays[0]), rows)]
+    return [
+        tuple(a[i : i + rows] for a in arrays) for i in range(0, len(arrays[0]), rows)
+    ]
 
 
 def close(one, other, rel=1e-6):
-    assert one.inverse_temperature_ == pytest.approx(other.inverse_temperature_, rel=rel)
+    assert one.inverse_temperature_ == pytest.approx(
+        other.inverse_temperature_, rel=rel
+    )
     assert one.loss_ == pytest.approx(other.loss_, rel=1e-9)
     assert one.n_samples_ == pytest.approx(other.n_samples_)
     assert np.array_equal(one.classes_, other.classes_)
@@ -67,7 +75,10 @@ def test_probabilities(zeros, column):
     proba = np.array(canonical_proba(z, kind="logits"))
     if zeros:
         proba[proba < 1e-3] = 0
-        proba[-1] = [1 - 1e-5, *np.full(proba.shape[1] - 1, 1e-5 / (proba.shape[1] - 1))]
+        proba[-1] = [
+            1 - 1e-5,
+            *np.full(proba.shape[1] - 1, 1e-5 / (proba.shape[1] - 1)),
+        ]
         proba /= proba.sum(axis=1, keepdims=True)
     p = proba[:, 1] if column else proba
     whole = TemperatureScaling().fit(p, y)
@@ -80,7 +91,9 @@ def test_probabilities(zeros, column):
     )
     close(other, whole)
     assert other.floor_ == parts.floor_ and other.n_iter_ == 1 + zeros
-    np.testing.assert_allclose(parts.predict_proba(p), whole.predict_proba(p), atol=1e-7)
+    np.testing.assert_allclose(
+        parts.predict_proba(p), whole.predict_proba(p), atol=1e-7
+    )
 
 
 def test_rows_that_lose_more_than_counts():
@@ -90,7 +103,9 @@ def test_rows_that_lose_more_than_counts():
     y[:5] = 1
     whole = TemperatureScaling().fit(canonical_proba(z, kind="logits"), y)
     parts = TemperatureScaling().fit_blocks(cut(z, y))
-    assert parts.inverse_temperature_ == pytest.approx(whole.inverse_temperature_, rel=1e-6)
+    assert parts.inverse_temperature_ == pytest.approx(
+        whole.inverse_temperature_, rel=1e-6
+    )
     assert parts.loss_ == pytest.approx(whole.loss_, rel=1e-6)
 
 
@@ -120,15 +135,26 @@ class Loader:
 def test_every_way_to_pass_blocks(make, options):
     z, y, _ = problem(3000, 4)
     expected = (
-        make().fit_blocks(cut(z, y, rows=500), **options).predict_proba([[0.1, 0.2, 0.3, 0.4]])
+        make()
+        .fit_blocks(cut(z, y, rows=500), **options)
+        .predict_proba([[0.1, 0.2, 0.3, 0.4]])
     )
     functions = [partial(load, z, y, start) for start in range(0, 3000, 500)]
-    for blocks in (functions, tuple(functions), Loader(cut(z, y)), [(z.tolist(), y.tolist())]):
-        found = make().fit_blocks(blocks, **options).predict_proba([[0.1, 0.2, 0.3, 0.4]])
+    for blocks in (
+        functions,
+        tuple(functions),
+        Loader(cut(z, y)),
+        [(z.tolist(), y.tolist())],
+    ):
+        found = (
+            make().fit_blocks(blocks, **options).predict_proba([[0.1, 0.2, 0.3, 0.4]])
+        )
         np.testing.assert_allclose(found, expected, atol=1e-5)
     with ThreadPoolExecutor(2) as pool:
         found = make().fit_blocks(functions, map=pool.map, **options)
-        np.testing.assert_allclose(found.predict_proba([[0.1, 0.2, 0.3, 0.4]]), expected, atol=1e-5)
+        np.testing.assert_allclose(
+            found.predict_proba([[0.1, 0.2, 0.3, 0.4]]), expected, atol=1e-5
+        )
 
 
 @pytest.mark.slow
@@ -151,7 +177,9 @@ def test_how_often_rows_are_read():
         calls.append(start)
         return load(z, y, start)
 
-    ts = TemperatureScaling().fit_blocks([partial(counted, i) for i in range(0, 100_000, 500)])
+    ts = TemperatureScaling().fit_blocks(
+        [partial(counted, i) for i in range(0, 100_000, 500)]
+    )
     assert ts.n_iter_ == 1 and len(calls) <= 1.1 * 200
     assert len(TemperatureScaling().fit_blocks(cut(z, y)).classes_) == 10
     loader = Loader(cut(z, y))
@@ -211,7 +239,9 @@ def test_empty_blocks_count_nothing():
     expected = TemperatureScaling().fit_blocks(cut(z, y))
     ts = TemperatureScaling().fit_blocks([nothing, *cut(z, y), nothing])
     assert ts.temperature_ == pytest.approx(expected.temperature_, rel=1e-9)
-    weightless = TemperatureScaling().fit_blocks([(z[:9], y[:9], 0 * weight[:9]), (z, y, weight)])
+    weightless = TemperatureScaling().fit_blocks(
+        [(z[:9], y[:9], 0 * weight[:9]), (z, y, weight)]
+    )
     whole = TemperatureScaling().fit(canonical_proba(z, kind="logits"), y, weight)
     close(weightless, whole)
 
@@ -248,11 +278,20 @@ def damaged(what):
     [
         ("nan", "block 2: expected finite scores, got nan in row 3, column 1"),
         ("infinite", "block 2: expected finite scores, got -inf in row 3, column 1"),
-        ("label", r"block 2: expected labels among \[0, 1, 2\], got (np.int64\()?3\)? in row 3"),
+        (
+            "label",
+            r"block 2: expected labels among \[0, 1, 2\], got (np.int64\()?3\)? in row 3",
+        ),
         ("weight", "block 2: expected sample_weight >= 0 and finite, got -1 in row 3"),
         ("columns", "block 2: expected (labels among|3 columns)"),
-        ("lengths", "block 2: expected as many labels as rows of scores, got 5 labels and 10 rows"),
-        ("single", "block 2: expected a tuple of scores and labels.*got list of length 1"),
+        (
+            "lengths",
+            "block 2: expected as many labels as rows of scores, got 5 labels and 10 rows",
+        ),
+        (
+            "single",
+            "block 2: expected a tuple of scores and labels.*got list of length 1",
+        ),
         ("array", "block 2: expected a tuple of scores and labels.*got ndarray"),
         ("text", "block 2: expected numbers as scores"),
     ],
@@ -278,7 +317,11 @@ def test_the_row_is_counted_in_the_block_and_not_in_the_slice():
 @pytest.mark.parametrize(
     ("blocks", "options", "said"),
     [
-        ((b for b in []), {}, "expected blocks that can be read more than once, got a generator"),
+        (
+            (b for b in []),
+            {},
+            "expected blocks that can be read more than once, got a generator",
+        ),
         (iter([]), {}, "collect 50,000 rows and call fit"),
         (np.zeros((3, 3)), {}, "expected a list of blocks, got ndarray"),
         (3, {}, "expected a list of blocks, got int"),
@@ -287,7 +330,11 @@ def test_the_row_is_counted_in_the_block_and_not_in_the_slice():
         ([([[0.0, 1.0]], [1], [0])], {}, "expected at least one sample_weight above 0"),
         ([([[0.0, 1.0]], [1])], {"kind": "logit"}, "expected kind 'proba' or 'logits'"),
         ([([[0.0, 1.0]], [1])], {"classes": [1, 1]}, "expected different classes"),
-        ([([[0.0, 1.0]], [1])], {"classes": [0, 1, 2]}, "block 0: expected 3 columns of scores"),
+        (
+            [([[0.0, 1.0]], [1])],
+            {"classes": [0, 1, 2]},
+            "block 0: expected 3 columns of scores",
+        ),
         ([([[[0.0, 1.0]]], [1])], {}, "block 0: expected scores of shape"),
     ],
 )
@@ -341,7 +388,11 @@ def test_memory_does_not_grow_with_the_rows(memory_map):
     for n in (40_000, 160_000):
         z, y = memory_map(n, 30)
         TemperatureScaling().fit_blocks(cut(z[:99], y[:99]))
-        peaks.append(peak(lambda z=z, y=y: TemperatureScaling().fit_blocks(cut(z, y, rows=10_000))))
+        peaks.append(
+            peak(
+                lambda z=z, y=y: TemperatureScaling().fit_blocks(cut(z, y, rows=10_000))
+            )
+        )
     assert peaks[1] < 1.2 * peaks[0] and peaks[1] < 12e6  # the file has 19 MB
 
 
@@ -354,7 +405,9 @@ def test_fit_of_a_memory_map_makes_no_copy(memory_map, monkeypatch):
     most = peak(lambda: mapped.fit(p, y))
     close(mapped, whole)
     assert mapped.floor_ == pytest.approx(whole.floor_)
-    assert most < p.size * 8  # the sample of 20,000 rows and labels: not once all in float64
+    assert (
+        most < p.size * 8
+    )  # the sample of 20,000 rows and labels: not once all in float64
     with refuses(ValueError, expected="one class for each"):
         TemperatureScaling().fit(p, np.minimum(y, 3))
     with pytest.raises(ValueError, match=r"block 0: .* in row 77777"):
@@ -422,7 +475,9 @@ def test_vector_scaling_equals_fit(k, weighted):
     assert exact.objective_ == pytest.approx(whole.objective_, abs=1e-10)
     quick = VectorScaling().fit_blocks(cut(*arrays, rows=5000))
     assert quick.n_iter_ <= 6
-    quick_loss, loss = (penalised(v, z, y, weight if weighted else None) for v in (quick, whole))
+    quick_loss, loss = (
+        penalised(v, z, y, weight if weighted else None) for v in (quick, whole)
+    )
     assert -1e-12 < quick_loss - loss < 1.5 * k / (10 * 60_000)
     assert quick.objective_ == pytest.approx(quick_loss, abs=k / (10 * 60_000))
 
@@ -430,7 +485,9 @@ def test_vector_scaling_equals_fit(k, weighted):
 def penalised(vector, z, y, weight):
     proba = vector.predict_proba(canonical_proba(z, kind="logits"))
     loss = np.average(-np.log(proba[np.arange(len(y)), y]), weights=weight)
-    return loss + 1e-4 * (np.square(vector.coef_ - 1).sum() + np.square(vector.intercept_).sum())
+    return loss + 1e-4 * (
+        np.square(vector.coef_ - 1).sum() + np.square(vector.intercept_).sum()
+    )
 
 
 @pytest.mark.slow

@@ -7,7 +7,11 @@ from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.metrics import get_scorer
-from sklearn_calib.recalibrators import all_recalibrators, cross_fitted_proba, get_recalibrator
+from sklearn_calib.recalibrators import (
+    all_recalibrators,
+    cross_fitted_proba,
+    get_recalibrator,
+)
 from sklearn_calib.report import calibration_report
 
 NAMES = np.array(["a", "b", "c"])
@@ -24,7 +28,9 @@ def rows():
 
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
-@pytest.mark.parametrize("name", ["temperature", "isotonic", "dirichlet", "histogram_binning"])
+@pytest.mark.parametrize(
+    "name", ["temperature", "isotonic", "dirichlet", "histogram_binning"]
+)
 def test_after_the_fit(rows, name):
     _, proba, y = rows
     fitted = get_recalibrator(name).fit(proba, y, classes=NAMES)
@@ -55,7 +61,9 @@ def test_models_know_their_classes(rows):
 @pytest.mark.slow
 def test_folds_and_reports(rows):
     _, proba, y = rows
-    assert cross_fitted_proba("temperature", proba, y, classes=NAMES).shape == proba.shape
+    assert (
+        cross_fitted_proba("temperature", proba, y, classes=NAMES).shape == proba.shape
+    )
     report = calibration_report(y, proba, labels=NAMES, n_resamples=2)
     assert report.advise()["model"] is not None
     assert "classes=['a', 'b', 'c']" in report.advice["model"].code

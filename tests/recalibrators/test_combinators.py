@@ -41,13 +41,17 @@ def test_two_classes_are_the_method_itself(combinator):
 )
 def test_identity_stays_identity(combinator):
     proba, y = make_overconfident(5)
-    np.testing.assert_allclose(combinator.fit(proba, y).predict_proba(proba), proba, atol=1e-9)
+    np.testing.assert_allclose(
+        combinator.fit(proba, y).predict_proba(proba), proba, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("combinator", [OneVsRest, TopLabel])
 def test_they_repair_overconfidence(combinator):
     proba, y = make_overconfident(4, 4000)
-    assert log_loss(y, combinator().fit(proba, y).predict_proba(proba)) < log_loss(y, proba)
+    assert log_loss(y, combinator().fit(proba, y).predict_proba(proba)) < log_loss(
+        y, proba
+    )
 
 
 def test_top_label_per_class():
@@ -59,7 +63,9 @@ def test_top_label_per_class():
     assert one.rest_inverse_temperature_ == 1
     out = one.predict_proba(proba)
     ratio = out / proba
-    others = np.sort(np.where(np.eye(3, dtype=bool)[proba.argmax(axis=1)], np.nan, ratio), axis=1)
+    others = np.sort(
+        np.where(np.eye(3, dtype=bool)[proba.argmax(axis=1)], np.nan, ratio), axis=1
+    )
     np.testing.assert_allclose(others[:, 0], others[:, 1])
 
 
@@ -112,7 +118,9 @@ def test_scaling_binning_pipeline():
         pipe.predict_proba(proba), binned.predict_proba(by_hand.transform(proba))
     )
     nested = OneVsRest(make_pipeline(TemperatureScaling(), HistogramBinning(5)))
-    assert nested.fit(proba, y, sample_weight=np.ones(500)).predict_proba(proba).shape == (500, 3)
+    assert nested.fit(proba, y, sample_weight=np.ones(500)).predict_proba(
+        proba
+    ).shape == (500, 3)
 
 
 def test_any_classifier_is_a_recalibrator():

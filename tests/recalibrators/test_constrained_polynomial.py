@@ -97,7 +97,9 @@ def on_a_grid(rpr, p, y, w):
 def test_the_best_of_the_maps_that_fulfil_them(name, scale):
     constraints = SETS[name]
     if scale == "logit":  # 0 and 1 have no log-odds
-        constraints = [(q, np.clip(at, 0.01, 0.99), r, b) for q, at, r, b in constraints]
+        constraints = [
+            (q, np.clip(at, 0.01, 0.99), r, b) for q, at, r, b in constraints
+        ]
     rpr, *rows = fitted(constraints, scale=scale)
     assert all(holds(rpr, constraint) for constraint in constraints)
     assert rpr.constraint_gap_ <= 1e-7
@@ -141,7 +143,9 @@ def test_a_constraint_that_the_free_fit_fulfils():
     inactive = [("value", 0.5, "<=", 0.9), ("slope", 0.5, "<=", 50.0)]
     rpr, p, y, w = fitted(inactive, 6)
     free, *_ = fitted(None, 6)
-    assert loss(rpr.coef_, rpr, p, y, w) == pytest.approx(loss(free.coef_, free, p, y, w), abs=1e-8)
+    assert loss(rpr.coef_, rpr, p, y, w) == pytest.approx(
+        loss(free.coef_, free, p, y, w), abs=1e-8
+    )
     np.testing.assert_allclose(rpr.predict_proba(p), free.predict_proba(p), atol=1e-3)
 
 
@@ -168,7 +172,9 @@ def test_solvers_agree_and_l1_holds():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CalibrationWarning)  # of what cvxpy chooses
             other, *_ = fitted(SETS["ceiling"], 6, l1=0.9, solver=solver)
-        np.testing.assert_allclose(other.predict_proba(p), one.predict_proba(p), atol=0.01)
+        np.testing.assert_allclose(
+            other.predict_proba(p), one.predict_proba(p), atol=0.01
+        )
     free, *_ = fitted(SETS["ceiling"], 6)
     assert free.l1_ > 1
 
@@ -189,18 +195,32 @@ def test_degrees_that_cannot_are_not_taken():
 
 
 def test_one_score():
-    with pytest.warns(CalibrationWarning, match="at least two different rows of scores"):
-        line = RestrictedPolynomialRegression(constraints=ORIGIN).fit([0.4] * 4, [0, 0, 0, 1])
+    with pytest.warns(
+        CalibrationWarning, match="at least two different rows of scores"
+    ):
+        line = RestrictedPolynomialRegression(constraints=ORIGIN).fit(
+            [0.4] * 4, [0, 0, 0, 1]
+        )
     np.testing.assert_allclose(line.predict_proba([0, 0.4])[:, 1], [0, 0.25], atol=1e-6)
-    for relation, bound, expected in [("<=", 0.1, 0.1), (">=", 0.6, 0.6), (">=", 0.1, 0.25)]:
-        rpr = RestrictedPolynomialRegression(constraints=[("value", 0.4, relation, bound)])
-        with pytest.warns(CalibrationWarning, match="at least two different rows of scores"):
+    for relation, bound, expected in [
+        ("<=", 0.1, 0.1),
+        (">=", 0.6, 0.6),
+        (">=", 0.1, 0.25),
+    ]:
+        rpr = RestrictedPolynomialRegression(
+            constraints=[("value", 0.4, relation, bound)]
+        )
+        with pytest.warns(
+            CalibrationWarning, match="at least two different rows of scores"
+        ):
             rpr.fit([0.4] * 4, [0, 0, 0, 1])
         assert rpr.predict_proba([0.9])[0, 1] == pytest.approx(expected)
     rising = RestrictedPolynomialRegression(constraints=[("slope", 0.4, ">=", 1)])
     with (
         pytest.warns(CalibrationWarning, match="at least two different rows of scores"),
-        refuses(ValueError, expected=".*a constant, since all scores are equal, can fulfil"),
+        refuses(
+            ValueError, expected=".*a constant, since all scores are equal, can fulfil"
+        ),
     ):
         rising.fit([0.4] * 4, [0, 0, 0, 1])
 
@@ -224,8 +244,12 @@ def test_copies_and_exports():
 
 
 def test_a_gap_of_the_constraints_is_told(monkeypatch):
-    monkeypatch.setattr(RestrictedPolynomialRegression, "_measure_violation", lambda *_: 1e-3)
-    with pytest.warns(CalibrationWarning, match=r"a map that misses its constraints .* got 0.001"):
+    monkeypatch.setattr(
+        RestrictedPolynomialRegression, "_measure_violation", lambda *_: 1e-3
+    )
+    with pytest.warns(
+        CalibrationWarning, match=r"a map that misses its constraints .* got 0.001"
+    ):
         fitted(ORIGIN)
 
 
@@ -233,7 +257,10 @@ def test_a_gap_of_the_constraints_is_told(monkeypatch):
     ("constraints", "words"),
     [
         (("value", 0.0, "==", 0.0), "(quantity, at, relation, bound), got 'value'"),
-        ([("value", 0.0, "==")], "(quantity, at, relation, bound), got ('value', 0.0, '==')"),
+        (
+            [("value", 0.0, "==")],
+            "(quantity, at, relation, bound), got ('value', 0.0, '==')",
+        ),
         ([("level", 0.0, "==", 0.0)], "quantity 'value' or 'slope'"),
         ([("value", 0.0, "<", 0.0)], "relation '<=', '>=' or '=='"),
         ([(["value"], 0.0, "<=", 0.0)], "quantity 'value' or 'slope'"),
@@ -264,7 +291,9 @@ def test_what_options_refuse():
     with refuses(ValueError, expected=".*strictly between 0 and 1 on the log-odds"):
         fitted(ORIGIN, scale="logit")
     with refuses(
-        ValueError, expected=".*a solver of programs with constraints", value="solver='ipm'"
+        ValueError,
+        expected=".*a solver of programs with constraints",
+        value="solver='ipm'",
     ):
         fitted(ORIGIN, solver="ipm")
     with pytest.raises(ValueError, match="The 'constraints' parameter"):

@@ -45,14 +45,23 @@ def test_labels_classes_and_one_column():
     proba, y = make_overconfident(2, 100)
     names = np.array(["no", "yes"])[y]
     wanted = cross_fitted_proba("temperature", proba, y)
-    one_column = cross_fitted_proba("temperature", proba[:, 1], names, classes=["no", "yes"])
+    one_column = cross_fitted_proba(
+        "temperature", proba[:, 1], names, classes=["no", "yes"]
+    )
     np.testing.assert_allclose(one_column, wanted, atol=1e-9)
-    swapped = cross_fitted_proba("temperature", proba[:, ::-1], names, classes=["yes", "no"])
+    swapped = cross_fitted_proba(
+        "temperature", proba[:, ::-1], names, classes=["yes", "no"]
+    )
     np.testing.assert_allclose(swapped[:, ::-1], wanted, atol=1e-9)
     three = np.column_stack([0.9 * proba, np.full(100, 0.1)])
-    assert cross_fitted_proba("temperature", three, y, classes=range(3)).shape == (100, 3)
+    assert cross_fitted_proba("temperature", three, y, classes=range(3)).shape == (
+        100,
+        3,
+    )
     seen = cross_fitted_proba(LogisticRegression(), three, y, classes=range(3))
-    assert (seen[:, 2] == 0).all()  # a classifier that cannot be told of classes it does not see
+    assert (
+        seen[:, 2] == 0
+    ).all()  # a classifier that cannot be told of classes it does not see
 
 
 def test_random_state():

@@ -8,7 +8,10 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_expit, logsumexp, softmax
 
 from sklearn_calib import canonical_proba
-from sklearn_calib._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
+from sklearn_calib._kernels._logistic import (
+    fit_slope_and_intercept,
+    fit_structured_pair,
+)
 from sklearn_calib._kernels._softmax_regression import (
     fit_softmax_regression,
     fit_temperature_and_offsets,
@@ -75,10 +78,14 @@ def test_structured_pair_is_vector_scaling():
     log = np.log(rng.dirichlet([1, 1], 400)).T
     y = (rng.random(400) < 0.2 + 0.6 * np.exp(log[1]) ** 3).astype(int)
     pair = fit_structured_pair(log, y, np.ones(400), 0.01)
-    other = fit_softmax_regression(log, y, np.ones(400), np.full(2, 0.01), 0.01, tol=1e-15)
+    other = fit_softmax_regression(
+        log, y, np.ones(400), np.full(2, 0.01), 0.01, tol=1e-15
+    )
     np.testing.assert_allclose(pair.A, other.A, atol=1e-6)
     np.testing.assert_allclose(pair.b, other.b - other.b.mean(), atol=1e-6)
-    middle = (np.abs(np.exp(log[1]) - 0.5) < 0.3).astype(int)  # the best map is not monotone
+    middle = (np.abs(np.exp(log[1]) - 0.5) < 0.3).astype(
+        int
+    )  # the best map is not monotone
     free = fit_softmax_regression(log, middle, np.ones(400), np.full(2, 1e-3), 1e-3)
     kept = fit_structured_pair(log, middle, np.ones(400), 1e-3)
     assert (free.A < -1).any() and (kept.A >= -1).all()
@@ -92,9 +99,13 @@ def test_a_slope_without_an_intercept():
     target, weight = np.append(y, [0.25, 0.75]), np.append(np.ones(200), [2.0, 2.0])
 
     def loss(slope):
-        return -weight @ (target * log_expit(slope * x) + (1 - target) * log_expit(-slope * x))
+        return -weight @ (
+            target * log_expit(slope * x) + (1 - target) * log_expit(-slope * x)
+        )
 
-    best = minimize_scalar(loss, bounds=(0, 5), method="bounded", options={"xatol": 1e-10})
+    best = minimize_scalar(
+        loss, bounds=(0, 5), method="bounded", options={"xatol": 1e-10}
+    )
     assert found.inverse_temperature == pytest.approx(best.x, abs=1e-6)
     assert not found.offsets.any()
 
@@ -109,7 +120,11 @@ def test_offsets_only_where_rates_have_moved(k):
     )
     gap = np.ptp(moved.maps_[0].offsets_)
     assert gap == pytest.approx(3, abs=0.5)
-    assert np.ptp(right.maps_[0].offsets_) < 0.2 if k == 2 else not right.maps_[0].offsets_.any()
+    assert (
+        np.ptp(right.maps_[0].offsets_) < 0.2
+        if k == 2
+        else not right.maps_[0].offsets_.any()
+    )
     assert right.maps_[0].inverse_temperature_ == pytest.approx(0.5, abs=0.06)
 
 
@@ -145,7 +160,10 @@ def test_scores_squeezed_together(k, n):
 def test_rates_moved_by_eight_nats(k):
     eta, y = rows(3000, k)
     truth = log_loss(softmax(eta[1000:], axis=1), y[1000:])
-    assert after(DefaultCalibration(), 1.5 * eta + np.linspace(0, 8, k), y, 1000) < 1.02 * truth
+    assert (
+        after(DefaultCalibration(), 1.5 * eta + np.linspace(0, 8, k), y, 1000)
+        < 1.02 * truth
+    )
 
 
 @pytest.mark.parametrize("k", [2, 3, 6])
@@ -158,9 +176,13 @@ def test_order_of_classes_and_weights_as_counts(k):
     other = DefaultCalibration().fit(turned, np.argsort(order)[y]).predict_proba(turned)
     np.testing.assert_allclose(other, plain[:, order], atol=1e-7)
     weight = np.random.default_rng(1).integers(0, 3, 300)
-    many = DefaultCalibration().fit(scores[np.repeat(np.arange(300), weight)], np.repeat(y, weight))
+    many = DefaultCalibration().fit(
+        scores[np.repeat(np.arange(300), weight)], np.repeat(y, weight)
+    )
     once = DefaultCalibration().fit(scores, y, sample_weight=weight)
-    np.testing.assert_allclose(many.predict_proba(scores), once.predict_proba(scores), atol=1e-7)
+    np.testing.assert_allclose(
+        many.predict_proba(scores), once.predict_proba(scores), atol=1e-7
+    )
 
 
 def test_two_classes_are_monotone_also_where_scores_fall():
@@ -178,10 +200,14 @@ def test_separable_rows_of_one_class_and_no_information():
     eta, _ = rows(30, 3)
     scores = canonical_proba(eta, kind="logits")
     y = eta.argmax(axis=1)
-    proba = DefaultCalibration().fit(scores, y).predict_proba(scores)  # warnings are errors
+    proba = (
+        DefaultCalibration().fit(scores, y).predict_proba(scores)
+    )  # warnings are errors
     assert (proba > 0).all() and log_loss(proba, y) < 0.3
     with pytest.warns(CalibrationWarning, match="none of 1, 2"):
-        alone = DefaultCalibration().fit(scores, np.zeros(30, dtype=int), classes=range(3))
+        alone = DefaultCalibration().fit(
+            scores, np.zeros(30, dtype=int), classes=range(3)
+        )
     moved = alone.predict_proba(scores).mean(axis=0) - np.asarray(scores).mean(axis=0)
     assert np.abs(moved).max() < 0.05
     falling = DefaultCalibration().fit(scores, (-eta).argmax(axis=1))
@@ -190,7 +216,9 @@ def test_separable_rows_of_one_class_and_no_information():
         DefaultCalibration().fit(scores, np.random.default_rng(1).integers(0, 3, 30))
 
 
-@pytest.mark.parametrize(("k", "n", "most"), [(3, 10, 0.5), (3, 100, 0.8), (10, 40, 1.2)])
+@pytest.mark.parametrize(
+    ("k", "n", "most"), [(3, 10, 0.5), (3, 100, 0.8), (10, 40, 1.2)]
+)
 def test_rows_without_an_error_make_no_step_of_the_map(k, n, most):
     """Without the row of all classes new rows lose .71, 1.18 and 2.14."""
     eta, y = rows(max(20 * n, 3000), k, spread=3.0)
@@ -204,7 +232,9 @@ def test_rows_without_an_error_make_no_step_of_the_map(k, n, most):
     def loss(beta):
         return logsumexp(beta * log, axis=1).mean() - beta * true
 
-    best = minimize_scalar(loss, bounds=(0, 20), method="bounded", options={"xatol": 1e-9}).x
+    best = minimize_scalar(
+        loss, bounds=(0, 20), method="bounded", options={"xatol": 1e-9}
+    ).x
     if not fitted.maps_[0].offsets_.any():
         assert fitted.maps_[0].inverse_temperature_ == pytest.approx(best, rel=1e-5)
     assert after(DefaultCalibration(), scores, labels, n) < most
@@ -253,7 +283,9 @@ def test_one_map_where_the_others_have_no_weight_and_of_many_classes():
     with mock.patch.object(_default, "_SMALLEST_WEIGHT", 0.0):
         for k in (49, 50):
             given = softmax(np.asarray(proba)[:, :k], axis=1)
-            found = DefaultCalibration().fit(given, np.minimum(y, k - 1), classes=range(k))
+            found = DefaultCalibration().fit(
+                given, np.minimum(y, k - 1), classes=range(k)
+            )
             assert len(found.maps_) == (2 if k == 49 else 1)
 
 

@@ -26,12 +26,16 @@ from sklearn_calib.recalibrators import (
     all_recalibrators,
 )
 
-strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+strict = pytest.importorskip(
+    "array_api_strict", reason="array-api-strict is not installed"
+)
 if not hasattr(estimator_checks, "check_array_api_input"):
     pytest.skip("this scikit-learn has no array API", allow_module_level=True)
 
 ARITHMETIC = [
-    cls for cls in all_recalibrators().values() if getattr(cls.capabilities, "array_api", False)
+    cls
+    for cls in all_recalibrators().values()
+    if getattr(cls.capabilities, "array_api", False)
 ]
 AWAY = strict.Device("device1")  # numpy cannot read what is there
 
@@ -106,7 +110,9 @@ def test_one_column_and_zeros(dispatch):
     found = home(method.predict_proba(canonical_proba(away(margin), kind="logits")))
     want = method.predict_proba(canonical_proba(margin, kind="logits"))
     np.testing.assert_allclose(found, want, rtol=1e-12)
-    text = TemperatureScaling().fit(p, np.array(["no", "yes"])[y], classes=["no", "yes"])
+    text = TemperatureScaling().fit(
+        p, np.array(["no", "yes"])[y], classes=["no", "yes"]
+    )
     assert text.predict(away(p)).tolist() == text.predict(p).tolist()
 
 
@@ -118,10 +124,14 @@ def test_temperature_is_fitted_slice_by_slice(dispatch, kind):
     given = z if kind == "logits" else np.asarray(scores)
     want = TemperatureScaling().fit(scores, y, weight, classes=np.arange(200))
     held = canonical_proba(away(given), kind=kind)
-    found = TemperatureScaling().fit(held, away(y), away(weight), classes=away(np.arange(200)))
+    found = TemperatureScaling().fit(
+        held, away(y), away(weight), classes=away(np.arange(200))
+    )
     assert found.temperature_ == pytest.approx(want.temperature_, rel=1e-6)
     assert found.n_samples_ == pytest.approx(want.n_samples_)
-    again = TemperatureScaling().fit_blocks([(away(given), away(y), away(weight))], kind=kind)
+    again = TemperatureScaling().fit_blocks(
+        [(away(given), away(y), away(weight))], kind=kind
+    )
     assert again.temperature_ == pytest.approx(want.temperature_, rel=1e-6)
 
 
@@ -150,7 +160,9 @@ def test_the_rest_copies_to_the_host(dispatch):
     method = IsotonicCalibration().fit(away(p), away(y))
     found = method.predict_proba(away(p))
     assert isinstance(found, np.ndarray)
-    np.testing.assert_array_equal(found, IsotonicCalibration().fit(p, y).predict_proba(p))
+    np.testing.assert_array_equal(
+        found, IsotonicCalibration().fit(p, y).predict_proba(p)
+    )
     assert log_loss(away(y), away(p)) == log_loss(y, p)
     held = canonical_proba(away(z), kind="logits")
     assert log_loss(y, held) == log_loss(y, canonical_proba(z, kind="logits"))
@@ -174,7 +186,9 @@ def test_bad_tensors(dispatch):
         method.predict_proba(canonical_proba(away(wrong), kind="logits"))
     with refuses(ValueError, hint="Turn logits into probabilities first"):
         method.predict_proba(away(z))
-    with refuses(ValueError, expected=".*3 columns of scores, one per class", value="4"):
+    with refuses(
+        ValueError, expected=".*3 columns of scores, one per class", value="4"
+    ):
         method.predict_proba(away(np.full((2, 4), 0.25)))
     with refuses(ValueError, expected="3 columns"):
         canonical_proba(away(np.full((2, 4), 0.25)), n_classes=3)
@@ -183,7 +197,9 @@ def test_bad_tensors(dispatch):
     with refuses(ValueError, expected=".*one column"):
         canonical_proba(away(np.zeros((0, 2))), kind="logits")
     with refuses(ValueError, expected=".*scores of the kind 'logits'", value="'proba'"):
-        TemperatureScaling().fit_blocks([(canonical_proba(away(np.full((2, 2), 0.5))), [0, 1])])
+        TemperatureScaling().fit_blocks(
+            [(canonical_proba(away(np.full((2, 2), 0.5))), [0, 1])]
+        )
     rough = np.array([[0.3, 0.3, 0.3]])
     with refuses(ValueError, expected="rows that sum to 1"):
         method.predict_proba(canonical_proba(away(rough)))
@@ -211,7 +227,9 @@ def check_as_scikit_learn(monkeypatch, method, *place):
     """In float32 with values: numpy's results are float64 by contract, and a tensor's are not."""
 
     def rows(n_samples, random_state, **options):
-        z, y = problem(32, 2)  # scikit-learn's accuracy of tensors is a float32; of 32 rows exact
+        z, y = problem(
+            32, 2
+        )  # scikit-learn's accuracy of tensors is a float32; of 32 rows exact
         p = np.array(canonical_proba(z, kind="logits"))
         one_column = get_tags(method).input_tags.one_d_array  # the first of them
         return p[:, ::-1].copy() if one_column else p, y
@@ -223,7 +241,10 @@ def check_as_scikit_learn(monkeypatch, method, *place):
         estimator_checks.check_array_api_input(name, method, *place, check_values=True)
 
 
-PLACES = ("array_api_strict", "CPU_DEVICE", "float64"), ("array_api_strict", "device1", "float32")
+PLACES = (
+    ("array_api_strict", "CPU_DEVICE", "float64"),
+    ("array_api_strict", "device1", "float32"),
+)
 
 
 @pytest.mark.parametrize("cls", ARITHMETIC)
@@ -234,7 +255,9 @@ def test_checks_of_scikit_learn(monkeypatch, dispatch, cls):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", ["temperature", "platt"])
-def test_checks_of_scikit_learn_without_arrays_as_attributes(monkeypatch, dispatch, name, place):
+def test_checks_of_scikit_learn_without_arrays_as_attributes(
+    monkeypatch, dispatch, name, place
+):
     check_as_scikit_learn(monkeypatch, all_recalibrators()[name](), *place)
 
 
@@ -255,7 +278,9 @@ def test_a_tolerance_holds_in_slices(dispatch, monkeypatch):
         TemperatureScaling().fit(canonical_proba(away(rough)), y)
     with refuses(ValueError, expected="rows that sum to 1"):  # 0 is a tolerance, too
         method = Identity().fit(rough / 0.99, y)
-        method.predict_proba(canonical_proba(away(rough / (0.99 + 3e-7)), tolerance=0.0))
+        method.predict_proba(
+            canonical_proba(away(rough / (0.99 + 3e-7)), tolerance=0.0)
+        )
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -263,7 +288,9 @@ def test_a_map_that_was_read(dispatch, k):
     """On the device where its nodes are arithmetic; otherwise a copy, and numpy's result."""
     z, y = problem(60, k)
     p = np.asarray(canonical_proba(z, kind="logits"))
-    chain = make_pipeline(PlattScaling(), PriorShift(mean=0.2) if k == 2 else PriorShift())
+    chain = make_pipeline(
+        PlattScaling(), PriorShift(mean=0.2) if k == 2 else PriorShift()
+    )
     for one in (TemperatureScaling(laplace=True), VectorScaling(), chain):
         method = from_dict(to_dict(one.fit(p, y)))
         assert get_tags(method).array_api_support
@@ -271,7 +298,9 @@ def test_a_map_that_was_read(dispatch, k):
         assert found.device == AWAY
         np.testing.assert_allclose(home(found), method.predict_proba(p), rtol=1e-11)
         np.testing.assert_array_equal(home(method.predict(away(p))), method.predict(p))
-        np.testing.assert_allclose(home(one.predict_proba(away(p))), home(found), rtol=1e-11)
+        np.testing.assert_allclose(
+            home(one.predict_proba(away(p))), home(found), rtol=1e-11
+        )
     method = from_dict(to_dict(IsotonicCalibration().fit(p, y)))
     assert not get_tags(method).array_api_support
     found = method.predict_proba(away(p))
@@ -283,7 +312,9 @@ def test_a_map_that_was_read(dispatch, k):
 
 @pytest.mark.slow  # for its import
 def test_torch(dispatch, monkeypatch):
-    torch = pytest.importorskip("torch", reason="torch is not installed: tensors are not tested")
+    torch = pytest.importorskip(
+        "torch", reason="torch is not installed: tensors are not tested"
+    )
     z, y = problem(200, 3, np.float32)
     tensor = torch.asarray(z)
     held = canonical_proba(tensor, kind="logits")
@@ -308,12 +339,16 @@ def test_torch(dispatch, monkeypatch):
 @pytest.mark.parametrize("entries", [10**6, 100])  # as a whole, and in slices
 def test_tensors_of_every_kind(dispatch, monkeypatch, entries):
     """Whatever the numbers, the layout and the labels are, without a word: warnings are errors."""
-    torch = pytest.importorskip("torch", reason="torch is not installed: tensors are not tested")
+    torch = pytest.importorskip(
+        "torch", reason="torch is not installed: tensors are not tested"
+    )
     monkeypatch.setattr(_temperature, "_DEVICE_ENTRIES", entries)
     z, y = problem(200, 3, np.float32)
     tensor, labels = torch.asarray(z), torch.asarray(y)
     weight = torch.linspace(0.5, 2.0, 200)
-    best = TemperatureScaling().fit(canonical_proba(z, kind="logits"), y, weight.numpy())
+    best = TemperatureScaling().fit(
+        canonical_proba(z, kind="logits"), y, weight.numpy()
+    )
     proba = torch.softmax(tensor, 1)
     kinds = {"logits": tensor, "proba": proba}
     forms = [
@@ -333,14 +368,30 @@ def test_tensors_of_every_kind(dispatch, monkeypatch, entries):
             assert method.temperature_ == pytest.approx(best.temperature_, rel=3e-3)
             wide = torch.float64 if given.dtype == torch.float64 else torch.float32
             found = method.predict_proba(held)
-            assert found.dtype == wide and float(abs(found.detach().sum(1) - 1).max()) < 1e-6
+            assert (
+                found.dtype == wide
+                and float(abs(found.detach().sum(1) - 1).max()) < 1e-6
+            )
             if kind == "proba":
-                for one in (PlattScaling(), IsotonicCalibration()):  # one stays, one copies
+                for one in (
+                    PlattScaling(),
+                    IsotonicCalibration(),
+                ):  # one stays, one copies
                     q = one.fit(given, labels).predict_proba(given)
-                    assert isinstance(q, np.ndarray) == (type(one) is IsotonicCalibration)
-    for some in (y.tolist(), labels.int(), labels.to(torch.uint8), labels.bfloat16(), y):
+                    assert isinstance(q, np.ndarray) == (
+                        type(one) is IsotonicCalibration
+                    )
+    for some in (
+        y.tolist(),
+        labels.int(),
+        labels.to(torch.uint8),
+        labels.bfloat16(),
+        y,
+    ):
         for w in (weight, weight.double().requires_grad_(), weight.tolist()):
-            method = TemperatureScaling().fit(canonical_proba(tensor, kind="logits"), some, w)
+            method = TemperatureScaling().fit(
+                canonical_proba(tensor, kind="logits"), some, w
+            )
             assert method.temperature_ == pytest.approx(best.temperature_, rel=1e-6)
     second = proba[:, 1]
     want = PlattScaling().fit(second.numpy(), y == 1)
@@ -348,7 +399,9 @@ def test_tensors_of_every_kind(dispatch, monkeypatch, entries):
         method = PlattScaling().fit(column, labels == 1)
         assert method.slope_ == pytest.approx(want.slope_)
         np.testing.assert_allclose(
-            method.predict_proba(column).numpy(), want.predict_proba(second.numpy()), rtol=1e-5
+            method.predict_proba(column).numpy(),
+            want.predict_proba(second.numpy()),
+            rtol=1e-5,
         )
     shares = TemperatureScaling().fit(proba, proba.bfloat16(), soft_labels=True)
     assert shares.temperature_ == pytest.approx(1.0, rel=1e-3)
@@ -356,17 +409,25 @@ def test_tensors_of_every_kind(dispatch, monkeypatch, entries):
 
 @pytest.mark.slow
 def test_tensors_that_are_refused(dispatch):
-    torch = pytest.importorskip("torch", reason="torch is not installed: tensors are not tested")
+    torch = pytest.importorskip(
+        "torch", reason="torch is not installed: tensors are not tested"
+    )
     z, y = problem(60, 3, np.float32)
     tensor = torch.asarray(z)
     method = TemperatureScaling().fit(canonical_proba(tensor, kind="logits"), y)
     eighth = tensor.to(torch.float8_e4m3fn)
     for wrong in (tensor.to_sparse(), torch.zeros((3, 3), device="meta"), eighth):
-        with pytest.raises(TypeError, match=r"a dense tensor of real numbers .* \.to_dense\(\)"):
+        with pytest.raises(
+            TypeError, match=r"a dense tensor of real numbers .* \.to_dense\(\)"
+        ):
             method.predict_proba(wrong)
     with pytest.raises(TypeError, match="dtype complex64"):
         canonical_proba(tensor.to(torch.complex64), kind="logits")
-    empty = (tensor[:0], "one row"), (tensor[:, :0], "one column"), (tensor[0, 0], "0 dimensions")
+    empty = (
+        (tensor[:0], "one row"),
+        (tensor[:, :0], "one column"),
+        (tensor[0, 0], "0 dimensions"),
+    )
     for wrong, said in empty:
         for call in (canonical_proba, method.predict_proba):
             with pytest.raises(ValueError, match=said):

@@ -78,7 +78,10 @@ def test_a_second_fit_forgets_the_first():
     rng = np.random.default_rng(0)
     model = IsotonicCalibration().fit(rng.dirichlet(np.ones(3), 60), np.arange(60) % 3)
     model.fit(rng.random(60), np.arange(60) % 2)
-    assert not hasattr(model, "one_vs_rest_") and model.predict_proba([0.3]).shape == (1, 2)
+    assert not hasattr(model, "one_vs_rest_") and model.predict_proba([0.3]).shape == (
+        1,
+        2,
+    )
 
 
 @pytest.mark.parametrize("name", ["matrix", "dirichlet", "restricted_polynomial"])
@@ -109,7 +112,9 @@ except BaseException as error:
 @pytest.mark.slow
 def test_interruption_of_compiled_code():
     """Was: SystemError, and an estimator with classes_ and the last fit's line."""
-    run = subprocess.Popen([sys.executable, "-c", CODE], stdout=subprocess.PIPE, text=True)
+    run = subprocess.Popen(
+        [sys.executable, "-c", CODE], stdout=subprocess.PIPE, text=True
+    )
     try:
         assert run.stdout.readline() == "ready\n"
         with pytest.raises(subprocess.TimeoutExpired):

@@ -12,9 +12,14 @@ from sklearn_calib._kernels._classical_tests import compute_rank_correlation
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import all_recalibrators, get_recalibrator
-from sklearn_calib.recalibrators._harm_checks import TEST_LEVEL, negative_rank_correlation
+from sklearn_calib.recalibrators._harm_checks import (
+    TEST_LEVEL,
+    negative_rank_correlation,
+)
 
-INCREASING = [n for n in all_recalibrators() if get_recalibrator(n).capabilities.increasing]
+INCREASING = [
+    n for n in all_recalibrators() if get_recalibrator(n).capabilities.increasing
+]
 #: The first two learn nothing of the order; the third holds to the scores by its prior.
 NEVER = {"identity", "prior_shift", "multiclass_binning"}
 
@@ -30,7 +35,9 @@ def said(fit):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit()
-    return [str(w.message) for w in caught if issubclass(w.category, CalibrationWarning)]
+    return [
+        str(w.message) for w in caught if issubclass(w.category, CalibrationWarning)
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(set(all_recalibrators()) - NEVER))
@@ -38,7 +45,9 @@ def test_no_method_returns_the_base_rate_in_silence(name):
     proba, y = falling()
     method = get_recalibrator(name)
     if not said(lambda: method.fit(proba, y)):
-        assert log_loss(y, method.predict_proba(proba)) < 0.66  # the base rate has 0.693
+        assert (
+            log_loss(y, method.predict_proba(proba)) < 0.66
+        )  # the base rate has 0.693
 
 
 def test_what_the_warning_says_works():
@@ -51,9 +60,15 @@ def test_what_the_warning_says_works():
         get_recalibrator("isotonic").fit(proba, y)
     assert caught[0].filename == __file__
     cured = [
-        get_recalibrator("isotonic").fit(1 - proba[:, 1], y).predict_proba(1 - proba[:, 1]),
-        get_recalibrator("isotonic").fit(proba[:, ::-1], y).predict_proba(proba[:, ::-1]),
-        get_recalibrator("isotonic").fit(proba, y, classes=[1, 0]).predict_proba(proba)[:, ::-1],
+        get_recalibrator("isotonic")
+        .fit(1 - proba[:, 1], y)
+        .predict_proba(1 - proba[:, 1]),
+        get_recalibrator("isotonic")
+        .fit(proba[:, ::-1], y)
+        .predict_proba(proba[:, ::-1]),
+        get_recalibrator("isotonic")
+        .fit(proba, y, classes=[1, 0])
+        .predict_proba(proba)[:, ::-1],
         get_recalibrator("platt").fit(proba, y).predict_proba(proba),
     ]
     assert all(log_loss(y, one) < 0.66 for one in cured)
@@ -66,7 +81,9 @@ def test_silent_on_scores_that_rise_or_say_nothing(name):
     method = get_recalibrator(name)
     rng = np.random.default_rng(1)
     assert not said(lambda: method.fit(1 - proba, y))
-    assert not [m for m in said(lambda: method.fit(proba, rng.permutation(y))) if "fall" in m]
+    assert not [
+        m for m in said(lambda: method.fit(proba, rng.permutation(y))) if "fall" in m
+    ]
 
 
 @pytest.mark.slow
@@ -76,7 +93,8 @@ def test_a_spline_that_may_fall_is_silent():
     assert said(lambda: get_recalibrator("spline", monotone=True).fit(proba, y))
     assert not said(lambda: get_recalibrator("auto").fit(proba, y))
     assert any(
-        "fall" in m for m in said(lambda: get_recalibrator("auto", monotone=True).fit(*falling()))
+        "fall" in m
+        for m in said(lambda: get_recalibrator("auto", monotone=True).fit(*falling()))
     )
 
 
@@ -128,12 +146,17 @@ def test_against_scipy():
     correlation, z = compute_rank_correlation(score, outcome, np.ones(80))
     assert correlation == pytest.approx(stats.spearmanr(score, outcome).statistic)
     test = stats.mannwhitneyu(
-        score[outcome == 1], score[outcome == 0], use_continuity=False, method="asymptotic"
+        score[outcome == 1],
+        score[outcome == 0],
+        use_continuity=False,
+        method="asymptotic",
     )
     assert 2 * stats.norm.sf(abs(z)) == pytest.approx(test.pvalue)
     grades = rng.integers(0, 5, 80)
     expected = np.corrcoef(stats.rankdata(score), grades)[0, 1]
-    assert compute_rank_correlation(score, grades, np.ones(80))[0] == pytest.approx(expected)
+    assert compute_rank_correlation(score, grades, np.ones(80))[0] == pytest.approx(
+        expected
+    )
 
 
 def test_weights_of_the_statistic():
@@ -148,11 +171,14 @@ def test_weights_of_the_statistic():
     weight = rng.random(50)
     found = compute_rank_correlation(score, outcome, weight)
     for factor in (1e-200, 3.7, 1e200):
-        assert compute_rank_correlation(score, outcome, factor * weight) == pytest.approx(
-            found, rel=1e-9
-        )
+        assert compute_rank_correlation(
+            score, outcome, factor * weight
+        ) == pytest.approx(found, rel=1e-9)
     assert compute_rank_correlation(np.ones(5), np.arange(5), np.ones(5)) == (0.0, 0.0)
-    assert compute_rank_correlation(np.arange(5.0), np.ones(5), np.ones(5)) == (0.0, 0.0)
+    assert compute_rank_correlation(np.arange(5.0), np.ones(5), np.ones(5)) == (
+        0.0,
+        0.0,
+    )
 
 
 def simulated(kind, repetitions):
@@ -169,17 +195,28 @@ def simulated(kind, repetitions):
             p = p**6
         weight = ones
         if kind in ("weights", "counts"):
-            weight = 0.5 + rng.random(n) if kind == "weights" else rng.integers(1, 4, n) * 1.0
+            weight = (
+                0.5 + rng.random(n)
+                if kind == "weights"
+                else rng.integers(1, 4, n) * 1.0
+            )
         statistics[i] = compute_rank_correlation(p, y, weight)[1]
         if statistics[i] < -3.5:
-            fired += negative_rank_correlation(np.column_stack([1 - p, p]), y, weight) is not None
+            fired += (
+                negative_rank_correlation(np.column_stack([1 - p, p]), y, weight)
+                is not None
+            )
     return statistics, fired
 
 
 @pytest.mark.cross
 def test_level_on_scores_that_say_nothing():
     """Two-sided, of the statistic for each kind of rows, and of the warning over all of them."""
-    kinds, repetitions, alarms = ("plain", "ties", "weights", "counts", "skewed"), 40_000, 0
+    kinds, repetitions, alarms = (
+        ("plain", "ties", "weights", "counts", "skewed"),
+        40_000,
+        0,
+    )
     for kind in kinds:
         statistics, fired = simulated(kind, repetitions)
         for level in (0.05, 0.01, 1e-3):
@@ -205,7 +242,8 @@ def test_level_of_many_rare_classes():
         proba = rng.dirichlet(np.full(k, 0.5), 300)
         pairs = (np.column_stack([1 - p, p]) for p in proba.T)
         fired += any(
-            negative_rank_correlation(pair, (y == c).astype(np.intp), np.ones(300), k) is not None
+            negative_rank_correlation(pair, (y == c).astype(np.intp), np.ones(300), k)
+            is not None
             for c, pair in enumerate(pairs)
         )
     assert method.capabilities.increasing

@@ -21,7 +21,9 @@ from sklearn_calib.recalibrators import (
     all_recalibrators,
 )
 
-LOGARITHMIC = [cls() for cls in all_recalibrators().values() if cls.capabilities.takes_logarithm]
+LOGARITHMIC = [
+    cls() for cls in all_recalibrators().values() if cls.capabilities.takes_logarithm
+]
 SLOW_TO_FIT = (AngularCalibration, SplineCalibration, StackedCalibration)
 CASES = [
     pytest.param(method, k, marks=pytest.mark.slow)
@@ -57,7 +59,9 @@ def test_contract(method, k):
     assert model.floor_ == pytest.approx(min(smallest / 2, 0.01))
     raised = np.maximum(proba, model.floor_)
     raised = canonical_proba(np.log(raised), kind="logits")
-    np.testing.assert_allclose(model.predict_proba(proba), model.predict_proba(raised), atol=1e-12)
+    np.testing.assert_allclose(
+        model.predict_proba(proba), model.predict_proba(raised), atol=1e-12
+    )
     out = model.predict_proba(np.vstack([proba, np.eye(k)]))
     assert np.abs(out.sum(axis=1) - 1).max() <= 1e-12 and (out > 0).all()
     np.testing.assert_allclose(out[7:8], model.predict_proba(proba[7:8]), atol=1e-14)
@@ -67,12 +71,17 @@ def test_contract(method, k):
     weighted = fitted(method, proba, y, sample_weight=weight)
     repeated = fitted(method, np.repeat(proba, weight, axis=0), np.repeat(y, weight))
     assert weighted.floor_ == repeated.floor_
-    assert fitted(method, proba, y, sample_weight=np.full(len(y), 1e-3)).floor_ == model.floor_
+    assert (
+        fitted(method, proba, y, sample_weight=np.full(len(y), 1e-3)).floor_
+        == model.floor_
+    )
     tolerance = 1e-8 * max(1.0, np.abs(out).max())
     np.testing.assert_allclose(
         weighted.predict_proba(proba), repeated.predict_proba(proba), atol=tolerance
     )
-    assert fitted(method, proba.astype(np.float32), y).floor_ == pytest.approx(model.floor_)
+    assert fitted(method, proba.astype(np.float32), y).floor_ == pytest.approx(
+        model.floor_
+    )
 
 
 @pytest.mark.parametrize(("method", "k"), CASES, ids=repr)
@@ -91,7 +100,9 @@ def test_positive_probabilities_and_logits_are_left_alone(method, k):
 
 
 def test_logits_below_the_floor_keep_their_digits():
-    z = canonical_proba([[0.0, 2.0], [0.0, -300.0], [0.0, 1.0], [0.0, -500.0]], kind="logits")
+    z = canonical_proba(
+        [[0.0, 2.0], [0.0, -300.0], [0.0, 1.0], [0.0, -500.0]], kind="logits"
+    )
     platt = PlattScaling().fit(z, [1, 0, 0, 1])
     assert platt.predict_proba(z)[1, 1] != platt.predict_proba(z)[3, 1]
 
@@ -131,7 +142,11 @@ def test_one_tiny_number_is_noise(blocks):
     def floor(p):
         if blocks:
             rows = [(p[part], y[part]) for part in np.split(np.arange(len(p)), 4)]
-            return TemperatureScaling().fit_blocks(rows, kind="proba", classes=[0, 1]).floor_
+            return (
+                TemperatureScaling()
+                .fit_blocks(rows, kind="proba", classes=[0, 1])
+                .floor_
+            )
         return fitted(TemperatureScaling(), p, y).floor_
 
     for noise in (2e-14, 1e-17):
@@ -182,7 +197,9 @@ def test_prior_rows_draw_towards_no_change(scale):
     p = rng.uniform(0.2, 0.8, 20)
     y = (rng.random(20) < 0.3).astype(int)
     shift = [
-        np.abs(PlattScaling(scale, prior_weight=w).fit(p, y).predict_proba(p)[:, 1] - p).mean()
+        np.abs(
+            PlattScaling(scale, prior_weight=w).fit(p, y).predict_proba(p)[:, 1] - p
+        ).mean()
         for w in (1e-9, 1.0, 100.0, 1e6)
     ]
     assert shift == sorted(shift, reverse=True) and shift[0] > 0.1 and shift[-1] < 0.02

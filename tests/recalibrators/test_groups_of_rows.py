@@ -29,7 +29,11 @@ def forecasts(n_groups=60, size=12, seed=0):
     y = (rng.random(n_groups) < expit(z)).astype(int)
     p = expit(np.repeat(z, size) + 1e-4 * rng.normal(size=n_groups * size))
     order = rng.permutation(n_groups * size)
-    return p[order], np.repeat(y, size)[order], np.repeat(np.arange(n_groups), size)[order]
+    return (
+        p[order],
+        np.repeat(y, size)[order],
+        np.repeat(np.arange(n_groups), size)[order],
+    )
 
 
 def two(p):
@@ -66,7 +70,9 @@ def test_many_small_groups_and_samples_of_rows():
     y = (rng.random(n) < p).astype(int)
     for most in (10**6, 3000):
         folds = compute_fold_masses(two(p), y, np.ones(n), 5, most, groups=groups)
-        where = np.column_stack([np.bincount(groups, left > 0) > 0 for _, left in folds])
+        where = np.column_stack(
+            [np.bincount(groups, left > 0) > 0 for _, left in folds]
+        )
         assert where.sum(axis=1).max() == 1
         sizes = where.sum(axis=0)
         assert sizes.min() > 0.8 * sizes.max()
@@ -83,7 +89,10 @@ def test_leaking_folds_tell_a_loss_that_groups_do_not():
     new_p, new_y, _ = forecasts(2000, 1, seed=1)
     losses = [log_loss(new_y, s.predict_proba(new_p)) for s in (leaking, honest)]
     assert losses[1] <= losses[0]
-    told = [sum(w * s.cv_losses_[m][0] for m, w in s.weights_.items()) for s in (leaking, honest)]
+    told = [
+        sum(w * s.cv_losses_[m][0] for m, w in s.weights_.items())
+        for s in (leaking, honest)
+    ]
     assert told[0] < told[1]
     assert abs(told[1] - losses[1]) < 0.12
 
@@ -122,7 +131,8 @@ def test_one_group_says_so():
 def test_cross_fitted_rows_have_not_seen_their_group():
     p, y, groups = forecasts()
     losses = [
-        log_loss(y, cross_fitted_proba("isotonic", p, y, groups=own)) for own in (None, groups)
+        log_loss(y, cross_fitted_proba("isotonic", p, y, groups=own))
+        for own in (None, groups)
     ]
     assert losses[0] < 0.7 * losses[1]
 
@@ -134,13 +144,17 @@ class Spy(StackedCalibration):
 
     def fit(self, X, y, sample_weight=None, classes=None, groups=None):
         self.seen.append(None if groups is None else np.asarray(groups))
-        return super().fit(X, y, sample_weight=sample_weight, classes=classes, groups=groups)
+        return super().fit(
+            X, y, sample_weight=sample_weight, classes=classes, groups=groups
+        )
 
 
 def rows(n_groups=60, size=8):
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(n_groups), size)
-    X = rng.normal(size=(n_groups, 3))[groups] + 0.01 * rng.normal(size=(n_groups * size, 3))
+    X = rng.normal(size=(n_groups, 3))[groups] + 0.01 * rng.normal(
+        size=(n_groups * size, 3)
+    )
     y = (rng.random(n_groups) < expit(2 * X[::size, 0])).astype(int)[groups]
     return X, y, groups
 
@@ -165,7 +179,10 @@ def test_frozen_and_single_models_pass_groups_on():
     model = LogisticRegression().fit(X, y)
     for options in ({"estimator": FrozenEstimator(model)}, {"ensemble": False}):
         Spy.seen.clear()
-        given = {"estimator": LogisticRegression(), "recalibrator": Spy(["identity", "platt"])}
+        given = {
+            "estimator": LogisticRegression(),
+            "recalibrator": Spy(["identity", "platt"]),
+        }
         CalibratedModel(**{**given, **options}).fit(X, y, groups=groups)
         assert sorted(Spy.seen[0]) == sorted(groups)
     steps = make_pipeline("passthrough", Spy(["identity", "platt"]))
@@ -228,8 +245,13 @@ def test_fit_by_group_on_the_command_line(tmp_path, capsys):
     assert main([*call, "--recalibrator", "isotonic", "--cluster", "race"]) == 3
     assert main([*call, "--cluster", "race", "--allow", "no-gain"]) == 0
     assert "too short" not in capsys.readouterr().out
-    rows, fitted = p[:50], StackedCalibration().fit(p, y, groups=[f"r{g}" for g in groups])
-    assert np.allclose(from_json(out).predict_proba(rows), fitted.predict_proba(rows), atol=1e-9)
+    rows, fitted = (
+        p[:50],
+        StackedCalibration().fit(p, y, groups=[f"r{g}" for g in groups]),
+    )
+    assert np.allclose(
+        from_json(out).predict_proba(rows), fitted.predict_proba(rows), atol=1e-9
+    )
     leaking = StackedCalibration().fit(p, y).predict_proba(rows)
     assert not np.allclose(leaking, fitted.predict_proba(rows), atol=1e-3)
     frame.loc[3, "race"] = None
@@ -240,8 +262,19 @@ def test_fit_by_group_on_the_command_line(tmp_path, capsys):
 
 def test_few_groups_make_an_interval_that_is_too_short(tmp_path, capsys):
     p, y, groups = forecasts(49, 5)
-    pd.DataFrame({"p": p, "y": y, "race": groups}).to_csv(table := tmp_path / "t.csv", index=False)
-    call = ["fit", str(table), "--label", "y", "--prob", "p", "--out", str(tmp_path / "map.json")]
+    pd.DataFrame({"p": p, "y": y, "race": groups}).to_csv(
+        table := tmp_path / "t.csv", index=False
+    )
+    call = [
+        "fit",
+        str(table),
+        "--label",
+        "y",
+        "--prob",
+        "p",
+        "--out",
+        str(tmp_path / "map.json"),
+    ]
     call += ["--recalibrator", "platt", "--allow", "no-gain"]
     assert main(call) == 0
     assert "wants some" not in capsys.readouterr().out

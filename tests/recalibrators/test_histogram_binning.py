@@ -12,7 +12,9 @@ def test_values_are_means(strategy):
     p = rng.random(500).round(2)
     y = (rng.random(500) < p).astype(int)
     w = rng.exponential(size=500)
-    hb = HistogramBinning(7, strategy=strategy, prior_weight=0).fit(p, y, sample_weight=w)
+    hb = HistogramBinning(7, strategy=strategy, prior_weight=0).fit(
+        p, y, sample_weight=w
+    )
     number = np.searchsorted(hb.bin_edges_, p, side="left")
     assert len(hb.bin_values_) == 7
     for b in range(7):
@@ -36,7 +38,9 @@ def test_ties_never_split():
 
 
 def test_empty_bins_have_their_middle():
-    hb = HistogramBinning(10, strategy="uniform", prior_weight=0).fit([0.05, 0.95], [1, 0])
+    hb = HistogramBinning(10, strategy="uniform", prior_weight=0).fit(
+        [0.05, 0.95], [1, 0]
+    )
     np.testing.assert_allclose(hb.bin_values_[1:-1], np.arange(0.15, 0.9, 0.1))
     assert hb.bin_values_[[0, -1]].tolist() == [1, 0]
     assert hb.predict_proba([0.0, 1.0])[:, 1].tolist() == [1, 0]
@@ -91,7 +95,9 @@ def test_no_bin_is_certain():
     best = -np.log(truth[np.arange(2000), y])[1000:].mean()
     losses = {}
     for rows in (0, 5):
-        hb = HistogramBinning(prior_weight=rows).fit(p[:100], y[:100], classes=range(10))
+        hb = HistogramBinning(prior_weight=rows).fit(
+            p[:100], y[:100], classes=range(10)
+        )
         found = np.maximum(hb.predict_proba(p)[np.arange(2000), y], 2.2e-16)
         losses[rows] = -np.log(found)[1000:].mean()
     assert best < losses[5] < best + 0.25

@@ -14,7 +14,11 @@ def data(request):
     if request.param == "ties":
         p = p.round(1)
     y = (rng.random(300) < p**2).astype(int)
-    return p, y, rng.exponential(size=300) if request.param == "weighted" else np.ones(300)
+    return (
+        p,
+        y,
+        rng.exponential(size=300) if request.param == "weighted" else np.ones(300),
+    )
 
 
 def test_equals_scikit_learn(data):
@@ -22,7 +26,9 @@ def test_equals_scikit_learn(data):
     iso = IsotonicCalibration().fit(p, y, sample_weight=w)
     reference = IsotonicRegression(out_of_bounds="clip").fit(p, y, sample_weight=w)
     grid = np.r_[np.linspace(0, 1, 401), p]
-    np.testing.assert_allclose(iso.predict_proba(grid)[:, 1], reference.predict(grid), atol=1e-9)
+    np.testing.assert_allclose(
+        iso.predict_proba(grid)[:, 1], reference.predict(grid), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("prediction", ["linear", "step"])
@@ -43,12 +49,20 @@ def test_certificate(data, prediction):
 def test_oracle(oracle):
     case = oracle("temperature.json")["iso_binary"]
     iso = IsotonicCalibration().fit(case["p1"], case["y"])
-    np.testing.assert_allclose(iso.predict_proba(case["p1"])[:, 1], case["fitted"], atol=1e-12)
+    np.testing.assert_allclose(
+        iso.predict_proba(case["p1"])[:, 1], case["fitted"], atol=1e-12
+    )
 
 
 def test_step_keeps_the_lower_value():
     iso = IsotonicCalibration("step").fit([0.2, 0.4, 0.6], [0, 1, 1])
-    assert iso.predict_proba([0.1, 0.2, 0.3, 0.4, 0.9])[:, 1].tolist() == [0, 0, 0, 1, 1]
+    assert iso.predict_proba([0.1, 0.2, 0.3, 0.4, 0.9])[:, 1].tolist() == [
+        0,
+        0,
+        0,
+        1,
+        1,
+    ]
 
 
 def test_centred():

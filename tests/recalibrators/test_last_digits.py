@@ -26,15 +26,21 @@ def test_the_order_of_rows_and_last_bits_do_not_show(cls, seeds):
         proba, soft, weight = shares(k, seed=seed)
         items, labels, mass = doubled(soft, weight)
         together = {"groups": items} if isinstance(method, StackedCalibration) else {}
-        expected = method.fit(proba[items], labels, mass, **together).predict_proba(proba)
+        expected = method.fit(proba[items], labels, mass, **together).predict_proba(
+            proba
+        )
         rng = np.random.default_rng(seed)
-        near = np.where((rng.random(len(mass)) < 0.5) & (mass > 0), np.nextafter(mass, 9), mass)
+        near = np.where(
+            (rng.random(len(mass)) < 0.5) & (mass > 0), np.nextafter(mass, 9), mass
+        )
         found = method.fit(proba[items], labels, near, **together).predict_proba(proba)
         np.testing.assert_allclose(found, expected, rtol=0, atol=within)
         if together:
             continue  # folds are drawn by the places of rows
         rows = rng.permutation(len(items))
-        found = method.fit(proba[items][rows], labels[rows], mass[rows]).predict_proba(proba)
+        found = method.fit(proba[items][rows], labels[rows], mass[rows]).predict_proba(
+            proba
+        )
         np.testing.assert_allclose(found, expected, rtol=0, atol=within)
 
 
@@ -57,7 +63,9 @@ def test_an_angular_fit_ends_where_its_slope_is_rounding(link):
     proba, soft, weight = shares(3, seed=5)
     items, labels, mass = doubled(soft, weight)
     parts = AngularCalibration(link=link).fit(proba[items], labels, mass).one_vs_rest_
-    scores = compute_log_odds(np.stack([1 - proba, proba], -1)[items].reshape(-1, 2)).reshape(-1, 3)
+    scores = compute_log_odds(
+        np.stack([1 - proba, proba], -1)[items].reshape(-1, 2)
+    ).reshape(-1, 3)
     for c, part in enumerate(parts):
         s = (scores[:, c] - part.center_) / part.norm_
         a, b, theta = part.link_slope_, part.link_intercept_, part.theta_

@@ -30,7 +30,11 @@ def test_platt_score_equations(scores, scale, smooth):
     q = platt.predict_proba(p)[:, 1]
     z = logit(p) if scale == "logit" else p
     positive, negative = w[y == 1].sum(), w[y == 0].sum()
-    target = np.where(y == 1, (positive + 1) / (positive + 2), 1 / (negative + 2)) if smooth else y
+    target = (
+        np.where(y == 1, (positive + 1) / (positive + 2), 1 / (negative + 2))
+        if smooth
+        else y
+    )
     assert abs(w @ (q - target)) / w.sum() < 1e-9
     assert abs(w @ (z * (q - target))) / w.sum() < 1e-9
 
@@ -85,7 +89,11 @@ def test_beta_optimality(scores, parameters):
         "am": [logit(p), np.ones_like(p)],
         "ab": [np.log(2 * p), -np.log(2 * (1 - p))],
     }[parameters]
-    coefficients = {"abm": [beta.a_, beta.b_, 1], "am": [beta.a_, 1], "ab": [beta.a_, beta.b_]}
+    coefficients = {
+        "abm": [beta.a_, beta.b_, 1],
+        "am": [beta.a_, 1],
+        "ab": [beta.a_, beta.b_],
+    }
     for column, coef in zip(columns, coefficients[parameters], strict=True):
         gradient = residual @ column
         assert abs(gradient) < 1e-7 if coef > 0 else gradient > -1e-7
@@ -128,7 +136,9 @@ def test_one_vs_rest_divides_by_the_sum(scores):
             for c, part in enumerate(platt.one_vs_rest_)
         ]
     )
-    np.testing.assert_allclose(platt.predict_proba(proba), values / values.sum(1, keepdims=True))
+    np.testing.assert_allclose(
+        platt.predict_proba(proba), values / values.sum(1, keepdims=True)
+    )
 
 
 def log_loss(method, p, y, w=None):
@@ -138,7 +148,9 @@ def log_loss(method, p, y, w=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("centre", "half"), [(0.5, 0.05), (0.5, 0.02), (0.3, 0.02), (0.1, 0.01)])
+@pytest.mark.parametrize(
+    ("centre", "half"), [(0.5, 0.05), (0.5, 0.02), (0.3, 0.02), (0.1, 0.01)]
+)
 def test_beta_narrow_ranges(centre, half):
     """The optimum over a, b >= 0 in coordinates where the columns are not nearly collinear."""
     for seed in range(15):
@@ -146,13 +158,20 @@ def test_beta_narrow_ranges(centre, half):
         u = rng.uniform(-1, 1, 1000)
         p = centre + half * u
         y = (rng.random(1000) < expit(3 * u - 1)).astype(int)
-        losses = {kind: log_loss(BetaCalibration(kind), p, y) for kind in ("abm", "am", "ab")}
+        losses = {
+            kind: log_loss(BetaCalibration(kind), p, y) for kind in ("abm", "am", "ab")
+        }
         assert losses["abm"] <= min(losses.values()) + 1e-12
-        columns = np.column_stack([np.log(p / p.max()), -np.log((1 - p) / (1 - p.min()))])
+        columns = np.column_stack(
+            [np.log(p / p.max()), -np.log((1 - p) / (1 - p.min()))]
+        )
         found = minimize(
             soft_loss,
             [1.0, 1.0, 0.0],
-            (np.column_stack([columns / np.abs(columns).max(axis=0), np.ones(1000)]), y),
+            (
+                np.column_stack([columns / np.abs(columns).max(axis=0), np.ones(1000)]),
+                y,
+            ),
             jac=True,
             method="L-BFGS-B",
             bounds=[(0, None), (0, None), (None, None)],
@@ -163,7 +182,9 @@ def test_beta_narrow_ranges(centre, half):
 
 def soft_loss(coef, features, y):
     z = features @ coef
-    return np.logaddexp(0, np.where(y == 1, -z, z)).mean(), features.T @ (expit(z) - y) / len(y)
+    return np.logaddexp(0, np.where(y == 1, -z, z)).mean(), features.T @ (
+        expit(z) - y
+    ) / len(y)
 
 
 def test_beta_contains_its_submodels():
@@ -179,12 +200,16 @@ def test_beta_contains_its_submodels():
 @pytest.mark.parametrize("ones", [1200, 20_000])
 def test_beta_saturated_at_one(ones):
     """Most scores are exactly 1: the fit was P = 0 everywhere, 17.6 nats."""
-    y = np.r_[np.zeros(600), np.ones(400), np.ones(ones - 500), np.zeros(500)].astype(int)
+    y = np.r_[np.zeros(600), np.ones(400), np.ones(ones - 500), np.zeros(500)].astype(
+        int
+    )
     p = np.r_[np.linspace(0.01, 0.4, 600), np.linspace(0.2, 0.9, 400), np.ones(ones)]
     base_rate = -np.log([1 - y.mean(), y.mean()]) @ [1 - y.mean(), y.mean()]
     # ones as near as can be
     p = canonical_proba(compute_log_odds(canonical_proba(p)), kind="logits")
-    losses = {kind: log_loss(BetaCalibration(kind), p, y) for kind in ("abm", "am", "ab")}
+    losses = {
+        kind: log_loss(BetaCalibration(kind), p, y) for kind in ("abm", "am", "ab")
+    }
     assert losses["abm"] <= min(losses.values()) + 1e-12
     assert losses["am"] < base_rate
     if ones == 1200:
@@ -213,10 +238,14 @@ def test_beta_weighted_with_parts_at_odds():
         heavy = rng.random(300) < 0.5
         y = (rng.random(300) < np.where(heavy, 1 - p, p)).astype(int)
         w = np.where(heavy, 1.0, 1e-3) * rng.exponential(size=300)
-        losses = [log_loss(BetaCalibration(kind), p, y, w) for kind in ("abm", "am", "ab")]
+        losses = [
+            log_loss(BetaCalibration(kind), p, y, w) for kind in ("abm", "am", "ab")
+        ]
         assert losses[0] <= min(losses) + 1e-12
         share = w @ y / w.sum()
-        assert losses[0] <= -share * np.log(share) - (1 - share) * np.log1p(-share) + 1e-12
+        assert (
+            losses[0] <= -share * np.log(share) - (1 - share) * np.log1p(-share) + 1e-12
+        )
 
 
 def test_beta_ab_is_finite_where_another_threshold_separates():
@@ -234,9 +263,13 @@ def test_beta_ab_is_finite_where_another_threshold_separates():
 
 def test_quadratic_interval():
     p = np.linspace(0.05, 0.95, 60)
-    y = ((p > 0.3) & (p < 0.7)).astype(int)  # the maximum likelihood had probabilities of 1e-65
+    y = ((p > 0.3) & (p < 0.7)).astype(
+        int
+    )  # the maximum likelihood had probabilities of 1e-65
     for labels in (y, 1 - y):
-        with pytest.warns(CalibrationWarning, match="a threshold or an interval separates"):
+        with pytest.warns(
+            CalibrationWarning, match="a threshold or an interval separates"
+        ):
             quadratic = QuadraticScaling().fit(p, labels)
         q = quadratic.predict_proba(p)[np.arange(60), labels]
         assert quadratic.predict_proba(p).min() > 1e-12 and -np.log(q).mean() > 0.01

@@ -31,9 +31,13 @@ def test_the_mean_is_the_target(mean, weighted):
         return np.average(expit(logit(P) + a), weights=weight) - mean
 
     assert shift.offset_[0] == 0
-    assert shift.offset_[1] == pytest.approx(brentq(above, -20, 20, xtol=1e-14), abs=1e-11)
+    assert shift.offset_[1] == pytest.approx(
+        brentq(above, -20, 20, xtol=1e-14), abs=1e-11
+    )
     log_odds = logit(shift.predict_proba(P)[:, 1])
-    assert np.abs(log_odds - logit(P) - shift.offset_[1]).max() < 1e-12  # an offset, nothing else
+    assert (
+        np.abs(log_odds - logit(P) - shift.offset_[1]).max() < 1e-12
+    )  # an offset, nothing else
 
 
 def test_a_mean_is_not_what_bayes_gives():
@@ -66,9 +70,13 @@ def test_extreme_scores_and_targets(log_odds, mean):
 def test_rows_of_0_and_1_do_not_move_and_bound_the_mean():
     p, y = [0, 0, 1, 0.2, 0.5], [0, 0, 1, 0, 1]
     found = PriorShift(mean=0.55).fit(p, y).predict_proba(p)[:, 1]
-    assert found[:3].tolist() == [0, 0, 1] and found.mean() == pytest.approx(0.55, rel=1e-14)
+    assert found[:3].tolist() == [0, 0, 1] and found.mean() == pytest.approx(
+        0.55, rel=1e-14
+    )
     for mean in (0.2, 0.1, 0.6, 0.8):
-        with pytest.raises(ValueError, match=rf"of 1 above 0\.2 and below 0\.6 .*got {mean}\. Cho"):
+        with pytest.raises(
+            ValueError, match=rf"of 1 above 0\.2 and below 0\.6 .*got {mean}\. Cho"
+        ):
             PriorShift(mean=mean).fit(p, y)
     with refuses(ValueError, expected=r".*above 0\.5 and below 0\.5"):
         PriorShift(mean=0.5).fit([0, 1], [0, 1])
@@ -85,10 +93,14 @@ def test_the_mean_is_that_of_the_second_column():
     labels = np.array(["yes", "no"])[1 - Y]
     with pytest.warns(CalibrationWarning, match="columns"):
         exchanged = PriorShift(mean=0.1).fit(P, labels, classes=["yes", "no"])
-    assert exchanged.predict_proba(P).mean(axis=0) == pytest.approx([0.9, 0.1], rel=1e-13)
+    assert exchanged.predict_proba(P).mean(axis=0) == pytest.approx(
+        [0.9, 0.1], rel=1e-13
+    )
     mean = {"yes": 0.1, "no": 0.9}
     by_label = PriorShift(mean=mean).fit(P, labels, classes=["no", "yes"])
-    assert by_label.predict_proba(P).mean(axis=0) == pytest.approx([0.9, 0.1], rel=1e-13)
+    assert by_label.predict_proba(P).mean(axis=0) == pytest.approx(
+        [0.9, 0.1], rel=1e-13
+    )
 
 
 @pytest.mark.parametrize("k", [3, 12])
@@ -106,17 +118,24 @@ def test_several_classes(k):
 def test_several_classes_out_of_reach():
     """Each class could have its mean, all of them together cannot: zeros stay."""
     rows = [[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1], [0.2, 0, 0.8]]
-    with refuses(ValueError, expected=r".*of 2 above 0\.25 and below 0\.5", value=r"0\.6"):
+    with refuses(
+        ValueError, expected=r".*of 2 above 0\.25 and below 0\.5", value=r"0\.6"
+    ):
         PriorShift(mean=[0.2, 0.2, 0.6]).fit(rows, [0, 1, 2, 2])
-    with refuses(ValueError, expected=r"means that these rows can have, not \[0\.1, 0\.45"):
+    with refuses(
+        ValueError, expected=r"means that these rows can have, not \[0\.1, 0\.45"
+    ):
         PriorShift(mean=[0.1, 0.45, 0.4, 0.05]).fit(
-            [[0.5, 0.5, 0, 0], [0.2, 0.8, 0, 0], [0, 0, 0.3, 0.7], [0, 0, 0.1, 0.9]], [0, 1, 2, 3]
+            [[0.5, 0.5, 0, 0], [0.2, 0.8, 0, 0], [0, 0, 0.3, 0.7], [0, 0, 0.1, 0.9]],
+            [0, 1, 2, 3],
         )
 
 
 @pytest.mark.parametrize("mean", [0, 1, 3.5, -0.1, float("nan"), True])
 def test_means_outside_0_to_1_are_refused(mean):
-    with refuses(ValueError, expected=".*a mean above 0 and below 1", hint="Divide percentages"):
+    with refuses(
+        ValueError, expected=".*a mean above 0 and below 1", hint="Divide percentages"
+    ):
         PriorShift(mean=mean).fit(P, Y)
 
 
@@ -127,7 +146,12 @@ def test_other_wrong_means_are_refused():
         PriorShift(mean=[1.0, 0.0]).fit(P, Y)
     with refuses(ValueError, expected="3 numbers in mean"):
         PriorShift(mean=0.2).fit(*make_overconfident(3, 30))
-    for other in ({"prior": 0.1}, {"prior": [0.9, 0.1]}, {"training_prior": 0.2}, {"strength": 2}):
+    for other in (
+        {"prior": 0.1},
+        {"prior": [0.9, 0.1]},
+        {"training_prior": 0.2},
+        {"strength": 2},
+    ):
         name = next(iter(other))
         with refuses(ValueError, expected="mean alone", value=f"{name}="):
             PriorShift(mean=0.1, **other).fit(P, Y)
@@ -155,7 +179,9 @@ def test_it_is_a_map_like_others():
     assert shift.predict_proba([np.nextafter(score, 0)])[0, 1] < 0.2
     assert exported.threshold(0.2).score == score
     assert "double" in to_code(shift, "c") and "CASE" in to_sql(shift, "p").upper()
-    same = PriorShift(mean=shift.predict_proba(P)[:, 1].mean()).fit(shift.predict_proba(P), Y)
+    same = PriorShift(mean=shift.predict_proba(P)[:, 1].mean()).fit(
+        shift.predict_proba(P), Y
+    )
     assert abs(same.offset_[1]) < 1e-14
 
 

@@ -11,7 +11,12 @@ from refused import refuses
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
-from sklearn_calib._kernels._level_merging import MergeRule, SinglePool, SplitPools, calibrate_cells
+from sklearn_calib._kernels._level_merging import (
+    MergeRule,
+    SinglePool,
+    SplitPools,
+    calibrate_cells,
+)
 from sklearn_calib._kernels._level_sets import compute_levels, round_to_simplex
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, get_scorer, lp_calibration_error
@@ -57,7 +62,8 @@ def exact(heavy, counts, n, n_levels, tolerance):
             "labels": [Fraction(int(c), n) for c in counts[i]],
             "key": tuple(v),
             "pred": [
-                (Fraction(int(m)) + Fraction(n_levels - int(sum(v)), k)) / n_levels for m in v
+                (Fraction(int(m)) + Fraction(n_levels - int(sum(v)), k)) / n_levels
+                for m in v
             ],
         }
         for i, v in enumerate(heavy)
@@ -96,7 +102,9 @@ def exact(heavy, counts, n, n_levels, tolerance):
             part = p * n_levels - floor(p * n_levels)
             if part:
                 margin = min(margin, part, 1 - part)
-        other = next((o for o in groups if o != i and groups[o]["key"] == group["key"]), None)
+        other = next(
+            (o for o in groups if o != i and groups[o]["key"] == group["key"]), None
+        )
         if other is not None:
             merges += 1
             rival = groups[other]
@@ -105,7 +113,9 @@ def exact(heavy, counts, n, n_levels, tolerance):
             kept, gone = min(i, other), max(i, other)
             groups[kept] = {
                 "cells": sorted(group["cells"] + rival["cells"]),
-                "labels": [a + b for a, b in zip(group["labels"], rival["labels"], strict=True)],
+                "labels": [
+                    a + b for a, b in zip(group["labels"], rival["labels"], strict=True)
+                ],
                 "key": group["key"],
                 "pred": pred,
             }
@@ -126,7 +136,9 @@ def test_against_fractions(block):
         heavy, labels = cells_of(rows[which].tolist(), y, n_levels, 1 / n)
         counts = np.rint(labels * n)
         tolerance = Fraction(1, int(rng.integers(20, 200)))
-        groups, count, joined, margin, falls = exact(heavy, counts, n, n_levels, tolerance)
+        groups, count, joined, margin, falls = exact(
+            heavy, counts, n, n_levels, tolerance
+        )
         assert all(fall >= tolerance**2 for fall in falls)
         if margin < Fraction(1, 10**4):
             continue
@@ -138,7 +150,9 @@ def test_against_fractions(block):
         assert (found.n_iter, found.n_merges, found.converged) == (count, joined, True)
         for i, group in groups.items():
             assert np.flatnonzero(found.group == i).tolist() == group["cells"]
-            assert_allclose(found.prediction[i], [float(p) for p in group["pred"]], atol=1e-12)
+            assert_allclose(
+                found.prediction[i], [float(p) for p in group["pred"]], atol=1e-12
+            )
         merges, steps = merges + joined, steps + count
     assert compared > 40 and merges > 2 and steps > 100
 
@@ -158,7 +172,9 @@ def test_oracle(oracle, name):
         assert_allclose(found.prediction[group["bins"][0]], group["pred"], atol=1e-14)
     if not expected["bins"]:
         model = MulticlassBinning(n_levels=case["lam"], keep=False, min_count=20)
-        with pytest.warns(CalibrationWarning, match="got none among 40 rows and 40 levels"):
+        with pytest.warns(
+            CalibrationWarning, match="got none among 40 rows and 40 levels"
+        ):
             model.fit(P, y)
         assert_allclose(model.predict_proba(P), expected["predict_proba"], atol=1e-14)
 
@@ -181,15 +197,21 @@ class Watched(SinglePool):
 def test_invariants(vector):
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        level = np.unique(rng.multinomial(12, rng.dirichlet(np.ones(4)), size=60), axis=0)
+        level = np.unique(
+            rng.multinomial(12, rng.dirichlet(np.ones(4)), size=60), axis=0
+        )
         mass = rng.dirichlet(np.ones(len(level)))
         labels = mass[:, None] * rng.dirichlet(np.ones(4) * 0.5, len(level))
         rule = MergeRule(12, 1e-3, 5000.0, vector=vector, shrink=5.0 * vector)
-        found = calibrate_cells(level, labels, round_to_simplex(level, 12), rule, Watched(labels))
+        found = calibrate_cells(
+            level, labels, round_to_simplex(level, 12), rule, Watched(labels)
+        )
         assert found.converged and found.n_merges <= len(level) - 1
         alive = np.unique(found.group)
         keys = {
-            compute_levels(found.prediction[g], 12).tobytes() for g in alive if found.touched[g]
+            compute_levels(found.prediction[g], 12).tobytes()
+            for g in alive
+            if found.touched[g]
         }
         assert len(keys) == found.touched[alive].sum()  # no two groups share a cell
         assert_allclose(found.prediction[alive].sum(axis=1), 1)
@@ -210,7 +232,9 @@ def test_pools_are_binary_digits():
         parts = estimates.parts[kept]
         assert sum(2**power for power in parts) == len(members[kept])
         assert set().union(*(cells for cells, _ in parts.values())) == members[kept]
-        expected = sum(pools[power][cells].sum(axis=0) for power, (cells, _) in parts.items())
+        expected = sum(
+            pools[power][cells].sum(axis=0) for power, (cells, _) in parts.items()
+        )
         assert_allclose(estimates.labels[kept], np.clip(expected, 0, None), atol=1e-12)
 
 
@@ -235,7 +259,9 @@ def test_repairs_leaves(update, keep):
     assert_allclose(model.brier_after_, brier_loss(y, model.predict_proba(P)))
     assert model.mass_in_bins_ == 1
     assert_allclose(sum(group.mass for group in model.groups_), 1)
-    assert sorted(np.concatenate([g.bins for g in model.groups_])) == list(range(len(model.bins_)))
+    assert sorted(np.concatenate([g.bins for g in model.groups_])) == list(
+        range(len(model.bins_))
+    )
     temperature = TemperatureScaling().fit(P, y)
     assert brier_loss(y, temperature.predict_proba(P)) > model.brier_after_ + 0.05
 
@@ -245,7 +271,9 @@ def test_smooth_predictions_stay():
     rng = np.random.default_rng(0)
     P = rng.dirichlet(np.ones(20), 2000)
     y = rng.integers(0, 20, 2000)
-    with pytest.warns(CalibrationWarning, match="at least 20 rows .* temperature scaling"):
+    with pytest.warns(
+        CalibrationWarning, match="at least 20 rows .* temperature scaling"
+    ):
         model = MulticlassBinning().fit(P, y)
     assert_allclose(model.predict_proba(P), P, atol=1e-15)
     assert model.mass_in_bins_ == 0 and model.groups_ == [] and model.n_iter_ == 0
@@ -268,7 +296,9 @@ def test_paper():
     for p, epsilon in ((np.inf, 0.02), (np.inf, 0.05), (2, 0.1)):
         model = MulticlassBinning.paper(p, epsilon).fit(P, y)
         assert model.n_levels_ == {0.02: 50, 0.05: 20, 0.1: 200}[epsilon]
-        error = lp_calibration_error(y, model.predict_proba(P), p=p, n_levels=model.n_levels_)
+        error = lp_calibration_error(
+            y, model.predict_proba(P), p=p, n_levels=model.n_levels_
+        )
         assert error <= epsilon
     with refuses(ValueError, expected=".*at most 5000 levels"):
         MulticlassBinning.paper(1.2, 0.05).fit(P, y)
@@ -282,7 +312,9 @@ def test_what_stands_for_an_absent_class_is_not_split():
     expected = method.fit(P, y)
     with pytest.warns(CalibrationWarning, match="none of 2"):
         found = clone(method).fit(P, np.minimum(y, 1), classes=range(3))
-    np.testing.assert_array_equal(found.bins_, expected.bins_)  # which the labels do not choose
+    np.testing.assert_array_equal(
+        found.bins_, expected.bins_
+    )  # which the labels do not choose
     assert 0.1 < found.mass_in_bins_ == expected.mass_in_bins_ < 0.8
     assert abs(found.predict_proba(P)[:, 2].mean() - P[:, 2].mean()) < 0.03
     with (
@@ -296,7 +328,9 @@ def test_what_stands_for_an_absent_class_is_not_split():
 def test_pools_and_noise():
     P, y, truth = leaves(60_000, seed=2)
     before = np.abs(P - truth).mean()
-    plain = MulticlassBinning.paper(np.inf, 0.02, pools="paper", random_state=0).fit(P, y)
+    plain = MulticlassBinning.paper(np.inf, 0.02, pools="paper", random_state=0).fit(
+        P, y
+    )
     assert np.abs(plain.predict_proba(P) - truth).mean() < 0.5 * before
     noisy = clone(plain).set_params(noise="laplace").fit(P, y)
     assert np.abs(noisy.predict_proba(P) - plain.predict_proba(P)).max() > 0
@@ -322,7 +356,9 @@ def test_never_an_endless_loop():
 def test_max_iter_warns():
     P, y, _ = leaves(5000)
     model = MulticlassBinning(epsilon=0.01, max_iter=2)
-    with pytest.warns(CalibrationWarning, match="after 2 iterations, got .* raise max_iter"):
+    with pytest.warns(
+        CalibrationWarning, match="after 2 iterations, got .* raise max_iter"
+    ):
         model.fit(P, y)
     assert model.n_iter_ == 2
 
@@ -333,7 +369,9 @@ def test_split_bound_holds():
     P_new, y_new, _ = leaves(200_000, seed=1)
     for p in (2, np.inf):
         model = MulticlassBinning(p, 0.05, split=True, random_state=0).fit(P, y)
-        error = lp_calibration_error(y_new, model.predict_proba(P_new), p=p, n_levels=20)
+        error = lp_calibration_error(
+            y_new, model.predict_proba(P_new), p=p, n_levels=20
+        )
         assert error < model.error_bound_ < (0.6 if p == 2 else 0.15)
     assert np.isnan(MulticlassBinning().fit(P, y).error_bound_)
     with refuses(ValueError, expected="4 rows to split"):
@@ -345,22 +383,31 @@ def test_split_bound_is_not_loose():
     n = 20_000
     P, y, truth = leaves(2 * n, seed=1)
     model = MulticlassBinning(np.inf, 0.05, split=True, random_state=0).fit(P, y)
-    inside = max(np.abs(g.mass * (g.prediction - g.frequency)).max() for g in model.groups_)
+    inside = max(
+        np.abs(g.mass * (g.prediction - g.frequency)).max() for g in model.groups_
+    )
     _, cell = np.unique(P[:n], axis=0, return_inverse=True)
     rng, largest = np.random.default_rng(0), []
     for _ in range(20):
         drawn = (truth[:n].cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, 4)
         gap = np.eye(5)[drawn] - truth[:n]
         cells = np.array([np.bincount(cell.ravel(), column) for column in gap.T]) / n
-        largest.append(max(cells.clip(0).sum(axis=1).max(), -cells.clip(max=0).sum(axis=1).min()))
-    margin = model.error_bound_ - inside - model.beta_ / 6  # the lightest cells are left alone
+        largest.append(
+            max(cells.clip(0).sum(axis=1).max(), -cells.clip(max=0).sum(axis=1).min())
+        )
+    margin = (
+        model.error_bound_ - inside - model.beta_ / 6
+    )  # the lightest cells are left alone
     assert 1 < margin / np.mean(largest) < 6
 
 
 def test_number_of_levels_by_cross_validation():
     P, y, _ = leaves(8000)
     search = GridSearchCV(
-        MulticlassBinning(), {"n_levels": [2, 20]}, scoring=get_scorer("neg_brier_loss"), cv=3
+        MulticlassBinning(),
+        {"n_levels": [2, 20]},
+        scoring=get_scorer("neg_brier_loss"),
+        cv=3,
     ).fit(P, y)
     assert search.best_params_ == {"n_levels": 20}
 
@@ -375,8 +422,12 @@ def test_weights_are_rows():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("options", [{"n_levels": 5, "epsilon": 0.02, "z": 0, "min_count": 0}, {}])
-def test_one_class_at_a_time_does_not_depend_on_the_order_of_the_rows(options, weighted):
+@pytest.mark.parametrize(
+    "options", [{"n_levels": 5, "epsilon": 0.02, "z": 0, "min_count": 0}, {}]
+)
+def test_one_class_at_a_time_does_not_depend_on_the_order_of_the_rows(
+    options, weighted
+):
     """Two classes of a cell often have the same error; rounding must not choose between them."""
     for seed in range(2, 6):
         rng = np.random.default_rng(seed)
@@ -389,6 +440,8 @@ def test_one_class_at_a_time_does_not_depend_on_the_order_of_the_rows(options, w
             model = MulticlassBinning(update="coordinate", **options)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", CalibrationWarning)
-                model.fit(P[order], y[order], sample_weight=weight[order], classes=range(k))
+                model.fit(
+                    P[order], y[order], sample_weight=weight[order], classes=range(k)
+                )
             expected = model.predict_proba(P) if expected is None else expected
             assert_allclose(model.predict_proba(P), expected, atol=1e-9)

@@ -54,7 +54,9 @@ def test_shrinkage_0_is_none_and_infinity_is_all():
         exact = MultilabelCalibration(shrinkage=shrinkage).fit(p, Y)
         close = MultilabelCalibration(shrinkage=near).fit(p, Y)
         np.testing.assert_array_equal(exact.predict_proba(p), wanted.predict_proba(p))
-        np.testing.assert_allclose(close.predict_proba(p), wanted.predict_proba(p), atol=1e-8)
+        np.testing.assert_allclose(
+            close.predict_proba(p), wanted.predict_proba(p), atol=1e-8
+        )
         assert exact.shrinkage_ == shrinkage
 
 
@@ -67,9 +69,13 @@ def test_none_and_all_are_the_method_itself():
             each.predict_proba(p)[:, label], single.predict_proba(p[:, label])[:, 1]
         )
     both = MultilabelCalibration("beta", "all").fit(p, Y)
-    pooled = clone(all_recalibrators()["beta"]()).fit(p.T.ravel(), Y.T.ravel().astype(int))
+    pooled = clone(all_recalibrators()["beta"]()).fit(
+        p.T.ravel(), Y.T.ravel().astype(int)
+    )
     np.testing.assert_allclose(
-        both.predict_proba(p), pooled.predict_proba(p.ravel())[:, 1].reshape(p.shape), atol=1e-12
+        both.predict_proba(p),
+        pooled.predict_proba(p.ravel())[:, 1].reshape(p.shape),
+        atol=1e-12,
     )
     assert both.recalibrators_[0] is both.recalibrators_[2] is both.pooled_
 
@@ -88,7 +94,10 @@ def test_lines_minimise_the_penalised_loss(tau):
         def loss(line, label=label, rows=rows):
             eta = line[0] + line[1] * z[rows, label]
             away = (line - common) * [1, s]
-            return np.sum(np.logaddexp(0, eta) - Y[rows, label] * eta) + tau / 2 * away @ away
+            return (
+                np.sum(np.logaddexp(0, eta) - Y[rows, label] * eta)
+                + tau / 2 * away @ away
+            )
 
         direct = minimize(loss, common, tol=1e-12)
         np.testing.assert_allclose(found, direct.x, atol=2e-5)
@@ -125,7 +134,9 @@ def test_leave_one_out_is_that_of_refits(tau):
     weight = np.ones_like(Y)
     pooled = MultilabelCalibration(shrinkage=np.inf).fit(p, Y).pooled_
     line = pooled.intercept_, pooled.slope_
-    found = choose_shrunken_lines(LabelColumns(logit(p), Y, weight, weight), line, [tau]).loo[tau]
+    found = choose_shrunken_lines(
+        LabelColumns(logit(p), Y, weight, weight), line, [tau]
+    ).loo[tau]
     in_sample = MultilabelCalibration(shrinkage=tau).fit(p, Y).predict_proba(p)
     fitted = -np.mean(np.log(np.where(Y == 1, in_sample, 1 - in_sample)))
     assert exact - fitted > 0.01  # leaving out matters on 40 rows
@@ -155,7 +166,9 @@ def test_the_shrinkage_is_the_best_of_the_leave_one_out_losses():
         (0.25, 3000, "none", -0.0002, 0.0002),
     ],
 )
-def test_shrinking_is_near_the_best_pooling_whatever_the_labels(spread, n, best, least, most):
+def test_shrinking_is_near_the_best_pooling_whatever_the_labels(
+    spread, n, best, least, most
+):
     """Lines that are equal or differ, few rows or many: the sample of benchmarks/multilabel."""
     rates = 0.4 / np.arange(1, 17, 2)
     excess, over_none = [], []
@@ -166,14 +179,22 @@ def test_shrinking_is_near_the_best_pooling_whatever_the_labels(spread, n, best,
 
         def labelled(n, rng=rng, slopes=slopes, shifts=shifts):
             eta = rng.normal(size=(n, 8)) + logit(rates)
-            return expit(slopes * (eta - shifts)), rng.random((n, 8)) < expit(eta), expit(eta)
+            return (
+                expit(slopes * (eta - shifts)),
+                rng.random((n, 8)) < expit(eta),
+                expit(eta),
+            )
 
         p, Y, _ = labelled(n)
         Y[0], Y[1] = True, False  # each label has both kinds of rows
         new, _, truth = labelled(3000)
         loss = {}
         for pooling in ("none", "all", "shrink"):
-            q = MultilabelCalibration(pooling=pooling).fit(p, Y.astype(int)).predict_proba(new)
+            q = (
+                MultilabelCalibration(pooling=pooling)
+                .fit(p, Y.astype(int))
+                .predict_proba(new)
+            )
             q = np.clip(q, 1e-12, 1 - 1e-12)
             loss[pooling] = -np.mean(truth * np.log(q) + (1 - truth) * np.log1p(-q))
         excess.append(loss["shrink"] - loss[best])
@@ -195,7 +216,9 @@ def test_weights_are_repetition_and_rows_have_no_order(pooling):
     model = MultilabelCalibration(pooling=pooling)
     weighted = clone(model).fit(p, Y, weight)
     repeated = clone(model).fit(p[order], Y[order])
-    np.testing.assert_allclose(weighted.predict_proba(p), repeated.predict_proba(p), atol=1e-9)
+    np.testing.assert_allclose(
+        weighted.predict_proba(p), repeated.predict_proba(p), atol=1e-9
+    )
     if pooling == "shrink":
         for tau, loss in weighted.leave_one_out_.items():
             assert loss == pytest.approx(repeated.leave_one_out_[tau], abs=1e-9)
@@ -223,7 +246,9 @@ def test_a_label_without_rows_gets_the_common_map():
     Y[:, 1] = np.nan
     frame = pd.DataFrame(Y, columns=["rain", "hail", "snow"])
     for pooling in ("all", "shrink"):
-        with pytest.warns(CalibrationWarning, match=r"a row whose label.*for label hail\. The map"):
+        with pytest.warns(
+            CalibrationWarning, match=r"a row whose label.*for label hail\. The map"
+        ):
             model = MultilabelCalibration(pooling=pooling).fit(p, frame)
         found, wanted = model.recalibrators_[1], model.pooled_
         assert (found.slope_, found.intercept_) == pytest.approx(
@@ -234,7 +259,9 @@ def test_a_label_without_rows_gets_the_common_map():
 def test_without_pooling_a_label_without_information_stays():
     p, Y = make_labels()
     Y[:, 0], Y[:, 2] = np.nan, 0
-    with pytest.warns(CalibrationWarning, match="one kind or none for labels 0, 2.*stay as"):
+    with pytest.warns(
+        CalibrationWarning, match="one kind or none for labels 0, 2.*stay as"
+    ):
         model = MultilabelCalibration("isotonic", "none").fit(p, Y)
     after = model.predict_proba(p)
     np.testing.assert_array_equal(after[:, [0, 2]], p[:, [0, 2]])
@@ -267,9 +294,13 @@ def test_the_output_has_the_form_of_the_input():
     model = MultilabelCalibration().fit(pairs, Y)
     table, listed = model.predict_proba(p), model.transform(pairs)
     assert isinstance(table, np.ndarray) and table.shape == (100, 3)
-    assert isinstance(listed, list) and [part.shape for part in listed] == [(100, 2)] * 3
+    assert (
+        isinstance(listed, list) and [part.shape for part in listed] == [(100, 2)] * 3
+    )
     assert all(abs(part.sum(axis=1) - 1).max() <= 1e-12 for part in listed)
-    np.testing.assert_allclose(np.column_stack([q[:, 1] for q in listed]), table, atol=1e-12)
+    np.testing.assert_allclose(
+        np.column_stack([q[:, 1] for q in listed]), table, atol=1e-12
+    )
     np.testing.assert_array_equal(model.predict(pairs), (table > 0.5).astype(int))
     assert model.get_feature_names_out()[2] == "multilabelcalibration2"
 
@@ -338,9 +369,14 @@ def test_contract_of_an_estimator():
     np.testing.assert_array_equal(p, before[0])
     np.testing.assert_array_equal(Y, before[1])
     after = model.predict_proba(p)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(p), after)
+    np.testing.assert_array_equal(
+        pickle.loads(pickle.dumps(model)).predict_proba(p), after
+    )
     np.testing.assert_allclose(model.predict_proba(p[7:8]), after[7:8], rtol=1e-14)
-    assert model.n_features_in_ == 3 and [c.tolist() for c in model.classes_] == [[0, 1]] * 3
+    assert (
+        model.n_features_in_ == 3
+        and [c.tolist() for c in model.classes_] == [[0, 1]] * 3
+    )
     assert get_tags(model).classifier_tags.multi_label
     assert "multilabel" not in all_recalibrators()  # its rows do not sum to 1
     with pytest.raises(ValueError, match=r"^"):
@@ -366,24 +402,45 @@ def test_any_classifier_is_a_map():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda p, Y: (p[:, :2], Y), r"labels of shape \(60, 2\), as many.*got shape \(60, 3\)"),
+        (
+            lambda p, Y: (p[:, :2], Y),
+            r"labels of shape \(60, 2\), as many.*got shape \(60, 3\)",
+        ),
         (lambda p, Y: ([*p.T[:2]], Y), r"expected .*got shape"),
-        (lambda p, Y: (p + 0.9, Y), r"label 0: expected probabilities in \[0, 1\], got 1"),
+        (
+            lambda p, Y: (p + 0.9, Y),
+            r"label 0: expected probabilities in \[0, 1\], got 1",
+        ),
         (lambda p, Y: (-p, Y), r"label 0: expected probabilities in \[0, 1\], got -0"),
         (lambda p, Y: (np.where(p > 0.9, np.nan, p), Y), "label 0: expected finite"),
-        (lambda p, Y: (p[:, 0], Y[:, 0]), r"expected scores of shape \(n_samples, n_labels\)"),
+        (
+            lambda p, Y: (p[:, 0], Y[:, 0]),
+            r"expected scores of shape \(n_samples, n_labels\)",
+        ),
         (lambda p, Y: (p, Y[:, 0]), r"labels of shape \(60, 3\).*got shape \(60,\)"),
         (lambda p, Y: (p, Y[:-1]), r"got shape \(59, 3\)"),
         (lambda p, Y: (p, 2 * Y), r"labels 0, 1 or NaN \(unknown\), got 2 in row"),
-        (lambda p, Y: (p, np.full_like(Y, np.nan)), "at least one known label, got NaN every"),
+        (
+            lambda p, Y: (p, np.full_like(Y, np.nan)),
+            "at least one known label, got NaN every",
+        ),
         (lambda p, Y: (p[:0], Y[:0]), "at least one row and one label"),
         (lambda p, Y: (p[:, :0], Y[:, :0]), "at least one row and one label"),
-        (lambda p, Y: ([p, p, p], Y), r"label 0: expected an array of shape \(n_samples, 2\)"),
         (
-            lambda p, Y: ([p[:, :2] / p[:, :2].sum(axis=1)[:, None], np.ones((9, 2)) / 2], Y),
+            lambda p, Y: ([p, p, p], Y),
+            r"label 0: expected an array of shape \(n_samples, 2\)",
+        ),
+        (
+            lambda p, Y: (
+                [p[:, :2] / p[:, :2].sum(axis=1)[:, None], np.ones((9, 2)) / 2],
+                Y,
+            ),
             r"as many rows for each label, got \[9, 60\] rows",
         ),
-        (lambda p, Y: (np.stack([p, p]), Y), r"or a list of arrays.*got shape \(2, 60, 3\)"),
+        (
+            lambda p, Y: (np.stack([p, p]), Y),
+            r"or a list of arrays.*got shape \(2, 60, 3\)",
+        ),
     ],
 )
 def test_bad_input_is_refused(change, message):
@@ -395,7 +452,9 @@ def test_bad_input_is_refused(change, message):
 def test_bad_arguments_are_refused():
     p, Y = make_labels(60)
     for method in ("isotonic", PlattScaling(prior_weight=1.0)):
-        with refuses(ValueError, expected=".*PlattScaling with prior_weight=0 for pooling='shr"):
+        with refuses(
+            ValueError, expected=".*PlattScaling with prior_weight=0 for pooling='shr"
+        ):
             MultilabelCalibration(method).fit(p, Y)
     with pytest.raises(ValueError, match="'pooling' parameter"):
         MultilabelCalibration(pooling="some").fit(p, Y)
@@ -422,7 +481,9 @@ def test_the_kernel_at_its_limits():
     assert np.isfinite(single.lines).all() and np.isfinite([*single.loo.values()]).all()
     z = np.array([[1e5], [-1e5], [0.1], [0.2]]) * np.ones(2)
     far = choose_shrunken_lines(
-        LabelColumns(z, (rng.random(z.shape) < 0.5) * 1.0, np.ones_like(z), np.ones_like(z)),
+        LabelColumns(
+            z, (rng.random(z.shape) < 0.5) * 1.0, np.ones_like(z), np.ones_like(z)
+        ),
         [0, 1.0],
     )
     assert np.isfinite(far.lines).all() and np.isfinite([*far.loo.values()]).all()
@@ -433,7 +494,9 @@ def test_no_warning_of_numpy():
     p, Y = make_labels(30, (0.5, 0.02), seed=5)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        MultilabelCalibration().fit(p, np.column_stack([Y[:, 0], p[:, 1] > np.median(p[:, 1])]))
+        MultilabelCalibration().fit(
+            p, np.column_stack([Y[:, 0], p[:, 1] > np.median(p[:, 1])])
+        )
 
 
 def test_one_half_is_not_predicted():
@@ -461,6 +524,10 @@ def test_a_row_of_any_weight_is_left_out_whole():
     exact = np.average(each, weights=weight)
     model = MultilabelCalibration().fit(p, Y, weight)
     own = expit(model.pooled_.intercept_ + model.pooled_.slope_ * z)
-    fitted = np.average(-np.log(np.where(Y == 1, own, 1 - own)).mean(axis=1), weights=weight)
+    fitted = np.average(
+        -np.log(np.where(Y == 1, own, 1 - own)).mean(axis=1), weights=weight
+    )
     assert exact - fitted > 0.01
-    assert model.leave_one_out_[np.inf] == pytest.approx(exact, abs=0.1 * (exact - fitted))
+    assert model.leave_one_out_[np.inf] == pytest.approx(
+        exact, abs=0.1 * (exact - fitted)
+    )

@@ -3,7 +3,11 @@ import pytest
 from sklearn.isotonic import isotonic_regression
 
 from sklearn_calib._kernels._near_isotonic import PenaltyPath, find_breakpoints
-from sklearn_calib.recalibrators import ENIR, IsotonicCalibration, NearIsotonicCalibration
+from sklearn_calib.recalibrators import (
+    ENIR,
+    IsotonicCalibration,
+    NearIsotonicCalibration,
+)
 
 CASES = ["n30", "ties60", "tiny8", "n200"]
 
@@ -12,7 +16,9 @@ CASES = ["n30", "ties60", "tiny8", "n200"]
 def test_path_equals_the_r_package(oracle, case):
     """neariso 1.0 with ties pooled."""
     data = oracle("enir.json")[case]
-    for lam, expected in zip(data["neariso_at"]["lambda"], data["neariso_at"]["beta"], strict=True):
+    for lam, expected in zip(
+        data["neariso_at"]["lambda"], data["neariso_at"]["beta"], strict=True
+    ):
         found = NearIsotonicCalibration(penalty=lam).fit(data["s"], data["y"])
         np.testing.assert_allclose(found.values_, expected, atol=1e-12)
         assert found.penalty_ == lam
@@ -45,7 +51,11 @@ def optimal(y, w, b, penalty):
 def test_optimality_conditions_along_the_path(n):
     for seed in range(8):
         rng = np.random.default_rng(seed)
-        y = rng.random(n) if seed % 2 else (rng.random(n) < np.linspace(0, 1, n)).astype(float)
+        y = (
+            rng.random(n)
+            if seed % 2
+            else (rng.random(n) < np.linspace(0, 1, n)).astype(float)
+        )
         w = rng.random(n) + 0.1 if seed % 3 else np.ones(n)
         path = PenaltyPath(y, w)
         penalties = find_breakpoints(path.merges)
@@ -58,7 +68,9 @@ def test_optimality_conditions_along_the_path(n):
         for penalty in tried:
             b = path.expand_solution(penalty)
             assert optimal(y, w, b, penalty) < 1e-9 * n
-        np.testing.assert_allclose(b, isotonic_regression(y, sample_weight=w), atol=1e-10)
+        np.testing.assert_allclose(
+            b, isotonic_regression(y, sample_weight=w), atol=1e-10
+        )
 
 
 def test_a_large_penalty_is_isotonic_and_none_the_frequencies():

@@ -46,7 +46,10 @@ def test_golden_values():
     z, log_weight, said = logit(p), COARSE_GRID.log_prior, []
     for row in range(200):
         said.append(
-            float(compute_pair_proba(1.0, z[row : row + 1], COARSE_GRID)[0] @ np.exp(log_weight))
+            float(
+                compute_pair_proba(1.0, z[row : row + 1], COARSE_GRID)[0]
+                @ np.exp(log_weight)
+            )
         )
         likelihood = compute_pair_proba(2.0 * y[row] - 1, z[row : row + 1], COARSE_GRID)
         log_weight = update_weights(log_weight, likelihood, None, COARSE_GRID, 1e-3)
@@ -62,7 +65,9 @@ def test_grid_and_prior():
     assert sorted({*FINE_GRID.slope}) == [*np.arange(1, 11) / 8, 1.5, 1.75, 2]
     assert sorted({*FINE_GRID.shift}) == [*np.arange(-12, 13) / 4]
     log = -((np.log(FINE_GRID.slope) / 0.5) ** 2) / 2 - FINE_GRID.shift**2 / 2
-    assert_allclose(FINE_GRID.log_prior - FINE_GRID.log_prior[0], log - log[0], atol=1e-12)
+    assert_allclose(
+        FINE_GRID.log_prior - FINE_GRID.log_prior[0], log - log[0], atol=1e-12
+    )
     assert_allclose(np.exp(FINE_GRID.log_prior).sum(), 1)
 
 
@@ -102,11 +107,16 @@ def test_regret_on_adversarial_sequences(rows):
         q = online.predict_proba([p])[0, 1] if known else None
         if q is None:
             q = float(
-                compute_pair_proba(1.0, np.array([z]), FINE_GRID)[0] @ np.exp(FINE_GRID.log_prior)
+                compute_pair_proba(1.0, np.array([z]), FINE_GRID)[0]
+                @ np.exp(FINE_GRID.log_prior)
             )
-        label = {"event": 1, "none": 0, "worst": int(q < 0.5), "best": int(q >= 0.5)}[choice]
+        label = {"event": 1, "none": 0, "worst": int(q < 0.5), "best": int(q >= 0.5)}[
+            choice
+        ]
         loss -= np.log(q if label else 1 - q)
-        pairs -= np.log(compute_pair_proba(2.0 * label - 1, np.array([z]), FINE_GRID)[0])
+        pairs -= np.log(
+            compute_pair_proba(2.0 * label - 1, np.array([z]), FINE_GRID)[0]
+        )
         online.partial_fit([p], [label], classes=[0, 1])
     assert loss <= (pairs - FINE_GRID.log_prior).min() + 1e-9
 
@@ -186,7 +196,9 @@ def test_export_by_a_small_table():
 
 def test_a_summary_has_no_order():
     proba, y = make_overconfident(2, 100)
-    with refuses(ValueError, expected=".*needs no order of the rows", value="OnlineCalibration"):
+    with refuses(
+        ValueError, expected=".*needs no order of the rows", value="OnlineCalibration"
+    ):
         CalibrationSummary().update(y, proba).fit("online")
 
 
@@ -201,7 +213,9 @@ def test_a_model_in_production():
     y = np.where(rng.random(1200) < expit(X.sum(axis=1)), "yes", "no")
     frozen = FrozenEstimator(GaussianNB().fit(X[:300], y[:300]))
     model = CalibratedModel(frozen, OnlineCalibration()).fit(X[300:500], y[300:500])
-    expected = clone(OnlineCalibration()).fit(frozen.predict_proba(X[300:500]), y[300:500])
+    expected = clone(OnlineCalibration()).fit(
+        frozen.predict_proba(X[300:500]), y[300:500]
+    )
     for rows in np.split(np.arange(500, 1200), 7):
         model.partial_fit_recalibrator(X[rows], y[rows])
         expected.partial_fit(frozen.predict_proba(X[rows]), y[rows])
@@ -217,7 +231,9 @@ def test_every_member_of_an_ensemble_learns():
     proba, y = make_overconfident(3, 150)
     X = np.log(proba)
     model = CalibratedModel(LogisticRegression(), "online", cv=3).fit(X, y)
-    before = [pair.recalibrator.predict_proba(proba) for pair in model.calibrated_pairs_]
+    before = [
+        pair.recalibrator.predict_proba(proba) for pair in model.calibrated_pairs_
+    ]
     model.partial_fit_recalibrator(X[:20], y[:20])
     for pair, old in zip(model.calibrated_pairs_, before, strict=True):
         assert np.abs(pair.recalibrator.predict_proba(proba) - old).max() > 1e-4
@@ -228,7 +244,9 @@ def test_only_where_the_recalibrator_learns_online():
     model = CalibratedModel(GaussianNB(), "platt", cv=2)
     assert not hasattr(model, "partial_fit_recalibrator")
     assert not hasattr(model.fit(X, y), "partial_fit_recalibrator")
-    assert not hasattr(CalibratedModel(GaussianNB(), "online"), "partial_fit_recalibrator")
+    assert not hasattr(
+        CalibratedModel(GaussianNB(), "online"), "partial_fit_recalibrator"
+    )
     online = CalibratedModel(GaussianNB(), "online", cv=2).fit(X, y)
     check_is_fitted(online)
     assert hasattr(online, "partial_fit_recalibrator")
@@ -240,6 +258,8 @@ def test_the_share_of_three_classes_is_that_of_each_of_them(way):
     online = getattr(OnlineCalibration(share=0.2), way)(proba, y)
     for c in range(3):
         alone = OnlineCalibration(share=0.2).fit(proba[:, c], (y == c).astype(int))
-        assert_allclose(online.one_vs_rest_[c].log_weights_, alone.log_weights_, atol=1e-12)
+        assert_allclose(
+            online.one_vs_rest_[c].log_weights_, alone.log_weights_, atol=1e-12
+        )
         other = OnlineCalibration().fit(proba[:, c], (y == c).astype(int))
         assert abs(other.slope_ - alone.slope_) > 0.01

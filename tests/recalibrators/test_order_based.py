@@ -93,7 +93,9 @@ BY_RANK = [
 ]
 
 
-@pytest.mark.parametrize("method", [*BY_RANK, HistogramBinning(7, prior_weight=0)], ids=repr)
+@pytest.mark.parametrize(
+    "method", [*BY_RANK, HistogramBinning(7, prior_weight=0)], ids=repr
+)
 def test_an_increasing_change_of_large_logits_changes_nothing_at_the_scores(method):
     """What is fitted depends on the order only, also where all probabilities are 0 or 1."""
     z, y = large_logits(1.0, 201)
@@ -101,7 +103,9 @@ def test_an_increasing_change_of_large_logits_changes_nothing_at_the_scores(meth
     expected = expected.predict_proba(canonical_proba(z, kind="logits"))
     for size in (1e3, 1e9):
         wide = canonical_proba(size * z, kind="logits")
-        assert_allclose(clone(method).fit(wide, y).predict_proba(wide), expected, atol=1e-9)
+        assert_allclose(
+            clone(method).fit(wide, y).predict_proba(wide), expected, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.3, 2.0, 1e6])
@@ -179,7 +183,9 @@ def test_a_penalty_chosen_under_weights_gives_the_same_fit_when_passed():
     p, weight = rng.random(300), rng.exponential(size=300)
     y = (rng.random(300) < p).astype(int)
     chosen = NearIsotonicCalibration().fit(p, y, sample_weight=weight)
-    given = NearIsotonicCalibration(penalty=chosen.penalty_).fit(p, y, sample_weight=weight)
+    given = NearIsotonicCalibration(penalty=chosen.penalty_).fit(
+        p, y, sample_weight=weight
+    )
     assert_allclose(given.values_, chosen.values_, atol=1e-12)
 
 
@@ -201,7 +207,11 @@ def test_weights_that_span_many_decades(method):
         weight = 10.0 ** rng.uniform(-decades / 2, decades / 2, 300)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            out = clone(method).fit(p, y, sample_weight=weight).predict_proba(np.r_[p, 0, 1])
+            out = (
+                clone(method)
+                .fit(p, y, sample_weight=weight)
+                .predict_proba(np.r_[p, 0, 1])
+            )
         assert np.isfinite(out).all() and out.min() >= 0 and out.max() <= 1
 
 
@@ -233,7 +243,9 @@ def test_adaptive_pickles_hold_the_cells_only():
 
 @pytest.mark.parametrize("n_bins", [4, 5, 10, 20])
 @pytest.mark.parametrize("steps", [10, 20, 100])
-def test_a_score_on_an_edge_of_equal_widths_belongs_to_the_bin_on_its_left(n_bins, steps):
+def test_a_score_on_an_edge_of_equal_widths_belongs_to_the_bin_on_its_left(
+    n_bins, steps
+):
     """W3; and the bins are those of the reliability curve."""
     p = np.repeat(np.arange(1, steps + 1) / steps, 7)
     y = np.arange(len(p)) % 2
@@ -254,8 +266,12 @@ def test_an_edge_of_bbq_between_symmetric_scores():
     assert bbq.predict_proba([0.5])[0, 1] == bbq.predict_proba([0.51])[0, 1] > 0.5
 
 
-@pytest.mark.parametrize("method", [BBQ(), BBQ("bdeu"), HistogramBinning("bdeu")], ids=repr)
-def test_heavy_weights_ask_for_no_more_bins_than_the_scores_can_fill(method, monkeypatch):
+@pytest.mark.parametrize(
+    "method", [BBQ(), BBQ("bdeu"), HistogramBinning("bdeu")], ids=repr
+)
+def test_heavy_weights_ask_for_no_more_bins_than_the_scores_can_fill(
+    method, monkeypatch
+):
     """W6: the number of models that are tried does not grow with the weights."""
     import sklearn_calib.recalibrators._bbq as bbq
     import sklearn_calib.recalibrators._histogram_binning as histogram
@@ -274,7 +290,11 @@ def test_heavy_weights_ask_for_no_more_bins_than_the_scores_can_fill(method, mon
     work = []
     for weight in (1.0, 1e4, 1e7, 1e12):
         calls.clear()
-        out = clone(method).fit(p, y, sample_weight=np.full(1500, weight)).predict_proba(p)
+        out = (
+            clone(method)
+            .fit(p, y, sample_weight=np.full(1500, weight))
+            .predict_proba(p)
+        )
         assert np.isfinite(out).all()
         work.append((len(calls), sum(calls)))
     assert work[0][0] <= 115

@@ -17,7 +17,11 @@ from sklearn_calib._simplex_array import log_proba
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_code, to_dict
 from sklearn_calib.metrics import log_loss, ranked_probability_score
-from sklearn_calib.recalibrators import OrdinalCalibration, PlattScaling, all_recalibrators
+from sklearn_calib.recalibrators import (
+    OrdinalCalibration,
+    PlattScaling,
+    all_recalibrators,
+)
 
 
 def make_grades(k, n=300, seed=0, factor=2.0, shift=0.5):
@@ -35,7 +39,10 @@ def above(proba):
 
 def objective(parameters, P, y, prior):
     """The penalised loss, written down directly."""
-    slope, shifts = parameters[0], parameters[1] - np.append(0, np.cumsum(parameters[2:]))
+    slope, shifts = (
+        parameters[0],
+        parameters[1] - np.append(0, np.cumsum(parameters[2:])),
+    )
     G = expit(slope * logit(above(P)) + shifts)
     new = -np.diff(np.column_stack([np.ones(len(P)), G, np.zeros(len(P))]), axis=1)
     target = prior / len(P) * P
@@ -58,7 +65,9 @@ def test_the_fit_is_that_of_a_direct_optimiser(k, prior):
     bounds = [(0, None), (None, None)] + [(0, None)] * (k - 2)
     start = np.r_[1.0, 0.0, np.full(k - 2, 0.1)]
     given = {"args": (P, y, prior), "bounds": bounds, "tol": 1e-14}
-    direct = minimize(objective, start, method="L-BFGS-B", options={"maxiter": 10_000}, **given)
+    direct = minimize(
+        objective, start, method="L-BFGS-B", options={"maxiter": 10_000}, **given
+    )
     assert objective(mine, P, y, prior) <= direct.fun + 1e-8
     np.testing.assert_allclose(mine, direct.x, atol=2e-3)
     assert (mine[2:] >= 0).all() and (k != 5 or min(mine[2:4]) < 1e-6)
@@ -122,7 +131,9 @@ def test_scores_at_odds_with_the_labels():
         model = OrdinalCalibration().fit(P[:, ::-1], y)
     assert 0 <= model.slope_ < 1e-9
     share = np.bincount(y) / len(y)
-    np.testing.assert_allclose(model.predict_proba(P[:3]), np.tile(share, (3, 1)), atol=2e-3)
+    np.testing.assert_allclose(
+        model.predict_proba(P[:3]), np.tile(share, (3, 1)), atol=2e-3
+    )
 
 
 def test_separated_and_equal_rows():
@@ -135,7 +146,9 @@ def test_separated_and_equal_rows():
         model = OrdinalCalibration(1e-6).fit(
             np.tile([[0.2, 0.3, 0.5]], (10, 1)), [0, 1, 1, 2, 2] * 2
         )
-    np.testing.assert_allclose(model.predict_proba([[0.2, 0.3, 0.5]]), [[0.2, 0.4, 0.4]], atol=1e-5)
+    np.testing.assert_allclose(
+        model.predict_proba([[0.2, 0.3, 0.5]]), [[0.2, 0.4, 0.4]], atol=1e-5
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
@@ -157,7 +170,9 @@ def test_scores_of_any_size(scale):
         for seed in range(5):
             k, n = rng.integers(2, 8), rng.integers(5, 150)
             z = scale * rng.normal(size=(n, k))
-            y = np.clip(z.argmax(axis=1) + rng.integers(-1, 2, n) * (seed % 3 > 0), 0, k - 1)
+            y = np.clip(
+                z.argmax(axis=1) + rng.integers(-1, 2, n) * (seed % 3 > 0), 0, k - 1
+            )
             prior = 10 ** rng.uniform(-6, 2)
             proba = canonical_proba(z, kind="logits")
             model = OrdinalCalibration(prior).fit(proba, y, classes=range(k))
@@ -167,8 +182,12 @@ def test_scores_of_any_size(scale):
 def test_thresholds_have_all_their_digits():
     log = np.log([[0.2, 1e-30, 0.3, 0.5 - 1e-30], [1e-300, 1e-200, 1e-100, 1.0]])
     z, gap = compute_cumulative_log_odds(log)
-    np.testing.assert_allclose(gap[0], [1e-30 / 0.8 + 1e-30 / 0.2, logit(0.8) - logit(0.5)])
-    np.testing.assert_allclose(z[1], [200 * np.log(10) * 0 + 690.7755279, 460.5170186, 230.2585093])
+    np.testing.assert_allclose(
+        gap[0], [1e-30 / 0.8 + 1e-30 / 0.2, logit(0.8) - logit(0.5)]
+    )
+    np.testing.assert_allclose(
+        z[1], [200 * np.log(10) * 0 + 690.7755279, 460.5170186, 230.2585093]
+    )
     P, _ = make_grades(4, 50)
     z, gap = compute_cumulative_log_odds(np.asarray(log_proba(canonical_proba(P))))
     np.testing.assert_allclose(z, logit(above(P)), atol=1e-9)
@@ -218,9 +237,13 @@ def test_order_is_that_of_the_scale():
     np.testing.assert_allclose(model.shifts_, numbered.shifts_)
     assert model.order_.tolist() == GRADES.tolist()
     assert model.classes_.tolist() == sorted(GRADES)
-    np.testing.assert_allclose(model.predict_proba(proba), numbered.predict_proba(P)[:, COLUMNS])
+    np.testing.assert_allclose(
+        model.predict_proba(proba), numbered.predict_proba(P)[:, COLUMNS]
+    )
     exported = from_dict(to_dict(model))
-    np.testing.assert_allclose(exported.predict_proba(proba), model.predict_proba(proba))
+    np.testing.assert_allclose(
+        exported.predict_proba(proba), model.predict_proba(proba)
+    )
     by_columns = OrdinalCalibration(order=GRADES).fit(P, names, classes=GRADES)
     np.testing.assert_allclose(by_columns.predict_proba(P), numbered.predict_proba(P))
 
@@ -240,11 +263,17 @@ def test_classes_do_not_move_columns():
         with pytest.warns(CalibrationWarning, match=message) as caught:
             method.fit(proba, names, classes=GRADES)
         assert caught[0].filename == __file__
-        method.fit(P, names, classes=GRADES)  # warnings are errors: columns that are in that order
+        method.fit(
+            P, names, classes=GRADES
+        )  # warnings are errors: columns that are in that order
     PlattScaling().fit(proba, names)
     with refuses(ValueError, expected="the order of a scale"):
-        OrdinalCalibration().fit(proba, names)  # sorted by the alphabet they are no scale
-    with pytest.warns(CalibrationWarning, match=r"order of labels=\['poor', .*fit \['excellent'"):
+        OrdinalCalibration().fit(
+            proba, names
+        )  # sorted by the alphabet they are no scale
+    with pytest.warns(
+        CalibrationWarning, match=r"order of labels=\['poor', .*fit \['excellent'"
+    ):
         ranked_probability_score(names, proba, labels=GRADES)
     right = ranked_probability_score(names, P, labels=GRADES)
     assert right == pytest.approx(ranked_probability_score(y, P))
@@ -259,7 +288,9 @@ def test_an_ordered_categorical_is_the_scale():
     with refuses(ValueError, expected="the order of a scale"):
         OrdinalCalibration().fit(proba, pd.Categorical(names))
     with refuses(ValueError, expected="the order of a scale"):
-        CalibratedModel(LogisticRegression(), OrdinalCalibration(), cv=2).fit(proba, names)
+        CalibratedModel(LogisticRegression(), OrdinalCalibration(), cv=2).fit(
+            proba, names
+        )
     ordered = OrdinalCalibration(order=GRADES)
     CalibratedModel(LogisticRegression(), ordered, cv=2).fit(proba, names)
 
@@ -276,4 +307,6 @@ def test_too_many_classes():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 501, 2000)
     with refuses(ValueError, expected=".*at most 500 classes, ", value="501"):
-        OrdinalCalibration().fit(rng.dirichlet(np.ones(501), 2000), y, classes=range(501))
+        OrdinalCalibration().fit(
+            rng.dirichlet(np.ones(501), 2000), y, classes=range(501)
+        )

@@ -40,7 +40,12 @@ def three_classes(n, prior, rng):
     ("given", "training", "rows", "expected"),
     [
         (0.1, 0.3, P4, [0.005263157895, 0.060869565217, 0.205882352941, 0.7]),
-        ([0.9, 0.1], {1: 0.3, 0: 0.7}, P4, [0.005263157895, 0.060869565217, 0.205882352941, 0.7]),
+        (
+            [0.9, 0.1],
+            {1: 0.3, 0: 0.7},
+            P4,
+            [0.005263157895, 0.060869565217, 0.205882352941, 0.7],
+        ),
         (pd.Series({1: 0.1, 0: 0.9}), [0.7, 0.3], P4[2:], [0.205882352941, 0.7]),
     ],
 )
@@ -55,9 +60,13 @@ def test_known_frequencies_of_three_classes():
         [0.392523364486, 0.186915887850, 0.420560747664],
         [0.019607843137, 0.098039215686, 0.882352941176],
     ]
-    shift = PriorShift([0.2, 0.2, 0.6], [0.5, 0.3, 0.2]).fit(P3, [0, 1], classes=[0, 1, 2])
+    shift = PriorShift([0.2, 0.2, 0.6], [0.5, 0.3, 0.2]).fit(
+        P3, [0, 1], classes=[0, 1, 2]
+    )
     assert np.abs(shift.predict_proba(P3) - expected).max() < 1e-11
-    by_label = PriorShift({"c": 0.6, "a": 0.2, "b": 0.2}, {"a": 0.5, "b": 0.3, "c": 0.2})
+    by_label = PriorShift(
+        {"c": 0.6, "a": 0.2, "b": 0.2}, {"a": 0.5, "b": 0.3, "c": 0.2}
+    )
     by_label.fit(P3, ["a", "b"], classes=["a", "b", "c"])
     assert np.array_equal(by_label.predict_proba(P3), shift.predict_proba(P3))
 
@@ -70,9 +79,14 @@ def test_class_weights_and_undersampling():
     assert np.abs(kept - expected).max() < 1e-11
     assert np.abs(kept - [beta * q / (beta * q - q + 1) for q in p]).max() < 1e-15
     weighted = PriorShift.from_class_weight({1: 9}, y)
-    assert np.abs(weighted.predict_proba(p)[:, 1] - [0.012195121951, 0.1, 0.5]).max() < 1e-11
+    assert (
+        np.abs(weighted.predict_proba(p)[:, 1] - [0.012195121951, 0.1, 0.5]).max()
+        < 1e-11
+    )
     balanced = PriorShift.from_class_weight("balanced", y)
-    by_hand = PriorShift("undo_resampling", training_prior=[0.5, 0.5]).fit([0.5] * 36 + [0.4], y)
+    by_hand = PriorShift("undo_resampling", training_prior=[0.5, 0.5]).fit(
+        [0.5] * 36 + [0.4], y
+    )
     assert np.allclose(balanced.predict_proba(p), by_hand.predict_proba(p), atol=1e-15)
     again = clone(balanced).fit(P4, [0, 0, 1, 1])
     assert np.array_equal(again.predict_proba(p), balanced.predict_proba(p))
@@ -81,10 +95,14 @@ def test_class_weights_and_undersampling():
 @pytest.mark.parametrize("counts", [(20, 20), (40, 41), (21, 20, 20)])
 def test_equal_numbers_look_resampled(counts):
     y = np.repeat(np.arange(len(counts)), counts)
-    with pytest.warns(CalibrationWarning, match="look resampled.*pass y as it was before"):
+    with pytest.warns(
+        CalibrationWarning, match="look resampled.*pass y as it was before"
+    ):
         shift = PriorShift.from_class_weight("balanced", y)
     assert np.abs(shift.prior_ - shift.training_prior_).max() < 0.02
-    PriorShift.from_class_weight("balanced", np.repeat([0, 1], [20, 23]))  # warnings are errors
+    PriorShift.from_class_weight(
+        "balanced", np.repeat([0, 1], [20, 23])
+    )  # warnings are errors
     PriorShift.from_class_weight({1: 9}, y)  # moves something
 
 
@@ -99,7 +117,9 @@ def test_maximum_likelihood():
     assert (low < adapted.prior_).all() and (adapted.prior_ < high).all()
     assert np.allclose(low, 1 - high[::-1], atol=1e-9)
     assert fitted.prior_.tolist() == [0.5, 0.5] and not hasattr(fitted, "prior_se_")
-    assert np.array_equal(fitted.predict_proba(p), before) and np.allclose(before[:, 1], p)
+    assert np.array_equal(fitted.predict_proba(p), before) and np.allclose(
+        before[:, 1], p
+    )
     # the mean of the adapted probabilities is the estimate
     assert abs(adapted.predict_proba(target)[:, 1].mean() - adapted.prior_[1]) < 1e-12
 
@@ -140,16 +160,23 @@ def test_confusion_matrix(how, ratios, b):
     assert low < b < high
 
 
-@pytest.mark.parametrize(("level", "z"), [(0.95, 1.959963984540054), (0.8, 1.2815515655446004)])
+@pytest.mark.parametrize(
+    ("level", "z"), [(0.95, 1.959963984540054), (0.8, 1.2815515655446004)]
+)
 def test_perfect_predictions_give_wilsons_interval(level, z):
     y = np.r_[np.zeros(500, int), np.ones(500, int)]
     target = np.r_[np.zeros(45), np.ones(5)]
     fitted = PriorShift("bbse", confusion="hard").fit(y.astype(float), y)
     adapted = fitted.adapt(target, level=level)
     z2 = z**2
-    middle, half = (0.1 + z2 / 100) / (1 + z2 / 50), np.sqrt(z2 * (0.09 + z2 / 200) / 50)
+    middle, half = (
+        (0.1 + z2 / 100) / (1 + z2 / 50),
+        np.sqrt(z2 * (0.09 + z2 / 200) / 50),
+    )
     half /= 1 + z2 / 50
-    assert np.allclose(adapted.prior_interval_[1], [middle - half, middle + half], atol=1e-12)
+    assert np.allclose(
+        adapted.prior_interval_[1], [middle - half, middle + half], atol=1e-12
+    )
 
 
 def test_penalised_weights_minimise_their_objective():
@@ -164,15 +191,22 @@ def test_penalised_weights_minimise_their_objective():
         rho = penalty * 3 * (2 * few / 3 + np.sqrt(2 * few))
 
         def objective(w, joint=joint, rho=rho):
-            return np.linalg.norm(joint @ w - target.mean(axis=0)) + rho * np.linalg.norm(w - 1)
+            return np.linalg.norm(
+                joint @ w - target.mean(axis=0)
+            ) + rho * np.linalg.norm(w - 1)
 
         starts = [np.ones(3) + 1e-3 * rng.normal(size=3), weights]
         options = {"xatol": 1e-10, "fatol": 1e-14}
-        found = [minimize(objective, s, method="Nelder-Mead", options=options) for s in starts]
+        found = [
+            minimize(objective, s, method="Nelder-Mead", options=options)
+            for s in starts
+        ]
         best = min(found, key=lambda result: result.fun).x
         kept = np.maximum(best, 0) * fitted.training_prior_
         assert np.abs(weights - kept / kept.sum() / fitted.training_prior_).max() < 1e-5
-    assert np.array_equal(weights, np.ones(3))  # the largest penalty leaves everything as it is
+    assert np.array_equal(
+        weights, np.ones(3)
+    )  # the largest penalty leaves everything as it is
 
 
 def test_absent_classes_are_found_and_said():
@@ -180,14 +214,18 @@ def test_absent_classes_are_found_and_said():
     source, y = three_classes(600, [1 / 3, 1 / 3, 1 / 3], rng)
     target, _ = three_classes(400, [0.0, 0.0, 1.0], rng)
     fitted = PriorShift("em", training_prior=[1 / 3] * 3).fit(source, y)
-    with pytest.warns(CalibrationWarning, match=r"an estimated frequency of 0 for \[1\]"):
+    with pytest.warns(
+        CalibrationWarning, match=r"an estimated frequency of 0 for \[1\]"
+    ):
         adapted = fitted.adapt(target)
     assert adapted.prior_[1] == 0 and adapted.prior_[2] > 0.95
     ratio = target * 3
     slope = (ratio / (ratio @ adapted.prior_)[:, None]).mean(axis=0)
     assert np.allclose(slope[[0, 2]], 1) and slope[1] < 1  # no better frequencies exist
     assert adapted.prior_interval_[:2, 0].tolist() == [0, 0]
-    assert (adapted.prior_interval_[:2, 1] > 0).all() and adapted.prior_interval_[2, 1] == 1
+    assert (adapted.prior_interval_[:2, 1] > 0).all() and adapted.prior_interval_[
+        2, 1
+    ] == 1
     rows = np.vstack([target[:50], np.eye(3), [[0.5, 0.5, 0.0]]])
     out = adapted.predict_proba(rows)
     assert np.array_equal(out[:, 1], np.zeros(54))
@@ -215,12 +253,16 @@ def test_more_classes_than_newton_takes():
     logits = rng.normal(size=(n, k))
     logits[np.arange(n), rng.integers(0, 20, n)] += 12  # 20 classes only
     p = softmax(logits, axis=1)
-    fitted = PriorShift("em", training_prior=np.full(k, 1 / k)).fit(np.eye(k)[y] * 0.7 + 1e-3, y)
+    fitted = PriorShift("em", training_prior=np.full(k, 1 / k)).fit(
+        np.eye(k)[y] * 0.7 + 1e-3, y
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
         adapted = fitted.adapt(p)
     assert adapted.prior_[:20].sum() > 0.99
-    assert np.isfinite(adapted.prior_se_).all() and (adapted.prior_se_[:20] < 0.02).all()
+    assert (
+        np.isfinite(adapted.prior_se_).all() and (adapted.prior_se_[:20] < 0.02).all()
+    )
     low, high = adapted.prior_interval_.T
     assert ((low <= adapted.prior_) & (adapted.prior_ <= high)).all()
 
@@ -257,7 +299,9 @@ def test_weights(prior):
     assert np.abs(dropped.prior_ - fitted.adapt(target[:100]).prior_).max() < 1e-9
     if prior != "rlls":
         assert np.allclose(weighted.prior_se_, scaled.prior_se_)
-        assert (weighted.prior_se_ > repeated.prior_se_).all()  # as many observations as rows
+        assert (
+            weighted.prior_se_ > repeated.prior_se_
+        ).all()  # as many observations as rows
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
@@ -303,7 +347,9 @@ def test_logits_keep_what_their_exponentials_lose():
 
 @pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_zeros_stay():
-    shift = PriorShift([0.2, 0.2, 0.6], [0.5, 0.3, 0.2]).fit(P3, [0, 1], classes=[0, 1, 2])
+    shift = PriorShift([0.2, 0.2, 0.6], [0.5, 0.3, 0.2]).fit(
+        P3, [0, 1], classes=[0, 1, 2]
+    )
     assert np.array_equal(shift.predict_proba(np.eye(3)), np.eye(3))
     assert shift.predict_proba([[0.5, 0.5, 0.0]])[0, 2] == 0
 
@@ -312,7 +358,9 @@ def test_pipeline_with_calibration():
     rng = np.random.default_rng(6)
     proba, y = three_classes(3000, [0.4, 0.3, 0.3], rng)
     target, truth = three_classes(3000, [0.1, 0.2, 0.7], rng)
-    proba, target = (softmax(2 * np.log(p), axis=1) for p in (proba, target))  # overconfident
+    proba, target = (
+        softmax(2 * np.log(p), axis=1) for p in (proba, target)
+    )  # overconfident
     pipe = make_pipeline(TemperatureScaling(), PriorShift("em")).fit(proba, y)
     shift = pipe[-1].adapt(pipe[:-1].transform(target))
     moved = make_pipeline(pipe[:-1], shift)
@@ -351,7 +399,9 @@ def test_refused_at_fit(shift, message):
 @pytest.mark.filterwarnings("ignore:.*calibration rows of each class")
 def test_refused_later():
     p, y, target = source_and_target()
-    with refuses(ValueError, expected=".*rows of every class in fit", value=r"none of \[1\]"):
+    with refuses(
+        ValueError, expected=".*rows of every class in fit", value=r"none of \[1\]"
+    ):
         PriorShift([0.5, 0.5]).fit(P4, [0, 0, 0, 0], classes=[0, 1])
     with refuses(ValueError, expected=".*3 numbers in prior", value=r"0\.1"):
         PriorShift(0.1).fit(P3, [0, 1], classes=range(3))
@@ -361,9 +411,13 @@ def test_refused_later():
     counted = PriorShift("bbse", [0.5, 0.5]).fit(P4, [0, 0, 0, 0], classes=[0, 1])
     with refuses(ValueError, expected="rows of every class"):
         counted.adapt(P4)
-    with pytest.raises(ValueError, match=r"a prior that is estimated.*given frequencies"):
+    with pytest.raises(
+        ValueError, match=r"a prior that is estimated.*given frequencies"
+    ):
         PriorShift([0.5, 0.5]).fit(p, y).adapt(target)
-    with refuses(ValueError, expected=".*a fit with prior='bbse'", value="one with another"):
+    with refuses(
+        ValueError, expected=".*a fit with prior='bbse'", value="one with another"
+    ):
         PriorShift([0.5, 0.5]).fit(p, y).set_params(prior="bbse").adapt(target)
     fitted = PriorShift("em").fit(p, y)
     with refuses(ValueError, expected="2 columns"):
@@ -445,7 +499,9 @@ def test_weights_of_the_labelled_rows_within_a_class():
     """The penalised weights use them too: by hand without a penalty."""
     p, y, target = source_and_target()
     weight = 1.0 + 3 * (p > 0.5)
-    found = PriorShift("rlls", penalty=0.0, confusion="soft").fit(p, y, sample_weight=weight)
+    found = PriorShift("rlls", penalty=0.0, confusion="soft").fit(
+        p, y, sample_weight=weight
+    )
     both = np.column_stack([1 - p, p])
     given = [np.average(both[y == c], axis=0, weights=weight[y == c]) for c in (0, 1)]
     expected = np.linalg.solve(np.transpose(given), [1 - target.mean(), target.mean()])

@@ -15,7 +15,9 @@ ROWS = make_overconfident(2, 80)
 AGAIN = make_overconfident(2, 90, random_state=1)
 
 
-@pytest.mark.parametrize("name", ["PlattScaling", "TemperatureScaling", "IsotonicCalibration"])
+@pytest.mark.parametrize(
+    "name", ["PlattScaling", "TemperatureScaling", "IsotonicCalibration"]
+)
 def test_readers_see_the_old_map_until_the_new_one_is_whole(name, monkeypatch):
     known = {cls.__name__: cls for cls in all_recalibrators().values()}
     cls = known[name]
@@ -25,7 +27,9 @@ def test_readers_see_the_old_map_until_the_new_one_is_whole(name, monkeypatch):
 
     def slowly(self, *rows):
         for _ in range(2):  # before and after the arithmetic, from another thread
-            reader = threading.Thread(target=lambda: seen.append(model.predict_proba(ROWS[0])))
+            reader = threading.Thread(
+                target=lambda: seen.append(model.predict_proba(ROWS[0]))
+            )
             reader.start()
             reader.join()
             whole(self, *rows)

@@ -71,7 +71,8 @@ def test_false_alarms_are_rare():
 @pytest.mark.parametrize("k", [2, 3])
 def test_races_are_found(k):
     found = [
-        has_repeated_rows(*races(np.random.default_rng(seed), 150, 6, k)) for seed in range(20)
+        has_repeated_rows(*races(np.random.default_rng(seed), 150, 6, k))
+        for seed in range(20)
     ]
     assert sum(found) >= 18
 
@@ -92,9 +93,13 @@ def test_auto_warns_and_groups_cure():
     with pytest.warns(CalibrationWarning, match=RULE):
         shared = StackedCalibration(few, cv=2).fit(proba, y)
     own = np.repeat(np.arange(100), 6)
-    StackedCalibration(few, cv=2).fit(proba, y, groups=own)  # a warning would be an error
+    StackedCalibration(few, cv=2).fit(
+        proba, y, groups=own
+    )  # a warning would be an error
     single, label = proba[::6], y[::6]
-    weighted = StackedCalibration(few, cv=2).fit(single, label, sample_weight=np.full(100, 6.0))
+    weighted = StackedCalibration(few, cv=2).fit(
+        single, label, sample_weight=np.full(100, 6.0)
+    )
     assert weighted.weights_ == pytest.approx(shared.weights_, abs=1e-9)
 
 
@@ -122,5 +127,7 @@ def test_folds_of_cells_warn():
         CalibrationSummary().update(y, proba).cross_validate(["identity"], cv=2)
     for _, score, label in ties(rng, 600):  # a warning would be an error
         CalibrationSummary().update(label, score).cross_validate(["identity"], cv=2)
-    with refuses(ValueError, expected=".*at least 5 groups, one for each fold", value="3"):
+    with refuses(
+        ValueError, expected=".*at least 5 groups, one for each fold", value="3"
+    ):
         cross_fitted_proba("platt", proba, y, groups=np.arange(600) % 3)

@@ -3,7 +3,11 @@ import pytest
 from numpy.polynomial import chebyshev
 from refused import refuses
 
-from sklearn_calib._kernels._monotone_program import compute_moments, fit_polynomials, fit_program
+from sklearn_calib._kernels._monotone_program import (
+    compute_moments,
+    fit_polynomials,
+    fit_program,
+)
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss
@@ -35,7 +39,9 @@ def test_oracle(oracle, name):
         found, _ = fit(s, case["y"], expected["k"])
         assert found.loss == pytest.approx(expected["mse"], abs=1e-9)
         x = (2 * np.clip(t, s.min(), s.max()) - s.min() - s.max()) / (s.max() - s.min())
-        np.testing.assert_allclose(chebyshev.chebval(x, found.coef), expected["pred"], atol=1e-4)
+        np.testing.assert_allclose(
+            chebyshev.chebval(x, found.coef), expected["pred"], atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("bound", [np.inf, 20.0, 1.2, 0.3])
@@ -51,7 +57,9 @@ def test_equals_the_program_written_out(degree, bound):
     assert found.loss == pytest.approx(expected.loss, abs=1e-6)
     assert found.gap <= 1e-8
     assert expected.gap <= 1e-5
-    assert found.loss == pytest.approx(np.mean((chebyshev.chebval(x, found.coef) - y) ** 2))
+    assert found.loss == pytest.approx(
+        np.mean((chebyshev.chebval(x, found.coef) - y) ** 2)
+    )
     powers = np.abs(chebyshev.cheb2poly(found.coef)).sum()
     assert powers <= bound * (1 + 1e-6)
     assert found.l1 == pytest.approx(powers, rel=1e-6)
@@ -61,9 +69,13 @@ def test_equals_the_program_written_out(degree, bound):
 def test_solvers_agree(solver):
     proba, y = make_overconfident(2, 300)
     auto = RestrictedPolynomialRegression(degree=5, l1=1.5).fit(proba, y)
-    other = RestrictedPolynomialRegression(degree=5, l1=1.5, solver=solver).fit(proba, y)
+    other = RestrictedPolynomialRegression(degree=5, l1=1.5, solver=solver).fit(
+        proba, y
+    )
     assert auto.l1_ == pytest.approx(1.5, rel=1e-6)
-    np.testing.assert_allclose(other.predict_proba(proba), auto.predict_proba(proba), atol=1e-3)
+    np.testing.assert_allclose(
+        other.predict_proba(proba), auto.predict_proba(proba), atol=1e-3
+    )
 
 
 @pytest.mark.slow
@@ -180,9 +192,13 @@ def test_cross_validation_finds_a_degree():
 
 
 def test_degree_is_capped_by_the_distinct_scores():
-    rpr = RestrictedPolynomialRegression(degree=10).fit([0.1, 0.1, 0.5, 0.9], [0, 1, 0, 1])
+    rpr = RestrictedPolynomialRegression(degree=10).fit(
+        [0.1, 0.1, 0.5, 0.9], [0, 1, 0, 1]
+    )
     assert rpr.degree_ == 2
-    with pytest.warns(CalibrationWarning, match="at least two different rows of scores"):
+    with pytest.warns(
+        CalibrationWarning, match="at least two different rows of scores"
+    ):
         constant = RestrictedPolynomialRegression().fit([0.3] * 4, [0, 0, 0, 1])
     assert constant.degree_ == 0
     assert constant.predict_proba([0.9])[0, 1] == pytest.approx(0.25)
@@ -193,7 +209,9 @@ def test_log_odds_scale_and_constant_beyond_the_domain():
     p = 0.2 + 0.6 * rng.random(500)
     y = (rng.random(500) < p).astype(int)
     rpr = RestrictedPolynomialRegression(degree=3, scale="logit").fit(p, y)
-    assert rpr.domain_ == pytest.approx([np.log(p / (1 - p)).min(), np.log(p / (1 - p)).max()])
+    assert rpr.domain_ == pytest.approx(
+        [np.log(p / (1 - p)).min(), np.log(p / (1 - p)).max()]
+    )
     inside = rpr.predict_proba([p.min(), p.max()])
     np.testing.assert_allclose(rpr.predict_proba([0.0, 1.0]), inside)
     assert len(rpr.coef_) == 4
@@ -203,7 +221,9 @@ def test_a_gap_is_told(monkeypatch):
     from sklearn_calib.recalibrators import _restricted_polynomial as module
 
     monkeypatch.setattr(module, "_WORST_GAP", -1.0)
-    with pytest.warns(CalibrationWarning, match="expected an optimality gap of at most"):
+    with pytest.warns(
+        CalibrationWarning, match="expected an optimality gap of at most"
+    ):
         RestrictedPolynomialRegression(degree=2).fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
 
 

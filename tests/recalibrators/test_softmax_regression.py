@@ -37,7 +37,9 @@ def objective(theta, z, y, w, shape, ridge_a, ridge_b):
 def test_certificate(full, k, ridge):
     rng = np.random.default_rng([k, full])
     z = 2 * rng.normal(size=(300, k))
-    y = (z * rng.uniform(0.3, 1.5, k) + rng.normal(size=k) + rng.gumbel(size=(300, k))).argmax(1)
+    y = (
+        z * rng.uniform(0.3, 1.5, k) + rng.normal(size=k) + rng.gumbel(size=(300, k))
+    ).argmax(1)
     weight = rng.exponential(size=300)
     w = weight / weight.sum()
     shape = (k, k) if full else (k,)
@@ -50,7 +52,10 @@ def test_certificate(full, k, ridge):
     found = minimize(objective, theta, args=args, method="BFGS", options={"gtol": 1e-9})
     assert fit.objective <= found.fun + 1e-8
     for _ in range(30):
-        assert objective(theta + 1e-3 * rng.normal(size=theta.shape), *args) >= fit.objective - 1e-9
+        assert (
+            objective(theta + 1e-3 * rng.normal(size=theta.shape), *args)
+            >= fit.objective - 1e-9
+        )
 
 
 def test_structured_penalties():
@@ -164,13 +169,17 @@ def test_dirichlet_finds_a_map_that_temperature_cannot():
     z = 1.5 * rng.normal(size=(6000, 4))
     y = (z + rng.gumbel(size=z.shape)).argmax(axis=1)
     mixed = canonical_proba(
-        z @ [[1, 0, 0, 0], [0.6, 1, 0, 0], [-0.6, 0, 1, 0], [0, 0, 0, 1]] + [1, 0, 0, 0],
+        z @ [[1, 0, 0, 0], [0.6, 1, 0, 0], [-0.6, 0, 1, 0], [0, 0, 0, 1]]
+        + [1, 0, 0, 0],
         kind="logits",
     )
     auto = DirichletCalibration().fit(mixed, y)
     error = np.abs(auto.predict_proba(mixed) - canonical_proba(z, kind="logits")).mean()
     assert error < 0.01
-    assert auto.off_diagonal_penalty_ <= 12 / 6000 and 0 < auto.leave_one_out_loss_ < np.log(4)
+    assert (
+        auto.off_diagonal_penalty_ <= 12 / 6000
+        and 0 < auto.leave_one_out_loss_ < np.log(4)
+    )
     few = DirichletCalibration().fit(*make_overconfident(4, 60))
     assert few.off_diagonal_penalty_ > 12 / 60
 
@@ -195,14 +204,18 @@ def test_dirichlet_two_ways_to_penalise():
 def test_large_tables_take_the_hessian_of_some_rows(monkeypatch, heavy):
     rng = np.random.default_rng(0)
     z = 2 * rng.normal(size=(5, 120_000))
-    codes = (z * rng.uniform(0.5, 1.5, 5)[:, None] + rng.gumbel(size=z.shape)).argmax(axis=0)
+    codes = (z * rng.uniform(0.5, 1.5, 5)[:, None] + rng.gumbel(size=z.shape)).argmax(
+        axis=0
+    )
     weight = rng.exponential(size=120_000) ** (4 if heavy else 0)
     given = z, codes, weight, np.full(5, 1e-6), 1e-6
     some = kernel.fit_softmax_regression(*given)
     looked_at = []
     solver = kernel.make_diagonal_solver
     monkeypatch.setattr(
-        kernel, "make_diagonal_solver", lambda *a: looked_at.append(a[0].shape[1]) or solver(*a)
+        kernel,
+        "make_diagonal_solver",
+        lambda *a: looked_at.append(a[0].shape[1]) or solver(*a),
     )
     assert kernel.fit_softmax_regression(*given).objective == some.objective
     assert looked_at[0] == 40_000

@@ -22,19 +22,43 @@ KNOTS = np.linspace(-2.7, 2.7, 7)
 GOLDEN = {  # penalty: values at the knots, log loss, degrees of freedom, leave-one-out
     # solved with 40 digits in the coordinates of the values
     1e6: (
-        [-1.77356827, -1.09884009, -0.42411211, 0.25061554, 0.92534301, 1.60007057, 2.27479814],
+        [
+            -1.77356827,
+            -1.09884009,
+            -0.42411211,
+            0.25061554,
+            0.92534301,
+            1.60007057,
+            2.27479814,
+        ],
         107.38630847007,
         2.000014991,
         0.54702048,
     ),
     1.0: (
-        [-1.84966889, -1.09234853, -0.37564371, 0.26734896, 0.87779695, 1.59231466, 2.29375522],
+        [
+            -1.84966889,
+            -1.09234853,
+            -0.37564371,
+            0.26734896,
+            0.87779695,
+            1.59231466,
+            2.29375522,
+        ],
         107.3192122124,
         4.094532589,
         0.5582482678,
     ),
     0.01: (
-        [-1.87628704, -1.08095581, -0.38635308, 0.3431124, 0.73433651, 1.72410546, 2.23055599],
+        [
+            -1.87628704,
+            -1.08095581,
+            -0.38635308,
+            0.3431124,
+            0.73433651,
+            1.72410546,
+            2.23055599,
+        ],
         107.2099298682,
         6.7947799,
         0.5731859719,
@@ -66,7 +90,9 @@ def test_golden_fit(penalty):
     assert abs(fit.loo - loo) < 1e-8
 
 
-@pytest.mark.parametrize("knots", [KNOTS, np.array([-5.0, -1.0, -0.9, 0.3, 4.0]), np.arange(3.0)])
+@pytest.mark.parametrize(
+    "knots", [KNOTS, np.array([-5.0, -1.0, -0.9, 0.3, 4.0]), np.arange(3.0)]
+)
 def test_basis_is_natural_and_penalties_are_the_roughness(knots):
     basis = kernel.make_natural_basis(knots)
     grid = np.linspace(knots[0], knots[-1], 997)
@@ -76,7 +102,11 @@ def test_basis_is_natural_and_penalties_are_the_roughness(knots):
     for i, first in enumerate(rough):
         for j, second in enumerate(rough[: i + 1]):
             size = sum(
-                quad(lambda x, f, g: float(f(x, 2) * g(x, 2)), *piece, args=(first, second))[0]
+                quad(
+                    lambda x, f, g: float(f(x, 2) * g(x, 2)),
+                    *piece,
+                    args=(first, second),
+                )[0]
                 for piece in pairwise(knots)
             )
             assert abs(size - (i == j >= 2)) < 1e-9
@@ -98,7 +128,9 @@ def test_leave_one_out_is_near_exact_deletion(weighted):
             part = kernel.make_cells(x[kept], y[kept], w[kept])
             curve = kernel.fit_spline(part, KNOTS, penalties=[penalty]).curve
             deleted[i] = np.logaddexp(0, (1 - 2 * y[i]) * curve(x[i : i + 1])[0])
-        assert abs(fit.loo - w @ deleted / w.sum()) < (2 * tolerance if weighted else tolerance)
+        assert abs(fit.loo - w @ deleted / w.sum()) < (
+            2 * tolerance if weighted else tolerance
+        )
 
 
 def test_line_is_the_limit_of_large_penalties():
@@ -177,7 +209,9 @@ def test_no_extrapolation():
     p, y, _ = bent(500)
     spline = SplineCalibration().fit(p, y)
     ends = spline.predict_proba([p.min(), p.max()])
-    assert np.array_equal(spline.predict_proba([p.min() / 100, 1 - (1 - p.max()) / 100]), ends)
+    assert np.array_equal(
+        spline.predict_proba([p.min() / 100, 1 - (1 - p.max()) / 100]), ends
+    )
     assert np.allclose(spline.domain_, logit([p.min(), p.max()]))
 
 
@@ -208,10 +242,16 @@ def test_rounding_noise_does_not_split_ties():
 def test_heavy_and_light_weights():
     p, y, _ = bent(1000)
     for scale in (1e-9, 1e-3, 1e6, 1e12):
-        proba = SplineCalibration().fit(p, y, sample_weight=scale * (1 + p)).predict_proba(p)
+        proba = (
+            SplineCalibration()
+            .fit(p, y, sample_weight=scale * (1 + p))
+            .predict_proba(p)
+        )
         assert np.isfinite(proba).all()
     light = SplineCalibration().fit(p, y, sample_weight=np.full(1000, 1e-9))
-    assert np.abs(light.predict_proba(p)[:, 1] - p).max() < 1e-3  # the prior alone is left
+    assert (
+        np.abs(light.predict_proba(p)[:, 1] - p).max() < 1e-3
+    )  # the prior alone is left
 
 
 def test_chain_of_matrix_and_spline_for_several_classes():
@@ -254,14 +294,20 @@ def test_swapping_the_classes_with_rounded_scores(digits):
         y = (rng.random(200) < p**0.7).astype(int)
         proba = np.column_stack([(1 - p).round(digits), p])
         found = SplineCalibration().fit(proba, y).predict_proba(proba)
-        swapped = SplineCalibration().fit(proba[:, ::-1], 1 - y).predict_proba(proba[:, ::-1])
+        swapped = (
+            SplineCalibration().fit(proba[:, ::-1], 1 - y).predict_proba(proba[:, ::-1])
+        )
         assert np.abs(found - swapped[:, ::-1]).max() < 1e-10, seed
 
 
 def test_one_cell_of_several_weighs_what_they_weigh():
     """Pooled: the mean score and the mean unit of the rows, by their weights."""
     rng = np.random.default_rng(0)
-    score, codes, weight = rng.normal(size=900), rng.integers(0, 2, 900), rng.gamma(0.3, 5, 900)
+    score, codes, weight = (
+        rng.normal(size=900),
+        rng.integers(0, 2, 900),
+        rng.gamma(0.3, 5, 900),
+    )
     cells = kernel.make_cells(score, codes, weight)
     few = kernel.coarsen_cells(cells, 30)
     assert 20 <= len(few.x) <= 30

@@ -19,7 +19,9 @@ def slope(beta, log, codes, weight):
     return weight @ (mean - d[np.arange(len(d)), codes]) / weight.sum()
 
 
-@pytest.mark.parametrize("name", ["ts_binary_constant_margin", "ts_multiclass_symmetric"])
+@pytest.mark.parametrize(
+    "name", ["ts_binary_constant_margin", "ts_multiclass_symmetric"]
+)
 def test_closed_forms(oracle, name):
     case = oracle("temperature.json")[name]
     logits = np.array(case["logits"], float)
@@ -44,7 +46,9 @@ def test_oracles(oracle, name):
     assert smoothed == pytest.approx(case["ts_refinement_log_smoothed"], rel=1e-8)
 
 
-@pytest.mark.parametrize("name", ["ts_zero_probs_clip_tiny32", "ts_zero_prob_on_true_label"])
+@pytest.mark.parametrize(
+    "name", ["ts_zero_probs_clip_tiny32", "ts_zero_prob_on_true_label"]
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_exact_zeros_as_the_smallest_float(oracle, name, dtype):
     """The oracle counts zeros as 1.18e-38; asked for by passing logarithms, not the default."""
@@ -80,7 +84,9 @@ def test_separable_without_laplace_is_safe(oracle):
 
 def test_separable_with_ties(oracle):
     case = oracle("temperature.json")["ts_separable_with_ties"]
-    fit = fit_temperature(np.array(case["logits"], float), np.array(case["y"]), np.ones(2))
+    fit = fit_temperature(
+        np.array(case["logits"], float), np.array(case["y"]), np.ones(2)
+    )
     assert fit.status == "separable"
     assert fit.loss == pytest.approx(case["loss_limit"], rel=1e-9)
 
@@ -104,7 +110,9 @@ def test_scores_at_odds_with_the_labels(oracle):
 def test_certificate(k, temperature, kind):
     rng = np.random.default_rng([k, int(100 * temperature)])
     n = 400
-    logits = rng.standard_cauchy((n, k)) if kind == "cauchy" else 2 * rng.normal(size=(n, k))
+    logits = (
+        rng.standard_cauchy((n, k)) if kind == "cauchy" else 2 * rng.normal(size=(n, k))
+    )
     y = (logits + rng.gumbel(size=(n, k))).argmax(axis=1)
     weight = rng.exponential(size=n) if kind == "weighted" else np.ones(n)
     z = log_softmax(logits * temperature, axis=1)
@@ -141,7 +149,9 @@ def test_loss_is_below_that_of_a_general_solver():
     def loss(beta):
         return np.mean(logsumexp(beta * z, axis=1) - beta * z[np.arange(500), y])
 
-    found = minimize_scalar(loss, bounds=(0, 5), method="bounded", options={"xatol": 1e-10})
+    found = minimize_scalar(
+        loss, bounds=(0, 5), method="bounded", options={"xatol": 1e-10}
+    )
     assert loss(fit.beta) <= found.fun + 1e-13
 
 
@@ -179,8 +189,12 @@ def test_expectation_consistency_equals_its_golden_value():
     found = TemperatureScaling(criterion="expectation_consistency").fit(p, y)
     assert found.inverse_temperature_ == pytest.approx(0.7434582322, abs=1e-9)
     assert np.mean((p > 0.5) == y) == 0.735
-    assert TemperatureScaling().fit(p, y).inverse_temperature_ == pytest.approx(0.740001332)
-    assert found.loss_ == pytest.approx(-np.log(found.predict_proba(p)[np.arange(200), y]).mean())
+    assert TemperatureScaling().fit(p, y).inverse_temperature_ == pytest.approx(
+        0.740001332
+    )
+    assert found.loss_ == pytest.approx(
+        -np.log(found.predict_proba(p)[np.arange(200), y]).mean()
+    )
 
 
 def test_expectation_consistency_with_weights_and_several_classes():
@@ -189,21 +203,27 @@ def test_expectation_consistency_with_weights_and_several_classes():
     y = rng.integers(0, 4, 300)
     y[:200] = p[:200].argmax(axis=1)
     w = rng.integers(1, 4, 300)
-    found = TemperatureScaling(criterion="expectation_consistency").fit(p, y, sample_weight=w)
+    found = TemperatureScaling(criterion="expectation_consistency").fit(
+        p, y, sample_weight=w
+    )
     right = p.argmax(axis=1) == y
     assert np.average(found.predict_proba(p).max(axis=1), weights=w) == pytest.approx(
         np.average(right, weights=w), abs=1e-9
     )
     again = TemperatureScaling(criterion="expectation_consistency")
     again.fit(np.repeat(p, w, axis=0), np.repeat(y, w))
-    assert again.inverse_temperature_ == pytest.approx(found.inverse_temperature_, rel=1e-9)
+    assert again.inverse_temperature_ == pytest.approx(
+        found.inverse_temperature_, rel=1e-9
+    )
 
 
 def test_expectation_consistency_at_the_bounds():
     p = [[0.7, 0.3], [0.4, 0.6], [0.8, 0.2], [0.1, 0.9]]
     method = TemperatureScaling(criterion="expectation_consistency")
     with pytest.warns(UserWarning, match="no better than a uniform guess"):
-        assert method.fit(p, [1, 0, 1, 1]).predict_proba(p) == pytest.approx(0.5, abs=1e-5)
+        assert method.fit(p, [1, 0, 1, 1]).predict_proba(p) == pytest.approx(
+            0.5, abs=1e-5
+        )
     with pytest.warns(UserWarning, match="a calibration set that is all correct"):
         found = method.fit(p, [0, 1, 0, 1]).predict_proba(p).max(axis=1).mean()
     assert found == pytest.approx(1 - 0.5 / 5)  # an accuracy smoothed by 1 / (N + 1)

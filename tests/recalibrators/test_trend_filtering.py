@@ -33,7 +33,9 @@ def test_ensemble_near_the_r_package(oracle, case, criterion, tolerance):
     """Its solver stops early, and what it calls impossible does not count there."""
     data = oracle("elite.json")[case]
     found = (
-        TrendFilteringEnsemble(criterion).fit(data["s"], data["y"]).predict_proba(data["t"])[:, 1]
+        TrendFilteringEnsemble(criterion)
+        .fit(data["s"], data["y"])
+        .predict_proba(data["t"])[:, 1]
     )
     assert np.abs(found - data[criterion]).max() < tolerance
 
@@ -54,7 +56,9 @@ def test_many_equal_or_nearly_equal_scores():
     y = np.r_[np.arange(100) < 30, np.arange(100) < 80, 0, 0].astype(int)
     fit = TrendFiltering(0.0).fit(p, y)
     assert len(fit.knots_) == 3
-    np.testing.assert_allclose(fit.predict_proba([0.2, 0.7])[:, 1], [0.3, 0.8], atol=1e-12)
+    np.testing.assert_allclose(
+        fit.predict_proba([0.2, 0.7])[:, 1], [0.3, 0.8], atol=1e-12
+    )
     order = np.random.default_rng(0).permutation(len(p))
     again = TrendFiltering(0.0).fit(p[order], y[order])
     np.testing.assert_allclose(again.values_, fit.values_, atol=1e-12)
@@ -121,4 +125,6 @@ def test_few_points_are_kept_as_they_are():
     p, y = rng.random(5000), rng.integers(0, 2, 5000)
     x, frequency, mass = trend_filtering._make_points(p, y, np.ones(5000))
     assert len(x) == len(np.unique(np.rint(p / 1e-5)))
-    assert mass @ x == pytest.approx(p.sum()) and mass @ frequency == pytest.approx(y.sum())
+    assert mass @ x == pytest.approx(p.sum()) and mass @ frequency == pytest.approx(
+        y.sum()
+    )

@@ -39,13 +39,17 @@ def test_skewed_scores(shape):
     assert (low <= high).all() and np.diff(low).min() >= 0 and np.diff(high).min() >= 0
     for query in p[:30]:
         expected = [refit(p, y, np.ones(3000), query, label) for label in (0, 1)]
-        np.testing.assert_allclose(va.predict_interval([query])[0], expected, atol=1e-12)
+        np.testing.assert_allclose(
+            va.predict_interval([query])[0], expected, atol=1e-12
+        )
 
 
 def test_merged_probability():
     va = VennAbers().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
     low, high = va.predict_interval([0.3, 0.5, 0.95]).T
-    np.testing.assert_allclose(va.predict_proba([0.3, 0.5, 0.95])[:, 1], high / (1 - low + high))
+    np.testing.assert_allclose(
+        va.predict_proba([0.3, 0.5, 0.95])[:, 1], high / (1 - low + high)
+    )
 
 
 def test_many_classes():

@@ -36,7 +36,9 @@ def logistic(y_true, margin):
 
 @pytest.fixture(params=[2, 3])
 def data(request):
-    return make_classification(300, n_informative=6, n_classes=request.param, random_state=0)
+    return make_classification(
+        300, n_informative=6, n_classes=request.param, random_state=0
+    )
 
 
 def own_probabilities(model, X):
@@ -47,7 +49,8 @@ def own_probabilities(model, X):
         return [np.asarray(p) for p in own]
     k = len(model.classes_)
     return [
-        canonical_proba(s, kind=kind, n_classes=k) for kind, s in staging.staged_scores(model, X)
+        canonical_proba(s, kind=kind, n_classes=k)
+        for kind, s in staging.staged_scores(model, X)
     ]
 
 
@@ -84,16 +87,22 @@ def test_xgboost(data, options):
     xgboost = imported("xgboost")
     X, y = data
     k = len(set(y))
-    only_several = "multi:" in str(options) or isinstance(options.get("base_score"), list)
+    only_several = "multi:" in str(options) or isinstance(
+        options.get("base_score"), list
+    )
     if (k == 2 and only_several) or (k == 3 and options.get("objective") is logistic):
         pytest.skip("not for so many classes")
     if isinstance(options.get("base_score"), list) and xgboost.__version__ < "3.1":
         pytest.skip("one base_score")
-    model = xgboost.XGBClassifier(n_estimators=ROUNDS, n_jobs=1, **options).fit(X[:200], y[:200])
+    model = xgboost.XGBClassifier(n_estimators=ROUNDS, n_jobs=1, **options).fit(
+        X[:200], y[:200]
+    )
     assert_own(model, X, 2e-7)
 
 
-@pytest.mark.parametrize("objective", ["binary:logitraw", "count:poisson", "rank:pairwise"])
+@pytest.mark.parametrize(
+    "objective", ["binary:logitraw", "count:poisson", "rank:pairwise"]
+)
 def test_xgboost_objectives_without_probabilities_are_refused(objective):
     """binary:logitraw: the staged sigmoid was up to 2.8 away from predict_proba, [1 - m, m]."""
     xgboost = imported("xgboost")
@@ -109,9 +118,13 @@ def test_xgboost_objectives_without_probabilities_are_refused(objective):
 def test_logitraw_margins_are_log_odds_without_stages():
     xgboost = imported("xgboost")
     X, y = make_classification(300, flip_y=0.3, random_state=0)
-    model = xgboost.XGBClassifier(objective="binary:logitraw", n_estimators=9, n_jobs=1).fit(X, y)
+    model = xgboost.XGBClassifier(
+        objective="binary:logitraw", n_estimators=9, n_jobs=1
+    ).fit(X, y)
     calibrated = CalibratedModel(FrozenEstimator(model), "temperature").fit(X, y)
-    by_hand = expit(model.predict(X, output_margin=True) / calibrated.recalibrator_.temperature_)
+    by_hand = expit(
+        model.predict(X, output_margin=True) / calibrated.recalibrator_.temperature_
+    )
     np.testing.assert_allclose(calibrated.predict_proba(X)[:, 1], by_hand, atol=1e-6)
 
 
@@ -136,7 +149,9 @@ def test_lightgbm(data, options, piped):
     X, y = data
     if len(set(y)) == 3 and "objective" in options:
         pytest.skip("two classes only")
-    learner = lightgbm.LGBMClassifier(n_estimators=ROUNDS, n_jobs=1, verbose=-1, **options)
+    learner = lightgbm.LGBMClassifier(
+        n_estimators=ROUNDS, n_jobs=1, verbose=-1, **options
+    )
     learner = make_pipeline(StandardScaler(), learner) if piped else learner
     model = learner.set_output(transform="pandas") if piped else learner
     model.fit(X[:200], y[:200])
@@ -153,13 +168,20 @@ def test_lightgbm_forest_of_the_best_iteration():
     lightgbm = imported("lightgbm")
     X, y = make_classification(200, random_state=0)
     forest = lightgbm.LGBMClassifier(
-        n_estimators=6, boosting_type="rf", subsample=0.5, subsample_freq=1, n_jobs=1, verbose=-1
+        n_estimators=6,
+        boosting_type="rf",
+        subsample=0.5,
+        subsample_freq=1,
+        n_jobs=1,
+        verbose=-1,
     ).fit(X, y)
     staging = find_staging(forest)
     forest.booster_.best_iteration = forest._best_iteration = 3
     logits = staging.logits(forest, X)
     expected = forest.predict_proba(X)
-    np.testing.assert_allclose(canonical_proba(logits, kind="logits"), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        canonical_proba(logits, kind="logits"), expected, atol=1e-12
+    )
     assert np.abs(expected - forest.predict_proba(X, num_iteration=6)).max() > 1e-3
     cut = staging.truncated(forest, 5)
     of_five = forest.predict_proba(X, num_iteration=5)
@@ -196,7 +218,9 @@ def test_lightgbm_one_vs_rest_is_refused():
 def test_lightgbm_custom_objective_is_refused():
     lightgbm = imported("lightgbm")
     X, y = make_classification(300, random_state=0)
-    learner = lightgbm.LGBMClassifier(objective=logistic, n_estimators=4, n_jobs=1, verbose=-1)
+    learner = lightgbm.LGBMClassifier(
+        objective=logistic, n_estimators=4, n_jobs=1, verbose=-1
+    )
     for model in (RefineThenCalibrateCV(learner), CalibratedModel(learner)):
         with refuses(ValueError, value="a function of your own"):
             model.fit(X, y)
@@ -206,9 +230,14 @@ def test_catboost_one_vs_all_is_refused():
     catboost = imported("catboost")
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     learner = catboost.CatBoostClassifier(
-        iterations=4, loss_function="MultiClassOneVsAll", verbose=0, allow_writing_files=False
+        iterations=4,
+        loss_function="MultiClassOneVsAll",
+        verbose=0,
+        allow_writing_files=False,
     )
-    message = "CatBoostClassifier: expected a loss_function .* got 'MultiClassOneVsAll'. Use "
+    message = (
+        "CatBoostClassifier: expected a loss_function .* got 'MultiClassOneVsAll'. Use "
+    )
     for model in (RefineThenCalibrateCV(learner), CalibratedModel(learner)):
         with pytest.raises(ValueError, match=message):
             model.fit(X, y)
@@ -217,7 +246,12 @@ def test_catboost_one_vs_all_is_refused():
 @pytest.mark.parametrize(
     "learner, n_classes",
     [
-        (GradientBoostingClassifier(loss="exponential", n_estimators=ROUNDS, random_state=0), 2),
+        (
+            GradientBoostingClassifier(
+                loss="exponential", n_estimators=ROUNDS, random_state=0
+            ),
+            2,
+        ),
         (AdaBoostClassifier(n_estimators=ROUNDS, random_state=0), 3),
         (SGDClassifier(loss="log_loss", max_iter=ROUNDS, random_state=0), 3),
         (SGDClassifier(loss="modified_huber", max_iter=ROUNDS, random_state=0), 2),
@@ -227,12 +261,18 @@ def test_catboost_one_vs_all_is_refused():
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
 @pytest.mark.parametrize("piped", [False, True])
 @pytest.mark.parametrize("loss", ["log", "brier"])
-def test_risk_is_that_of_the_learners_own_probabilities(learner, n_classes, piped, loss):
+def test_risk_is_that_of_the_learners_own_probabilities(
+    learner, n_classes, piped, loss
+):
     """It was that of the softmax of the decision function, up to .2 away in a probability."""
-    X, y = make_classification(600, n_informative=6, n_classes=n_classes, random_state=0)
+    X, y = make_classification(
+        600, n_informative=6, n_classes=n_classes, random_state=0
+    )
     split = [(np.arange(300), np.arange(300, 600))]
     learner = make_pipeline(StandardScaler(), learner) if piped else learner
-    search = RefineThenCalibrateCV(learner, cv=split, loss=loss, recalibrator="temperature")
+    search = RefineThenCalibrateCV(
+        learner, cv=split, loss=loss, recalibrator="temperature"
+    )
     results = search.fit(X, y).cv_results_
     staging = find_staging(learner)
     model = staging.prepared(clone(learner))
@@ -240,7 +280,9 @@ def test_risk_is_that_of_the_learners_own_probabilities(learner, n_classes, pipe
     measure = log_loss if loss == "log" else brier_loss
     for stage in (1, 4, ROUNDS):
         proba = staging.truncated(model, stage).predict_proba(X[300:])
-        assert results["risk"][stage - 1] == pytest.approx(measure(y[300:], proba), rel=1e-9)
+        assert results["risk"][stage - 1] == pytest.approx(
+            measure(y[300:], proba), rel=1e-9
+        )
     np.testing.assert_allclose(
         results["calibration"], results["risk"] - results["refinement"], atol=1e-15
     )
@@ -256,7 +298,9 @@ def test_risk_without_stages_is_that_of_predict_proba():
     split = [(np.arange(200), np.arange(200, 400))]
     search = RefineThenCalibrateCV(learner, cv=split, stages=None).fit(X, y)
     proba = learner.fit(X[:200], y[:200]).predict_proba(X[200:])
-    assert search.cv_results_["risk"][0] == pytest.approx(log_loss(y[200:], proba), rel=1e-12)
+    assert search.cv_results_["risk"][0] == pytest.approx(
+        log_loss(y[200:], proba), rel=1e-12
+    )
 
 
 @pytest.mark.slow
@@ -273,7 +317,9 @@ def test_dart_is_judged_refitted_and_told_as_it_is(package):
     X, y = make_classification(600, flip_y=0.2, random_state=0)
     if package == "xgboost":
         booster = {} if any_booster else {"booster": "dart"}
-        learner = module.XGBClassifier(n_estimators=20, **booster, rate_drop=0.3, n_jobs=1)
+        learner = module.XGBClassifier(
+            n_estimators=20, **booster, rate_drop=0.3, n_jobs=1
+        )
     else:
         learner = module.LGBMClassifier(
             n_estimators=20, boosting_type="dart", drop_rate=0.3, n_jobs=1, verbose=-1
@@ -287,7 +333,9 @@ def test_dart_is_judged_refitted_and_told_as_it_is(package):
     assert sum("keep their weights" in str(w.message) for w in caught) == 1
     whole = clone(learner).fit(X, y)
     short = find_staging(learner).truncated(whole, 6)
-    np.testing.assert_array_equal(search.best_estimator_.predict_proba(X), short.predict_proba(X))
+    np.testing.assert_array_equal(
+        search.best_estimator_.predict_proba(X), short.predict_proba(X)
+    )
     fewer = clone(learner).set_params(n_estimators=6).fit(X, y)
     assert np.abs(fewer.predict_proba(X) - short.predict_proba(X)).max() > 0.05
 
@@ -330,14 +378,20 @@ def test_refinement_is_that_of_the_scores_that_are_recalibrated():
     search = RefineThenCalibrateCV(
         learner, cv=split, recalibrator="isotonic", refinement="isotonic", refit=True
     ).fit(X, y)
-    model = find_staging(learner).truncated(learner.fit(X[:300], y[:300]), search.best_stage_)
+    model = find_staging(learner).truncated(
+        learner.fit(X[:300], y[:300]), search.best_stage_
+    )
     scores = canonical_proba(model.decision_function(X[300:]), kind="logits")
     by_hand = refinement_error(y[300:], scores, recalibrator="isotonic", cv=5)
     row = search.cv_results_["stage"] == search.best_stage_
     assert search.cv_results_["refinement"][row] == pytest.approx(by_hand, rel=1e-9)
     expected = IsotonicCalibration().fit(scores, y[300:]).predict_proba(scores)
-    np.testing.assert_allclose(search.recalibrator_.predict_proba(scores), expected, atol=1e-12)
-    other = refinement_error(y[300:], model.predict_proba(X[300:]), recalibrator="isotonic", cv=5)
+    np.testing.assert_allclose(
+        search.recalibrator_.predict_proba(scores), expected, atol=1e-12
+    )
+    other = refinement_error(
+        y[300:], model.predict_proba(X[300:]), recalibrator="isotonic", cv=5
+    )
     assert abs(other - by_hand) > 1e-4  # so it is worth saying
 
 
@@ -350,7 +404,9 @@ def test_a_package_that_cannot_be_loaded_disturbs_nobody(data, monkeypatch):
             if name.partition(".")[0] in ("lightgbm", "catboost"):
                 raise OSError("libgomp.so.1: cannot open shared object file")
 
-    for name in [name for name in sys.modules if name.startswith(("lightgbm", "catboost"))]:
+    for name in [
+        name for name in sys.modules if name.startswith(("lightgbm", "catboost"))
+    ]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(OSError, match="libgomp"):

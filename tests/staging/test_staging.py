@@ -30,18 +30,26 @@ pytestmark = pytest.mark.filterwarnings(*DEPRECATED)
 
 def learners():
     yield GradientBoostingClassifier(n_estimators=STAGES, random_state=0, subsample=0.7)
-    yield HistGradientBoostingClassifier(max_iter=STAGES, random_state=0, max_features=0.7)
+    yield HistGradientBoostingClassifier(
+        max_iter=STAGES, random_state=0, max_features=0.7
+    )
     yield AdaBoostClassifier(n_estimators=STAGES, random_state=0)
     yield RandomForestClassifier(n_estimators=STAGES, random_state=0)
     yield ExtraTreesClassifier(n_estimators=STAGES, random_state=0)
     yield MLPClassifier((8,), max_iter=STAGES, random_state=0)
     yield SGDClassifier(loss="log_loss", max_iter=STAGES, random_state=0)
-    yield SGDClassifier(max_iter=STAGES, random_state=0, class_weight="balanced", average=True)
+    yield SGDClassifier(
+        max_iter=STAGES, random_state=0, class_weight="balanced", average=True
+    )
     if not why_not("xgboost"):
         from xgboost import XGBClassifier, XGBRFClassifier
 
-        yield XGBClassifier(n_estimators=STAGES, subsample=0.7, random_state=0, n_jobs=1)
-        yield XGBClassifier(n_estimators=STAGES, booster="dart", rate_drop=0.3, n_jobs=1)
+        yield XGBClassifier(
+            n_estimators=STAGES, subsample=0.7, random_state=0, n_jobs=1
+        )
+        yield XGBClassifier(
+            n_estimators=STAGES, booster="dart", rate_drop=0.3, n_jobs=1
+        )
         yield XGBClassifier(n_estimators=STAGES, objective="multi:softprob", n_jobs=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # see DEPRECATED
@@ -49,10 +57,17 @@ def learners():
     if not why_not("lightgbm"):
         from lightgbm import LGBMClassifier
 
-        options = {"n_estimators": STAGES, "n_jobs": 1, "verbose": -1, "random_state": 0}
+        options = {
+            "n_estimators": STAGES,
+            "n_jobs": 1,
+            "verbose": -1,
+            "random_state": 0,
+        }
         yield LGBMClassifier(**options)
         yield LGBMClassifier(boosting_type="dart", **options)
-        yield LGBMClassifier(boosting_type="rf", subsample=0.6, subsample_freq=1, **options)
+        yield LGBMClassifier(
+            boosting_type="rf", subsample=0.6, subsample_freq=1, **options
+        )
     if not why_not("catboost"):
         from catboost import CatBoostClassifier
 
@@ -70,7 +85,9 @@ def name(learner):
 
 @pytest.fixture(params=[2, 3])
 def data(request):
-    return make_classification(300, n_informative=6, n_classes=request.param, random_state=0)
+    return make_classification(
+        300, n_informative=6, n_classes=request.param, random_state=0
+    )
 
 
 def by_truncation(staging, fitted, X, n_classes, stage):
@@ -102,7 +119,9 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
     single = "XGB" in repr(learner)
     for stage in {1, n_stages // 2, n_stages} - {0}:
         short = by_truncation(staging, fitted, X, n_classes, stage)
-        np.testing.assert_allclose(staged[stage - 1], short, atol=1e-7 if single else 1e-12)
+        np.testing.assert_allclose(
+            staged[stage - 1], short, atol=1e-7 if single else 1e-12
+        )
     np.testing.assert_allclose(staged[-1], before, atol=1e-7 if single else 1e-12)
     # the fitted model is left alone, and the short one can be sent elsewhere
     np.testing.assert_array_equal(compute_classifier_scores(fitted, X, "auto"), before)
@@ -118,7 +137,9 @@ def test_a_refit_reaches_the_stage(data, learner):
         pytest.skip("an objective for more than two classes")
     staging = find_staging(learner)
     if name(learner) == "XGBRFClassifier":
-        assert staging.limited(learner, 1).n_estimators == STAGES  # all trees are one round
+        assert (
+            staging.limited(learner, 1).n_estimators == STAGES
+        )  # all trees are one round
         return
     whole = staging.prepared(clone(learner))
     staging.fit(whole, X, y)
@@ -148,7 +169,9 @@ def test_tables_with_column_names(data):
         staging.fit(fitted, X, y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert len(list(staging.staged_scores(fitted, X))) == staging.n_stages(fitted)
+            assert len(list(staging.staged_scores(fitted, X))) == staging.n_stages(
+                fitted
+            )
 
 
 def test_missing_values_in_a_forest():

@@ -51,7 +51,10 @@ def learners():
 
 def variants():
     """Others that the same adapters serve."""
-    yield GradientBoostingClassifier(n_estimators=STAGES, loss="exponential", **SEED), (2,)
+    yield (
+        GradientBoostingClassifier(n_estimators=STAGES, loss="exponential", **SEED),
+        (2,),
+    )
     yield ExtraTreesClassifier(n_estimators=STAGES, **SEED), BOTH
     yield SGDClassifier(loss="log_loss", max_iter=STAGES, **SEED), BOTH
     if not why_not("xgboost"):
@@ -63,7 +66,12 @@ def variants():
 
         options = {"verbose": -1, **OF_BOOSTED, **SEED}
         yield LGBMClassifier(boosting_type="dart", **options), BOTH
-        yield LGBMClassifier(boosting_type="rf", subsample=0.6, subsample_freq=1, **options), BOTH
+        yield (
+            LGBMClassifier(
+                boosting_type="rf", subsample=0.6, subsample_freq=1, **options
+            ),
+            BOTH,
+        )
         yield LGBMClassifier(sigmoid=2.0, **options), BOTH
 
 
@@ -242,7 +250,9 @@ def test_all_checks_in_one_call():
         pass
 
     register_staging(Learner, OneTooFew())
-    with pytest.raises(AssertionError, match=r"check_unit_and_number\[2\] failed: 4 arrays"):
+    with pytest.raises(
+        AssertionError, match=r"check_unit_and_number\[2\] failed: 4 arrays"
+    ):
         check_contract(Learner(n_estimators=STAGES, random_state=0))
 
 
@@ -252,7 +262,9 @@ def test_a_learner_of_two_stages_is_too_short_to_be_checked():
         learner = GradientBoostingClassifier(n_estimators=stages, **SEED)
         check = dict(contract_checks(learner))["check_unit_and_number[2]"]
         if stages < 3:
-            with pytest.raises(AssertionError, match=f"{stages} stages are too few to check; pass"):
+            with pytest.raises(
+                AssertionError, match=f"{stages} stages are too few to check; pass"
+            ):
                 check()
         else:
             check()
@@ -267,5 +279,7 @@ def test_a_missing_registration_is_said():
             return False
 
     register_staging(Alone, Never())
-    with pytest.raises(AssertionError, match=r"Alone has no adapter; call register_staging"):
+    with pytest.raises(
+        AssertionError, match=r"Alone has no adapter; call register_staging"
+    ):
         check_contract(Alone())

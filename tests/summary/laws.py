@@ -3,7 +3,12 @@
 import numpy as np
 from cells_by_sorting import by_sorting
 
-from sklearn_calib._kernels._cells import ID, compute_mean_scores, encode_cells, get_keys
+from sklearn_calib._kernels._cells import (
+    ID,
+    compute_mean_scores,
+    encode_cells,
+    get_keys,
+)
 
 LAWS = {
     "uniform": lambda rng, n: rng.random(n),

@@ -53,7 +53,9 @@ def test_coarse_cells_are_near_the_rows(name, options, tolerance, law, small_cel
 
 @pytest.mark.parametrize("kind", ["confidence", "top_label", "classwise"])
 @pytest.mark.parametrize(
-    ("name", "options", "tolerance"), [c for c in CASES if "refinement" not in c[0]], ids=str
+    ("name", "options", "tolerance"),
+    [c for c in CASES if "refinement" not in c[0]],
+    ids=str,
 )
 def test_several_classes(kind, name, options, tolerance, small_cells):
     proba, y = make_overconfident(3, 2000)

@@ -22,7 +22,9 @@ CLASSICAL = {
 }
 
 
-@pytest.mark.parametrize("name", ["platt", "isotonic", "beta", "temperature", "histogram_binning"])
+@pytest.mark.parametrize(
+    "name", ["platt", "isotonic", "beta", "temperature", "histogram_binning"]
+)
 @pytest.mark.parametrize("law", ["uniform", "atoms", "saturated"])
 def test_fits_are_those_of_the_rows_while_exact(name, law):
     p, y = sample(law, 1500)
@@ -80,9 +82,13 @@ def test_cross_validation_of_weights_and_of_few_rows():
     w = np.random.default_rng(0).gamma(1.0, size=len(p))
     summary = CalibrationSummary().update(y, p, w)
     given = {"cv": 3, "measures": ["log_loss"]}
-    with pytest.warns(CalibrationWarning, match="got none of 1"):  # its only event is held out
+    with pytest.warns(
+        CalibrationWarning, match="got none of 1"
+    ):  # its only event is held out
         found = summary.cross_validate(["identity", "platt"], **given)
-    assert found["identity"]["log_loss"] == pytest.approx(summary.measure("log_loss"), rel=1e-9)
+    assert found["identity"]["log_loss"] == pytest.approx(
+        summary.measure("log_loss"), rel=1e-9
+    )
     assert np.isfinite(found["platt"]["log_loss"])
     with pytest.warns(CalibrationWarning, match="got none of 1"):
         again = summary.cross_validate(["identity", "platt"], **given)
@@ -156,7 +162,10 @@ def test_power():
     summary = CalibrationSummary().update(y, p)
     result = summary.test("smooth", n_resamples=99)
     assert isinstance(result, inference.MonteCarloResult) and result.pvalue == 0.01
-    assert result.name == "smooth_calibration_error" and len(result.null_distribution) == 99
+    assert (
+        result.name == "smooth_calibration_error"
+        and len(result.null_distribution) == 99
+    )
     assert result.statistic > result.null_distribution.max()
     assert summary.test("smooth", n_resamples=9).pvalue == 0.1
 
@@ -165,7 +174,10 @@ def test_tests_of_several_classes():
     proba, y = make_overconfident(4, 3000)
     summary = CalibrationSummary().update(y, proba)
     assert summary.test("smooth", n_resamples=49).pvalue == 0.02
-    found, expected = summary.test("spiegelhalter"), inference.spiegelhalter_test(y, proba)
+    found, expected = (
+        summary.test("spiegelhalter"),
+        inference.spiegelhalter_test(y, proba),
+    )
     assert np.allclose(found, expected, rtol=1e-6)
     classwise = CalibrationSummary(multiclass="classwise").update(y, proba)
     with refuses(ValueError, expected="one two-class problem", value="4"):
@@ -200,7 +212,13 @@ def test_the_belt_of_the_rows():
     options = {"strategy": "polynomial"}
     (found,) = CalibrationSummary().update(y, p).reliability_curve(**options)
     (expected,) = metrics.reliability_curve(y, p, **options)
-    for name in ("predicted", "observed", "weight", "confidence_low", "confidence_high"):
+    for name in (
+        "predicted",
+        "observed",
+        "weight",
+        "confidence_low",
+        "confidence_high",
+    ):
         assert np.allclose(getattr(found, name), getattr(expected, name), atol=1e-9)
     assert found.consistency_low is expected.consistency_low is None
 
@@ -260,12 +278,21 @@ THREE = CalibrationSummary().update([0, 1, 2], np.full((3, 3), 1 / 3))
     [
         (lambda: EXACT.fit("plat"), "plat"),
         (lambda: EXACT.fit(3), "expected a recalibrator"),
-        (lambda: CalibrationSummary().fit("platt"), "expected a summary of at least one row"),
+        (
+            lambda: CalibrationSummary().fit("platt"),
+            "expected a summary of at least one row",
+        ),
         (lambda: THREE.fit("platt"), "expected a summary of two classes, got one of 3"),
         (lambda: THREE.cross_validate(["platt"]), "expected a summary of two classes"),
-        (lambda: EXACT.cross_validate(cv=1), "cv as a number of folds, at least 2, got 1"),
+        (
+            lambda: EXACT.cross_validate(cv=1),
+            "cv as a number of folds, at least 2, got 1",
+        ),
         (lambda: EXACT.cross_validate(measures=["loss"]), "a measure among"),
-        (lambda: CalibrationSummary().cross_validate(), "a summary of at least one row"),
+        (
+            lambda: CalibrationSummary().cross_validate(),
+            "a summary of at least one row",
+        ),
         (lambda: EXACT.test("smoth"), "a statistic among smooth, spiegelhalter"),
         (lambda: EXACT.test("smooth", n_resamples=0), "n_resamples >= 1, got 0"),
         (
@@ -275,13 +302,18 @@ THREE = CalibrationSummary().update([0, 1, 2], np.full((3, 3), 1 / 3))
         (lambda: EXACT.test("cox", n_bins=3), "no options of 'cox', got 'n_bins'"),
         (lambda: EXACT.test("hosmer_lemeshow", n_bins=0), "n_bins >= 1, got 0"),
         (
-            lambda: (EXACT + CalibrationSummary().update([0], [0.5], [0.5])).test("cox"),
+            lambda: (EXACT + CalibrationSummary().update([0], [0.5], [0.5])).test(
+                "cox"
+            ),
             "rows without sample_weight for this test, got weighted ones",
         ),
         (lambda: CalibrationSummary().test("smooth"), "a summary of at least one row"),
         (lambda: EXACT.reliability_curve(strategy="equal"), "strategy among quantile"),
         (lambda: EXACT.reliability_curve(level=90), "a level between 0 and 1, got 90"),
-        (lambda: CalibrationSummary().reliability_curve(), "a summary of at least one row"),
+        (
+            lambda: CalibrationSummary().reliability_curve(),
+            "a summary of at least one row",
+        ),
         (lambda: EXACT.coarsen(100_000), "max_cells of at most 65536"),
         (lambda: EXACT.coarsen(100), "max_cells from 4096"),
     ],
@@ -293,13 +325,17 @@ def test_what_is_refused(call, message):
 
 def test_measures_that_need_single_rows_are_refused():
     summary = CalibrationSummary().update([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4])
-    assert summary.measure("variational_calibration_error") >= 0  # exact cells are the rows
+    assert (
+        summary.measure("variational_calibration_error") >= 0
+    )  # exact cells are the rows
     y, p = np.arange(9000) % 2, np.random.default_rng(0).random(9000)
     coarse = CalibrationSummary(4096).update(y, p)
     asked = (
         lambda: coarse.measure("variational_calibration_error"),
         lambda: summary.test("variational_calibration_error", n_resamples=3),
-        lambda: summary.cross_validate(["identity"], measures=["variational_calibration_error"]),
+        lambda: summary.cross_validate(
+            ["identity"], measures=["variational_calibration_error"]
+        ),
     )
     for ask in asked:
         with refuses(ValueError, expected="a measure that cells are enough for"):

@@ -43,7 +43,9 @@ def pooled(case, n_cells):
 def values(draw, n_resamples, seed):
     rng = np.random.default_rng(seed)
     drawn = (draw(rng) for _ in range(n_resamples))
-    return np.array([[measure.evaluate(case) for measure in MEASURES] for case in drawn])
+    return np.array(
+        [[measure.evaluate(case) for measure in MEASURES] for case in drawn]
+    )
 
 
 def pvalues(n, n_cells, n_resamples, weighted, kind):
@@ -53,12 +55,18 @@ def pvalues(n, n_cells, n_resamples, weighted, kind):
     bounds = label_bounds(case.proba)
     if kind == "redrawn":
         by_rows = values(
-            lambda rng: case.with_weight(case.weight * multiplicities(n, rng)), n_resamples, 1
+            lambda rng: case.with_weight(case.weight * multiplicities(n, rng)),
+            n_resamples,
+            1,
         )
     else:
-        by_rows = values(lambda rng: case.with_labels(draw_labels(bounds, rng)), n_resamples, 1)
+        by_rows = values(
+            lambda rng: case.with_labels(draw_labels(bounds, rng)), n_resamples, 1
+        )
     by_cells = values(getattr(sample, kind), n_resamples, 2)
-    return [stats.ks_2samp(a, b).pvalue for a, b in zip(by_rows.T, by_cells.T, strict=True)]
+    return [
+        stats.ks_2samp(a, b).pvalue for a, b in zip(by_rows.T, by_cells.T, strict=True)
+    ]
 
 
 KINDS = pytest.mark.parametrize("kind", ["redrawn", "relabelled"])
@@ -95,16 +103,25 @@ def test_moments_of_the_draws(scale, weighted):
     assert sample._labelled_rows.few == (scale == 3)
     draws = 4000
     found = np.array([sample.redrawn(rng).weight.reshape(20, 2) for _ in range(draws)])
-    variance = squares - (weight**2 / counts.sum() if sample._labelled_rows.few else 0.0)
+    variance = squares - (
+        weight**2 / counts.sum() if sample._labelled_rows.few else 0.0
+    )
     error = np.sqrt(variance / draws)
     assert np.abs((found.mean(axis=0) - weight) / error).max() < 4.5
     np.testing.assert_allclose(found.var(axis=0), variance, rtol=0.3)
-    found = np.array([sample.relabelled(rng).weight.reshape(20, 2) for _ in range(draws)])
-    np.testing.assert_allclose(found.sum(axis=2), np.tile(weight.sum(axis=1), (draws, 1)))
+    found = np.array(
+        [sample.relabelled(rng).weight.reshape(20, 2) for _ in range(draws)]
+    )
+    np.testing.assert_allclose(
+        found.sum(axis=2), np.tile(weight.sum(axis=1), (draws, 1))
+    )
     assert (found >= 0).all()
     variance = squares.sum(axis=1) * p * (1 - p)
     error = np.sqrt(variance / draws)
-    assert np.abs((found[:, :, 1].mean(axis=0) - weight.sum(axis=1) * p) / error).max() < 4.5
+    assert (
+        np.abs((found[:, :, 1].mean(axis=0) - weight.sum(axis=1) * p) / error).max()
+        < 4.5
+    )
     np.testing.assert_allclose(found[:, :, 1].var(axis=0), variance, rtol=0.3)
 
 
@@ -116,10 +133,14 @@ def test_folds_part_the_rows(weighted):
     for _ in range(200):
         folds = sample.folds(5, rng)
         for whole, parts in zip(
-            (sample.counts, sample.weight, sample.squares), zip(*folds, strict=True), strict=True
+            (sample.counts, sample.weight, sample.squares),
+            zip(*folds, strict=True),
+            strict=True,
         ):
             assert all((part >= 0).all() for part in parts)
-            np.testing.assert_allclose(np.sum(parts, axis=0), whole, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(
+                np.sum(parts, axis=0), whole, rtol=1e-9, atol=1e-9
+            )
         shares.append([[fold.counts.sum(), fold.weight.sum()] for fold in folds])
     shares = np.array(shares)
     assert shares.mean(axis=0) == pytest.approx(
@@ -143,12 +164,16 @@ def test_one_heavy_row_beside_a_light_one():
             assert (drawn >= 0).all() and drawn.sum() > 0
         for fold in sample.folds(3, rng):
             assert (fold.weight >= -1e-9).all()
-            assert not ((fold.weight > 0) & (fold.weight < 1e-14)).any()  # a draw, not a weight
+            assert not (
+                (fold.weight > 0) & (fold.weight < 1e-14)
+            ).any()  # a draw, not a weight
 
 
 def test_cells_of_a_summary():
     case = rows(30_000, True)
-    summary = CalibrationSummary().update(case.codes, case.second, sample_weight=case.weight)
+    summary = CalibrationSummary().update(
+        case.codes, case.second, sample_weight=case.weight
+    )
     (sample,) = summary.samples(4096)
     assert 1000 < len(sample.counts) <= 4096
     assert sample.n_samples == 30_000

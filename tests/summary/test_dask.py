@@ -23,14 +23,18 @@ from sklearn_calib.summary import CalibrationSummary, summarize
 
 COLUMNS = {"label": "y", "prob": "p", "max_cells": 4096}
 # distributed closes its sockets in its own time
-pytestmark = pytest.mark.filterwarnings("default::ResourceWarning", "default::DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "default::ResourceWarning", "default::DeprecationWarning"
+)
 
 
 def table(n):
     rng = np.random.default_rng(0)
     p = rng.random(n)
     y = (rng.random(n) < p**1.5).astype(int)
-    return pd.DataFrame({"p": p, "y": y, "w": rng.random(n), "shop": rng.choice([*"ab"], n)})
+    return pd.DataFrame(
+        {"p": p, "y": y, "w": rng.random(n), "shop": rng.choice([*"ab"], n)}
+    )
 
 
 @pytest.fixture
@@ -43,7 +47,9 @@ def of_rows(frame, **options):
     return CalibrationSummary(4096, **options).update(frame["y"], frame["p"])
 
 
-@pytest.mark.parametrize("partitions", [1, 3, 20, pytest.param(70, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "partitions", [1, 3, 20, pytest.param(70, marks=pytest.mark.slow)]
+)
 def test_partitions(frame, partitions):
     rows = dd.from_pandas(frame, npartitions=partitions)
     assert summarize(rows, **COLUMNS) == of_rows(frame)
@@ -65,12 +71,16 @@ def test_the_audit_of_groups_is_the_local_one_in_every_bit(frame):
 @pytest.mark.slow
 def test_partitions_without_rows(frame):
     rows = dd.from_pandas(frame, npartitions=9)
-    assert summarize(rows[rows["p"] < 0.1], **COLUMNS) == of_rows(frame[frame["p"] < 0.1])
+    assert summarize(rows[rows["p"] < 0.1], **COLUMNS) == of_rows(
+        frame[frame["p"] < 0.1]
+    )
     assert summarize(rows[rows["p"] > 2], **COLUMNS).n_samples == 0
     names = frame.assign(y=frame["y"].map({0: "no", 1: "yes"}))
     first = dd.from_pandas(names.sort_values("y").reset_index(drop=True), npartitions=9)
     found = summarize(first, pos_label="yes", **COLUMNS)
-    assert found == of_rows(names.assign(y=names["y"].to_numpy(object)), pos_label="yes")
+    assert found == of_rows(
+        names.assign(y=names["y"].to_numpy(object)), pos_label="yes"
+    )
 
 
 def test_arrays(frame):
@@ -80,10 +90,16 @@ def test_arrays(frame):
     labels = da.from_array(y, chunks=3000)
     for proba in (da.from_array(p, chunks=3000), da.from_array(p, chunks=1100)):
         assert summarize({"y": labels, "p": proba}, **COLUMNS) == of_rows(frame)
-    assert summarize({"y": labels, "p": da.from_array(two, chunks=(4000, 1))}, **COLUMNS) == wanted
+    assert (
+        summarize({"y": labels, "p": da.from_array(two, chunks=(4000, 1))}, **COLUMNS)
+        == wanted
+    )
     for data, message in (
         ({"y": labels}, "expected arrays ['y', 'p'], got ['y']"),
-        ({"y": labels, "p": p}, "expected 'p' as a dask array like the others, got a ndarray"),
+        (
+            {"y": labels, "p": p},
+            "expected 'p' as a dask array like the others, got a ndarray",
+        ),
     ):
         with pytest.raises(ValueError, match=re.escape(message)):
             summarize(data, **COLUMNS)
@@ -92,7 +108,9 @@ def test_arrays(frame):
 def test_errors_name_the_partition(frame):
     frame.loc[15_500, "p"] = 1.5
     rows = dd.from_pandas(frame, npartitions=20)
-    with refuses(ValueError, source="partition 15", expected="prob", value="1.5", row=500):
+    with refuses(
+        ValueError, source="partition 15", expected="prob", value="1.5", row=500
+    ):
         summarize(rows, **COLUMNS)
     with refuses(ValueError, expected="the column 'q'"):
         summarize(rows, label="y", prob="q")
@@ -167,7 +185,9 @@ def test_a_killed_worker_changes_no_bit(tmp_path):
     assert rows.optimize().npartitions >= 10
     rows = rows.map_partitions(slowly, meta=rows._meta)
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         Client(cluster),
     ):
         killer = threading.Thread(target=kill_the_first)

@@ -27,13 +27,17 @@ def table():
     frame = pd.DataFrame(proba, columns=P).assign(
         y=y, w=rng.gamma(2.0, size=len(y)), g=[f"n{i // 7}" for i in range(len(y))]
     )
-    frame["x"] = np.where(rng.random(len(y)) < 0.1, np.nan, rng.normal(size=len(y)).round(1))
+    frame["x"] = np.where(
+        rng.random(len(y)) < 0.1, np.nan, rng.normal(size=len(y)).round(1)
+    )
     return frame[~rare].reset_index(drop=True)
 
 
 def drawn(data, most=200, weight=None, features=(), group=None, **options):
     draw = Draw(most, tuple(features), group, **options)
-    found = summarize(data, label="y", prob=P, weight=weight, classes=range(K), _draw=draw)
+    found = summarize(
+        data, label="y", prob=P, weight=weight, classes=range(K), _draw=draw
+    )
     return found.drawn.rows()
 
 
@@ -75,7 +79,9 @@ def test_csv_and_parquet_draw_the_same_rows(table, tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
     given = {"features": ["x"], "group": "g"}
-    one, two = (drawn(str(tmp_path / f"t.{kind}"), **given) for kind in ("csv", "parquet"))
+    one, two = (
+        drawn(str(tmp_path / f"t.{kind}"), **given) for kind in ("csv", "parquet")
+    )
     same(one[:5], two[:5])
     assert one.extras["g"].tolist() == two.extras["g"].tolist()
 
@@ -96,7 +102,10 @@ def test_rare_classes_are_kept_and_every_row_is_stood_for(table):
     rare = (table["y"] == 2).sum()
     assert rare < 40
     of_class = np.bincount(found.codes, found.counts, K)
-    assert of_class[2] >= min(10, rare) and of_class.sum() == found.n_drawn < len(table) / 3
+    assert (
+        of_class[2] >= min(10, rare)
+        and of_class.sum() == found.n_drawn < len(table) / 3
+    )
     stood_for = np.bincount(found.codes, found.counts * found.share, K)
     np.testing.assert_allclose(stood_for, np.bincount(table["y"]), rtol=1e-12)
     assert found.count_weight @ found.counts == pytest.approx(found.n_drawn)
@@ -130,10 +139,15 @@ def test_equal_rows_are_counted(table):
 def test_weights_of_zero_and_counts(table):
     some = table.assign(w=np.arange(len(table)) % 3 * 1.0)
     found = drawn(some, weight="w", most=100_000)
-    assert found.n_seen == found.n_drawn == (some["w"] > 0).sum() and found.weight.min() == 1
+    assert (
+        found.n_seen == found.n_drawn == (some["w"] > 0).sum()
+        and found.weight.min() == 1
+    )
     counts = np.arange(len(table)) % 3
     rows = {"y": table["y"], "c": counts} | {name: table[name] for name in P}
-    counted = summarize(rows, label="y", prob=P, counts="c", classes=range(K), _draw=Draw(10_000))
+    counted = summarize(
+        rows, label="y", prob=P, counts="c", classes=range(K), _draw=Draw(10_000)
+    )
     repeated = drawn(table.iloc[np.repeat(np.arange(len(table)), counts)], 10_000)
     same(counted.drawn.rows(), repeated)
 
@@ -160,14 +174,18 @@ def test_logits():
     proba, y = make_overconfident(K, 500)
     z = np.log(proba) + np.arange(500)[:, None]
     rows = dict(zip(P, z.T, strict=True)) | {"y": y}
-    summary = summarize(rows, label="y", prob=P, classes=range(K), _draw=Draw(kind="logits"))
+    summary = summarize(
+        rows, label="y", prob=P, classes=range(K), _draw=Draw(kind="logits")
+    )
     found = summary.drawn.rows()
     assert found.scores.max() > 400 and found.is_complete
     assert summary.measure("log_loss") == pytest.approx(log_loss(y, proba), rel=1e-9)
     sample = DrawnSample(found, summary.classes, "logits")
     assert sample.predictions.proba.max() <= 1
     odds = {"y": y == 0, "z": z[:, 0] - z[:, 1]}
-    two = summarize(odds, label="y", prob="z", classes=[False, True], _draw=Draw(kind="logits"))
+    two = summarize(
+        odds, label="y", prob="z", classes=[False, True], _draw=Draw(kind="logits")
+    )
     assert two.drawn.rows().scores.shape == (500, 1)
 
 
@@ -175,9 +193,13 @@ def test_other_readings(table):
     percent = table.assign(**(100 * table[P]))
     np.testing.assert_allclose(drawn(percent, percent=True).scores.sum(axis=1), 1)
     off = table.assign(**(0.7 * table[P]))
-    off.loc[239, P] = 0.6 * table.loc[239, P]  # the farthest from 1, however sums are rounded
+    off.loc[239, P] = (
+        0.6 * table.loc[239, P]
+    )  # the farthest from 1, however sums are rounded
     np.testing.assert_allclose(drawn(off, tolerance=0.5).scores.sum(axis=1), 1)
-    with refuses(ValueError, expected=".*rows that sum to 1", value=r"a sum of 0\.6", row=239):
+    with refuses(
+        ValueError, expected=".*rows that sum to 1", value=r"a sum of 0\.6", row=239
+    ):
         drawn(off)
     with refuses(ValueError, expected="a group in every row", value="nan in row 4"):
         drawn(table.assign(g=table["g"].where(table.index != 4)), group="g")

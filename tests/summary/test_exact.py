@@ -34,8 +34,12 @@ CASES = [(n, o) for n in sorted(metrics.all_metrics()) for o in OPTIONS.get(n, [
 
 def edges():
     """Scores at the edges of bins and at thresholds, and one digit of a float64 beside them."""
-    at = np.unique(np.concatenate([np.arange(n + 1) / n for n in (5, 7, 9, 11, 13, 14, 60, 100)]))
-    p = np.concatenate([at, np.nextafter(at, 0), np.nextafter(at, 1), at[5:-5] * (1 + 2.0**-40)])
+    at = np.unique(
+        np.concatenate([np.arange(n + 1) / n for n in (5, 7, 9, 11, 13, 14, 60, 100)])
+    )
+    p = np.concatenate(
+        [at, np.nextafter(at, 0), np.nextafter(at, 1), at[5:-5] * (1 + 2.0**-40)]
+    )
     rng = np.random.default_rng(0)
     return rng.permutation(np.clip(p, 0, 1))
 
@@ -51,7 +55,11 @@ def test_measures_at_thresholds_and_edges(name, options, weighted):
     half = CalibrationSummary().update(y[:300], p[:300], None if w is None else w[:300])
     rest = CalibrationSummary().update(y[300:], p[300:], None if w is None else w[300:])
     expected = metrics.all_metrics()[name](y, p, sample_weight=w, **options)
-    for each in (summary, rest + half, CalibrationSummary.from_arrow(summary.to_arrow())):
+    for each in (
+        summary,
+        rest + half,
+        CalibrationSummary.from_arrow(summary.to_arrow()),
+    ):
         value = each.measure(name, **options)
         assert each.exact
         assert value == pytest.approx(expected, rel=1e-11, abs=1e-11)
@@ -64,8 +72,12 @@ def test_the_rows_come_back_in_every_bit(law, pos_label):
     p = p.astype(float)
     table = np.column_stack([1 - p, p])[:, :: 1 if pos_label else -1]
     for scores in (p, table):
-        summary = CalibrationSummary(classes=[0, 1], pos_label=pos_label).update(y, scores)
-        found = np.repeat(summary.rows().proba, summary.rows().sample_weight.astype(int), axis=0)
+        summary = CalibrationSummary(classes=[0, 1], pos_label=pos_label).update(
+            y, scores
+        )
+        found = np.repeat(
+            summary.rows().proba, summary.rows().sample_weight.astype(int), axis=0
+        )
         order = np.argsort(found[:, pos_label], kind="stable")
         assert np.array_equal(found[order], table[np.argsort(p, kind="stable")])
 
@@ -77,8 +89,15 @@ def test_answers_that_were_wrong():
     two = CalibrationSummary().update([1, 1], [0.2, 0.8])
     assert two.measure("area_under_risk_coverage") == 0.5
     options = {"strategy": "uniform", "n_bins": 7}
-    p, y = np.r_[np.full(10, 3 / 7), np.full(10, 0.505)], np.r_[np.ones(9, int), np.zeros(11, int)]
-    found = CalibrationSummary().update(y, p).measure("expected_calibration_error", **options)
+    p, y = (
+        np.r_[np.full(10, 3 / 7), np.full(10, 0.505)],
+        np.r_[np.ones(9, int), np.zeros(11, int)],
+    )
+    found = (
+        CalibrationSummary()
+        .update(y, p)
+        .measure("expected_calibration_error", **options)
+    )
     assert found == pytest.approx(metrics.expected_calibration_error(y, p, **options))
 
 
@@ -89,9 +108,9 @@ def test_decimals_in_two_columns():
     y = np.arange(999) % 2
     assert np.array_equal(CalibrationSummary().update(y, table).rows().proba[:, 1], p)
     first = CalibrationSummary(classes=[0, 1], pos_label=0).update(y, table)
-    assert np.array_equal(first.rows().proba[:, 0], np.sort(table[:, 0])) or np.array_equal(
-        np.sort(first.rows().proba[:, 0]), np.sort(table[:, 0])
-    )
+    assert np.array_equal(
+        first.rows().proba[:, 0], np.sort(table[:, 0])
+    ) or np.array_equal(np.sort(first.rows().proba[:, 0]), np.sort(table[:, 0]))
 
 
 def test_more_than_36_bits_are_told_apart_until_there_are_too_many(small_cells):

@@ -8,7 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sklearn_calib._kernels._exact_sums import convert_to_floats, convert_to_sums
-from sklearn_calib._kernels._exact_sums_compiled import CHUNK_ROWS, fill_negative_logs, sum_exactly
+from sklearn_calib._kernels._exact_sums_compiled import (
+    CHUNK_ROWS,
+    fill_negative_logs,
+    sum_exactly,
+)
 from sklearn_calib.summary import CalibrationSummary, _summary
 
 
@@ -21,7 +25,9 @@ def in_a_tree(rng, columns, make):
     for rows in np.split(order, cuts):
         part = make()
         for some in np.array_split(rows, rng.integers(1, 4)):
-            part.update(*(None if column is None else column[some] for column in columns))
+            part.update(
+                *(None if column is None else column[some] for column in columns)
+            )
         parts.append(part)
     while len(parts) > 1:
         one, other = (parts.pop(rng.integers(len(parts))) for _ in range(2))
@@ -73,10 +79,14 @@ def test_any_tree_gives_every_bit(seed, n_classes, max_cells):
             assert tree.measure(name) == whole.measure(name)
 
 
-@pytest.mark.parametrize("exponents", [(-5, 5), (-1074, -1000), (-1074, 800), (800, 1020)])
+@pytest.mark.parametrize(
+    "exponents", [(-5, 5), (-1074, -1000), (-1074, 800), (800, 1020)]
+)
 def test_sums_are_exact(exponents):
     rng = np.random.default_rng(0)
-    terms = np.ldexp(rng.normal(size=(2, 9000)), rng.integers(*exponents, size=(2, 9000)))
+    terms = np.ldexp(
+        rng.normal(size=(2, 9000)), rng.integers(*exponents, size=(2, 9000))
+    )
     exact = [sum(map(Fraction, row)) for row in terms.tolist()]
     found = sum_exactly(terms)
     assert found == [number * 2**1074 for number in exact]
@@ -84,14 +94,22 @@ def test_sums_are_exact(exponents):
 
 
 def test_sums_of_what_is_too_large():
-    assert convert_to_floats(sum_exactly(np.array([[1e308, 1e308, 1.0]]))).tolist() == [np.inf]
-    assert convert_to_floats(convert_to_sums([np.inf, 2.5, 0.0])).tolist() == [np.inf, 2.5, 0.0]
+    assert convert_to_floats(sum_exactly(np.array([[1e308, 1e308, 1.0]]))).tolist() == [
+        np.inf
+    ]
+    assert convert_to_floats(convert_to_sums([np.inf, 2.5, 0.0])).tolist() == [
+        np.inf,
+        2.5,
+        0.0,
+    ]
 
 
 def test_logarithms_are_right_to_the_last_place():
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.random(5000), 10.0 ** -rng.uniform(0, 300, 5000)])
-    x = np.concatenate([x, [1.0, 0.5, 1 - 2.0**-53, 0.0, 2.0**-52, np.nextafter(0.5**0.5, 1)]])
+    x = np.concatenate(
+        [x, [1.0, 0.5, 1 - 2.0**-53, 0.0, 2.0**-52, np.nextafter(0.5**0.5, 1)]]
+    )
     out = np.empty(len(x))
     fill_negative_logs(x, 2.0**-1000, out)
     expected = -np.log(np.maximum(x, 2.0**-1000))

@@ -33,7 +33,9 @@ def table():
     rng = np.random.default_rng(0)
     p = rng.random(N)
     y, weight = (rng.random(N) < p**2).astype(int), rng.integers(1, 4, N)
-    return pd.DataFrame({"i": range(N), "y": y, "p": p, "w": weight, "g": np.arange(N) % 3})
+    return pd.DataFrame(
+        {"i": range(N), "y": y, "p": p, "w": weight, "g": np.arange(N) % 3}
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +63,17 @@ def check_counted(source, table):
     """In the database: names that need quotes, weights, groups, counts, a semicolon."""
     rounded = table.assign(p=table["p"].round(1))
     query = "SELECT i, y, ROUND(p, 1) AS p, w, g FROM rows_;"
-    for more in ({}, {"weight": "w"}, {"by": "g"}, {"weight": "w", "by": ["g"]}, {"counts": "w"}):
+    for more in (
+        {},
+        {"weight": "w"},
+        {"by": "g"},
+        {"weight": "w", "by": ["g"]},
+        {"counts": "w"},
+    ):
         options = {"query": query, "in_database": True} | more | COLUMNS
-        assert summarize(source, **options) == summarize(rounded, **more, **COLUMNS), more
+        assert summarize(source, **options) == summarize(rounded, **more, **COLUMNS), (
+            more
+        )
 
 
 class Row(NamedTuple):
@@ -80,11 +90,23 @@ class Row(NamedTuple):
         lambda t: zip(t["y"].tolist(), t["p"].tolist(), strict=True),
         lambda t: map(list, zip(t["y"].tolist(), t["p"].tolist(), strict=True)),
         lambda t: (Row(p, y) for y, p in zip(t["y"], t["p"], strict=True)),
-        lambda t: ({"x": "?", "p": p, "y": y} for y, p in zip(t["y"], t["p"], strict=True)),
+        lambda t: (
+            {"x": "?", "p": p, "y": y} for y, p in zip(t["y"], t["p"], strict=True)
+        ),
         lambda t: iter([(t["y"].to_numpy()[:5], t["p"][:5]), (t["y"][5:], t["p"][5:])]),
         lambda t: iter([{"p": t["p"], "y": t["y"], "x": 3 * [t["y"]]}]),
     ],
-    ids=["frames", "batches", "mixed", "tuples", "lists", "named", "dicts", "arrays", "columns"],
+    ids=[
+        "frames",
+        "batches",
+        "mixed",
+        "tuples",
+        "lists",
+        "named",
+        "dicts",
+        "arrays",
+        "columns",
+    ],
 )
 def test_iterators(table, source):
     assert summarize(source(table), **COLUMNS) == summarize(table, **COLUMNS)
@@ -138,7 +160,9 @@ def test_counted_in_the_database(table, connection, address, monkeypatch):
     options = {"query": "SELECT y, NULL AS p FROM rows_", "in_database": True} | COLUMNS
     with refuses(ValueError):
         summarize(connection, **options)
-    with refuses(ValueError, expected="query without drop_missing", value="drop_missing=True"):
+    with refuses(
+        ValueError, expected="query without drop_missing", value="drop_missing=True"
+    ):
         summarize(connection, **options, drop_missing=True)
     with refuses(ValueError, expected="query without drop_missing", value="no query"):
         summarize(table, **COLUMNS, in_database=True)
@@ -157,15 +181,22 @@ def test_the_row_is_counted_over_all_pieces(table):
     wrong = table.assign(p=table["p"].where(table["i"] != 700, 1.5))
     with refuses(ValueError, expected="probabilities in", value="1.5", row=700):
         summarize(wrong[["y", "p"]].itertuples(index=False, name=None), **COLUMNS)
-    with refuses(ValueError, expected="a number in every row", value="nan in rows 0, 1"):
+    with refuses(
+        ValueError, expected="a number in every row", value="nan in rows 0, 1"
+    ):
         summarize(iter([wrong.assign(p=np.nan)]), **COLUMNS)
 
 
 def test_decimals_and_missing_values(connection):
     query = "SELECT y, CASE WHEN i % 10 = 0 THEN NULL ELSE p END AS p FROM rows_"
     with pytest.warns(match="a value in every cell, got none in 100 rows"):
-        assert summarize(connection, query=query, drop_missing=True, **COLUMNS).n_samples == 900
-    with refuses(ValueError, expected="numbers in column 'p'", value="for instance 'a' in row 0"):
+        assert (
+            summarize(connection, query=query, drop_missing=True, **COLUMNS).n_samples
+            == 900
+        )
+    with refuses(
+        ValueError, expected="numbers in column 'p'", value="for instance 'a' in row 0"
+    ):
         summarize(connection, query="SELECT y, 'a' AS p FROM rows_", **COLUMNS)
 
 
@@ -184,19 +215,27 @@ class Broken:
 
 
 def test_what_breaks_off():
-    with refuses(OSError, expected="rows to the end", value="ConnectionResetError after 600 rows"):
+    with refuses(
+        OSError, expected="rows to the end", value="ConnectionResetError after 600 rows"
+    ):
         summarize(Broken(), **COLUMNS)
 
 
 @pytest.mark.parametrize(
     ("query", "fields"),
     [
-        ("SELECT * FROM rows_ WHERE p > 2", {"expected": "at least one row", "value": "none"}),
+        (
+            "SELECT * FROM rows_ WHERE p > 2",
+            {"expected": "at least one row", "value": "none"},
+        ),
         (
             "SELECT * FROM others",
             {"expected": "a query that the", "value": "no such table"},
         ),
-        ("SELECT y, p, p FROM rows_", {"expected": "columns of different", "value": "'p' twice"}),
+        (
+            "SELECT y, p, p FROM rows_",
+            {"expected": "columns of different", "value": "'p' twice"},
+        ),
         ("SELECT y FROM rows_", {"expected": "a column 'p'|the column 'p'"}),
         (
             "CREATE TEMP TABLE more (i INT)",
@@ -212,13 +251,20 @@ def test_queries_that_cannot_be_summarised(connection, query, fields):
 def test_no_rows_of_an_iterator(table):
     with refuses(ValueError, expected="at least one row", value="none"):
         summarize(iter([]), **COLUMNS)
-    with refuses(TypeError, expected="the address, an engine or a connection", value="a DataFrame"):
+    with refuses(
+        TypeError,
+        expected="the address, an engine or a connection",
+        value="a DataFrame",
+    ):
         summarize(table, query=QUERY, **COLUMNS)
 
 
 @pytest.mark.slow
 def test_no_password_is_shown(capsys):
-    for address in ("nosuch://me:S3cret@h/d", "sqlite:////S3cret/none.db?password=S3cret"):
+    for address in (
+        "nosuch://me:S3cret@h/d",
+        "sqlite:////S3cret/none.db?password=S3cret",
+    ):
         with pytest.raises(ValueError, match="database answers") as raised:
             summarize(address, query=QUERY, **COLUMNS)
         assert "S3cret" not in str(raised.value).replace("/S3cret/", "")
@@ -239,14 +285,27 @@ def test_commands(table, address, tmp_path, monkeypatch, capsys):
     one, other = map(CalibrationSummary.from_parquet, ("one.parquet", "other.parquet"))
     assert one == other and one.n_samples == N
     for name, source in (("a", [address, *query]), ("b", ["t.parquet"])):
-        platt = ["--recalibrator", "platt", "--date", "2026-01-01", "--out", f"{name}.json"]
+        platt = [
+            "--recalibrator",
+            "platt",
+            "--date",
+            "2026-01-01",
+            "--out",
+            f"{name}.json",
+        ]
         assert main(["fit", *source, *options, *platt]) in (0, 3)  # it may help or not
     assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
     capsys.readouterr()
     assert main(["audit", "t.parquet", *query, *options]) == 2
-    assert "one address of a database for --query, got 't.parquet'" in capsys.readouterr().err
+    assert (
+        "one address of a database for --query, got 't.parquet'"
+        in capsys.readouterr().err
+    )
     assert main(["audit", address, *query, *options, "--dask", "tcp://h:1"]) == 2
-    assert "the workers of --dask can read, got the rows of a query" in capsys.readouterr().err
+    assert (
+        "the workers of --dask can read, got the rows of a query"
+        in capsys.readouterr().err
+    )
     assert main(["audit", address, "--query", "SELECT 1 WHERE 1 = 2", *options]) == 2
     assert "at least one row" in capsys.readouterr().err
 
@@ -265,7 +324,10 @@ def test_postgres(request, table):
     psycopg = pytest.importorskip("psycopg")
     server = request.getfixturevalue("postgres")
     server.run(CREATE.format("NUMERIC", values(table)))
-    found, place = summarize(table, **COLUMNS), f"host={server.socket} user=test dbname=postgres"
+    found, place = (
+        summarize(table, **COLUMNS),
+        f"host={server.socket} user=test dbname=postgres",
+    )
     for autocommit in (False, True):
         with psycopg.connect(place, autocommit=autocommit) as opened:
             assert summarize(opened, query=QUERY, **COLUMNS) == found

@@ -9,7 +9,9 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.summary import CalibrationSummary
 
 KINDS = ["confidence", "top_label", "classwise"]
-BINARY = sorted(n for n, m in metrics.all_metrics().items() if "multiclass" in m.option_names)
+BINARY = sorted(
+    n for n, m in metrics.all_metrics().items() if "multiclass" in m.option_names
+)
 
 
 @pytest.mark.parametrize("kind", ["auto", *KINDS])
@@ -92,7 +94,9 @@ def test_labels_of_many_classes():
         plain.update(y[:3] % 2, proba[:3, :1])
     with refuses(ValueError, expected="scores of 2 classes", value="3 columns"):
         CalibrationSummary(classes=[0, 1]).update(y, proba)
-    with refuses(ValueError, expected=".*pos_label with two classes", value="3 classes"):
+    with refuses(
+        ValueError, expected=".*pos_label with two classes", value="3 classes"
+    ):
         CalibrationSummary(classes=[0, 1, 2], pos_label=1)
     with refuses(ValueError, expected="summaries of the same classes"):
         plain + named
@@ -110,8 +114,14 @@ def test_empty_parts_know_no_classes():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda s: s.measure("lp_calibration_error"), "lp_calibration_error, which reads whole"),
-        (lambda s: s.measure("isotonic_refinement_brier"), "summary of two classes, got one of 3"),
+        (
+            lambda s: s.measure("lp_calibration_error"),
+            "lp_calibration_error, which reads whole",
+        ),
+        (
+            lambda s: s.measure("isotonic_refinement_brier"),
+            "summary of two classes, got one of 3",
+        ),
         (lambda s: s.rows(), "summary of two classes, got one of 3"),
         (
             lambda s: s.measure("expected_calibration_error", multiclass="classwise"),

@@ -47,7 +47,9 @@ def test_measures_are_those_of_doubled_rows(k, kind):
 def test_counts_repeat_items():
     proba, soft, _ = shares(2)
     counts = np.arange(400) % 3
-    once = CalibrationSummary().update(soft[:, 1], proba, counts=counts, soft_labels=True)
+    once = CalibrationSummary().update(
+        soft[:, 1], proba, counts=counts, soft_labels=True
+    )
     rows = np.repeat(np.arange(400), counts)
     again = CalibrationSummary().update(soft[rows, 1], proba[rows], soft_labels=True)
     assert once == again and once.n_samples == counts.sum()
@@ -103,16 +105,22 @@ def test_columns_of_shares_and_of_votes():
     table = {"a": soft[:, 0], "b": soft[:, 1], "c": soft[:, 2], "w": weight}
     table |= {f"p{number}": proba[:, number] for number in range(3)}
     names, prob = [*"abc"], ["p0", "p1", "p2"]
-    found = summarize(table, label=names, prob=prob, weight="w", soft_labels=True, classes=names)
+    found = summarize(
+        table, label=names, prob=prob, weight="w", soft_labels=True, classes=names
+    )
     expected = CalibrationSummary(classes=names)
     assert found == expected.update(soft, proba, weight, soft_labels=True)
     counted = table | dict(zip(names, votes.T, strict=True))
     found = summarize(counted, label=names, prob=prob, weight="w", soft_labels=True)
     expected = CalibrationSummary().update(soft, proba, 4 * weight, soft_labels=True)
-    assert found.measure("log_loss") == pytest.approx(expected.measure("log_loss"), abs=1e-12)
+    assert found.measure("log_loss") == pytest.approx(
+        expected.measure("log_loss"), abs=1e-12
+    )
     assert found.weight == pytest.approx(4 * weight.sum())
     one = summarize(table, label="a", prob="p0", weight="w", soft_labels=True)
-    assert one == CalibrationSummary().update(soft[:, 0], proba[:, 0], weight, soft_labels=True)
+    assert one == CalibrationSummary().update(
+        soft[:, 0], proba[:, 0], weight, soft_labels=True
+    )
 
 
 @pytest.mark.parametrize(
@@ -127,7 +135,11 @@ def test_columns_of_shares_and_of_votes():
     ],
 )
 def test_columns_that_are_neither_shares_nor_votes(first, said):
-    a, b = ([0.5, 3, 0.5], [0.5, 1, 0.5]) if 3 in first else ([0, first[0], 1], [1, first[1], 0])
+    a, b = (
+        ([0.5, 3, 0.5], [0.5, 1, 0.5])
+        if 3 in first
+        else ([0, first[0], 1], [1, first[1], 0])
+    )
     table = {"a": np.array(a, float), "b": np.array(b, float), "p": np.full(3, 0.4)}
     with pytest.raises(ValueError, match=said):
         summarize(table, label=["a", "b"], prob="p", soft_labels=True)
@@ -139,5 +151,7 @@ def test_a_batch_that_is_refused_changes_nothing(bad):
     with refuses(ValueError, expected=r"soft labels in \[0, 1\]"):
         summary.update([0.5, bad], [0.5, 0.2], soft_labels=True)
     assert summary == CalibrationSummary().update([0.5], [0.5], soft_labels=True)
-    with refuses(ValueError, expected=".*all classes, for soft labels", value="pos_label alone"):
+    with refuses(
+        ValueError, expected=".*all classes, for soft labels", value="pos_label alone"
+    ):
         CalibrationSummary(pos_label="yes").update([0.5], [0.5], soft_labels=True)

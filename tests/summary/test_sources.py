@@ -58,7 +58,9 @@ def folder(frame, tmp_path, monkeypatch):
         place.mkdir()
         frame.iloc[day::3].to_parquet(place / "a.parquet", row_group_size=700)
     (tmp_path / "day=2026-01-01" / "_SUCCESS").write_text("", encoding="utf-8")
-    (tmp_path / "day=2026-01-01" / "._a.parquet").write_text("not a table", encoding="utf-8")
+    (tmp_path / "day=2026-01-01" / "._a.parquet").write_text(
+        "not a table", encoding="utf-8"
+    )
     (tmp_path / "notes.md").write_text("not a table", encoding="utf-8")
     return tmp_path
 
@@ -106,11 +108,15 @@ def test_csv(frame, tmp_path, monkeypatch):
     frame[2000:].to_parquet("two.parquet")
     assert summarize(["one.csv", "two.parquet"], **COLUMNS) == expected
     frame.to_csv("tilde.csv", index=False, sep="~", decimal=",")
-    assert summarize("tilde.csv", csv={"sep": "~", "decimal": ","}, **COLUMNS) == expected
+    assert (
+        summarize("tilde.csv", csv={"sep": "~", "decimal": ","}, **COLUMNS) == expected
+    )
     names = frame.assign(y=np.array(["no", "yes"])[frame["y"]])
     names.to_csv("names.csv", index=False)
     found = summarize("names.csv", classes=["no", "yes"], **COLUMNS)
-    wanted = CalibrationSummary(4096, classes=["no", "yes"]).update(names["y"], names["p"])
+    wanted = CalibrationSummary(4096, classes=["no", "yes"]).update(
+        names["y"], names["p"]
+    )
     assert found == wanted
     frame.assign(y=frame["y"] == 1).to_csv("booleans.csv", index=False)
     assert summarize("booleans.csv", **COLUMNS) == expected
@@ -152,7 +158,9 @@ KINDS = {
 def test_kinds_of_labels(frame, expected, kind, tmp_path):
     other = frame.assign(y=KINDS[kind](frame["y"]))
     options = {"classes": ["no", "yes"]} if "text" in kind else {}
-    wanted = CalibrationSummary(4096, **options).update(np.asarray(other["y"]), frame["p"])
+    wanted = CalibrationSummary(4096, **options).update(
+        np.asarray(other["y"]), frame["p"]
+    )
     other.to_parquet(tmp_path / "t.parquet")
     arrow = pa.Table.from_pandas(other)
     polars = [] if kind == "category" else [pl.from_pandas(other)]
@@ -225,13 +233,18 @@ def test_many_combinations_of_groups(monkeypatch):
         summarize(wide, label="y", prob="p", by="g")
 
 
-@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)]
+)
 def test_processes_give_the_same(folder, backend):
     for data in ("day=*/*.parquet", "day=2026-01-01/a.parquet"):
         alone, progress = summarize(data, **COLUMNS), []
         with joblib.parallel_config(backend):
             found = summarize(
-                data, n_jobs=2, progress=lambda *done, p=progress: p.append(done), **COLUMNS
+                data,
+                n_jobs=2,
+                progress=lambda *done, p=progress: p.append(done),
+                **COLUMNS,
             )
         assert found == alone
         assert progress == sorted(progress) and len(progress) > 2
@@ -246,7 +259,11 @@ def test_progress_inside_a_file(frame, tmp_path, monkeypatch):
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=500)
     for file in ("t.csv", "t.csv.gz", "t.parquet"):
         progress = []
-        summarize(tmp_path / file, progress=lambda *done, p=progress: p.append(done), **COLUMNS)
+        summarize(
+            tmp_path / file,
+            progress=lambda *done, p=progress: p.append(done),
+            **COLUMNS,
+        )
         assert progress == sorted(progress) and progress[-1][0] == progress[-1][1]
     assert len(progress) > 10 and progress[0][0] < 0.1 * progress[-1][1]
 
@@ -263,7 +280,11 @@ def changed(frame, column, value, row=5000):
     other = frame.copy()
     other[column] = other[column].astype("Int64" if value is pd.NA else object)
     other.loc[row, column] = value
-    return other if value is pd.NA or isinstance(value, str) else other.astype({column: float})
+    return (
+        other
+        if value is pd.NA or isinstance(value, str)
+        else other.astype({column: float})
+    )
 
 
 WRONG = [
@@ -272,7 +293,11 @@ WRONG = [
     ("y", 2, "expected labels among [0, 1], got"),
     ("y", pd.NA, "expected a label in every row, got nan in row 5000 of column 'y'"),
     ("w", -1, "expected sample_weight >= 0 and finite, got -1 in row 5000"),
-    ("n", 0.5, "expected counts that are whole numbers from 0 to 2^53, got 0.5 in row 5000"),
+    (
+        "n",
+        0.5,
+        "expected counts that are whole numbers from 0 to 2^53, got 0.5 in row 5000",
+    ),
     ("n", pd.NA, "expected a number in every row, got nan in row 5000 of column 'n'"),
 ]
 
@@ -308,7 +333,9 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
     frame.to_csv("t.csv", index=False)
     whole = (tmp_path / "t.parquet").read_bytes()
     (tmp_path / "half.parquet").write_bytes(whole[: len(whole) // 2])
-    (tmp_path / "hole.parquet").write_bytes(whole[:4] + b"\xff" * 40_000 + whole[40_004:])
+    (tmp_path / "hole.parquet").write_bytes(
+        whole[:4] + b"\xff" * 40_000 + whole[40_004:]
+    )
     frame.rename(columns={"p": "score"}).to_parquet("other.parquet")
     frame.assign(p=[[0.1]] * len(frame)).to_parquet("lists.parquet")
     (tmp_path / "empty").mkdir()
@@ -320,7 +347,10 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
             ["t.parquet", "other.parquet"],
             "expected a column 'p' in other.parquet, got score, y",
         ),
-        ("lists.parquet", "expected one value in each row of column 'p' of lists.parquet"),
+        (
+            "lists.parquet",
+            "expected one value in each row of column 'p' of lists.parquet",
+        ),
         (".", "got parquet and csv in '.'"),
         ("empty", "(parquet, csv, JSON lines, Arrow), got none in 'empty'"),
         ("absent*", "expected files of that name, got none for 'absent*'"),
@@ -375,15 +405,32 @@ def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
     monkeypatch.setattr("sklearn_calib.summary._parts.PIECE_ROWS", 900)
     monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 10_000)
     holed = frame[["y", "p", "w"]].astype({"y": "Int64", "w": float})
-    for row, column in ((5, "y"), (6, "p"), (1800, "p"), (1801, "w"), (4000, "y"), (4001, "p")):
+    for row, column in (
+        (5, "y"),
+        (6, "p"),
+        (1800, "p"),
+        (1801, "w"),
+        (4000, "y"),
+        (4001, "p"),
+    ):
         holed.loc[row, column] = pd.NA if column == "y" else np.nan
     whole = holed.dropna().astype({"y": int})
     expected = CalibrationSummary(4096).update(whole["y"], whole["p"], whole["w"])
     holed.to_parquet("t.parquet", row_group_size=2000)
     holed.to_csv("t.csv", index=False)
-    memory = {name: holed[name].to_numpy(dtype=float, na_value=np.nan) for name in holed}
-    for data in (holed, "t.parquet", "t.csv", memory, dd.from_pandas(holed, npartitions=3)):
-        named = r"6 rows \(row 5.*, row 6.*, row 1800.*, row 1801.*, row 4000.*, \.\.\.\)"
+    memory = {
+        name: holed[name].to_numpy(dtype=float, na_value=np.nan) for name in holed
+    }
+    for data in (
+        holed,
+        "t.parquet",
+        "t.csv",
+        memory,
+        dd.from_pandas(holed, npartitions=3),
+    ):
+        named = (
+            r"6 rows \(row 5.*, row 6.*, row 1800.*, row 1801.*, row 4000.*, \.\.\.\)"
+        )
         named = "6 rows" if hasattr(data, "dask") else named
         with pytest.warns(CalibrationWarning, match=named):
             found = summarize(data, weight="w", drop_missing=True, **COLUMNS)

@@ -38,7 +38,9 @@ def of_counts(counts, **options):
 @pytest.mark.parametrize("max_cells", [4096, 65_536])
 def test_counts_of_a_database_are_the_rows(max_cells):
     rng = np.random.default_rng(2)
-    p = np.concatenate([rng.random(9000), rng.beta(0.1, 5, 9000), [0, 1, 0.5, 1e-280, 1 / 3] * 9])
+    p = np.concatenate(
+        [rng.random(9000), rng.beta(0.1, 5, 9000), [0, 1, 0.5, 1e-280, 1 / 3] * 9]
+    )
     p = np.concatenate([p, np.nextafter(p[:99], 1)])
     frame = pl.DataFrame(rows(p))
     connection = duckdb.connect()
@@ -47,7 +49,9 @@ def test_counts_of_a_database_are_the_rows(max_cells):
     exact, coarse = queries()
     query = connection.sql("SELECT outcome, p FROM scores")
     assert summarize(query, label="outcome", prob="p", max_cells=max_cells) == direct
-    grouped = frame.group_by("p").agg(n1=pl.col("outcome").sum(), n0=(1 - pl.col("outcome")).sum())
+    grouped = frame.group_by("p").agg(
+        n1=pl.col("outcome").sum(), n0=(1 - pl.col("outcome")).sum()
+    )
     for counts in (connection.sql(exact).fetchnumpy(), grouped.to_dict()):
         found = of_counts(counts, max_cells=max_cells)
         ours, theirs = direct.to_arrow(), found.to_arrow()
@@ -56,7 +60,9 @@ def test_counts_of_a_database_are_the_rows(max_cells):
         for name, value in direct.totals._asdict().items():
             assert getattr(found.totals, name) == pytest.approx(value, rel=1e-9), name
         for measure in ("smooth_calibration_error", "brier_loss"):
-            assert found.measure(measure) == pytest.approx(direct.measure(measure), rel=1e-8)
+            assert found.measure(measure) == pytest.approx(
+                direct.measure(measure), rel=1e-8
+            )
     counts = connection.sql(coarse).fetchnumpy()
     assert counts["n1"].sum() + counts["n0"].sum() == len(frame)
     error = of_counts(counts, max_cells=max_cells).measure("smooth_calibration_error")

@@ -28,10 +28,14 @@ def summaries():
     for law in LAWS:
         p, y = sample(law, 20_000)
         yield CalibrationSummary(4096).update(y, p)
-        yield CalibrationSummary().update(y[:3000], p[:3000], np.random.default_rng(0).random(3000))
+        yield CalibrationSummary().update(
+            y[:3000], p[:3000], np.random.default_rng(0).random(3000)
+        )
     yield CalibrationSummary()
     yield CalibrationSummary(pos_label="yes").update(["yes"], [0.25])
-    yield CalibrationSummary(classes=["n", "j"], pos_label="n").update(["n", "j"], [0.25, 0.5])
+    yield CalibrationSummary(classes=["n", "j"], pos_label="n").update(
+        ["n", "j"], [0.25, 0.5]
+    )
     yield CalibrationSummary(classes=[False, True]).update([True, False], [0.25, 0.5])
     yield CalibrationSummary().update([0, 1], [0.2, 0.4], counts=[2**52, 1])
     for kind in ("confidence", "top_label", "classwise"):
@@ -64,7 +68,8 @@ def test_size_of_a_full_summary(law, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("law", "kilobytes"), [("uniform", 350), ("float32", 130), ("float16", 10), ("saturated", 250)]
+    ("law", "kilobytes"),
+    [("uniform", 350), ("float32", 130), ("float16", 10), ("saturated", 250)],
 )
 def test_size_of_a_full_summary_of_all_digits(law, kilobytes, tmp_path):
     p, y = sample(law, 60_000)
@@ -119,15 +124,23 @@ def test_damaged(tmp_path):
         (lambda m: {}, "metadata that cannot be read"),
         (lambda m: [], "metadata that cannot be read"),
         (lambda m: m | {"max_cells": 7}, "an unchanged calibration summary"),
-        (lambda m: m | {"problems": m["problems"] * 2}, "an unchanged calibration summary"),
-        (lambda m: m | {"problems": [m["problems"][0] | {"cells": 3}]}, "another checksum"),
+        (
+            lambda m: m | {"problems": m["problems"] * 2},
+            "an unchanged calibration summary",
+        ),
+        (
+            lambda m: m | {"problems": [m["problems"][0] | {"cells": 3}]},
+            "another checksum",
+        ),
     ],
 )
 def test_other_metadata(tmp_path, change, message):
     summary, _ = saved(tmp_path)
     table = summary.to_arrow()
     said = json.loads(table.schema.metadata[b"sklearn_calib.summary"])
-    table = table.replace_schema_metadata({b"sklearn_calib.summary": json.dumps(change(said))})
+    table = table.replace_schema_metadata(
+        {b"sklearn_calib.summary": json.dumps(change(said))}
+    )
     parquet.write_table(table, tmp_path / "other.parquet")
     with pytest.raises(ValueError, match=r"(?s)(?=.*other.parquet).*" + message):
         CalibrationSummary.from_parquet(tmp_path / "other.parquet")
@@ -146,14 +159,18 @@ def test_other_metadata(tmp_path, change, message):
 )
 def test_other_cells(tmp_path, change, message):
     summary, _ = saved(tmp_path)
-    with pytest.raises(ValueError, match="an unchanged calibration summary .* " + message):
+    with pytest.raises(
+        ValueError, match="an unchanged calibration summary .* " + message
+    ):
         CalibrationSummary.from_arrow(change(summary.to_arrow()))
 
 
 def test_another_table(tmp_path):
     path = tmp_path / "rows.parquet"
     parquet.write_table(pa.table({"y": [0, 1], "p": [0.1, 0.2]}), path)
-    with refuses(ValueError, expected=".*summary in .*rows.parquet", value="a table without"):
+    with refuses(
+        ValueError, expected=".*summary in .*rows.parquet", value="a table without"
+    ):
         CalibrationSummary.from_parquet(path)
     assert not is_summary_file(path)
     with pytest.raises(FileNotFoundError):
@@ -182,7 +199,10 @@ def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
 def test_other_tools_read_the_counts(tmp_path):
     _, path = saved(tmp_path)
     table = parquet.read_table(io.BytesIO(path.read_bytes()))
-    assert sum(table.column("n0").to_pylist()) + sum(table.column("n1").to_pylist()) == 5000
+    assert (
+        sum(table.column("n0").to_pylist()) + sum(table.column("n1").to_pylist())
+        == 5000
+    )
 
 
 def test_without_pyarrow(monkeypatch):

@@ -22,14 +22,23 @@ def golden():
 def test_golden_values():
     p, y = golden()
     assert y.sum() == 39979
-    fine, coarse = CalibrationSummary().update(y, p), CalibrationSummary(4096).update(y, p)
+    fine, coarse = (
+        CalibrationSummary().update(y, p),
+        CalibrationSummary(4096).update(y, p),
+    )
     for summary, cells, bits, offsets in (
         (fine, 56986, 13, 418713335178),
         (coarse, 2482, 7, 26146760298397),
     ):
-        assert (summary.n_cells, summary.significant_bits, summary.exact) == (cells, bits, False)
+        assert (summary.n_cells, summary.significant_bits, summary.exact) == (
+            cells,
+            bits,
+            False,
+        )
         assert view_as_float(summary._states[0].table)[:, OFFSET].sum() == offsets
-        assert summary.measure("brier_loss") == pytest.approx(0.1620546470555, abs=1e-13)
+        assert summary.measure("brier_loss") == pytest.approx(
+            0.1620546470555, abs=1e-13
+        )
         assert summary.measure("log_loss") == pytest.approx(0.4883312380901, abs=1e-13)
         for strategy in ("uniform", "quantile"):
             found = summary.measure("expected_calibration_error", strategy=strategy)
@@ -41,8 +50,12 @@ def test_golden_values():
         (fine, 0.10021563751677, 0.15007655380),
         (coarse, 0.10021458773824, 0.15009820076),
     ):
-        assert summary.measure("smooth_calibration_error") == pytest.approx(smooth, abs=1e-13)
-        assert summary.measure("isotonic_refinement_brier") == pytest.approx(isotonic, abs=1e-11)
+        assert summary.measure("smooth_calibration_error") == pytest.approx(
+            smooth, abs=1e-13
+        )
+        assert summary.measure("isotonic_refinement_brier") == pytest.approx(
+            isotonic, abs=1e-11
+        )
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -65,7 +78,10 @@ def test_equal_to_sorting(law, max_cells):
             assert summary._states[0].shift == shift
             assert np.array_equal(found[:, :OFFSET], table[:, :OFFSET])
             assert np.allclose(
-                view_as_float(found)[:, OFFSET:], view_as_float(table)[:, OFFSET:], 1e-12, 0
+                view_as_float(found)[:, OFFSET:],
+                view_as_float(table)[:, OFFSET:],
+                1e-12,
+                0,
             )
 
 
@@ -110,7 +126,8 @@ def test_order_and_partition_do_not_matter(law, small_cells):
             parts.append(first + parts.pop(rng.integers(len(parts))))
         assert parts[0] == once
         assert np.array_equal(
-            parts[0]._states[0].table[:, : OFFSET + 1], once._states[0].table[:, : OFFSET + 1]
+            parts[0]._states[0].table[:, : OFFSET + 1],
+            once._states[0].table[:, : OFFSET + 1],
         )
 
 
@@ -126,7 +143,8 @@ def test_merge_algebra():
     assert a.merge(b) is a and a == before + b
     weighted = CalibrationSummary(4096).update(y[1::3], p[1::3], np.ones(3000))
     assert np.array_equal(
-        (before + weighted)._states[0].table[:, :3], (before + b)._states[0].table[:, :3]
+        (before + weighted)._states[0].table[:, :3],
+        (before + b)._states[0].table[:, :3],
     )
     assert (before + weighted).totals == pytest.approx((before + b).totals, rel=1e-12)
 
@@ -154,7 +172,9 @@ def test_whole_weights_are_repetitions_for_what_reads_weights():
         "expected_calibration_error",
         "smooth_calibration_error",
     ):
-        assert weighted.measure(name) == pytest.approx(repeated.measure(name), rel=1e-12)
+        assert weighted.measure(name) == pytest.approx(
+            repeated.measure(name), rel=1e-12
+        )
     assert weighted.n_samples == (w > 0).sum() and repeated.n_samples == w.sum()
 
 
@@ -192,7 +212,9 @@ def test_bins_of_equal_width_stay_exact(law, n_bins, small_cells):
     for norm in ("l1", "l2", "max"):
         options = {"strategy": "uniform", "n_bins": n_bins, "norm": norm}
         expected = metrics.calibration_error(y, p.astype(float), **options)
-        assert summary.measure("calibration_error", **options) == pytest.approx(expected, abs=1e-11)
+        assert summary.measure("calibration_error", **options) == pytest.approx(
+            expected, abs=1e-11
+        )
 
 
 def test_forms_of_scores():
@@ -215,16 +237,18 @@ def test_forms_of_scores():
     sloppy = np.column_stack([1 - p, p]).astype(np.float32)
     total = sloppy.astype(float).sum(axis=1)
     exact = CalibrationSummary().update(y, sloppy.astype(float)[:, 1] / total)
-    assert CalibrationSummary().update(y, sloppy).measure("brier_loss") == pytest.approx(
-        exact.measure("brier_loss"), rel=1e-12
-    )
+    assert CalibrationSummary().update(y, sloppy).measure(
+        "brier_loss"
+    ) == pytest.approx(exact.measure("brier_loss"), rel=1e-12)
 
 
 def test_digits_near_one_are_kept():
     from sklearn_calib import canonical_proba
 
     z = np.array([-80.0, -79.0, 79.0, 80.0])
-    summary = CalibrationSummary().update([0, 0, 1, 1], canonical_proba(z, kind="logits"))
+    summary = CalibrationSummary().update(
+        [0, 0, 1, 1], canonical_proba(z, kind="logits")
+    )
     assert summary.n_cells == 4
     assert np.allclose(summary.rows().proba[2:, 0], np.exp(-z[2:]), 1e-9, 0)
 
@@ -232,9 +256,9 @@ def test_digits_near_one_are_kept():
 def test_rounding_out_of_the_interval_is_clipped():
     near = CalibrationSummary().update([0, 1], [-1e-7, 1 + 1e-7])
     assert near == CalibrationSummary().update([0, 1], [0.0, 1.0])
-    assert CalibrationSummary().update([0, 1], [-0.0, 1.0]) == CalibrationSummary().update(
-        [0, 1], [0.0, 1.0]
-    )
+    assert CalibrationSummary().update(
+        [0, 1], [-0.0, 1.0]
+    ) == CalibrationSummary().update([0, 1], [0.0, 1.0])
 
 
 def test_labels():
@@ -263,7 +287,11 @@ def test_labels():
 def test_one_class_only(label):
     p = np.random.default_rng(0).random(50)
     summary = CalibrationSummary().update(np.full(50, label), p)
-    for name in ("brier_loss", "expected_calibration_error", "smooth_calibration_error"):
+    for name in (
+        "brier_loss",
+        "expected_calibration_error",
+        "smooth_calibration_error",
+    ):
         expected = metrics.all_metrics()[name](np.full(50, label), p, labels=[0, 1])
         assert summary.measure(name) == pytest.approx(expected, abs=1e-11)
 
@@ -274,7 +302,9 @@ def test_nothing():
     assert empty.update([0, 1], [0.2, 0.3], sample_weight=[0, 0]).n_samples == 0
     assert empty == CalibrationSummary() == pickle.loads(pickle.dumps(empty))
     assert repr(empty) == "<CalibrationSummary of no rows, max_cells=65536>"
-    with refuses(ValueError, expected="a summary of at least one row", value="an empty"):
+    with refuses(
+        ValueError, expected="a summary of at least one row", value="an empty"
+    ):
         empty.rows()
     with refuses(ValueError, expected="a summary of at least one row"):
         empty.measure("brier_loss")
@@ -282,27 +312,51 @@ def test_nothing():
 
 BAD = {
     "nan": (([0, 1], [0.1, np.nan]), "expected finite scores, got nan in row 1"),
-    "above": (([0, 1], [0.1, 1.5]), r"expected probabilities in \[0, 1\], got 1.5 in row 1"),
-    "below": (([0, 1], [-0.1, 0.5]), r"expected probabilities in \[0, 1\], got -0.1 in row 0"),
+    "above": (
+        ([0, 1], [0.1, 1.5]),
+        r"expected probabilities in \[0, 1\], got 1.5 in row 1",
+    ),
+    "below": (
+        ([0, 1], [-0.1, 0.5]),
+        r"expected probabilities in \[0, 1\], got -0.1 in row 0",
+    ),
     "sum": (
         ([0, 1], [[0.5, 0.5], [0.5, 0.6]]),
         "expected rows that sum to 1, got a sum of 1.1 in row 1",
     ),
-    "label": (([0, 2], [0.1, 0.5]), r"expected labels among \[0, 1\], got .*2.* in row 1"),
-    "text": ((["no", "yes"], [0.1, 0.5]), r"expected labels among \[0, 1\], got .*no.* in row 0"),
-    "missing": (([0, np.nan], [0.1, 0.5]), "expected a label in every row, got nan in row 1"),
-    "length": (([0, 1, 1], [0.1, 0.5]), "expected as many labels as rows of scores, got .*3"),
+    "label": (
+        ([0, 2], [0.1, 0.5]),
+        r"expected labels among \[0, 1\], got .*2.* in row 1",
+    ),
+    "text": (
+        (["no", "yes"], [0.1, 0.5]),
+        r"expected labels among \[0, 1\], got .*no.* in row 0",
+    ),
+    "missing": (
+        ([0, np.nan], [0.1, 0.5]),
+        "expected a label in every row, got nan in row 1",
+    ),
+    "length": (
+        ([0, 1, 1], [0.1, 0.5]),
+        "expected as many labels as rows of scores, got .*3",
+    ),
     "weight": (
         ([0, 1], [0.1, 0.5], [1, -1]),
         "expected sample_weight >= 0 and finite, got -1 in row 1",
     ),
     "nan weight": (([0, 1], [0.1, 0.5], [1, np.nan]), "got nan in row 1"),
-    "weights": (([0, 1], [0.1, 0.5], [1]), r"expected one of sample_weight per row, shape \(2,\)"),
+    "weights": (
+        ([0, 1], [0.1, 0.5], [1]),
+        r"expected one of sample_weight per row, shape \(2,\)",
+    ),
     "counts": (
         ([0, 1], [0.1, 0.5], None, [1, 1.5]),
         "expected counts that are whole numbers .* 1.5 in row 1",
     ),
-    "columns": (([0, 1], [[0.2, 0.3, 0.5]] * 2), "expected scores of 2 classes, got 3 columns"),
+    "columns": (
+        ([0, 1], [[0.2, 0.3, 0.5]] * 2),
+        "expected scores of 2 classes, got 3 columns",
+    ),
     "nothing": ((None, [0.2, 0.3]), "expected labels y, got None"),
 }
 
@@ -331,7 +385,10 @@ def test_the_last_row_of_a_large_batch_is_named():
     [
         (lambda: CalibrationSummary(1000), "max_cells from 4096 to"),
         (lambda: CalibrationSummary(4096.0), "max_cells from 4096 to"),
-        (lambda: CalibrationSummary(classes=["a"]), "expected at least two classes, got 1"),
+        (
+            lambda: CalibrationSummary(classes=["a"]),
+            "expected at least two classes, got 1",
+        ),
         (lambda: CalibrationSummary(classes=["a", "a"]), "expected different classes"),
         (
             lambda: CalibrationSummary(classes=["a", "b"], pos_label="c"),
@@ -342,10 +399,15 @@ def test_the_last_row_of_a_large_batch_is_named():
             "to be the second",
         ),
         (
-            lambda: CalibrationSummary(pos_label="b").update(list("abd"), [0.1, 0.2, 0.3]),
+            lambda: CalibrationSummary(pos_label="b").update(
+                list("abd"), [0.1, 0.2, 0.3]
+            ),
             "and one other",
         ),
-        (lambda: CalibrationSummary().merge(3), "expected a CalibrationSummary, got int"),
+        (
+            lambda: CalibrationSummary().merge(3),
+            "expected a CalibrationSummary, got int",
+        ),
         (
             lambda: CalibrationSummary(classes=["ab"]) + CalibrationSummary(),
             "expected at least two classes",
@@ -354,9 +416,14 @@ def test_the_last_row_of_a_large_batch_is_named():
             lambda: CalibrationSummary(classes=["a", "b"]) + CalibrationSummary(),
             "expected summaries of the same classes",
         ),
-        (lambda: CalibrationSummary().measure("smooth"), "expected a measure among area_"),
         (
-            lambda: CalibrationSummary().update([1], [1.0]).measure("brier_loss", bins=3),
+            lambda: CalibrationSummary().measure("smooth"),
+            "expected a measure among area_",
+        ),
+        (
+            lambda: (
+                CalibrationSummary().update([1], [1.0]).measure("brier_loss", bins=3)
+            ),
             "expected options of brier_loss among none, got 'bins'",
         ),
         (
@@ -369,7 +436,9 @@ def test_the_last_row_of_a_large_batch_is_named():
         ),
         (
             lambda: (
-                CalibrationSummary().update([1], [1.0]).measure("isotonic_refinement_brier", cv=5)
+                CalibrationSummary()
+                .update([1], [1.0])
+                .measure("isotonic_refinement_brier", cv=5)
             ),
             "expected cv=None, got 5",
         ),
@@ -382,9 +451,17 @@ def test_what_is_refused(call, message):
 
 def test_a_number_of_bins_by_the_rows():
     p, y = sample("uniform", 30_000)
-    found = CalibrationSummary(4096).update(y, p).measure("calibration_error", n_bins="cube_root")
-    assert found == pytest.approx(metrics.calibration_error(y, p, n_bins="cube_root"), abs=2e-3)
-    assert found == CalibrationSummary(4096).update(y, p).measure("calibration_error", n_bins=31)
+    found = (
+        CalibrationSummary(4096)
+        .update(y, p)
+        .measure("calibration_error", n_bins="cube_root")
+    )
+    assert found == pytest.approx(
+        metrics.calibration_error(y, p, n_bins="cube_root"), abs=2e-3
+    )
+    assert found == CalibrationSummary(4096).update(y, p).measure(
+        "calibration_error", n_bins=31
+    )
 
 
 def test_isotonic_regression_does_not_see_the_labels_through_the_means():
@@ -419,7 +496,9 @@ def try_partitions(n_cases, seed):
     for _ in range(n_cases):
         p, y = sample(laws[rng.integers(len(laws))], int(rng.integers(2, 300)), rng)
         p = p[rng.integers(0, len(p), len(p))]  # ties
-        weight = rng.integers(0, 4, len(p)).astype(float) if rng.random() < 0.4 else None
+        weight = (
+            rng.integers(0, 4, len(p)).astype(float) if rng.random() < 0.4 else None
+        )
         counts = rng.integers(0, 4, len(p)) if rng.random() < 0.3 else None
         max_cells = int(rng.choice([2, 8, 30, 100]))
         columns = y, p, weight, counts
@@ -431,10 +510,14 @@ def try_partitions(n_cases, seed):
             more = max_cells * (1 + rng.integers(3)) if parts else max_cells
             part = CalibrationSummary(int(more))
             for batch in np.array_split(np.arange(len(rows)), rng.integers(1, 4)):
-                part.update(*(None if column is None else column[batch] for column in own))
+                part.update(
+                    *(None if column is None else column[batch] for column in own)
+                )
                 if rng.random() < 0.3:
                     assert part.n_cells <= 2500  # reading changes nothing
-            parts.append(pickle.loads(pickle.dumps(part)) if rng.random() < 0.2 else part)
+            parts.append(
+                pickle.loads(pickle.dumps(part)) if rng.random() < 0.2 else part
+            )
         while len(parts) > 1:
             first = parts.pop(rng.integers(len(parts)))
             parts.append(first + parts.pop(rng.integers(len(parts))))
@@ -447,7 +530,10 @@ def try_partitions(n_cases, seed):
         kept = np.ones(len(p)) if counts is None else counts
         kept = kept > 0 if weight is None else (kept > 0) & (weight > 0)
         table, shift = by_sorting(
-            p[kept], y[kept], max_cells, *(c if c is None else c[kept] for c in (weight, counts))
+            p[kept],
+            y[kept],
+            max_cells,
+            *(c if c is None else c[kept] for c in (weight, counts)),
         )
         assert shift == once._states[0].shift
         assert (
@@ -475,7 +561,9 @@ def test_coarser_summaries_have_labels_of_their_own():
         assert first.classes is None and first.n_samples == 2
     first.update(["a"], [0.2])  # no trace of "no"
     assert first.classes.tolist() == ["a", "yes"]
-    flipped = CalibrationSummary(classes=["a", "b"], pos_label="a").update(["a", "b"], [0.3, 0.9])
+    flipped = CalibrationSummary(classes=["a", "b"], pos_label="a").update(
+        ["a", "b"], [0.3, 0.9]
+    )
     assert flipped.coarsen(4096).positive_label == "a" == flipped.copy().positive_label
     assert flipped.coarsen(4096).rows().proba.tolist() == flipped.rows().proba.tolist()
 
@@ -483,7 +571,9 @@ def test_coarser_summaries_have_labels_of_their_own():
 def test_settling_the_classes_of_a_coarser_summary_leaves_the_first_as_it_was():
     first = CalibrationSummary()
     coarse = first.coarsen(4096)
-    coarse.update([0, 2, 1], [[0.5, 0.3, 0.2]] * 3)  # three classes, which the first never saw
+    coarse.update(
+        [0, 2, 1], [[0.5, 0.3, 0.2]] * 3
+    )  # three classes, which the first never saw
     assert coarse.classes.tolist() == [0, 1, 2]
     assert first.classes.tolist() == [0, 1] and not first.n_samples
     first.update([0, 1], [0.2, 0.7])
@@ -492,13 +582,19 @@ def test_settling_the_classes_of_a_coarser_summary_leaves_the_first_as_it_was():
 
     first = CalibrationSummary(pos_label="b").update(["b"], [0.4])
     coarse = first.coarsen(4096)
-    first.update(["a"], [0.1])  # the other way round: the copy does not learn from the first
+    first.update(
+        ["a"], [0.1]
+    )  # the other way round: the copy does not learn from the first
     assert first.classes.tolist() == ["a", "b"]
     assert coarse.classes is None and coarse.positive_label == "b"
 
     first = CalibrationSummary(pos_label="yes").update(["yes"], [0.4])
     coarse = first.coarsen(4096)
-    coarse.merge(CalibrationSummary(classes=["no", "yes"], pos_label="yes").update(["no"], [0.1]))
-    assert first.classes is None and first.positive_label == "yes" and first.n_samples == 1
+    coarse.merge(
+        CalibrationSummary(classes=["no", "yes"], pos_label="yes").update(["no"], [0.1])
+    )
+    assert (
+        first.classes is None and first.positive_label == "yes" and first.n_samples == 1
+    )
     first.update(["a"], [0.2])
     assert sorted(first.classes) == ["a", "yes"] and first.positive_label == "yes"

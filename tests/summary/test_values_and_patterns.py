@@ -46,7 +46,10 @@ def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeyp
     whole.add(*given[:4], w if weighted else None)
     order = np.random.default_rng(1).permutation(len(p))
     parts = [taken(given, place) for place in np.array_split(order, 5)]
-    found, merged = whole.compute_sums(), cells_of(*parts, weighted=weighted).compute_sums()
+    found, merged = (
+        whole.compute_sums(),
+        cells_of(*parts, weighted=weighted).compute_sums(),
+    )
     for one, other in zip(found, merged, strict=True):
         np.testing.assert_array_equal(one, other)  # weights are multiples of 1 / 2
     assert (len(found.pattern) <= 600) == (most == 600)
@@ -69,14 +72,19 @@ def test_more_combinations_than_memory_are_refused(monkeypatch):
     monkeypatch.setattr(_pattern_cells, "_MAX_PAIRS", 500)
     given = list(rows())
     given[0] = np.arange(2000)
-    with pytest.raises(ValueError, match=r"at most 500 combinations .* Name fewer columns"):
+    with pytest.raises(
+        ValueError, match=r"at most 500 combinations .* Name fewer columns"
+    ):
         cells_of(given, weighted=False)
 
 
 def test_a_summary_adds_what_it_was_given():
     pattern, p, _, y, w = rows()
     w = w * (np.arange(len(p)) % 4 > 0)
-    summary, cells = CalibrationSummary(classes=["no", "yes"], pos_label="no"), PatternCells()
+    summary, cells = (
+        CalibrationSummary(classes=["no", "yes"], pos_label="no"),
+        PatternCells(),
+    )
     summary.update(np.array(["no", "yes"])[y], p, w)
     cells.add_block(pattern, y, p, w, summary._labels.positive)
     found = cells.compute_sums()
@@ -94,10 +102,16 @@ def values_in(data, name="a", **options):
 def test_values_of_every_kind():
     day = np.array(["2026-01-01", "NaT", "2026-01-01"], dtype="M8[ns]")
     assert values_in({"a": np.array([3, 1, 3])}) == {1: 1, 3: 2}
-    assert values_in({"a": np.array(["x", None, "x"], dtype=object)}) == {"x": 2, None: 1}
+    assert values_in({"a": np.array(["x", None, "x"], dtype=object)}) == {
+        "x": 2,
+        None: 1,
+    }
     assert values_in({"a": np.array([True, False, True])}) == {True: 2, False: 1}
     assert [*values_in({"a": day}).values()] == [2, 1]
-    for frame in (pd.DataFrame({"a": pd.array([1, None, 1], "Int64")}), {"a": [1.0, np.nan, 1]}):
+    for frame in (
+        pd.DataFrame({"a": pd.array([1, None, 1], "Int64")}),
+        {"a": [1.0, np.nan, 1]},
+    ):
         table = count_values(frame, ["a"])["a"].make_table()
         assert np.isnan(table[0][-1]) and table[1].tolist() == [2, 1]
 
@@ -111,7 +125,12 @@ def test_blocks_of_several_kinds_are_read_as_they_are_written(tmp_path, monkeypa
     )
     found = count_values(tmp_path / "t.csv", ["a", "b"])
     assert found["a"].as_text and not found["b"].as_text
-    assert values_in(tmp_path / "t.csv") == {"05": 300, "x": 100, "1.50": 100, None: 100}
+    assert values_in(tmp_path / "t.csv") == {
+        "05": 300,
+        "x": 100,
+        "1.50": 100,
+        None: 100,
+    }
 
 
 @pytest.mark.parametrize("kind", [float, int])

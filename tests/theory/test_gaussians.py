@@ -12,7 +12,9 @@ from sklearn_calib.theory import GaussianLogisticModel
 
 def test_closed_forms_against_the_oracle(oracle):
     for row in oracle("gaussian_theory.json")["gaussian_model"]:
-        parts = GaussianLogisticModel.loss_of_weights(row["inner"], row["norm"], row["loss"])
+        parts = GaussianLogisticModel.loss_of_weights(
+            row["inner"], row["norm"], row["loss"]
+        )
         halves = 2 if row["loss"] == "brier" else 1  # the oracle sums over both classes
         assert halves * parts.calibration == pytest.approx(row["K"], abs=1e-14)
         assert halves * parts.refinement == pytest.approx(row["R"], abs=1e-14)
@@ -100,16 +102,23 @@ def test_proposition_7_1_by_simulation():
         found = []
         for seed in range(8):
             X, y, _, mean, eigenvalues = model.sample(n, random_state=seed)
-            learner = LogisticRegression(C=1 / (n * strength), fit_intercept=False, tol=1e-6)
+            learner = LogisticRegression(
+                C=1 / (n * strength), fit_intercept=False, tol=1e-6
+            )
             w = learner.set_params(max_iter=2000).fit(X, y).coef_[0]
             found.append((2 * w @ mean, np.sqrt(w**2 @ eigenvalues)))
-        mean, error = np.mean(found, axis=0), np.std(found, axis=0) / np.sqrt(len(found))
+        mean, error = (
+            np.mean(found, axis=0),
+            np.std(found, axis=0) / np.sqrt(len(found)),
+        )
         assert abs(mean[0] - limit.inner[0]) < 4 * error[0]
         assert abs(mean[1] - limit.norm[0]) < 4 * error[1]
 
 
 def test_proposition_7_3_by_simulation():
-    model = GaussianLogisticModel(ratio=4, error_rate=0.2, spectrum=(2, 2), smallest=0.1)
+    model = GaussianLogisticModel(
+        ratio=4, error_rate=0.2, spectrum=(2, 2), smallest=0.1
+    )
     rates = []
     for seed in range(10):
         *_, mean, eigenvalues = model.sample(400, random_state=seed)
@@ -125,7 +134,9 @@ def test_figure_7():
     by_risk, by_refinement = limit.risk.argmin(), limit.refinement.argmin()
     assert np.log10(strength[by_risk]) == pytest.approx(-1.27, abs=0.01)
     assert np.log10(strength[by_refinement]) == pytest.approx(-2.36, abs=0.01)
-    assert np.log10(strength[limit.calibration.argmin()]) == pytest.approx(-1.15, abs=0.01)
+    assert np.log10(strength[limit.calibration.argmin()]) == pytest.approx(
+        -1.15, abs=0.01
+    )
     assert limit.risk[by_risk] == pytest.approx(0.57205, abs=1e-5)
     assert limit.refinement[by_refinement] == pytest.approx(0.55932, abs=1e-5)
     gain = 1 - limit.refinement[by_refinement] / limit.risk[by_risk]
@@ -142,22 +153,39 @@ def test_every_corner_is_solved(spectrum):
         assert (limit.calibration > -1e-12).all()
         assert (np.diff(limit.norm) > 0).all()
         one = GaussianLogisticModel(ratio, 0.001, spectrum).limit(strengths[-1])
-        assert one.norm[0] == pytest.approx(limit.norm[-1], rel=1e-9)  # from another start
+        assert one.norm[0] == pytest.approx(
+            limit.norm[-1], rel=1e-9
+        )  # from another start
 
 
 @pytest.mark.parametrize(
     "call, message",
     [
-        (lambda: make_two_gaussians(5, [1, 2], [1.0]), r"expected a mean of shape \(p,\)"),
-        (lambda: make_two_gaussians(5, [1, 2], [1.0, -1]), "positive definite covariance, got"),
-        (lambda: GaussianLogisticModel.loss_of_weights(1.0, 0.0), "a norm above 0, got"),
+        (
+            lambda: make_two_gaussians(5, [1, 2], [1.0]),
+            r"expected a mean of shape \(p,\)",
+        ),
+        (
+            lambda: make_two_gaussians(5, [1, 2], [1.0, -1]),
+            "positive definite covariance, got",
+        ),
+        (
+            lambda: GaussianLogisticModel.loss_of_weights(1.0, 0.0),
+            "a norm above 0, got",
+        ),
         (
             lambda: GaussianLogisticModel.loss_of_weights(1.0, 1.0, "hinge"),
             "expected a loss among brier, log, spherical",
         ),
         (lambda: GaussianLogisticModel(error_rate=0.6), "0 < error_rate < 0.5"),
-        (lambda: GaussianLogisticModel(spectrum=(0, 1)), "expected a spectrum of positive"),
-        (lambda: GaussianLogisticModel().limit([1.0, 0.0]), "expected strengths above 0"),
+        (
+            lambda: GaussianLogisticModel(spectrum=(0, 1)),
+            "expected a spectrum of positive",
+        ),
+        (
+            lambda: GaussianLogisticModel().limit([1.0, 0.0]),
+            "expected strengths above 0",
+        ),
     ],
 )
 def test_bad_input(call, message):

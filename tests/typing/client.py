@@ -72,7 +72,11 @@ from sklearn_calib.inference import (
     spiegelhalter_test,
     validation_summary,
 )
-from sklearn_calib.linear import approximate_leave_one_out, estimate_angle, logistic_intervals
+from sklearn_calib.linear import (
+    approximate_leave_one_out,
+    estimate_angle,
+    logistic_intervals,
+)
 from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import (
     BinaryOptions,
@@ -138,14 +142,22 @@ Integers = NDArray[np.int64]
 # -- README -------------------------------------------------------------------------------
 
 
-def readme(model: object, learner: object, X: Floats, y: Integers) -> tuple[Floats, float]:
+def readme(
+    model: object, learner: object, X: Floats, y: Integers
+) -> tuple[Floats, float]:
     fitted = CalibratedModel(model, "temperature").fit(X, y)
     crossed = CalibratedModel(model, "platt", cv=5).fit(X, y)
-    print(log_loss(y, fitted.predict_proba(X)), fitted.classes_, fitted.calibrated_pairs_[0])
+    print(
+        log_loss(y, fitted.predict_proba(X)),
+        fitted.classes_,
+        fitted.calibrated_pairs_[0],
+    )
     print(expected_calibration_error(y, fitted.predict_proba(X), n_bins=10))
     score: float = get_scorer("neg_brier_loss")(crossed, X, y)
     ReliabilityDisplay.from_estimator({"before": model, "after": fitted}, X, y)
-    search = RefineThenCalibrateCV(learner, {"learning_rate": [0.1, 0.3]}, cv=3).fit(X, y)
+    search = RefineThenCalibrateCV(learner, {"learning_rate": [0.1, 0.3]}, cv=3).fit(
+        X, y
+    )
     print(search.best_params_, search.best_stage_, log_loss(y, search.predict_proba(X)))
     return search.predict_proba(X), score
 
@@ -182,7 +194,9 @@ def recalibrated(p: Floats, y: Integers) -> list[Floats]:
         OneVsRest("venn_abers"),
         TopLabel("platt", per_class=True),
         DirichletCalibration(0.1, intercept_penalty=1.0),
-        MulticlassBinning(2, 0.1, noise="laplace", random_state=np.random.default_rng(0)),
+        MulticlassBinning(
+            2, 0.1, noise="laplace", random_state=np.random.default_rng(0)
+        ),
         AdaptiveCalibration("interval", share=0.1),
         AngularCalibration(0.5, link="probit"),
         TrendFiltering("bic"),
@@ -225,7 +239,9 @@ def measures(y: Integers, p: Floats) -> list[float]:
     return [
         calibration_error(y, p, n_bins=10, strategy="uniform", bin_weight="equal"),
         calibration_error(y, p, norm="l2", debias=True),
-        expected_calibration_error(y, p, multiclass="top_label", sample_weight=[1.0] * len(y)),
+        expected_calibration_error(
+            y, p, multiclass="top_label", sample_weight=[1.0] * len(y)
+        ),
         maximum_calibration_error(y, p, labels=[0, 1]),
         smooth_calibration_error(y, p, pos_label=1),
         kernel_calibration_error(y, p, multiclass="confidence", bandwidth=0.4),
@@ -297,7 +313,9 @@ def decomposed(y: Integers, p: Floats) -> LossDecomposition:
     print(best, refinement_error(y, p), proper_calibration_error(y, p, cv=3))
     stopping: Callable[..., float] = as_eval_metric("xgboost", label_smoothing=True)
     print(
-        stopping(y, p), as_eval_metric("lightgbm")(y, p)[0], temperature_refinement_log_loss(y, p)
+        stopping(y, p),
+        as_eval_metric("lightgbm")(y, p)[0],
+        temperature_refinement_log_loss(y, p),
     )
     return parts
 
@@ -307,20 +325,35 @@ def decomposed(y: Integers, p: Floats) -> LossDecomposition:
 
 def decided(learner: object, X: Floats, y: Integers, p: Floats) -> DecisionCurve:
     costs = [[0, 1], [5, 0]]
-    acting = CostSensitiveClassifier(CalibratedModel(learner), costs, actions=["pass", "stop"])
+    acting = CostSensitiveClassifier(
+        CalibratedModel(learner), costs, actions=["pass", "stop"]
+    )
     print(
-        acting.fit(X, y).predict(X, costs=costs), acting.expected_cost(X).mean(), acting.threshold_
+        acting.fit(X, y).predict(X, costs=costs),
+        acting.expected_cost(X).mean(),
+        acting.threshold_,
     )
     careful = SelectiveClassifier(learner, max_risk=0.1, abstain_label="ask").fit(X, y)
-    print(careful.predict(X), careful.coverage_, careful.risk_bound_, careful.score(X, y))
-    curve = decision_curve(y, p, thresholds=[0.1, 0.2], prevalence=0.1, recalibrated="platt")
+    print(
+        careful.predict(X), careful.coverage_, careful.risk_bound_, careful.score(X, y)
+    )
+    curve = decision_curve(
+        y, p, thresholds=[0.1, 0.2], prevalence=0.1, recalibrated="platt"
+    )
     print(curve.interventions_avoided, curve.over_all.low, curve.to_frame())
     print(decision_difference(y, p, p**2).band_low, risk_coverage_curve(y, p).excess)
-    print(regret_curve(y, p, p**2).at([0.3]), regret_curve(y, p, cv=None).worst_threshold)
-    print(regret_curve(y, p, level=0.9).decision_loss_interval[0], calibration_decision_loss(y, p))
+    print(
+        regret_curve(y, p, p**2).at([0.3]), regret_curve(y, p, cv=None).worst_threshold
+    )
+    print(
+        regret_curve(y, p, level=0.9).decision_loss_interval[0],
+        calibration_decision_loss(y, p),
+    )
     found = expected_metrics(p, threshold=0.2, costs=costs, y_true=y)
     print(found.auc, found.z("auc"), found.realised["auc"])
-    print(expected_cost_score(y, p, costs=costs), expected_cost_test(y, p, costs).pvalue)
+    print(
+        expected_cost_score(y, p, costs=costs), expected_cost_test(y, p, costs).pvalue
+    )
     DecisionCurveDisplay({"model": curve}).plot()
     RegretDisplay.from_predictions(y, p)
     RiskCoverageDisplay.from_predictions(y, {"model": p})
@@ -333,18 +366,24 @@ def decided(learner: object, X: Floats, y: Integers, p: Floats) -> DecisionCurve
 def pictures(model: object, X: Floats, y: Integers, p: Floats) -> None:
     curves = reliability_curve(y, p, strategy="isotonic", n_resamples=0)
     print(curves[0].predicted, curves[0].consistency_low)
-    display = ReliabilityDisplay.from_predictions(y, {"a": p, "b": p}, bands="none", n_bins=10)
+    display = ReliabilityDisplay.from_predictions(
+        y, {"a": p, "b": p}, bands="none", n_bins=10
+    )
     print(display.plot(ax=display.axes_).figure_)
     print(DecompositionDisplay.from_predictions(y, p, name="mine").ax_)
     WitnessDisplay.from_predictions(y, p)
     CumulativeDifferenceDisplay.from_predictions(y, p).plot()
     NullDistributionDisplay(calibration_test(y, p)).plot(bins=20)
     CalibratingFunctionDisplay.from_predictions(y, p, ["platt", "isotonic"])
-    CalibratingFunctionDisplay.from_predictions(y, p, {"mine": PlattScaling()}, n_points=11)
+    CalibratingFunctionDisplay.from_predictions(
+        y, p, {"mine": PlattScaling()}, n_points=11
+    )
     RefinementCurveDisplay.from_predictions(y, [p, p], loss="log")
     search = RefineThenCalibrateCV(model, {"C": [0.1, 1.0]}, stages=None).fit(X, y)
     RefinementCurveDisplay(search.refinement_curve_, chosen=0).plot()
-    report = calibration_report(y, {"model": p}, measures=["brier_loss"], n_resamples=99)
+    report = calibration_report(
+        y, {"model": p}, measures=["brier_loss"], n_resamples=99
+    )
     print(report, report.rows[0].value, report.accuracy["model"], report.to_frame())
     report.to_html("report.html", title="Calibration")
 
@@ -372,11 +411,18 @@ def stages(learner: object, X: Floats) -> int:
 
 def data() -> list[float]:
     proba, y = make_overconfident(3, 500, random_state=None)
-    X, labels, truth = make_high_dimensional(100, 200, design="uniform", link="clipped_relu")
-    shifted, perturbed = make_uniform_shift(50, 0.1), make_sign_perturbed(50, strength=0.2)
+    X, labels, truth = make_high_dimensional(
+        100, 200, design="uniform", link="clipped_relu"
+    )
+    shifted, perturbed = (
+        make_uniform_shift(50, 0.1),
+        make_sign_perturbed(50, strength=0.2),
+    )
     X2, labels2, true_proba = make_two_gaussians(100, mean=[1.0, 2.0])
     print(proba, y, X, labels, X2, labels2, true_proba, shifted.distance, perturbed.y)
-    limit = GaussianLogisticModel(0.5, 0.1, spectrum=(1, 1)).limit([0.1, 1.0], loss="brier")
+    limit = GaussianLogisticModel(0.5, 0.1, spectrum=(1, 1)).limit(
+        [0.1, 1.0], loss="brier"
+    )
     parts = GaussianLogisticModel.loss_of_weights(0.5, 1.0, loss="log")
     return [truth.cos_theta(truth.coef), parts.risk, *limit.refinement.tolist()]
 

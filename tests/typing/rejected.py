@@ -14,7 +14,11 @@ from sklearn_calib.metrics import (
     kernel_calibration_error,
     smooth_calibration_error,
 )
-from sklearn_calib.recalibrators import DefaultCalibration, PlattScaling, TemperatureScaling
+from sklearn_calib.recalibrators import (
+    DefaultCalibration,
+    PlattScaling,
+    TemperatureScaling,
+)
 
 model = object()
 y, p = [0, 1], [0.2, 0.9]

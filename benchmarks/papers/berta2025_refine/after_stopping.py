@@ -29,7 +29,10 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import runner
 
 HERE = Path(__file__).parent
-CACHE = Path(os.environ.get("SKLEARN_CALIB_CACHE", tempfile.gettempdir())) / "after_stopping"
+CACHE = (
+    Path(os.environ.get("SKLEARN_CALIB_CACHE", tempfile.gettempdir()))
+    / "after_stopping"
+)
 TABLES = ["bank_full", "spambase", "htru2", "letter"]
 DATA = ["digits", "classification_2", "classification_5", *TABLES]
 METHODS = ["identity", "temperature", "default", "auto"]
@@ -41,7 +44,9 @@ def learners(seed):
 
     return {
         "XGBoost": xgboost.XGBClassifier(n_estimators=100, random_state=seed, n_jobs=1),
-        "HistGB": HistGradientBoostingClassifier(early_stopping=False, random_state=seed),
+        "HistGB": HistGradientBoostingClassifier(
+            early_stopping=False, random_state=seed
+        ),
     }
 
 
@@ -55,7 +60,9 @@ class Each(BaseEstimator):
         self.classes_, self.fitted_ = classes, {}
         for method in METHODS:
             start = time.process_time()
-            self.fitted_[method] = get_recalibrator(method).fit(proba, y, classes=classes)
+            self.fitted_[method] = get_recalibrator(method).fit(
+                proba, y, classes=classes
+            )
             Each.spent[method] += time.process_time() - start
         return self
 
@@ -70,7 +77,9 @@ def one(name, n, seed):
     if len(y) < 1.3 * n and n > FIT[0]:
         return []
     n = min(n, round(0.7 * len(y)))
-    X, X_test, y, y_test = train_test_split(X, y, train_size=n, stratify=y, random_state=seed)
+    X, X_test, y, y_test = train_test_split(
+        X, y, train_size=n, stratify=y, random_state=seed
+    )
     rows = []
     for key, learner in learners(seed).items():
         Each.spent.update(dict.fromkeys(METHODS, 0.0))
@@ -80,7 +89,13 @@ def one(name, n, seed):
         for method in METHODS:
             Each.use = method
             loss = log_loss(y_test[:20_000], search.predict_proba(X_test[:20_000]))
-            keys = {"data": name, "n": n, "learner": key, "seed": seed, "recalibrator": method}
+            keys = {
+                "data": name,
+                "n": n,
+                "learner": key,
+                "seed": seed,
+                "recalibrator": method,
+            }
             rows.append({**keys, "loss": loss, "seconds": without + Each.spent[method]})
     return rows
 
@@ -95,7 +110,11 @@ def summary(rows):
     table["more"] = (of.seconds - base.seconds.reindex(of.index)).to_numpy()
     for place, group in table.groupby([*keys[:3], "recalibrator"], sort=False):
         count, spread = len(group), group.percent.std(ddof=1)
-        half = stats.t.ppf(0.975, count - 1) * spread / np.sqrt(count) if count > 1 else None
+        half = (
+            stats.t.ppf(0.975, count - 1) * spread / np.sqrt(count)
+            if count > 1
+            else None
+        )
         yield dict(zip([*keys[:3], "recalibrator"], place, strict=True)) | {
             "test_log_loss": f"{group.loss.mean():.5f}",
             "percent": f"{group.percent.mean():+.2f}",
@@ -117,7 +136,11 @@ def main(n_seeds=3):
     runner.write(HERE / "after_stopping.csv", rows)
     table = pd.DataFrame(rows)
     table["percent"] = table["percent"].astype(float)
-    print(table.pivot_table(index="recalibrator", columns=["n", "learner"], values="percent"))
+    print(
+        table.pivot_table(
+            index="recalibrator", columns=["n", "learner"], values="percent"
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -130,7 +130,9 @@ def criteria(valid, y, folds):
     curve = refinement_curve(y, valid, labels=labels)
     values["refinement, smoothed"] = curve.criterion
     close = np.arange(len(valid)) == curve.best("one_standard_error")
-    values["refinement, one standard error"] = np.where(close, curve.criterion.min() - 1, 0)
+    values["refinement, one standard error"] = np.where(
+        close, curve.criterion.min() - 1, 0
+    )
     values["last stage"] = np.arange(len(valid), 0, -1)
     seconds["refinement, smoothed"] = time.perf_counter() - start
     return values, seconds
@@ -150,7 +152,9 @@ def split(name, seed):
     rows = rng.permutation(len(y))[:total]
     X, y = X[rows], y[rows]
     n_test = N_TEST if total == N_FIT + N_VALID + N_TEST else round(0.2 * total)
-    X, X_test, y, y_test = train_test_split(X, y, test_size=n_test, stratify=y, random_state=seed)
+    X, X_test, y, y_test = train_test_split(
+        X, y, test_size=n_test, stratify=y, random_state=seed
+    )
     parts = train_test_split(X, y, test_size=0.2, stratify=y, random_state=seed)
     return *parts, X_test, y_test
 
@@ -166,8 +170,13 @@ def one(name, seed):
     models = learners(seed)
     candidates = [("stop", key, [learner]) for key, learner in models.items()]
     draws = ParameterSampler(SPACE, 6, random_state=seed)
-    grid = [models["LightGBM"].__class__(**models["LightGBM"].get_params()) for _ in range(6)]
-    grid = [learner.set_params(**draw) for learner, draw in zip(grid, draws, strict=True)]
+    grid = [
+        models["LightGBM"].__class__(**models["LightGBM"].get_params())
+        for _ in range(6)
+    ]
+    grid = [
+        learner.set_params(**draw) for learner, draw in zip(grid, draws, strict=True)
+    ]
     candidates.append(("tune", "LightGBM", grid))
     for task, key, group in candidates:
         table, valid, fitted, fit_seconds, spent = {}, [], [], 0.0, {}
@@ -181,9 +190,13 @@ def one(name, seed):
             for criterion, value in values.items():
                 stage = int(value.argmin())
                 table.setdefault(criterion, []).append((value[stage], number, stage))
-                spent[criterion] = spent.get(criterion, 0.0) + seconds.get(criterion, 0.0)
+                spent[criterion] = spent.get(criterion, 0.0) + seconds.get(
+                    criterion, 0.0
+                )
         chosen = {criterion: min(found)[1:] for criterion, found in table.items()}
-        if task == "tune":  # a stage by this rule is not a value to compare candidates by
+        if (
+            task == "tune"
+        ):  # a stage by this rule is not a value to compare candidates by
             for odd in ("last stage", "refinement, one standard error"):
                 chosen.pop(odd)
         wanted = set(chosen.values())
@@ -193,7 +206,9 @@ def one(name, seed):
             for stage in stages:
                 short = find_staging(learner).truncated(learner, stage + 1)
                 last = scores_of(short, X_test)
-                result[number, stage] = judged(valid[number][stage], y_valid, last, y_test)
+                result[number, stage] = judged(
+                    valid[number][stage], y_valid, last, y_test
+                )
         for criterion, place in chosen.items():
             rows.append(
                 {
@@ -224,9 +239,13 @@ def summary(rows):
     keys = ["task", "data", "learner"]
     base = table[table.criterion == "log loss"].set_index([*keys, "seed"]).loss
     relative = table.set_index([*keys, "seed"])
-    table["percent"] = 100 * (relative.loss / base.reindex(relative.index) - 1).to_numpy()
+    table["percent"] = (
+        100 * (relative.loss / base.reindex(relative.index) - 1).to_numpy()
+    )
     out = []
-    for (task, data, learner, criterion), group in table.groupby([*keys, "criterion"], sort=False):
+    for (task, data, learner, criterion), group in table.groupby(
+        [*keys, "criterion"], sort=False
+    ):
         n, spread = len(group), group.percent.std(ddof=1)
         out.append(
             {
@@ -277,7 +296,9 @@ def main(n_seeds=10):
     if runner.data_folder() is None:
         print("skipped the real data: no folder; set SKLEARN_CALIB_DATA")
     else:
-        missing = [n for n in CSV if not (runner.data_folder() / n / f"{n}.csv.gz").exists()]
+        missing = [
+            n for n in CSV if not (runner.data_folder() / n / f"{n}.csv.gz").exists()
+        ]
         print("skipped", missing) if missing else None
         names += [name for name in CSV if name not in missing]
     jobs = [(name, seed) for seed in range(n_seeds) for name in names]

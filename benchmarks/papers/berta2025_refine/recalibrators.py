@@ -47,7 +47,9 @@ def data():
         stored = np.load(folder / name / f"{name}.npz")
         yield name, canonical_proba(stored["logits"], kind="logits"), stored["labels"]
     stored = np.load(folder / "imdb_cv_cleanlab" / "imdb_cv_cleanlab.npz")
-    proba = stored["probs"] / stored["probs"].sum(axis=1, keepdims=True)  # rounded to 2e-5
+    proba = stored["probs"] / stored["probs"].sum(
+        axis=1, keepdims=True
+    )  # rounded to 2e-5
     yield "imdb_cv_cleanlab", canonical_proba(proba), stored["labels"]
     name = "fivethirtyeight_soccer"
     table = pd.read_csv(folder / name / f"{name}.csv.gz")
@@ -93,7 +95,9 @@ def main():
                 chosen = [m for m in methods(n_classes) if m[:2] == (method, package)]
                 _, _, fit, predict = chosen[0]
                 start = time.perf_counter()
-                fit(proba[train] if package != "probmetrics" else plain[train], y[train])
+                fit(
+                    proba[train] if package != "probmetrics" else plain[train], y[train]
+                )
                 seconds = time.perf_counter() - start
                 p = predict(proba[test] if package != "probmetrics" else plain[test])
                 p = np.asarray(p, dtype=float)
@@ -111,7 +115,9 @@ def main():
             mean, spread = np.mean(numbers, axis=0), np.std(numbers, axis=0, ddof=1)
             row = {"data": name, "method": method, "package": package}
             for i, measure in enumerate(("log_loss", "brier", "ece", "smooth_ce")):
-                row[measure] = f"{mean[i]:.4f} +- {spread[i] / np.sqrt(SEEDS) * 2.26:.4f}"
+                row[measure] = (
+                    f"{mean[i]:.4f} +- {spread[i] / np.sqrt(SEEDS) * 2.26:.4f}"
+                )
             row["fit_s"] = f"{np.median([n[4] for n in numbers]):.4f}"
             rows.append(row)
             print(row, flush=True)

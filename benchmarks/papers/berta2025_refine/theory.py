@@ -37,24 +37,38 @@ def figure_7(n=2000, seeds=10):
     for seed in range(seeds):
         X, y, _, mean, eigenvalues = model.sample(n, random_state=seed)
         for i, strength in enumerate(tried):
-            learner = LogisticRegression(C=1 / (n * strength), fit_intercept=False, max_iter=5000)
+            learner = LogisticRegression(
+                C=1 / (n * strength), fit_intercept=False, max_iter=5000
+            )
             w = learner.fit(X, y).coef_[0]
-            parts = GaussianLogisticModel.loss_of_weights(2 * w @ mean, np.sqrt(w**2 @ eigenvalues))
+            parts = GaussianLogisticModel.loss_of_weights(
+                2 * w @ mean, np.sqrt(w**2 @ eigenvalues)
+            )
             found[seed, i] = parts[:3]
     figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
     spread = 1.96 * found.std(axis=0, ddof=1) / np.sqrt(seeds)
     for j, name in enumerate(("risk", "calibration", "refinement")):
         curve = getattr(limit, name)
-        (line,) = ax.semilogx(strengths, curve, label={"risk": "log loss"}.get(name, name))
+        (line,) = ax.semilogx(
+            strengths, curve, label={"risk": "log loss"}.get(name, name)
+        )
         ax.plot(strengths[curve.argmin()], curve.min(), "o", color=line.get_color())
         ax.errorbar(
-            tried, found[:, :, j].mean(axis=0), spread[:, j], fmt=".k", capsize=3, elinewidth=1
+            tried,
+            found[:, :, j].mean(axis=0),
+            spread[:, j],
+            fmt=".k",
+            capsize=3,
+            elinewidth=1,
         )
     ax.errorbar([], [], [], fmt=".k", label=f"fitted, n = {n}: mean and 95 % interval")
     ax.set(xlabel="strength of the regularisation", ylabel="nats", ylim=(0, 0.9))
     ax.legend(frameon=False)
     figure.savefig(HERE / "figure_7.png", dpi=80)
-    at = {name: getattr(limit, name).argmin() for name in ("risk", "refinement", "calibration")}
+    at = {
+        name: getattr(limit, name).argmin()
+        for name in ("risk", "refinement", "calibration")
+    }
     for i, strength in enumerate(tried):
         theory = model.limit(strength)
         yield {
@@ -68,7 +82,11 @@ def figure_7(n=2000, seeds=10):
     gain = 100 * (1 - limit.refinement[at["refinement"]] / limit.risk[at["risk"]])
     fair = 100 * (1 - limit.refinement[at["refinement"]] / limit.refinement[at["risk"]])
     yield {"figure": "7", "case": "gain in percent", "gain": f"{gain:.2f}"}
-    yield {"figure": "7", "case": "gain, both calibrated", "gain_calibrated": f"{fair:.2f}"}
+    yield {
+        "figure": "7",
+        "case": "gain, both calibrated",
+        "gain_calibrated": f"{fair:.2f}",
+    }
 
 
 def figure_8():
@@ -112,7 +130,9 @@ def figure_8():
             colours = {"cmap": "RdYlGn_r", "vmin": -6, "vmax": 6} if row == 0 else {}
             ax.imshow(values[which], aspect="auto", **colours)
             for (r, c), number in np.ndenumerate(values[which]):
-                ax.text(c, r, f"{number:.1f}", ha="center", va="center", fontsize="small")
+                ax.text(
+                    c, r, f"{number:.1f}", ha="center", va="center", fontsize="small"
+                )
             ax.set_xticks(range(len(RATIOS)), [f"{ratio:.2g}" for ratio in RATIOS])
             ax.set_yticks(range(len(RATES)), [f"{100 * rate:g} %" for rate in RATES])
             ax.set(xlabel="features per row", ylabel="error rate at best")

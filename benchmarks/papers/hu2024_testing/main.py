@@ -50,7 +50,12 @@ def table_1(runs=100):
         spread = np.abs(np.quantile(table, [0.25, 0.75], axis=1) - middle)
         ax.errorbar(sizes, middle, spread, capsize=3, label=name)
     ax.axhline(EPS, color="0.35", lw=1, ls="--", label="true distance")
-    ax.set(xscale="log", yscale="log", xlabel="rows", ylabel="median and quartiles of 100 runs")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="rows",
+        ylabel="median and quartiles of 100 runs",
+    )
     ax.legend(frameon=False)
     figure.savefig(HERE / "figure_3.png", dpi=80)
     for i, n in enumerate(sizes):
@@ -71,7 +76,9 @@ def table_2(runs=100, n=1000):
     logits, labels = stored["logits"].astype(float), stored["labels"]
     order = np.random.default_rng(0).permutation(len(labels))
     fit, test = order[:5000], order[5000:]
-    scaler = TemperatureScaling().fit(canonical_proba(logits[fit], kind="logits"), labels[fit])
+    scaler = TemperatureScaling().fit(
+        canonical_proba(logits[fit], kind="logits"), labels[fit]
+    )
     proba = np.asarray(canonical_proba(logits, kind="logits"))
     hit = (proba.argmax(axis=1) == labels).astype(int)
     scaled = scaler.predict_proba(canonical_proba(logits, kind="logits")).max(axis=1)
@@ -89,7 +96,9 @@ def table_2(runs=100, n=1000):
             row[measure] = (
                 f"{np.median([function(hit[r], p[r], labels=[0, 1]) for r in draws]):.4f}"
             )
-        pvalue = calibration_test(hit[test], p[test], labels=[0, 1], random_state=0).pvalue
+        pvalue = calibration_test(
+            hit[test], p[test], labels=[0, 1], random_state=0
+        ).pvalue
         yield {
             **row,
             "all_5000_smooth": f"{smooth_calibration_error(hit[test], p[test]):.4f}",
@@ -161,7 +170,9 @@ def table_3():
                     break
             row[name] = f"{np.median(times):.4f}"
             alive[name] = np.median(times) < (12 if name != "networkx flow" else 6)
-        row["largest_difference"] = f"{max(abs(a - answers['ours']) for a in answers.values()):.1e}"
+        row["largest_difference"] = (
+            f"{max(abs(a - answers['ours']) for a in answers.values()):.1e}"
+        )
         print(row, flush=True)
         yield row
 
@@ -180,19 +191,27 @@ def lower_bound(runs=40):
             for name, measure in measures.items():
                 calm[name].append(measure(null.y, null.proba, labels=[0, 1]))
         for run in range(runs):
-            data = make_sign_perturbed(int(n), n_values, strength, random_state=10**6 + run)
+            data = make_sign_perturbed(
+                int(n), n_values, strength, random_state=10**6 + run
+            )
             for name, measure in measures.items():
                 rough[name].append(measure(data.y, data.proba, labels=[0, 1]))
         for name in measures:
-            power[name].append(np.mean(np.array(rough[name]) > np.quantile(calm[name], 0.95)))
+            power[name].append(
+                np.mean(np.array(rough[name]) > np.quantile(calm[name], 0.95))
+            )
             distance[name].append(np.median(rough[name]))
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     for name in measures:
         axes[0].plot(sizes, power[name], "o-", label=name)
         axes[1].plot(sizes, distance[name], "o-", label=name)
-    axes[0].set(xscale="log", xlabel="rows", ylabel="power at level 5 %", ylim=(0, 1.02))
+    axes[0].set(
+        xscale="log", xlabel="rows", ylabel="power at level 5 %", ylim=(0, 1.02)
+    )
     axes[1].set(xscale="log", yscale="log", xlabel="rows", ylabel="median value")
-    axes[0].set_title(f"{n_values} predictions, each off by +-{strength}", fontsize="medium")
+    axes[0].set_title(
+        f"{n_values} predictions, each off by +-{strength}", fontsize="medium"
+    )
     axes[0].legend(frameon=False)
     figure.savefig(HERE / "lower_bound.png", dpi=80)
     for i, n in enumerate(sizes):
@@ -213,7 +232,9 @@ def main():
         rows = list(table())
         if rows:
             runner.write(
-                HERE / f"{name}.csv", rows, list(dict.fromkeys(k for r in rows for k in r))
+                HERE / f"{name}.csv",
+                rows,
+                list(dict.fromkeys(k for r in rows for k in r)),
             )
         print(name, "done", flush=True)
 

@@ -36,7 +36,9 @@ def load(name):
     stem = name.partition(",")[0]
     table = pd.read_csv(runner.data_folder() / stem / f"{stem}.csv.gz")
     y = table.pop("target")
-    return table.to_numpy(float), (y <= "M" if stem == "letter" else y == y.max()).to_numpy()
+    return table.to_numpy(float), (
+        y <= "M" if stem == "letter" else y == y.max()
+    ).to_numpy()
 
 
 def methods(model):
@@ -60,7 +62,9 @@ def one_draw(data, ratio, C, seed):
     train, test = chosen[:n], chosen[n : n + 10_000]
     features = make_pipeline(
         StandardScaler(),
-        RBFSampler(gamma=0.5 / X.shape[1], n_components=int(n / ratio), random_state=seed),
+        RBFSampler(
+            gamma=0.5 / X.shape[1], n_components=int(n / ratio), random_state=seed
+        ),
         StandardScaler(with_std=False),
     ).fit(X[train])
     Z, Z_test = features.transform(X[train]), features.transform(X[test])
@@ -77,7 +81,9 @@ def one_draw(data, ratio, C, seed):
             "ECE": float(expected_calibration_error(y[test], p, strategy="quantile")),
             "seconds": seconds,
         }
-        rows.append({"data": data, "n/d": ratio, "C": C, "seed": seed, "method": name, **found})
+        rows.append(
+            {"data": data, "n/d": ratio, "C": C, "seed": seed, "method": name, **found}
+        )
     return rows
 
 
@@ -100,7 +106,10 @@ def main():
     shown = [
         {
             **dict(zip(by, key, strict=True)),
-            **{m: f"{mean.loc[key, m]:.4f} ± {spread.loc[key, m]:.4f}" for m in MEASURES},
+            **{
+                m: f"{mean.loc[key, m]:.4f} ± {spread.loc[key, m]:.4f}"
+                for m in MEASURES
+            },
             "seconds": f"{mean.loc[key, 'seconds']:.3f}",
         }
         for key in mean.index
@@ -111,7 +120,9 @@ def main():
     overall = table.groupby(["C", "method"])[[*MEASURES, "rank", "seconds"]].mean()
     overall = overall.round(4).sort_values(["C", "log loss"]).reset_index()
     print(overall.to_string(index=False))
-    runner.write(HERE / "real_overall.csv", overall.to_dict("records"), [*overall.columns])
+    runner.write(
+        HERE / "real_overall.csv", overall.to_dict("records"), [*overall.columns]
+    )
 
 
 if __name__ == "__main__":

@@ -33,8 +33,16 @@ SETTINGS = {
         "link_intercept": 0.5,
     },
     "uniform, logistic": {"design": "uniform"},
-    "uniform, clipped": {"design": "uniform", "link": "clipped_relu", "link_intercept": 0.5},
-    "elliptical, logistic": {"design": "elliptical", "n_samples": 1000, "n_features": 1000},
+    "uniform, clipped": {
+        "design": "uniform",
+        "link": "clipped_relu",
+        "link_intercept": 0.5,
+    },
+    "elliptical, logistic": {
+        "design": "elliptical",
+        "n_samples": 1000,
+        "n_features": 1000,
+    },
 }
 MEASURES = ["ECE", "ECE of the truth", "distance", "log loss"]
 
@@ -57,7 +65,9 @@ def draw(setting, seed):
     options = {"n_samples": 1000, "n_features": 2000, **SETTINGS[setting]}
     X, y, truth = make_high_dimensional(random_state=seed, **options)
     n, d = X.shape
-    model = LogisticRegression(C=d / (0.5 * n), fit_intercept=False, tol=1e-8, max_iter=5000)
+    model = LogisticRegression(
+        C=d / (0.5 * n), fit_intercept=False, tol=1e-8, max_iter=5000
+    )
     return X, y, truth, model.fit(X, y)
 
 
@@ -72,7 +82,9 @@ def recalibrators(X, y, truth, model, held_out, link):
         "angular, true angle": AngularCalibration(
             truth.cos_theta(model.coef_), truth.norm(model.coef_), 0.0, **true
         ).fit(logits(model.decision_function(rows[0])), rows[1]),
-        "angular": AngularCalibratedClassifier(frozen, **true, **given).fit(X, y).recalibrator_,
+        "angular": AngularCalibratedClassifier(frozen, **true, **given)
+        .fit(X, y)
+        .recalibrator_,
         "angular, link fitted": AngularCalibratedClassifier(frozen, link=link, **given)
         .fit(X, y)
         .recalibrator_,
@@ -112,7 +124,9 @@ def one_draw(setting, seed):
         judge(name, recalibrator.predict_proba(logits(u))[:, 1])
     folds = CalibratedClassifierCV(model, cv=5).fit(X, y)  # its five models score anew
     p = [
-        folds.predict_proba(truth.draw(4000, 5_000_000 + 50_000 * seed + block)[0])[:, 1]
+        folds.predict_proba(truth.draw(4000, 5_000_000 + 50_000 * seed + block)[0])[
+            :, 1
+        ]
         for block in range(0, N_TEST, 4000)
     ]
     judge("CalibratedClassifierCV(5)", np.concatenate(p), None)
@@ -164,7 +178,10 @@ def tables(rows):
         {
             "setting": setting,
             "method": method,
-            **{m: f"{mean.loc[key, m]:.4f} ± {spread.loc[key, m]:.4f}" for m in MEASURES},
+            **{
+                m: f"{mean.loc[key, m]:.4f} ± {spread.loc[key, m]:.4f}"
+                for m in MEASURES
+            },
         }
         for setting in SETTINGS
         for method in names
@@ -177,7 +194,9 @@ def tables(rows):
     wide = mean["ECE of the truth"].unstack("setting")[list(SETTINGS)].loc[names]
     wide = wide.round(4).reset_index()
     runner.write(HERE / "simulation_ece.csv", wide.to_dict("records"), [*wide.columns])
-    numbers = table[table["true cos"].notna()].drop(columns=["seed", "method", *MEASURES])
+    numbers = table[table["true cos"].notna()].drop(
+        columns=["seed", "method", *MEASURES]
+    )
     groups = numbers.groupby("setting", sort=False)
     mean, spread = groups.mean(), groups.std()
     shown = [
@@ -203,7 +222,9 @@ def tables(rows):
 def picture():
     """Figures 1 to 4: the maps, and reliability with few and many held-out rows."""
     shown = [s for s in SETTINGS if not s.startswith("elliptical")]
-    figure, axes = plt.subplots(len(shown), 3, figsize=(12, 3.6 * len(shown)), squeeze=False)
+    figure, axes = plt.subplots(
+        len(shown), 3, figsize=(12, 3.6 * len(shown)), squeeze=False
+    )
     for row, setting in zip(axes, shown, strict=True):
         X, y, truth, model = draw(setting, 0)
         coef = np.ravel(model.coef_)
@@ -212,7 +233,12 @@ def picture():
         link = SETTINGS[setting].get("link", "logit")
         fitted = recalibrators(X, y, truth, model, (u_held, y_held), link)
         for axis, n in zip(row, (100, 20_000), strict=False):
-            for name in ("uncalibrated", "angular", f"Platt, {n} held out", "ALO-Platt"):
+            for name in (
+                "uncalibrated",
+                "angular",
+                f"Platt, {n} held out",
+                "ALO-Platt",
+            ):
                 p = fitted[name].predict_proba(logits(u))[:, 1]
                 parts = np.array_split(np.argsort(p), 20)
                 axis.plot(
@@ -227,9 +253,17 @@ def picture():
             axis.set(xlabel="predicted", ylabel="observed", title=setting)
             axis.legend(fontsize=7, frameon=False)
         grid = np.linspace(u.min(), u.max(), 200)
-        for name in ("Platt, 100 held out", "Platt, 1000 held out", "Platt, 20000 held out"):
-            row[2].plot(grid, fitted[name].predict_proba(logits(grid))[:, 1], "--", label=name)
-        row[2].plot(grid, fitted["angular"].predict_proba(logits(grid))[:, 1], label="angular")
+        for name in (
+            "Platt, 100 held out",
+            "Platt, 1000 held out",
+            "Platt, 20000 held out",
+        ):
+            row[2].plot(
+                grid, fitted[name].predict_proba(logits(grid))[:, 1], "--", label=name
+            )
+        row[2].plot(
+            grid, fitted["angular"].predict_proba(logits(grid))[:, 1], label="angular"
+        )
         row[2].set(xlabel="score", ylabel="probability", title="the maps")
         row[2].legend(fontsize=7, frameon=False)
     figure.tight_layout()

@@ -37,7 +37,9 @@ def one(n, d):
         psi, curvature, _, m = fit_leverages(fit)
         seen = compute_observables(fit.scores, psi, curvature, m, d, True)
         norm2 = fit.coef @ truth.covariance @ fit.coef
-        return estimate_by_covariance(seen, compute_quadratic_form(X, psi, truth.covariance), norm2)
+        return estimate_by_covariance(
+            seen, compute_quadratic_form(X, psi, truth.covariance), norm2
+        )
 
     leverage = runner.seconds(lambda: fit_leverages(fit), times)
     both = runner.seconds(angle, times)

@@ -24,7 +24,11 @@ def one(k, family, p, epsilon):
     after = model.predict_proba(new)
     levels = model.n_levels_
     squared = ((after - new_truth) ** 2 - (new - new_truth) ** 2).sum(axis=1).mean()
-    kept = MulticlassBinning.paper(p, epsilon, keep=True).fit(predicted, y).predict_proba(new)
+    kept = (
+        MulticlassBinning.paper(p, epsilon, keep=True)
+        .fit(predicted, y)
+        .predict_proba(new)
+    )
     before_error = setting.true_error(new, new_truth, p, levels)
     row = {
         "k": k,
@@ -47,7 +51,9 @@ def one(k, family, p, epsilon):
 
 
 def main():
-    jobs = [(k, f, str(p), e) for k in ROWS for f in setting.FAMILIES for p, e in TARGETS]
+    jobs = [
+        (k, f, str(p), e) for k in ROWS for f in setting.FAMILIES for p, e in TARGETS
+    ]
     path = setting.HERE / "claims.partial.jsonl"
     rows = setting.runner.rounds(path, jobs, one)
     table = pd.DataFrame(rows)
@@ -55,18 +61,26 @@ def main():
     summary = [
         ("configurations", len(table)),
         ("error of the population at most epsilon", int(met.sum())),
-        ("largest error / epsilon", f"{(table['error after'] / table['epsilon']).max():.2f}"),
+        (
+            "largest error / epsilon",
+            f"{(table['error after'] / table['epsilon']).max():.2f}",
+        ),
         ("above epsilon before", int((table["error before"] > table["epsilon"]).sum())),
         ("no iteration at all", int((table["iterations"] == 0).sum())),
         ("no heavy cell", int((table["heavy cells"] == 0).sum())),
         ("most iterations * beta^2", f"{table['iterations * beta^2'].max():.3f}"),
         ("squared error grew", int((table["squared error, change"] > 1e-9).sum())),
         ("by at most", f"{table['squared error, change'].max():.4f}"),
-        ("it grew with keep=True by at most", f"{table['the same, keep=True'].max():.4f}"),
+        (
+            "it grew with keep=True by at most",
+            f"{table['the same, keep=True'].max():.4f}",
+        ),
     ]
     summary = [{"what": what, "value": value} for what, value in summary]
     print(pd.DataFrame(summary).to_string(index=False))
-    setting.runner.write(setting.HERE / "claims_summary.csv", summary, ["what", "value"])
+    setting.runner.write(
+        setting.HERE / "claims_summary.csv", summary, ["what", "value"]
+    )
     shown = table.round(4).to_dict("records")
     setting.runner.write(setting.HERE / "claims.csv", shown)
 

@@ -60,7 +60,9 @@ def methods():
         "binning, paper p=inf eps=.02": MulticlassBinning.paper(np.inf, 0.02),
         "binning": MulticlassBinning(),
         "binning, levels by CV": search,
-        "temperature, then binning": make_pipeline(TemperatureScaling(), MulticlassBinning()),
+        "temperature, then binning": make_pipeline(
+            TemperatureScaling(), MulticlassBinning()
+        ),
     }
 
 
@@ -80,12 +82,19 @@ def load(name, seed):
         train, part, test = order[:6000], order[6000:13_000], order[13_000:]
         X = table.to_numpy(float)
         model = LETTER[name].fit(X[train], y[train])
-        return model.predict_proba(X[part]), y[part], model.predict_proba(X[test]), y[test]
+        return (
+            model.predict_proba(X[part]),
+            y[part],
+            model.predict_proba(X[test]),
+            y[test],
+        )
     stored = np.load(folder / name / f"{name}.npz")
     if "logits" in stored:
         P = canonical_proba(stored["logits"], kind="logits")
     else:
-        P = canonical_proba(stored["probs"] / stored["probs"].sum(axis=1, keepdims=True))
+        P = canonical_proba(
+            stored["probs"] / stored["probs"].sum(axis=1, keepdims=True)
+        )
     y = stored["labels"]
     order = rng.permutation(len(y))
     half = len(y) // 2
@@ -109,7 +118,15 @@ def one(name, seed):
         }
         found = {measure: float(value) for measure, value in found.items()}
         share = fitted.mass_in_bins_ if method == "binning" else None
-        rows.append({"data": name, "seed": seed, "method": method, **found, "mass in cells": share})
+        rows.append(
+            {
+                "data": name,
+                "seed": seed,
+                "method": method,
+                **found,
+                "mass in cells": share,
+            }
+        )
     return rows
 
 
@@ -129,7 +146,10 @@ def main():
         {
             "data": data,
             "method": method,
-            **{m: f"{mean.loc[key, m]:.4f} ± {spread.loc[key, m]:.4f}" for m in MEASURES},
+            **{
+                m: f"{mean.loc[key, m]:.4f} ± {spread.loc[key, m]:.4f}"
+                for m in MEASURES
+            },
             "mass in cells": f"{heavy[key]:.2f}" if method == "binning" else "",
         }
         for data in names

@@ -11,7 +11,14 @@ from sklearn_calib.inference import binning_sample_size
 from sklearn_calib.metrics import lp_calibration_error
 from sklearn_calib.recalibrators import MulticlassBinning
 
-TARGETS = [(np.inf, 0.1), (np.inf, 0.05), (np.inf, 0.02), (np.inf, 0.01), (2, 0.2), (2, 0.1)]
+TARGETS = [
+    (np.inf, 0.1),
+    (np.inf, 0.05),
+    (np.inf, 0.02),
+    (np.inf, 0.01),
+    (2, 0.2),
+    (2, 0.1),
+]
 SIZES = (30, 100, 300, 1000, 3000, 10_000, 30_000)
 RUNS = 20
 
@@ -32,7 +39,9 @@ def reaches(family, k, p, epsilon, n):
 
 def needed(p, epsilon):
     for n in SIZES:
-        if all(reaches(f, k, p, epsilon, n) for f in ("leaf", "satur") for k in (3, 10)):
+        if all(
+            reaches(f, k, p, epsilon, n) for f in ("leaf", "satur") for k in (3, 10)
+        ):
             return n
     return f"> {SIZES[-1]}"
 
@@ -66,13 +75,19 @@ def bars():
         (100_000, 1000, np.float32, "<= 0.7 s"),
     ):
         P = np.empty((n, k), dtype)
-        for start in range(0, n, 1000):  # small blocks, which the peak of memory does not see
-            P[start : start + 1000] = setting.softmax(3 * rng.standard_normal((1000, k)))
+        for start in range(
+            0, n, 1000
+        ):  # small blocks, which the peak of memory does not see
+            P[start : start + 1000] = setting.softmax(
+                3 * rng.standard_normal((1000, k))
+            )
         y = rng.integers(0, k, n)
         lp_calibration_error(y[:100], P[:100], labels=np.arange(k))  # compiles
         for options in ({}, {"estimator": "unbiased"}, {"p": 1.5}):
             before = peak()
-            time_taken = setting.runner.seconds(partial(lp_calibration_error, y, P, **options), 5)
+            time_taken = setting.runner.seconds(
+                partial(lp_calibration_error, y, P, **options), 5
+            )
             rows.append(
                 {
                     "case": f"lp_calibration_error, {n} rows, {k} classes, {dtype.__name__}",
@@ -83,17 +98,28 @@ def bars():
                 }
             )
             print(rows[-1], flush=True)
-    for k, leaves, n in ((10, 200, 1_000_000), (10, 5000, 1_000_000), (100, 5000, 100_000)):
+    for k, leaves, n in (
+        (10, 200, 1_000_000),
+        (10, 5000, 1_000_000),
+        (100, 5000, 100_000),
+    ):
         predicted = rng.dirichlet(np.full(k, 0.5), leaves)
         chosen = rng.integers(0, leaves, n)
         P, y = predicted[chosen], rng.integers(0, k, n)
         for update in ("vector", "coordinate"):
-            model = MulticlassBinning(2, 0.01, n_levels=50, update=update, z=0, min_count=5)
+            model = MulticlassBinning(
+                2, 0.01, n_levels=50, update=update, z=0, min_count=5
+            )
             fit = setting.runner.seconds(partial(model.fit, P, y), 3)
             case = f"MulticlassBinning, {n} rows, {k} classes, {len(model.bins_)} cells"
             options = f"{update}, {model.n_iter_} updates, {model.n_merges_} merges"
             rows.append(
-                {"case": f"{case}: fit", "options": options, "seconds": f"{fit:.3f}", "bar": ""}
+                {
+                    "case": f"{case}: fit",
+                    "options": options,
+                    "seconds": f"{fit:.3f}",
+                    "bar": "",
+                }
             )
             print(rows[-1], flush=True)
     return rows

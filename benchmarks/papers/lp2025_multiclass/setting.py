@@ -54,7 +54,9 @@ def true_error(predicted, truth, p, n_levels):
         begin = starts[part[0]]
         end = starts[part[-1] + 1] if part[-1] + 1 < len(starts) else len(order)
         rows = order[begin:end]
-        gaps = np.add.reduceat(predicted[rows] - truth[rows], starts[part] - begin, axis=0)
+        gaps = np.add.reduceat(
+            predicted[rows] - truth[rows], starts[part] - begin, axis=0
+        )
         gaps = np.abs(gaps) / len(order)
         largest = max(largest, gaps.max())
         if np.isfinite(p):

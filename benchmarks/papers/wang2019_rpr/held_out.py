@@ -43,7 +43,9 @@ def main():
     if setting.runner.data_folder() is None:
         print("skipped: no data folder")
         return
-    jobs = [(d, learner, seed) for seed in range(5) for d in DATA for learner in LEARNERS]
+    jobs = [
+        (d, learner, seed) for seed in range(5) for d in DATA for learner in LEARNERS
+    ]
     rows = setting.rounds("held_out", jobs, one_round)
     setting.report(rows, ["learner", "n", "method"], "held_out")
 

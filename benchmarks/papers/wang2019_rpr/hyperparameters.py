@@ -35,7 +35,9 @@ def one_seed(seed):
             {
                 "seed": seed,
                 "varied": what,
-                "degree": str(options.get("degree", "cv")) if what != "published grid" else "grid",
+                "degree": str(options.get("degree", "cv"))
+                if what != "published grid"
+                else "grid",
                 "l1": str(options.get("l1")) if what != "published grid" else "grid",
                 "found": f"{fitted.degree_}",
                 **setting.judged(fitted, scores[test], y[test]),

@@ -7,7 +7,12 @@ import warnings
 import numpy as np
 import setting
 
-from sklearn_calib.recalibrators import BBQ, ENIR, IsotonicCalibration, NearIsotonicCalibration
+from sklearn_calib.recalibrators import (
+    BBQ,
+    ENIR,
+    IsotonicCalibration,
+    NearIsotonicCalibration,
+)
 
 
 def data(n):
@@ -31,7 +36,10 @@ def theirs():
 
             return fit
 
-        found["NearIsotonicCalibration"] = ("netcal", netcal(binning.NearIsotonicRegression))
+        found["NearIsotonicCalibration"] = (
+            "netcal",
+            netcal(binning.NearIsotonicRegression),
+        )
         found["ENIR"] = ("netcal", netcal(binning.ENIR))
         found["BBQ"] = ("netcal", netcal(binning.BBQ))
     except ImportError as error:
@@ -79,7 +87,10 @@ def main():
         for case, (peer, fit) in theirs().items():
             ours = OURS[case.partition(",")[0]]
             one, mine = timed(
-                lambda p, y, m=ours: lambda s: m.fit(p, y).predict_proba(s)[:, 1], p, y, 5
+                lambda p, y, m=ours: lambda s: m.fit(p, y).predict_proba(s)[:, 1],
+                p,
+                y,
+                5,
             )
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")

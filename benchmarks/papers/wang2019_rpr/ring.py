@@ -32,7 +32,9 @@ def methods():
         "NearIso": NearIsotonicCalibration(2.0),
         "LiTE": TrendFiltering(2.0),
         "ACP": AdaptiveCalibration(share=0.05, prior_weight=0),
-        "RPR k = 16, l1 = 1000": RestrictedPolynomialRegression(16, 1000.0, scale="logit"),
+        "RPR k = 16, l1 = 1000": RestrictedPolynomialRegression(
+            16, 1000.0, scale="logit"
+        ),
         "RPR k = 16, l1 = 10": RestrictedPolynomialRegression(16, 10.0, scale="logit"),
         "RPR k = 16": RestrictedPolynomialRegression(16, scale="logit"),
     }
@@ -48,7 +50,13 @@ def one_seed(seed):
     order = np.argsort(test, kind="stable")
     truth = np.empty(len(test))
     truth[order] = isotonic_regression(y_test[order].astype(float))
-    rows = [{"method": "isotonic on the test rows", **setting.measures(y_test, truth), "L2": 0.0}]
+    rows = [
+        {
+            "method": "isotonic on the test rows",
+            **setting.measures(y_test, truth),
+            "L2": 0.0,
+        }
+    ]
     proba = canonical_proba(test, kind="logits")
     for name, method in methods().items():
         p = setting.fit(method, scores, y).predict_proba(proba)
@@ -67,10 +75,13 @@ def picture():
     fitted = {
         name: setting.fit(method, scores, y)
         for name, method in methods().items()
-        if name not in ("uncalibrated", "temperature", "NearIso (BIC)", "RPR k = 16, l1 = 10")
+        if name
+        not in ("uncalibrated", "temperature", "NearIso (BIC)", "RPR k = 16, l1 = 10")
     }
     test = canonical_proba(machine.decision_function(X_test), kind="logits")
-    display = CalibratingFunctionDisplay.from_recalibrators(fitted, y_test, test, n_bins=100)
+    display = CalibratingFunctionDisplay.from_recalibrators(
+        fitted, y_test, test, n_bins=100
+    )
     display.figure_.savefig(setting.HERE / "ring.png", dpi=80)
     plt.close(display.figure_)
 
@@ -81,7 +92,9 @@ def main():
     table["order"] = [float(cell.split()[0]) for cell in table["ECE"]]
     table = table.sort_values("order").drop(columns="order")
     print(table.to_string(index=False))
-    setting.runner.write(setting.HERE / "ring.csv", table.to_dict("records"), [*table.columns])
+    setting.runner.write(
+        setting.HERE / "ring.csv", table.to_dict("records"), [*table.columns]
+    )
     picture()
 
 

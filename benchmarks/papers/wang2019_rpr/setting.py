@@ -107,7 +107,9 @@ def compared(scores, y, proba, y_test, about, given=None):
 
 def load(name):
     """Numbers and one-hot categories of complete rows, labels 0 and 1."""
-    table = pd.read_csv(runner.data_folder() / name / f"{name}.csv.gz", skipinitialspace=True)
+    table = pd.read_csv(
+        runner.data_folder() / name / f"{name}.csv.gz", skipinitialspace=True
+    )
     table = table.drop(columns=[c for c in ("split",) if c in table]).dropna()
     y = pd.factorize(table.pop("target"), sort=True)[0]
     return table.reset_index(drop=True), y
@@ -161,7 +163,9 @@ def report(rows, by, name):
     order = {method: number for number, method in enumerate(methods())}
     mean = place.groupby(by)[ranks].mean().round(1).reset_index()
     table = summarised(rows, by).merge(mean, on=by)
-    table = table.sort_values(by, key=lambda c: c.map(order) if c.name == "method" else c)
+    table = table.sort_values(
+        by, key=lambda c: c.map(order) if c.name == "method" else c
+    )
     overall = place.groupby("method")[[*MEASURES, *ranks]].mean()
     digits = {**dict.fromkeys(["ECE", "MCE", *ranks], 2), "Brier": 4, "log loss": 4}
     overall = overall.sort_values("rank Brier").round(digits).reset_index()

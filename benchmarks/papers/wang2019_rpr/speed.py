@@ -5,7 +5,11 @@ from functools import partial
 import numpy as np
 import setting
 
-from sklearn_calib._kernels._monotone_program import compute_moments, fit_polynomials, fit_program
+from sklearn_calib._kernels._monotone_program import (
+    compute_moments,
+    fit_polynomials,
+    fit_program,
+)
 from sklearn_calib._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 from sklearn_calib.recalibrators import (
     BBQ,
@@ -36,14 +40,20 @@ def one_size(n):
         row[f"moments k={degree}"] = setting.runner.seconds(
             partial(compute_moments, x, y, one, degree), few
         )
-        row[f"solve k={degree}"] = setting.runner.seconds(partial(fit_one, *found, degree))
+        row[f"solve k={degree}"] = setting.runner.seconds(
+            partial(fit_one, *found, degree)
+        )
     estimator = RestrictedPolynomialRegression(degree=16)
     row["fit k=16"] = setting.runner.seconds(partial(estimator.fit, p, y), few)
     if n <= 38400:
-        program = partial(fit_program, *compute_moments(x, y, one, 16), 16, np.inf, "CLARABEL")
+        program = partial(
+            fit_program, *compute_moments(x, y, one, 16), 16, np.inf, "CLARABEL"
+        )
         row["cvxpy from moments k=16"] = setting.runner.seconds(program, 3)
     print(row, flush=True)
-    return {key: value if key == "rows" else f"{value:.4g}" for key, value in row.items()}
+    return {
+        key: value if key == "rows" else f"{value:.4g}" for key, value in row.items()
+    }
 
 
 def bars():
@@ -55,7 +65,9 @@ def bars():
 
     def grid():
         for degree in range(4, 21):
-            parts = [compute_moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)]
+            parts = [
+                compute_moments(x[f::2], y[f::2], np.ones(100), degree) for f in (0, 1)
+            ]
             fit_polynomials(parts, degree, bounds, 1e-8)
 
     points = np.sort(rng.random(63_301))
@@ -94,7 +106,9 @@ def largest_gap():
         x = 2 * (s - s.min()) / (s.max() - s.min()) - 1
         degree = min(int(rng.integers(1, 41)), len(np.unique(s)) - 1)
         if degree >= 1:
-            found = fit_one(*compute_moments(x, y.astype(float), np.ones(n), degree), degree)
+            found = fit_one(
+                *compute_moments(x, y.astype(float), np.ones(n), degree), degree
+            )
             worst = max(worst, float(found.gap))
     return worst
 
@@ -103,7 +117,9 @@ def main():
     table = bars()
     for row in table:
         print(row)
-    setting.runner.write(setting.HERE / "bars.csv", table, ["case", "at most", "measured"])
+    setting.runner.write(
+        setting.HERE / "bars.csv", table, ["case", "at most", "measured"]
+    )
     sizes = [*(150 * 2**i for i in range(9)), 100_000, 1_000_000, 10_000_000]
     table = [one_size(n) for n in sizes]
     setting.runner.write(setting.HERE / "speed.csv", table)
