@@ -87,7 +87,8 @@ def _time(function):
 def rounds(path, jobs, function, processes=2):
     """Rows of all jobs, run on both cores; finished ones are kept in `path` and not run again.
 
-    A job is a tuple of numbers and words, the arguments of `function`, which returns rows.
+    A job is a tuple of numbers and words, the arguments of `function`, which returns
+    rows.
     """
     done = {}
     if path.exists():

@@ -1,9 +1,10 @@
 """Which tables a method is chosen by, and which it is judged by.
 
-A rule that was picked among many on some tables looks better on them than it is. So the data sets
-were parted once, before any of today's rules was tried: the names in alphabetical order, every
-second one for choosing. What is made of a data set (other targets, rarer positives, other labels)
-goes with it. Figures that are reported are those of `JUDGED` alone.
+A rule that was picked among many on some tables looks better on them than it is. So the
+data sets were parted once, before any of today's rules was tried: the names in
+alphabetical order, every second one for choosing. What is made of a data set (other
+targets, rarer positives, other labels) goes with it. Figures that are reported are
+those of `JUDGED` alone.
 """
 
 CHOSEN_BY = (

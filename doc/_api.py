@@ -12,8 +12,8 @@ import sklearn_calib
 from sklearn_calib.displays import Display
 from sklearn_calib.metrics import Measure, ProperLoss
 
-# tasks as in the user guide, the parts of the package in them, and their titles; a public part
-# that is not named here follows the last
+# tasks as in the user guide, the parts of the package in them, and their titles; a
+# public part that is not named here follows the last
 TASKS = {
     "Diagnose": {
         "metrics": "Measures and scorers",

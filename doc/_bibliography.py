@@ -1,7 +1,8 @@
 """Sources named in docstrings, as in "Hu, Jambulapati, Tian, Yang (2024)", and the bibliography.
 
-Docstrings are read in a terminal too, so they name a source in words. The documentation turns the
-year into a link to the entry of `references.bib`; a test demands that there is exactly one.
+Docstrings are read in a terminal too, so they name a source in words. The documentation
+turns the year into a link to the entry of `references.bib`; a test demands that there
+is exactly one.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The errors and warnings of the package, read off its source.
 
-`messages` finds each call of `invalid_input` and `warn_calibration`; a part of a text that is
-filled in at run time is shown as an ellipsis.
+`messages` finds each call of `invalid_input` and `warn_calibration`; a part of a text
+that is filled in at run time is shown as an ellipsis.
 """
 
 import ast

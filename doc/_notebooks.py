@@ -1,9 +1,11 @@
 """The examples as notebooks that need no copy of the repository.
 
-Sphinx-Gallery writes a notebook of each example. `connect(app)` gives each of them a first cell
-that installs this package and what else the example needs, found in the example itself.
+Sphinx-Gallery writes a notebook of each example. `connect(app)` gives each of them a
+first cell that installs this package and what else the example needs, found in the
+example itself.
 
-``python doc/_notebooks.py FOLDER`` writes the notebooks that the first page of the gallery offers.
+``python doc/_notebooks.py FOLDER`` writes the notebooks that the first page of the
+gallery offers.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """Each page as plain text beside it, and ``llms.txt``, which lists them for programs that read.
 
-The form is that of llmstxt.org: a title, a sentence, and lists of links with what is behind them.
+The form is that of llmstxt.org: a title, a sentence, and lists of links with what is
+behind them.
 """
 
 from docutils import nodes

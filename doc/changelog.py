@@ -1,7 +1,7 @@
 """``python doc/changelog.py`` writes CHANGELOG.md, which ``doc/whats_new`` has in pieces.
 
-One file of it is one change, ``VERSION/KIND.SLUG.rst``; the page "What's new" is made of the same.
-A version may open with a page of its own, ``VERSION/overview.rst``.
+One file of it is one change, ``VERSION/KIND.SLUG.rst``; the page "What's new" is made
+of the same. A version may open with a page of its own, ``VERSION/overview.rst``.
 """
 
 import re
@@ -10,7 +10,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 KINDS = ("added", "changed", "fixed")
 OVERVIEW = "overview"
-#: Read the Docs goes on to the default version: "stable" is not there until a final release is.
+#: Read the Docs goes on to the default version: "stable" is not there until a final
+#: release is.
 PAGES = "https://sklearn-calib.readthedocs.io/page/"
 HEAD = (
     "# Changes\n\nEach with links to what it names: [What's new]({}whats_new.html).\n"

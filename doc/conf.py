@@ -62,7 +62,8 @@ html_theme_options = {
 html_sidebars = {
     page: [] for page in ("index", "install", "what_belongs_here", "cite", "whats_new")
 }
-# Formulas need no network: one file of MathJax, taken from a Python package, draws them as SVG.
+# Formulas need no network: one file of MathJax, taken from a Python package, draws them
+# as SVG.
 MATHJAX = Path(importlib.util.find_spec("sphinx-mathjax-offline").origin).parent
 html_static_path = ["static", str(MATHJAX / "static" / "mathjax" / "tex-svg.js")]
 mathjax_path = "tex-svg.js"

@@ -1,7 +1,7 @@
 """The picture and the figures at the top of the README: ``python doc/readme_picture.py``.
 
-Naive Bayes on the handwritten digits that scikit-learn brings, as in ``sklearn-calib demo``, with
-the dots and bands of a report.
+Naive Bayes on the handwritten digits that scikit-learn brings, as in ``sklearn-calib
+demo``, with the dots and bands of a report.
 """
 
 from pathlib import Path

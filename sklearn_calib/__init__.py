@@ -1,8 +1,8 @@
 """Probability calibration for scikit-learn.
 
-Scores are validated once (`canonical_proba`), become rows on the simplex, and meet estimators
-that change them (`sklearn_calib.recalibrators`) and functions that measure them
-(`sklearn_calib.metrics`). `CalibratedModel` wraps the classifier you already have,
+Scores are validated once (`canonical_proba`), become rows on the simplex, and meet
+estimators that change them (`sklearn_calib.recalibrators`) and functions that measure
+them (`sklearn_calib.metrics`). `CalibratedModel` wraps the classifier you already have,
 `RefineThenCalibrateCV` tunes it and chooses when to stop its training.
 """
 

@@ -124,12 +124,14 @@ def check_sizes(params: dict[str, Any]) -> None:
                 hint="Pass float(...) of it",
             )
         if name in ("mean", "error_score") or not is_number(value):
-            continue  # a probability has bounds of its own, and NaN stands for a failed fit
+            # a probability has bounds of its own, and NaN stands for a failed fit
+            continue
         size = abs(float(value))
         if not (
             size in (0, math.inf) or _MIN_PARAMETER_SIZE <= size <= _MAX_PARAMETER_SIZE
         ):
-            expected = f"{name} of 0, or from {_MIN_PARAMETER_SIZE:g} to {_MAX_PARAMETER_SIZE:g} in size"
+            bounds = f"{_MIN_PARAMETER_SIZE:g} to {_MAX_PARAMETER_SIZE:g}"
+            expected = f"{name} of 0, or from {bounds} in size"
             raise invalid_input(
                 name, expected=expected, got=got, hint="Take one of these"
             )

@@ -22,8 +22,8 @@ def restore_if_raised(instance: object) -> Iterator[None]:
 def atomic_fit(model: Any) -> Iterator[Any]:
     """Yield an unfitted copy, whose state replaces that of the estimator once it is complete.
 
-    Threads that predict meanwhile see the attributes of before, all of them. After an error or an
-    interruption nothing half-fitted looks fitted.
+    Threads that predict meanwhile see the attributes of before, all of them. After an
+    error or an interruption nothing half-fitted looks fitted.
     """
     new = object.__new__(type(model))
     new.__dict__ = {**vars(model)}

@@ -1,8 +1,9 @@
 """How many threads of BLAS work on a table of rows.
 
-OpenBLAS shares a product of 100 x 100 numbers between two threads. The second one then spins
-for some 20 ms in the hope of more, and if the other core is busy the first waits for it: a
-fit that calls BLAS a thousand times took fifteen times as long (``benchmarks/threads``).
+OpenBLAS shares a product of 100 x 100 numbers between two threads. The second one then
+spins for some 20 ms in the hope of more, and if the other core is busy the first waits
+for it: a fit that calls BLAS a thousand times took fifteen times as long
+(``benchmarks/threads``).
 """
 
 import threading
@@ -14,7 +15,8 @@ from threadpoolctl import ThreadpoolController
 
 #: Entries of a table up to which BLAS does not share a product between threads.
 MAX_UNSHARED_ENTRIES = 2048
-#: Classes from which a second thread pays: for two classes it does not, even with a million rows.
+#: Classes from which a second thread pays: for two classes it does not, even with a
+#: million rows.
 MIN_THREADED_CLASSES = 200
 
 

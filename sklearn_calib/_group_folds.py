@@ -12,7 +12,8 @@ MAX_SEARCHED_GROUPS = 5000  # each takes the base class some 0.3 ms
 class FastStratifiedGroupKFold(StratifiedGroupKFold):
     """Stratified folds of whole groups, of many groups in the time of a sort.
 
-    Each of many groups is a row of `StratifiedKFold` with the rarest of its classes as label.
+    Each of many groups is a row of `StratifiedKFold` with the rarest of its classes as
+    label.
     """
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any]:

@@ -10,7 +10,8 @@ from .exceptions import InvalidInputError, invalid_input
 _NO_SHARE = 2.0**-53  # of the weight of a cell
 ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
 _STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-MIN_ROWS_PER_CELL = 16  # rows per cell, on average: drawing rows takes less time then than drawing numbers
+# rows per cell, on average: drawing rows takes less time then than drawing numbers
+MIN_ROWS_PER_CELL = 16
 
 
 def generator(random_state: RandomStateLike) -> np.random.Generator:
@@ -19,8 +20,8 @@ def generator(random_state: RandomStateLike) -> np.random.Generator:
     Parameters
     ----------
     random_state : int, Generator, RandomState or None
-        An int gives the same draws each time, None others each time. A Generator or RandomState is
-        used, and moves on.
+        An int gives the same draws each time, None others each time. A Generator or
+        RandomState is used, and moves on.
 
     Examples
     --------
@@ -126,17 +127,19 @@ def drawn_clusters(n_groups: int, rng: np.random.Generator) -> FloatArray:
 class CellBinomialSampler:
     """Rows of two classes in cells, of which labels are drawn.
 
-    A label is 1 where a uniform number u is below the chance of its row. Of the rows of a cell
-    whose chances lie between a and b, those with u < a are 1 and those with u >= b are 0 whatever
-    they are, so their numbers are binomial; the others, few where the cell is narrow, are any of
-    the rows with equal probability, and are drawn one by one.
+    A label is 1 where a uniform number u is below the chance of its row. Of the rows of
+    a cell whose chances lie between a and b, those with u < a are 1 and those with u >=
+    b are 0 whatever they are, so their numbers are binomial; the others, few where the
+    cell is narrow, are any of the rows with equal probability, and are drawn one by
+    one.
 
     Parameters
     ----------
     rows : ndarray of shape (n_cells,), int
         The number of rows of each cell.
     chance : ndarray of shape (n_samples,) or (n_cells,)
-        The probability of label 1 of each row, or of each cell where `of_rows` is False.
+        The probability of label 1 of each row, or of each cell where `of_rows` is
+        False.
     of_rows : bool
     """
 

@@ -14,8 +14,9 @@ from .exceptions import invalid_input
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 
-#: Wherever a log loss is *evaluated*, a true class of a probability below the float64 machine
-#: epsilon, 2.2e-16, counts as that, as in scikit-learn; no row loses more than 36.04 nats.
+#: Wherever a log loss is *evaluated*, a true class of a probability below the float64
+#: machine epsilon, 2.2e-16, counts as that, as in scikit-learn; no row loses more than
+#: 36.04 nats.
 LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
 
 
@@ -29,10 +30,10 @@ _BLOCK_ENTRIES = 1 << 16
 class SimplexArray(np.ndarray):
     """A read-only array of probabilities that remembers exact logarithms.
 
-    `canonical_proba` returns one for logits: values such as ``softmax([0, 1e4])`` are exactly 0
-    and 1 in floating point, and only their logarithms still tell the rows apart. Rows can be
-    selected, columns exchanged and both copied without losing them; any other operation gives a
-    plain array.
+    `canonical_proba` returns one for logits: values such as ``softmax([0, 1e4])`` are
+    exactly 0 and 1 in floating point, and only their logarithms still tell the rows
+    apart. Rows can be selected, columns exchanged and both copied without losing them;
+    any other operation gives a plain array.
     """
 
     _log: FloatArray | None = None
@@ -108,8 +109,8 @@ def log_proba(proba: FloatArray) -> FloatArray:
     Returns
     -------
     log : ndarray of shape (n_samples, n_classes), in nats
-        Exact for arrays made from logits. Otherwise probabilities below the smallest normal
-        float32, 1.18e-38, count as that number: the floor is -87.34.
+        Exact for arrays made from logits. Otherwise probabilities below the smallest
+        normal float32, 1.18e-38, count as that number: the floor is -87.34.
 
     Examples
     --------
@@ -153,7 +154,8 @@ def compute_log_losses(proba: AnyArray, at: Any = ...) -> FloatArray:
 
     `at` is the index of those.
 
-    The one definition for every log loss that the package reports. Fits have floors of their own.
+    The one definition for every log loss that the package reports. Fits have floors of
+    their own.
     """
     exact = get_exact_log(proba)
     if exact is not None:

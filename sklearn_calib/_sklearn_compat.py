@@ -37,7 +37,8 @@ def check_method_params(
 ) -> dict[str, Any]:
     """Select rows of parameters with one entry per row of X; others stay complete.
 
-    scikit-learn itself goes by the length alone: ``eval_X`` of as many rows as X would be cut.
+    scikit-learn itself goes by the length alone: ``eval_X`` of as many rows as X would
+    be cut.
     """
     whole = {
         name: params[name]

@@ -8,9 +8,10 @@ from difflib import get_close_matches
 def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
     """Return the known name that a misspelt or shortened one means, or None.
 
-    Case, spaces, hyphens and underscores do not count. In this order: the same name, the one that
-    begins with it ("temp") or ends with it ("bins"), the one with these initials ("ece"), the most
-    similar one, and one that is left when letters are taken out ("js" of "javascript"), or added.
+    Case, spaces, hyphens and underscores do not count. In this order: the same name,
+    the one that begins with it ("temp") or ends with it ("bins"), the one with these
+    initials ("ece"), the most similar one, and one that is left when letters are taken
+    out ("js" of "javascript"), or added.
 
     Examples
     --------

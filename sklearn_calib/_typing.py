@@ -25,7 +25,8 @@ AnyArray: TypeAlias = NDArray[Any]
 
 #: Anything with the methods that its documentation names, of whatever package.
 Estimator: TypeAlias = Any
-#: The inputs of a classifier: an array, a sparse matrix or a table, as the classifier takes them.
+#: The inputs of a classifier: an array, a sparse matrix or a table, as the classifier
+#: takes them.
 Features: TypeAlias = Any
 #: The name of a recalibrator, or an instance of one.
 RecalibratorLike: TypeAlias = str | Estimator

@@ -27,8 +27,8 @@ def warn_calibration(
 ) -> None:
     """Warn the line that called the package, by default with a `CalibrationWarning`.
 
-    The message begins with the class of the `estimator` (an instance or a name), if one is
-    given, because a pipeline hides it.
+    The message begins with the class of the `estimator` (an instance or a name), if one
+    is given, because a pipeline hides it.
     """
     message = CalibrationWarning()
     fields = message_fields(argument, expected=expected, got=got, hint=hint)
@@ -54,7 +54,8 @@ _NOT_OWN = {__name__.partition(".")[0], "sklearn"}
 def _find_caller_level():
     """Return the `stacklevel` of the first frame that belongs to the user.
 
-    Frames of scikit-learn do not: it wraps methods, and calls them in searches and pipelines.
+    Frames of scikit-learn do not: it wraps methods, and calls them in searches and
+    pipelines.
     """
     level, frame = 1, sys._getframe(1)
     while (

@@ -106,8 +106,8 @@ class CalibrationWarning(StructuredMessage, UserWarning):
     """The fit is legal but the data leave it undetermined or at a limit.
 
     The message names the fallback that was used. Silence it with
-    ``warnings.filterwarnings("ignore", category=CalibrationWarning)``. Its fields are those of
-    `InvalidInputError`.
+    ``warnings.filterwarnings("ignore", category=CalibrationWarning)``. Its fields are
+    those of `InvalidInputError`.
     """
 
 
@@ -152,7 +152,8 @@ def invalid_combination(argument: str, other: str, *, hint: str) -> InvalidInput
     return _make_error(ValueError, fields)
 
 
-#: How numpy 2 writes a scalar, such as ``np.str_('good')``; messages show it as Python does.
+#: How numpy 2 writes a scalar, such as ``np.str_('good')``; messages show it as Python
+#: does.
 _NUMPY_SCALAR = re.compile(
     r"\bnp\.(?:(?:str_|bytes_|u?int\d+|float\d+)\((b?'[^']*'|b?\"[^\"]*\"|[-+.\w]*)\)"
     r"|(True|False)_\b)"

@@ -1,7 +1,8 @@
 """Names for methods, measures, losses, displays, learners and maps of your own.
 
-The pages on extending the package use these names and those that the public sub-packages list, and
-nothing else. They keep their meaning between minor releases, as public names do.
+The pages on extending the package use these names and those that the public
+sub-packages list, and nothing else. They keep their meaning between minor releases, as
+public names do.
 """
 
 from ._validation import (

@@ -5,7 +5,8 @@ from importlib import import_module
 
 import pytest
 
-#: XGBoost 3.4 says so whenever one of these is made, cloned or fitted; they work as before.
+#: XGBoost 3.4 says so whenever one of these is made, cloned or fitted; they work as
+#: before.
 DEPRECATED = (
     "ignore:`XGBRFClassifier` is deprecated:FutureWarning",
     "ignore:.*`booster=dart` is deprecated:UserWarning",

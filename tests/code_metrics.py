@@ -401,7 +401,8 @@ def row_types():
 def named_losses():
     """file:line of a loss named by a string.
 
-    Not those of docstrings, of defaults and of lists of names; in `export` "log" is a function.
+    Not those of docstrings, of defaults and of lists of names; in `export` "log" is a
+    function.
     """
     found = set()
     for path in FILES:
@@ -450,7 +451,8 @@ class Way(NamedTuple):
 
     calls: Counter  # of (file, line, name)
     deepest: list  # functions, the outermost first
-    before: list  # the functions around the first of `_kernels`, and that one; empty without any
+    # the functions around the first of `_kernels`, and that one; empty without any
+    before: list
     written: set  # those of other rooms that are called while `_show` writes HTML
 
     @property

@@ -1,7 +1,7 @@
 """What the sub-packages offer: what users call, and classes that come back from it.
 
-The contracts are about both. `__all__` lists the first; the others are in the table below, so that
-none of them is forgotten.
+The contracts are about both. `__all__` lists the first; the others are in the table
+below, so that none of them is forgotten.
 """
 
 from importlib import import_module
@@ -9,8 +9,8 @@ from pkgutil import iter_modules
 
 import sklearn_calib
 
-#: Classes that come back from what users call, protocols and functions for authors of methods, and
-#: measures that another one has as an option.
+#: Classes that come back from what users call, protocols and functions for authors of
+#: methods, and measures that another one has as an option.
 RETURNED = {
     "_validation": "SimplexArray canonical_labels canonical_weight log_proba",
     "datasets": "LinearTruth ScoredData",

@@ -580,7 +580,10 @@ def report_of(rows, how):
 
 
 #: Checksums, dates, versions, colours and times.
-OTHER_NUMBERS = r"\b[0-9a-f]{12,}\b|\d{4}-\d\d-\d\d\S*|\d+(\.\d+){2,}\S*|#[0-9a-f]{3,8}|\d[\d.]* m?s\b"
+OTHER_NUMBERS = (
+    r"\b[0-9a-f]{12,}\b|\d{4}-\d\d-\d\d\S*|\d+(\.\d+){2,}\S*|"
+    r"#[0-9a-f]{3,8}|\d[\d.]* m?s\b"
+)
 
 
 def numbers_in(text):

@@ -1,11 +1,12 @@
 """Numbers of all public calls, as they were when somebody last looked at them.
 
-Which calls there are is read from signatures and registries, so that a new function, option,
-attribute or property comes by itself. ``python tests/stored_numbers.py`` writes the numbers to
-`tests/data/stored_numbers.json` after an intended change and names the fields that have changed:
-each needs a reason. What a number should be is in the other tests; this file finds changes that
-nobody intended, with rows that meet many branches at once: ties, scores at edges, unequal weights
-that are no whole numbers, rows of weight 0, several problems of unequal shares.
+Which calls there are is read from signatures and registries, so that a new function,
+option, attribute or property comes by itself. ``python tests/stored_numbers.py`` writes
+the numbers to `tests/data/stored_numbers.json` after an intended change and names the
+fields that have changed: each needs a reason. What a number should be is in the other
+tests; this file finds changes that nobody intended, with rows that meet many branches
+at once: ties, scores at edges, unequal weights that are no whole numbers, rows of
+weight 0, several problems of unequal shares.
 """
 
 import dataclasses
@@ -49,8 +50,8 @@ LONGEST["commands"] = 0.5
 USUALLY = 0.1
 N = test_functions.N
 REFUSED = "refused"
-#: Fields that are not compared: when, how long, what is rounding alone, and what follows from
-#: the other attributes or from the labels.
+#: Fields that are not compared: when, how long, what is rounding alone, and what
+#: follows from the other attributes or from the labels.
 LEFT_OUT = (
     "created",
     "version",

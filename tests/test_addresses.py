@@ -134,8 +134,10 @@ def test_documents_and_commands(tmp_path):
 
 REPEATED = [
     "https://user:TOPSECRET@host/",  # "nonnumeric port: 'TOPSECRET@host'"
-    "https://user:TOP SECRET@127.0.0.1:1/a b",  # "URL can't contain control characters. ..."
-    "hdfs://h:1/x?replication=TOPSECRET",  # "Invalid value for option 'replication': ..."
+    # "URL can't contain control characters. ..."
+    "https://user:TOP SECRET@127.0.0.1:1/a b",
+    # "Invalid value for option 'replication': ..."
+    "hdfs://h:1/x?replication=TOPSECRET",
 ]
 
 

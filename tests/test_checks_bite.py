@@ -779,7 +779,8 @@ def test_wrong_calls_of_a_measure(check):
 def test_every_check_is_bitten():
     """Each check has a wrong class, or stands in this list with its reason."""
     tried = {param.values[1] for param in [*RECALIBRATORS, *MEASURES, *DISPLAYS]}
-    by_the_base_class = {  # what only a class that overrides the public methods could break
+    # what only a class that overrides the public methods could break
+    by_the_base_class = {
         "check_bad_input",
         "check_containers",
         "check_dtypes",

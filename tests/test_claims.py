@@ -67,7 +67,10 @@ def test_the_coverage_of_one_sided_errors_is_that_of_the_table():
 
 
 def test_the_coverage_of_the_lp_error_is_that_of_the_table():
-    sentence = "in N of N draws and that of the sample's cells in N; estimates were above them in N and N"
+    sentence = (
+        "in N of N draws and that of the sample's cells in N; "
+        "estimates were above them in N and N"
+    )
     population, draws, cells, *above = numbers(inference.confidence_interval, sentence)
     given = {
         "measure": ["lp_calibration_error"],

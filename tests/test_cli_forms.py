@@ -1,6 +1,7 @@
 """How numbers are written - with %, with a decimal comma - is a matter of the column, not of a row.
 
-What the first row or block shows must hold for those below, and rows that are empty say nothing.
+What the first row or block shows must hold for those below, and rows that are empty say
+nothing.
 """
 
 from functools import partial

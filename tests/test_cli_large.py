@@ -362,7 +362,8 @@ def of_labels(labels):
 def test_labels_below_those_that_show_the_classes(
     tmp_path, monkeypatch, capsys, below, said
 ):
-    # the classes are known after some rows; what comes below counts as if all had been read
+    # the classes are known after some rows; what comes below counts as if all had been
+    # read
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     monkeypatch.setattr(

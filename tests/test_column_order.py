@@ -1,7 +1,7 @@
 """Columns named in an order of their own: every public `classes=` and `labels=` of a method.
 
-The functions with `labels=` are in test_functions.py, the honest predictions for which the check
-must be silent in test_report_columns.py.
+The functions with `labels=` are in test_functions.py, the honest predictions for which
+the check must be silent in test_report_columns.py.
 """
 
 import inspect
@@ -89,7 +89,8 @@ PLACES = {
     ),
     "summarize": summarized,
 }
-#: Public `classes=` and `labels=` of methods that move or doubt nothing, each with its reason.
+#: Public `classes=` and `labels=` of methods that move or doubt nothing, each with its
+#: reason.
 EXEMPT = {
     "canonical_labels": "has no scores",
     "validate_predictions": "is what the functions with labels= call: tests/test_functions.py",

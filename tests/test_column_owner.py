@@ -1,7 +1,8 @@
 """Who owns a single column of probabilities: a contract of everything that takes labels and scores.
 
-It belongs to `pos_label`, or to the last of `labels` or `classes`; labels without a natural order
-need one of them. Whatever is said, the result is that of 0 and 1 with the same column.
+It belongs to `pos_label`, or to the last of `labels` or `classes`; labels without a
+natural order need one of them. Whatever is said, the result is that of 0 and 1 with the
+same column.
 """
 
 import inspect

@@ -51,7 +51,8 @@ from sklearn_calib.recalibrators import (
 from sklearn_calib.testing import check_contract, contract_checks
 
 REPRESENTATIVE = "platt"  # through all of scikit-learn's checks
-TURNS = 6  # of scikit-learn's checks each other method goes through one in six, all together all
+# of scikit-learn's checks each other method goes through one in six, all together all
+TURNS = 6
 CHECKS_WITHOUT_DATA = (
     "check_do_not_raise_errors_in_init_or_set_param",
     "check_do_not_raise_errors_in_init_or_set_params",
@@ -119,11 +120,12 @@ DECLARED = (
     "check_shape",
 )  # capabilities are those of the default parameters
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
-# one class against the rest is fitted by their common base class: of the checks on four classes a
-# sample runs, and all for these two, which no method fits faster
+# one class against the rest is fitted by their common base class: of the checks on four
+# classes a sample runs, and all for these two, which no method fits faster
 LIFTED = (PlattScaling, IsotonicCalibration)
 SAMPLE = ("check_simplex", "check_class_permutation")
-# 15 ms or more for a fit of a hundred rows of two classes: none that fits often or many rows
+# 15 ms or more for a fit of a hundred rows of two classes: none that fits often or many
+# rows
 SLOW_TO_FIT = (
     AngularCalibration,
     RestrictedPolynomialRegression,
@@ -142,8 +144,9 @@ COSTLY = (
     "check_shape",
     "check_weight_scale",
 )
-# rows are read by the common base class: the first two (one class against the rest, all classes at
-# once) stand for the others, and the rest have a way of their own, or classes with a meaning
+# rows are read by the common base class: the first two (one class against the rest, all
+# classes at once) stand for the others, and the rest have a way of their own, or
+# classes with a meaning
 OWN_READING = (
     PlattScaling,
     TemperatureScaling,

@@ -147,7 +147,10 @@ def test_the_page_that_opens_a_version_stands_before_its_changes(tmp_path):
 
 
 def test_changes_in_markdown():
-    given = ":func:`~a.b.c` and :class:`D`, ``x=1`` (:doc:`/user_guide/any_size`), `site\n<u.html>`_."
+    given = (
+        ":func:`~a.b.c` and :class:`D`, ``x=1`` "
+        "(:doc:`/user_guide/any_size`), `site\n<u.html>`_."
+    )
     page = f"[any size]({changelog.PAGES}user_guide/any_size.html)"
     expected = f"`c` and `D`, `x=1` ({page}), [site](u.html)."
     assert changelog.markdown(given) == expected
@@ -159,7 +162,8 @@ def test_citation_and_pages_have_the_version():
     ).read_text(encoding="utf-8")
     stated = re.findall(r"(?m)^\s*version(?::| = )\s*\{?([^\s}]+)", text)
     assert stated == [sklearn_calib.__version__] * 2
-    shown = r'(?:sklearn-calib |"package": ")(\d+(?:\.\w+)+)'  # in what reports and maps say
+    # in what reports and maps say
+    shown = r'(?:sklearn-calib |"package": ")(\d+(?:\.\w+)+)'
     found = [
         version
         for page in PAGES

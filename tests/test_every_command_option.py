@@ -1,7 +1,7 @@
 """Every option of a command changes what it prints or writes: alone, and in company.
 
-The options are read off the parser. Each has a value here, or a reason why it has none; in company
-means beside the positive class that sorts first, and beside weights.
+The options are read off the parser. Each has a value here, or a reason why it has none;
+in company means beside the positive class that sorts first, and beside weights.
 """
 
 import argparse

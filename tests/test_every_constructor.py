@@ -1,8 +1,8 @@
 """Every option of a public constructor changes what comes of it: models, testers, monitors.
 
-The classes are read off `offered`, the options off the signatures. What a recalibrator promises of
-its options is in `test_methods.py`; here are the others, with the positive class that sorts first
-and with weights beside each option.
+The classes are read off `offered`, the options off the signatures. What a recalibrator
+promises of its options is in `test_methods.py`; here are the others, with the positive
+class that sorts first and with weights beside each option.
 """
 
 import dataclasses

@@ -1,9 +1,10 @@
 """Every option of a public function changes the result: alone and in company.
 
-The options are read off the signatures. A string of a `Literal` and a switch need no entry here; a
-number or an object needs one in `VALUES`, so that a new option without one fails. In company means
-beside the positive class that sorts first, weights and groups, where what is next to the option
-keeps what it promises: it is the swapped columns, the repeated row, any names of the groups.
+The options are read off the signatures. A string of a `Literal` and a switch need no
+entry here; a number or an object needs one in `VALUES`, so that a new option without
+one fails. In company means beside the positive class that sorts first, weights and
+groups, where what is next to the option keeps what it promises: it is the swapped
+columns, the repeated row, any names of the groups.
 """
 
 import functools
@@ -68,7 +69,8 @@ def flipped(costs):
 
 
 COSTS = flipped([[0.0, 1.0], [4.0, 0.5]])
-#: A value of every number and object, of all functions or of one; functions are given the rows.
+#: A value of every number and object, of all functions or of one; functions are given
+#: the rows.
 VALUES = {
     "level": 0.8,
     "n_resamples": 30,
@@ -203,7 +205,8 @@ REFUSED = {
     "validation_summary": "smoother",
     "validation_sample_size": "linear_predictor",
 }
-#: Options by which a row that weighs 2 is not two rows, beside those of `test_functions`.
+#: Options by which a row that weighs 2 is not two rows, beside those of
+#: `test_functions`.
 ROWS_COUNT = {"debias", "min_rows", "cv", "estimator", "n_bins", "n_resamples"}
 #: Draws, folds and cases that make a call quick.
 FEW = {"n_resamples": 20, "n_splits": 3, "cv": 3, "n_features": 30, "resolution": 0.02}

@@ -1,7 +1,8 @@
 """Constants, degrees of freedom and levels: the formula of each closed form, written out again.
 
-No simulation and no band: what is returned is what the formula gives, for strongly unequal weights
-where there are weights, at a level that is no default, with the field in the message.
+No simulation and no band: what is returned is what the formula gives, for strongly
+unequal weights where there are weights, at a level that is no default, with the field
+in the message.
 """
 
 import itertools
@@ -125,7 +126,8 @@ def test_hosmer_lemeshow(held_out, lost):
         values = (events - n * p) ** 2 / of_bin.var()
         variance += of_bin.pmf(events) @ (values - 1) ** 2  # 1 is their mean
     assert np.sort(P)[: len(P) // 5].sum() < 5
-    # a multiple c of a chi-square law has the mean c * degrees and the variance 2 c^2 * degrees
+    # a multiple c of a chi-square law has the mean c * degrees and the variance 2 c^2 *
+    # degrees
     c = 1.0 if lost else variance / (2 * 5)
     given = {"n_bins": 5, "held_out": held_out, "n_parameters": lost or 2}
     found = inference.hosmer_lemeshow_test(Y, P, **given)
@@ -425,7 +427,8 @@ def mean_of_clusters(values):
     without = (totals.sum() - totals) / (mass.sum() - mass)
     error = np.sqrt((n - 1) / n * ((without - mean) ** 2).sum())
     pull = 1 / (mass.sum() - mass)
-    # left-out means are linear in the totals: the trace and the square of their covariance
+    # left-out means are linear in the totals: the trace and the square of their
+    # covariance
     linear = np.diag(pull) @ (
         np.diag(np.sqrt(mass)) - np.outer(mass, np.sqrt(mass)) / mass.sum()
     )

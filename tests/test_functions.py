@@ -1,7 +1,8 @@
 """The contract of plain functions and measures, read off their signatures.
 
-Whatever has `pos_label`, `labels`, `sample_weight` or `random_state` keeps what the word promises,
-with every string that its annotations allow, not with the defaults alone.
+Whatever has `pos_label`, `labels`, `sample_weight` or `random_state` keeps what the
+word promises, with every string that its annotations allow, not with the defaults
+alone.
 """
 
 import inspect
@@ -68,8 +69,8 @@ NOT_REPEATED = {
 COUNTING_ROWS = {
     "lp_calibration_bound": "bounds widen where fewer rows carry the weight"
 }
-#: Fields that are of pairs of different rows, or of a mean that more rows make more certain, or the
-#: number of equally weighted rows that are as good.
+#: Fields that are of pairs of different rows, or of a mean that more rows make more
+#: certain, or the number of equally weighted rows that are as good.
 OF_PAIRS = {
     "expected_metrics": (".auc", ".standard_deviations"),
     "risk_coverage_curve": (".rows",),
@@ -85,7 +86,8 @@ BY_CLASS = (".confusion",)
 #: Fields that are standardised by an error, and so depend on how many rows there are.
 STANDARDISED = {"cumulative_test", "expected_cost_test", "spiegelhalter_test"}
 DRAWN = ("ICI", "E50", "E90", "Emax", "scaled Brier", "AUC", "Nagelkerke R2")
-#: Rows of a table that depend on how many rows of data there are: a mean of draws, a statistic.
+#: Rows of a table that depend on how many rows of data there are: a mean of draws, a
+#: statistic.
 OF_DRAWS = {
     "validation_summary": [
         *(f".tables.{i}.rows.{name}.if_calibrated" for i in range(3) for name in DRAWN),
@@ -106,7 +108,8 @@ TWO_CLASSES = {
     "regret_curve": "acts or does not",
     "grade_calibration": "has grades of one probability",
 }
-#: Draws that it takes for an interval to exclude anything: 1 / (1 + n_resamples) is below its tail.
+#: Draws that it takes for an interval to exclude anything: 1 / (1 + n_resamples) is
+#: below its tail.
 ENOUGH_DRAWS = {"paired_difference": {"n_resamples": 60}}
 #: Results with NaN and a warning where a class has no rows.
 WARNING = {"confidence_interval", "validation_summary"}
@@ -182,7 +185,8 @@ def call(function, data, **more):
         "first_proba": data["first"],
         "second_proba": data["second"],
         "staged_proba": [data["first"], data["second"]],
-        # segments of `group_calibration`, clusters of rows elsewhere, of which two say little
+        # segments of `group_calibration`, clusters of rows elsewhere, of which two say
+        # little
         "groups": data["groups" if name == "group_calibration" else "clusters"],
         "grades": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8],  # out of order
         "min_rows": 10,

@@ -1,8 +1,9 @@
 """Any value for any argument: it works, or is refused in words.
 
-Of the valid calls of the other contracts, read off `__all__` (functions, measures, constructors,
-methods that learn, displays), one argument or two are replaced by values of `HOSTILE`. These are
-drawn; a failure names the call and the seed. The quick part draws few, the weekly one many.
+Of the valid calls of the other contracts, read off `__all__` (functions, measures,
+constructors, methods that learn, displays), one argument or two are replaced by values
+of `HOSTILE`. These are drawn; a failure names the call and the seed. The quick part
+draws few, the weekly one many.
 """
 
 import copy
@@ -176,7 +177,8 @@ HOSTILE = [
 # -- valid calls: what is called, the arguments that make it valid, and those that are replaced ----
 
 
-#: Not replaced: who asks, processes, which take seconds to start, what scikit-learn reads.
+#: Not replaced: who asks, processes, which take seconds to start, what scikit-learn
+#: reads.
 LEFT = ("self", "where", "keeps_unit", "n_jobs", "param_grid", "X_train")
 
 

@@ -1,8 +1,9 @@
 """The contract of methods, read off their signatures: of estimators, summaries, displays, results.
 
-What has `classes`, `sample_weight`, `random_state` or `level` keeps what the word promises, with
-every string, every switch and every number that the constructor takes; each of these changes
-something. A number or an object needs an entry in `VALUES`: without one, a new option fails.
+What has `classes`, `sample_weight`, `random_state` or `level` keeps what the word
+promises, with every string, every switch and every number that the constructor takes;
+each of these changes something. A number or an object needs an entry in `VALUES`:
+without one, a new option fails.
 """
 
 import inspect
@@ -40,7 +41,8 @@ WITH_OPTION = {
     ("MulticlassBinning", "pools"): {"delta": 0.9},
 }
 MISSING = "an entry of VALUES"
-#: A value of every number and object that a constructor takes, of all classes or of one.
+#: A value of every number and object that a constructor takes, of all classes or of
+#: one.
 VALUES = {
     "penalty": 0.5,
     "intercept_penalty": 0.5,

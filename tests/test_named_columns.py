@@ -259,7 +259,8 @@ def test_summaries_and_monitors(kind):
     assert found.e_values_ == expected.e_values_
 
 
-#: Arguments that displays need, or that let those without `groups=` in their signature draw.
+#: Arguments that displays need, or that let those without `groups=` in their signature
+#: draw.
 MORE = {
     "GradeDisplay": {"grades": [0.2, 0.5]},
     "GroupReliabilityDisplay": {

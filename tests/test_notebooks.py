@@ -106,7 +106,8 @@ def test_the_gallery_is_completed_once(tmp_path):
     """As a build does it, which leaves the notebooks of unchanged examples where they are."""
     folder = tmp_path / "auto_examples" / "1_start"
     folder.mkdir(parents=True)
-    program = '"""\nTitle\n=====\n\nSee :func:`~sklearn_calib.metrics.log_loss`.\n"""\nimport duckdb\n'
+    text = "Title\n=====\n\nSee :func:`~sklearn_calib.metrics.log_loss`."
+    program = f'"""\n{text}\n"""\nimport duckdb\n'
     (folder / "plot_x.py").write_text(program, encoding="utf-8")
     raw = {
         "cells": [{"cell_type": "markdown", "source": ["See :func:`~a.b.log_loss`."]}]

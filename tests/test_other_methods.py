@@ -1,7 +1,8 @@
 """The words of all other methods: adaptation, models, summaries, monitors, displays, results.
 
-`classes`, `labels` and `pos_label` say which column is which, a weight of 2 is a row given twice,
-another seed draws other rows, a wider level gives a wider interval, and a wrong one is worded.
+`classes`, `labels` and `pos_label` say which column is which, a weight of 2 is a row
+given twice, another seed draws other rows, a wider level gives a wider interval, and a
+wrong one is worded.
 """
 
 import inspect

@@ -1,7 +1,7 @@
 """Each page of the guide runs from top to bottom in an empty folder, with the extra `all` alone.
 
-A program or command that needs more has a caption, "Needs ...", that says what to install; it runs
-in a second test, where all that is installed.
+A program or command that needs more has a caption, "Needs ...", that says what to
+install; it runs in a second test, where all that is installed.
 """
 
 import importlib.util

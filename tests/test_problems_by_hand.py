@@ -1,8 +1,9 @@
 """Several two-class problems of unequal shares, against each problem computed by itself.
 
-Every function that has `multiclass`, with every value that it can be and every string that its
-other options can be; so do summaries, monitors and displays. What is by hand here is which rows
-belong to a problem, what their scores and weights are, and how the problems are put together.
+Every function that has `multiclass`, with every value that it can be and every string
+that its other options can be; so do summaries, monitors and displays. What is by hand
+here is which rows belong to a problem, what their scores and weights are, and how the
+problems are put together.
 """
 
 import inspect

@@ -215,7 +215,8 @@ def test_values_and_intervals_are_those_of_rows(weighted):
         assert row.value == pytest.approx(function.evaluate(case), abs=1e-12)
         drawn, null = redrawn[:, number], relabelled[:, number]
         low, high = make_draw_interval(function, row.value, drawn, null, 0.9)
-        # the standard error of a tail of 5 % of 400 draws is some 0.11 standard deviations
+        # the standard error of a tail of 5 % of 400 draws is some 0.11 standard
+        # deviations
         for found, limit, column in (
             (row.low, low, drawn),
             (row.high, high, drawn),

@@ -62,7 +62,10 @@ def test_probability_of_the_other_class():
     p = np.minimum(expit(2 * z - 5.5), 0.4)
     y = (rng.random(5000) < p).astype(int)
     assert 0.01 < y.mean() < 0.05
-    message = r"columns of model in the order of the classes \[0, 1\], got columns that fit \[1, 0\]"
+    message = (
+        r"columns of model in the order of the classes \[0, 1\], "
+        r"got columns that fit \[1, 0\]"
+    )
     with pytest.raises(ValueError, match=message):
         calibration_report(y, 1 - p, **QUICK)
     with pytest.raises(

@@ -381,7 +381,8 @@ def test_power_needs_the_rows_and_their_weights():
 
 @pytest.mark.slow
 def test_gain_and_map():
-    # its gain is 3.0 to 3.7 standard errors in seeds 0 to 4, with scores of 36 bits as of 52
+    # its gain is 3.0 to 3.7 standard errors in seeds 0 to 4, with scores of 36 bits as
+    # of 52
     y, p = rows("overconfident", 2000, seed=1)
     report = calibration_report(y, p, **QUICK)
     assert sentence(report.verdict, "gain") is None

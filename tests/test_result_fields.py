@@ -1,8 +1,8 @@
 """Every field of every public result is read by a test that knows its value.
 
-`KNOWN` computes fields by a formula of a few lines, or from another public call. Fields that a
-formula does not give are read in the file that `READ_IN` names for their class. A new class, or a
-field without either, makes a test fail.
+`KNOWN` computes fields by a formula of a few lines, or from another public call. Fields
+that a formula does not give are read in the file that `READ_IN` names for their class.
+A new class, or a field without either, makes a test fail.
 """
 
 import dataclasses

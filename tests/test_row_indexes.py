@@ -1,8 +1,9 @@
 """Every public call with two arguments of the same rows compares their indexes.
 
-`test_named_rows` does so for functions of labels and probabilities and for `fit` of recalibrators.
-Here are all other calls, read off their signatures: a new one fails without an entry. The accuracy
-that `score` returns is scikit-learn's own, which compares nothing.
+`test_named_rows` does so for functions of labels and probabilities and for `fit` of
+recalibrators. Here are all other calls, read off their signatures: a new one fails
+without an entry. The accuracy that `score` returns is scikit-learn's own, which
+compares nothing.
 """
 
 import inspect

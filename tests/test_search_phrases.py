@@ -1,8 +1,9 @@
 """What people search for leads to the page that answers it, by the rule of Sphinx's own search.
 
-Of searchtools.js: a heading or an index entry counts if it holds the whole phrase and at most as
-much again; a page counts if it holds all words, more if one of them is in a heading. Of equal
-scores the first title comes first. Here the words are read from the sources, their endings cut off.
+Of searchtools.js: a heading or an index entry counts if it holds the whole phrase and
+at most as much again; a page counts if it holds all words, more if one of them is in a
+heading. Of equal scores the first title comes first. Here the words are read from the
+sources, their endings cut off.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Whatever reads tables reads them in blocks of seven rows as in one: every command, every option.
 
-Read off the parser and the signature of `summarize`: an option that is not in the table below
-fails here, as does an option of which no value changes anything.
+Read off the parser and the signature of `summarize`: an option that is not in the table
+below fails here, as does an option of which no value changes anything.
 """
 
 import argparse
@@ -26,7 +26,8 @@ N, SEVEN = 90, 7
 THREE = {"--label": "z", "--prob": "a,b,c"}
 FIRST = {"--prob": "r", "--positive": "0"}  # the positive class sorts first
 CONFIDENCE = {"--label": "z", "--prob": "sure", "--prediction": "guess"}
-#: What each option is tried with, beside what the command needs; lists are several tries.
+#: What each option is tried with, beside what the command needs; lists are several
+#: tries.
 TRIED = {
     "--label": [THREE],
     "--prob": {"--prob": "q"},

@@ -1,7 +1,8 @@
 """No call changes what it was given, or anything that others share.
 
-Inputs are read-only arrays, frames and dicts that are compared afterwards; what a process has
-once (random numbers, warnings, drawing parameters, environment, locale, folder) is compared too.
+Inputs are read-only arrays, frames and dicts that are compared afterwards; what a
+process has once (random numbers, warnings, drawing parameters, environment, locale,
+folder) is compared too.
 """
 
 import contextlib

@@ -89,7 +89,8 @@ def test_a_recalibrator_learns_what_doubled_weighted_rows_tell(cls):
         expected = method.fit(proba[items], labels, mass, **together).predict_proba(
             proba
         )
-        # which end a quasi-Newton method, or an interior point, reaches is told by last bits
+        # which end a quasi-Newton method, or an interior point, reaches is told by last
+        # bits
         ends = {"AngularCalibration": 1e-7, "RestrictedPolynomialRegression": 1e-11}
         within = ends.get(cls.__name__, 1e-12)
         np.testing.assert_allclose(fitted, expected, rtol=0, atol=within)

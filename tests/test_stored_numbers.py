@@ -1,8 +1,9 @@
 """Every number of every public call is what it was when somebody last looked at it.
 
-After an intended change run ``python tests/stored_numbers.py``, and give the reason for each field
-that it names. Digits differ between processors and versions of numpy and scipy: the tolerances are
-relative to the size of the entries, and draws are compared where the numbers were written.
+After an intended change run ``python tests/stored_numbers.py``, and give the reason for
+each field that it names. Digits differ between processors and versions of numpy and
+scipy: the tolerances are relative to the size of the entries, and draws are compared
+where the numbers were written.
 """
 
 import json

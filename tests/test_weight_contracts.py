@@ -1,8 +1,9 @@
 """What weights mean to every public function, in everything that it returns.
 
-The contracts of `test_functions` leave out what states uncertainty. Here standard errors, ends of
-intervals, p-values and draws are compared too: weights with a common factor, weights of 0, rows in
-another order, and four times the rows, each with every string that an option can be.
+The contracts of `test_functions` leave out what states uncertainty. Here standard
+errors, ends of intervals, p-values and draws are compared too: weights with a common
+factor, weights of 0, rows in another order, and four times the rows, each with every
+string that an option can be.
 """
 
 import inspect
@@ -63,7 +64,8 @@ DRAWN = {
 }
 #: Options that take rows in their order: beside each other, or drawn.
 IN_ORDER = {("kernel_calibration_error", "linear"), ("reliability_curve", "isotonic")}
-#: Functions that search for a width, which takes seconds of weights that are no whole numbers.
+#: Functions that search for a width, which takes seconds of weights that are no whole
+#: numbers.
 TAKES_SECONDS = {"interval_calibration_error"}
 #: Functions whose folds or draws are of the rows in their order.
 BY_POSITION = {
@@ -233,7 +235,8 @@ OTHER_RATES = {
     "confidence_interval": "the inversion of an error: below, for a mean",
     "paired_difference": "an error of calibration: below, for a mean",
 }
-#: Options of which the rate is that of an isotonic fit, or more rows make more bins or knots.
+#: Options of which the rate is that of an isotonic fit, or more rows make more bins or
+#: knots.
 OTHER_OPTIONS = {
     *(
         ("reliability_curve", x)

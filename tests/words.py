@@ -13,7 +13,8 @@ def strings(annotation):
     return [one for part in typing.get_args(annotation) for one in strings(part)]
 
 
-#: Numbers that are not the quantity itself: what they do with weights is in tests of their own.
+#: Numbers that are not the quantity itself: what they do with weights is in tests of
+#: their own.
 UNCERTAIN = (
     *(
         "se",

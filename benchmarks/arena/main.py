@@ -1,9 +1,10 @@
 """CalArena's protocol: every method on every task, in CalArena's files or in a local arena.
 
-``run.py arena [NAME ...] [--again NAME ...]``: the named methods, by default all; ``--again``
-forgets what was measured of these. Results are kept in the temporary folder, one file for each
-method. ``run.py arena NAME ... --keep``: these are measured, the tables are written, and every
-other method keeps the losses of the tables, not its seconds, if no recalibration loses what it did.
+``run.py arena [NAME ...] [--again NAME ...]``: the named methods, by default all;
+``--again`` forgets what was measured of these. Results are kept in the temporary
+folder, one file for each method. ``run.py arena NAME ... --keep``: these are measured,
+the tables are written, and every other method keeps the losses of the tables, not its
+seconds, if no recalibration loses what it did.
 """
 
 import argparse
@@ -131,8 +132,8 @@ def tables_of(results):
 def kept(results, place):
     """`results` and the losses that the tables of `place` have of all other methods, same tasks.
 
-    The tables have five digits; a loss that is there equal to that of no recalibration, such as
-    that of a method that failed, becomes equal to it in all digits.
+    The tables have five digits; a loss that is there equal to that of no recalibration,
+    such as that of a method that failed, becomes equal to it in all digits.
     """
     keys, others = [*COLUMNS, "k"], []
     base = results[results["method"] == leaderboard.BASE].set_index(keys)

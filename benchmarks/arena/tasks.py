@@ -1,7 +1,8 @@
 """What is to be calibrated: a data set, a model, calibration rows and test rows.
 
-A task is (source, data set, model, calibration rows, draw). `load` returns what CalArena's runner
-hands to a method: probabilities (n,) of the second class or (n, k), and labels.
+A task is (source, data set, model, calibration rows, draw). `load` returns what
+CalArena's runner hands to a method: probabilities (n,) of the second class or (n, k),
+and labels.
 """
 
 import os

@@ -172,7 +172,8 @@ def of_costs(question, law, n, draws):
         z = np.array([one.statistic for one in level])
         with np.errstate(divide="ignore", invalid="ignore"):
             other = np.array([one.difference / one.standard_error for one in level])
-        said = f"with the rows' own error {np.mean(other > 1.96):.4f} and {np.mean(other < -1.96):.4f}"
+        above, below = np.mean(other > 1.96), np.mean(other < -1.96)
+        said = f"with the rows' own error {above:.4f} and {below:.4f}"
         what = f"test of calibrated rows, {name}"
         rows.append(
             row(question, what, law, n, draws, z > 1.96, z < -1.96, "0.95", said)

@@ -1,6 +1,7 @@
 """A test bed of hard scores: what breaks a method that is right on average.
 
-Each case gives scores and labels of calibration rows, and of 5000 test rows, from a seed.
+Each case gives scores and labels of calibration rows, and of 5000 test rows, from a
+seed.
 """
 
 import warnings

@@ -1,11 +1,12 @@
 """Rows that belong together and no ``groups=``: what the default makes of copies, and of none.
 
-``python benchmarks/defaults/copies.py`` (4 minutes of two cores). Groups of rows lie around a
-centre in ten dimensions, at a distance of `noise` in each; the labels of a group share its own
-log-odds, the sum of four features and a normal number times `effect`. The models are judged on new
-groups of one row. Columns: the mean log loss of the classifier itself, of `CalibratedModel` with
-its default, with folds that know nothing of copies (a splitter), with ``groups=``, and of
-scikit-learn's sigmoid; and the share of fits that warned. The first lines have no copies.
+``python benchmarks/defaults/copies.py`` (4 minutes of two cores). Groups of rows lie
+around a centre in ten dimensions, at a distance of `noise` in each; the labels of a
+group share its own log-odds, the sum of four features and a normal number times
+`effect`. The models are judged on new groups of one row. Columns: the mean log loss of
+the classifier itself, of `CalibratedModel` with its default, with folds that know
+nothing of copies (a splitter), with ``groups=``, and of scikit-learn's sigmoid; and the
+share of fits that warned. The first lines have no copies.
 """
 
 import sys

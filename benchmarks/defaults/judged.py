@@ -1,7 +1,8 @@
 """The default beside the methods it is made of: on tables it was not chosen by, and in the bed.
 
-Rounds are those of the arena (`tasks.py`), of 100, 500 and 2000 calibration rows, as they are and
-with every class moved by N(0, 1.5^2), and the cases of `bed.py` from seeds that were not used.
+Rounds are those of the arena (`tasks.py`), of 100, 500 and 2000 calibration rows, as
+they are and with every class moved by N(0, 1.5^2), and the cases of `bed.py` from seeds
+that were not used.
 """
 
 import sys

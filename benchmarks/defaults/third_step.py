@@ -1,10 +1,11 @@
 """The third step of the default, a mean of small maps, beside one map and beside other means.
 
-``python benchmarks/defaults/third_step.py`` (2 minutes of one core, 15 where no scores are kept;
-it resumes where it was cut). Each mean is of maps f_j with weights in proportion to prior_j times
-exp(log likelihood of the calibration rows); the first is the map of the scores as they are, "one
-map", and has the prior named; the losses are compared with its own. Rounds are those of `judged.py`
-but for the bed, and 30 calibration rows as well. What is chosen is chosen by the part "choosing".
+``python benchmarks/defaults/third_step.py`` (2 minutes of one core, 15 where no scores
+are kept; it resumes where it was cut). Each mean is of maps f_j with weights in
+proportion to prior_j times exp(log likelihood of the calibration rows); the first is
+the map of the scores as they are, "one map", and has the prior named; the losses are
+compared with its own. Rounds are those of `judged.py` but for the bed, and 30
+calibration rows as well. What is chosen is chosen by the part "choosing".
 """
 
 import sys
@@ -39,7 +40,8 @@ def below_top(p):
     return log.max(axis=1, keepdims=True) - log
 
 
-#: Scores for the second map; the default takes the first of them, with its own floor for zeros.
+#: Scores for the second map; the default takes the first of them, with its own floor
+#: for zeros.
 SCORES = {
     "-log(1 + m - l)": lambda p: -np.log1p(below_top(p)),
     "-log(1 + (m - l) / 4)": lambda p: -np.log1p(below_top(p) / 4),

@@ -1,13 +1,15 @@
 """Largest differences between what methods predict and what their exported maps give.
 
-Each file ``target_<name>.py`` beside this one is a column: a function ``predict(document, scores)``
-gives probabilities of shape (n_rows, n_classes) for probabilities, or None where the target does
-not take the map. To import it may raise ImportError where a program is missing.
+Each file ``target_<name>.py`` beside this one is a column: a function
+``predict(document, scores)`` gives probabilities of shape (n_rows, n_classes) for
+probabilities, or None where the target does not take the map. To import it may raise
+ImportError where a program is missing.
 
-Rows: 4000 new ones, the same in float32, the corners, rows next to them down to 5e-324, the centre;
-rows in which a class has the knots of the map's tables and the four numbers around each. The last
-digits of a row at an edge decide: "steps beside" counts the rows to which a target gives what the
-map gives with probabilities that differ by 4e-16, and no column has their differences.
+Rows: 4000 new ones, the same in float32, the corners, rows next to them down to 5e-324,
+the centre; rows in which a class has the knots of the map's tables and the four numbers
+around each. The last digits of a row at an edge decide: "steps beside" counts the rows
+to which a target gives what the map gives with probabilities that differ by 4e-16, and
+no column has their differences.
 """
 
 import csv

@@ -1,7 +1,7 @@
 """One row at a time: `predict_proba` and the Python function that `to_code` writes, each method.
 
-Microseconds of a call, the shortest of 200 in a row, and milliseconds to write and load the
-function. Both are compared on 500 rows before: `difference` is the largest.
+Microseconds of a call, the shortest of 200 in a row, and milliseconds to write and load
+the function. Both are compared on 500 rows before: `difference` is the largest.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Rows per second of exported maps on one core: ours, C, JavaScript, Python, DuckDB, onnxruntime.
 
-Platt scaling, an isotonic map with 1000 knots, and the mixture "auto"; two columns of probabilities
-in, two out.
+Platt scaling, an isotonic map with 1000 knots, and the mixture "auto"; two columns of
+probabilities in, two out.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Parquet files as summaries: CPU and memory beside reading alone, databases, peers, clusters.
 
-``python benchmarks/run.py files [rows]``: 1e8 rows by default, written to a temporary folder.
+``python benchmarks/run.py files [rows]``: 1e8 rows by default, written to a temporary
+folder.
 """
 
 import json

@@ -1,12 +1,13 @@
 """A gate on speed: ratios to what is always there, beside those that are committed.
 
 ``python benchmarks/run.py gate`` measures each job in turns with its unit (a stable
-``np.argsort`` of a million numbers, as the other kind is several times as fast where a processor
-has AVX-512, scikit-learn's way, one call of the classifier, Python's start), the least time of
-the processor of both, and exits with 1 where a ratio is more than `MOST` times the committed one,
-in three attempts; with one thread, and then with as many as the machine has cores. ``run.py gate
---write`` writes ``results.csv``: of each job the median of five such ratios, as one alone may be a
-lucky one, which later runs fail to reach.
+``np.argsort`` of a million numbers, as the other kind is several times as fast where a
+processor has AVX-512, scikit-learn's way, one call of the classifier, Python's start),
+the least time of the processor of both, and exits with 1 where a ratio is more than
+`MOST` times the committed one, in three attempts; with one thread, and then with as
+many as the machine has cores. ``run.py gate --write`` writes ``results.csv``: of each
+job the median of five such ratios, as one alone may be a lucky one, which later runs
+fail to reach.
 """
 
 import csv

@@ -1,6 +1,7 @@
 """What `decompose_loss` with features finds where nothing is to be gained, and where something is.
 
-``python benchmarks/run.py grouping [levels | sizes | six | tables]``: without a word all of them.
+``python benchmarks/run.py grouping [levels | sizes | six | tables]``: without a word
+all of them.
 """
 
 import sys

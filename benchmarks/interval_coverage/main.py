@@ -111,7 +111,8 @@ VALUES = {
     "costs": ([[0.0, 1.0], [4.0, 0.0]],),
 }
 CANONICAL = {"multiclass": "canonical"}
-#: Options that are another measure, or are taken with another option alone: what is left of them.
+#: Options that are another measure, or are taken with another option alone: what is
+#: left of them.
 SAME = {
     "calibration_error": dict.fromkeys(
         ("strategy", "n_bins", "debias", "bin_weight"), ()
@@ -343,7 +344,8 @@ def of_sizes(label, draws=200):
                 runner.write(path, rows)
 
 
-RARE = {  # standard deviation of the log-odds, and how much larger the predicted ones are
+# standard deviation of the log-odds, and how much larger the predicted ones are
+RARE = {
     "constant": (0.0, 1.0),
     "calibrated": (1.0, 1.0),
     "discriminating": (2.0, 1.0),
@@ -382,7 +384,8 @@ def intervals_of_rare(y, p, other, measure, number, seed):
 def of_rare_events(draws, seed):
     """Mean losses with few events: all laws, shares and sizes, `draws` samples each.
 
-    Seed 0 is kept for choosing methods: a table of the same samples says too little about others.
+    Seed 0 is kept for choosing methods: a table of the same samples says too little
+    about others.
     """
     warnings.simplefilter("ignore", CalibrationWarning)  # some samples have no event
     rows = []
@@ -459,7 +462,8 @@ def of_one_sided_errors(draws, seed):
 def of_lp_errors(draws, seed):
     """Yield rows on the l_p error of three classes: of the population, and of the sample's cells.
 
-    The cells of a sample are those of its predictions, each with every label that it may have.
+    The cells of a sample are those of its predictions, each with every label that it
+    may have.
     """
     measure, n, classes = "lp_calibration_error", 200, np.arange(3)
     for slope in (1.0, 0.8):
@@ -507,8 +511,8 @@ def of_stated_values(draws, seed):
 def main():
     """Two tables; the second alone with ``options``; with ``sizes LABEL`` the one of sizes.
 
-    With ``rare`` the one of mean losses with few events (``--draws 350 --seed 1``), and with
-    ``stated`` the one of errors on one side and of the l_p error.
+    With ``rare`` the one of mean losses with few events (``--draws 350 --seed 1``), and
+    with ``stated`` the one of errors on one side and of the l_p error.
     """
     of_seed = {"rare": of_rare_events, "stated": of_stated_values}
     table = sys.argv[1] if len(sys.argv) > 1 else ""

@@ -1,8 +1,9 @@
 """After an alarm: region, onset and what is enough, counted; and probcal's monitor beside it.
 
-``python benchmarks/run.py monitoring/after [ROUNDS [TABLE ...]]``: rounds of 100 streams each, 20
-by default; tables among region, diagnosis and peers, all by default. It resumes; 0 rounds make
-the tables of the rounds that are there, of peers those that all methods have.
+``python benchmarks/run.py monitoring/after [ROUNDS [TABLE ...]]``: rounds of 100
+streams each, 20 by default; tables among region, diagnosis and peers, all by default.
+It resumes; 0 rounds make the tables of the rounds that are there, of peers those that
+all methods have.
 """
 
 import json

@@ -176,7 +176,8 @@ def _child(tree, target, right, pipe):
     os._exit(0)
 
 
-# without `@metric`, `@kernel` or `@dataclass` a file is not the same program in another version
+# without `@metric`, `@kernel` or `@dataclass` a file is not the same program in another
+# version
 _POINTLESS = {"core/RemoveDecorator"}
 
 

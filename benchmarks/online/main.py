@@ -105,8 +105,8 @@ def batch_platt(p, y, window=None):
 def online_newton(p, y, gamma=0.1):
     """Online Platt scaling of Gupta and Ramdas (2023): a Newton step for each label.
 
-    With gamma = 0.1, D = 1 and A = I / (gamma D)^2 at the start, from the identity, and without a
-    projection onto a ball.
+    With gamma = 0.1, D = 1 and A = I / (gamma D)^2 at the start, from the identity, and
+    without a projection onto a ball.
     """
     z = np.clip(logit(p), -30, 30)
     matrix, theta, q = np.eye(2) / gamma**2, np.array([1.0, 0.0]), np.empty(len(y))

@@ -1,9 +1,10 @@
 """Numbers of probcal and of R for the pages "Coming from ...", as tests/data/coming_from.json.
 
-``python benchmarks/peers/coming_from.py`` runs where probcal 0.4 (numpy alone) and Rscript with rms
-and mgcv are installed. The 200 rows follow from whole numbers, so both languages have them alike.
-The names that begin with "ci.2" are the calls that the source of CalibrationCurves makes, "gam" is
-the smoother of pminternal: neither package was installed. tests/test_coming_from.py compares.
+``python benchmarks/peers/coming_from.py`` runs where probcal 0.4 (numpy alone) and
+Rscript with rms and mgcv are installed. The 200 rows follow from whole numbers, so both
+languages have them alike. The names that begin with "ci.2" are the calls that the
+source of CalibrationCurves makes, "gam" is the smoother of pminternal: neither package
+was installed. tests/test_coming_from.py compares.
 """
 
 import json

@@ -1,8 +1,9 @@
 """Golden values of rating grades: what probcal says of them, as tests/data/probcal_grades.json.
 
-Run where probcal 0.4 is installed, which needs numpy alone. The test tests/groups/test_grades.py
-compares with them, to 1e-12. Of ten thousand rows of a grade probcal's binomial tail is off by some
-3e-12 (against sums in 60 digits; ours by 2e-15), so these are compared to 1e-11.
+Run where probcal 0.4 is installed, which needs numpy alone. The test
+tests/groups/test_grades.py compares with them, to 1e-12. Of ten thousand rows of a
+grade probcal's binomial tail is off by some 3e-12 (against sums in 60 digits; ours by
+2e-15), so these are compared to 1e-11.
 """
 
 import json

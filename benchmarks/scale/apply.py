@@ -1,8 +1,8 @@
 """``sklearn-calib apply`` on parquet and csv: rows in a CPU second, and memory that stays.
 
-``python benchmarks/run.py scale/apply``. Each job in a process of its own, which applies the map to
-a small table first; the memory is what the process has grown by then until its end, at most. A
-table has a key and a probability, in row groups of a million.
+``python benchmarks/run.py scale/apply``. Each job in a process of its own, which
+applies the map to a small table first; the memory is what the process has grown by then
+until its end, at most. A table has a key and a probability, in row groups of a million.
 """
 
 import os

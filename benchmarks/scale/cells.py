@@ -1,7 +1,8 @@
 """Measures of a million rows in units of np.argsort of their scores, for six laws of scores.
 
-One thread, process time, the least of five runs in turns. probcal, where it is installed, runs in
-the same process; a measure that takes more than `LIMIT` seconds is not run again.
+One thread, process time, the least of five runs in turns. probcal, where it is
+installed, runs in the same process; a measure that takes more than `LIMIT` seconds is
+not run again.
 """
 
 import time

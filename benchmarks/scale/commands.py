@@ -1,8 +1,9 @@
 """Every command at every size: CPU seconds and the most memory of a process of its own.
 
-``python benchmarks/run.py scale/commands [COMMANDS] [ROWS] [CLASSES]``, each a list with commas
-such as ``audit,compare 1e4,1e6 2``; rows that were measured before stay in the table. Beside each
-the CPU seconds of a process that reads the same columns with pyarrow, in the same run.
+``python benchmarks/run.py scale/commands [COMMANDS] [ROWS] [CLASSES]``, each a list
+with commas such as ``audit,compare 1e4,1e6 2``; rows that were measured before stay in
+the table. Beside each the CPU seconds of a process that reads the same columns with
+pyarrow, in the same run.
 """
 
 import csv

@@ -1,8 +1,8 @@
 """Logits on disk: temperature and vector scaling block by block, beside reading the file alone.
 
-``python benchmarks/run.py scale/logits [rows]`` writes files of 4 kB a row into a temporary folder
-(TMPDIR chooses where): 1e6 rows of 1000 classes need 8.4 GB there for a while. CPU seconds of one
-thread, since walls depend on what else runs.
+``python benchmarks/run.py scale/logits [rows]`` writes files of 4 kB a row into a
+temporary folder (TMPDIR chooses where): 1e6 rows of 1000 classes need 8.4 GB there for
+a while. CPU seconds of one thread, since walls depend on what else runs.
 """
 
 import sys

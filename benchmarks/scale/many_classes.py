@@ -1,7 +1,8 @@
 """100 classes and 5000 rows: time of a fit, and log loss on fresh rows.
 
-``python benchmarks/run.py scale/many_classes``. A simulated model that is too confident and mixes
-up the classes of a group, and CIFAR-100 where its file is there. CPU seconds of one thread.
+``python benchmarks/run.py scale/many_classes``. A simulated model that is too confident
+and mixes up the classes of a group, and CIFAR-100 where its file is there. CPU seconds
+of one thread.
 """
 
 import time

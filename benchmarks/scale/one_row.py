@@ -1,10 +1,11 @@
 """One row at a time, and batches, through calibrated models beside scikit-learn's.
 
-``python benchmarks/run.py scale/one_row``. A logistic regression of 20 features on 3000 rows, and
-3000 calibration rows; with "folds" five models, each with its own map. Microseconds for each call
-of ``predict_proba``, the shortest of 15 runs in turns, and the ratio to the classifier's own call:
-only ratios mean anything on a machine with other work. Last, the map alone on a million rows, as
-one map and candidate by candidate, in turns as well.
+``python benchmarks/run.py scale/one_row``. A logistic regression of 20 features on 3000
+rows, and 3000 calibration rows; with "folds" five models, each with its own map.
+Microseconds for each call of ``predict_proba``, the shortest of 15 runs in turns, and
+the ratio to the classifier's own call: only ratios mean anything on a machine with
+other work. Last, the map alone on a million rows, as one map and candidate by
+candidate, in turns as well.
 """
 
 import time

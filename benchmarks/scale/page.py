@@ -1,7 +1,8 @@
 """The page of a report: CPU seconds and size, beside the same pictures drawn by matplotlib.
 
-``python benchmarks/run.py scale/page``; CPU seconds of one thread in one process, medians of five
-runs after one. The report and its verdict are there before the clock starts.
+``python benchmarks/run.py scale/page``; CPU seconds of one thread in one process,
+medians of five runs after one. The report and its verdict are there before the clock
+starts.
 """
 
 import io

@@ -1,7 +1,7 @@
 """The main jobs: CPU seconds of reports, tests and commands, beside reports whose rows are drawn.
 
-``python benchmarks/run.py scale/report``; CPU seconds of one thread, medians of five runs after one
-that compiles, since walls depend on what else runs.
+``python benchmarks/run.py scale/report``; CPU seconds of one thread, medians of five
+runs after one that compiles, since walls depend on what else runs.
 """
 
 import os

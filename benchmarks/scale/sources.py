@@ -1,11 +1,11 @@
 """Rows from databases, cursors and iterators: rows a second, and what is in memory.
 
-``python benchmarks/run.py scale/sources [rows ...] [names ...]`` (5,000,000 and 50,000,000 rows by
-default, and all sources, else those that begin so), each source in a process of its own. "counted
-there": scores of four digits, which the database counts. PostgreSQL and MySQL or MariaDB are
-measured where their addresses, as SQLAlchemy takes them, are in POSTGRES and MYSQL, Spark where
-pyspark and Java are installed. A row is a label and a probability. ``peak_mb`` is what the process
-holds beyond its imports.
+``python benchmarks/run.py scale/sources [rows ...] [names ...]`` (5,000,000 and
+50,000,000 rows by default, and all sources, else those that begin so), each source in a
+process of its own. "counted there": scores of four digits, which the database counts.
+PostgreSQL and MySQL or MariaDB are measured where their addresses, as SQLAlchemy takes
+them, are in POSTGRES and MYSQL, Spark where pyspark and Java are installed. A row is a
+label and a probability. ``peak_mb`` is what the process holds beyond its imports.
 """
 
 import csv

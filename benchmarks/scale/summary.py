@@ -1,7 +1,7 @@
 """Summaries: speed of rows and merges, memory of a stream, size of the file, errors.
 
-``python benchmarks/run.py scale/summary [rows of the stream]``; CPU seconds of one thread, ratios
-of runs in turn, since walls depend on what else runs.
+``python benchmarks/run.py scale/summary [rows of the stream]``; CPU seconds of one
+thread, ratios of runs in turn, since walls depend on what else runs.
 """
 
 import pickle

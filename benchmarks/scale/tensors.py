@@ -1,9 +1,10 @@
 """Temperature of tensors: fit and predict beside scikit-learn's own and probmetrics'.
 
-``python benchmarks/run.py scale/tensors [rows [classes [rounds]]]``, with torch and probmetrics
-installed; by default 100,000 rows of 1000 logits in float32, 400 MB, and three rounds in which the
-methods take turns in one process. One thread of the CPU. ``cpu_s`` is the median; ``peak`` is the
-largest resident memory of any call beyond what there was before, in units of the logits, by Linux.
+``python benchmarks/run.py scale/tensors [rows [classes [rounds]]]``, with torch and
+probmetrics installed; by default 100,000 rows of 1000 logits in float32, 400 MB, and
+three rounds in which the methods take turns in one process. One thread of the CPU.
+``cpu_s`` is the median; ``peak`` is the largest resident memory of any call beyond what
+there was before, in units of the logits, by Linux.
 """
 
 import logging

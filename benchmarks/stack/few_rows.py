@@ -1,11 +1,12 @@
 """Candidates of "auto" with few rows: chosen on some tables, judged on others.
 
-``python benchmarks/run.py stack/few_rows``. Scores are those of the arena (its cache); the parts
-are those of ``split.py``. It resumes where it was cut. Every candidate is fitted to the calibration
-rows and, out of fold, to four fifths of them; the mixtures are then made from these. Columns:
-excess over the best single method in % (50 at most), wins over single methods with the 2.5 % point
-of a bootstrap over data sets, share of tasks that are worse than the scores as they are by two
-paired standard errors, and the change of the log loss against "auto" before.
+``python benchmarks/run.py stack/few_rows``. Scores are those of the arena (its cache);
+the parts are those of ``split.py``. It resumes where it was cut. Every candidate is
+fitted to the calibration rows and, out of fold, to four fifths of them; the mixtures
+are then made from these. Columns: excess over the best single method in % (50 at most),
+wins over single methods with the 2.5 % point of a bootstrap over data sets, share of
+tasks that are worse than the scores as they are by two paired standard errors, and the
+change of the log loss against "auto" before.
 """
 
 import sys

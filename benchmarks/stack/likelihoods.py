@@ -31,7 +31,8 @@ import rounds as tables
 CACHE = Path(os.environ.get("SKLEARN_CALIB_CACHE", tempfile.gettempdir())) / "stack"
 FOLDS, TEST = 5, 6000
 SIZES_TWO, SIZES_SEVERAL = (30, 100, 500, 2000, 8000), (200, 1000, 5000)
-READY = {  # predictions that are there already: table -> array of probabilities or logits
+# predictions that are there already: table -> array of probabilities or logits
+READY = {
     "fivethirtyeight_games": 2,
     "imdb_cv_cleanlab": 2,
     "fivethirtyeight_soccer": 3,
@@ -94,7 +95,8 @@ def shared(method):
 def jobs(folder):
     """(table, model, calibration rows, split) of all rounds whose data are there.
 
-    Of the rounds with several classes, which cost more, one in three, in turns, and no large ones.
+    Of the rounds with several classes, which cost more, one in three, in turns, and no
+    large ones.
     """
     found = []
     for names, sizes in (

@@ -1,10 +1,11 @@
 """What threads cost where they do not help: the processor's time as users have it.
 
-``python benchmarks/run.py threads [words]`` runs each job in turns in two processes, one with one
-thread and one with the default threads of BLAS, OpenMP and numba, and beside both a process that
-keeps a core busy. The ratio is that of the processor's time, all threads counted; above `MOST` it
-fails. `words` choose the jobs whose names have one of them, and then nothing is written.
-``--before`` writes the column of the tree that the other one is compared with.
+``python benchmarks/run.py threads [words]`` runs each job in turns in two processes,
+one with one thread and one with the default threads of BLAS, OpenMP and numba, and
+beside both a process that keeps a core busy. The ratio is that of the processor's time,
+all threads counted; above `MOST` it fails. `words` choose the jobs whose names have one
+of them, and then nothing is written. ``--before`` writes the column of the tree that
+the other one is compared with.
 """
 
 import csv

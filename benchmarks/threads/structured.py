@@ -1,7 +1,8 @@
 """Structured fits beside probmetrics', with the default threads and with one.
 
-``python benchmarks/threads/structured.py``, with probmetrics installed: 10,000 rows of 10 and 100
-classes, medians of five fits in turns; each setting of threads in a process of its own.
+``python benchmarks/threads/structured.py``, with probmetrics installed: 10,000 rows of
+10 and 100 classes, medians of five fits in turns; each setting of threads in a process
+of its own.
 """
 
 import json

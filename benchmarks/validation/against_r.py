@@ -1,7 +1,8 @@
 """The validation table beside R's rms, MASS, pROC, sandwich and loess on three data sets.
 
-``python benchmarks/validation/against_r.py`` writes tests/data/validation_r.json (numbers of R) and
-differences.csv; it needs Rscript with rms, MASS, pROC and sandwich, which Debian packages.
+``python benchmarks/validation/against_r.py`` writes tests/data/validation_r.json
+(numbers of R) and differences.csv; it needs Rscript with rms, MASS, pROC and sandwich,
+which Debian packages.
 """
 
 import csv

@@ -1,9 +1,10 @@
 """Does `internal_validation` find what a model is worth on new rows, and do its intervals hold it?
 
-``python benchmarks/run.py validation/internal [DRAWS]`` writes internal.csv (means and coverage)
-and internal_one.csv (one data set, beside its 20,000 new rows); 200 draws of each law by default,
-of the forest a tenth of them. Rows of a law that are in internal.csv with as many draws stay as
-they are; ``DRAWS LAW ...`` looks at these laws alone.
+``python benchmarks/run.py validation/internal [DRAWS]`` writes internal.csv (means and
+coverage) and internal_one.csv (one data set, beside its 20,000 new rows); 200 draws of
+each law by default, of the forest a tenth of them. Rows of a law that are in
+internal.csv with as many draws stay as they are; ``DRAWS LAW ...`` looks at these laws
+alone.
 """
 
 import csv
@@ -30,7 +31,8 @@ LEVEL, NEW = 0.95, 20_000
 class Logistic(ClassifierMixin, BaseEstimator):
     """Logistic regression by Newton's method: the fits take a tenth of the time of a general one.
 
-    `penalty` is half a factor of the squared coefficients, as 1 / C of LogisticRegression.
+    `penalty` is half a factor of the squared coefficients, as 1 / C of
+    LogisticRegression.
     """
 
     def __init__(self, penalty=0.0):
@@ -73,7 +75,8 @@ LAWS = {
 }
 PART = 5  # draws of a job
 MEASURES = ["slope", "intercept", "O/E", "AUC", "Brier", "log loss", "ICI"]
-#: A data set of which another program noted three numbers; the seed that comes nearest to them.
+#: A data set of which another program noted three numbers; the seed that comes nearest
+#: to them.
 SEED, NOTED = 4, {"slope": (1.0, 0.782, 0.808), "AUC": (0.810, 0.766, 0.770)}
 
 

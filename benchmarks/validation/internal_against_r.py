@@ -1,8 +1,8 @@
 """`internal_validation` beside rms::validate on the same resamples, and beside pminternal's page.
 
-``python benchmarks/validation/internal_against_r.py`` writes tests/data/internal_r.json (rows,
-resamples and numbers of R) and internal_differences.csv; it needs Rscript with rms, which Debian
-packages.
+``python benchmarks/validation/internal_against_r.py`` writes tests/data/internal_r.json
+(rows, resamples and numbers of R) and internal_differences.csv; it needs Rscript with
+rms, which Debian packages.
 """
 
 import json

@@ -1,7 +1,7 @@
 """What `internal_validation` costs beside the fits that it needs.
 
-``python benchmarks/run.py validation/internal_speed`` writes internal_speed.csv: CPU seconds, in
-turns within one process.
+``python benchmarks/run.py validation/internal_speed`` writes internal_speed.csv: CPU
+seconds, in turns within one process.
 """
 
 import sys

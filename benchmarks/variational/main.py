@@ -30,7 +30,8 @@ LAWS = {
     2: ("calibrated", "1 % calibrated", "power 1.5", "overconfident", "underconfident")
 }
 LAWS[5] = ("calibrated", "overconfident", "underconfident")
-DRAWS = {  # rounds of so many draws; `run.py variational 1` runs the first round of each
+# rounds of so many draws; `run.py variational 1` runs the first round of each
+DRAWS = {
     "two classes": {500: (4, 100), 2000: (4, 75), 20_000: (10, 20)},
     "five classes, confidence": {500: (4, 100), 2000: (4, 75), 20_000: (10, 20)},
     "five classes, vectors, norm 1": {500: (4, 60), 2000: (4, 40), 20_000: (10, 8)},

@@ -216,7 +216,8 @@ def gain(law, n, draws):
             np.log(np.maximum(np.asarray(case.proba), 2.2e-16))
             for case in (before, after)
         ]
-        # both labels of a row are in the same fold, so that the mean is over each row once
+        # both labels of a row are in the same fold, so that the mean is over each row
+        # once
         expected = before.mean((true * (log[1] - log[0])).sum(axis=1))
         numbers = said["gain"].numbers
         found.append(numbers["low"] <= expected <= numbers["high"])

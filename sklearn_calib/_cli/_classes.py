@@ -124,8 +124,9 @@ def find_class_order(
 ) -> ClassOrder:
     """Return the classes that the labels of files show, or that were named.
 
-    Labels are read until they show so many as are `n_enough`. Soft labels are those of the columns
-    `label_names`; with ``--prediction`` the classes are wrong and right, 0 and 1.
+    Labels are read until they show so many as are `n_enough`. Soft labels are those of
+    the columns `label_names`; with ``--prediction`` the classes are wrong and right, 0
+    and 1.
     """
     import pandas as pd
 

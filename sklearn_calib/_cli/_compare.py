@@ -122,9 +122,10 @@ def _compare_pairs(files, options):
 def _measure_differences(pairs, options, advance):
     """Return differences of the measures, and sentences on what is not exactly that of all rows.
 
-    The rows are read twice, and held as cells of their scores (of several classes of the largest
-    one). Means of rows are exact sums. The temperature of each model is that of its cells, or, of
-    several classes, of rows that it draws; the losses after it are again sums over all rows.
+    The rows are read twice, and held as cells of their scores (of several classes of
+    the largest one). Means of rows are exact sums. The temperature of each model is
+    that of its cells, or, of several classes, of rows that it draws; the losses after
+    it are again sums over all rows.
     """
     from .._simplex_array import get_absent_mask
     from ..inference import PairedLosses, paired_difference

@@ -35,8 +35,8 @@ class Output:
     def finish_output(self, written: dict[str, str | None], code: int = 0) -> int:
         """Say what was written; returns the exit code.
 
-        An output that could not be written is said, and makes an exit code 2 of 0; what was found
-        (3) stays. A pipe whose reader has gone is no error.
+        An output that could not be written is said, and makes an exit code 2 of 0; what
+        was found (3) stays. A pipe whose reader has gone is no error.
         """
         paths = {
             what: plain(os.path.abspath(path), None)
@@ -67,8 +67,8 @@ class Screen(Output):
                 raise BrokenPipeError
 
         super().__init__()
-        # names of columns are no markup: [red] and :smile: are shown as they are; numbers have
-        # no colour
+        # names of columns are no markup: [red] and :smile: are shown as they are;
+        # numbers have no colour
         self._console = Plain(markup=False, emoji=False, highlight=False)
 
     def _print_flushed(self, *things: object, **options: Any) -> None:

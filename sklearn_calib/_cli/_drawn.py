@@ -1,7 +1,8 @@
 """Rows that their own digits draw, of files of any size: several classes, logits, groups, features.
 
-They come beside the summary of all rows, in the same reading; where nobody left any out they are
-all rows, so what is learnt from them does not depend on how the rows were read.
+They come beside the summary of all rows, in the same reading; where nobody left any out
+they are all rows, so what is learnt from them does not depend on how the rows were
+read.
 """
 
 from collections.abc import Sequence
@@ -256,8 +257,8 @@ def cross_validated(
 def _estimate_mean_error(drawn, held, moved, mean):
     """Return the standard error of a mean of all rows that is taken of the drawn ones.
 
-    That of all rows, which are a sample themselves; and, where rows stand for others of their
-    stratum, that of drawing so many of these: the masses of the strata are known.
+    That of all rows, which are a sample themselves; and, where rows stand for others of
+    their stratum, that of drawing so many of these: the masses of the strata are known.
     """
     weight, share = held.predictions.weight, drawn.share[held.rows]
     _, stratum = np.unique(drawn.stratum[held.rows], return_inverse=True)

@@ -270,8 +270,8 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
 def _judged_and_written(said, counts, judged, fitted, options, groups=None):
     """Say what a map gains, and write it unless it gains nothing; returns the exit code.
 
-    The rows are `said` first; of their classes there are so many `counts`. `judged` gives the gain
-    and `fitted` the map.
+    The rows are `said` first; of their classes there are so many `counts`. `judged`
+    gives the gain and `fitted` the map.
     """
     from ..export import simplify, to_dict, to_json
 

@@ -47,7 +47,8 @@ def audit_groups(
 ) -> "tuple[CalibrationSummary, GroupCalibration | None]":
     """Return the summary of all rows, and the audit of their groups; None of no rows.
 
-    They are read twice: what values the columns have, then how often they come with each score.
+    They are read twice: what values the columns have, then how often they come with
+    each score.
 
     Parameters
     ----------

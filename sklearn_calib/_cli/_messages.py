@@ -44,7 +44,8 @@ _ONE_COLUMN_EACH = (
     "columns"
 )
 _OTHER_COLUMN = "Name the other class with --positive, or the other column with --prob"
-#: Hints that differ on the command line: (pattern of the library's hint, text) by topic.
+#: Hints that differ on the command line: (pattern of the library's hint, text) by
+#: topic.
 _HINTS = {
     "all_classes": (r"Pass all classes", "Name all of them with --classes"),
     "coarser_groups": (
@@ -177,7 +178,8 @@ def invalid_option(
 
 DONE, DEFECT, MENDABLE, FOUND = range(4)
 
-#: Signals that end a command in order: its temporary files go, and its code is the usual one.
+#: Signals that end a command in order: its temporary files go, and its code is the
+#: usual one.
 ENDED_BY = ("SIGHUP", "SIGTERM")
 
 INTERRUPTED = 128 + signal.SIGINT

@@ -134,8 +134,8 @@ class Options(argparse._ActionsContainer):
     ) -> None:
         """Add the options that say which columns hold the scores of which class.
 
-        Without ``--classes`` they are in the `order` that this text names, and a single column
-        belongs to the class `positive` without ``--positive``.
+        Without ``--classes`` they are in the `order` that this text names, and a single
+        column belongs to the class `positive` without ``--positive``.
         """
         self.add_argument(
             "--prob",
@@ -303,8 +303,9 @@ class Options(argparse._ActionsContainer):
     ) -> None:
         """Add the options that say how a file is to be read.
 
-        `missing` is what may become of holes. Rows of several `sums` may be divided by them; with
-        `mends` rounded ones are, unasked. What else may be `allowed` is said by texts.
+        `missing` is what may become of holes. Rows of several `sums` may be divided by
+        them; with `mends` rounded ones are, unasked. What else may be `allowed` is said
+        by texts.
         """
         group = self.add_argument_group("reading")
         group._add_missing(tuple(missing))

@@ -111,8 +111,8 @@ class Pairs:
     ) -> Iterator[PredictionBatch]:
         """Yield all rows, whose scores are those of both models, and whose labels are codes.
 
-        Soft labels become weighted rows of one label each, in clusters. `advance` is told how much
-        has been read.
+        Soft labels become weighted rows of one label each, in clusters. `advance` is
+        told how much has been read.
         """
         from .._validation import check_votes
 

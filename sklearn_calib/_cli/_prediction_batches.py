@@ -44,7 +44,8 @@ class PredictionBatch(NamedTuple):
     labels : Series or ndarray
         Labels; or shares of classes, of shape (n_rows,) or (n_rows, n_classes).
     scores : ndarray of shape (n_rows, n_columns), or list of them
-        What `read_proba` made of the numbers in the table, or these; of two models a list.
+        What `read_proba` made of the numbers in the table, or these; of two models a
+        list.
     weight, votes : ndarray of shape (n_rows,), or None
     together : ndarray or None
         The column of ``--cluster``.
@@ -151,7 +152,8 @@ class PredictionBatches:
     def iter_batches(self, whole: bool = False) -> Iterator[PredictionBatch]:
         """Yield all rows, in batches of a multiple of 256 of them but for the last.
 
-        With `whole` they come as one, in memory, whose times are what they are together.
+        With `whole` they come as one, in memory, whose times are what they are
+        together.
         """
         self.tables.reset_counts()
         if whole:
@@ -251,7 +253,8 @@ def name_files(files: Sequence[str]) -> str:
 def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     """Return the columns that the options name, with no classes yet; refuse missing values.
 
-    Those of ``--by`` and ``--features`` may have them. Without ``--label`` the labels are None.
+    Those of ``--by`` and ``--features`` may have them. Without ``--label`` the labels
+    are None.
     """
     from .._validation import check_votes
     from ..summary import folder_values
@@ -346,8 +349,8 @@ def _labels_are_text(table, names):
 def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     """Return the rows of some files, with the classes that their columns stand for.
 
-    A single column is the probability of ``classes[1]``. Columns that fit other classes are
-    refused, unless ``--allow order`` was given.
+    A single column is the probability of ``classes[1]``. Columns that fit other classes
+    are refused, unless ``--allow order`` was given.
     """
     from .._validation import read_labels, read_proba
 

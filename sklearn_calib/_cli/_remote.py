@@ -34,11 +34,12 @@ def local_files(
 ) -> Iterator[list[str]]:
     """Yield the paths of the files that are meant; ``-`` is the standard input.
 
-    With a `query` the pattern is the address of a database, and the file holds the answer.
+    With a `query` the pattern is the address of a database, and the file holds the
+    answer.
 
-    Copies of remote files, and of the standard input, are removed at the end; named pipes are
-    refused. `workers` on other machines, who do not see the copy, are refused with it. If it is
-    `beside`, it may be one of several files.
+    Copies of remote files, and of the standard input, are removed at the end; named
+    pipes are refused. `workers` on other machines, who do not see the copy, are refused
+    with it. If it is `beside`, it may be one of several files.
     """
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
     if query is not None and not (len(remote) == len(patterns) == 1):

@@ -150,7 +150,8 @@ _PACKED: dict[str, Callable[[BinaryIO], Any]] = {  # the same rows make the same
     ".xz": partial(lzma.LZMAFile, mode="wb"),
 }
 
-#: Of the columns that are named: numbers of shape (n_rows, n_new), and rows without (None: none)
+#: Of the columns that are named: numbers of shape (n_rows, n_new), and rows without
+#: (None: none)
 Fill = Callable[[Block], tuple[FloatArray, Any]]
 
 
@@ -202,7 +203,8 @@ def append_columns(
         Columns that `fill` is given, and names of those that it gives.
     fill : callable
     options : Namespace
-        How csv files are to be read, and ``out``, where the table goes; "-" is the standard output.
+        How csv files are to be read, and ``out``, where the table goes; "-" is the
+        standard output.
     into : {"csv", "parquet", "jsonl", "text"}
     progress : callable
         Called as ``progress(done, total)``, in thousandths.

@@ -253,7 +253,8 @@ def get_correctness(
 ) -> Any:
     """Return whether the class of --prediction is that of --label: a Series of 1 and 0.
 
-    `names` are the columns of scores; with `both`, some rows have to be right and some wrong.
+    `names` are the columns of scores; with `both`, some rows have to be right and some
+    wrong.
     """
     if len(names) != 1:
         raise invalid_option(

@@ -18,7 +18,8 @@ _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 def parquet_file(source: Any) -> Any:
     """Return a stream as pyarrow's ParquetFile, which reads pages and not whole columns."""
     parquet = pyarrow_that("reads parquet", "pyarrow.parquet")
-    # what is read ahead is kept until the file is closed: a price to pay for slow streams alone
+    # what is read ahead is kept until the file is closed: a price to pay for slow
+    # streams alone
     ahead = type(source).__module__.startswith("pyarrow")
     return parquet.ParquetFile(source, buffer_size=_PAGES, pre_buffer=ahead)
 
@@ -94,8 +95,8 @@ def iter_batches(
 def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
     """Return an Arrow table as a pandas DataFrame.
 
-    If columns may be `nullable`, whole numbers and booleans keep their type beside missing values,
-    and categories are kept; else these become what they stand for.
+    If columns may be `nullable`, whole numbers and booleans keep their type beside
+    missing values, and categories are kept; else these become what they stand for.
     """
     import pandas as pd
     from pyarrow import types
@@ -175,8 +176,9 @@ def load_workbook(
 ) -> Any:
     """Return some columns of the sheet as a pandas DataFrame; without `pick` all of them.
 
-    The first row that is not empty, below those that are skipped, holds the names. Empty cells and
-    errors are missing values, and formulas are what they gave when the file was saved.
+    The first row that is not empty, below those that are skipped, holds the names.
+    Empty cells and errors are missing values, and formulas are what they gave when the
+    file was saved.
     """
     import pandas as pd
 

@@ -1,9 +1,9 @@
 """The checksum of a document: a change of its content is noticed, one of its form is none.
 
-The canonical form is that of RFC 8785: keys in the order of their UTF-16 units, no spaces, UTF-8,
-numbers as JavaScript writes them. Programs in other languages have it ready made, and a file that
-passed through one of them keeps its checksum. Only whole numbers above 2^53, which are labels,
-differ: they are written in full.
+The canonical form is that of RFC 8785: keys in the order of their UTF-16 units, no
+spaces, UTF-8, numbers as JavaScript writes them. Programs in other languages have it
+ready made, and a file that passed through one of them keeps its checksum. Only whole
+numbers above 2^53, which are labels, differ: they are written in full.
 """
 
 import hashlib

@@ -131,8 +131,8 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
 
     Infinity is left to whoever reads them.
 
-    Text such as 37% and 0,37 is read where it is clear, other text refused; so are missing values,
-    unless there may be `holes`.
+    Text such as 37% and 0,37 is read where it is clear, other text refused; so are
+    missing values, unless there may be `holes`.
     """
     column = block.columns[name]
     if getattr(column.dtype, "kind", "O") in "fiub":
@@ -319,8 +319,8 @@ class Coded:
 def parse_texts(texts: Collection[str], decimal: str | None = None) -> dict[str, Any]:
     """Return what the cells of a column mean, given the different texts in it.
 
-    Numbers if all of them are numbers, booleans if all are booleans, else the texts themselves:
-    as if the column had been read at once.
+    Numbers if all of them are numbers, booleans if all are booleans, else the texts
+    themselves: as if the column had been read at once.
     """
     return (
         dict(zip(texts, infer_cell_values(texts, decimal).tolist(), strict=True))
@@ -351,8 +351,8 @@ def _as_text(value):
 def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
     """Return a column of labels; anything but numbers and booleans by its different values.
 
-    The text of a csv file becomes numbers or booleans unless the classes are `names`. Missing
-    labels are refused.
+    The text of a csv file becomes numbers or booleans unless the classes are `names`.
+    Missing labels are refused.
     """
     column = block.columns[name]
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":

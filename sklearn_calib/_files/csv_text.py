@@ -79,8 +79,8 @@ def detect_separator(
 ) -> tuple[str, list[str]]:
     """Return the separator and the names of the columns of a csv file that begins with `text`.
 
-    Of the separators in question the one whose header holds all that `pick` asks for; where
-    `header` gives the names, the one that makes as many cells of the first line.
+    Of the separators in question the one whose header holds all that `pick` asks for;
+    where `header` gives the names, the one that makes as many cells of the first line.
     """
     if sep is not None:
         sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
@@ -219,8 +219,9 @@ def row_blocks(
 ) -> Iterator[str]:
     """Yield the text of a binary stream in parts that end where a row ends, of some `size` bytes.
 
-    If `sep` is None, every line is a row. Leaves out the `title` with which the stream begins, and
-    does not close it. Refuses a row of more than `LONGEST_ROW` characters; `file` is its name.
+    If `sep` is None, every line is a row. Leaves out the `title` with which the stream
+    begins, and does not close it. Refuses a row of more than `LONGEST_ROW` characters;
+    `file` is its name.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
     rest, above, data = "", title.count("\n"), b" "
@@ -288,8 +289,8 @@ def find_quotes(letters: AnyArray, sep: str) -> AnyArray | None:
 
     None where one stands inside of a cell.
 
-    Those with an even number of quotes before them open a cell, or are the second of two that
-    stand for one; the others close it. The last may have no partner yet.
+    Those with an even number of quotes before them open a cell, or are the second of
+    two that stand for one; the others close it. The last may have no partner yet.
     """
     quotes = np.flatnonzero(letters == ord('"'))
     line = np.array([ord("\n")], np.uint8)
@@ -522,8 +523,8 @@ class CsvCells:
                     **options,
                 )
                 return frame, frame.pop(beyond)
-            # Blank lines at the end of a file; or no row but the names, where pandas 2 and 3 seek
-            # the types of columns by their places among those that are read.
+            # Blank lines at the end of a file; or no row but the names, where pandas 2
+            # and 3 seek the types of columns by their places among those that are read.
             except (pd.errors.EmptyDataError, IndexError):
                 return pd.DataFrame(columns=self.places), None
             except (

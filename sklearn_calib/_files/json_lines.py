@@ -1,8 +1,8 @@
 """JSON lines: one object in each line; its fields are columns, those of nested ones ``a.b``.
 
-Blocks of lines are read by pyarrow, by the columns in question alone. What it refuses, it does not
-word for a reader of the file, so Python's parser reads such a block again: it knows the line, keeps
-numbers of any size, and its answer counts.
+Blocks of lines are read by pyarrow, by the columns in question alone. What it refuses,
+it does not word for a reader of the file, so Python's parser reads such a block again:
+it knows the line, keeps numbers of any size, and its answer counts.
 """
 
 import io

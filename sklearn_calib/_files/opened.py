@@ -89,8 +89,9 @@ def get_path_text(path: Any, address: bool = False) -> str:
 def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
     """Return (name, path, filesystem) of each file that paths, patterns and addresses mean.
 
-    The filesystem is None for files of this machine. A file that is meant twice is there once.
-    Raises ValueError for patterns and folders without tables, TypeError for what is no path.
+    The filesystem is None for files of this machine. A file that is meant twice is
+    there once. Raises ValueError for patterns and folders without tables, TypeError for
+    what is no path.
     """
     several = isinstance(data, list | tuple)
     found = chain.from_iterable(

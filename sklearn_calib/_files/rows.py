@@ -31,7 +31,8 @@ _BACKTICKS = (
 class Counting(NamedTuple):
     """That the database counts the rows of a query which are equal in some columns.
 
-    The numbers are a column `into`; `counts` is one of the query, if its rows are numbers already.
+    The numbers are a column `into`; `counts` is one of the query, if its rows are
+    numbers already.
     """
 
     columns: Sequence[str]
@@ -67,8 +68,8 @@ def run_query(
 ) -> Iterator[Any]:
     """Yield the result of a query in pieces, or of counting its rows.
 
-    `source` is the address of a database (by SQLAlchemy), an engine or a connection of SQLAlchemy,
-    or a connection of ADBC or of another driver with cursors.
+    `source` is the address of a database (by SQLAlchemy), an engine or a connection of
+    SQLAlchemy, or a connection of ADBC or of another driver with cursors.
     """
     address = source if isinstance(source, str) else ""
     with ExitStack() as stack:
@@ -170,7 +171,8 @@ def _count_read_rows(pieces):
     except (InvalidInputError, TypeError, GeneratorExit):
         raise
     except Exception as error:  # a connection that is lost
-        got = f"{type(error).__name__} after {n_rows:,} rows ({plain(error_reason(error, ''), 200)})"
+        reason = plain(error_reason(error, ""), 200)
+        got = f"{type(error).__name__} after {n_rows:,} rows ({reason})"
         raise invalid_input(
             expected="rows to the end",
             got=got,

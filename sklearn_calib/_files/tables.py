@@ -63,8 +63,8 @@ def load_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> 
     file : str
         Path.
     pick : callable
-        Given the names of all columns, the list of those to read. Of the separators in question
-        the one is taken whose header holds all of them.
+        Given the names of all columns, the list of those to read. Of the separators in
+        question the one is taken whose header holds all of them.
     sep, decimal, encoding : str, default=None
         Of a csv file; found out, ".", and UTF-8 by default. JSON lines have the last.
     header : list of str, default=None
@@ -96,11 +96,13 @@ def table_blocks(
     size : int or None, default=2**23
         Bytes of a file of text that are read at a time; None reads all.
     as_text : collection of str, default=()
-        Columns that stay text, so that all blocks have the same kind; see `parse_texts`.
+        Columns that stay text, so that all blocks have the same kind; see
+        `parse_texts`.
     stream : file object, default=None
         The content of the file, where it is open.
     row_groups : collection of int, or None
-        Which ones of a parquet file are read, one after the other; None for each of them.
+        Which ones of a parquet file are read, one after the other; None for each of
+        them.
     nullable : bool, default=False
         As in `arrow_frame`.
     **form
@@ -201,7 +203,8 @@ def translate_read_errors(
 ) -> Iterator[None]:
     """Return what goes wrong inside is refused in one sentence about the file.
 
-    By default errors of all `kinds`: pandas, pyarrow, the compressions and the system have a dozen.
+    By default errors of all `kinds`: pandas, pyarrow, the compressions and the system
+    have a dozen.
     """
     try:
         yield

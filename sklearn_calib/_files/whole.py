@@ -47,11 +47,11 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
 def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     """Yield a binary file to write; after an error inside, the file is as it was before.
 
-    Nothing is left behind then; what a killed process left is removed by the next that writes the
-    same file. The content goes into a new file of the same folder, which takes the name at the end
-    and is locked until then. Links are followed, the permissions of an existing file are kept.
-    Devices and pipes are written to directly. Raises OSError, among
-    them TimeoutError for a pipe that no process reads.
+    Nothing is left behind then; what a killed process left is removed by the next that
+    writes the same file. The content goes into a new file of the same folder, which
+    takes the name at the end and is locked until then. Links are followed, the
+    permissions of an existing file are kept. Devices and pipes are written to directly.
+    Raises OSError, among them TimeoutError for a pipe that no process reads.
     """
     mode = None
     with suppress(FileNotFoundError):
@@ -97,8 +97,8 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
 def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
     """Hold a file against other processes that call this; waits for them.
 
-    The lock is that of the system on a file ``.NAME.lock`` in the same folder, which goes at the
-    end: it ends with the process, however that ends.
+    The lock is that of the system on a file ``.NAME.lock`` in the same folder, which
+    goes at the end: it ends with the process, however that ends.
 
     Parameters
     ----------

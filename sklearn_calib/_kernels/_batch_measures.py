@@ -1,7 +1,7 @@
 """Measures of many predictions of the same rows of two classes, all in one pass.
 
-`proba` has one line per model and one column per row; each model may weigh the rows in its own
-way. Rows are sorted once per model, and serve every set of weights.
+`proba` has one line per model and one column per row; each model may weigh the rows in
+its own way. Rows are sorted once per model, and serve every set of weights.
 """
 
 from functools import cached_property
@@ -242,8 +242,8 @@ class PredictionBatch:
 
         There are at most `MAX_CURVE_CELLS` cells.
 
-        Local quadratic regression of the events on the predictions, as R's loess, of cells of
-        equally many rows.
+        Local quadratic regression of the events on the predictions, as R's loess, of
+        cells of equally many rows.
         """
         n = self.p.shape[1]
         starts = np.arange(min(MAX_CURVE_CELLS, n)) * n // min(MAX_CURVE_CELLS, n)
@@ -322,7 +322,8 @@ def _smooth_excess(score, mass, excess):
 
     The arrays have the shape (n_models, n_cells).
 
-    A parabola reproduces the score itself: the smoothed difference is that of the smoothed curve.
+    A parabola reproduces the score itself: the smoothed difference is that of the
+    smoothed curve.
     """
     t = score[:, None, :] - score[:, :, None]
     t /= _find_window_widths(score, mass)[:, :, None]
@@ -355,8 +356,9 @@ def _smooth_excess(score, mass, excess):
 def _find_window_widths(score, mass):
     """Return the half-widths of windows that hold `LOESS_SPAN` of the mass; above 0.
 
-    Linear between cells, of whose mass one half lies on either side of the score. A window around
-    a cell is wide enough if it holds a span that begins, or ends, at some cell.
+    Linear between cells, of whose mass one half lies on either side of the score. A
+    window around a cell is wide enough if it holds a span that begins, or ends, at some
+    cell.
     """
     width = np.maximum(score - score[:, :1], score[:, -1:] - score)
     for x, m in ((score, mass), (-score[:, ::-1], mass[:, ::-1])):

@@ -1,10 +1,11 @@
 """Rows into a table of cells by hashing, and coarser cells, compiled. `_cells` explains them.
 
-Three passes over a block that fits into a cache: the losses, the cells, and the table. The first
-two have no branches, so the vector units do them; mispredicted ones made a single pass twice as
-slow. Open addressing: a slot is a row of the table, 32 bytes, or 64 with weights. Eight
-neighbouring cells lie side by side, because scores of one batch have neighbours; the step from an
-occupied slot leaves the lane, because the last bits of float32 scores are zero.
+Three passes over a block that fits into a cache: the losses, the cells, and the table.
+The first two have no branches, so the vector units do them; mispredicted ones made a
+single pass twice as slow. Open addressing: a slot is a row of the table, 32 bytes, or
+64 with weights. Eight neighbouring cells lie side by side, because scores of one batch
+have neighbours; the step from an occupied slot leaves the lane, because the last bits
+of float32 scores are zero.
 """
 
 import numpy as np
@@ -257,8 +258,8 @@ def _fill_weighted_terms(p, q, loss, off, weight, count, terms):
 def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weights):
     """Add rows, with `weights` and numbers of repetitions or neither, while their cells find room.
 
-    None of these is 0; `pattern` belongs to slots of pairs, else it is None. Returns (how many
-    were added, the number of filled slots).
+    None of these is 0; `pattern` belongs to slots of pairs, else it is None. Returns
+    (how many were added, the number of filled slots).
     """
     weight, count = weights or (None, None)
     return _add_rows(
@@ -397,9 +398,10 @@ def _merge_runs(cells, numbers, shift, tail, cuts):
 def merge_cells_to_limit(cells, shift, max_cells):
     """Return at most `max_cells` cells ordered by probability, and their shift.
 
-    `cells` of this shift or a smaller one, in any order. The new shift is the smallest from the
-    given one on that is possible, found by bisection, because the number of cells falls with it;
-    first near the given one, where it is when two summaries are merged.
+    `cells` of this shift or a smaller one, in any order. The new shift is the smallest
+    from the given one on that is possible, found by bisection, because the number of
+    cells falls with it; first near the given one, where it is when two summaries are
+    merged.
     """
     ids = np.ascontiguousarray(cells[:, ID]).view(np.uint64)
     cells = np.take(

@@ -6,8 +6,10 @@ The first call of every user waits for the compiler, so a kernel is written to b
 compiled quickly:
 
 * Arrays are made in Python and passed in. `np.zeros` inside costs as much as the loop
-  around it, and so does `sum`. Assigning an array to a part of another costs two seconds.
-* A number that starts as a bare literal is compiled twice, as the literal and as a number.
+  around it, and so does `sum`. Assigning an array to a part of another costs two
+  seconds.
+* A number that starts as a bare literal is compiled twice, as the literal and as a
+  number.
 * Divisions are numpy's: an exception for a divisor of 0 costs as much as the division.
 * A helper has few callers, because each of them may contain a copy of it.
 """

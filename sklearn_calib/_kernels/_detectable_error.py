@@ -18,8 +18,8 @@ class DetectableErrors:
     "shifted": log-odds that are all too far from 0 by one amount. "drawn_together":
     log-odds that are too far from their mean by one factor (overconfidence), up to
     scores without information. The squared statistic is a quadratic form of the
-    residuals; its distribution is taken as normal, with the mean and the variance of the form
-    under normal residuals.
+    residuals; its distribution is taken as normal, with the mean and the variance of
+    the form under normal residuals.
 
     Parameters
     ----------

@@ -1,12 +1,12 @@
 """The lower distance to calibration as a linear program whose size is that of a grid.
 
-A calibrated u with distribution mu has label-1 mass u mu(du) and label-0 mass (1 - u) mu(du).
-Moving the label-y part of the data onto it is optimal transport on a line, which costs
-the integral of the difference of the two distribution functions. On grid points t_0 = 0
-< ... < t_m = 1, with f_k the label-1 and g_k the label-0 mass of the data at t_k, this
-is a linear program in mu, whose dual
-    maximise sum_k f_k x_k + g_k z_k
-    with |x_{k+1} - x_k| <= t_{k+1} - t_k, the same for z, and t_k x_k + (1 - t_k) z_k <= 0
+A calibrated u with distribution mu has label-1 mass u mu(du) and label-0 mass (1 - u)
+mu(du). Moving the label-y part of the data onto it is optimal transport on a line,
+which costs the integral of the difference of the two distribution functions. On grid
+points t_0 = 0 < ... < t_m = 1, with f_k the label-1 and g_k the label-0 mass of the
+data at t_k, this is a linear program in mu, whose dual
+    maximise sum_k f_k x_k + g_k z_k with |x_{k+1} - x_k| <= t_{k+1} - t_k, the same for
+    z, and t_k x_k + (1 - t_k) z_k <= 0
 is solved by `interior_point`, or by HiGHS should that stall; mu are the multipliers of
 the last constraints.
 """
@@ -248,7 +248,8 @@ def bracket_distance(
     The mass X[u, j] moves from column j, a pair (v_j, y_j) of mass q_j, to the
     calibrated prediction u. Columns sum to q exactly; that rows balance is a penalty
     with multipliers in [-1, 1],
-        min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1, else -u,
+        min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1,
+        else -u,
     solved by the extragradient method, entropic in X, to the asked gap or `max_iter`.
     Rounding (`_balance_mass`) removes an imbalance at no more than its penalty; any l
     gives a lower bound.

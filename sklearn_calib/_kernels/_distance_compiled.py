@@ -6,18 +6,20 @@ no more than the gap to the next point, that it falls by no more, and the same t
 corrector; the duals are feasible throughout. Newton's equations have a symmetric 2 x 2
 block for each point, and the next point only adds springs between equal prices:
 eliminating point by point, as a parallel of the springs so far and those of the gap,
-adds positive numbers alone and so loses no digits. If the distribution has an atom its slack
-becomes as small as the gap between primal and dual, while prices do not. So the change
-of that slack is taken from the elimination, not from prices, whose digits cancel. Where
-some products have become far smaller than the others the corrected step is blocked at
-once; then the step towards equal products, half their mean, is taken instead.
+adds positive numbers alone and so loses no digits. If the distribution has an atom its
+slack becomes as small as the gap between primal and dual, while prices do not. So the
+change of that slack is taken from the elimination, not from prices, whose digits
+cancel. Where some products have become far smaller than the others the corrected step
+is blocked at once; then the step towards equal products, half their mean, is taken
+instead.
 """
 
 import numpy as np
 
 from ._compile import compile_helper, compile_kernel
 
-BALANCE_TOLERANCE = 1e-9  # of the balance of masses, in the gap: sums of prices times what rounding leaves
+# of the balance of masses, in the gap: sums of prices times what rounding leaves
+BALANCE_TOLERANCE = 1e-9
 _STEP_FRACTION = 0.995  # of the way to where a variable would be 0
 _MIN_CORRECTED_STEP = 0.1  # a corrected step below this is blocked
 _CENTRING_FACTOR = 0.5  # the products that are aimed at instead, in units of their mean

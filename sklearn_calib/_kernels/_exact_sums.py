@@ -1,7 +1,7 @@
 """Sums of float64 numbers that are the same in every bit, in whatever order and parts.
 
-They are whole numbers of 2^-1074, the smallest float64, so nothing is ever rounded when they are
-added; `_exact_sums_compiled` makes them.
+They are whole numbers of 2^-1074, the smallest float64, so nothing is ever rounded when
+they are added; `_exact_sums_compiled` makes them.
 """
 
 import numpy as np

@@ -2,9 +2,10 @@
 
 Every function takes arrays mu and one tau >= 0 and returns three arrays.
 
-Logistic: 81 trapezoid nodes in z up to tau = 3; beyond, s(mu + tau Z) = P(L < mu + tau Z) for a
-logistic L, hence 101 trapezoid nodes in L. Absolute error below 1e-12 for |mu| <= 60, tau <= 50.
-Gauss-Hermite, the usual choice, needs 128 nodes for 1e-10 at tau = 2.6 and 4000 for 1e-6 at 30.
+Logistic: 81 trapezoid nodes in z up to tau = 3; beyond, s(mu + tau Z) = P(L < mu + tau
+Z) for a logistic L, hence 101 trapezoid nodes in L. Absolute error below 1e-12 for |mu|
+<= 60, tau <= 50. Gauss-Hermite, the usual choice, needs 128 nodes for 1e-10 at tau =
+2.6 and 4000 for 1e-6 at 30.
 """
 
 from functools import partial
@@ -145,8 +146,8 @@ LINK_CENTRES = {
 def log_average_logistic(mu, tau):
     """Return the logarithm of the mean, exact in the lower tail, and its derivatives.
 
-    Below -tau^2 / 2 by E s(mu + tau Z) = exp(mu + tau^2 / 2) E s(-mu - tau^2 + tau Z), which
-    follows from s(t) = exp(t) s(-t).
+    Below -tau^2 / 2 by E s(mu + tau Z) = exp(mu + tau^2 / 2) E s(-mu - tau^2 + tau Z),
+    which follows from s(t) = exp(t) s(-t).
     """
     low = mu < -(tau**2) / 2
     mirrored = np.minimum(

@@ -39,8 +39,8 @@ def compute_recall_moments(p, acts, weight_fraction):
 def compute_auc_moments(score, p, weight_fraction):
     """Return mean and deviation of the AUC, ties counting half.
 
-    The ratio of sums over pairs of rows i != j; its standard deviation is that of the derivatives
-    with respect to the labels.
+    The ratio of sums over pairs of rows i != j; its standard deviation is that of the
+    derivatives with respect to the labels.
     """
     _, index = np.unique(score, return_inverse=True)
     events = np.bincount(index, weight_fraction * p)
@@ -76,8 +76,8 @@ def compute_expected_costs(proba, costs):
 def choose_best_actions(proba, costs):
     """Return the index of the cheapest action of each row, the first of equals.
 
-    With two classes and two actions it is the second action from its threshold on, p >= t*, which
-    does not depend on the rounding of the two expected costs.
+    With two classes and two actions it is the second action from its threshold on, p >=
+    t*, which does not depend on the rounding of the two expected costs.
     """
     if costs.shape[-2:] != (2, 2):
         return compute_expected_costs(proba, costs).argmin(axis=1)

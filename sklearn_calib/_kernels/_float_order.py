@@ -1,8 +1,9 @@
 """The order of float64 or float32 numbers, and searches that use it.
 
-All numbers of a type in their order are the whole numbers of a range, their keys: neighbours differ
-by 1. Halving the range of keys finds where a function passes a level, to the last bit, in at most
-64 steps. Keys without their last bits are cells that keep many values in bounded memory.
+All numbers of a type in their order are the whole numbers of a range, their keys:
+neighbours differ by 1. Halving the range of keys finds where a function passes a level,
+to the last bit, in at most 64 steps. Keys without their last bits are cells that keep
+many values in bounded memory.
 """
 
 from collections.abc import Callable
@@ -56,7 +57,8 @@ def find_crossings(
     ranges, of_levels : ndarray of intp
         The ranges and levels that cross, each pair by its numbers.
     keys : ndarray of uint64
-        The first key that is on the side of the last one: "at least the level", or below.
+        The first key that is on the side of the last one: "at least the level", or
+        below.
     first : ndarray of bool, of shape (n_ranges, n_levels)
         Whether the function is at least the level at the first key.
     last : ndarray of bool
@@ -81,7 +83,8 @@ def find_first_beyond(
 ) -> Any:
     """Return the first key on the side of `high` between each low and high key.
 
-    `side` is true if the function is at least the level at high; at low it is the opposite.
+    `side` is true if the function is at least the level at high; at low it is the
+    opposite.
     """
     low = low.copy()
     high = high.copy()
@@ -100,8 +103,9 @@ def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int
 
     Returns (values, counts, shift).
 
-    `values` are sorted: numbers, dates or durations. As few bits are dropped as make them at most
-    `MAX_DISTINCT_VALUES`, in whatever order they came; none if there are few values.
+    `values` are sorted: numbers, dates or durations. As few bits are dropped as make
+    them at most `MAX_DISTINCT_VALUES`, in whatever order they came; none if there are
+    few values.
     """
     is_float = values.dtype.kind == "f"
     keys = (

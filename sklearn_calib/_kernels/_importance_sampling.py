@@ -1,10 +1,10 @@
 """Small p-values of the range of a path, by importance sampling of the labels.
 
-Draws from the predictions alone would have to be as many as one over the probability. Here they
-come from a mixture of the predictions and of predictions that are tilted, too high or too low
-between two of five places of the path, and count with the ratio of their probabilities. With the
-weight of the true labels among them that is a p-value, never too small whatever the mixture:
-Harrison (2012).
+Draws from the predictions alone would have to be as many as one over the probability.
+Here they come from a mixture of the predictions and of predictions that are tilted, too
+high or too low between two of five places of the path, and count with the ratio of
+their probabilities. With the weight of the true labels among them that is a p-value,
+never too small whatever the mixture: Harrison (2012).
 """
 
 import numpy as np
@@ -95,13 +95,15 @@ _SKEWNESS_TOLERANCE = 1e-4  # a skewness that moves no end
 def compute_skewed_interval(terms, jump, level):
     """Return ends for the expectation of a sum of independent terms, less that sum.
 
-    `terms` are the terms, whose sum is 0; `jump` is the size of a term that they may lack.
+    `terms` are the terms, whose sum is 0; `jump` is the size of a term that they may
+    lack.
 
-    The normal interval is too short if few events make the sum: it ignores the skewness, and a
-    sample that lacks events has too small a variance as well. Here the sum is taken as a shifted
-    gamma variable (Pearson's type III) with the variance and the third moment of the terms, and
-    at the end where the long tail is one more term is counted, as in the gamma interval of Fay and
-    Feuer (1997) for weighted sums of counts.
+    The normal interval is too short if few events make the sum: it ignores the
+    skewness, and a sample that lacks events has too small a variance as well. Here the
+    sum is taken as a shifted gamma variable (Pearson's type III) with the variance and
+    the third moment of the terms, and at the end where the long tail is one more term
+    is counted, as in the gamma interval of Fay and Feuer (1997) for weighted sums of
+    counts.
     """
     squares = float(terms @ terms)
     seen = float((terms**3).sum()) / squares if squares > 0 else 0.0

@@ -1,12 +1,13 @@
 """Calibrating the predictions of heavy cells: correct the worst, merge what becomes equal.
 
-Algorithm 2 of "Sample-efficient multiclass calibration under probability-weighted l_p error",
-corrected: one estimate of a group's mass, the sum of those of its labels (two may contradict each
-other so that the loop never ends); integer keys; masses compared before the merge.
+Algorithm 2 of "Sample-efficient multiclass calibration under probability-weighted l_p
+error", corrected: one estimate of a group's mass, the sum of those of its labels (two
+may contradict each other so that the loop never ends); integer keys; masses compared
+before the merge.
 
-Equal errors are the rule and not the exception (the two classes of a cell, cells of equal counts),
-and rounding must not choose among them: values closer than 1e-12 are equal, and of equals the
-lowest cell and the lowest class come first.
+Equal errors are the rule and not the exception (the two classes of a cell, cells of
+equal counts), and rounding must not choose among them: values closer than 1e-12 are
+equal, and of equals the lowest cell and the lowest class come first.
 """
 
 from typing import NamedTuple
@@ -56,8 +57,8 @@ class SinglePool:
 class SplitPools:
     """The paper's: groups of 2^i cells are estimated from pool i, once, when they arise.
 
-    Each group of predictions is a union of such sets whose sizes are the binary digits of its
-    number of cells. `noise` draws what is added to an estimate.
+    Each group of predictions is a union of such sets whose sizes are the binary digits
+    of its number of cells. `noise` draws what is added to an estimate.
     """
 
     def __init__(self, pools, noise=None):
@@ -95,7 +96,8 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
     cell_levels : ndarray of shape (b, k), int
         The levels of the probabilities in each cell.
     labels : ndarray of shape (b, k)
-        The mass of each label, a share of the whole sample; rows sum to the mass of the cell.
+        The mass of each label, a share of the whole sample; rows sum to the mass of the
+        cell.
     first : ndarray of shape (b, k)
         The first prediction of each cell.
     rule : Rule

@@ -1,7 +1,7 @@
 """The passes over a table of `_level_sets`, and the sums over its cells, compiled.
 
-They take the table as it is stored, float32 or float64, and divide each row by its sum on the way;
-no array of the table's size is made.
+They take the table as it is stored, float32 or float64, and divide each row by its sum
+on the way; no array of the table's size is made.
 """
 
 import numpy as np
@@ -91,8 +91,9 @@ def sum_gap_powers(table, y_encoded, weight, order, starts, p):
 
     For p = inf the first number is the largest gap.
 
-    The gap of a cell in a class is the weighted sum of prediction minus label. The second number
-    is the sum of squares over single rows, which an unbiased estimate for p = 2 takes off.
+    The gap of a cell in a class is the weighted sum of prediction minus label. The
+    second number is the sum of squares over single rows, which an unbiased estimate for
+    p = 2 takes off.
     """
     return _sum_gap_powers(
         table, y_encoded, weight, order, starts, p, np.empty(table.shape[1])

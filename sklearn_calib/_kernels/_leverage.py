@@ -1,10 +1,10 @@
 """Leverages x_i' H x_i of a penalised linear fit, H = (X'DX + P)^-1: H itself is never formed.
 
-Notation of the leave-one-out literature: D_i >= 0 is the curvature of row i's loss at its score,
-P = penalty * I on the coefficients and 0 on the intercept. Only the diagonal of X H X' is needed,
-from one Cholesky factor of the smaller of X'DX + P (primal) and I + D^.5 K D^.5 (dual),
-K = XX' / penalty. An intercept without a penalty is eliminated by centring the rows at their
-mean weighted by D, which makes the Hessian block diagonal.
+Notation of the leave-one-out literature: D_i >= 0 is the curvature of row i's loss at
+its score, P = penalty * I on the coefficients and 0 on the intercept. Only the diagonal
+of X H X' is needed, from one Cholesky factor of the smaller of X'DX + P (primal) and I
++ D^.5 K D^.5 (dual), K = XX' / penalty. An intercept without a penalty is eliminated by
+centring the rows at their mean weighted by D, which makes the Hessian block diagonal.
 """
 
 import numpy as np
@@ -24,8 +24,8 @@ MIN_CURVATURE_TIMES_NORM = (
 def compute_leverages(X, curvature, penalty, intercept, dual=None):
     """Return leverages h of all rows, and m = 1 - D h with all its digits.
 
-    X has the shape (n, d), dense or sparse. `dual` forces a form; otherwise the cheaper one is
-    taken. Raises LinAlgError if the Hessian is singular.
+    X has the shape (n, d), dense or sparse. `dual` forces a form; otherwise the cheaper
+    one is taken. Raises LinAlgError if the Hessian is singular.
     """
     n_rows, d = X.shape
     total = curvature.sum()
@@ -110,9 +110,9 @@ def compute_leverage_blocks(X, curvature, penalty, intercept, dual=None):
 
     The result has the shape (n, r, r).
 
-    `curvature` holds the Hessians W_i of the rows' losses, (n, r, r), positive semidefinite.
-    Here the intercept is eliminated by bordering, since a mean weighted by matrices would differ
-    from score to score.
+    `curvature` holds the Hessians W_i of the rows' losses, (n, r, r), positive
+    semidefinite. Here the intercept is eliminated by bordering, since a mean weighted
+    by matrices would differ from score to score.
     """
     n, d = X.shape
     centre = np.asarray(X.mean(axis=0)).ravel() if intercept else np.zeros(d)
@@ -220,8 +220,8 @@ def _make_dense(rows):
 def _compute_gram(A, B, centre):
     """Return (A - c)(B - c)' as a dense array.
 
-    The centre is subtracted from the product, without copies of the rows, unless it is so large
-    that digits would be lost.
+    The centre is subtracted from the product, without copies of the rows, unless it is
+    so large that digits would be lost.
     """
     if sparse.issparse(A):
         product = (A @ B.T).toarray()

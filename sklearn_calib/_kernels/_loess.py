@@ -3,8 +3,9 @@
 The smoother of Cleveland and Devlin (1988) with the settings of R's ``loess(y ~ x)``:
 span 3/4, degree 2, tricube weights, one pass, evaluated exactly at the support points.
 
-Masses are the numbers of times that scores occur. If all are whole numbers they are counts; other
-masses are read as frequencies, the limit of ever more rows in these proportions.
+Masses are the numbers of times that scores occur. If all are whole numbers they are
+counts; other masses are read as frequencies, the limit of ever more rows in these
+proportions.
 """
 
 import numpy as np

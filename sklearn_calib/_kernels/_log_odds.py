@@ -1,7 +1,8 @@
 """Arithmetic of probabilities that are given by their log-odds, and their rounding.
 
-Every function is exact at both ends: swapping the classes changes the sign of the log-odds and
-nothing else, and two probabilities that floating point cannot tell from 1 are still two.
+Every function is exact at both ends: swapping the classes changes the sign of the
+log-odds and nothing else, and two probabilities that floating point cannot tell from 1
+are still two.
 """
 
 import numpy as np
@@ -55,8 +56,9 @@ def interpolate_probability(score, knots, values):
 def round_to_36_bits(scores: FloatArray, least_exponent: int = -2000) -> FloatArray:
     """Round scores to 36 significant bits (1.5e-11), for methods that pool equal scores.
 
-    A model may give the same row another last digit alone than in a batch; such rows are ties.
-    Scores below 2^least_exponent are rounded as those above, to the same multiples.
+    A model may give the same row another last digit alone than in a batch; such rows
+    are ties. Scores below 2^least_exponent are rounded as those above, to the same
+    multiples.
     """
     _, exponent = np.frexp(scores)
     last = np.maximum(exponent, least_exponent) - 36
@@ -66,7 +68,8 @@ def round_to_36_bits(scores: FloatArray, least_exponent: int = -2000) -> FloatAr
 def invert_rounding(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
     """Return the smallest log-odds that `round_to_36_bits` moves above bounds, or onto them.
 
-    Steps at such edges give to numbers as they are what steps at the bounds give to rounded ones.
+    Steps at such edges give to numbers as they are what steps at the bounds give to
+    rounded ones.
     """
     bounds = np.asarray(bounds, dtype=np.float64)
 
@@ -95,8 +98,9 @@ def round_second_column(proba: FloatArray) -> FloatArray:
 def compute_rank_score(proba: FloatArray) -> FloatArray:
     """Return log-odds without rounding noise, which order the rows of two classes.
 
-    No probability is raised before the logarithm, so all float64 numbers keep their order; a zero
-    counts as half the smallest of them. Swapping the classes changes the sign.
+    No probability is raised before the logarithm, so all float64 numbers keep their
+    order; a zero counts as half the smallest of them. Swapping the classes changes the
+    sign.
     """
     return round_to_36_bits(compute_exact_rank_score(proba), least_exponent=0)
 

@@ -1,10 +1,11 @@
 """Logistic likelihoods of a stream from whole numbers per cell of log-odds.
 
-Rows that come one by one are counted in cells of their log-odds: rows, events, and the sums of the
-places within the cell, of their squares, and of those of the events. All are whole numbers, so they
-are the same in every bit whatever the batches and their order. The likelihood of
-sigmoid(shift + slope * log-odds) follows from them: that of the events without loss, that of all
-rows as if each cell were two atoms of the same mean and variance.
+Rows that come one by one are counted in cells of their log-odds: rows, events, and the
+sums of the places within the cell, of their squares, and of those of the events. All
+are whole numbers, so they are the same in every bit whatever the batches and their
+order. The likelihood of sigmoid(shift + slope * log-odds) follows from them: that of
+the events without loss, that of all rows as if each cell were two atoms of the same
+mean and variance.
 """
 
 from typing import Any, NamedTuple
@@ -29,7 +30,8 @@ _MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is reported as infin
 class LogOddsCells:
     """Cells of log-odds z with a width in proportion to sqrt(z^2 + 4).
 
-    A fixed grid for rows that come one by one, so that sums do not depend on their order.
+    A fixed grid for rows that come one by one, so that sums do not depend on their
+    order.
 
     Parameters
     ----------
@@ -180,8 +182,9 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
 
     Also returns the mode and a square root of the covariance.
 
-    The sum over points of a regular lattice around the mode, which for a function this smooth is
-    the integral; what lies outside the lattice is left out, which makes it smaller.
+    The sum over points of a regular lattice around the mode, which for a function this
+    smooth is the integral; what lies outside the lattice is left out, which makes it
+    smaller.
 
     Returns
     -------
@@ -276,8 +279,8 @@ def find_smallest_repair(
     offset, line : ndarray of shape (2,)
         Shift and slope; of the first, slope 1.
     p_line, p_bent : float
-        P-values: that no slope is missing beside the shift; that no bends at the thirds of the rows
-        are missing beside the line. 1 if the rows are not informative.
+        P-values: that no slope is missing beside the shift; that no bends at the thirds
+        of the rows are missing beside the line. 1 if the rows are not informative.
     """
     weak = np.full(2, 1e-4)
     offset = fit_line(counts, np.array([1e-4, np.inf]))[0]
@@ -346,8 +349,9 @@ def locate_onset(
 ) -> tuple[int, int, int]:
     """Return after which block the change began, and the blocks of an interval.
 
-    Before the change the predictions hold, behind it one of the pairs, by their prior weights; each
-    row is as likely to be the first one behind it. Within a block the logarithm is taken as linear.
+    Before the change the predictions hold, behind it one of the pairs, by their prior
+    weights; each row is as likely to be the first one behind it. Within a block the
+    logarithm is taken as linear.
 
     Parameters
     ----------
@@ -359,8 +363,8 @@ def locate_onset(
     Returns
     -------
     likely, low, high : int
-        Blocks: the change is likeliest at the first row of `likely`, and with probability `level`
-        between the first row of `low` and the last row of `high`.
+        Blocks: the change is likeliest at the first row of `likely`, and with
+        probability `level` between the first row of `low` and the last row of `high`.
     """
     behind = np.cumsum(gains[::-1], axis=0)[::-1] + log_prior
     top = behind.max(axis=1)

@@ -12,7 +12,8 @@ from scipy.special import expit
 from ._newton import minimise_by_newton, solve_bounded_step, solve_newton_step
 from ._softmax_regression import JointFit, SoftmaxFit
 
-_DAMPING = 1e-12  # curvature per unit of residual: keeps a direction that only saturated rows see
+# curvature per unit of residual: keeps a direction that only saturated rows see
+_DAMPING = 1e-12
 _DECREMENT_TOLERANCE = (
     1e-12  # decrement per unit of loss from which on rounding hides what a step gains
 )
@@ -41,11 +42,11 @@ def fit_logistic(
 
     Convex, with a handful of columns of any scale, which may be nearly collinear. Each
     step minimises the second-order model under the constraints by nonnegative least
-    squares (a projected Newton step is not a descent step if columns are nearly collinear).
-    Along the step Armijo's rule shortens, and a slope that hardly flattens lengthens: a
-    row of huge features costs a few evaluations. Where rounding hides what the loss
-    gains, whole steps go on until the decrement is rounding too: the end does not
-    depend on the order of the rows. Begins at `start` if that is better than 0.
+    squares (a projected Newton step is not a descent step if columns are nearly
+    collinear). Along the step Armijo's rule shortens, and a slope that hardly flattens
+    lengthens: a row of huge features costs a few evaluations. Where rounding hides what
+    the loss gains, whole steps go on until the decrement is rounding too: the end does
+    not depend on the order of the rows. Begins at `start` if that is better than 0.
     """
     columns = np.ascontiguousarray(np.asarray(features, dtype=float).T)
     weight_fraction = weight / weight.sum()
@@ -296,8 +297,8 @@ def fit_structured_pair(log_proba, y_encoded, weight, ridge):
 
     The penalty is ridge (|c - 1|^2 + |b|^2), with c >= 0 and b of sum 0.
 
-    `log_proba`, (2, n), are logarithms of both probabilities. The log-odds are c_1 log_1 -
-    c_0 log_0 + e with b = (-e, e) / 2. Returns a `SoftmaxFit` with A = c - 1.
+    `log_proba`, (2, n), are logarithms of both probabilities. The log-odds are c_1
+    log_1 - c_0 log_0 + e with b = (-e, e) / 2. Returns a `SoftmaxFit` with A = c - 1.
     """
     columns = np.stack([-log_proba[0], log_proba[1], np.ones(log_proba.shape[1])])
     w = weight / weight.sum()

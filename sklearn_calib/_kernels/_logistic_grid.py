@@ -1,7 +1,8 @@
 """Mixtures over a grid of logistic recalibrations, P = sigmoid(shift + slope * log-odds).
 
-Evidence against calibration, the detection of a change, and online recalibration are sums and
-products of the same numbers: how likely each pair of the grid makes each label.
+Evidence against calibration, the detection of a change, and online recalibration are
+sums and products of the same numbers: how likely each pair of the grid makes each
+label.
 """
 
 from typing import Any, NamedTuple
@@ -59,7 +60,8 @@ def compute_log_ratios(
     Parameters
     ----------
     log_pair : ndarray of shape (n, 2)
-        Logarithms of the probabilities of no event and of the event; -inf where it is 0.
+        Logarithms of the probabilities of no event and of the event; -inf where it is
+        0.
     outcome : ndarray of shape (n,), bool
         Whether the event happened.
     grid : Grid
@@ -86,8 +88,9 @@ def compute_soft_log_ratios(
 ) -> tuple[FloatArray, AnyArray]:
     """Return `compute_log_ratios` of both labels, weighted by the soft labels.
 
-    For a share y of mean p its exponential is at most y q / p + (1 - y) (1 - q) / (1 - p), by the
-    inequality of means, whose mean is 1: products of them are evidence as those of labels are.
+    For a share y of mean p its exponential is at most y q / p + (1 - y) (1 - q) / (1 -
+    p), by the inequality of means, whose mean is 1: products of them are evidence as
+    those of labels are.
 
     Parameters
     ----------
@@ -176,7 +179,8 @@ def detect_change(
         Which stream a row belongs to.
     grid : Grid
     bound : float
-        The statistic that is an alarm: the sum over streams of the mean over the parallel ones.
+        The statistic that is an alarm: the sum over streams of the mean over the
+        parallel ones.
     start : int, default=0
 
     Returns

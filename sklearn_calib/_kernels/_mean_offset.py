@@ -61,13 +61,14 @@ def fit_mean_offset(
 
     Notes
     -----
-    Two classes: the mean rises with the offset, and between the target's log-odds less the largest
-    and less the smallest of the rows it crosses the target; Newton's steps on the log-odds of the
-    mean inside that bracket. More classes: the offsets minimise the convex function
-    mean(log sum_k p_k exp(b_k)) - target . b, whose gradient is the mean less the target; some
-    steps of iterative scaling, then Newton's steps that never raise it. Targets that zeros put out
-    of reach have no minimum: the caller compares the means with the target. O(n k^2) a step, with
-    more than 200 classes at most 2000 scalings of O(n k).
+    Two classes: the mean rises with the offset, and between the target's log-odds less
+    the largest and less the smallest of the rows it crosses the target; Newton's steps
+    on the log-odds of the mean inside that bracket. More classes: the offsets minimise
+    the convex function mean(log sum_k p_k exp(b_k)) - target . b, whose gradient is the
+    mean less the target; some steps of iterative scaling, then Newton's steps that
+    never raise it. Targets that zeros put out of reach have no minimum: the caller
+    compares the means with the target. O(n k^2) a step, with more than 200 classes at
+    most 2000 scalings of O(n k).
     """
     weight_fraction = weight / weight.sum()
     log = compute_logs(proba)

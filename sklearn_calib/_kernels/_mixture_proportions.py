@@ -1,7 +1,7 @@
 """Proportions of a mixture by maximum likelihood, with their uncertainty.
 
-The mean of log(ratio @ b) over the rows is concave in the proportions b; `ratio` holds for each row
-the density of every component, up to a factor of the row.
+The mean of log(ratio @ b) over the rows is concave in the proportions b; `ratio` holds
+for each row the density of every component, up to a factor of the row.
 """
 
 from typing import NamedTuple
@@ -40,9 +40,10 @@ def fit_proportions(
 
     EM steps come first, then Newton steps on the simplex.
 
-    With the sum of b added the function has its minimum among all b >= 0 on the simplex, and a
-    Newton step by nonnegative least squares finds proportions of exactly 0 (Kim, Carbonetto,
-    Stephens, Anitescu 2020). EM never lowers the likelihood and does the work far from the optimum.
+    With the sum of b added the function has its minimum among all b >= 0 on the
+    simplex, and a Newton step by nonnegative least squares finds proportions of exactly
+    0 (Kim, Carbonetto, Stephens, Anitescu 2020). EM never lowers the likelihood and
+    does the work far from the optimum.
     """
     weight_fraction = weight / weight.sum()
     b = np.array(start)
@@ -87,8 +88,8 @@ def fit_proportions(
 def fit_mixture_weights(likelihood, mass, prior):
     """Maximise sum_i mass_i log(sum_m w_m likelihood_im) + sum_m prior_m log w_m.
 
-    The posterior mode under a Dirichlet prior with prior_m invented rows for each part, which no
-    other part explains.
+    The posterior mode under a Dirichlet prior with prior_m invented rows for each part,
+    which no other part explains.
 
     Parameters
     ----------
@@ -150,10 +151,11 @@ def compute_uncertainty(
 
     Notes
     -----
-    The standard errors are a sandwich, which for equal weights is the inverse of the sum of outer
-    products of the scores. The interval of a class holds the proportions t whose log-likelihood, on
-    the line along which the other classes give way as the covariance says, is at most
-    z^2 V / (2 C) below its largest, C the variance by the curvature, V by the sandwich.
+    The standard errors are a sandwich, which for equal weights is the inverse of the
+    sum of outer products of the scores. The interval of a class holds the proportions t
+    whose log-likelihood, on the line along which the other classes give way as the
+    covariance says, is at most z^2 V / (2 C) below its largest, C the variance by the
+    curvature, V by the sandwich.
     """
     weight_fraction = weight / weight.sum()
     k = len(prior)

@@ -1,7 +1,7 @@
 """Shape-restricted polynomial regression as a program for cvxpy, with linear constraints.
 
-Without constraints of a user's own the statement is that of `_monotone_polynomial`, which solves it
-some hundred times faster.
+Without constraints of a user's own the statement is that of `_monotone_polynomial`,
+which solves it some hundred times faster.
 """
 
 import contextlib
@@ -218,7 +218,8 @@ def fit_program(
         coefficients @ products @ coefficients - 2 * mean_y[: degree + 1] @ coefficients
     )
     gradient = basis.to_coef.T @ (2 * (products @ coefficients - mean_y[: degree + 1]))
-    # any multipliers bound the loss of all polynomials from below, those of the solver tightly
+    # any multipliers bound the loss of all polynomials from below, those of the solver
+    # tightly
     pulls = [
         np.zeros(degree + 1)
     ]  # multipliers of the bound's equation, of either sign

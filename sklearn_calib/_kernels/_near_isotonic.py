@@ -2,12 +2,13 @@
 
     minimise  sum_i w_i (y_i - b_i)^2 / 2 + penalty * sum_i max(b_i - b_{i+1}, 0)
 
-As the penalty grows, neighbours merge and never part. A boundary's flag f = [y_i > y_{i+1}] does
-not change while it lives, so a group with flags l and r at its ends has the value
+As the penalty grows, neighbours merge and never part. A boundary's flag f = [y_i >
+y_{i+1}] does not change while it lives, so a group with flags l and r at its ends has
+the value
     (sum w y + penalty (l - r)) / sum w,
-and two neighbours A, B with flag f between them meet where their values are equal. The path is
-therefore one number a boundary: the penalty at which it disappears (Tibshirani, Hoefling,
-Tibshirani 2011, found the path; that it needs no updates is used here).
+and two neighbours A, B with flag f between them meet where their values are equal. The
+path is therefore one number a boundary: the penalty at which it disappears (Tibshirani,
+Hoefling, Tibshirani 2011, found the path; that it needs no updates is used here).
 """
 
 import numpy as np
@@ -20,7 +21,8 @@ from ._range_sums import RangeSums
 def _find_meeting(sums, mass, flag, before, between, after, now):
     """Return when the groups beside a boundary meet, not before now; inf for never.
 
-    A group is known by its last row: `between` for the left one, `after` for the right one.
+    A group is known by its last row: `between` for the left one, `after` for the right
+    one.
     """
     sum_a = sums[between]
     mass_a = mass[between]

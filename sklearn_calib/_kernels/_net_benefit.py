@@ -16,9 +16,10 @@ _MAX_TABLE_ENTRIES = (
 class NetBenefit:
     """Rows pooled into cells of equal decisions at all thresholds and equal label.
 
-    A row of score p is acted on at the thresholds t <= p. Acting on a row with the event gains 1,
-    on one without it -t / (1 - t); with a prevalence of the population, both are multiplied by how
-    much more often the class is in the population than among the rows.
+    A row of score p is acted on at the thresholds t <= p. Acting on a row with the
+    event gains 1, on one without it -t / (1 - t); with a prevalence of the population,
+    both are multiplied by how much more often the class is in the population than among
+    the rows.
 
     Parameters
     ----------
@@ -134,8 +135,8 @@ class NetBenefit:
 class Comparison(NamedTuple):
     """A net benefit, or a difference of two, at each threshold.
 
-    It is the sum of a value times a share over four kinds of rows: acted on by the first alone or
-    by the second alone (axis 0), without or with the event (axis 1).
+    It is the sum of a value times a share over four kinds of rows: acted on by the
+    first alone or by the second alone (axis 0), without or with the event (axis 1).
     """
 
     mean: FloatArray  # (n_thresholds,)
@@ -150,12 +151,13 @@ class Comparison(NamedTuple):
     def find_interval(self, z, exact=False):
         """Lower and upper ends at `z` standard errors.
 
-        Each share has Wilson's interval, or Clopper and Pearson's if `exact`, and their distances
-        are put together as their standard errors would be: also right where a share of a few rows
-        is multiplied by a large value. Changes that cannot happen beside "all", or beside no
-        second model, have a share of 0 and its ends as well: they make up for rounding the bounds
-        of several shares to one normal law. Without them bands of case-control data with 5000
-        rows hold the truth in .85 and .87 of 500 draws, with them in .96 and .94.
+        Each share has Wilson's interval, or Clopper and Pearson's if `exact`, and their
+        distances are put together as their standard errors would be: also right where a
+        share of a few rows is multiplied by a large value. Changes that cannot happen
+        beside "all", or beside no second model, have a share of 0 and its ends as well:
+        they make up for rounding the bounds of several shares to one normal law.
+        Without them bands of case-control data with 5000 rows hold the truth in .85 and
+        .87 of 500 draws, with them in .96 and .94.
         """
         s = self.fraction
         n = self.rows
@@ -197,8 +199,9 @@ def draw_critical_value(covariance, level, n_draws, rng):
 
     It is drawn by Gaussian multipliers.
 
-    Given the rows, the multiplied sums are normal with the covariance of the rows, so they are
-    drawn from it directly. Thresholds without variance count as one more that is independent.
+    Given the rows, the multiplied sums are normal with the covariance of the rows, so
+    they are drawn from it directly. Thresholds without variance count as one more that
+    is independent.
     """
     deviation = np.sqrt(np.diag(covariance))
     has_variance = deviation > 1e-9 * deviation.max(initial=0.0)
@@ -221,8 +224,8 @@ def draw_critical_value(covariance, level, n_draws, rng):
 def compute_regret_pieces(score, better, outcome, weight):
     """Return breaks, intercept and slope: the regret is intercept + slope t up to the next break.
 
-    The regret is the mean of (hit - t) (1{better >= t} - 1{score >= t}). Breaks are 0, 1 and all
-    values of both predictions.
+    The regret is the mean of (hit - t) (1{better >= t} - 1{score >= t}). Breaks are 0,
+    1 and all values of both predictions.
     """
     breaks, index = np.unique(
         np.concatenate([score, better, [0.0, 1.0]]), return_inverse=True
@@ -244,10 +247,11 @@ def maximise_decision_loss(threshold, regret):
 
     Also returns where the weight lies.
 
-    A proper loss is a mixture of V shapes, and its values for either label span at most 1 where
-    both the integral of t dw and that of (1 - t) dw are at most 1. The largest integral is twice
-    the value at 1/2 of the concave envelope of the regret and of (0, 0) and (1, 0), so that the
-    weight lies on one threshold on either side of 1/2, or on 1/2.
+    A proper loss is a mixture of V shapes, and its values for either label span at most
+    1 where both the integral of t dw and that of (1 - t) dw are at most 1. The largest
+    integral is twice the value at 1/2 of the concave envelope of the regret and of (0,
+    0) and (1, 0), so that the weight lies on one threshold on either side of 1/2, or on
+    1/2.
 
     Points come in any order. Returns (loss, lower threshold, upper threshold).
     """

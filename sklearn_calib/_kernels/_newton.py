@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import nnls
 
-_VALUE_TOLERANCE = 1e-12  # of the value, whose rounding hides smaller decrements: whole steps are taken
+# of the value, whose rounding hides smaller decrements: whole steps are taken
+_VALUE_TOLERANCE = 1e-12
 _MIN_STEP_LENGTH = 1e-10
 
 
@@ -26,19 +27,21 @@ def minimise_by_newton(
     Parameters
     ----------
     evaluate : callable
-        ``evaluate(theta)`` is the value, and anything that `direction` can use of its computation.
+        ``evaluate(theta)`` is the value, and anything that `direction` can use of its
+        computation.
     direction : callable
-        ``direction(theta, anything)`` is the Newton step and its decrement, minus the slope.
+        ``direction(theta, anything)`` is the Newton step and its decrement, minus the
+        slope.
     theta : ndarray
         To begin with.
     tol : float
-        The step whose decrement is at most this is the last one; of a `tol` that rounding does not
-        allow, the one after which decrements do not become smaller.
+        The step whose decrement is at most this is the last one; of a `tol` that
+        rounding does not allow, the one after which decrements do not become smaller.
     lowest : float or ndarray, default=-inf
         Bounds of theta, which whole steps keep up to rounding.
     is_trusted : callable, default=None
-        ``trusted(theta, step)`` is true if the second-order model holds along the whole step;
-        without it that is assumed once the decrement is rounding.
+        ``trusted(theta, step)`` is true if the second-order model holds along the whole
+        step; without it that is assumed once the decrement is rounding.
     max_iter : int, default=200
 
     Returns

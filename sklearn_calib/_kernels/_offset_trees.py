@@ -7,8 +7,8 @@ offset. Boosting a response fixed beforehand, (y - p) / (p (1 - p)), is no subst
 it does not see that the offset saturates, and overshoots. What is needed here are a few
 small trees on columns of one byte.
 
-A tree is grown best leaf first; it is a single leaf if all rows have far to go. Nodes are
-numbered as they come up, the right child follows the left one, and a node without
+A tree is grown best leaf first; it is a single leaf if all rows have far to go. Nodes
+are numbered as they come up, the right child follows the left one, and a node without
 children has feature -1.
 
 A split sends the first bins of a column to the left. The bins of categories are put in

@@ -1,10 +1,10 @@
 """Cumulative log-odds of ordered classes, rescaled by one slope and shifted.
 
-With z_k the log-odds of "above class k", k = 0 .. K-2, the new ones are s z_k + a_k, where s >= 0
-and a falls: a_k = a_0 - d_1 - .. - d_k, d >= 0. A class c in the middle then has the probability
-expit(u) - expit(v) = expit(u) expit(-v) (1 - exp(-w)), where u = s z_{c-1} + a_{c-1},
-v = s z_c + a_c, and w = u - v = s (z_{c-1} - z_c) + d_c is never negative. Its logarithm is concave
-in (s, a_0, d), so the likelihood has one maximum.
+With z_k the log-odds of "above class k", k = 0 .. K-2, the new ones are s z_k + a_k,
+where s >= 0 and a falls: a_k = a_0 - d_1 - .. - d_k, d >= 0. A class c in the middle
+then has the probability expit(u) - expit(v) = expit(u) expit(-v) (1 - exp(-w)), where u
+= s z_{c-1} + a_{c-1}, v = s z_c + a_c, and w = u - v = s (z_{c-1} - z_c) + d_c is never
+negative. Its logarithm is concave in (s, a_0, d), so the likelihood has one maximum.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """Rows pooled by score without an order of the rows, which costs more than sorting numbers.
 
-Few distinct scores are counted in a small hash table. Of more, score and label are one integer: the
-bits of a float64 of [0, 1] and one bit behind them. Sorted as numbers they bring the rows of each
-score together, and no bit is lost.
+Few distinct scores are counted in a small hash table. Of more, score and label are one
+integer: the bits of a float64 of [0, 1] and one bit behind them. Sorted as numbers they
+bring the rows of each score together, and no bit is lost.
 """
 
 import numpy as np

@@ -1,9 +1,10 @@
 """A mean of few labels, corrected by a score of all rows: its errors row by row, and its interval.
 
-With w the weights of labelled rows, W their sum, g the recalibrated score, d = g less its mean over
-all N rows, the estimate is theta = sum w (y - lambda d) / W (Angelopoulos, Duchi, Zrnic 2023,
-section 6, written for all rows). Its error is a sum over rows of A - lambda B with
-A = w (y - ybar) / W and B = w (d - dbar) / W of a labelled row, less d / N of every row.
+With w the weights of labelled rows, W their sum, g the recalibrated score, d = g less
+its mean over all N rows, the estimate is theta = sum w (y - lambda d) / W
+(Angelopoulos, Duchi, Zrnic 2023, section 6, written for all rows). Its error is a sum
+over rows of A - lambda B with A = w (y - ybar) / W and B = w (d - dbar) / W of a
+labelled row, less d / N of every row.
 """
 
 import numpy as np
@@ -41,9 +42,9 @@ def bound_unseen_square(errors, n_effective, n_rows):
 
     `n_rows` is None for rows. The cluster is like those that differ.
 
-    A row that differs moves the mean by 1 / n. A cluster moves it by the mean of the errors, each
-    weighted by its size, which is the error itself if those that are not 0 are equal: by a row
-    at least, and by all of its rows if no cluster differs.
+    A row that differs moves the mean by 1 / n. A cluster moves it by the mean of the
+    errors, each weighted by its size, which is the error itself if those that are not 0
+    are equal: by a row at least, and by all of its rows if no cluster differs.
     """
     max_square = n_effective**-2
     total = np.abs(errors).sum()
@@ -71,10 +72,10 @@ def compute_fraction_intervals(
 
     The second is never the wider one.
 
-    Clopper and Pearson's, of so many more rows for the corrected one as the variance is smaller,
-    and of fewer as Student's `t` is above the normal quantile (Korn, Graubard 1998, eq. 2). Both
-    variances get t^2 / 4n^2, Wilson's own, first: no error seen in n labels does not mean that
-    there is none.
+    Clopper and Pearson's, of so many more rows for the corrected one as the variance is
+    smaller, and of fewer as Student's `t` is above the normal quantile (Korn, Graubard
+    1998, eq. 2). Both variances get t^2 / 4n^2, Wilson's own, first: no error seen in n
+    labels does not mean that there is none.
     """
     min_variance = t**2 / (4 * rows**2)
     fewer = (ndtri((1 + level) / 2) / t) ** 2

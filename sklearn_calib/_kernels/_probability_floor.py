@@ -13,7 +13,8 @@ from .._simplex_array import (
 )
 from .._typing import FloatArray
 
-#: The smallest probability of these rows may be large, and a new row may have a smaller one.
+#: The smallest probability of these rows may be large, and a new row may have a smaller
+#: one.
 MAX_FLOOR = 0.01
 
 
@@ -34,7 +35,8 @@ FRACTION_TOLERANCE = 1e-7
 class FloorStatistics:
     """What the floor depends on. Statistics of blocks of rows can be added.
 
-    They record which values there are, not how often: a repeated row or a weight changes nothing.
+    They record which values there are, not how often: a repeated row or a weight
+    changes nothing.
     """
 
     zeros: bool
@@ -55,7 +57,8 @@ class FloorStatistics:
     def floor(self) -> float:
         """Return half a vote for fractions of votes, else half the smallest value.
 
-        If there are exact zeros, values far below all others are rounding noise, and zeros too.
+        If there are exact zeros, values far below all others are rounding noise, and
+        zeros too.
         """
         if self.levels:
             return _clip_half(1.0 / self.levels)
@@ -96,7 +99,8 @@ def estimate_floor(proba: FloatArray) -> float:
 def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
     """Raise probabilities below the floor to it, and divide their rows by the sum.
 
-    Arrays that carry exact logarithms, and rows without such a probability, stay as they are.
+    Arrays that carry exact logarithms, and rows without such a probability, stay as
+    they are.
     """
     if has_exact_log(proba):
         return proba

@@ -1,8 +1,8 @@
 """Clopper and Pearson's bounds of a proportion, from beta distributions.
 
-`events` of `rows`, arrays or numbers; effective rows under weights, so any real numbers. They
-hold at least with their level for rows of different probabilities too: the sum of such events
-varies less than a binomial one (Hoeffding 1956).
+`events` of `rows`, arrays or numbers; effective rows under weights, so any real
+numbers. They hold at least with their level for rows of different probabilities too:
+the sum of such events varies less than a binomial one (Hoeffding 1956).
 """
 
 import numpy as np
@@ -30,9 +30,9 @@ def compute_lower_bound(events, rows, tail):
 def find_beta_quantiles(a, b, p):
     """Return the quantiles of Beta(a, b) at `p`, arrays of one shape.
 
-    The log-odds of a quantile are smooth in log(a) and log(b) for a and b from 1 on, so many
-    quantiles come from a spline through those at some 16 nodes per unit of both logarithms: up to
-    1e-11 of the quantile. Each of the others takes some 10 µs.
+    The log-odds of a quantile are smooth in log(a) and log(b) for a and b from 1 on, so
+    many quantiles come from a spline through those at some 16 nodes per unit of both
+    logarithms: up to 1e-11 of the quantile. Each of the others takes some 10 µs.
     """
     if np.size(a) < _MIN_SPLINE_QUANTILES:
         return betaincinv(a, b, p)

@@ -1,8 +1,8 @@
 """Sums over ranges of rows without a subtraction, and the share of ones in windows of them.
 
 A difference of prefix sums loses small terms after large ones: weights that are not
-whole numbers leave 1e-17 instead of 0, and weights that span 16 decades leave nothing. A
-binary tree of partial sums adds only what belongs to the range, in O(log n).
+whole numbers leave 1e-17 instead of 0, and weights that span 16 decades leave nothing.
+A binary tree of partial sums adds only what belongs to the range, in O(log n).
 """
 
 import numpy as np
@@ -49,8 +49,8 @@ def _add_ranges(tree, start, end, out):
 class RangeSums:
     """Sums of columns over rows start to end - 1, for arrays of starts and ends.
 
-    Equal columns have equal sums to the last bit: the order of the additions depends on the range
-    only.
+    Equal columns have equal sums to the last bit: the order of the additions depends on
+    the range only.
     """
 
     def __init__(self, *columns):
@@ -77,9 +77,9 @@ class RangeSums:
 class WindowCells:
     """Distinct probabilities, given by increasing log-odds, with the weights of labels 0 and 1.
 
-    With a part of the weight, above 0, also the smallest windows that hold so much. `invented` is
-    the weight of the invented rows that every window holds besides. Cumulative sums are kept, so
-    that a window costs the same whatever it holds.
+    With a part of the weight, above 0, also the smallest windows that hold so much.
+    `invented` is the weight of the invented rows that every window holds besides.
+    Cumulative sums are kept, so that a window costs the same whatever it holds.
     """
 
     def __init__(self, log_odds, weights, weight_fraction=None, invented=0.0):
@@ -118,7 +118,8 @@ class WindowCells:
         radius = (
             radius + _DISTANCE_TOLERANCE * (np.minimum(p, complement) + radius) + 1e-300
         )
-        # how many cells lie before; the smaller of p and 1 - p decides, which has all digits
+        # how many cells lie before; the smaller of p and 1 - p decides, which has all
+        # digits
         low = self._low
         high = self._high
         n = len(self._low)

@@ -15,9 +15,9 @@ def fit_shrunken_lines(
 ):
     """Return (intercept, slope) of each group, of shape (n_groups, 2).
 
-    Each minimises sum w (log(1 + e^t) - y t) + strength / 2 ((a - a0)^2 + (b - b0)^2 spread^2) for
-    t = a + b z, with (a0, b0) the centre. Strictly convex; Newton's method for all groups at once.
-    A group without rows stays at the centre.
+    Each minimises sum w (log(1 + e^t) - y t) + strength / 2 ((a - a0)^2 + (b - b0)^2
+    spread^2) for t = a + b z, with (a0, b0) the centre. Strictly convex; Newton's
+    method for all groups at once. A group without rows stays at the centre.
     """
     centre = np.asarray(centre, float)
     penalty = strength * np.array([1.0, spread**2])
@@ -167,8 +167,9 @@ def _compute_left_out_loss(labels, scale, lines, moves, penalty):
 
     One Newton step approximates each fit.
 
-    Without a row of unit u, mean m, variance v and label y the line of its label has the Hessian
-    H - u v xx' and the gradient -u (m - y) x - tau move, if the common line moves as well.
+    Without a row of unit u, mean m, variance v and label y the line of its label has
+    the Hessian H - u v xx' and the gradient -u (m - y) x - tau move, if the common line
+    moves as well.
     """
     total = 0.0
     for label, line in enumerate(lines):

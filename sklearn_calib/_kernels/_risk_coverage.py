@@ -35,8 +35,9 @@ def find_level_positions(confidence):
 def average_risk(mass, errors, counts):
     """Return the mean over coverages of the error rate among the most confident rows.
 
-    Rows of equal confidence come in random order, and the mean over orders is taken. With `counts`
-    the mass is a number of rows and the mean is over 1, 2, ... rows; else it is an integral.
+    Rows of equal confidence come in random order, and the mean over orders is taken.
+    With `counts` the mass is a number of rows and the mean is over 1, 2, ... rows; else
+    it is an integral.
     """
     mass, errors = mass[mass > 0], errors[mass > 0]
     before = np.cumsum(mass) - mass

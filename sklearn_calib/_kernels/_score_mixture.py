@@ -48,11 +48,12 @@ class RankedScores:
     ) -> MixtureDistance:
         """Return Kolmogorov and Smirnov's distance, the largest of all classes' scores.
 
-        Between the scores of `unlabelled`, and those of `labelled` with weights that give its
-        classes the proportions for which the mean scores agree, or nearly, within the simplex.
+        Between the scores of `unlabelled`, and those of `labelled` with weights that
+        give its classes the proportions for which the mean scores agree, or nearly,
+        within the simplex.
 
-        With `rng`, copies of a row follow each other in random order, as new rows with scores
-        nearly the same would, unless another row has the same score.
+        With `rng`, copies of a row follow each other in random order, as new rows with
+        scores nearly the same would, unless another row has the same score.
         """
         scores = self.proba.take(labelled, axis=0)
         y_encoded = self.y_encoded[labelled]

@@ -8,8 +8,8 @@ from ._compile import compile_kernel
 def average_shifted_intervals(offset, cell, residual, n_cells, width):
     """Average the sum of |residual mass| of the cells over shifts in [0, width).
 
-    Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies in the cell
-    above its own, and moves one down when r passes its offset.
+    Rows sorted by offset = score mod width; cell = score // width. At r = 0 a row lies
+    in the cell above its own, and moves one down when r passes its offset.
     """
     return _average_shifts(offset, cell, residual, np.zeros(n_cells + 2), width)
 

@@ -1,14 +1,16 @@
 """Smooth calibration error by dynamic programming over sorted scores, in O(n log n).
 
-The largest sum_i r_i w_i over |w_i| <= 1 and |w_{i+1} - w_i| <= v_{i+1} - v_i. Let V_t(w) be the
-largest sum of the first t terms with w_t = w. It is concave and piecewise linear on [-1, 1], of
-slope C_t - x(w), where C_t = r_1 + ... + r_t and x(w) does not fall: x is a multiset of kinks,
-each with a position x and a mass, the length of its stretch of w; the masses sum to 2. A gap d
-moves the left of the maximum down by d and the right up: a kink of mass 2d at C_t, and what leaves
-[-1, 1], mass d at either end, is removed. Removed and remaining mass times distance is the optimum.
+The largest sum_i r_i w_i over |w_i| <= 1 and |w_{i+1} - w_i| <= v_{i+1} - v_i. Let
+V_t(w) be the largest sum of the first t terms with w_t = w. It is concave and piecewise
+linear on [-1, 1], of slope C_t - x(w), where C_t = r_1 + ... + r_t and x(w) does not
+fall: x is a multiset of kinks, each with a position x and a mass, the length of its
+stretch of w; the masses sum to 2. A gap d moves the left of the maximum down by d and
+the right up: a kink of mass 2d at C_t, and what leaves [-1, 1], mass d at either end,
+is removed. Removed and remaining mass times distance is the optimum.
 
-For the witness the positions of all kinks are ranked before, and the queue with two ends is a
-bitset whose words summarise the words below. The optimum alone needs no ranks.
+For the witness the positions of all kinks are ranked before, and the queue with two
+ends is a bitset whose words summarise the words below. The optimum alone needs no
+ranks.
 """
 
 import numpy as np
@@ -20,10 +22,10 @@ _BLOCK_BITS = 6  # of buckets, in which listed kinks are counted
 _MIN_HEAP_KINKS = 256  # kinks of a heap that is small enough
 
 
-# The mass 2 at 0 outlasts all that is removed, so neither end of the queue ever passes 0: the kinks
-# above 0 and those below are two queues, and each only gives its largest distance from 0. Most
-# kinks never come to an end. Buckets of equal width hold lists of them; those of the last buckets
-# are in a heap, which stays so small that it is fast.
+# The mass 2 at 0 outlasts all that is removed, so neither end of the queue ever passes
+# 0: the kinks above 0 and those below are two queues, and each only gives its largest
+# distance from 0. Most kinks never come to an end. Buckets of equal width hold lists of
+# them; those of the last buckets are in a heap, which stays so small that it is fast.
 
 
 def compute_smooth_error(v, residual):
@@ -205,7 +207,8 @@ def find_maxima(ranks, position, gaps, sums):
 
     These are the m_t in [-1, 1].
 
-    Then w_n = m_n and w_t is the m_t nearest to w_{t+1} that the gap allows. `sums` are C_t.
+    Then w_n = m_n and w_t is the m_t nearest to w_{t+1} that the gap allows. `sums` are
+    C_t.
     """
     n = len(ranks)
     maxima = np.empty(n)

@@ -4,8 +4,8 @@ The systems are factorised or solved by conjugate gradients.
 
 Arrays are class-major, (k, n), so that reductions over classes run along memory. The
 model is
-    logits u = z + A z + b,   loss = sum_i w_i (log sum_c exp(u_ci) - u_{y_i}) with sum w = 1
-    objective = loss + sum ridge_a A^2 + sum ridge_b b^2
+    logits u = z + A z + b,   loss = sum_i w_i (log sum_c exp(u_ci) - u_{y_i}) with sum
+    w = 1 objective = loss + sum ridge_a A^2 + sum ridge_b b^2
 with A diagonal or full. The objective is convex.
 """
 
@@ -312,8 +312,8 @@ class JointFit(NamedTuple):
 def fit_temperature_and_offsets(log_proba, y_encoded, weight, prior_rows, start=0.0):
     """Minimise the mean log loss, invented rows included, of softmax(a log + b).
 
-    `log_proba`, (n, k), are logarithms of probabilities, `start` an a to begin with, best the
-    optimum with b = 0, at which the Hessian is not flat.
+    `log_proba`, (n, k), are logarithms of probabilities, `start` an a to begin with,
+    best the optimum with b = 0, at which the Hessian is not flat.
     """
     z = np.ascontiguousarray(log_proba.T)
     z = z - z.max(axis=0)

@@ -1,9 +1,9 @@
 """Quadratic programs over a spectraplex, with an optional bound in the l1 norm, in batches.
 
-A primal-dual interior-point method (HKM direction, Mehrotra's corrector) of cost O(m^3) an
-iteration and problem. A bound on the sum of the absolute coefficients a adds theta = T (p - n),
-p, n >= 0, whose multipliers w make v = T'w with |v| <= e. The Frank-Wolfe gap certifies the result:
-theta' z above the least theta' z of the feasible set.
+A primal-dual interior-point method (HKM direction, Mehrotra's corrector) of cost O(m^3)
+an iteration and problem. A bound on the sum of the absolute coefficients a adds theta =
+T (p - n), p, n >= 0, whose multipliers w make v = T'w with |v| <= e. The Frank-Wolfe
+gap certifies the result: theta' z above the least theta' z of the feasible set.
 """
 
 import math
@@ -18,8 +18,8 @@ from ._compile import compile_helper, compile_kernel
 class QuadraticProgram(NamedTuple):
     """Minimise theta' Q theta / 2 - h' theta over theta = L(X), X >= 0, trace X = 1.
 
-    With a bound also theta = T (p - n), sum(p + n) + s = bound, all at least 0. Q, h and the bounds
-    have a first axis, over problems that are solved at once.
+    With a bound also theta = T (p - n), sum(p + n) + s = bound, all at least 0. Q, h
+    and the bounds have a first axis, over problems that are solved at once.
     """
 
     rows: np.ndarray
@@ -163,7 +163,8 @@ def _find_step(problem, point, mismatch):
 def _make_system(problem, point, R):
     """Return the matrices of the steps of theta and y, and with a bound of w and e.
 
-    From dX = aim - sym(X dS R), dS = L*(Q dtheta + dw) - dy I, and the like for p, n and s.
+    From dX = aim - sym(X dS R), dS = L*(Q dtheta + dw) - dy I, and the like for p, n
+    and s.
     """
     rows, starts, L, T, Q, _, bound = problem
     m = len(rows)

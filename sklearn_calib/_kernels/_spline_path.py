@@ -1,8 +1,9 @@
 """Passes of a spline fit, compiled.
 
-A fit tries 18 penalties at some hundred cells, each with some three steps of Newton's method: small
-arrays, on which the calls of numpy took most of the time. `design` has a row for each coefficient,
-of all cells; the rows of `tables` are log-odds, mean, variance and leverage of the cells.
+A fit tries 18 penalties at some hundred cells, each with some three steps of Newton's
+method: small arrays, on which the calls of numpy took most of the time. `design` has a
+row for each coefficient, of all cells; the rows of `tables` are log-odds, mean,
+variance and leverage of the cells.
 """
 
 import math
@@ -133,8 +134,9 @@ def find_newton_step(
 def sum_left_out_losses(scored, unit, tables):
     """Sum of the log losses of labels predicted without one row of their own, to first order.
 
-    Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 - a u v), one
-    negative to eta + a u mean / (1 - a u v), a the leverage and v = mean (1 - mean).
+    Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 -
+    a u v), one negative to eta + a u mean / (1 - a u v), a the leverage and v = mean (1
+    - mean).
     """
     eta = tables[0]
     mean = tables[1]

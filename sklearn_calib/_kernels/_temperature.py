@@ -2,8 +2,8 @@
 
 With d_ic = z_ic - max_c z_ic <= 0 and S_j = sum_c exp(beta d_ic) d_ic^j the objective
 and its derivatives are
-    L(beta) = sum_i w_i (log S_0 - beta d_{i,y})      L'   = sum w (E_1 - d_y)
-    L''     = sum w (E_2 - E_1^2)                     L''' = sum w (E_3 - 3 E_1 E_2 + 2 E_1^3)
+    L(beta) = sum_i w_i (log S_0 - beta d_{i,y})      L'   = sum w (E_1 - d_y) L''     =
+    sum w (E_2 - E_1^2)                     L''' = sum w (E_3 - 3 E_1 E_2 + 2 E_1^3)
 with E_j = S_j / S_0. L is convex in beta, and not in the temperature.
 """
 
@@ -36,8 +36,10 @@ _MAX_RELATIVE_STEP = (
 
 class TemperatureFit(NamedTuple):
     beta: float
-    loss: float  # mean log loss at beta, in nats; no row counts more than LARGEST_LOG_LOSS
-    status: str  # "inside", "uninformative" (beta at its minimum) or "separable" (at its maximum)
+    # mean log loss at beta, in nats; no row counts more than LARGEST_LOG_LOSS
+    loss: float
+    # "inside", "uninformative" (beta at its minimum) or "separable" (at its maximum)
+    status: str
     n_passes: int
 
 
@@ -60,9 +62,10 @@ def fit_temperature(
     """Return the beta >= 0 that minimises the log loss of softmax(beta * logits).
 
     Two sums of the first pass decide exactly which case it is:
-      M = sum w (mean_c d - d_y) = L'(0) >= 0 : the scores carry no information, beta = minimum
-      D = -sum w d_y = L'(inf) <= 0           : every label is an arg max, beta = maximum
-      else one finite optimum, with beta <= W log k / D since L(beta) >= beta D and L(0) = W log k.
+      M = sum w (mean_c d - d_y) = L'(0) >= 0 : the scores carry no information, beta =
+      minimum D = -sum w d_y = L'(inf) <= 0           : every label is an arg max, beta
+      = maximum else one finite optimum, with beta <= W log k / D since L(beta) >= beta
+      D and L(0) = W log k.
     Halley steps, Newton if Halley's denominator is not positive, bisection in log beta
     where a step leaves the bracket. Stops when the predicted change of log beta is
     below tol, applies that step (the error is then of order tol^3), and takes the loss

@@ -1,7 +1,7 @@
 """One pass of temperature or vector scaling, compiled: all sums from one reading of the scores.
 
-Temperature, few classes: blocks of rows are transposed into the first cache, and the vector units
-work across rows. Many classes: they work across the classes of a row.
+Temperature, few classes: blocks of rows are transposed into the first cache, and the
+vector units work across rows. Many classes: they work across the classes of a row.
 """
 
 import itertools
@@ -24,7 +24,8 @@ _MIN_PARALLEL_ENTRIES, _N_PARTS = (
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
-_ROUNDING_SHIFT = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
+# 1.5 * 2**52: adding it rounds to a whole number, kept in the low bits
+_ROUNDING_SHIFT = 6755399441055744.0
 
 
 @compile_kernel(fastmath={"contract"})
@@ -33,9 +34,10 @@ def compute_negative_exp(x):
 
     Unlike a library call, the compiler vectorises it.
 
-    Cody and Waite's reduction x = n log 2 + r, the Taylor polynomial of degree 11 in r, and n put
-    into the exponent bits. Below -708 the value of -708 (3e-308) is returned. With the library's
-    exponential a fit of 300,000 rows of 3 classes, or 50,000 of 100, takes twice as long.
+    Cody and Waite's reduction x = n log 2 + r, the Taylor polynomial of degree 11 in r,
+    and n put into the exponent bits. Below -708 the value of -708 (3e-308) is returned.
+    With the library's exponential a fit of 300,000 rows of 3 classes, or 50,000 of 100,
+    takes twice as long.
     """
     x = max(x, -708.0)
     shifted = x * _LOG2_E + _ROUNDING_SHIFT
@@ -69,8 +71,8 @@ def compute_temperature_sums(logits, y_encoded, weight, beta):
     )
     if logits.size < _MIN_PARALLEL_ENTRIES:
         return kernel(logits, y_encoded, weight, float(beta))
-    # the kernels release the lock: plain threads use the cores. The parts and the order of their
-    # sums do not depend on the number of threads, so neither does the result.
+    # the kernels release the lock: plain threads use the cores. The parts and the order
+    # of their sums do not depend on the number of threads, so neither does the result.
     cuts = np.linspace(0, len(logits), _N_PARTS + 1).astype(int)
     parts = [slice(a, b) for a, b in itertools.pairwise(cuts)]
 
@@ -87,7 +89,8 @@ def compute_temperature_sums(logits, y_encoded, weight, beta):
 @compile_kernel(fastmath={"contract"})
 def _sum_few_classes(logits, y_encoded, weight, beta):
     """Return the sums, with the vector units working across rows."""
-    # unsigned indices: the compiler need not think of negative ones, which would stop the vectors
+    # unsigned indices: the compiler need not think of negative ones, which would stop
+    # the vectors
     rows, zero, one = uint64(_BLOCK_ROWS), uint64(0), uint64(1)
     n = uint64(logits.shape[0])
     k = uint64(logits.shape[1])

@@ -2,17 +2,17 @@
 
     minimise  sum_i w_i (y_i - b_i)^2 / 2 + penalty * sum_j |change of slope at j|
 
-Its dual is a quadratic program over the multipliers u of the changes of slope, |u| <= penalty. A
-primal-dual interior-point method (Mehrotra) solves it; every Newton system is a least-squares
-problem with quadratic prices on the changes of slope,
+Its dual is a quadratic program over the multipliers u of the changes of slope, |u| <=
+penalty. A primal-dual interior-point method (Mehrotra) solves it; every Newton system
+is a least-squares problem with quadratic prices on the changes of slope,
 
     minimise  sum_i w_i (y_i - b_i)^2 / 2 + sum_j (change_j - m_j)^2 / (2 q_j),
 
-that is, the smoothing of a random walk of the slope. It is solved by a Kalman filter that carries
-the variance of the level, the slope's coefficient on the level and the slope's variance given the
-level: no step subtracts, so a million nearly equal points cost no digits, while the banded normal
-equations have a condition of n^4. The backward pass gives the multipliers themselves. O(n) an
-iteration, 10 to 25 of them.
+that is, the smoothing of a random walk of the slope. It is solved by a Kalman filter
+that carries the variance of the level, the slope's coefficient on the level and the
+slope's variance given the level: no step subtracts, so a million nearly equal points
+cost no digits, while the banded normal equations have a condition of n^4. The backward
+pass gives the multipliers themselves. O(n) an iteration, 10 to 25 of them.
 """
 
 from typing import NamedTuple
@@ -63,7 +63,8 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         mu = np.vdot(room, slack) / (2 * (n - 2))
         ratio = slack / room
         q = ratio[0] + ratio[1]
-        # the present fit stands for y: the solution is a step from u; first towards all products 0
+        # the present fit stands for y: the solution is a step from u; first towards all
+        # products 0
         _, du, _ = smooth_slopes(step, values, variance, np.zeros(n - 2), q)
         toward = du * _BOUND_SIGNS
         slack_change = ratio * toward - slack
@@ -138,8 +139,8 @@ def _filter_and_smooth(
 ):
     """Run the Kalman filter forwards and the smoother backwards.
 
-    level: filtered variance of b; slope_of: d slope / d b; slope_variance: variance of slope
-    given b.
+    level: filtered variance of b; slope_of: d slope / d b; slope_variance: variance of
+    slope given b.
     """
     n = len(y)
     level[1] = variance[1]

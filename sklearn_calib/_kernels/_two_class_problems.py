@@ -13,7 +13,8 @@ from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 class TwoClasses(NamedTuple):
     """Rows of a table of probabilities as one two-class problem."""
 
-    number: int  # of the class that is asked about; 0 if it is the predicted one of each row
+    # of the class that is asked about; 0 if it is the predicted one of each row
+    number: int
     rows: Any  # which of the table
     score: FloatArray  # of these rows
     target: (
@@ -26,9 +27,10 @@ def make_two_class_problems(
 ) -> list[TwoClasses]:
     """Return the two-class problems that a `multiclass` option makes of a table.
 
-    Of two classes the table may have the last column alone. "auto" asks of two classes for the
-    positive one, of more for the predicted one, as "confidence" does; "top_label" does so for
-    the rows of each predicted class, "classwise" for every class.
+    Of two classes the table may have the last column alone. "auto" asks of two classes
+    for the positive one, of more for the predicted one, as "confidence" does;
+    "top_label" does so for the rows of each predicted class, "classwise" for every
+    class.
     """
     everything = slice(None)
     if kind == "auto" and plain.shape[1] <= 2:

@@ -1,11 +1,13 @@
 """Venn-Abers prediction for every query at once, in O(m log m) for m distinct scores.
 
-Vovk, Petej, Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees of
-validity". For a query with i distinct calibration scores below it and j not above it (j = i in a
-gap, j = i + 1 on a score, which is then pooled with it), the isotonic fit after adding (s, l) is
+Vovk, Petej, Fedorova (2015), "Large-scale probabilistic predictors with and without
+guarantees of validity". For a query with i distinct calibration scores below it and j
+not above it (j = i in a gap, j = i + 1 on a score, which is then pooled with it), the
+isotonic fit after adding (s, l) is
     p_l = max_{a <= i} min_{b >= j} (Y_b + l - Y_a) / (W_b + 1 - W_a)
-by the min-max form of isotonic regression on the cumulative points P_j = (W_j, Y_j). That is the
-slope of the common lower tangent of the hull of P_0..P_i and the hull of P_j..P_m moved by (1, l).
+by the min-max form of isotonic regression on the cumulative points P_j = (W_j, Y_j).
+That is the slope of the common lower tangent of the hull of P_0..P_i and the hull of
+P_j..P_m moved by (1, l).
 """
 
 import numpy as np
@@ -68,8 +70,9 @@ def _find_best_left(stack, size, W, Y, bx, by):
 def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
     """Return the slope of the common lower tangent, and its end on the left stack.
 
-    Best replies in turn: after the first two, the left end only moves left and the right end only
-    right (each reply pivots the line about a point of its own hull), so the search ends.
+    Best replies in turn: after the first two, the left end only moves left and the
+    right end only right (each reply pivots the line about a point of its own hull), so
+    the search ends.
     """
     a = min(guess, n_left - 1)
     b = -1
@@ -95,9 +98,10 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
 def compute_venn_abers_table(weight, positive):
     """Return isotonic values after adding one point, for every position it can have.
 
-    `weight` and `positive` hold, for each distinct score in increasing order, the sum of weights
-    and the sum of weights of the positives. Row 2 i is a query in the gap below score i, row
-    2 i + 1 is a query on score i; columns are the labels 0 and 1 of the added point, of weight 1.
+    `weight` and `positive` hold, for each distinct score in increasing order, the sum
+    of weights and the sum of weights of the positives. Row 2 i is a query in the gap
+    below score i, row 2 i + 1 is a query on score i; columns are the labels 0 and 1 of
+    the added point, of weight 1.
     """
     m = len(weight)
     W = np.append(0.0, np.cumsum(weight))
@@ -110,7 +114,8 @@ def compute_venn_abers_table(weight, positive):
 @compile_kernel
 def _fill_table(W, Y, right, overwritten, size_before, left, table):
     """Fill the table; the other arrays are space to work in."""
-    # the hulls of all suffixes, as one stack with the changes kept so that they can be undone
+    # the hulls of all suffixes, as one stack with the changes kept so that they can be
+    # undone
     n_left = n_right = guess0 = guess1 = np.int64(0)
     for j in range(len(W) - 1, -1, -1):
         size_before[j] = n_right

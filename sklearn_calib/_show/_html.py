@@ -8,7 +8,8 @@ from itertools import groupby
 from ._names import escape_html
 from ._sections import Cell, Section, Table, get_cell_text
 
-# A notebook has its own style, which tables keep; only the alignment and the mark are ours.
+# A notebook has its own style, which tables keep; only the alignment and the mark are
+# ours.
 MARK = """.sklearn-calib { color: inherit; }
 .sklearn-calib .beyond {
   color: var(--beyond, var(--jp-error-color1, var(--vscode-errorForeground, inherit))); }
@@ -54,7 +55,8 @@ def _render_section(section, level):
     blocks += [render_html(section.parts, level + bool(section.title or section.name))]
     text = "\n".join(filter(None, blocks))
     if section.folded:
-        text = f"<details><summary>{escape_html(section.folded, None)}</summary>\n{text}\n</details>"
+        summary = f"<summary>{escape_html(section.folded, None)}</summary>"
+        text = f"<details>{summary}\n{text}\n</details>"
     heading = escape_html(section.title, None)
     if section.name:
         heading = f"<bdi>{escape_html(section.name, _NAME)}</bdi>"
@@ -70,7 +72,8 @@ def _render_section(section, level):
 def render_html_table(table: Table) -> str:
     """Write a table, which scrolls by itself if it is too wide.
 
-    Where several columns are names, that of consecutive rows with the same first one is said once.
+    Where several columns are names, that of consecutive rows with the same first one is
+    said once.
     """
     head = "".join(
         _render_heading(name, place < table.names)

@@ -61,8 +61,8 @@ _COPIES: dict[str, str] = {}  # a path's beginning, and what is shown for it
 def plain(value: object, limit: int | None = 60) -> str:
     r"""Return one line of printable text: control characters as ``\x1b``, long texts cut.
 
-    Addresses come without their secrets, as `redact_secrets` leaves them. Copies have the names
-    that `display_paths_as` gives.
+    Addresses come without their secrets, as `redact_secrets` leaves them. Copies have
+    the names that `display_paths_as` gives.
     """
     text = str(value)
     for begins in _COPIES:

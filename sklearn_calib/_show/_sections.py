@@ -31,8 +31,8 @@ class Table(NamedTuple):
 class Section(NamedTuple):
     """A part of a result: a heading, sentences, tables, a picture, remarks, code, parts of its own.
 
-    All texts are as they came: each writer escapes them. The sentences are one paragraph but in
-    HTML, where each is its own.
+    All texts are as they came: each writer escapes them. The sentences are one
+    paragraph but in HTML, where each is its own.
     """
 
     title: str = ""

@@ -31,8 +31,9 @@ def read_array(values: object, what: str) -> AnyArray:
 
     Tensors are copied from their device.
 
-    Raises TypeError for what is no array (a set, a generator, a sparse matrix) and ValueError for
-    masked entries and rows of different lengths; `what` names the values in the message.
+    Raises TypeError for what is no array (a set, a generator, a sparse matrix) and
+    ValueError for masked entries and rows of different lengths; `what` names the values
+    in the message.
     """
     values = collect_lazy_frame(values)
     if sparse.issparse(values):
@@ -86,8 +87,9 @@ def read_array(values: object, what: str) -> AnyArray:
 def read_numbers(values: object, what: str) -> AnyArray:
     """Convert real numbers to an array of a numeric dtype; a missing entry becomes NaN.
 
-    Booleans, ``Decimal``, ``Fraction`` and the nullable types of pandas are numbers too. Raises
-    TypeError for text, complex numbers, dates and records, as `read_array` for the rest.
+    Booleans, ``Decimal``, ``Fraction`` and the nullable types of pandas are numbers
+    too. Raises TypeError for text, complex numbers, dates and records, as `read_array`
+    for the rest.
     """
     raw = read_array(values, what)
     if raw.dtype.kind == "O" and raw.size:

@@ -102,7 +102,8 @@ def match_columns(proba: FloatArray, table: Any, *wanted: Any) -> FloatArray:
     table : object
         The scores as they were given.
     *wanted : iterable or None
-        As `find_columns` takes them: the classes, and other names that the columns may have.
+        As `find_columns` takes them: the classes, and other names that the columns may
+        have.
 
     Returns
     -------
@@ -122,14 +123,14 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
 
     Rows are always taken by position, so two orders of one index are a mistake, or an
     accident that changes nothing. An index that only counts from 0, as that of
-    ``pd.Series(array)``, may differ: it was made beside the rows and says nothing of them.
-    If it holds the same numbers in another order, it is compared.
+    ``pd.Series(array)``, may differ: it was made beside the rows and says nothing of
+    them. If it holds the same numbers in another order, it is compared.
 
     Parameters
     ----------
     *given : object
-        Labels, scores, weights, groups. Only Series and DataFrames of pandas, and dicts of
-        them, have an index.
+        Labels, scores, weights, groups. Only Series and DataFrames of pandas, and dicts
+        of them, have an index.
     first : pandas Index, default=None
         The index of what was given before.
 
@@ -185,8 +186,9 @@ def is_single_column(scores: Any) -> bool:
 def check_column_owner(scores: Any, classes: AnyArray, argument: str) -> None:
     """Raise ValueError if nothing says which of two classes a single column belongs to.
 
-    Only 0 and 1, False and True, -1 and 1 have an order that everybody means. `argument` is the
-    one to add: "pos_label" names a class, any other both of them, in the order of the columns.
+    Only 0 and 1, False and True, -1 and 1 have an order that everybody means.
+    `argument` is the one to add: "pos_label" names a class, any other both of them, in
+    the order of the columns.
     """
     names = classes.tolist()
     if len(names) != 2 or names in ([0, 1], [-1, 1]) or not is_single_column(scores):
@@ -294,9 +296,10 @@ def describe_doubtful_order(
 ) -> tuple[str, str, str] | None:
     """Describe columns named in an order of their own that must have another one.
 
-    Only an order that is not that of the sorted labels is doubted: who names it may have meant the
-    order of a scale, and the columns of scikit-learn are sorted. `given` is the argument's name.
-    Returns what is expected, what was got and the hint, as `warn_calibration` takes them.
+    Only an order that is not that of the sorted labels is doubted: who names it may
+    have meant the order of a scale, and the columns of scikit-learn are sorted. `given`
+    is the argument's name. Returns what is expected, what was got and the hint, as
+    `warn_calibration` takes them.
     """
     names, plain = classes.tolist(), np.asarray(proba)
     if not has_own_order(classes) or not len(plain) or plain.shape[1] != len(names):

@@ -25,8 +25,9 @@ Kind = Literal["proba", "logits"]
 class DeviceScores:
     """Probabilities or logits in an array of PyTorch, CuPy or another library, on its device.
 
-    `canonical_proba` returns one where scikit-learn dispatches to the array API. It can be given
-    wherever probabilities can. Nothing is copied until it is used; then it is checked, too.
+    `canonical_proba` returns one where scikit-learn dispatches to the array API. It can
+    be given wherever probabilities can. Nothing is copied until it is used; then it is
+    checked, too.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ class DeviceScores:
     xp : module
         The array API of its library.
     check : callable
-        `canonical_proba`, for rows of the host: it refuses what is wrong, and repairs what can be.
+        `canonical_proba`, for rows of the host: it refuses what is wrong, and repairs
+        what can be.
     tolerance : float, default=None
         Of the sums of rows. By default what rounding in the type of the array explains.
 
@@ -44,8 +46,8 @@ class DeviceScores:
     shape : tuple
         (n_samples, n_classes), or (n_samples, 1) for scores of the second class alone.
     dtype : dtype
-        Of the results: float32 for half precision, whose sums would be far from 1, and for
-        numbers that are not floats the widest one.
+        Of the results: float32 for half precision, whose sums would be far from 1, and
+        for numbers that are not floats the widest one.
     """
 
     ndim = 2

@@ -18,7 +18,8 @@ BOTH = np.arange(2)  # the classes of each label
 class LabelScores(NamedTuple):
     """Canonical probabilities of shape (n_samples, 2) for each label, and the form they came in.
 
-    Results of many labels have the form of their input, which `Predictions` do not keep.
+    Results of many labels have the form of their input, which `Predictions` do not
+    keep.
     """
 
     pairs: list[FloatArray]
@@ -55,8 +56,8 @@ def canonical_label_scores(
     Parameters
     ----------
     scores : array-like of shape (n_samples, n_labels), or list of n_labels array-likes
-        The probability of each label; or for each label an array of shape (n_samples, 2), as
-        ``MultiOutputClassifier.predict_proba`` returns them.
+        The probability of each label; or for each label an array of shape (n_samples,
+        2), as ``MultiOutputClassifier.predict_proba`` returns them.
     n_labels : int, default=None
         The number of labels expected, where the caller knows it.
     """

@@ -31,11 +31,12 @@ def canonical_labels(
     Parameters
     ----------
     y : array-like of shape (n_samples,)
-        Integers of any size, text, bytes, booleans, whole floats, dates, or other values that
-        can be hashed and sorted, such as ``Decimal``. A pandas index is ignored, and so are the
-        categories of a pandas ``Categorical`` that no row has.
+        Integers of any size, text, bytes, booleans, whole floats, dates, or other
+        values that can be hashed and sorted, such as ``Decimal``. A pandas index is
+        ignored, and so are the categories of a pandas ``Categorical`` that no row has.
     classes : array-like of shape (n_classes,), default=None
-        The classes, in the order of the score columns; by default the sorted labels of `y`.
+        The classes, in the order of the score columns; by default the sorted labels of
+        `y`.
 
     Returns
     -------
@@ -46,8 +47,8 @@ def canonical_labels(
     Raises
     ------
     ValueError
-        Missing labels (NaN, NaT, None, NA, masked), continuous ones, more than one dimension,
-        labels that are not in `classes`, repeated classes.
+        Missing labels (NaN, NaT, None, NA, masked), continuous ones, more than one
+        dimension, labels that are not in `classes`, repeated classes.
     TypeError
         Labels of types that cannot be compared or have no order, and what is no array.
 
@@ -128,8 +129,8 @@ def get_category_order(y: Any, classes: ArrayLike | None) -> list[Any] | None:
 def order_scale_columns(order: ArrayLike | None, classes: AnyArray) -> IntArray:
     """Return the column of each class from the lowest to the highest.
 
-    Without `order` numbers have their own, and text that of `classes` if that is not the
-    alphabet's: who names it may have meant the columns alone.
+    Without `order` numbers have their own, and text that of `classes` if that is not
+    the alphabet's: who names it may have meant the columns alone.
     """
     names = classes.tolist()
     if order is not None:

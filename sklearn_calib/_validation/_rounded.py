@@ -21,7 +21,8 @@ _DECIMALS = (1, *ROUNDED)  # decimals that a message tells of
 def get_sum_tolerance(dtype: np.dtype, n_columns: int) -> float:
     """Return the tolerance for the sum of a row that the type of its numbers needs.
 
-    Softmax of a thousand classes in float16 is off by 1e-2: its normaliser has been rounded too.
+    Softmax of a thousand classes in float16 is off by 1e-2: its normaliser has been
+    rounded too.
     """
     return get_half_tolerance(n_columns) if dtype == np.float16 else SLACK
 
@@ -34,9 +35,10 @@ def get_half_tolerance(n_columns: int) -> float:
 def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     """Warn and return True if rounding explains sums as far from 1 as `worst`.
 
-    All entries have 2 to 6 decimals and no sum is off by more than half a unit of the last of them
-    for each column; or all entries are numbers of half precision, and `get_half_tolerance` holds;
-    or they are bfloat16 numbers, and no sum is off by more than 1e-2.
+    All entries have 2 to 6 decimals and no sum is off by more than half a unit of the
+    last of them for each column; or all entries are numbers of half precision, and
+    `get_half_tolerance` holds; or they are bfloat16 numbers, and no sum is off by more
+    than 1e-2.
     """
     found = _explain_rounding(table, worst, eps)
     if found is None:

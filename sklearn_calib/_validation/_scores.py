@@ -43,61 +43,66 @@ def canonical_proba(
     ----------
     scores : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
         One column per class, in the order of the sorted labels. A single column, or one
-        dimension, is the score of the *second* class: its probability with ``kind="proba"``, its
-        log-odds (a ``decision_function``) with ``kind="logits"``. Lists, numpy arrays, pandas,
-        polars and pyarrow tables of any real numeric type are accepted (also ``Decimal`` and
-        ``Fraction``) and never modified.
+        dimension, is the score of the *second* class: its probability with
+        ``kind="proba"``, its log-odds (a ``decision_function``) with ``kind="logits"``.
+        Lists, numpy arrays, pandas, polars and pyarrow tables of any real numeric type
+        are accepted (also ``Decimal`` and ``Fraction``) and never modified.
     kind : {"proba", "logits"}, default="proba"
-        What the scores are. With ``"logits"`` the softmax is taken (the sigmoid for one column).
+        What the scores are. With ``"logits"`` the softmax is taken (the sigmoid for one
+        column).
     n_classes : int, default=None
         The number of classes expected, where the caller knows it.
     tolerance : float in [0, 1), default=None
-        How far the sum of a row of probabilities may be from 1; each row is then divided by its
-        sum. By default what rounding explains, in everything that takes probabilities: 1e-6, which
-        is rounding in float32; for float16 arrays of k columns 4e-3, or ``1e-3 * sqrt(k)`` if that
-        is more; and, with a `CalibrationWarning`, ``k / 2 * 10**-d`` (below 1) where all entries
-        have at most d = 2, ..., 6 decimals, as for float16 where all are such numbers, and 1e-2
+        How far the sum of a row of probabilities may be from 1; each row is then
+        divided by its sum. By default what rounding explains, in everything that takes
+        probabilities: 1e-6, which is rounding in float32; for float16 arrays of k
+        columns 4e-3, or ``1e-3 * sqrt(k)`` if that is more; and, with a
+        `CalibrationWarning`, ``k / 2 * 10**-d`` (below 1) where all entries have at
+        most d = 2, ..., 6 decimals, as for float16 where all are such numbers, and 1e-2
         where they are bfloat16 numbers (for a tensor of that type without the warning).
     absent : {"nan"}, default=None
-        "nan": rows have different options, as questions of three to five choices do, and NaN
-        stands for an option that a row does not have. Its probability is 0 and stays 0; no floor
-        raises it. By default NaN is refused.
+        "nan": rows have different options, as questions of three to five choices do,
+        and NaN stands for an option that a row does not have. Its probability is 0 and
+        stays 0; no floor raises it. By default NaN is refused.
 
     Returns
     -------
     proba : ndarray of shape (n_samples, n_classes), float64
-        Finite, in [0, 1], rows summing to 1 within 1e-15. For logits, a `SimplexArray`, which
-        also carries the logarithms without underflow; with NaN and `absent`, one that knows which
-        options a row does not have, for "temperature", "identity", "auto" (a mixture of these
-        two), `log_loss`, `brier_loss`, accuracy, the calibration errors of the largest
-        probability, and `calibration_report`. Methods that need the logarithms of all classes
-        refuse it. For a tensor, while scikit-learn dispatches
-        (``sklearn.set_config(array_api_dispatch=True)``), an object that holds it, on its device
-        and without a copy: give it to a recalibrator. It is checked when it is used.
+        Finite, in [0, 1], rows summing to 1 within 1e-15. For logits, a `SimplexArray`,
+        which also carries the logarithms without underflow; with NaN and `absent`, one
+        that knows which options a row does not have, for "temperature", "identity",
+        "auto" (a mixture of these two), `log_loss`, `brier_loss`, accuracy, the
+        calibration errors of the largest probability, and `calibration_report`. Methods
+        that need the logarithms of all classes refuse it. For a tensor, while
+        scikit-learn dispatches (``sklearn.set_config(array_api_dispatch=True)``), an
+        object that holds it, on its device and without a copy: give it to a
+        recalibrator. It is checked when it is used.
 
     Raises
     ------
     TypeError
         Sparse, text, complex or date input, and what is no array: a set, a generator.
     ValueError
-        Empty, more than two dimensions, masked, missing or infinite, negative, above 1, rows of
-        different lengths, or rows whose sum is farther than `tolerance` from 1. With `absent` a
-        row without any option, and fewer than two columns.
+        Empty, more than two dimensions, masked, missing or infinite, negative, above 1,
+        rows of different lengths, or rows whose sum is farther than `tolerance` from 1.
+        With `absent` a row without any option, and fewer than two columns.
 
     Warns
     -----
     CalibrationWarning
-        Rows were rounded to decimals, half precision or bfloat16, and divided by their sums.
+        Rows were rounded to decimals, half precision or bfloat16, and divided by their
+        sums.
 
     Notes
     -----
-    Cost: O(n_samples * n_classes), in blocks of rows: nothing of the size of the table is made
-    beside the result (two such arrays for logits). float32 and float16 are raised to float64
-    exactly, so measures are those of the numbers that came, computed in float64: a score stored in
-    float32 is up to 6e-8 of itself (float16: 5e-4) from the one before, which moves a measure by
-    about as much, and across the edge of a bin or a threshold that it stood at. The
-    result is accepted wherever probabilities are, so scores that need a tolerance are repaired
-    once: ``recalibrator.fit(canonical_proba(scores, tolerance=0.01), y)``.
+    Cost: O(n_samples * n_classes), in blocks of rows: nothing of the size of the table
+    is made beside the result (two such arrays for logits). float32 and float16 are
+    raised to float64 exactly, so measures are those of the numbers that came, computed
+    in float64: a score stored in float32 is up to 6e-8 of itself (float16: 5e-4) from
+    the one before, which moves a measure by about as much, and across the edge of a bin
+    or a threshold that it stood at. The result is accepted wherever probabilities are,
+    so scores that need a tolerance are repaired once:
+    ``recalibrator.fit(canonical_proba(scores, tolerance=0.01), y)``.
 
     Examples
     --------
@@ -225,7 +230,8 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
                 hint=cure,
                 row=first + empty[0],
             )
-        # far below the others for the softmax, whose logarithms then are those of the rest
+        # far below the others for the softmax, whose logarithms then are those of the
+        # rest
         if kind == "logits":
             lowest, highest = np.nanmin(table), np.nanmax(table)
             if not (np.isfinite(lowest) and np.isfinite(highest)):
@@ -273,7 +279,8 @@ def canonical_logits(
     """Read logits as an array with one column per class, without taking the softmax.
 
     For computations that need only differences of logits; the rules are those of
-    `canonical_proba` with ``kind="logits"``. An array of float32 or float64 is not copied.
+    `canonical_proba` with ``kind="logits"``. An array of float32 or float64 is not
+    copied.
     """
     with add_error_context(input_name):
         table = _logit_table(scores, first)

@@ -22,12 +22,14 @@ _BRAIN_UNIT = 2.0**-8  # of bfloat16 below 1, which comes as float32
 class SoftRows(NamedTuple):
     """The rows that soft labels stand for: one for each class that has a share of an item.
 
-    They are not `Predictions` yet: the scores beside them may be features or come in batches.
+    They are not `Predictions` yet: the scores beside them may be features or come in
+    batches.
 
     Attributes
     ----------
     items : ndarray of shape (n_rows,), intp
-        Which item, row of `y`, each of them comes from; neighbours, in the order of `y`.
+        Which item, row of `y`, each of them comes from; neighbours, in the order of
+        `y`.
     classes : ndarray of shape (n_classes,)
     codes : ndarray of shape (n_rows,), intp
         Positions among `classes`.
@@ -66,10 +68,11 @@ def soft_rows(
     Parameters
     ----------
     y : array-like of shape (n_samples,) or (n_samples, n_classes)
-        One dimension: the share of the second class, in [0, 1]. Two: the share of each class, in
-        rows that sum to 1 within 1e-6.
+        One dimension: the share of the second class, in [0, 1]. Two: the share of each
+        class, in rows that sum to 1 within 1e-6.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights >= 0. Of whole numbers n the share k / n gives whole weights k and n - k.
+        Weights >= 0. Of whole numbers n the share k / n gives whole weights k and n -
+        k.
     classes : array-like of shape (n_classes,), default=None
         The classes; by default 0, 1, ..., n_classes - 1.
     n_rows : int, default=None
@@ -87,7 +90,8 @@ def soft_rows(
     Raises
     ------
     ValueError
-        Values outside [0, 1], missing ones, rows of another sum, another number of classes.
+        Values outside [0, 1], missing ones, rows of another sum, another number of
+        classes.
     TypeError
         Text and what else is no number.
 
@@ -137,7 +141,8 @@ class Votes(NamedTuple):
     number : ndarray of shape (n_rows,), or None
         1 in rows of shares; None for a single column of shares.
     kinds : frozenset of str
-        What the rows show: "shares", "counts", or "marks" where 0 and 1 alone do not tell.
+        What the rows show: "shares", "counts", or "marks" where 0 and 1 alone do not
+        tell.
     """
 
     shares: FloatArray

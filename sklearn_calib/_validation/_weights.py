@@ -1,8 +1,8 @@
 """Sample weights: read, checked and brought to a size whose sums and squares are safe.
 
-Weights that are whole numbers up to 2^53, or within 1e-6 of them (as sums and quotients leave
-them), are counts: a weight of 2 is a row given twice. Of all others only the ratios matter, to most
-methods and to all measures.
+Weights that are whole numbers up to 2^53, or within 1e-6 of them (as sums and quotients
+leave them), are counts: a weight of 2 is a row given twice. Of all others only the
+ratios matter, to most methods and to all measures.
 """
 
 import numpy as np
@@ -31,18 +31,18 @@ def canonical_weight(
         Numbers >= 0, not all of them 0. Booleans are weights of 0 and 1.
     n_samples : int
     keeps_unit : bool, default=False
-        Whether other weights are measured in the same unit: those of later blocks of rows, or a
-        penalty. Then weights come back as they are, and those that cannot be added up safely,
-        outside 1e-100 to 1e100, are refused.
+        Whether other weights are measured in the same unit: those of later blocks of
+        rows, or a penalty. Then weights come back as they are, and those that cannot be
+        added up safely, outside 1e-100 to 1e100, are refused.
 
     Returns
     -------
     weight : ndarray of shape (n_samples,), float64
-        Where the largest is outside 2^-65 to 2^64 (some 3e-20 to 2e19) all are multiplied by the
-        power of two that brings it to the next end: this is exact, so a result that depends on
-        ratios does not change; to what depends on counts, so many rows are as good as infinitely
-        many, and so few as none. Rows that weigh less than 2^-400 (4e-121) of the heaviest weigh as
-        much as that.
+        Where the largest is outside 2^-65 to 2^64 (some 3e-20 to 2e19) all are
+        multiplied by the power of two that brings it to the next end: this is exact, so
+        a result that depends on ratios does not change; to what depends on counts, so
+        many rows are as good as infinitely many, and so few as none. Rows that weigh
+        less than 2^-400 (4e-121) of the heaviest weigh as much as that.
 
     Raises
     ------
@@ -68,8 +68,8 @@ def read_weight_and_unit(
 ) -> tuple[FloatArray, float]:
     """Return the weights of a measure, and the factor that restores the given ones.
 
-    Where all that are not 0 are equal, and are no counts, they become ones: a constant weight gives
-    the digits that no weight gives.
+    Where all that are not 0 are equal, and are no counts, they become ones: a constant
+    weight gives the digits that no weight gives.
     """
     given = read_raw_weight(sample_weight, n_samples)
     largest = given.max()
@@ -161,10 +161,10 @@ def _scale_weights(weight):
 def get_rows_per_weight(weight: FloatArray) -> float:
     """Return the number of rows that a weight of 1 stands for, for criteria that count rows.
 
-    Whole numbers, up to 2^53, are counts, so 1: a weight of 2 is a row given twice. Of other
-    weights only the ratios matter: they add up to Kish's effective number of rows, (sum w)^2 /
-    sum w^2. No rule could do both for all weights: one that ignores a common factor takes n ones
-    and n twos for the same, which are n rows and 2 n.
+    Whole numbers, up to 2^53, are counts, so 1: a weight of 2 is a row given twice. Of
+    other weights only the ratios matter: they add up to Kish's effective number of
+    rows, (sum w)^2 / sum w^2. No rule could do both for all weights: one that ignores a
+    common factor takes n ones and n twos for the same, which are n rows and 2 n.
 
     Examples
     --------

@@ -48,7 +48,8 @@ class LinearTruth:
     intercept: float
     design: str
     degrees_of_freedom: float
-    _root: object  # the correlation of neighbours, or the Cholesky factor of another covariance
+    # the correlation of neighbours, or the Cholesky factor of another covariance
+    _root: object
 
     def proba(self, X: FloatArray) -> FloatArray:
         """Compute the true probabilities of the second class, of shape (n_samples,)."""
@@ -95,11 +96,11 @@ def make_high_dimensional(
     ----------
     n_samples, n_features : int
     design : {"gaussian", "rademacher", "uniform", "elliptical"}, default="gaussian"
-        The law of the independent entries before they are correlated; "elliptical" rows are
-        Gaussian ones of random size, a t law.
+        The law of the independent entries before they are correlated; "elliptical" rows
+        are Gaussian ones of random size, a t law.
     covariance : {"ar", "identity"} or array-like of shape (n_features, n_features), default="ar"
-        "ar": correlation ** abs(j - k) / n_features; "identity": 1 / n_features times it. Entries
-        that are not Gaussian are correlated by the Cholesky factor.
+        "ar": correlation ** abs(j - k) / n_features; "identity": 1 / n_features times
+        it. Entries that are not Gaussian are correlated by the Cholesky factor.
     correlation : float, default=0.5
         Between -1 and 1, of neighbours for "ar".
     link : {"logit", "probit", "clipped_relu"} or callable, default="logit"

@@ -17,7 +17,8 @@ class ScoredData(NamedTuple):
     y: AnyArray
     proba: FloatArray
     true_proba: FloatArray
-    distance: float  # lower distance to calibration of the population; NaN where it is not known
+    # lower distance to calibration of the population; NaN where it is not known
+    distance: float
 
 
 def make_uniform_shift(
@@ -35,9 +36,9 @@ def make_uniform_shift(
     Returns
     -------
     data : ScoredData
-        Named tuple (y, proba, true_proba, distance): predictions uniform on [0, 1 - epsilon],
-        labels 1 with probability proba + epsilon; the distance to calibration is epsilon, the
-        smooth calibration error too.
+        Named tuple (y, proba, true_proba, distance): predictions uniform on [0, 1 -
+        epsilon], labels 1 with probability proba + epsilon; the distance to calibration
+        is epsilon, the smooth calibration error too.
 
     Raises
     ------
@@ -75,8 +76,8 @@ def make_sign_perturbed(
 ) -> ScoredData:
     """Simulate predictions of a few values, each too low or too high by the same amount.
 
-    The hard case for tests that look at each value by itself: the errors of neighbours cancel, so
-    the distance to calibration is much smaller than the error at each value.
+    The hard case for tests that look at each value by itself: the errors of neighbours
+    cancel, so the distance to calibration is much smaller than the error at each value.
 
     Parameters
     ----------
@@ -91,8 +92,8 @@ def make_sign_perturbed(
     Returns
     -------
     data : ScoredData
-        Named tuple (y, proba, true_proba, distance); the distance is 0 for strength 0, and NaN
-        otherwise.
+        Named tuple (y, proba, true_proba, distance); the distance is 0 for strength 0,
+        and NaN otherwise.
 
     Raises
     ------
@@ -159,7 +160,8 @@ def make_overconfident(
     Raises
     ------
     ValueError
-        Fewer than two classes, fewer than two rows for each class, a sharpness that is not above 0.
+        Fewer than two classes, fewer than two rows for each class, a sharpness that is
+        not above 0.
 
     Examples
     --------

@@ -19,7 +19,8 @@ def make_two_gaussians(
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Draw from two balanced Gaussian classes; the true probabilities are returned, too.
 
-    The label y is 0 or 1 with probability 1/2 and x given y is normal with mean -m or +m.
+    The label y is 0 or 1 with probability 1/2 and x given y is normal with mean -m or
+    +m.
 
     Parameters
     ----------

@@ -108,16 +108,18 @@ class CostSensitiveClassifier(DecidingClassifier):
     ----------
     estimator : classifier
         With ``predict_proba``; its probabilities should be calibrated, for instance a
-        `CalibratedModel`. A fitted one in a ``sklearn.frozen.FrozenEstimator`` stays as it is.
+        `CalibratedModel`. A fitted one in a ``sklearn.frozen.FrozenEstimator`` stays as
+        it is.
     costs : array-like of shape (n_classes, n_actions), callable or None, default=None
-        ``costs[j, a]`` is the cost of action a where class j is true, in any unit; a gain is a
-        negative cost. Classes in the order of ``classes_``: of the sorted
-        labels, or of a FrozenEstimator's own. A callable takes X and returns such
-        a table, or an array of shape (n_samples, n_classes, n_actions) with a table for each row.
-        None: each error costs 1.
+        ``costs[j, a]`` is the cost of action a where class j is true, in any unit; a
+        gain is a negative cost. Classes in the order of ``classes_``: of the sorted
+        labels, or of a FrozenEstimator's own. A callable takes X and returns such a
+        table, or an array of shape (n_samples, n_classes, n_actions) with a table for
+        each row. None: each error costs 1.
     actions : array-like of shape (n_actions,), default=None
-        The names of the actions, which `predict` returns; the classes by default. There may be more
-        or fewer actions than classes: one more, for instance, to ask a person.
+        The names of the actions, which `predict` returns; the classes by default. There
+        may be more or fewer actions than classes: one more, for instance, to ask a
+        person.
 
     Attributes
     ----------
@@ -128,8 +130,8 @@ class CostSensitiveClassifier(DecidingClassifier):
     costs_ : ndarray of shape (n_classes, n_actions)
         The table that fit was given; None for costs by row or by callable.
     threshold_ : float
-        With two classes and two actions: the probability of the second class from which on the
-        second action is taken, (c01 - c00) / (c01 - c00 + c10 - c11).
+        With two classes and two actions: the probability of the second class from which
+        on the second action is taken, (c01 - c00) / (c01 - c00 + c10 - c11).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the classifier inside defines them.
@@ -137,21 +139,23 @@ class CostSensitiveClassifier(DecidingClassifier):
     Raises
     ------
     ValueError
-        Costs of another shape, missing or infinite; an action that never costs less than another
-        one, which the message names; actions without a name or of one name; one class only.
+        Costs of another shape, missing or infinite; an action that never costs less
+        than another one, which the message names; actions without a name or of one
+        name; one class only.
     TypeError
         A classifier without ``predict_proba``.
 
     Notes
     -----
-    Of equally cheap actions the first is taken; with two classes and two actions the second, as
-    in ``FixedThresholdClassifier`` and `decision_curve`, where rows at the threshold are acted on.
+    Of equally cheap actions the first is taken; with two classes and two actions the
+    second, as in ``FixedThresholdClassifier`` and `decision_curve`, where rows at the
+    threshold are acted on.
 
-    The decision follows from the probabilities: no threshold is tuned, and costs can change after
-    the fit, also by row, with the parameter ``costs=`` of `fit`, `predict`, `expected_cost` and
-    `score`, the last given being used. Request it with metadata routing
-    (``set_predict_request(costs=True)``) inside of pipelines and searches. `score` is minus the
-    mean cost, so that a search minimises the cost.
+    The decision follows from the probabilities: no threshold is tuned, and costs can
+    change after the fit, also by row, with the parameter ``costs=`` of `fit`,
+    `predict`, `expected_cost` and `score`, the last given being used. Request it with
+    metadata routing (``set_predict_request(costs=True)``) inside of pipelines and
+    searches. `score` is minus the mean cost, so that a search minimises the cost.
 
     Cost: the fit of the classifier; O(n_samples * n_classes * n_actions) for `predict`.
 
@@ -214,12 +218,15 @@ class CostSensitiveClassifier(DecidingClassifier):
             Labels: integers, text, booleans.
         sample_weight : array-like of shape (n_samples,), default=None
             Passed to the classifier's fit.
-        costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
+        costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes,
+        n_actions), \
 default=None
-            In place of those of the constructor. A table is kept for `predict`; of costs by row,
-            which belong to these rows, none can be kept: give `predict` those of its rows.
+            In place of those of the constructor. A table is kept for `predict`; of
+            costs by row, which belong to these rows, none can be kept: give `predict`
+            those of its rows.
         **fit_params : dict
-            Passed to the classifier's fit; with metadata routing enabled, what it requests.
+            Passed to the classifier's fit; with metadata routing enabled, what it
+            requests.
 
         Returns
         -------
@@ -245,8 +252,9 @@ default=None
 
         Parameters
         ----------
-        X : array-like, sparse matrix or table of shape (n_samples, n_features)
-        costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
+        X : array-like, sparse matrix or table of shape (n_samples, n_features) costs :
+        array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions),
+        \
 default=None
             In place of those of fit and of the constructor.
 
@@ -269,8 +277,9 @@ default=None
         Returns
         -------
         cost : ndarray of shape (n_samples,)
-            min over a of sum over j of p_j costs[j, a]; right on average if the probabilities are
-            calibrated. `expected_cost_test` compares it with what was paid.
+            min over a of sum over j of p_j costs[j, a]; right on average if the
+            probabilities are calibrated. `expected_cost_test` compares it with what was
+            paid.
         """
         return compute_expected_costs(
             *self._predict_with_costs(X, costs, "expected_cost")

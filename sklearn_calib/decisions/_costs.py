@@ -21,11 +21,12 @@ def canonical_costs(
 ) -> FloatArray:
     """Validate costs of shape (n_classes, n_actions) or (n_rows, n_classes, n_actions).
 
-    None is a cost of 1 for each error. `actions` are the names of the actions; without them there
-    may be any number. Raises ValueError for another shape, missing or infinite costs, fewer than
-    two actions, and costs under which an action never costs less than another one. Costs that
-    differ by row may hold such actions, since another row may need them. Of a DataFrame rows named
-    after the classes, and columns named after the actions, come into their order.
+    None is a cost of 1 for each error. `actions` are the names of the actions; without
+    them there may be any number. Raises ValueError for another shape, missing or
+    infinite costs, fewer than two actions, and costs under which an action never costs
+    less than another one. Costs that differ by row may hold such actions, since another
+    row may need them. Of a DataFrame rows named after the classes, and columns named
+    after the actions, come into their order.
     """
     n_classes = len(classes)
     table = 1.0 - np.eye(n_classes) if costs is None else read_numbers(costs, "costs")

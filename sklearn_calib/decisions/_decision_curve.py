@@ -79,8 +79,8 @@ class DecisionCurve(Shown):
     threshold : ndarray of shape (n_thresholds,)
         A row is acted on where its probability is at least that.
     net_benefit : ndarray of shape (n_thresholds,)
-        Events that are acted on per row, less the false alarms per row times t / (1 - t); less
-        `harms`.
+        Events that are acted on per row, less the false alarms per row times t / (1 -
+        t); less `harms`.
     standard_error : ndarray of shape (n_thresholds,)
     low, high : ndarray of shape (n_thresholds,)
         An interval at each threshold by itself.
@@ -216,8 +216,9 @@ def decision_curve(
 ) -> DecisionCurve:
     """Compute a decision curve: the net benefit of acting on predictions, by threshold.
 
-    Someone who acts at a probability of t thinks that a miss costs (1 - t) / t times as much as a
-    false alarm. The curve says for which t the prediction beats acting on all rows, and on none.
+    Someone who acts at a probability of t thinks that a miss costs (1 - t) / t times as
+    much as a false alarm. The curve says for which t the prediction beats acting on all
+    rows, and on none.
 
     Parameters
     ----------
@@ -230,14 +231,14 @@ def decision_curve(
     level : float in (0, 1), default=0.95
         The level of the intervals and of the bands.
     harms : float, default=0.0
-        What it costs to make the prediction, per row, in units of net benefit: 0.01 if one event
-        would have to be found among 100 predictions to make up for them.
+        What it costs to make the prediction, per row, in units of net benefit: 0.01 if
+        one event would have to be found among 100 predictions to make up for them.
     prevalence : float in (0, 1), default=None
-        The share of events in the population, where the rows of each class were sampled by
-        themselves (case-control data).
+        The share of events in the population, where the rows of each class were sampled
+        by themselves (case-control data).
     recalibrated : array-like, str or recalibrator, default=None
-        Makes the attribute ``regret``: what a recalibration is worth; see `regret_curve`, which
-        gets `level`, `n_resamples` and `random_state` as well.
+        Makes the attribute ``regret``: what a recalibration is worth; see
+        `regret_curve`, which gets `level`, `n_resamples` and `random_state` as well.
     n_resamples : int, default=999
         Draws of the multiplier bootstrap for the bands.
     random_state : int, Generator, RandomState or None, default=0
@@ -247,8 +248,8 @@ def decision_curve(
         Both classes in the order of the columns; needed if `y_true` lacks one.
     pos_label : label, default=None
         The class of the event, which owns a single column; the second by default.
-        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
-        unless `labels` is given.
+        Required with a single column for labels other than 0 and 1, False and True, or
+        -1 and 1, unless `labels` is given.
 
     Returns
     -------
@@ -257,37 +258,41 @@ def decision_curve(
     Raises
     ------
     ValueError
-        Thresholds that do not increase or are not strictly between 0 and 1, a level or a
-        prevalence outside (0, 1), harms that are not numbers, more than two classes, or invalid
-        scores, labels or weights; see `canonical_proba`. With `prevalence`: rows of one class only.
+        Thresholds that do not increase or are not strictly between 0 and 1, a level or
+        a prevalence outside (0, 1), harms that are not numbers, more than two classes,
+        or invalid scores, labels or weights; see `canonical_proba`. With `prevalence`:
+        rows of one class only.
 
     Notes
     -----
-    With w = t / (1 - t), a the rows with a probability of at least t and y the events, net benefit
-    is the mean of g = a (y - w (1 - y)); acting on all has the prevalence less (1 - prevalence) w.
-    With `prevalence` P it is P TPR - (1 - P) w FPR.
+    With w = t / (1 - t), a the rows with a probability of at least t and y the events,
+    net benefit is the mean of g = a (y - w (1 - y)); acting on all has the prevalence
+    less (1 - prevalence) w. With `prevalence` P it is P TPR - (1 - P) w FPR.
 
-    Uncertainty. Net benefit and its difference to acting on all are means of one number per row, so
-    the standard error is the standard deviation over sqrt(n) (weights: sqrt(sum w^2 (g - mean)^2) /
-    sum w; with `prevalence` within each class). At a threshold that few rows reach, one false alarm
-    more or less moves the curve far, and the estimate plus or minus 1.96 standard errors misses
-    the truth (at one that 4 of 500 rows reach, in one draw out of nine). So the intervals are
-    those of the shares of events and of false alarms (Wilson's; for bands, whose ends lie farther
-    out, Clopper and Pearson's), put together as their standard errors would be; with many rows
-    acted on they are the normal ones. The band takes the quantile of the largest deviation over all
-    thresholds, in standard errors and by a multiplier bootstrap, in place of 1.96. Measured
-    coverage of 95 % (``benchmarks/decisions``, 500 and 5000 rows): intervals .93 to 1, bands .94 to
-    1.
+    Uncertainty. Net benefit and its difference to acting on all are means of one number
+    per row, so the standard error is the standard deviation over sqrt(n) (weights:
+    sqrt(sum w^2 (g - mean)^2) / sum w; with `prevalence` within each class). At a
+    threshold that few rows reach, one false alarm more or less moves the curve far, and
+    the estimate plus or minus 1.96 standard errors misses the truth (at one that 4 of
+    500 rows reach, in one draw out of nine). So the intervals are those of the shares
+    of events and of false alarms (Wilson's; for bands, whose ends lie farther out,
+    Clopper and Pearson's), put together as their standard errors would be; with many
+    rows acted on they are the normal ones. The band takes the quantile of the largest
+    deviation over all thresholds, in standard errors and by a multiplier bootstrap, in
+    place of 1.96. Measured coverage of 95 % (``benchmarks/decisions``, 500 and 5000
+    rows): intervals .93 to 1, bands .94 to 1.
 
-    `interventions_avoided` and `net_benefit_untreated` are the difference to acting on all in other
-    units. Cost: O(n log n) for the sort, then O(n_thresholds^3 + n_resamples n_thresholds^2).
+    `interventions_avoided` and `net_benefit_untreated` are the difference to acting on
+    all in other units. Cost: O(n log n) for the sort, then O(n_thresholds^3 +
+    n_resamples n_thresholds^2).
 
     References
     ----------
-    Vickers, Elkin (2006), "Decision curve analysis: a novel method for evaluating prediction
-    models", for net benefit. Kerr, Brown, Zhu, Janes (2016), "Assessing the clinical impact of risk
-    prediction models with decision curves", for the standardised one and case-control data. Zou,
-    Donner (2008), "Construction of confidence limits about effect measures", for the intervals.
+    Vickers, Elkin (2006), "Decision curve analysis: a novel method for evaluating
+    prediction models", for net benefit. Kerr, Brown, Zhu, Janes (2016), "Assessing the
+    clinical impact of risk prediction models with decision curves", for the
+    standardised one and case-control data. Zou, Donner (2008), "Construction of
+    confidence limits about effect measures", for the intervals.
 
     Examples
     --------
@@ -384,13 +389,15 @@ def decision_difference(
 
     Notes
     -----
-    The difference is the mean of the differences row by row, which vary less than the numbers
-    themselves where the models agree; see `decision_curve`. With t a threshold and R the regret
-    of the first model if the second one is its recalibration, it is R(t) / (1 - t).
+    The difference is the mean of the differences row by row, which vary less than the
+    numbers themselves where the models agree; see `decision_curve`. With t a threshold
+    and R the regret of the first model if the second one is its recalibration, it is
+    R(t) / (1 - t).
 
     References
     ----------
-    Vickers, Cronin, Elkin, Gonen (2008), "Extensions to decision curve analysis", for intervals.
+    Vickers, Cronin, Elkin, Gonen (2008), "Extensions to decision curve analysis", for
+    intervals.
 
     Examples
     --------

@@ -36,7 +36,8 @@ class ExpectedCost:
         Interval of the difference.
     level : float
     statistic : float
-        The difference over the standard deviation that it has if the probabilities are calibrated.
+        The difference over the standard deviation that it has if the probabilities are
+        calibrated.
     pvalue : float
         Two-sided, of the hypothesis that they are.
     """
@@ -66,9 +67,9 @@ def expected_cost_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
-    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-    costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
+    y_true : array-like of shape (n_samples,) y_proba : array-like of shape (n_samples,
+    n_classes) or (n_samples,) costs : array-like of shape (n_classes, n_actions) or
+    (n_samples, n_classes, n_actions), \
 default=None
         As in `CostSensitiveClassifier`; None: each error costs 1.
     level : float in (0, 1), default=0.95
@@ -76,8 +77,9 @@ default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
 
     Returns
     -------
@@ -86,27 +88,30 @@ default=None
     Raises
     ------
     ValueError
-        A level outside (0, 1), invalid costs (see `CostSensitiveClassifier`), or invalid scores,
-        labels or weights; see `canonical_proba`.
+        A level outside (0, 1), invalid costs (see `CostSensitiveClassifier`), or
+        invalid scores, labels or weights; see `canonical_proba`.
 
     Notes
     -----
-    The difference is the mean of one number per row, believed less realised cost d, so its
-    standard error is the standard deviation of these over sqrt(n) (weights: sqrt(sum w^2
-    (d - mean)^2) / sum w). If the probabilities are calibrated, its standard deviation is known: a
-    row's cost has the variance sum_j p_j costs[j, a]^2 less the square of its expected cost. The
-    test divides by that one. Where it is 0, all predictions being certain, the statistic is 0 for
-    a difference of 0, otherwise infinite.
+    The difference is the mean of one number per row, believed less realised cost d, so
+    its standard error is the standard deviation of these over sqrt(n) (weights:
+    sqrt(sum w^2 (d - mean)^2) / sum w). If the probabilities are calibrated, its
+    standard deviation is known: a row's cost has the variance sum_j p_j costs[j, a]^2
+    less the square of its expected cost. The test divides by that one. Where it is 0,
+    all predictions being certain, the statistic is 0 for a difference of 0, otherwise
+    infinite.
 
-    Only errors of the probabilities that change expected costs are seen, and only on average: too
-    high a probability in one half and too low a one in the other half of the rows may cancel.
-    Measured (``benchmarks/decisions``): the test rejects 4 to 6 % of calibrated samples at a level
-    of 5 %, from 100 rows on; the interval holds the truth in .94 to .96 of the draws from 500 rows
-    on, and in only .80 of those with 100 rows of which 3 have the event. Cost: O(n k m).
+    Only errors of the probabilities that change expected costs are seen, and only on
+    average: too high a probability in one half and too low a one in the other half of
+    the rows may cancel. Measured (``benchmarks/decisions``): the test rejects 4 to 6 %
+    of calibrated samples at a level of 5 %, from 100 rows on; the interval holds the
+    truth in .94 to .96 of the draws from 500 rows on, and in only .80 of those with 100
+    rows of which 3 have the event. Cost: O(n k m).
 
     References
     ----------
-    Elkan (2001), "The foundations of cost-sensitive learning", eq. 1, for the expected cost.
+    Elkan (2001), "The foundations of cost-sensitive learning", eq. 1, for the expected
+    cost.
 
     Examples
     --------

@@ -40,17 +40,18 @@ class ExpectedMetrics(Shown):
     log_loss : float
         In nats.
     cost : float
-        Mean cost per row of the actions that look cheapest. Without `costs`, the share of rows
-        whose most probable class is not the true one. Of two actions that cost the same the
-        second is taken, as from a threshold on.
+        Mean cost per row of the actions that look cheapest. Without `costs`, the share
+        of rows whose most probable class is not the true one. Of two actions that cost
+        the same the second is taken, as from a threshold on.
     precision, recall, auc : float or None
-        For the positive class; None for more than two classes. NaN if the number is not defined:
-        no row is predicted positive, or no event is possible.
+        For the positive class; None for more than two classes. NaN if the number is not
+        defined: no row is predicted positive, or no event is possible.
     confusion : ndarray of shape (n_classes, n_classes)
-        Expected weight of the rows of each true class (rows) and predicted class (columns).
+        Expected weight of the rows of each true class (rows) and predicted class
+        (columns).
     standard_deviations : dict of str to float
-        How far each metric varies by chance: its standard deviation over labels drawn from the
-        probabilities.
+        How far each metric varies by chance: its standard deviation over labels drawn
+        from the probabilities.
     realised : dict of str to float
         The metrics computed from the true labels, if these were given.
     """
@@ -77,8 +78,8 @@ class ExpectedMetrics(Shown):
         Returns
         -------
         z : float
-            About normal where the probabilities are calibrated and the rows many; infinite where
-            a metric differs that could not.
+            About normal where the probabilities are calibrated and the rows many;
+            infinite where a metric differs that could not.
         """
         if name not in self.realised:
             raise invalid_input(
@@ -99,7 +100,8 @@ class ExpectedMetrics(Shown):
     def to_frame(self) -> DataFrame:
         """Return a pandas DataFrame with one row per metric.
 
-        Columns metric, expected, standard_deviation; with labels realised, z and pvalue, two-sided.
+        Columns metric, expected, standard_deviation; with labels realised, z and
+        pvalue, two-sided.
         """
         pd = require("pandas", "cli")
         rows: list[dict[str, Any]] = []
@@ -145,21 +147,23 @@ def expected_metrics(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities.
     threshold : float in (0, 1), default=None
-        For two classes only: a row is predicted positive if the probability of the positive class
-        is at least this. By default the class with the largest probability is predicted.
+        For two classes only: a row is predicted positive if the probability of the
+        positive class is at least this. By default the class with the largest
+        probability is predicted.
     costs : array-like of shape (n_classes, n_actions), default=None
         As in `CostSensitiveClassifier`, for ``cost``.
     y_true : array-like of shape (n_samples,), default=None
-        Labels, where they have come in: the realised metrics stand beside the expected ones, which
-        is a check of calibration in the metrics themselves.
+        Labels, where they have come in: the realised metrics stand beside the expected
+        ones, which is a check of calibration in the metrics themselves.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The positive class, for two classes only: `threshold`, precision, recall and AUC are about
-        it, and a single column of `y_proba` is its probability. By default the second class.
-        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
-        unless `labels` is given. Without `y_true` and `labels` the classes are 0 and 1.
+        The positive class, for two classes only: `threshold`, precision, recall and AUC
+        are about it, and a single column of `y_proba` is its probability. By default
+        the second class. Required with a single column for labels other than 0 and 1,
+        False and True, or -1 and 1, unless `labels` is given. Without `y_true` and
+        `labels` the classes are 0 and 1.
 
     Returns
     -------
@@ -168,30 +172,32 @@ def expected_metrics(
     Raises
     ------
     ValueError
-        A `pos_label` that is no class, or with more than two; a threshold outside (0, 1) or with
-        more than two classes, invalid costs (see `CostSensitiveClassifier`), or invalid scores,
-        labels or weights; see `canonical_proba`.
+        A `pos_label` that is no class, or with more than two; a threshold outside (0,
+        1) or with more than two classes, invalid costs (see `CostSensitiveClassifier`),
+        or invalid scores, labels or weights; see `canonical_proba`.
 
     Warns
     -----
     CalibrationWarning
-        `labels` in an order of their own where the columns fit another one of `y_true` far better.
+        `labels` in an order of their own where the columns fit another one of `y_true`
+        far better.
 
     Notes
     -----
-    Labels are taken as drawn from the probabilities, independently. Then the expectations of the
-    means of rows (accuracy, losses, cost) and of the precision are exact, and so are their standard
-    deviations; for the accuracy it is sqrt(sum m (1 - m)) / n with m the probability of the
-    predicted class. Recall and AUC are ratios of expectations, whose standard deviations come from
-    the derivatives with respect to the labels; they differ from the expected ratio by O(1 / n). The
-    AUC is sum_{i != j} p_i (1 - p_j) (1{p_i > p_j} + 1/2 1{=}) / sum_{i != j} p_i (1 - p_j).
-    Where the probabilities are not calibrated, all of this is wrong: overconfident ones promise too
-    much. Cost: O(n k + n log n).
+    Labels are taken as drawn from the probabilities, independently. Then the
+    expectations of the means of rows (accuracy, losses, cost) and of the precision are
+    exact, and so are their standard deviations; for the accuracy it is sqrt(sum m (1 -
+    m)) / n with m the probability of the predicted class. Recall and AUC are ratios of
+    expectations, whose standard deviations come from the derivatives with respect to
+    the labels; they differ from the expected ratio by O(1 / n). The AUC is sum_{i != j}
+    p_i (1 - p_j) (1{p_i > p_j} + 1/2 1{=}) / sum_{i != j} p_i (1 - p_j). Where the
+    probabilities are not calibrated, all of this is wrong: overconfident ones promise
+    too much. Cost: O(n k + n log n).
 
     References
     ----------
-    Guillory et al. (2021), "Predicting with confidence on unseen distributions", for the mean
-    confidence as an estimate of accuracy.
+    Guillory et al. (2021), "Predicting with confidence on unseen distributions", for
+    the mean confidence as an estimate of accuracy.
 
     Examples
     --------

@@ -39,22 +39,23 @@ def expected_cost_score(
     {shared_parameters}
     costs : array-like of shape (n_classes, n_actions), default=None
         ``costs[j, a]`` is the cost of action a where class j is true, as in
-        `CostSensitiveClassifier`. None: each error costs 1, and the measure is the error rate.
+        `CostSensitiveClassifier`. None: each error costs 1, and the measure is the
+        error rate.
 
     Returns
     -------
     cost : float
-        In the unit of the costs, between the smallest and the largest of them. Not proper:
-        probabilities on the right side of each threshold are as good as the true ones. Unbiased
-        for the mean cost of other rows. Of actions that are equally cheap the first is taken: where
-        classes and costs are swapped, only rows that are so change. Cost: O(n k m) for k classes
-        and m actions.
+        In the unit of the costs, between the smallest and the largest of them. Not
+        proper: probabilities on the right side of each threshold are as good as the
+        true ones. Unbiased for the mean cost of other rows. Of actions that are equally
+        cheap the first is taken: where classes and costs are swapped, only rows that
+        are so change. Cost: O(n k m) for k classes and m actions.
 
     Raises
     ------
     ValueError
-        Costs of another shape, missing or infinite, or an action that never costs less than
-        another one.
+        Costs of another shape, missing or infinite, or an action that never costs less
+        than another one.
 
     References
     ----------
@@ -92,19 +93,20 @@ def area_under_risk_coverage(
     Returns
     -------
     area : float
-        In [0, 1]; the error rate itself where confidence says nothing, less where errors are less
-        confident. Rows of equal confidence (at 12 digits) come in random order, and the mean over
-        orders is taken. Weights that are whole numbers count rows; of others the ratios matter, and
-        the error rate is averaged over all coverages between 0 and 1, the limit of many rows: of 60
-        rows the two differ by up to 0.005. Of equal probabilities the first class is taken, so
-        that swapping the classes changes the area by at most the share of such rows.
-        It depends on the order of the confidences alone, and not on calibration, for two classes.
+        In [0, 1]; the error rate itself where confidence says nothing, less where
+        errors are less confident. Rows of equal confidence (at 12 digits) come in
+        random order, and the mean over orders is taken. Weights that are whole numbers
+        count rows; of others the ratios matter, and the error rate is averaged over all
+        coverages between 0 and 1, the limit of many rows: of 60 rows the two differ by
+        up to 0.005. Of equal probabilities the first class is taken, so that swapping
+        the classes changes the area by at most the share of such rows. It depends on
+        the order of the confidences alone, and not on calibration, for two classes.
         Cost: O(n log n).
 
     References
     ----------
-    Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep neural
-    classifiers", section 3.
+    Geifman, Uziel, El-Yaniv (2019), "Bias-reduced uncertainty estimation for deep
+    neural classifiers", section 3.
 
     Examples
     --------
@@ -122,10 +124,11 @@ def calibration_decision_loss(
 ) -> float:
     """Compute the calibration decision loss (CDL): the largest loss by miscalibration.
 
-    A user who acts on calibrated probabilities instead of the given ones gains something per row.
-    How much depends on the user's proper loss, that is, on what the decisions cost. The CDL is the
-    largest gain over all proper losses whose values for either label span at most 1. The calibrated
-    probabilities are those of isotonic calibration on the same rows.
+    A user who acts on calibrated probabilities instead of the given ones gains
+    something per row. How much depends on the user's proper loss, that is, on what the
+    decisions cost. The CDL is the largest gain over all proper losses whose values for
+    either label span at most 1. The calibrated probabilities are those of isotonic
+    calibration on the same rows.
 
     Parameters
     ----------
@@ -134,31 +137,31 @@ def calibration_decision_loss(
     Returns
     -------
     loss : float
-        In [0, 1]; 0 is perfect. The largest regret R(t), see below, is at most this number and at
-        least half of it; that of `regret_curve`, which has other calibrated probabilities and
-        counts labels in the place of c, need not be. Like all
-        calibration errors it is too large on finitely many rows: for 500 rows of calibrated
-        predictions it is 0.012 on average with normal log-odds, 0.004 with 3 % events, and 0.027
-        with predictions between 0.45 and 0.55. `calibration_test` compares it with its distribution
-        for calibrated predictions, and `confidence_interval` estimates the bias by simulation and
-        removes it.
+        In [0, 1]; 0 is perfect. The largest regret R(t), see below, is at most this
+        number and at least half of it; that of `regret_curve`, which has other
+        calibrated probabilities and counts labels in the place of c, need not be. Like
+        all calibration errors it is too large on finitely many rows: for 500 rows of
+        calibrated predictions it is 0.012 on average with normal log-odds, 0.004 with 3
+        % events, and 0.027 with predictions between 0.45 and 0.55. `calibration_test`
+        compares it with its distribution for calibrated predictions, and
+        `confidence_interval` estimates the bias by simulation and removes it.
 
     Notes
     -----
     With c the calibrated prediction, a V-shaped loss with its kink at t has the regret
-    R(t) = E (c - t)(1{c > t} - 1{p > t}) for costs of t and 1 - t. A proper loss is a mixture of
-    these with weights w >= 0 of the thresholds, and bounded by 1 where the integrals of t dw and
-    of (1 - t) dw are at most 1. So the loss is the largest integral of R dw, twice the value at 1/2
-    of the smallest concave function above R: V-shaped losses alone, bounded by 1, reach
-    max R(t) / max(t, 1 - t), which is at least half of it. With L1 the mean of ``|c - p|``
-    and L2 the root of the mean of (c - p)^2: L1^2 <= L2^2 <= CDL <= 2 L1. Isotonic calibration
-    keeps the order of the predictions; a gain that takes another order is not counted.
-    Cost: O(n log n).
+    R(t) = E (c - t)(1{c > t} - 1{p > t}) for costs of t and 1 - t. A proper loss is a
+    mixture of these with weights w >= 0 of the thresholds, and bounded by 1 where the
+    integrals of t dw and of (1 - t) dw are at most 1. So the loss is the largest
+    integral of R dw, twice the value at 1/2 of the smallest concave function above R:
+    V-shaped losses alone, bounded by 1, reach max R(t) / max(t, 1 - t), which is at
+    least half of it. With L1 the mean of ``|c - p|`` and L2 the root of the mean of (c
+    - p)^2: L1^2 <= L2^2 <= CDL <= 2 L1. Isotonic calibration keeps the order of the
+    predictions; a gain that takes another order is not counted. Cost: O(n log n).
 
     References
     ----------
-    Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded tasks", for the
-    definition.
+    Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded tasks", for
+    the definition.
 
     Examples
     --------

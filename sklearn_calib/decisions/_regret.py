@@ -35,9 +35,11 @@ class RegretCurve:
     Attributes
     ----------
     breaks : ndarray of shape (n_pieces + 1,)
-        0, all values of both predictions, and 1. The regret is linear between two of them.
+        0, all values of both predictions, and 1. The regret is linear between two of
+        them.
     intercept, slope : ndarray of shape (n_pieces,)
-        The regret at t is ``intercept + slope * t`` above a break, up to and with the next one.
+        The regret at t is ``intercept + slope * t`` above a break, up to and with the
+        next one.
     brier_part : float
         By how much recalibration lowers the Brier loss: twice `integrate_pieces`.
     log_loss_part : float
@@ -71,8 +73,8 @@ class RegretCurve:
         Parameters
         ----------
         loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
-            As in `decompose_loss`, of two classes; ``BetaFamilyLoss(2, 18)`` for thresholds around
-            10 %.
+            As in `decompose_loss`, of two classes; ``BetaFamilyLoss(2, 18)`` for
+            thresholds around 10 %.
 
         Returns
         -------
@@ -83,7 +85,8 @@ class RegretCurve:
         without, event = rule.of_labels(
             np.column_stack([1 - self.breaks, self.breaks])
         ).T
-        # the weights w of the thresholds c: the loss of an event falls at the rate (1 - c) w
+        # the weights w of the thresholds c: the loss of an event falls at the rate (1 -
+        # c) w
         pieces = -self.intercept * np.diff(event)
         return float(pieces.sum() + (self.intercept + self.slope) @ np.diff(without))
 
@@ -104,9 +107,10 @@ class RegretCurve:
     def maximum(self) -> float:
         """Return the largest regret over all thresholds t, if a false alarm costs t, a miss 1 - t.
 
-        In units of the larger of these two costs (V-shaped losses bounded by 1) it is more, at most
-        twice as much. `maximum_interval` has its uncertainty; as the largest of many numbers
-        that vary by chance it is biased upwards, which the lower end allows for.
+        In units of the larger of these two costs (V-shaped losses bounded by 1) it is
+        more, at most twice as much. `maximum_interval` has its uncertainty; as the
+        largest of many numbers that vary by chance it is biased upwards, which the
+        lower end allows for.
         """
         return float(self.regret.max())
 
@@ -114,10 +118,11 @@ class RegretCurve:
     def decision_loss(self) -> float:
         """Return the largest gain of any decision whose costs for either label span at most 1.
 
-        The calibration decision loss, for the recalibration that was given: between `maximum` and
-        twice that, at least `brier_part`, at most twice the mean distance of the two predictions.
-        As `maximum` it is biased upwards; see `decision_loss_interval`. As a measure of the
-        predictions alone it is `calibration_decision_loss`, which has the definition.
+        The calibration decision loss, for the recalibration that was given: between
+        `maximum` and twice that, at least `brier_part`, at most twice the mean distance
+        of the two predictions. As `maximum` it is biased upwards; see
+        `decision_loss_interval`. As a measure of the predictions alone it is
+        `calibration_decision_loss`, which has the definition.
         """
         return maximise_decision_loss(self.threshold, self.regret)[0]
 
@@ -169,12 +174,12 @@ def regret_curve(
         Labels of two classes.
     y_proba : array-like of shape (n_samples, 2) or (n_samples,)
     recalibrated : array-like, str or recalibrator, default="isotonic"
-        The prediction c that one could have acted on: recalibrated probabilities of the same rows,
-        or the method that makes them (see `all_recalibrators`).
+        The prediction c that one could have acted on: recalibrated probabilities of the
+        same rows, or the method that makes them (see `all_recalibrators`).
     cv : int, splitter, iterable or None, default=5
-        The folds, out of which the method predicts. None fits and predicts the same rows: then the
-        regret of isotonic calibration is never below 0, and above 0 also where the predictions
-        are calibrated. Not used with probabilities.
+        The folds, out of which the method predicts. None fits and predicts the same
+        rows: then the regret of isotonic calibration is never below 0, and above 0 also
+        where the predictions are calibrated. Not used with probabilities.
     level : float in (0, 1), default=0.95
         The level of the intervals.
     n_resamples : int, default=999
@@ -186,8 +191,8 @@ def regret_curve(
         Both classes in the order of the columns; needed if `y_true` lacks one.
     pos_label : label, default=None
         The class of the event, which owns a single column; the second by default.
-        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
-        unless `labels` is given.
+        Required with a single column for labels other than 0 and 1, False and True, or
+        -1 and 1, unless `labels` is given.
 
     Returns
     -------
@@ -196,34 +201,37 @@ def regret_curve(
     Raises
     ------
     ValueError
-        More than two classes, a level outside (0, 1), or invalid scores, labels or weights; see
-        `canonical_proba`.
+        More than two classes, a level outside (0, 1), or invalid scores, labels or
+        weights; see `canonical_proba`.
     TypeError
         A `recalibrated` that is neither probabilities nor a recalibrator.
 
     Notes
     -----
-    R(t) = mean of (y - t) (1{c >= t} - 1{p >= t}). Someone for whom a false alarm costs t and a
-    miss 1 - t acts where the probability is at least t; R(t) is what this costs more per row with p
-    than with c. In units of net benefit (`decision_curve`) it is R(t) / (1 - t), for which
-    `decision_difference` of p and c gives intervals. Negative where c is the worse one.
+    R(t) = mean of (y - t) (1{c >= t} - 1{p >= t}). Someone for whom a false alarm costs
+    t and a miss 1 - t acts where the probability is at least t; R(t) is what this costs
+    more per row with p than with c. In units of net benefit (`decision_curve`) it is
+    R(t) / (1 - t), for which `decision_difference` of p and c gives intervals. Negative
+    where c is the worse one.
 
     The integral over t is half the difference of the Brier losses, and with the weight
     1 / (t (1 - t)) it is the difference of the log losses: the curve splits
-    `proper_calibration_error` over all decision problems. Cost: the fits, O(n log n), and 30 ms for
-    the intervals.
+    `proper_calibration_error` over all decision problems. Cost: the fits, O(n log n),
+    and 30 ms for the intervals.
 
-    Intervals are of the regret of acting on p instead of on this c, whatever made it. A band for
-    all thresholds (that of `decision_difference`, at up to 100 of them) holds with probability
-    `level`; what rises with the regret lies between its values for the two edges of the band. So
-    the bias of a maximum is allowed for, and the interval holds more often than `level`
-    (``benchmarks/decisions``: those of 95 % in .994 of 500 draws or more). With c fitted to the
-    same rows (``cv=None``) the lower end is too high.
+    Intervals are of the regret of acting on p instead of on this c, whatever made it. A
+    band for all thresholds (that of `decision_difference`, at up to 100 of them) holds
+    with probability `level`; what rises with the regret lies between its values for the
+    two edges of the band. So the bias of a maximum is allowed for, and the interval
+    holds more often than `level` (``benchmarks/decisions``: those of 95 % in .994 of
+    500 draws or more). With c fitted to the same rows (``cv=None``) the lower end is
+    too high.
 
     References
     ----------
-    Ehm et al. (2016), "Of quantiles and expectiles", section 3, for the mixture over thresholds.
-    Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded tasks", for its maximum.
+    Ehm et al. (2016), "Of quantiles and expectiles", section 3, for the mixture over
+    thresholds. Hu, Wu (2024), "Predict to minimize swap regret for all payoff-bounded
+    tasks", for its maximum.
 
     Examples
     --------

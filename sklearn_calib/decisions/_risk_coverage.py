@@ -28,14 +28,14 @@ class RiskCoverageCurve:
     rows : ndarray of shape (n_levels,)
         How many they are; of weighted rows, how many equally weighted ones are as good.
     low, high : ndarray of shape (n_levels,)
-        Clopper and Pearson's interval of the risk at each threshold by itself, computed when it is
-        first read.
+        Clopper and Pearson's interval of the risk at each threshold by itself, computed
+        when it is first read.
     level : float
     area : float
         `area_under_risk_coverage`.
     perfect_area : float
-        The smallest area that is possible with the same number of errors: the area if the model
-        were less confident in each of its errors than in any correct answer.
+        The smallest area that is possible with the same number of errors: the area if
+        the model were less confident in each of its errors than in any correct answer.
     """
 
     threshold: FloatArray
@@ -113,8 +113,9 @@ def risk_coverage_curve(
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
 
     Returns
     -------
@@ -123,18 +124,21 @@ def risk_coverage_curve(
     Raises
     ------
     ValueError
-        A level outside (0, 1), or invalid scores, labels or weights; see `canonical_proba`.
+        A level outside (0, 1), or invalid scores, labels or weights; see
+        `canonical_proba`.
 
     Notes
     -----
-    The intervals are for thresholds that were chosen beforehand; `SelectiveClassifier` chooses one
-    with a guarantee. With weights the number of rows is (sum w)^2 / sum w^2, and the intervals are
-    no longer exact. Of more than 50,000 levels their ends are exact to 1e-11 of their size. Cost:
-    O(n log n), and 2 µs for each end of an interval.
+    The intervals are for thresholds that were chosen beforehand; `SelectiveClassifier`
+    chooses one with a guarantee. With weights the number of rows is (sum w)^2 / sum
+    w^2, and the intervals are no longer exact. Of more than 50,000 levels their ends
+    are exact to 1e-11 of their size. Cost: O(n log n), and 2 µs for each end of an
+    interval.
 
     References
     ----------
-    Geifman, El-Yaniv (2017), "Selective classification for deep neural networks", section 2.
+    Geifman, El-Yaniv (2017), "Selective classification for deep neural networks",
+    section 2.
 
     Examples
     --------

@@ -46,31 +46,38 @@ class Cutoff(NamedTuple):
 class SelectiveClassifier(DecidingClassifier):
     """A classifier that answers where it is confident enough for an error rate, or a share of rows.
 
-    With `max_risk` and probability 1 - `delta` over the rows given to fit, at most a share
-    `max_risk` of the answers to new rows of the same law is wrong. With `coverage` that share of
-    the rows is answered, the most confident ones. Either for all rows, or for each group.
+    With `max_risk` and probability 1 - `delta` over the rows given to fit, at most a
+    share `max_risk` of the answers to new rows of the same law is wrong. With
+    `coverage` that share of the rows is answered, the most confident ones. Either for
+    all rows, or for each group.
 
     Parameters
     ----------
     estimator : classifier
-        With ``predict_proba``. A fitted one in a ``sklearn.frozen.FrozenEstimator`` stays as it
-        is, and all rows given to fit choose the threshold: pass rows that it has not seen. Another
-        one is fitted on a part of the rows, and the others choose the threshold.
+        With ``predict_proba``. A fitted one in a ``sklearn.frozen.FrozenEstimator``
+        stays as it is, and all rows given to fit choose the threshold: pass rows that
+        it has not seen. Another one is fitted on a part of the rows, and the others
+        choose the threshold.
     max_risk : float in (0, 1), default=None
-        The largest error rate among the answers. By default 0.05, unless `coverage` is given.
+        The largest error rate among the answers. By default 0.05, unless `coverage` is
+        given.
     delta : float in (0, 1), default=0.1
-        The probability that the guarantee fails; with groups, that it fails in any of them.
+        The probability that the guarantee fails; with groups, that it fails in any of
+        them.
     method : {"sgr"}, default="sgr"
         Selection with guaranteed risk, by bisection.
     coverage : float in (0, 1], default=None
-        Instead of `max_risk`: answer at least this share of the rows that choose the threshold, and
-        as few more as rows of equal confidence allow. The weights of rows count.
+        Instead of `max_risk`: answer at least this share of the rows that choose the
+        threshold, and as few more as rows of equal confidence allow. The weights of
+        rows count.
     abstain_label : object, default=None
-        What `predict` returns where it does not answer; no class. One of the type of the labels,
-        such as -1 or "unsure", keeps their dtype; with None `predict` returns an array of
-        objects, which ``np.unique`` and measures of scikit-learn cannot sort.
+        What `predict` returns where it does not answer; no class. One of the type of
+        the labels, such as -1 or "unsure", keeps their dtype; with None `predict`
+        returns an array of objects, which ``np.unique`` and measures of scikit-learn
+        cannot sort.
     calibration_size : float in (0, 1), default=0.5
-        The share of the rows, stratified, that choose the threshold; of a FrozenEstimator all do.
+        The share of the rows, stratified, that choose the threshold; of a
+        FrozenEstimator all do.
     random_state : int, Generator, RandomState or None, default=0
         Of that division.
 
@@ -80,8 +87,9 @@ class SelectiveClassifier(DecidingClassifier):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
     threshold_ : float
-        Rows are answered whose largest probability is at least that; 0 where all rows that chose it
-        are answered, infinite where none is. Not there after a fit with groups.
+        Rows are answered whose largest probability is at least that; 0 where all rows
+        that chose it are answered, infinite where none is. Not there after a fit with
+        groups.
     coverage_ : float
         The share of the rows that chose the threshold which are answered.
     coverage_interval_ : tuple of float
@@ -89,11 +97,11 @@ class SelectiveClassifier(DecidingClassifier):
     risk_ : float
         The error rate among these; NaN where there is none.
     risk_bound_ : float
-        The upper bound of the error rate of new rows; 1 where no row is answered. With groups the
-        largest of all.
+        The upper bound of the error rate of new rows; 1 where no row is answered. With
+        groups the largest of all.
     thresholds_, coverages_, risks_, risk_bounds_, coverage_intervals_ : dict
-        The same of each group, after a fit with groups; each with all of `delta` shared equally
-        among them.
+        The same of each group, after a fit with groups; each with all of `delta` shared
+        equally among them.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Where the classifier inside defines them.
@@ -101,47 +109,51 @@ class SelectiveClassifier(DecidingClassifier):
     Raises
     ------
     ValueError
-        `max_risk`, `delta` or `calibration_size` outside (0, 1), `coverage` outside (0, 1] or
-        beside `max_risk`, an `abstain_label` that is a class, an unknown method, one class only,
-        groups that are missing, or given to a classifier that was fitted without.
+        `max_risk`, `delta` or `calibration_size` outside (0, 1), `coverage` outside (0,
+        1] or beside `max_risk`, an `abstain_label` that is a class, an unknown method,
+        one class only, groups that are missing, or given to a classifier that was
+        fitted without.
     TypeError
         A classifier without ``predict_proba``.
 
     Warns
     -----
     CalibrationWarning
-        No number of answers that was tried has an error rate that is surely at most `max_risk`;
-        all rows are abstained from, or all of the groups that are named. Groups at predict that fit
-        has not seen; their rows are abstained from.
+        No number of answers that was tried has an error rate that is surely at most
+        `max_risk`; all rows are abstained from, or all of the groups that are named.
+        Groups at predict that fit has not seen; their rows are abstained from.
 
     Notes
     -----
-    The rows are sorted by confidence, ties together, and a bisection of ceil(log2(n + 1)) steps
-    looks for the largest number of answers whose upper bound of the error rate (Clopper and
-    Pearson's, at level `delta` over the number of steps) is at most `max_risk`. New rows that
-    differ from those given to fit have no guarantee, and neither has a single class, nor a group
-    unless `groups` are given. Each of G groups then has its own threshold, with `delta` / G: with
-    probability 1 - `delta` the guarantee holds in all of them. It
-    takes some rows: with no error at all among n answers, the bound is about
-    log(steps / delta) / n. The guarantee is cautious (``benchmarks/decisions``): allowed to fail in
-    10 % of the draws, it failed in 1 %, of one group or of any of four.
+    The rows are sorted by confidence, ties together, and a bisection of ceil(log2(n +
+    1)) steps looks for the largest number of answers whose upper bound of the error
+    rate (Clopper and Pearson's, at level `delta` over the number of steps) is at most
+    `max_risk`. New rows that differ from those given to fit have no guarantee, and
+    neither has a single class, nor a group unless `groups` are given. Each of G groups
+    then has its own threshold, with `delta` / G: with probability 1 - `delta` the
+    guarantee holds in all of them. It takes some rows: with no error at all among n
+    answers, the bound is about log(steps / delta) / n. The guarantee is cautious
+    (``benchmarks/decisions``): allowed to fail in 10 % of the draws, it failed in 1 %,
+    of one group or of any of four.
 
-    With `coverage` the threshold is a quantile of the confidence. Where k of n rows are answered
-    and confidences are continuous, the share of new rows that will be answered has the law
-    Beta(k, n + 1 - k); `coverage_interval_` goes from its lower quantile to the upper one of
-    Beta(k + 1, n - k), which allows for ties. Weighted rows count as sum(w)^2 / sum(w^2) rows.
-    `risk_bound_` is then Clopper and Pearson's at level `delta` for the answered rows, without a
-    search: at 10 % it was too low in 6 to 8 % of the draws, some bound of four groups in 7 to 9 %.
+    With `coverage` the threshold is a quantile of the confidence. Where k of n rows are
+    answered and confidences are continuous, the share of new rows that will be answered
+    has the law Beta(k, n + 1 - k); `coverage_interval_` goes from its lower quantile to
+    the upper one of Beta(k + 1, n - k), which allows for ties. Weighted rows count as
+    sum(w)^2 / sum(w^2) rows. `risk_bound_` is then Clopper and Pearson's at level
+    `delta` for the answered rows, without a search: at 10 % it was too low in 6 to 8 %
+    of the draws, some bound of four groups in 7 to 9 %.
 
-    The guarantee does not need calibrated probabilities. If they are calibrated, the mean of
-    1 - confidence over the answers is the error rate to expect.
+    The guarantee does not need calibrated probabilities. If they are calibrated, the
+    mean of 1 - confidence over the answers is the error rate to expect.
 
-    `score` is the share of rows that are answered rightly, so that a search maximises the coverage.
-    Cost: the fit, and O(n log n).
+    `score` is the share of rows that are answered rightly, so that a search maximises
+    the coverage. Cost: the fit, and O(n log n).
 
     References
     ----------
-    Geifman, El-Yaniv (2017), "Selective classification for deep neural networks", algorithm 1.
+    Geifman, El-Yaniv (2017), "Selective classification for deep neural networks",
+    algorithm 1.
 
     Examples
     --------
@@ -217,9 +229,10 @@ class SelectiveClassifier(DecidingClassifier):
         groups : array-like of shape (n_samples,), default=None
             A threshold for each group of rows; `predict` and `score` then need theirs.
         **fit_params : dict
-            Passed to the classifier's fit, those with one entry per row for its rows; with metadata
-            routing enabled, what it requests. The guarantee counts rows, whatever their weights;
-            `coverage` is a share of their ``sample_weight``, also of a frozen classifier.
+            Passed to the classifier's fit, those with one entry per row for its rows;
+            with metadata routing enabled, what it requests. The guarantee counts rows,
+            whatever their weights; `coverage` is a share of their ``sample_weight``,
+            also of a frozen classifier.
 
         Returns
         -------
@@ -270,8 +283,8 @@ class SelectiveClassifier(DecidingClassifier):
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Of the dtype of ``classes_`` where each row is answered or `abstain_label` is of that
-            type, else of dtype object.
+            Of the dtype of ``classes_`` where each row is answered or `abstain_label`
+            is of that type, else of dtype object.
         """
         check_is_fitted(self)
         check_indexes(X, groups)

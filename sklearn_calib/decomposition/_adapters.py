@@ -19,9 +19,10 @@ def as_eval_metric(
     Parameters
     ----------
     library : {"xgboost", "lightgbm"}
-        For ``xgboost.XGBClassifier(eval_metric=...)``, or for ``lightgbm.LGBMClassifier.fit(...,
-        eval_metric=...)``: turn LightGBM's own metric off with ``metric="None"`` in the
-        constructor, or early stopping watches both.
+        For ``xgboost.XGBClassifier(eval_metric=...)``, or for
+        ``lightgbm.LGBMClassifier.fit(..., eval_metric=...)``: turn LightGBM's own
+        metric off with ``metric="None"`` in the constructor, or early stopping watches
+        both.
     measure : str, default="temperature_refinement_log_loss"
         A name from `all_metrics`; a loss or error, since both libraries minimise.
     **options
@@ -32,8 +33,8 @@ def as_eval_metric(
     eval_metric : callable
         (y_true, y_score, sample_weight) -> float for XGBoost, and -> (name, value,
         greater_is_better) for LightGBM. It can also be the ``custom_metric=`` of
-        ``xgboost.train`` and the ``feval=`` of ``lightgbm.train``. Labels that are not whole
-        numbers are shares of the second class, if the measure takes soft labels.
+        ``xgboost.train`` and the ``feval=`` of ``lightgbm.train``. Labels that are not
+        whole numbers are shares of the second class, if the measure takes soft labels.
 
     Raises
     ------
@@ -59,7 +60,8 @@ def as_eval_metric(
     scorer = known[measure].scorer(**options)
 
     def evaluate(y_true, y_score, sample_weight=None):
-        # xgboost.train and lightgbm.train give predictions first, and then their own data
+        # xgboost.train and lightgbm.train give predictions first, and then their own
+        # data
         is_data = hasattr(y_score, "get_label")
         if is_data:
             data, y_score = y_score, y_true

@@ -126,7 +126,8 @@ def calibration_indices(
     Raises
     ------
     ValueError, TypeError
-        An unknown smoother, or invalid scores, labels or weights; see `canonical_proba`.
+        An unknown smoother, or invalid scores, labels or weights; see
+        `canonical_proba`.
 
     Notes
     -----
@@ -167,28 +168,31 @@ def integrated_calibration_index(
 ) -> float:
     """Compute the mean distance between the predictions and a smoothed calibration curve: ICI.
 
-    The measure that validations of clinical models report: how far, for a typical row, the
-    prediction is from the frequency of the event among rows like it. No bins; the curve is that of
-    the smoother, and so is the meaning of "like it".
+    The measure that validations of clinical models report: how far, for a typical row,
+    the prediction is from the frequency of the event among rows like it. No bins; the
+    curve is that of the smoother, and so is the meaning of "like it".
 
     Parameters
     ----------
     {shared_parameters}
     smoother : str or recalibrator, default="loess"
-        What estimates the frequency c(p). "loess": local quadratic regression with span 0.75,
-        as published and as R's ``loess(y ~ p)``. "cox": logistic regression on the log-odds
-        (`PlattScaling` without smoothed targets). "spline", "isotonic" or any other name of
-        `all_recalibrators`, or an instance, which is cloned: fitted on these rows.
+        What estimates the frequency c(p). "loess": local quadratic regression with span
+        0.75, as published and as R's ``loess(y ~ p)``. "cox": logistic regression on
+        the log-odds (`PlattScaling` without smoothed targets). "spline", "isotonic" or
+        any other name of `all_recalibrators`, or an instance, which is cloned: fitted
+        on these rows.
     summary : {"mean", "median", "q90", "max"}, default="mean"
-        Of abs(c(p) - p) over the rows: the ICI, E50, E90 or Emax. `e50_calibration_index`,
-        `e90_calibration_index` and `emax_calibration_index` are these by name.
+        Of abs(c(p) - p) over the rows: the ICI, E50, E90 or Emax.
+        `e50_calibration_index`, `e90_calibration_index` and `emax_calibration_index`
+        are these by name.
 
     Returns
     -------
     error : float
-        In [0, 1], perfect 0. Biased upwards, the more the more flexible the smoother: for
-        calibrated predictions it is of the order n^-1/2. Report it with its value under
-        calibration: ``calibration_test(y, p, statistic="integrated_calibration_index")``.
+        In [0, 1], perfect 0. Biased upwards, the more the more flexible the smoother:
+        for calibrated predictions it is of the order n^-1/2. Report it with its value
+        under calibration: ``calibration_test(y, p,
+        statistic="integrated_calibration_index")``.
 
     Raises
     ------
@@ -197,33 +201,35 @@ def integrated_calibration_index(
 
     Notes
     -----
-    "loess" takes the floor(0.75 n) rows nearest to a score, weighs them by
-    (1 - (distance / farthest distance)^3)^3, fits a parabola by least squares and clips its value
-    at the score to [0, 1]. That is R with ``surface = "direct"``. By default R does it at a few
-    vertices of a k-d tree and interpolates, which moved the curve by up to .007 and the ICI by
-    5e-4 in two examples of 151 and 200 rows. Where one score holds more than 75 % of the rows, the
-    window reaches to the next score.
+    "loess" takes the floor(0.75 n) rows nearest to a score, weighs them by (1 -
+    (distance / farthest distance)^3)^3, fits a parabola by least squares and clips its
+    value at the score to [0, 1]. That is R with ``surface = "direct"``. By default R
+    does it at a few vertices of a k-d tree and interpolates, which moved the curve by
+    up to .007 and the ICI by 5e-4 in two examples of 151 and 200 rows. Where one score
+    holds more than 75 % of the rows, the window reaches to the next score.
 
-    More than 512 distinct scores are fitted at 512 of them, with linear interpolation between, and
-    more than 4096 are pooled to as many cells before. In 30 examples of 700 to 2000 rows (uniform,
-    two beta laws, normal log-odds, six powers of ten) that changed the ICI by at most 3.4e-6 and
-    the curve by at most 9.6e-4. Where most of the rows lie close together (85 % of 2000 within 6e-4
-    around .68, 30 examples) the windows there are narrow and the curve is coarser: it moved by up
-    to .11, in half of the examples by less than .0021, and the ICI by at most 5.5e-5. In 208 more
-    data sets, of 700 to 4000 rows from eight kinds of laws, the ICI moved by at most 2.8e-4.
+    More than 512 distinct scores are fitted at 512 of them, with linear interpolation
+    between, and more than 4096 are pooled to as many cells before. In 30 examples of
+    700 to 2000 rows (uniform, two beta laws, normal log-odds, six powers of ten) that
+    changed the ICI by at most 3.4e-6 and the curve by at most 9.6e-4. Where most of the
+    rows lie close together (85 % of 2000 within 6e-4 around .68, 30 examples) the
+    windows there are narrow and the curve is coarser: it moved by up to .11, in half of
+    the examples by less than .0021, and the ICI by at most 5.5e-5. In 208 more data
+    sets, of 700 to 4000 rows from eight kinds of laws, the ICI moved by at most 2.8e-4.
     Cost: O(n log n) and at most some 0.2 s for the fits; labels drawn again, as in
     `calibration_test`, share all of it but one product of a matrix and a vector.
 
-    Weights that are whole numbers count rows, exactly. Others are read as frequencies: 0.75 of
-    their sum, and quantiles without interpolation. Scores that carry exact logarithms are read as
-    plain probabilities.
+    Weights that are whole numbers count rows, exactly. Others are read as frequencies:
+    0.75 of their sum, and quantiles without interpolation. Scores that carry exact
+    logarithms are read as plain probabilities.
 
     References
     ----------
-    Austin, Steyerberg (2019), "The integrated calibration index (ICI) and related metrics for
-    quantifying the calibration of logistic regression models", section 2. Van Calster et al.
-    (2016), "A calibration hierarchy for risk models was defined". Cleveland, Devlin (1988),
-    "Locally weighted regression: an approach to regression analysis by local fitting".
+    Austin, Steyerberg (2019), "The integrated calibration index (ICI) and related
+    metrics for quantifying the calibration of logistic regression models", section 2.
+    Van Calster et al. (2016), "A calibration hierarchy for risk models was defined".
+    Cleveland, Devlin (1988), "Locally weighted regression: an approach to regression
+    analysis by local fitting".
 
     Examples
     --------
@@ -329,12 +335,13 @@ def emax_calibration_index(
     Returns
     -------
     error : float
-        In [0, 1], perfect 0; biased upwards. Of several two-class problems the mean of their
-        largest. Cost: as `integrated_calibration_index`.
+        In [0, 1], perfect 0; biased upwards. Of several two-class problems the mean of
+        their largest. Cost: as `integrated_calibration_index`.
 
     References
     ----------
-    Austin, Steyerberg (2019), section 2. Harrell (2015), "Regression modeling strategies".
+    Austin, Steyerberg (2019), section 2. Harrell (2015), "Regression modeling
+    strategies".
 
     Examples
     --------

@@ -44,8 +44,9 @@ class RefinementCurve:
     calibration : ndarray of shape (n_stages,)
         risk - refinement.
     criterion : ndarray of shape (n_stages,)
-        What is compared. For temperature scaling the refinement with smoothed labels, which does
-        not tie where every label is the arg max; for other recalibrators the refinement.
+        What is compared. For temperature scaling the refinement with smoothed labels,
+        which does not tie where every label is the arg max; for other recalibrators the
+        refinement.
     standard_error : ndarray of shape (n_stages,)
         Of the difference between a stage's criterion and the smallest, by paired rows.
     loss : str or ProperLoss
@@ -69,8 +70,8 @@ class RefinementCurve:
         Parameters
         ----------
         rule : {"minimum", "one_standard_error"}, default="minimum"
-            The smallest criterion, the first of equals; or the earliest stage that is worse by no
-            more than one standard error.
+            The smallest criterion, the first of equals; or the earliest stage that is
+            worse by no more than one standard error.
 
         Returns
         -------
@@ -120,8 +121,9 @@ def refinement_curve(
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
     unit : str, default="stages"
         What the stages are called in plots: "trees", "epochs".
 
@@ -132,14 +134,14 @@ def refinement_curve(
     Raises
     ------
     ValueError
-        No stages at all; `stages` of another length than `staged_proba`; or invalid scores,
-        labels or weights, see `canonical_proba`.
+        No stages at all; `stages` of another length than `staged_proba`; or invalid
+        scores, labels or weights, see `canonical_proba`.
 
     Notes
     -----
-    Cost: two fits of the recalibrator per stage. Those of temperature scaling start from the
-    previous stage's and take some 4 passes of O(n k). Memory: O(n k), and 4 bytes per stage for
-    each of at most 20,000 rows.
+    Cost: two fits of the recalibrator per stage. Those of temperature scaling start
+    from the previous stage's and take some 4 passes of O(n k). Memory: O(n k), and 4
+    bytes per stage for each of at most 20,000 rows.
 
     References
     ----------

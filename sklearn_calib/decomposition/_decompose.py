@@ -52,30 +52,31 @@ def decompose_loss(
     y_true : array-like of shape (n_samples,)
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
     features : table of shape (n_samples, n_features), default=None
-        What the model saw, or could have: a table of pandas, polars or Arrow, a dict of columns, or
-        an array. Splits the refinement into `grouping`, what a better use of them gains at least,
-        and `irreducible`, what remains. Text and categories are categories; missing is allowed. At
-        most 1000 columns, and at least 50 rows.
+        What the model saw, or could have: a table of pandas, polars or Arrow, a dict of
+        columns, or an array. Splits the refinement into `grouping`, what a better use
+        of them gains at least, and `irreducible`, what remains. Text and categories are
+        categories; missing is allowed. At most 1000 columns, and at least 50 rows.
     loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
-        The loss of `log_loss` (in nats), `brier_loss` or `spherical_loss`, any other name of
-        `all_losses`, or an instance such as ``BetaFamilyLoss(2, 8)``.
+        The loss of `log_loss` (in nats), `brier_loss` or `spherical_loss`, any other
+        name of `all_losses`, or an instance such as ``BetaFamilyLoss(2, 8)``.
     recalibrator : str or recalibrator, default=None
-        Whose best fit defines what can be removed; None is "temperature", and with features "auto":
-        what a map of the scores repairs must not be put down to the features. With "isotonic" and
-        two classes this is the CORP decomposition: calibration is MCB, sharpness DSC, uncertainty
-        UNC.
+        Whose best fit defines what can be removed; None is "temperature", and with
+        features "auto": what a map of the scores repairs must not be put down to the
+        features. With "isotonic" and two classes this is the CORP decomposition:
+        calibration is MCB, sharpness DSC, uncertainty UNC.
     cv : int, splitter or iterable, default=None
-        With features None is 5, each row is tested once, and an int means shuffled folds that are
-        not stratified. Otherwise None fits and evaluates on
-        the same rows, which is fine for one parameter: for temperature scaling the refinement is
-        too low by about 1 / (2 n). Pass folds for richer methods, and for isotonic below some
-        10,000 rows; an int means stratified folds, shuffled with seed 0.
+        With features None is 5, each row is tested once, and an int means shuffled
+        folds that are not stratified. Otherwise None fits and evaluates on the same
+        rows, which is fine for one parameter: for temperature scaling the refinement is
+        too low by about 1 / (2 n). Pass folds for richer methods, and for isotonic
+        below some 10,000 rows; an int means stratified folds, shuffled with seed 0.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
 
     Returns
     -------
@@ -84,66 +85,72 @@ def decompose_loss(
     Raises
     ------
     ValueError
-        Unknown loss, or one of another number of classes; or invalid scores, labels or weights;
-        see `canonical_proba`. Features with another number of rows or more than 1000 columns; with
-        features fewer than 50 rows of positive weight, or fewer than 5 of all classes but one, or
-        folds that do not test each row once.
+        Unknown loss, or one of another number of classes; or invalid scores, labels or
+        weights; see `canonical_proba`. Features with another number of rows or more
+        than 1000 columns; with features fewer than 50 rows of positive weight, or fewer
+        than 5 of all classes but one, or folds that do not test each row once.
     TypeError
         Features that are not a table.
 
     Notes
     -----
-    Signs. In sample, calibration >= 0 if the recalibrator contains the identity and minimises the
-    loss that is decomposed. It can be negative for other losses than "log" after temperature
-    scaling, which minimises the log loss, with smoothing, and with `cv`. Sharpness >= 0 if the
-    recalibrator contains the class frequencies; temperature scaling contains only the uniform
-    prediction, so with unequal classes a useless score has negative sharpness. Nothing is clipped.
+    Signs. In sample, calibration >= 0 if the recalibrator contains the identity and
+    minimises the loss that is decomposed. It can be negative for other losses than
+    "log" after temperature scaling, which minimises the log loss, with smoothing, and
+    with `cv`. Sharpness >= 0 if the recalibrator contains the class frequencies;
+    temperature scaling contains only the uniform prediction, so with unequal classes a
+    useless score has negative sharpness. Nothing is clipped.
 
-    Intervals. ``decomposition.interval("calibration")`` is a confidence interval of a term; its
-    docstring says what each term estimates, and how. Risk and uncertainty have one always, the
-    other terms for temperature scaling only. The calibration term of isotonic calibration is
-    positive on calibrated rows too, by an amount that shrinks like n^(-2/3) and depends on the
-    whole law of the scores; with folds its refinement is too high in the same way. No standard
-    error makes up for that: measured with the error of the row means, 95 % intervals held the
-    calibration term in 0 to 72 % of the draws. Of other methods no interval was tested, so none is
+    Intervals. ``decomposition.interval("calibration")`` is a confidence interval of a
+    term; its docstring says what each term estimates, and how. Risk and uncertainty
+    have one always, the other terms for temperature scaling only. The calibration term
+    of isotonic calibration is positive on calibrated rows too, by an amount that
+    shrinks like n^(-2/3) and depends on the whole law of the scores; with folds its
+    refinement is too high in the same way. No standard error makes up for that:
+    measured with the error of the row means, 95 % intervals held the calibration term
+    in 0 to 72 % of the draws. Of other methods no interval was tested, so none is
     given; resample the rows where one is needed.
 
     Features. In each of 5 folds the recalibrator is fitted on the other four, then
-    `MulticalibratedScores` on the probabilities that it makes of these, with the features as
-    groups; both are judged on the fold. calibration is the mean gain of the former, grouping what
-    the latter adds: a lower bound, since another model may use the features still better, and more
-    rows would let it. Their intervals are for the expected gains of these very maps on new rows.
-    Their standard errors are those of paired rows, enlarged by how much the maps of the folds
-    differ, up to sqrt(2) times: folds train each other's maps, and where nothing is to be gained
-    the error of the mean is that much larger. For the features this fades where the gain is many
-    errors from 0. Measured at 1000 rows, 60 to 100 draws of a law (``benchmarks/grouping``): 90 %
-    intervals held the gain of recalibration in 85 to 92 %. That of a missed product of features
-    they held in 90 %, with 5 % on each side. Where nothing was to be gained they held that of the
-    features in 97 to 99 %, more than promised: in most such draws no tree is grown, and the gain
-    and its interval are 0. "retrain" or "both" was said there in 0 to 3 % of the draws of a law.
-    ``parts.action`` and ``parts.advice()`` say what follows.
+    `MulticalibratedScores` on the probabilities that it makes of these, with the
+    features as groups; both are judged on the fold. calibration is the mean gain of the
+    former, grouping what the latter adds: a lower bound, since another model may use
+    the features still better, and more rows would let it. Their intervals are for the
+    expected gains of these very maps on new rows. Their standard errors are those of
+    paired rows, enlarged by how much the maps of the folds differ, up to sqrt(2) times:
+    folds train each other's maps, and where nothing is to be gained the error of the
+    mean is that much larger. For the features this fades where the gain is many errors
+    from 0. Measured at 1000 rows, 60 to 100 draws of a law (``benchmarks/grouping``):
+    90 % intervals held the gain of recalibration in 85 to 92 %. That of a missed
+    product of features they held in 90 %, with 5 % on each side. Where nothing was to
+    be gained they held that of the features in 97 to 99 %, more than promised: in most
+    such draws no tree is grown, and the gain and its interval are 0. "retrain" or
+    "both" was said there in 0 to 3 % of the draws of a law. ``parts.action`` and
+    ``parts.advice()`` say what follows.
 
-    `smallest_seen` holds for a single missed feature: it moves the log-odds of the likeliest class
-    up in one half of the rows and down in the other, and the trees, which have to learn that,
-    lose up to 30 nats over the number of rows. That is n gain = 57 or so for the log loss. Measured
-    with a gain of that size at 1000 rows: found in 79 of 80 draws of four laws (one column with 8 %
-    of positives, a wave of one of ten columns, five categories, a group with four classes), in 11
-    of 12 with 30 categories, and at 4000 rows in 12 of 12: the probability is above the 80 %. It
-    holds for no product of two columns, which was found in 2 of 12 draws: the trees need about
-    twice the gain for that.
+    `smallest_seen` holds for a single missed feature: it moves the log-odds of the
+    likeliest class up in one half of the rows and down in the other, and the trees,
+    which have to learn that, lose up to 30 nats over the number of rows. That is n gain
+    = 57 or so for the log loss. Measured with a gain of that size at 1000 rows: found
+    in 79 of 80 draws of four laws (one column with 8 % of positives, a wave of one of
+    ten columns, five categories, a group with four classes), in 11 of 12 with 30
+    categories, and at 4000 rows in 12 of 12: the probability is above the 80 %. It
+    holds for no product of two columns, which was found in 2 of 12 draws: the trees
+    need about twice the gain for that.
 
-    Cost: the fits, and for temperature scaling with `cv` one more, of all rows. With features some
-    2 s for 1000 rows of 5 columns and two classes, 4 s for 5000; in proportion to the number of
-    classes beyond two.
+    Cost: the fits, and for temperature scaling with `cv` one more, of all rows. With
+    features some 2 s for 1000 rows of 5 columns and two classes, 4 s for 5000; in
+    proportion to the number of classes beyond two.
 
     References
     ----------
-    Perez-Lebel, Le Morvan, Varoquaux (2023), "Beyond calibration: estimating the grouping loss of
-    modern neural networks", for grouping. Bayle, Bayle, Janson, Mackey (2020), "Cross-validation
-    confidence intervals for test error", theorem 1.
-    Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then calibrate",
-    section 3. Broecker (2009), "Reliability, sufficiency, and the decomposition of proper scores",
-    eq. 9. Dimitriadis, Gneiting, Jordan (2021) for CORP.
+    Perez-Lebel, Le Morvan, Varoquaux (2023), "Beyond calibration: estimating the
+    grouping loss of modern neural networks", for grouping. Bayle, Bayle, Janson, Mackey
+    (2020), "Cross-validation confidence intervals for test error", theorem 1. Berta,
+    Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then
+    calibrate", section 3. Broecker (2009), "Reliability, sufficiency, and the
+    decomposition of proper scores", eq. 9. Dimitriadis, Gneiting, Jordan (2021) for
+    CORP.
 
     Examples
     --------
@@ -191,9 +198,9 @@ def decompose_predictions(
 ) -> LossDecomposition:
     """Compute `decompose_loss` of `Predictions` without validation.
 
-    If an entry stands for several rows of one prediction and label, its weight is the sum of
-    theirs, and `squares` of shape (n_samples,) are the sums of their squared weights, which the
-    intervals need.
+    If an entry stands for several rows of one prediction and label, its weight is the
+    sum of theirs, and `squares` of shape (n_samples,) are the sums of their squared
+    weights, which the intervals need.
     """
     rule = get_loss(loss, len(predictions.classes))
     total = predictions.weight.sum()
@@ -249,8 +256,8 @@ def refinement_error(
 ) -> float:
     """Compute the mean loss that remains after recalibration.
 
-    The criterion for early stopping and tuning: it does not punish the miscalibration that a later
-    recalibration removes.
+    The criterion for early stopping and tuning: it does not punish the miscalibration
+    that a later recalibration removes.
 
     Parameters
     ----------
@@ -262,20 +269,23 @@ def refinement_error(
         As in `decompose_loss`.
     recalibrator : str or recalibrator, default="temperature"
     cv : int, splitter or iterable, default=None
-        As in `decompose_loss`. For temperature scaling and the log loss the folds share one fit of
-        all rows: one pass more for any number of folds where they are large (some 100,000 rows),
-        else about one pass of each.
+        As in `decompose_loss`. For temperature scaling and the log loss the folds share
+        one fit of all rows: one pass more for any number of folds where they are large
+        (some 100,000 rows), else about one pass of each.
     label_smoothing : bool, default=False
-        The form for selection: labels (1 - eps) one-hot + eps / k with eps = 1 / (n + 1). Without
-        it all models with perfect accuracy tie at 0. Temperature scaling and log loss only.
+        The form for selection: labels (1 - eps) one-hot + eps / k with eps = 1 / (n +
+        1). Without it all models with perfect accuracy tie at 0. Temperature scaling
+        and log loss only.
     start : float, default=None
-        Inverse temperature to start from, for instance the last epoch's; it saves time only.
+        Inverse temperature to start from, for instance the last epoch's; it saves time
+        only.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
 
     Returns
     -------
@@ -285,19 +295,21 @@ def refinement_error(
     Raises
     ------
     ValueError
-        Unknown loss, or one of another number of classes; label smoothing with another recalibrator
-        or loss; or invalid scores, labels or weights, see `canonical_proba`.
+        Unknown loss, or one of another number of classes; label smoothing with another
+        recalibrator or loss; or invalid scores, labels or weights, see
+        `canonical_proba`.
 
     Notes
     -----
     Cost: O(n k) per pass for temperature scaling, 2 to 6 passes.
 
-    Where every label has the largest score, temperature scaling reaches a loss of 0 in sample, and
-    that is the value. With `cv` it is the loss of what `TemperatureScaling` predicts for rows that
-    it has not seen, and that smooths the labels of such training rows so as not to predict 0: the
-    value is then above 0 (.01 to .03 for a few hundred rows), and not comparable with the one in
-    sample. A score of exactly 0 enters the fits as 1.18e-38; the losses count the recalibrated
-    probabilities as `log_loss` does, in sample and with folds.
+    Where every label has the largest score, temperature scaling reaches a loss of 0 in
+    sample, and that is the value. With `cv` it is the loss of what `TemperatureScaling`
+    predicts for rows that it has not seen, and that smooths the labels of such training
+    rows so as not to predict 0: the value is then above 0 (.01 to .03 for a few hundred
+    rows), and not comparable with the one in sample. A score of exactly 0 enters the
+    fits as 1.18e-38; the losses count the recalibrated probabilities as `log_loss`
+    does, in sample and with folds.
 
     References
     ----------
@@ -406,13 +418,15 @@ def proper_calibration_error(
     Returns
     -------
     error : float
-        Perfect 0; `decompose_loss` says when it can be negative. A lower bound of the calibration
-        error in expectation, the better the richer the recalibrator. Cost: the fits.
+        Perfect 0; `decompose_loss` says when it can be negative. A lower bound of the
+        calibration error in expectation, the better the richer the recalibrator. Cost:
+        the fits.
 
     References
     ----------
-    Berta, Holzmueller, Jordan, Bach (2025), section 4. Gruber, Buettner (2022), "Better uncertainty
-    calibration via proper scores for classification and beyond", definition 4.
+    Berta, Holzmueller, Jordan, Bach (2025), section 4. Gruber, Buettner (2022), "Better
+    uncertainty calibration via proper scores for classification and beyond", definition
+    4.
 
     Examples
     --------
@@ -445,7 +459,8 @@ def _recalibrate(predictions, recalibrator, cv, fit=None):
         predictions.classes,
     )
     if _is_plain_temperature(recalibrator) and cv is None:
-        # the exact limit also where every label is an arg max, without the fallback of the class
+        # the exact limit also where every label is an arg max, without the fallback of
+        # the class
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 

@@ -1,14 +1,14 @@
 """What a better use of the features would gain beyond recalibration: the grouping loss.
 
-The rows are split into folds. Each row gets three losses: of its probabilities as they are, of
-these after a recalibrator that was fitted without its fold, and of these after trees that correct
-the recalibrated probabilities by the features, also fitted without its fold. The means of the
-differences are the gains.
+The rows are split into folds. Each row gets three losses: of its probabilities as they
+are, of these after a recalibrator that was fitted without its fold, and of these after
+trees that correct the recalibrated probabilities by the features, also fitted without
+its fold. The means of the differences are the gains.
 
-The intervals are for the expected gains, on new rows, of the very maps that were fitted: what is
-in the features is more. Where something is to be gained, the error of the mean is that of
-independent rows to first order (Bayle, Bayle, Janson, Mackey, 2020); for the rest see
-`_estimate_mean_law`.
+The intervals are for the expected gains, on new rows, of the very maps that were
+fitted: what is in the features is more. Where something is to be gained, the error of
+the mean is that of independent rows to first order (Bayle, Bayle, Janson, Mackey,
+2020); for the rest see `_estimate_mean_law`.
 """
 
 from dataclasses import replace
@@ -108,13 +108,15 @@ def decompose_by_features(
 def _estimate_mean_law(losses, fold, w, fading=False):
     """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
-    Of two folds each trains the maps that judge the other. Where nothing is to be gained, that is
-    all that varies, and it enters twice: the variance is up to two times that of independent rows.
-    How much of it there is shows in how the maps of the folds differ, of which those of two share
-    three quarters of their rows: what varies is sums of four folds, and what differs, of two.
+    Of two folds each trains the maps that judge the other. Where nothing is to be
+    gained, that is all that varies, and it enters twice: the variance is up to two
+    times that of independent rows. How much of it there is shows in how the maps of the
+    folds differ, of which those of two share three quarters of their rows: what varies
+    is sums of four folds, and what differs, of two.
 
-    Trees agree on what is clearly there, and have seen the rows on which they are compared, so what
-    differs is too much for them where the gain is many errors from 0; `fading` lets it go there.
+    Trees agree on what is clearly there, and have seen the rows on which they are
+    compared, so what differs is too much for them where the gain is many errors from 0;
+    `fading` lets it go there.
     """
     losses = np.where(np.abs(losses) < LOSS_TOLERANCE, 0.0, losses)
     own = losses[fold, np.arange(len(fold))]
@@ -173,8 +175,9 @@ def make_row_folds(
 ) -> list[tuple[AnyArray, AnyArray]]:
     """Return folds that test each row exactly once.
 
-    Those of a number are not stratified: with the classes as frequent among the rows of a fit as
-    among those that judge it, a fit of these frequencies looks better than it is, by 1 / n nats.
+    Those of a number are not stratified: with the classes as frequent among the rows of
+    a fit as among those that judge it, a fit of these frequencies looks better than it
+    is, by 1 / n nats.
     """
     if isinstance(cv, Integral):
         cv = KFold(int(cv), shuffle=True, random_state=0)
@@ -203,8 +206,9 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
         In which each row was tested.
     recalibrated : ndarray of shape (n_samples, n_classes)
     losses : two ndarrays of shape (n_folds, n_samples)
-        Of recalibrated probabilities, and of those by the features too. They have one row for the
-        maps of each fold, of all rows: those they have not seen, and the others.
+        Of recalibrated probabilities, and of those by the features too. They have one
+        row for the maps of each fold, of all rows: those they have not seen, and the
+        others.
     gains : dict of column to float
         What the trees were made of.
     """
@@ -247,13 +251,14 @@ def _sort_gain_fractions(gains):
 def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
     """Compute the gain by one feature that would have been found with probability 0.8.
 
-    The truth is moved, up or down with equal chances, along the log-odds of the class with the
-    largest probability, and a feature says which: the gain is what knowing it is worth beyond the
-    mean of both. Of the log loss the trees lose up to `_COST` over the number of rows. Measured
-    with 1000 rows in nine laws, each of 25 to 40 draws: 9 to 10 where a step, a line or three or
-    eight categories were missed, 14 to 16 for a quarter of the rows and a square, 18 and 20 with
-    8 % of positives and with 20 columns, 21 with five categories; the rest is a reserve. Of another
-    loss they lose the same share of the gain.
+    The truth is moved, up or down with equal chances, along the log-odds of the class
+    with the largest probability, and a feature says which: the gain is what knowing it
+    is worth beyond the mean of both. Of the log loss the trees lose up to `_COST` over
+    the number of rows. Measured with 1000 rows in nine laws, each of 25 to 40 draws: 9
+    to 10 where a step, a line or three or eight categories were missed, 14 to 16 for a
+    quarter of the rows and a square, 18 and 20 with 8 % of positives and with 20
+    columns, 21 with five categories; the rest is a reserve. Of another loss they lose
+    the same share of the gain.
     """
     rows = 1 / float(w @ w)
     step = -(-len(proba) // _SHOWN)

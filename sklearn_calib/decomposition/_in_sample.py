@@ -1,6 +1,7 @@
 """Refinement in sample by temperature scaling and by isotonic calibration, and a fit for new rows.
 
-What depends on the predictions alone, their logarithms and order, is made once for all resamples.
+What depends on the predictions alone, their logarithms and order, is made once for all
+resamples.
 """
 
 from typing import TYPE_CHECKING
@@ -20,7 +21,8 @@ from ..recalibrators import fit_recalibrator, predict_proba_aligned
 if TYPE_CHECKING:
     from ..metrics import Predictions, ProperLoss
 
-_FITS = 10  # of resamples, at least: compiled code is loaded for smaller data than for one fit
+# of resamples, at least: compiled code is loaded for smaller data than for one fit
+_FITS = 10
 
 
 def raise_zeros(predictions: "Predictions") -> "Predictions":

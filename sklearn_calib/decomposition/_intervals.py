@@ -1,17 +1,19 @@
 """How far the terms of a decomposition may be from their values in the population.
 
-A term is, to first order, a mean of one number for each row, its influence; the variance of that
-mean is the sum of the squared influences, with squared weights. Two things go beyond it.
+A term is, to first order, a mean of one number for each row, its influence; the
+variance of that mean is the sum of the squared influences, with squared weights. Two
+things go beyond it.
 
-Bias. The refinement in sample is too low, because the temperature was fitted on the same rows: by
-1 / (2 n) for the log loss.
+Bias. The refinement in sample is too low, because the temperature was fitted on the
+same rows: by 1 / (2 n) for the log loss.
 
-Degenerate points. On calibrated rows the calibration term is a product of two small numbers: the
-temperature's distance from 1, and the mean slope of the loss on the way there. Where all labels
-cost the same, as equally frequent ones do, the uncertainty has no slope. All influences vanish
-there, and the second order is all there is: its variance is that of a product of two normal
-variables, or of a sum of k - 1 squares. Near calibrated rows the labels are draws from the
-probabilities, so both orders can be had from these.
+Degenerate points. On calibrated rows the calibration term is a product of two small
+numbers: the temperature's distance from 1, and the mean slope of the loss on the way
+there. Where all labels cost the same, as equally frequent ones do, the uncertainty has
+no slope. All influences vanish there, and the second order is all there is: its
+variance is that of a product of two normal variables, or of a sum of k - 1 squares.
+Near calibrated rows the labels are draws from the probabilities, so both orders can be
+had from these.
 """
 
 from dataclasses import dataclass
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 class Law:
     """What is known about the error of an estimated term.
 
-    Near its degenerate point, a distance q from it, the variance is `curved` + `slope` q; far from
-    it, `variance`.
+    Near its degenerate point, a distance q from it, the variance is `curved` + `slope`
+    q; far from it, `variance`.
     """
 
     estimate: float
@@ -95,8 +97,8 @@ def _solve_largest_root(x, z2, curved, slope):
 def compute_mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
     """Compute the law of a weighted mean.
 
-    `w` sums to 1. An entry may stand for several rows: w is the sum of their weights, and `squares`
-    that of the squared weights.
+    `w` sums to 1. An entry may stand for several rows: w is the sum of their weights,
+    and `squares` that of the squared weights.
     """
     return Law(float(w @ rows), *_compute_moments(rows, w, squares))
 
@@ -112,9 +114,10 @@ def compute_uncertainty_law(
 
     Degenerate if all labels cost the same.
 
-    There it is its top less a half of the sum of l_i x_i^2, with independent normal x_i. Their
-    coefficients l_i are the eigenvalues of the loss's curvature times the multinomial covariance,
-    of which the sum and the sum of squares are had from the slopes towards each label.
+    There it is its top less a half of the sum of l_i x_i^2, with independent normal
+    x_i. Their coefficients l_i are the eigenvalues of the loss's curvature times the
+    multinomial covariance, of which the sum and the sum of squares are had from the
+    slopes towards each label.
     """
     k, size = (
         len(frequencies),
@@ -148,16 +151,17 @@ def compute_temperature_laws(
 ) -> dict[str, Law]:
     """Compute the laws of calibration, refinement and sharpness for temperature scaling.
 
-    `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the rows as they
-    are and with the class frequencies, `uncertainty` the law of the latter.
+    `beta` is the inverse temperature of all rows, `risk` and `blind` the losses of the
+    rows as they are and with the class frequencies, `uncertainty` the law of the
+    latter.
     """
     fitted, score, slope, information, cross, spread = _compute_derivatives(
         predictions, beta, loss
     )
     total, bend = w @ information, w @ cross
     refined = fitted - (w @ slope) * score / total
-    # second order, for labels drawn from the recalibrated probabilities: u is the error of beta, v
-    # that of the loss's mean slope between 1 and beta
+    # second order, for labels drawn from the recalibrated probabilities: u is the error
+    # of beta, v that of the loss's mean slope between 1 and beta
     uu, vv = squares @ information / total**2, squares @ spread
     uv = squares @ cross / total
     bias = uv - bend / 2 * uu
@@ -188,9 +192,10 @@ def compute_temperature_laws(
 def _compute_derivatives(predictions, beta, loss):
     """Compute the quantities of each row at `beta` that the laws need.
 
-    Its loss, the slope of its log loss and of its loss in beta; and for a label drawn from the
-    recalibrated row the variance of the former slope, the covariance of both (which is the second
-    derivative of the expected loss), and the variance of the latter.
+    Its loss, the slope of its log loss and of its loss in beta; and for a label drawn
+    from the recalibrated row the variance of the former slope, the covariance of both
+    (which is the second derivative of the expected loss), and the variance of the
+    latter.
     """
     codes, rows = predictions.codes, np.arange(len(predictions.codes))
     log = log_proba(predictions.proba)
@@ -217,7 +222,8 @@ def _compute_moments(
 ) -> tuple[float, float]:
     """Compute the variance and skewness of a weighted mean of independent rows.
 
-    The sum of cubed weights, squares^2 / w, is exact where the weights of an entry are equal.
+    The sum of cubed weights, squares^2 / w, is exact where the weights of an entry are
+    equal.
     """
     centred, left = rows - w @ rows, 1.0 - float(squares.sum())
     total = float(squares @ centred**2)

@@ -31,8 +31,8 @@ def temperature_refinement_log_loss(
     Returns
     -------
     error : float
-        At least 0, in nats; at most log k. In sample too low by about 1 / (2 n), whatever the
-        model. Cost: O(n k) per pass, 2 to 6 passes.
+        At least 0, in nats; at most log k. In sample too low by about 1 / (2 n),
+        whatever the model. Cost: O(n k) per pass, 2 to 6 passes.
 
     References
     ----------
@@ -62,7 +62,8 @@ def temperature_refinement_brier(
     Returns
     -------
     error : float
-        In [0, 1] for two classes, [0, 2] for more. Cost: O(n k) per pass, 2 to 6 passes.
+        In [0, 1] for two classes, [0, 2] for more. Cost: O(n k) per pass, 2 to 6
+        passes.
 
     References
     ----------
@@ -92,12 +93,13 @@ def isotonic_refinement_log_loss(
     Returns
     -------
     error : float
-        At least 0, in nats. In sample too low (by .07 at n = 100, .006 at n = 6400); with `cv`, a
-        label in a block of the other class costs 36. Cost: O(k n log n).
+        At least 0, in nats. In sample too low (by .07 at n = 100, .006 at n = 6400);
+        with `cv`, a label in a block of the other class costs 36. Cost: O(k n log n).
 
     References
     ----------
-    Berta, Holzmueller, Jordan, Bach (2025), section 4. Dimitriadis, Gneiting, Jordan (2021).
+    Berta, Holzmueller, Jordan, Bach (2025), section 4. Dimitriadis, Gneiting, Jordan
+    (2021).
 
     Examples
     --------
@@ -123,7 +125,8 @@ def isotonic_refinement_brier(
     Returns
     -------
     error : float
-        In [0, 1] for two classes, [0, 2] for more; in sample too low. Cost: O(k n log n).
+        In [0, 1] for two classes, [0, 2] for more; in sample too low. Cost: O(k n log
+        n).
 
     References
     ----------

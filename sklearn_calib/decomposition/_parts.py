@@ -26,8 +26,8 @@ Action = Literal["recalibrate", "retrain", "both", "neither"]
 class LossDecomposition:
     """The result of `decompose_loss`: a mean loss and its parts.
 
-    risk = calibration + refinement = calibration + uncertainty - sharpness. With features:
-    risk = calibration + grouping + irreducible.
+    risk = calibration + refinement = calibration + uncertainty - sharpness. With
+    features: risk = calibration + grouping + irreducible.
 
     Attributes
     ----------
@@ -38,36 +38,40 @@ class LossDecomposition:
     refinement : float
         Mean loss after recalibration.
     sharpness : float
-        How much the scores, once recalibrated, lower the loss: uncertainty - refinement.
+        How much the scores, once recalibrated, lower the loss: uncertainty -
+        refinement.
     uncertainty : float
         Mean loss if the class frequencies were predicted for every row.
     standard_errors : dict of str to float or None
-        The standard error of each term: the term plus or minus 1.96 standard errors is a 95 %
-        interval. Some terms have None instead. Uncertainty always has, because its errors are far
-        from normal if the classes are equally frequent. So has calibration without features,
-        because its errors are far from normal if the rows are calibrated. The method `interval`
-        gives intervals of both. Without features, refinement and sharpness have a standard error
-        only if the recalibrator is temperature scaling: see `decompose_loss`.
+        The standard error of each term: the term plus or minus 1.96 standard errors is
+        a 95 % interval. Some terms have None instead. Uncertainty always has, because
+        its errors are far from normal if the classes are equally frequent. So has
+        calibration without features, because its errors are far from normal if the rows
+        are calibrated. The method `interval` gives intervals of both. Without features,
+        refinement and sharpness have a standard error only if the recalibrator is
+        temperature scaling: see `decompose_loss`.
     loss : str or ProperLoss
         As it was given.
     grouping : float or None
-        With features: a better use of them lowers the loss by at least this much beyond what
-        recalibration does. Never below 0. This and the following attributes are None without
-        features.
+        With features: a better use of them lowers the loss by at least this much beyond
+        what recalibration does. Never below 0. This and the following attributes are
+        None without features.
     gain_of_features : float or None
-        The same number before it is raised to 0: negative if the correction by features made the
-        loss larger, which happens by chance if the features have nothing to add.
+        The same number before it is raised to 0: negative if the correction by features
+        made the loss larger, which happens by chance if the features have nothing to
+        add.
     irreducible : float or None
-        The loss that remains: refinement - grouping. The part of the loss that no model with these
-        features can remove is at most this large.
+        The loss that remains: refinement - grouping. The part of the loss that no model
+        with these features can remove is at most this large.
     feature_gains : dict of column name to float, or None
-        How much each column contributed to the gains of the trees' splits, as a share; the largest
-        comes first. The shares add up to 1, or are all 0 if no tree was grown. Columns have the
-        names of the table, or "column 0" and so on.
+        How much each column contributed to the gains of the trees' splits, as a share;
+        the largest comes first. The shares add up to 1, or are all 0 if no tree was
+        grown. Columns have the names of the table, or "column 0" and so on.
     smallest_seen : float or None
-        If the model overlooks a single feature that is worth this gain, the gain is found with
-        probability 0.8 or more. Products of features need a larger gain, see Notes of
-        `decompose_loss`. None if no gain of any size would be found so reliably.
+        If the model overlooks a single feature that is worth this gain, the gain is
+        found with probability 0.8 or more. Products of features need a larger gain, see
+        Notes of `decompose_loss`. None if no gain of any size would be found so
+        reliably.
     n_rows : int or None
         The number of rows with positive weight, on which the gains rest.
     """
@@ -91,9 +95,9 @@ class LossDecomposition:
     def action(self) -> Action | None:
         """Return "recalibrate", "retrain", "both" or "neither", according to the gains.
 
-        None without features or without intervals. A gain counts as found where the lower end of
-        its 90 % interval is above 0: each by chance in at most 5 % of the samples in which there is
-        nothing to be gained.
+        None without features or without intervals. A gain counts as found where the
+        lower end of its 90 % interval is above 0: each by chance in at most 5 % of the
+        samples in which there is nothing to be gained.
         """
         if self.grouping is None or not self._laws:
             return None
@@ -113,7 +117,8 @@ class LossDecomposition:
         Returns
         -------
         text : str
-            Begins with "Recalibrate:", "Retrain:", "Recalibrate and retrain:" or "Neither:".
+            Begins with "Recalibrate:", "Retrain:", "Recalibrate and retrain:" or
+            "Neither:".
 
         Raises
         ------
@@ -180,9 +185,10 @@ class LossDecomposition:
         Returns
         -------
         content : dict
-            A dict ``{"value", "standard_error", "low", "high"}`` for each term, and with features
-            also ``action``, ``advice``, ``gain_of_features``, ``feature_gains`` (whose keys are
-            text), ``smallest_seen`` and ``n_rows``. What is not known is None.
+            A dict ``{"value", "standard_error", "low", "high"}`` for each term, and
+            with features also ``action``, ``advice``, ``gain_of_features``,
+            ``feature_gains`` (whose keys are text), ``smallest_seen`` and ``n_rows``.
+            What is not known is None.
         """
         check_level(level)
         with_features = self.grouping is not None
@@ -234,16 +240,18 @@ class LossDecomposition:
 
         Parameters
         ----------
-        term : {"risk", "calibration", "refinement", "sharpness", "uncertainty", "grouping", \
+        term : {"risk", "calibration", "refinement", "sharpness", "uncertainty",
+        "grouping", \
 "irreducible"}
         level : float in (0, 1), default=0.95
 
         Returns
         -------
         low, high : float
-            Or None where no interval is known that holds what it promises: calibration, refinement
-            and sharpness by another recalibrator than temperature scaling, or where the best
-            temperature is infinite or 0; grouping and irreducible without features.
+            Or None where no interval is known that holds what it promises: calibration,
+            refinement and sharpness by another recalibrator than temperature scaling,
+            or where the best temperature is infinite or 0; grouping and irreducible
+            without features.
 
         Raises
         ------
@@ -252,25 +260,27 @@ class LossDecomposition:
 
         Notes
         -----
-        The population values are: risk, the expected loss of the predictions; refinement, that of
-        the predictions after the temperature with the smallest expected log loss; uncertainty, that
-        of the true class frequencies; calibration and sharpness, their differences. With `cv` the
-        estimates differ from those in sample by about 1 / n, the population values do not, and
-        neither do the intervals.
+        The population values are: risk, the expected loss of the predictions;
+        refinement, that of the predictions after the temperature with the smallest
+        expected log loss; uncertainty, that of the true class frequencies; calibration
+        and sharpness, their differences. With `cv` the estimates differ from those in
+        sample by about 1 / n, the population values do not, and neither do the
+        intervals.
 
-        The bias of the terms in sample is taken off, so an interval need not be centred on its
-        term. Risk: the normal law with Hall's correction for skewness. Refinement and sharpness:
-        the normal law of the influences of the rows, which for the Brier loss include that of the
-        fitted temperature. Calibration and uncertainty: those values q for which the estimate is
-        within 1.96 standard deviations, whose square is a + b q; a is the variance of second order
-        that is left on calibrated rows, or for equally frequent classes, where b q is 0.
+        The bias of the terms in sample is taken off, so an interval need not be centred
+        on its term. Risk: the normal law with Hall's correction for skewness.
+        Refinement and sharpness: the normal law of the influences of the rows, which
+        for the Brier loss include that of the fitted temperature. Calibration and
+        uncertainty: those values q for which the estimate is within 1.96 standard
+        deviations, whose square is a + b q; a is the variance of second order that is
+        left on calibrated rows, or for equally frequent classes, where b q is 0.
 
-        Measured coverage of the 95 % intervals: 93 to 97 % for two and four classes, 200 to 20,000
-        rows, calibrated and overconfident, for log and Brier loss
-        (``benchmarks/decomposition_coverage``). Of the spherical loss and two of the beta family,
-        two classes: 90 to 96 % at 300 rows for the calibration term, whose law does not know its
-        skewness, and 93 to 98 % at 1500; it is lowest for a loss without a bound on overconfident
-        rows.
+        Measured coverage of the 95 % intervals: 93 to 97 % for two and four classes,
+        200 to 20,000 rows, calibrated and overconfident, for log and Brier loss
+        (``benchmarks/decomposition_coverage``). Of the spherical loss and two of the
+        beta family, two classes: 90 to 96 % at 300 rows for the calibration term, whose
+        law does not know its skewness, and 93 to 98 % at 1500; it is lowest for a loss
+        without a bound on overconfident rows.
 
         References
         ----------

@@ -52,7 +52,8 @@ class VariationalInterval(NamedTuple):
     lower_bound : float
         The calibration error is above it with probability `level`; at least 0.
     standard_error : float
-        Of the estimate in the middle of the interval, which is that of folds after the first.
+        Of the estimate in the middle of the interval, which is that of folds after the
+        first.
     level : float
     """
 
@@ -177,8 +178,9 @@ def _make_folds(question, cv) -> _Pairs:
 
     None for a single prediction.
 
-    An int deals whole predictions: rows of equal `key` stay together, so that the folds depend
-    neither on the order of the rows nor on whether equal rows are counted or repeated.
+    An int deals whole predictions: rows of equal `key` stay together, so that the folds
+    depend neither on the order of the rows nor on whether equal rows are counted or
+    repeated.
     """
     n, key = len(question.codes), question.key
     if isinstance(cv, bool | float | str) or cv is None:
@@ -270,65 +272,69 @@ def variational_calibration_error(
 ) -> float:
     """Compute a calibration error without bins: the mean distance from recalibrated scores.
 
-    For predictions f with true frequencies C it is the largest mean of <u(f), Y - f> over functions
-    u with values of dual norm at most 1, attained where u points from f to C. Here u points
-    from f to what a recalibrator predicts that has not seen the row, so the mean estimates a lower
-    bound of the error, without bias, and the error itself where the recalibrator finds the right
-    direction. Unlike binned errors it is not biased upwards: for calibrated predictions it is 0 on
-    average.
+    For predictions f with true frequencies C it is the largest mean of <u(f), Y - f>
+    over functions u with values of dual norm at most 1, attained where u points from f
+    to C. Here u points from f to what a recalibrator predicts that has not seen the
+    row, so the mean estimates a lower bound of the error, without bias, and the error
+    itself where the recalibrator finds the right direction. Unlike binned errors it is
+    not biased upwards: for calibrated predictions it is 0 on average.
 
     Parameters
     ----------
     {shared_parameters}
     norm : float, default=1
-        From 1 to infinity: the norm of f - C, with ``multiclass="canonical"``. Of a two-class
-        problem all norms are the same absolute difference.
+        From 1 to infinity: the norm of f - C, with ``multiclass="canonical"``. Of a
+        two-class problem all norms are the same absolute difference.
     recalibrator : str or recalibrator, default=None
-        None is "isotonic" for two-class problems and "default" for whole vectors. The better it
-        finds C, the closer the bound: "spline" needs fewer rows, "auto" takes a second or more.
+        None is "isotonic" for two-class problems and "default" for whole vectors. The
+        better it finds C, the closer the bound: "spline" needs fewer rows, "auto" takes
+        a second or more.
     cv : int or splitter, default=5
-        With an int rows of equal predictions are in one fold, dealt at random but always alike, so
-        that neither the order of the rows counts nor whether equal rows are counted or repeated.
-        A splitter, or pairs (train, test), divide the rows as they say and must test each once.
+        With an int rows of equal predictions are in one fold, dealt at random but
+        always alike, so that neither the order of the rows counts nor whether equal
+        rows are counted or repeated. A splitter, or pairs (train, test), divide the
+        rows as they say and must test each once.
     direction : {"over", "under"}, default=None
-        Count the rows alone whose prediction is too high ("over") or too low, as the recalibrator
-        has it; the two add up to the error of a two-class problem. With "confidence" and
-        "top_label" that is over- and underconfidence; with "canonical" the largest probability
-        decides.
+        Count the rows alone whose prediction is too high ("over") or too low, as the
+        recalibrator has it; the two add up to the error of a two-class problem. With
+        "confidence" and "top_label" that is over- and underconfidence; with "canonical"
+        the largest probability decides.
 
     Returns
     -------
     error : float
-        Perfect 0, at most 1 for two-class problems and 2 ** (1 / norm) for whole vectors, where two
-        classes count twice with norm 1. Negative where the recalibrator was wrong.
+        Perfect 0, at most 1 for two-class problems and 2 ** (1 / norm) for whole
+        vectors, where two classes count twice with norm 1. Negative where the
+        recalibrator was wrong.
 
     Raises
     ------
     ValueError
-        A norm below 1, an unknown direction, folds that do not test each row once, or the identity
-        as recalibrator.
+        A norm below 1, an unknown direction, folds that do not test each row once, or
+        the identity as recalibrator.
 
     Notes
     -----
-    With g the recalibrated f and r = g - f the mean of <s(r), e_y - f> with s(r) equal to
-    ``sign(r) |r|^(p-1) / |r|_p^(p-1)``, for p = infinity to the sign where ``|r|`` is largest, and
-    0 where r is 0. Where all rows have one prediction there is nothing to fit: the difference to
-    its frequency.
+    With g the recalibrated f and r = g - f the mean of <s(r), e_y - f> with s(r) equal
+    to ``sign(r) |r|^(p-1) / |r|_p^(p-1)``, for p = infinity to the sign where ``|r|``
+    is largest, and 0 where r is 0. Where all rows have one prediction there is nothing
+    to fit: the difference to its frequency.
 
-    The standard error of the mean is not that of independent rows: on calibrated predictions all
-    folds agree on random signs. `variational_calibration_interval` has an interval that holds. The
-    95 % interval by inversion, of `confidence_interval`, held the error of ``direction="under"`` in
-    15 of 20 sets of 200 rows whose log-odds were a quarter too large, and in 19 of 20 calibrated
-    ones; without a direction see ``benchmarks/interval_coverage``.
-    Which rows are in which fold depends on the order of the classes: swapping them, y to 1 - y and
-    p to 1 - p, changed the error of 60 to 200 rows by up to 0.031.
+    The standard error of the mean is not that of independent rows: on calibrated
+    predictions all folds agree on random signs. `variational_calibration_interval` has
+    an interval that holds. The 95 % interval by inversion, of `confidence_interval`,
+    held the error of ``direction="under"`` in 15 of 20 sets of 200 rows whose log-odds
+    were a quarter too large, and in 19 of 20 calibrated ones; without a direction see
+    ``benchmarks/interval_coverage``. Which rows are in which fold depends on the order
+    of the classes: swapping them, y to 1 - y and p to 1 - p, changed the error of 60 to
+    200 rows by up to 0.031.
 
     Cost: one fit for each fold, 20 ms for 10,000 rows and two classes.
 
     References
     ----------
-    Berta, Braun, Holzmueller, Bach, Jordan (2026), "A variational estimator for L_p calibration
-    errors".
+    Berta, Braun, Holzmueller, Bach, Jordan (2026), "A variational estimator for L_p
+    calibration errors".
 
     Examples
     --------
@@ -374,7 +380,8 @@ def variational_calibration_interval(
     Returns
     -------
     interval : VariationalInterval
-        Its middle is not `value`, but the estimate by fits to earlier folds; see the notes.
+        Its middle is not `value`, but the estimate by fits to earlier folds; see the
+        notes.
 
     Raises
     ------
@@ -383,25 +390,27 @@ def variational_calibration_interval(
 
     Notes
     -----
-    The terms of cross-fitting are not independent: each fold's label decides signs in all others.
-    On calibrated predictions all folds agree on a random sign wherever they can, the variance is
-    about twice that of independent rows, and the law is skewed. So here the signs of a fold come
-    from a fit to the folds before it, and the first is used for fitting alone. The terms
-    are then differences of a martingale, whose variances add up whatever the truth is. What is
-    estimated is what such fits find, somewhat less than fits to all other folds find, and at most
-    the calibration error: `lower_bound` is below that with probability `level`. The interval is
-    that of a mean with Hall's correction for skewness.
+    The terms of cross-fitting are not independent: each fold's label decides signs in
+    all others. On calibrated predictions all folds agree on a random sign wherever they
+    can, the variance is about twice that of independent rows, and the law is skewed. So
+    here the signs of a fold come from a fit to the folds before it, and the first is
+    used for fitting alone. The terms are then differences of a martingale, whose
+    variances add up whatever the truth is. What is estimated is what such fits find,
+    somewhat less than fits to all other folds find, and at most the calibration error:
+    `lower_bound` is below that with probability `level`. The interval is that of a mean
+    with Hall's correction for skewness.
 
-    Measured on calibrated predictions of two classes, 500 rows, 400 draws: the 95 % interval was
-    above 0 in 2.8 % and below it in 3.0 %, the 95 % bound above 0 in 5.2 %, that of independent
-    rows in 14.2 % (``benchmarks/variational``). Of 1 % events the interval missed 7.6 %.
+    Measured on calibrated predictions of two classes, 500 rows, 400 draws: the 95 %
+    interval was above 0 in 2.8 % and below it in 3.0 %, the 95 % bound above 0 in 5.2
+    %, that of independent rows in 14.2 % (``benchmarks/variational``). Of 1 % events
+    the interval missed 7.6 %.
 
     Weights are of independent rows, not counts of repeated ones. Cost: 2 cv - 1 fits.
 
     References
     ----------
-    Berta, Braun, Holzmueller, Bach, Jordan (2026), for the estimate. Hall (1992), "On the removal
-    of skewness by transformation", section 2.
+    Berta, Braun, Holzmueller, Bach, Jordan (2026), for the estimate. Hall (1992), "On
+    the removal of skewness by transformation", section 2.
 
     Examples
     --------
@@ -455,8 +464,8 @@ def _compute_sequential_terms(
 
     The first fold has none.
 
-    The problems of "classwise" are about the same rows, whose terms are averaged: one order of the
-    folds for all.
+    The problems of "classwise" are about the same rows, whose terms are averaged: one
+    order of the folds for all.
     """
     if multiclass == "canonical":
         questions = [_make_vector_question(predictions)]

@@ -40,13 +40,14 @@ ABOVE_RIGHT: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
 class Display:
     """A picture of a result: the axes, the figure and what is in it.
 
-    A subclass stores the result in its constructor and computes nothing there. It writes `points`
-    and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the public `plot` is written
-    here, makes the axes where none are given, and calls ``_draw``. A display with options has a
-    ``plot`` of its own that ends with ``return self._drawn_on(ax, option=option)``. Class methods
-    ``from_...`` compute the result and call `plot`; their options are parameters with names. If
-    curves can be styled, ``_look`` has their names with their default style, or ``_curves()`` if
-    they depend on the result; ``_draw`` finds in `styles_` what each is to look like.
+    A subclass stores the result in its constructor and computes nothing there. It
+    writes `points` and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the
+    public `plot` is written here, makes the axes where none are given, and calls
+    ``_draw``. A display with options has a ``plot`` of its own that ends with ``return
+    self._drawn_on(ax, option=option)``. Class methods ``from_...`` compute the result
+    and call `plot`; their options are parameters with names. If curves can be styled,
+    ``_look`` has their names with their default style, or ``_curves()`` if they depend
+    on the result; ``_draw`` finds in `styles_` what each is to look like.
 
     Attributes
     ----------
@@ -100,8 +101,8 @@ class Display:
         Returns
         -------
         panels : list of list of tuple of array-like of shape (n_points,)
-            For each panel the pairs (x, y) that are drawn there as a line, as dots or as the ends
-            of bars; (x, y, value) where the value is shown by a colour.
+            For each panel the pairs (x, y) that are drawn there as a line, as dots or
+            as the ends of bars; (x, y, value) where the value is shown by a colour.
         """
         raise NotImplementedError(f"{type(self).__name__} has no points; see Display")
 
@@ -115,10 +116,11 @@ class Display:
         ax : matplotlib Axes or sequence of Axes, default=None
             Where to draw, one per panel; a new figure by default.
         curve_kwargs : dict or list of dict, default=None
-            What the curves look like: one dict for all, or one for each. Of lines alpha, color,
-            label, linestyle, linewidth, marker and markersize; of bars and dots alpha, color and
-            label. The description of the display says which curves it has, where they are not the
-            models, and what else can be said of them.
+            What the curves look like: one dict for all, or one for each. Of lines
+            alpha, color, label, linestyle, linewidth, marker and markersize; of bars
+            and dots alpha, color and label. The description of the display says which
+            curves it has, where they are not the models, and what else can be said of
+            them.
 
         Returns
         -------
@@ -348,7 +350,8 @@ def on_log_odds(
     ----------
     ax : matplotlib Axes
     axis : LogitAxis
-        What is to be shown; what the axes show already is added where they are on log-odds.
+        What is to be shown; what the axes show already is added where they are on
+        log-odds.
     which : {"x", "both"}
 
     Returns

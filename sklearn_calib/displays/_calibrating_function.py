@@ -26,9 +26,9 @@ from ._base import CurveKwargs, Display, add_legend, blend_color, draw_unit_squa
 class CalibratingFunctionDisplay(Display):
     """The maps from score to calibrated probability that several methods learned, one panel each.
 
-    Grey dots are the reliability curve of the scores themselves: the observed frequency in bins of
-    equal mass. A good map passes through them without following their noise. The curves of
-    ``curve_kwargs`` are the maps; a label is the title of its panel.
+    Grey dots are the reliability curve of the scores themselves: the observed frequency
+    in bins of equal mass. A good map passes through them without following their noise.
+    The curves of ``curve_kwargs`` are the maps; a label is the title of its panel.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ class CalibratingFunctionDisplay(Display):
         recalibrators : list of str, or dict of str to recalibrator or str
             What to fit; given instances are cloned.
         classes : array-like of shape (2,), default=None
-            Both classes in the order of the columns, as in `Recalibrator.fit`: the last one owns
-            a single column.
+            Both classes in the order of the columns, as in `Recalibrator.fit`: the last
+            one owns a single column.
         truth, n_points, n_bins, sample_weight
             As in `from_recalibrators`.
         ax, curve_kwargs
@@ -145,8 +145,8 @@ class CalibratingFunctionDisplay(Display):
         recalibrators : recalibrator or dict of str to recalibrator
             Fitted.
         y_true, y_proba : array-like, default=None
-            For the dots: calibration rows, or better other ones; their classes are those of the
-            recalibrators, in the same order.
+            For the dots: calibration rows, or better other ones; their classes are
+            those of the recalibrators, in the same order.
         truth : callable, default=None
             The true probability of a score, where it is known.
         n_points : int, default=1001

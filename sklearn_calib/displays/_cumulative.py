@@ -20,17 +20,19 @@ _TRIANGLE = 0.03  # its width, a share of the rows
 class CumulativeDifferenceDisplay(Display):
     """Cumulative differences between events and predictions, in the order of the predictions.
 
-    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Of more than
-    two classes the largest probability is shown. Where the path rises events are more frequent than
-    predicted, where it falls rarer; the slope between any two of its points is by how much, on
-    average over the rows between them. The lower axis counts rows, the upper one shows their
-    predictions. The triangle at the origin reaches two standard deviations of the last difference
-    up and down: calibrated predictions hardly leave its height.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Of
+    more than two classes the largest probability is shown. Where the path rises events
+    are more frequent than predicted, where it falls rarer; the slope between any two of
+    its points is by how much, on average over the rows between them. The lower axis
+    counts rows, the upper one shows their predictions. The triangle at the origin
+    reaches two standard deviations of the last difference up and down: calibrated
+    predictions hardly leave its height.
 
-    With ``axis="score"`` the lower axis is a threshold, and there are two steps: the differences of
-    the predictions up to it, and of those above it. The mean of their squares over all thresholds
-    is `averaged_two_bin_error`, which the legend states beside its mean for calibrated predictions.
-    The curves of ``curve_kwargs`` are the path, or these two.
+    With ``axis="score"`` the lower axis is a threshold, and there are two steps: the
+    differences of the predictions up to it, and of those above it. The mean of their
+    squares over all thresholds is `averaged_two_bin_error`, which the legend states
+    beside its mean for calibrated predictions. The curves of ``curve_kwargs`` are the
+    path, or these two.
 
     Parameters
     ----------
@@ -55,7 +57,8 @@ class CumulativeDifferenceDisplay(Display):
 
     References
     ----------
-    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), section 2. Hartline, Hu, Wu (2026).
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), section 2. Hartline, Hu, Wu
+    (2026).
 
     Examples
     --------

@@ -31,8 +31,9 @@ from ._regret import draw_regret
 class DecisionCurveDisplay(ModelsDisplay):
     """Net benefit against the threshold of action, beside acting on all rows and on none.
 
-    With one curve there are its intervals at each threshold and, lighter, the band for all
-    thresholds. Where a curve has a regret, a second panel shows what recalibration is worth.
+    With one curve there are its intervals at each threshold and, lighter, the band for
+    all thresholds. Where a curve has a regret, a second panel shows what recalibration
+    is worth.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
@@ -186,8 +187,8 @@ class DecisionCurveDisplay(ModelsDisplay):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            Net benefits, or differences, against the thresholds; and in a second panel the
-            regrets, where there are any.
+            Net benefits, or differences, against the thresholds; and in a second panel
+            the regrets, where there are any.
         """
         panels = [
             [(curve.threshold, _scale_value(curve)) for curve in self.curves.values()]

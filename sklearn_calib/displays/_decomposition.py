@@ -46,15 +46,17 @@ TWO_LINE_TITLE_INCHES = 4.2  # inches: a title in two lines
 class DecompositionDisplay(ModelsDisplay):
     """Bars of a mean loss in two parts: what recalibration removes (on top), and what remains.
 
-    With ``features=`` refinement is split into what remains of it at most, and grouping, what a
-    better use of the features gains at least. Whiskers are 95 % intervals, as
-    `LossDecomposition.interval` gives them; where it gives none there is no whisker.
+    With ``features=`` refinement is split into what remains of it at most, and
+    grouping, what a better use of the features gains at least. Whiskers are 95 %
+    intervals, as `LossDecomposition.interval` gives them; where it gives none there is
+    no whisker.
 
-    With ``kind="plane"`` each model is a point: its miscalibration to the right, what its loss has
-    too much for want of calibration, and its discrimination upwards, how far its refinement lies
-    below the loss of the class frequencies. Models on one of the dotted lines have the same loss,
-    which is written there; it falls towards the upper left. The curves of ``curve_kwargs`` are the
-    models in the plane, and the terms of the loss where there are bars.
+    With ``kind="plane"`` each model is a point: its miscalibration to the right, what
+    its loss has too much for want of calibration, and its discrimination upwards, how
+    far its refinement lies below the loss of the class frequencies. Models on one of
+    the dotted lines have the same loss, which is written there; it falls towards the
+    upper left. The curves of ``curve_kwargs`` are the models in the plane, and the
+    terms of the loss where there are bars.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
@@ -71,8 +73,8 @@ class DecompositionDisplay(ModelsDisplay):
 
     References
     ----------
-    Dimitriadis, Gneiting, Jordan, Vogel (2024), "Evaluating probabilistic classifiers: the
-    triptych", for the plane.
+    Dimitriadis, Gneiting, Jordan, Vogel (2024), "Evaluating probabilistic classifiers:
+    the triptych", for the plane.
 
     Examples
     --------
@@ -212,8 +214,8 @@ class DecompositionDisplay(ModelsDisplay):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            One panel: refinements, and refinements plus calibrations, against the models' places;
-            in the plane discriminations against miscalibrations.
+            One panel: refinements, and refinements plus calibrations, against the
+            models' places; in the plane discriminations against miscalibrations.
         """
         if self.kind == "plane":
             return [[self._compute_plane_points()]]

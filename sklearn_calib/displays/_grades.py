@@ -26,10 +26,10 @@ _SAID = {"green": "green light", "amber": "amber", "red": "red"}
 class GradeDisplay(Display):
     """Bars of the observed rates of grades, with intervals, beside their probabilities.
 
-    The axis is logarithmic, since the rates of grades differ by powers of ten; a grade without
-    events has its interval alone. Grades without rows have no bar. The colour of a bar is its
-    light, which is of one grade alone: the p-value below is of all grades. The curves of
-    ``curve_kwargs`` are the observed and the predicted rates.
+    The axis is logarithmic, since the rates of grades differ by powers of ten; a grade
+    without events has its interval alone. Grades without rows have no bar. The colour
+    of a bar is its light, which is of one grade alone: the p-value below is of all
+    grades. The curves of ``curve_kwargs`` are the observed and the predicted rates.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 

@@ -41,16 +41,17 @@ _LABEL = 42
 class GroupReliabilityDisplay(Display):
     """Dot plot of observed over expected events by group, and reliability diagrams of the worst.
 
-    The dot plot shows the groups with the largest sigma, sorted by observed over expected events
-    (O/E). Their intervals are those of `group_calibration`, which hold for all groups at once.
-    Groups whose adjusted p-value rejects calibration have another colour. Next to the dot plot are
-    the reliability curves of the worst groups, isotonic (CORP) ones by default. Grey bands show
-    where a curve would lie if the predictions were calibrated; the curves of ``strategy="loess"``,
-    "spline" and "polynomial" have none, and show their intervals.
+    The dot plot shows the groups with the largest sigma, sorted by observed over
+    expected events (O/E). Their intervals are those of `group_calibration`, which hold
+    for all groups at once. Groups whose adjusted p-value rejects calibration have
+    another colour. Next to the dot plot are the reliability curves of the worst groups,
+    isotonic (CORP) ones by default. Grey bands show where a curve would lie if the
+    predictions were calibrated; the curves of ``strategy="loess"``, "spline" and
+    "polynomial" have none, and show their intervals.
 
-    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. The curves of
-    ``curve_kwargs`` are two kinds, of groups without an error that was found and of miscalibrated
-    ones.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. The
+    curves of ``curve_kwargs`` are two kinds, of groups without an error that was found
+    and of miscalibrated ones.
 
     Parameters
     ----------
@@ -124,7 +125,8 @@ class GroupReliabilityDisplay(Display):
             How many reliability curves are drawn; 0 for the dot plot alone.
         n_dots : int, default=20
             The number of groups in the dot plot; 0 for none.
-        strategy : {"quantile", "uniform", "isotonic", "polynomial", "loess", "spline"}, \
+        strategy : {"quantile", "uniform", "isotonic", "polynomial", "loess", "spline"},
+        \
 default="isotonic"
             Of the curves, as in `reliability_curve`.
         ax, curve_kwargs
@@ -253,8 +255,8 @@ default="isotonic"
         Returns
         -------
         panels : list of list of tuple of ndarray
-            O/E against the places from below, if there are dots; then for each curve the observed
-            frequencies against the predicted probabilities.
+            O/E against the places from below, if there are dots; then for each curve
+            the observed frequencies against the predicted probabilities.
         """
         rows = self._select_dots()
         ratios = np.array([row.observed_over_expected for row in rows])

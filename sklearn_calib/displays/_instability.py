@@ -36,11 +36,12 @@ _WINDOW = 20  # of the smoothed ends: a part of 1 / 20 of the rows on either sid
 class InstabilityDisplay(Display):
     """How much the prediction for each row changes if the model is developed on other rows.
 
-    Four panels against the predictions of the model itself: the range of the predictions of the
-    resampled models for each row, their mean absolute difference, the share of these models that
-    decide otherwise at a threshold, and their calibration curves on the original rows. The curves
-    of ``curve_kwargs``, with alpha and color, are the resampled models, and what is said of the
-    model itself or of all rows.
+    Four panels against the predictions of the model itself: the range of the
+    predictions of the resampled models for each row, their mean absolute difference,
+    the share of these models that decide otherwise at a threshold, and their
+    calibration curves on the original rows. The curves of ``curve_kwargs``, with alpha
+    and color, are the resampled models, and what is said of the model itself or of all
+    rows.
 
     Make one with `from_validation` or `from_estimator`; draw it again with `plot`.
 
@@ -56,8 +57,8 @@ class InstabilityDisplay(Display):
 
     References
     ----------
-    Riley, Collins (2023), "Stability of clinical prediction models developed using statistical or
-    machine learning methods", figures 1 to 5.
+    Riley, Collins (2023), "Stability of clinical prediction models developed using
+    statistical or machine learning methods", figures 1 to 5.
 
     Examples
     --------
@@ -174,9 +175,10 @@ class InstabilityDisplay(Display):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            The smoothed lower and upper ends of the rows' ranges, the mean absolute differences,
-            and the shares of other decisions against the predictions; the calibration curve of the
-            model, then those of the first 100 resampled models.
+            The smoothed lower and upper ends of the rows' ranges, the mean absolute
+            differences, and the shares of other decisions against the predictions; the
+            calibration curve of the model, then those of the first 100 resampled
+            models.
         """
         found = self.instability
         order = np.argsort(found.predicted, kind="stable")

@@ -15,10 +15,11 @@ from ._base import CurveKwargs, Display, add_legend, blend_color
 class MonitorDisplay(Display):
     """The course of a `CalibrationMonitor`: its evidence, its detector and its alarms.
 
-    Above, the logarithms of the e-value and of the detector's statistic, with the two lines at
-    which they would raise an alarm; alarms are vertical lines. Below, the means of slope and shift
-    over the posterior: 1 and 0 (dashed) where the probabilities are calibrated. The curves of
-    ``curve_kwargs`` are these four: e-value, detector, slope, shift.
+    Above, the logarithms of the e-value and of the detector's statistic, with the two
+    lines at which they would raise an alarm; alarms are vertical lines. Below, the
+    means of slope and shift over the posterior: 1 and 0 (dashed) where the
+    probabilities are calibrated. The curves of ``curve_kwargs`` are these four:
+    e-value, detector, slope, shift.
 
     Make one with `from_monitor`; draw it again with `plot`.
 
@@ -93,8 +94,8 @@ class MonitorDisplay(Display):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            The logarithms of e-value and detector, and slope and shift; against the rows, or the
-            times where the monitor knows them.
+            The logarithms of e-value and detector, and slope and shift; against the
+            rows, or the times where the monitor knows them.
         """
         x, history = self._get_x(), self.history
         return [

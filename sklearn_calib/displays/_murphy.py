@@ -41,24 +41,26 @@ STACKED_LEGEND_INCHES = 4.2  # inches: entries of the legend one below the other
 class MurphyDisplay(ModelsDisplay):
     """Murphy diagram: which of two models is better for which users, and for every proper loss.
 
-    The elementary score of a row at a threshold t is what someone loses who acts on probabilities
-    of at least t: t for acting without the event, 1 - t for an event without acting. Every proper
-    loss is a mixture of elementary scores, so a model whose curve is nowhere above that of another
-    one is at least as good by all of them. Half the Brier loss is the area under the curve, and on
-    the axis of log-odds the log loss is.
+    The elementary score of a row at a threshold t is what someone loses who acts on
+    probabilities of at least t: t for acting without the event, 1 - t for an event
+    without acting. Every proper loss is a mixture of elementary scores, so a model
+    whose curve is nowhere above that of another one is at least as good by all of them.
+    Half the Brier loss is the area under the curve, and on the axis of log-odds the log
+    loss is.
 
-    With one curve there are its intervals at each threshold and, lighter, the band for all
-    thresholds.
+    With one curve there are its intervals at each threshold and, lighter, the band for
+    all thresholds.
 
-    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. Several on the
-    same axes take colours in turn.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
+    Several on the same axes take colours in turn.
 
     Parameters
     ----------
     curves : dict of str to NetBenefitDifference
-        Names, and results of `decision_difference`: by how much the net benefit of a perfect
-        prediction is above that of the model or, with `difference`, that of the first model above
-        that of the one named. Times 1 - threshold this is an elementary score or a difference.
+        Names, and results of `decision_difference`: by how much the net benefit of a
+        perfect prediction is above that of the model or, with `difference`, that of the
+        first model above that of the one named. Times 1 - threshold this is an
+        elementary score or a difference.
     difference : bool, default=False
     scale : {"linear", "logit"}, default="linear"
         Of the thresholds.
@@ -71,15 +73,17 @@ class MurphyDisplay(ModelsDisplay):
 
     Notes
     -----
-    Intervals and bands are those of `decision_difference`, times 1 - t. Measured coverage of 95 %
-    (``benchmarks/decisions``, 500 and 5000 rows, 500 draws each): of an elementary score .934 to 1
-    at each threshold, the truth above it in at most 3.8 % and below it in at most 3.6 %, bands
-    .960 to .992; of a difference as there. Cost: O(n log n), some 0.3 s for a million rows.
+    Intervals and bands are those of `decision_difference`, times 1 - t. Measured
+    coverage of 95 % (``benchmarks/decisions``, 500 and 5000 rows, 500 draws each): of
+    an elementary score .934 to 1 at each threshold, the truth above it in at most 3.8 %
+    and below it in at most 3.6 %, bands .960 to .992; of a difference as there. Cost:
+    O(n log n), some 0.3 s for a million rows.
 
     References
     ----------
-    Ehm, Gneiting, Jordan, Krüger (2016), "Of quantiles and expectiles: consistent scoring
-    functions, Choquet representations and forecast rankings"; here ties are acted on.
+    Ehm, Gneiting, Jordan, Krüger (2016), "Of quantiles and expectiles: consistent
+    scoring functions, Choquet representations and forecast rankings"; here ties are
+    acted on.
 
     Examples
     --------
@@ -132,9 +136,9 @@ class MurphyDisplay(ModelsDisplay):
         difference : bool, default=False
             Whether to draw how far the first model is above each of the others.
         scale : {"auto", "linear", "logit"}, default="auto"
-            Of the thresholds. "auto" is the scale of the display on the axes, else "logit" if the
-            median probability of every model is below 0.02, else "linear". By default 99
-            thresholds are evenly spaced on it.
+            Of the thresholds. "auto" is the scale of the display on the axes, else
+            "logit" if the median probability of every model is below 0.02, else
+            "linear". By default 99 thresholds are evenly spaced on it.
         name : str, default="model"
             The name of a single model.
         ax, curve_kwargs

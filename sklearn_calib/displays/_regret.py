@@ -27,8 +27,8 @@ from ._base import (
 class RegretDisplay(ModelsDisplay):
     """Regret curve: the loss by acting on predictions without recalibration, at each threshold.
 
-    The area below a curve is half of what recalibration takes off the Brier loss; the dot is the
-    threshold that loses most, with the interval of the largest regret.
+    The area below a curve is half of what recalibration takes off the Brier loss; the
+    dot is the threshold that loses most, with the interval of the largest regret.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
@@ -174,8 +174,8 @@ class RegretDisplay(ModelsDisplay):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            One panel: for each model the regret against the threshold, and both ends of the
-            interval of the largest one.
+            One panel: for each model the regret against the threshold, and both ends of
+            the interval of the largest one.
         """
         parts = []
         for curve in self.curves.values():

@@ -54,20 +54,23 @@ _FILLED = {
 class ReliabilityDisplay(ModelsDisplay):
     """Reliability diagram: observed frequency against predicted probability.
 
-    With ``scale="logit"`` both axes and the histogram are on log-odds, with ticks in probabilities:
-    rare events fill the picture, which otherwise are a blot in its corner. Exact zeros and ones
-    have no log-odds; they lie in margins behind dotted lines, with open markers.
+    With ``scale="logit"`` both axes and the histogram are on log-odds, with ticks in
+    probabilities: rare events fill the picture, which otherwise are a blot in its
+    corner. Exact zeros and ones have no log-odds; they lie in margins behind dotted
+    lines, with open markers.
 
-    Several displays on the same axes, ``ax=first.axes_``, take colours in turn, share the
-    histogram, and have one entry for the bands in the legend.
+    Several displays on the same axes, ``ax=first.axes_``, take colours in turn, share
+    the histogram, and have one entry for the bands in the legend.
 
-    Make one with `from_predictions`, `from_estimator` or `from_cv_results`; draw it again with
-    `plot`. ``multilabel="macro"`` draws one panel for each of many labels per row.
+    Make one with `from_predictions`, `from_estimator` or `from_cv_results`; draw it
+    again with `plot`. ``multilabel="macro"`` draws one panel for each of many labels
+    per row.
 
     Parameters
     ----------
     curves : dict of str to list of ReliabilityCurve
-        Model names and their curves, one per panel, as `reliability_curve` returns them.
+        Model names and their curves, one per panel, as `reliability_curve` returns
+        them.
 
     Attributes
     ----------
@@ -255,8 +258,8 @@ class ReliabilityDisplay(ModelsDisplay):
         Parameters
         ----------
         cv_results : dict
-            From ``sklearn.model_selection.cross_validate`` with ``return_estimator=True`` and
-            ``return_indices=True``.
+            From ``sklearn.model_selection.cross_validate`` with
+            ``return_estimator=True`` and ``return_indices=True``.
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
             The data that were cross-validated.
@@ -276,7 +279,8 @@ class ReliabilityDisplay(ModelsDisplay):
         Raises
         ------
         ValueError
-            The results hold no estimators or no indices, or a fold's model missed a class.
+            The results hold no estimators or no indices, or a fold's model missed a
+            class.
         """
         check_indexes(X, y)
         proba, classes, rows = _pool_folds(
@@ -322,15 +326,17 @@ class ReliabilityDisplay(ModelsDisplay):
         ax : matplotlib Axes or sequence of Axes, default=None
             One per panel; a new figure by default.
         curve_kwargs : dict or list of dict, default=None
-            What the curves of the models look like: alpha, color, label, linestyle, linewidth,
-            marker, markersize. Bands and histogram have the colour of their curve.
+            What the curves of the models look like: alpha, color, label, linestyle,
+            linewidth, marker, markersize. Bands and histogram have the colour of their
+            curve.
         bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
-            Consistency band: where the points would lie if the predictions were calibrated.
-            Confidence band: for the true frequencies. "auto" draws both for one model and none for
-            several.
+            Consistency band: where the points would lie if the predictions were
+            calibrated. Confidence band: for the true frequencies. "auto" draws both for
+            one model and none for several.
         scale : {"auto", "linear", "logit"}, default="auto"
-            Of both axes. "logit" is for rare events, and for probabilities near 0 or 1. "auto" is
-            the scale of the display that is on the axes already, else "linear".
+            Of both axes. "logit" is for rare events, and for probabilities near 0 or 1.
+            "auto" is the scale of the display that is on the axes already, else
+            "linear".
 
         Returns
         -------
@@ -339,8 +345,8 @@ class ReliabilityDisplay(ModelsDisplay):
         Raises
         ------
         ValueError
-            An unknown option, another number of axes than panels, or axes on which a display of
-            the other scale is.
+            An unknown option, another number of axes than panels, or axes on which a
+            display of the other scale is.
         """
         check_known("bands", bands, _BANDS)
         check_known("scale", scale, _SCALES)
@@ -369,8 +375,8 @@ class ReliabilityDisplay(ModelsDisplay):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            For each panel the observed frequencies against the predicted probabilities of each
-            model.
+            For each panel the observed frequencies against the predicted probabilities
+            of each model.
         """
         return [
             [
@@ -479,7 +485,8 @@ class Panel:
     Parameters
     ----------
     ax : matplotlib Axes
-        New ones, or those of a display that was drawn before: then the histogram is shared.
+        New ones, or those of a display that was drawn before: then the histogram is
+        shared.
     curves : list of ReliabilityCurve
         Those that will be added.
     logit : bool

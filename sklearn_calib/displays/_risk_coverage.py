@@ -20,9 +20,10 @@ from ._base import (
 class RiskCoverageDisplay(ModelsDisplay):
     """Risk-coverage curve: error rate of the answers against the share of rows answered.
 
-    The legend has the area under each curve. If there is only one curve, its intervals are drawn,
-    and a second curve for comparison: the best possible one with the same number of errors, which
-    a model has if it is less confident in each of its errors than in any correct answer.
+    The legend has the area under each curve. If there is only one curve, its intervals
+    are drawn, and a second curve for comparison: the best possible one with the same
+    number of errors, which a model has if it is less confident in each of its errors
+    than in any correct answer.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 

@@ -14,10 +14,10 @@ from ._base import CurveKwargs, Display, name_rows
 class StackDisplay(Display):
     """Bars of the weights of `StackedCalibration`, and the candidates' losses beside them.
 
-    On the right the log loss that each candidate has on rows that it has not seen, with one
-    standard error to both sides. Candidates of nearly equal loss share the weight; what is much
-    worse than the best has next to none. The curves of ``curve_kwargs``, with alpha and color, are
-    the weights and the losses.
+    On the right the log loss that each candidate has on rows that it has not seen, with
+    one standard error to both sides. Candidates of nearly equal loss share the weight;
+    what is much worse than the best has next to none. The curves of ``curve_kwargs``,
+    with alpha and color, are the weights and the losses.
 
     Make one with `from_estimator`; draw it again with `plot`.
 
@@ -26,8 +26,8 @@ class StackDisplay(Display):
     weights : dict of str to float
         By candidate, in the order of the bars.
     losses : dict of str to tuple of float
-        Mean and standard error, as `StackedCalibration.cv_losses_`; where it is empty there is no
-        panel on the right.
+        Mean and standard error, as `StackedCalibration.cv_losses_`; where it is empty
+        there is no panel on the right.
 
     Attributes
     ----------
@@ -65,7 +65,8 @@ class StackDisplay(Display):
         stack : StackedCalibration
             Fitted.
         ax, curve_kwargs
-            As in `plot`. There is one panel if the stack was fitted without cross-validation.
+            As in `plot`. There is one panel if the stack was fitted without
+            cross-validation.
 
         Returns
         -------

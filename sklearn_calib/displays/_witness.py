@@ -31,12 +31,13 @@ from ._base import (
 class WitnessDisplay(Display):
     """A reliability curve, and below it the witness of the smooth calibration error.
 
-    The witness is the function of slope at most 1 that shows the most of the miscalibration: higher
-    where events are more frequent than predicted, lower where they are rarer. Of more than two
-    classes the largest probability is shown.
+    The witness is the function of slope at most 1 that shows the most of the
+    miscalibration: higher where events are more frequent than predicted, lower where
+    they are rarer. Of more than two classes the largest probability is shown.
 
-    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. The curves of
-    ``curve_kwargs`` are the reliability curve and the witness; neither has a label.
+    Make one with `from_predictions` or `from_estimator`; draw it again with `plot`. The
+    curves of ``curve_kwargs`` are the reliability curve and the witness; neither has a
+    label.
 
     Parameters
     ----------
@@ -168,8 +169,8 @@ class WitnessDisplay(Display):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            Two panels: observed frequencies against predicted probabilities, and the witness at 0,
-            at its scores and at 1.
+            Two panels: observed frequencies against predicted probabilities, and the
+            witness at 0, at its scores and at 1.
         """
         ends, curve = np.concatenate([[0.0], self.witness.scores, [1.0]]), self.curve
         return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
@@ -279,8 +280,8 @@ class NullDistributionDisplay(Display):
         Returns
         -------
         panels : list of list of tuple of ndarray
-            One panel: counts against the middles of the bins, and a line at the statistic over the
-            height of the picture, 0 to 1.
+            One panel: counts against the middles of the bins, and a line at the
+            statistic over the height of the picture, 0 to 1.
         """
         counts, edges = np.histogram(self.result.null_distribution, bins=bins)
         at = np.full(2, self.result.statistic)

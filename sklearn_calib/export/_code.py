@@ -33,11 +33,11 @@ def to_code(
     fitted : fitted recalibrator, Pipeline of them, ExportedMap or dict
         As in `to_dict`.
     language : {"c", "javascript", "python"}, default="c"
-        C99, which calls exp, expm1 and log of the C library; JavaScript for browsers and Node.js;
-        Python that needs its standard library only.
+        C99, which calls exp, expm1 and log of the C library; JavaScript for browsers
+        and Node.js; Python that needs its standard library only.
     name : str, default="calibrate"
-        The name of the function; the names of its tables begin with it. It is an ASCII identifier
-        and not a reserved word of the language.
+        The name of the function; the names of its tables begin with it. It is an ASCII
+        identifier and not a reserved word of the language.
     input : {"proba", "logits"}, default=None
         The kind of scores that the function takes: see `to_dict`.
     tabulate : float in (0, 0.1], default=None
@@ -46,37 +46,41 @@ def to_code(
     Returns
     -------
     code : str
-        * C: ``void calibrate(const double *p, double *out)``, with k numbers each. It allocates
-          nothing, keeps no state, and `out` may be `p`. Compile without ``-ffast-math``.
-        * JavaScript: ``calibrate(p, out)`` writes into the array `out`, a new one by default, and
-          returns it; exported where ``module`` exists. As a file ``map.cjs`` node finds it by
-          ``require`` and by ``import { calibrate } from "./map.cjs"``.
+        * C: ``void calibrate(const double *p, double *out)``, with k numbers each. It
+          allocates nothing, keeps no state, and `out` may be `p`. Compile without
+          ``-ffast-math``.
+        * JavaScript: ``calibrate(p, out)`` writes into the array `out`, a new one by
+          default, and returns it; exported where ``module`` exists. As a file
+          ``map.cjs`` node finds it by ``require`` and by ``import { calibrate } from
+          "./map.cjs"``.
         * Python: ``calibrate(p)`` returns a list of k floats.
 
-        The text begins with a comment: the document of `to_dict` without the map, as JSON on one
-        line, with its five check rows. It is the same text for the same map.
+        The text begins with a comment: the document of `to_dict` without the map, as
+        JSON on one line, with its five check rows. It is the same text for the same
+        map.
 
     Raises
     ------
     ValueError
-        A name that is no identifier, an unknown language, a map that cannot be exported, or one of
-        more than 200,000 operations.
+        A name that is no identifier, an unknown language, a map that cannot be
+        exported, or one of more than 200,000 operations.
 
     Notes
     -----
-    A row is one number for each class, in the order of the labels. Rows are divided by their sums,
-    as `canonical_proba` does. The function cannot raise an error: a row with a number outside
-    [0, 1], a sum that is farther than 1e-6 from 1, a NaN or an infinite logit gives NaN for all
-    classes. Check the scores before, or the results after.
+    A row is one number for each class, in the order of the labels. Rows are divided by
+    their sums, as `canonical_proba` does. The function cannot raise an error: a row
+    with a number outside [0, 1], a sum that is farther than 1e-6 from 1, a NaN or an
+    infinite logit gives NaN for all classes. Check the scores before, or the results
+    after.
 
-    Results are those of `predict_proba` within 1e-12. Methods that round scores to 36 significant
-    bits (isotonic and the like) may differ more in about 1 row of 1e5. The score of such a row is,
-    up to its last digit, half-way between two rounded scores, so that another logarithm than
-    numpy's rounds it to the other one, 1.5e-11 away. Probabilities are told apart down to 5e-324,
-    both near 0 and near 1.
+    Results are those of `predict_proba` within 1e-12. Methods that round scores to 36
+    significant bits (isotonic and the like) may differ more in about 1 row of 1e5. The
+    score of such a row is, up to its last digit, half-way between two rounded scores,
+    so that another logarithm than numpy's rounds it to the other one, 1.5e-11 away.
+    Probabilities are told apart down to 5e-324, both near 0 and near 1.
 
-    Cost of a row: O(k) for most methods, a table of m entries takes log2(m) comparisons, a matrix
-    k^2 multiplications.
+    Cost of a row: O(k) for most methods, a table of m entries takes log2(m)
+    comparisons, a matrix k^2 multiplications.
 
     Examples
     --------

@@ -81,14 +81,15 @@ _FUNCTIONS = ARITHMETIC | {
 class Dialect:
     """A database.
 
-    `number` writes a literal of type double, `double` is that type's name, `cast` makes a column
-    one, `stored` is the type's name in a table without NULLs where it is another. `once` says that
-    a common table expression is computed once, and not wherever it is used; so does `fence`, at its
-    end, where a database would write it into what reads it. `deepest` is about how many symbols the
-    parser keeps, where that is little: deeper expressions are values of a query by stages. `text`
-    writes one. `join` finds the interval of a score in a table with the `key` low, and `pieces` the
-    value of a step function, of x, edges and values, where from more than `few` edges on that is
-    quicker than CASE.
+    `number` writes a literal of type double, `double` is that type's name, `cast` makes
+    a column one, `stored` is the type's name in a table without NULLs where it is
+    another. `once` says that a common table expression is computed once, and not
+    wherever it is used; so does `fence`, at its end, where a database would write it
+    into what reads it. `deepest` is about how many symbols the parser keeps, where that
+    is little: deeper expressions are values of a query by stages. `text` writes one.
+    `join` finds the interval of a score in a table with the `key` low, and `pieces` the
+    value of a step function, of x, edges and values, where from more than `few` edges
+    on that is quicker than CASE.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
@@ -148,7 +149,8 @@ DIALECTS = {
         join=_BY_KEY,
         pieces=search_array,
     ),
-    # double quotes would do, but SQLite reads them as a text where no column has that name
+    # double quotes would do, but SQLite reads them as a text where no column has that
+    # name
     "sqlite": Dialect(
         quote=double_quotes("`", "`"),
         double="REAL",
@@ -159,7 +161,8 @@ DIALECTS = {
         join=_BY_KEY,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
-    # its join to the nearest smaller number, which sorts; a range is compared piece by piece
+    # its join to the nearest smaller number, which sorts; a range is compared piece by
+    # piece
     "duckdb": Dialect(
         double="DOUBLE",
         pieces=search_by_halves,

@@ -65,8 +65,8 @@ _LABELS: dict[str, type] = {
     "str": str,
     "bytes": str,
 }
-# What ends or nests comments, ends statements, or is a placeholder for some driver. None of it
-# stands in JSON but inside texts.
+# What ends or nests comments, ends statements, or is a placeholder for some driver.
+# None of it stands in JSON but inside texts.
 _UNSAFE = re.compile(r"[^A-Za-z0-9 _.,+\-\[\]{}:\"\\]|:(?! )")
 
 Kind = Literal["proba", "logits"]
@@ -83,8 +83,9 @@ class MapDocument:
     classes : ndarray of shape (n_classes,)
         Labels in the order of the columns.
     input : {"proba", "logits"}
-        The scores that a program in another language is given: probabilities, or logits, of which
-        it takes the softmax and, exactly, its logarithm. Both have one column per class.
+        The scores that a program in another language is given: probabilities, or
+        logits, of which it takes the softmax and, exactly, its logarithm. Both have one
+        column per class.
     check : tuple of two ndarrays of shape (5, n_classes)
         Scores of that kind, and results.
     estimator : dict
@@ -166,7 +167,8 @@ def to_document(
     ----------
     source : fitted recalibrator, Pipeline of them, ExportedMap, dict or MapDocument
     input : {"proba", "logits"}, default=None
-        As in `MapDocument`; by default that of the document, and "proba" for estimators.
+        As in `MapDocument`; by default that of the document, and "proba" for
+        estimators.
     tabulate : float in (0, 0.1], default=None
         As in `to_dict`.
     """
@@ -508,9 +510,9 @@ def _as_json(value):
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of the output of `to_json`.
 
-    A copy lies in the package as ``sklearn_calib/export/schema-1.json``, for programs in other
-    languages. The schema says what each field holds. Rules between fields, such as one value per
-    knot, are checked by the readers only.
+    A copy lies in the package as ``sklearn_calib/export/schema-1.json``, for programs
+    in other languages. The schema says what each field holds. Rules between fields,
+    such as one value per knot, are checked by the readers only.
 
     Returns
     -------

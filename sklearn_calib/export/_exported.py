@@ -26,8 +26,8 @@ class ExportedMap(Recalibrator):
     """A map read from a document: it predicts with numpy alone, without the estimator.
 
     It needs no fit and stands wherever a fitted recalibrator does: in a pipeline, a
-    `CalibratedModel`, a display, a measure's ``recalibrator=``. ``fit`` checks that rows and labels
-    are those of the map and changes nothing.
+    `CalibratedModel`, a display, a measure's ``recalibrator=``. ``fit`` checks that
+    rows and labels are those of the map and changes nothing.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ class ExportedMap(Recalibrator):
 
     Notes
     -----
-    Probabilities and `canonical_proba` of logits are both taken, whatever the "input" of the
-    document, which says what the scores of a program in another language are. While scikit-learn
-    dispatches to the array API, tensors are mapped on their device where all nodes are arithmetic
-    (the tag ``array_api_support`` of what `from_dict` gave says so: temperature, vector, matrix,
-    the logistic family, offsets). Otherwise they are copied to the host, and the result is an array
-    of numpy.
+    Probabilities and `canonical_proba` of logits are both taken, whatever the "input"
+    of the document, which says what the scores of a program in another language are.
+    While scikit-learn dispatches to the array API, tensors are mapped on their device
+    where all nodes are arithmetic (the tag ``array_api_support`` of what `from_dict`
+    gave says so: temperature, vector, matrix, the logistic family, offsets). Otherwise
+    they are copied to the host, and the result is an array of numpy.
 
     Examples
     --------
@@ -201,8 +201,9 @@ _MODELS = [
 ]
 _OWN = (*all_recalibrators().values(), ExportedMap, *_MODELS, meta.CalibratedPair)
 
-#: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and whole models, and what they
-#: are made of. Classifiers inside that are not scikit-learn's have types of their own.
+#: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and whole models,
+#: and what they are made of. Classifiers inside that are not scikit-learn's have types
+#: of their own.
 skops_trusted: list[str] = sorted(
     {name for cls in _OWN for name in _list_module_types(cls)}
 )
@@ -210,9 +211,11 @@ skops_trusted: list[str] = sorted(
 
 #: Longer texts are refused unread; a table of a million scores has about 60 million.
 MAX_BYTES = 1_000_000_000
-# a node inside another is a dict in a list; around them are the document and lists of numbers
+# a node inside another is a dict in a list; around them are the document and lists of
+# numbers
 _MAX_BRACKETS = 2 * MAX_DEPTH + 10
-# a bracket, or a text with the brackets in it; one that never ends goes on to the end of the file
+# a bracket, or a text with the brackets in it; one that never ends goes on to the end
+# of the file
 _TOKEN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
 _STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
@@ -233,47 +236,53 @@ def to_dict(
     fitted : fitted recalibrator, Pipeline of recalibrators, ExportedMap or dict
         Parts of combinators must be recalibrators of this package too.
     input : {"proba", "logits"}, default=None
-        What a program in another language will be given: probabilities, or logits, of which it
-        takes the softmax; one column per class. The map is the same for both; from logits it has
-        exact logarithms. By default "proba", and for a map that was read what it says itself.
+        What a program in another language will be given: probabilities, or logits, of
+        which it takes the softmax; one column per class. The map is the same for both;
+        from logits it has exact logarithms. By default "proba", and for a map that was
+        read what it says itself.
     tabulate : float in [1e-9, 0.1], default=None
-        `AdaptiveCalibration` and `AngularCalibration` have no finite form: they become tables,
-        right to this difference in the probability of the second class.
+        `AdaptiveCalibration` and `AngularCalibration` have no finite form: they become
+        tables, right to this difference in the probability of the second class.
     date : date or str, default=None
-        Of the rows, of the fit or of an approval, whatever you want to find again: a date, or its
-        text as "2026-11-23". No clock is read, so that the same fit gives the same document.
+        Of the rows, of the fit or of an approval, whatever you want to find again: a
+        date, or its text as "2026-11-23". No clock is read, so that the same fit gives
+        the same document.
     columns : list of str or dict, default=None
-        The columns that the map was fitted to: names of scores, or roles with a name or several,
-        for instance ``{"label": "default", "scores": ["pd"]}``. By default the names that the fit
-        saw. The map takes tables with these names of scores in any order.
+        The columns that the map was fitted to: names of scores, or roles with a name or
+        several, for instance ``{"label": "default", "scores": ["pd"]}``. By default the
+        names that the fit saw. The map takes tables with these names of scores in any
+        order.
     scale : tuple of two floats, default=None
-        The ends of the scale on which these columns hold the scores, if they are no probabilities:
-        ``(0, 100)`` for percentages. The map itself takes probabilities. The command ``apply``
-        follows the scale; `to_sql`, `to_code` and `to_onnx` refuse such a map.
+        The ends of the scale on which these columns hold the scores, if they are no
+        probabilities: ``(0, 100)`` for percentages. The map itself takes probabilities.
+        The command ``apply`` follows the scale; `to_sql`, `to_code` and `to_onnx`
+        refuse such a map.
 
     Returns
     -------
     document : dict
-        Entries "format", "schema", "package", "classes", "classes_type", "estimator", "input",
-        "map", the tree of nodes, "check", five rows with their results, where `tabulate` or
-        `simplify` were used "largest_error", where they are given "date", "columns" and "scale",
-        "map_sha256", the checksum of labels and nodes alone, which depends on nothing but the
-        predictions' formula, and "sha256", the checksum of all others.
+        Entries "format", "schema", "package", "classes", "classes_type", "estimator",
+        "input", "map", the tree of nodes, "check", five rows with their results, where
+        `tabulate` or `simplify` were used "largest_error", where they are given "date",
+        "columns" and "scale", "map_sha256", the checksum of labels and nodes alone,
+        which depends on nothing but the predictions' formula, and "sha256", the
+        checksum of all others.
 
     Raises
     ------
     TypeError
-        What is no recalibrator of this package, or holds a part that is none; labels that are not
-        all text, integers, floats, booleans or bytes.
+        What is no recalibrator of this package, or holds a part that is none; labels
+        that are not all text, integers, floats, booleans or bytes.
     ValueError
-        A method without a finite form and no `tabulate`; a `date` that is none; columns that are
-        not texts; a `scale` that is not two numbers.
+        A method without a finite form and no `tabulate`; a `date` that is none; columns
+        that are not texts; a `scale` that is not two numbers.
     RuntimeError
         A recalibrator of your own whose nodes do not give what it predicts.
 
     Notes
     -----
-    Cost: O(size of the fitted state); for tables also some 20 predictions for each jump of the map.
+    Cost: O(size of the fitted state); for tables also some 20 predictions for each jump
+    of the map.
 
     Examples
     --------
@@ -298,9 +307,9 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     ----------
     document : dict
     edited : bool, default=False
-        Whether the document was changed by hand: its checksum and its check rows are then made
-        anew, not compared. Ranges and orders are checked as always, and the document that the
-        result holds says ``"edited": true`` in its entry "estimator".
+        Whether the document was changed by hand: its checksum and its check rows are
+        then made anew, not compared. Ranges and orders are checked as always, and the
+        document that the result holds says ``"edited": true`` in its entry "estimator".
 
     Returns
     -------
@@ -309,10 +318,10 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     Raises
     ------
     ValueError
-        A document that is no map, has another schema, is damaged, whose check rows
-        do not give the results that it states, within 1e-9, or that was changed since it was
-        written, which its checksum tells. The message names the place in the tree. Nothing in a
-        document is ever executed.
+        A document that is no map, has another schema, is damaged, whose check rows do
+        not give the results that it states, within 1e-9, or that was changed since it
+        was written, which its checksum tells. The message names the place in the tree.
+        Nothing in a document is ever executed.
 
     Examples
     --------
@@ -359,7 +368,8 @@ def to_json(
     Returns
     -------
     text : str
-        Numbers have as many digits as tell them apart, so that reading gives the same ones.
+        Numbers have as many digits as tell them apart, so that reading gives the same
+        ones.
 
     Raises
     ------
@@ -393,8 +403,8 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
     Parameters
     ----------
     source : str or Path
-        Text that begins with a brace or a bracket is read as JSON, any other text as the path of a
-        file.
+        Text that begins with a brace or a bracket is read as JSON, any other text as
+        the path of a file.
     edited : bool, default=False
         As in `from_dict`.
 
@@ -405,8 +415,9 @@ def from_json(source: str | Path, *, edited: bool = False) -> ExportedMap:
     Raises
     ------
     ValueError
-        For the reasons of `from_dict`, and if the text is not JSON, names an entry twice, holds NaN
-        or infinity, is nested some hundred levels deep, or has more than 1e9 bytes.
+        For the reasons of `from_dict`, and if the text is not JSON, names an entry
+        twice, holds NaN or infinity, is nested some hundred levels deep, or has more
+        than 1e9 bytes.
     OSError
         The file cannot be read.
 

@@ -54,8 +54,9 @@ _JS_WORDS = """
 class Language:
     """What the printer of programs needs to know of a language.
 
-    `operations` are templates; those with a table get its name, its length and the argument. Some
-    need the helper of their name, in which NAME stands for that of the function.
+    `operations` are templates; those with a table get its name, its length and the
+    argument. Some need the helper of their name, in which NAME stands for that of the
+    function.
     """
 
     title: str

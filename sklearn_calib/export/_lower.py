@@ -1,6 +1,7 @@
 """Rows inside a program or an ONNX graph, of which maps make other rows; and whole programs.
 
-What is the same for both is written once here, with the operators and functions of numpy.
+What is the same for both is written once here, with the operators and functions of
+numpy.
 """
 
 import itertools
@@ -36,7 +37,8 @@ Moved: TypeAlias = Callable[[FloatArray], FloatArray]
 class Origin:
     """A number from which rows of two classes come, such that P_1 never falls where it grows.
 
-    `rows` computes them as the reference does; `ends` are the least and the largest number.
+    `rows` computes them as the reference does; `ends` are the least and the largest
+    number.
     """
 
     number: Any
@@ -73,7 +75,8 @@ class RowExpression:
     exact: Any = None
     origin: Origin | None = None
 
-    #: Whether they are the row of a program, which has operations for searches in tables.
+    #: Whether they are the row of a program, which has operations for searches in
+    #: tables.
     is_program: ClassVar[bool] = False
 
     @property
@@ -198,9 +201,10 @@ class RowExpression:
     def pair_origin(self) -> Origin:
         """Return the origin of two probabilities: by default p_1 if it is small, else 1 / p_0.
 
-        This number orders like the log-odds, keeps their digits, and needs no logarithm. Below the
-        smallest normal p_0 it goes on linearly, since 1 / p_0 would overflow: from 2^1022 to 2^1023
-        at 0, which has a number for each of the subnormal ones.
+        This number orders like the log-odds, keeps their digits, and needs no
+        logarithm. Below the smallest normal p_0 it goes on linearly, since 1 / p_0
+        would overflow: from 2^1022 to 2^1023 at 0, which has a number for each of the
+        subnormal ones.
         """
         if self.origin is not None:
             return self.origin
@@ -244,8 +248,8 @@ def _pair_thresholds(order):
 def round_expression(x: Any, least: float) -> Any:
     """Round to 36 significant bits, as `without_rounding_noise` does.
 
-    `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or 0 where x is
-    one, which needs no rounding; adding 1.5 * 2^16 of it leaves 36 bits.
+    `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or
+    0 where x is one, which needs no rounding; adding 1.5 * 2^16 of it leaves 36 bits.
     """
     far = abs(x) * 2.0**53
     power = (far + abs(x)) - far
@@ -258,7 +262,8 @@ def find_least_reaching(
 ) -> FloatArray:
     """Find the smallest floats in [low, high] at which an increasing function reaches targets.
 
-    The largest float64 where it reaches them nowhere. Takes 64 evaluations of all targets.
+    The largest float64 where it reaches them nowhere. Takes 64 evaluations of all
+    targets.
     """
     first, last = encode_floats([low, high], "float64")
     before = np.full(len(targets), first - np.uint64(1))
@@ -280,8 +285,8 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
     ----------
     document : MapDocument
     second_only : bool, default=False
-        For two classes: the scores are one number, the probability of the second class or its
-        log-odds, and so is the result.
+        For two classes: the scores are one number, the probability of the second class
+        or its log-odds, and so is the result.
     """
     document.check_scale()
     k = 1 if second_only else len(document.classes)
@@ -383,8 +388,8 @@ class ProgramExpression(RowExpression):
 def _search_keys(levels: list[Any], keys: IntArray, base: int):
     """Search levels among keys: return whether they are a key, and the index of each key.
 
-    As many columns as fit join into one whole number, which is looked up; its place stands for
-    them when the next columns join.
+    As many columns as fit join into one whole number, which is looked up; its place
+    stands for them when the next columns join.
     """
     rank: Any = Columns([ops.make_number(0.0)])
     rank_of_keys: Any = np.zeros(len(keys))

@@ -42,8 +42,9 @@ def to_onnx(
 ) -> Any:
     """Write a fitted map, or a classifier with its map, as an ONNX model.
 
-    A map uses the standard operators of ONNX alone, in float64, and gives what ``predict_proba``
-    gives, to about 1e-15. Tables are searched by halving, so memory grows with the rows only.
+    A map uses the standard operators of ONNX alone, in float64, and gives what
+    ``predict_proba`` gives, to about 1e-15. Tables are searched by halving, so memory
+    grows with the rows only.
 
     Parameters
     ----------
@@ -51,48 +52,53 @@ def to_onnx(
         A classifier is a `CalibratedModel`, `RefineThenCalibrateCV` or
         `AngularCalibratedClassifier`, or a scikit-learn pipeline that ends in one.
     X : ndarray, DataFrame or sparse matrix of shape (n_samples, n_features), default=None
-        For a classifier: some rows, as the ONNX model will be given them. Their dtype becomes that
-        of its input, which is dense; each is compared with ``predict_proba``. float64 is
-        better if scikit-learn computes in float64. The ONNX model has one input for each column
-        of a table where a ``ColumnTransformer`` is the first step, and else one, "X".
+        For a classifier: some rows, as the ONNX model will be given them. Their dtype
+        becomes that of its input, which is dense; each is compared with
+        ``predict_proba``. float64 is better if scikit-learn computes in float64. The
+        ONNX model has one input for each column of a table where a
+        ``ColumnTransformer`` is the first step, and else one, "X".
     opset : int from 13, default=17
         The version of ONNX's operators.
     dtype : {"float64", "float32"}, default="float64"
-        Of a map, its input and its output. In float32 steps move and tails are rounded; the largest
-        error, measured at the knots and on a grid, is in the metadata. Not used for classifiers.
+        Of a map, its input and its output. In float32 steps move and tails are rounded;
+        the largest error, measured at the knots and on a grid, is in the metadata. Not
+        used for classifiers.
     input : {"proba", "logits"}, default=None
-        As in `to_dict`. Not used for classifiers, whose maps get the scores that they were fitted
-        on: the values of ``decision_function``, the summed trees of XGBoost, LightGBM and
-        HistGradientBoostingClassifier, or probabilities.
+        As in `to_dict`. Not used for classifiers, whose maps get the scores that they
+        were fitted on: the values of ``decision_function``, the summed trees of
+        XGBoost, LightGBM and HistGradientBoostingClassifier, or probabilities.
     tabulate : float in [1e-9, 0.1], default=None
         As in `to_dict`.
 
     Returns
     -------
     model : onnx.ModelProto
-        For a map: input "scores" and output "calibrated", both of shape (n, n_classes). Rows that
-        ``predict_proba`` refuses (NaN, no probabilities) give NaN. For a classifier: the inputs,
-        and the outputs "label" and "probabilities", as skl2onnx names them.
+        For a map: input "scores" and output "calibrated", both of shape (n, n_classes).
+        Rows that ``predict_proba`` refuses (NaN, no probabilities) give NaN. For a
+        classifier: the inputs, and the outputs "label" and "probabilities", as skl2onnx
+        names them.
 
-        ``metadata_props`` holds "sklearn_calib_map", the text of `to_json`, for a classifier
-        "sklearn_calib_maps", a list with one document for each member of the ensemble, and
-        "largest_difference_in_sample"; in float32 "largest_float32_error".
+        ``metadata_props`` holds "sklearn_calib_map", the text of `to_json`, for a
+        classifier "sklearn_calib_maps", a list with one document for each member of the
+        ensemble, and "largest_difference_in_sample"; in float32
+        "largest_float32_error".
 
     Raises
     ------
     ModuleNotFoundError
-        Without the packages onnx, and for classifiers skl2onnx (onnxmltools for XGBoost and
-        LightGBM).
+        Without the packages onnx, and for classifiers skl2onnx (onnxmltools for XGBoost
+        and LightGBM).
     TypeError
         What is neither map nor classifier; a classifier that has no converter.
     ValueError
-        A classifier without `X`; an opset or dtype that is not allowed; as in `to_dict`.
+        A classifier without `X`; an opset or dtype that is not allowed; as in
+        `to_dict`.
     RuntimeError
-        A converted classifier that does not run, or differs from ``predict_proba`` on any row of X
-        by more than 1e-7 if ONNX computes it in float64 and without `tabulate`, otherwise 1e-4. To
-        be expected are 1e-12 of linear models and float64 rows, 2e-7 of trees or float32 rows with
-        smooth or constant pieces, and up to 2e-5 if the map is steep between knots, such as an
-        isotonic one.
+        A converted classifier that does not run, or differs from ``predict_proba`` on
+        any row of X by more than 1e-7 if ONNX computes it in float64 and without
+        `tabulate`, otherwise 1e-4. To be expected are 1e-12 of linear models and
+        float64 rows, 2e-7 of trees or float32 rows with smooth or constant pieces, and
+        up to 2e-5 if the map is steep between knots, such as an isotonic one.
 
     See Also
     --------
@@ -100,8 +106,8 @@ def to_onnx(
 
     Notes
     -----
-    Cost: O(size of the fitted state). A model of a table of m knots does about 4 log2(m) simple
-    operations for each row.
+    Cost: O(size of the fitted state). A model of a table of m knots does about 4
+    log2(m) simple operations for each row.
 
     Examples
     --------

@@ -1,7 +1,8 @@
 """The logits of boosted trees in ONNX: the trees, summed, without sigmoid or softmax.
 
-The converters of onnxmltools give probabilities in float32, of which a logarithm has no tails;
-that of skl2onnx for HistGradientBoostingClassifier fails under some versions of protobuf.
+The converters of onnxmltools give probabilities in float32, of which a logarithm has no
+tails; that of skl2onnx for HistGradientBoostingClassifier fails under some versions of
+protobuf.
 """
 
 import warnings

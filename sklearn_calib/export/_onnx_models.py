@@ -1,8 +1,9 @@
 """Classifiers with their maps as ONNX models, through skl2onnx.
 
-The map is written into the graph of skl2onnx's converter. Two models joined by ``onnx.compose``
-need the same classifier's scores, a model for the types between them, and would do for one
-classifier that is no part of a pipeline; what stays is most of this file, and `_onnx_boosted`.
+The map is written into the graph of skl2onnx's converter. Two models joined by
+``onnx.compose`` need the same classifier's scores, a model for the types between them,
+and would do for one classifier that is no part of a pipeline; what stays is most of
+this file, and `_onnx_boosted`.
 """
 
 import json
@@ -31,7 +32,8 @@ _FLOAT = 1  # of onnx.TensorProto
 COMPARED_BATCH_ROWS = 1000  # of X that are compared at once
 MAX_ROW_ERROR = 1e-4  # a difference that no row may have
 _FAR_IN_DOUBLE = 1e-7  # the same if all is in float64, and no map a table
-#: What scores may be off, relative to their size, if something computes them in float32 or nothing.
+#: What scores may be off, relative to their size, if something computes them in float32
+#: or nothing.
 _SINGLE_SLACK, _DOUBLE_SLACK = 2.0**-19, 2.0**-34
 
 #: The estimators of this package that have a converter.
@@ -45,10 +47,11 @@ MODELS = tuple(
 def register_onnx_converters() -> None:
     """Register the classifiers of this package with ``skl2onnx``, inside pipelines too.
 
-    `to_onnx` calls it. Call it yourself before ``skl2onnx.to_onnx`` or ``convert_sklearn``, where
-    you want their options. Registered are `CalibratedModel`, `RefineThenCalibrateCV` and
-    `AngularCalibratedClassifier`, with the options "zipmap" of all classifiers and "tabulate" of
-    `to_dict`. Unlike `to_onnx`, ``skl2onnx`` does not compare the result with Python.
+    `to_onnx` calls it. Call it yourself before ``skl2onnx.to_onnx`` or
+    ``convert_sklearn``, where you want their options. Registered are `CalibratedModel`,
+    `RefineThenCalibrateCV` and `AngularCalibratedClassifier`, with the options "zipmap"
+    of all classifiers and "tabulate" of `to_dict`. Unlike `to_onnx`, ``skl2onnx`` does
+    not compare the result with Python.
 
     Raises
     ------

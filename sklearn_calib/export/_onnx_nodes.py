@@ -12,7 +12,8 @@ from .._typing import AnyArray
 from ..maps import Cells, CurveBetweenKnots, FunctionOfScore, take_entries
 from ._lower import Origin, RowExpression, make_probability_origin
 
-#: From this version on the axes of all reductions are an input; before, only those of ReduceSum.
+#: From this version on the axes of all reductions are an input; before, only those of
+#: ReduceSum.
 _AXES_ARE_INPUT = 18
 
 #: A tensor, or numbers that become a constant of the graph.
@@ -34,11 +35,11 @@ class Graph:
     prefix : str
         Begins the names of its tensors.
     slack : float, default=0.0
-        What its scores may be off, relative to their size. A score that close below a step, or to
-        a knot, counts as at it.
+        What its scores may be off, relative to their size. A score that close below a
+        step, or to a knot, counts as at it.
     second_only : bool, default=False
-        Whether the first of two probabilities is 1 less the second, as ONNX writes those of trees,
-        so that the second alone tells which step a row is at.
+        Whether the first of two probabilities is 1 less the second, as ONNX writes
+        those of trees, so that the second alone tells which step a row is at.
 
     Attributes
     ----------
@@ -81,8 +82,8 @@ class Graph:
     def search(self, length: int, at_most: Callable[[Operand], "Tensor"]) -> "Tensor":
         """Count, for each row, the increasing entries that are at most a number.
 
-        `at_most` tells it of the entries at given positions. The halving is written out,
-        ceil(log2(length)) + 1 times, so no tensor is longer than the rows.
+        `at_most` tells it of the entries at given positions. The halving is written
+        out, ceil(log2(length)) + 1 times, so no tensor is longer than the rows.
         """
         found: Operand = np.array(0)
         while length > 1:
@@ -260,8 +261,9 @@ class GraphExpression(RowExpression):
         return super().pair_origin()
 
     def shift_edges(self, edges: AnyArray, origin: Origin) -> AnyArray:
-        # a fitted score lies exactly at its step, or in a cell of its own that is very narrow:
-        # rounding must neither put it below the step nor out of the cell at either end
+        # a fitted score lies exactly at its step, or in a cell of its own that is very
+        # narrow: rounding must neither put it below the step nor out of the cell at
+        # either end
         unit = 1.0 if origin.ends[0] < 0 else 0.0
         slack = self.p.graph.slack * np.maximum(abs(edges), unit)
         gaps = np.diff(edges, prepend=-np.inf, append=np.inf) / 2

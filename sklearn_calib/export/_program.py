@@ -1,7 +1,7 @@
 """Arithmetic on the numbers of one row, as a graph: what maps are made of in other languages.
 
-Nodes write such graphs with the operators and functions of numpy, and each writer prints them: a
-writer knows these operations and no node.
+Nodes write such graphs with the operators and functions of numpy, and each writer
+prints them: a writer knows these operations and no node.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -16,7 +16,8 @@ from scipy.special import expit, log_expit
 from .._typing import FloatArray
 from ..maps import combine_pairwise
 
-#: Exponents are moved into [-700, 700], where no database reports underflow or overflow.
+#: Exponents are moved into [-700, 700], where no database reports underflow or
+#: overflow.
 LARGEST_EXPONENT = 700.0
 #: 1 divided by it is finite.
 SMALLEST_DIVISOR = 2.5e-308
@@ -30,8 +31,9 @@ Operand = TypeVar("Operand")
 class Expr:
     """One operation: its name, what it is applied to, and for some a constant.
 
-    number, input, search, lookup and chebyshev have one: the number, the position of the input, or
-    an array. A search counts the entries that are <= its argument; a lookup takes that entry.
+    number, input, search, lookup and chebyshev have one: the number, the position of
+    the input, or an array. A search counts the entries that are <= its argument; a
+    lookup takes that entry.
     """
 
     __slots__ = ("args", "data", "op")

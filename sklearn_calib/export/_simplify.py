@@ -29,15 +29,17 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     source : fitted recalibrator, Pipeline of them, ExportedMap or dict
         As for `to_dict`.
     tolerance : float in (0, 0.1], default=1e-4
-        By how much P_1 of each table may change, at most. It holds everywhere, not only at the
-        knots. With several classes the rows are then divided by their sums, which may enlarge it.
+        By how much P_1 of each table may change, at most. It holds everywhere, not only
+        at the knots. With several classes the rows are then divided by their sums,
+        which may enlarge it.
 
     Returns
     -------
     simplified : ExportedMap
-        The same map with smaller tables; ``document["largest_error"]["simplify"]`` is the
-        tolerance, added to that of earlier calls. Cubic curves and cells stay as they are; mixtures
-        of more than 16 logistic maps, as `OnlineCalibration` has, become tables.
+        The same map with smaller tables; ``document["largest_error"]["simplify"]`` is
+        the tolerance, added to that of earlier calls. Cubic curves and cells stay as
+        they are; mixtures of more than 16 logistic maps, as `OnlineCalibration` has,
+        become tables.
 
     Raises
     ------
@@ -46,10 +48,10 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
 
     Notes
     -----
-    Kept knots keep their values. From a knot a line goes to the farthest one that leaves all
-    between within the tolerance: one pass, O(m) where pieces are short. Steps are joined as long
-    as their values differ by no more than twice the tolerance, and get the middle of these values,
-    which is the smallest possible number of steps.
+    Kept knots keep their values. From a knot a line goes to the farthest one that
+    leaves all between within the tolerance: one pass, O(m) where pieces are short.
+    Steps are joined as long as their values differ by no more than twice the tolerance,
+    and get the middle of these values, which is the smallest possible number of steps.
 
     Examples
     --------

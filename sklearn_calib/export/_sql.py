@@ -115,7 +115,8 @@ class Printer:
             )
 
 
-# symbols that a parser keeps while it reads each argument: "(a + b)" is "(", "a" "+" and "b"
+# symbols that a parser keeps while it reads each argument: "(a + b)" is "(", "a" "+"
+# and "b"
 _BEFORE = {
     "neg": (2,),
     "abs": (3,),
@@ -202,8 +203,8 @@ class Statement:
 class Query(Statement):
     """A query by stages: each is a common table expression that adds columns to the one before.
 
-    What is used twice becomes a column; a stage has all that needs only columns before it. Without
-    a source it is one value, of the columns of the query that it stands in.
+    What is used twice becomes a column; a stage has all that needs only columns before
+    it. Without a source it is one value, of the columns of the query that it stands in.
     """
 
     def write_query(self, into: str | Sequence[str] | None) -> str:
@@ -409,19 +410,20 @@ def to_sql(
     fitted : fitted recalibrator, Pipeline of them, ExportedMap or dict
         As in `to_dict`.
     columns : str or sequence of str, default="p"
-        One name, for two classes: the column with the probability of the second class (its
-        log-odds where ``input="logits"``); the result is an expression. A sequence of k names,
-        one for each class in the order of the labels, or of that one name: the result is a query
-        on `source`, with intermediate columns.
+        One name, for two classes: the column with the probability of the second class
+        (its log-odds where ``input="logits"``); the result is an expression. A sequence
+        of k names, one for each class in the order of the labels, or of that one name:
+        the result is a query on `source`, with intermediate columns.
     dialect : {"ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql", \
             "clickhouse", "spark", "databricks"}
-        The database. SQLite needs its mathematical functions (3.35 or later, in most builds).
-        ``"ansi"`` is for Trino, DataFusion and Polars too; these read no deeply nested text, as of
-        "auto" and other mixtures: pass columns as a list for a query.
+        The database. SQLite needs its mathematical functions (3.35 or later, in most
+        builds). ``"ansi"`` is for Trino, DataFusion and Polars too; these read no
+        deeply nested text, as of "auto" and other mixtures: pass columns as a list for
+        a query.
     into : str, sequence of str, or None, default="calibrated"
-        Name of the result. A query has one column for each class, named by this and the position:
-        ``calibrated_0``, ``calibrated_1``, ...; pass k names for others. ``None``: the bare
-        expression, for use inside others. ``"table"``: see Returns.
+        Name of the result. A query has one column for each class, named by this and the
+        position: ``calibrated_0``, ``calibrated_1``, ...; pass k names for others.
+        ``None``: the bare expression, for use inside others. ``"table"``: see Returns.
     source : str or sequence of str, default="scores"
         The table of the scores for a query; a sequence is a qualified name, such as
         ``("marketing", "scores")``.
@@ -434,58 +436,60 @@ def to_sql(
     tabulate : float in (0, 0.1], default=None
         As in `to_dict`, for methods without a finite form.
     bands : sequence of float, or dict of str to float, default=None
-        For two classes and one column: the band of the calibrated probability instead of the
-        probability, found by comparing the score with numbers alone, see `Recalibrator.threshold`.
-        With increasing probabilities the result is how many of them are reached, from 0 on. With a
-        dict from the name of each band to its lowest probability, such as
-        ``{"A": 0, "B": 0.02, "C": 0.05}``, it is the name.
+        For two classes and one column: the band of the calibrated probability instead
+        of the probability, found by comparing the score with numbers alone, see
+        `Recalibrator.threshold`. With increasing probabilities the result is how many
+        of them are reached, from 0 on. With a dict from the name of each band to its
+        lowest probability, such as ``{"A": 0, "B": 0.02, "C": 0.05}``, it is the name.
 
     Returns
     -------
     sql : str
-        * ``<expression> AS "calibrated"``, the probability of the second class, for a list of
-          columns: ``f"SELECT id, {sql} FROM scores"``.
+        * ``<expression> AS "calibrated"``, the probability of the second class, for a
+          list of columns: ``f"SELECT id, {sql} FROM scores"``.
         * ``WITH ... SELECT ...`` for a sequence of columns.
-        * for ``into="table"``, one column and a map with one large table (step functions,
-          isotonic, splines): three statements, of which each ends with a semicolon at the end of
-          a line. CREATE TABLE, INSERT with one row for each piece, and the query, which joins
-          each score to its piece by its range.
+        * for ``into="table"``, one column and a map with one large table (step
+          functions, isotonic, splines): three statements, of which each ends with a
+          semicolon at the end of a line. CREATE TABLE, INSERT with one row for each
+          piece, and the query, which joins each score to its piece by its range.
 
-        The text begins with a comment: the document of `to_dict` without the map, as JSON on one
-        line, with its five check rows.
+        The text begins with a comment: the document of `to_dict` without the map, as
+        JSON on one line, with its five check rows.
 
     Raises
     ------
     ValueError
-        An unknown dialect, a wrong number of columns, names that are empty, have control
-        characters or are not different, a map that cannot be exported, an expression of more than
-        8 million characters, ``into="table"`` for a map with no table or several.
+        An unknown dialect, a wrong number of columns, names that are empty, have
+        control characters or are not different, a map that cannot be exported, an
+        expression of more than 8 million characters, ``into="table"`` for a map with no
+        table or several.
 
     Notes
     -----
-    NULL gives NULL. So do a single probability outside [0, 1] and a NaN; of several columns, rows
-    with a number farther than 1e-6 outside or a sum farther than 1e-6 from 1 (others are clipped
-    and divided by their sums, as `canonical_proba` does); and an infinite logit. Rows are never
-    left out.
+    NULL gives NULL. So do a single probability outside [0, 1] and a NaN; of several
+    columns, rows with a number farther than 1e-6 outside or a sum farther than 1e-6
+    from 1 (others are clipped and divided by their sums, as `canonical_proba` does);
+    and an infinite logit. Rows are never left out.
 
-    Names are data: they are quoted by the rules of the dialect, whatever characters they have.
-    Quoted names keep their case: in Snowflake a column made by ``CREATE TABLE t (p FLOAT)`` is
-    called ``"P"``.
+    Names are data: they are quoted by the rules of the dialect, whatever characters
+    they have. Quoted names keep their case: in Snowflake a column made by ``CREATE
+    TABLE t (p FLOAT)`` is called ``"P"``.
 
-    No function is created in the database. Tables become nested CASEs, as deep as the logarithm of
-    their length, in PostgreSQL and ClickHouse arrays, in MySQL INTERVAL, and in DuckDB from some
-    300 pieces on a list that is halved. They compare the probability itself, not its logarithm, so
-    a database's LN, which differs in the last digits, cannot move a score to another step: step
-    functions are exact. Elsewhere results are those of `predict_proba` within 1e-9, run in SQLite,
-    DuckDB, PostgreSQL, MariaDB, DataFusion and Polars, and in ClickHouse and Spark where the text
-    is not too long for them; the other dialects follow their manuals. Two exceptions: the few rows
-    whose score is within its last digit of the middle between two scores of 36 bits (see
-    `to_code`); and isotonic pieces shorter than about 1e-7 in log-odds, where differences of
-    probabilities lose digits: the error is about 1e-16 of the probability, divided by the length of
-    the piece.
+    No function is created in the database. Tables become nested CASEs, as deep as the
+    logarithm of their length, in PostgreSQL and ClickHouse arrays, in MySQL INTERVAL,
+    and in DuckDB from some 300 pieces on a list that is halved. They compare the
+    probability itself, not its logarithm, so a database's LN, which differs in the last
+    digits, cannot move a score to another step: step functions are exact. Elsewhere
+    results are those of `predict_proba` within 1e-9, run in SQLite, DuckDB, PostgreSQL,
+    MariaDB, DataFusion and Polars, and in ClickHouse and Spark where the text is not
+    too long for them; the other dialects follow their manuals. Two exceptions: the few
+    rows whose score is within its last digit of the middle between two scores of 36
+    bits (see `to_code`); and isotonic pieces shorter than about 1e-7 in log-odds, where
+    differences of probabilities lose digits: the error is about 1e-16 of the
+    probability, divided by the length of the piece.
 
-    Cost: an expression repeats what it uses twice. Over some 2000 steps where they are nested
-    CASEs, `simplify` the map first, or use ``into="table"``.
+    Cost: an expression repeats what it uses twice. Over some 2000 steps where they are
+    nested CASEs, `simplify` the map first, or use ``into="table"``.
 
     Examples
     --------

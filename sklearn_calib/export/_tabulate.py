@@ -45,14 +45,14 @@ def tabulate_curves(
     Raises
     ------
     ValueError
-        A map with curves where `bound` is None or out of its range, and a table of more than a
-        million knots.
+        A map with curves where `bound` is None or out of its range, and a table of more
+        than a million knots.
 
     Notes
     -----
-    Between places where the map may jump, intervals are halved until the table is right to half
-    the bound at five places of each; at jumps until the ends are
-    neighbours among numbers of 36 bits.
+    Between places where the map may jump, intervals are halved until the table is right
+    to half the bound at five places of each; at jumps until the ends are neighbours
+    among numbers of 36 bits.
     """
     if isinstance(root, Curve):
         return tabulate_curve(root, _check_tolerance(bound, root.name)), float(

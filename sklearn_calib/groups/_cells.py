@@ -1,7 +1,8 @@
 """Rows of one score, weight and combination of groups as one cell: what an audit draws from.
 
-Nothing is lost: labels of such rows are exchangeable, so how many of them are 1 is binomial. Rows
-and summaries of them make the same cells, in the same order, hence the same draws.
+Nothing is lost: labels of such rows are exchangeable, so how many of them are 1 is
+binomial. Rows and summaries of them make the same cells, in the same order, hence the
+same draws.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +31,8 @@ _MOST_OF_MANY = (
 class GroupCells(NamedTuple):
     """Cells of one score and one combination of groups, in increasing order of the score.
 
-    `PooledPredictions` pool the rows of all groups; an audit draws those of each combination.
+    `PooledPredictions` pool the rows of all groups; an audit draws those of each
+    combination.
 
     Parameters
     ----------

@@ -25,8 +25,9 @@ class Event:
     unit : float
         What weights have to be multiplied by to be those that were given.
     bounds : (ndarray, ndarray), default=None
-        Where problems share their rows, each of which is a combination: between which uniform
-        numbers a row has the event. By default labels are drawn for this problem alone.
+        Where problems share their rows, each of which is a combination: between which
+        uniform numbers a row has the event. By default labels are drawn for this
+        problem alone.
     """
 
     def __init__(

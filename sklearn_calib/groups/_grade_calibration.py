@@ -45,15 +45,17 @@ class GradeRow(NamedTuple):
     observed_low, observed_high : float
         Clopper and Pearson's interval of the rate, of this grade by itself.
     jeffreys_p : float
-        P(rate <= predicted) under Jeffreys' posterior, Beta(events + 1/2, rows - events + 1/2):
-        small where the probability is too low. 1 without rows.
+        P(rate <= predicted) under Jeffreys' posterior, Beta(events + 1/2, rows - events
+        + 1/2): small where the probability is too low. 1 without rows.
     binomial_p : float
-        P(X >= events) of a binomial law with the predicted rate, the same in another way.
+        P(X >= events) of a binomial law with the predicted rate, the same in another
+        way.
     light : {"green", "amber", "red"}
         By `compute_jeffreys_p` and the two levels of `lights`; of this grade by itself.
     prudent : float
-        The most prudent rate (Pluto, Tasche): the upper bound, at `prudent_level`, of the rate of
-        this grade and all worse ones together, at least that of the better grades.
+        The most prudent rate (Pluto, Tasche): the upper bound, at `prudent_level`, of
+        the rate of this grade and all worse ones together, at least that of the better
+        grades.
     """
 
     grade: str
@@ -80,22 +82,22 @@ class GradeCalibration(Shown):
     rows : list of GradeRow
         From the best grade to the worst.
     p_value : float
-        Of the hypothesis that the probabilities of all grades are right, on both sides: it controls
-        the family of grades, which single lights do not.
+        Of the hypothesis that the probabilities of all grades are right, on both sides:
+        it controls the family of grades, which single lights do not.
     order_p_value : float
         Of the hypothesis that the rates do not fall from a grade to a worse one.
     portfolio_p_value : float
-        Of the hypothesis that the number of events in all grades together is right, on both sides:
-        it finds grades that are all a little too low, which `p_value`, of the grade that is
-        farthest off, may not.
+        Of the hypothesis that the number of events in all grades together is right, on
+        both sides: it finds grades that are all a little too low, which `p_value`, of
+        the grade that is farthest off, may not.
     level : float
         The level of the intervals.
     prudent_level : float
     lights : tuple of (float, float)
     n_resamples : int
     n_unsure : int
-        Rows of a summary in cells that reach across an edge: at most so many may belong to the
-        grade next to theirs. 0 for rows.
+        Rows of a summary in cells that reach across an edge: at most so many may belong
+        to the grade next to theirs. 0 for rows.
 
     Examples
     --------
@@ -257,11 +259,11 @@ def grade_calibration(
         Draws behind the test of the order.
     random_state : int, Generator, RandomState or None, default=0
     labels : array-like of shape (2,), default=None
-        Both classes in the order of the columns; needed if `y_true` lacks one, unless it is of 0
-        and 1, or of booleans: a year without defaults needs none.
+        Both classes in the order of the columns; needed if `y_true` lacks one, unless
+        it is of 0 and 1, or of booleans: a year without defaults needs none.
     pos_label : label, default=None
-        The positive class, which owns a single column; the second by default.
-        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
+        The positive class, which owns a single column; the second by default. Required
+        with a single column for labels other than 0 and 1, False and True, or -1 and 1,
         unless `labels` is given.
 
     Returns
@@ -271,38 +273,43 @@ def grade_calibration(
     Raises
     ------
     ValueError
-        More than two classes, counts that are not whole numbers >= 0, levels out of range, and what
-        `Grades` and `canonical_proba` refuse.
+        More than two classes, counts that are not whole numbers >= 0, levels out of
+        range, and what `Grades` and `canonical_proba` refuse.
 
     Notes
     -----
     What controls what:
 
-    * One light says of its grade, alone, that so many events are rare if its mean probability is
-      right. Of ten right grades one or more is amber or red in up to 40 % of the audits.
-    * `GradeCalibration.p_value` is of all grades together: how often the smallest two-sided
-      binomial p-value of right grades is as small as here, by the law of their numbers of events,
-      which are independent because grades have no row in common. Below alpha with a probability
-      of alpha at most if all probabilities are right, also where they differ within a grade
-      (Hoeffding: such events vary less). Measured at .05: .046 to .050 with rates from 0.1 % to
-      30 %; .039 with 50 rows in each grade and 1 to 6 %, .033 with 3 % in each, where few
-      different p-values are possible (``benchmarks/grades``).
-    * `GradeCalibration.portfolio_p_value` counts the events of all grades: a binomial law with the
-      mean and the variance of their number. Measured at .05 with seven right grades of 1000 rows
-      from 0.1 % to 30 %: .042; of rates 1.15 times as large it rejects .95, `p_value` .76.
-    * The order is tested by the likelihood ratio of the observed rates against the best rates that
-      do not fall; its law is that of the events dealt out to all rows, which of all rates in order
-      is the worst case. It does not compare with the probabilities.
-    * Rows must be independent. Defaults of one year are not: they have a common cause, and all
-      p-values are then too small.
+    * One light says of its grade, alone, that so many events are rare if its mean
+      probability is right. Of ten right grades one or more is amber or red in up to 40
+      % of the audits.
+    * `GradeCalibration.p_value` is of all grades together: how often the smallest
+      two-sided binomial p-value of right grades is as small as here, by the law of
+      their numbers of events, which are independent because grades have no row in
+      common. Below alpha with a probability of alpha at most if all probabilities are
+      right, also where they differ within a grade (Hoeffding: such events vary less).
+      Measured at .05: .046 to .050 with rates from 0.1 % to 30 %; .039 with 50 rows in
+      each grade and 1 to 6 %, .033 with 3 % in each, where few different p-values are
+      possible (``benchmarks/grades``).
+    * `GradeCalibration.portfolio_p_value` counts the events of all grades: a binomial
+      law with the mean and the variance of their number. Measured at .05 with seven
+      right grades of 1000 rows from 0.1 % to 30 %: .042; of rates 1.15 times as large
+      it rejects .95, `p_value` .76.
+    * The order is tested by the likelihood ratio of the observed rates against the best
+      rates that do not fall; its law is that of the events dealt out to all rows, which
+      of all rates in order is the worst case. It does not compare with the
+      probabilities.
+    * Rows must be independent. Defaults of one year are not: they have a common cause,
+      and all p-values are then too small.
 
-    `group_calibration` takes `Grades` too, and looks inside them: its joint p-value is exact by
-    draws, and sees probabilities that are right on the mean of a grade alone.
+    `group_calibration` takes `Grades` too, and looks inside them: its joint p-value is
+    exact by draws, and sees probabilities that are right on the mean of a grade alone.
 
     References
     ----------
-    Pluto, Tasche (2005), "Thinking positively", section 3; Robertson, Wright, Dykstra (1988),
-    "Order restricted statistical inference", section 2.3, for the test of the order.
+    Pluto, Tasche (2005), "Thinking positively", section 3; Robertson, Wright, Dykstra
+    (1988), "Order restricted statistical inference", section 2.3, for the test of the
+    order.
 
     Examples
     --------

@@ -20,16 +20,16 @@ from ..metrics import validate_predictions
 class Grades(Shown):
     """Bands of probabilities with names, from the smallest to the largest: a masterscale.
 
-    A probability belongs to the first grade below the first edge, and to the next one from the
-    edge on.
+    A probability belongs to the first grade below the first edge, and to the next one
+    from the edge on.
 
     Parameters
     ----------
     edges : sequence of float
         Where the second grade and those after it begin: increasing, between 0 and 1.
     names : sequence of str, default=None
-        One more than edges, the best (of the smallest probabilities) first; by default "1", "2" and
-        so on.
+        One more than edges, the best (of the smallest probabilities) first; by default
+        "1", "2" and so on.
 
     Attributes
     ----------
@@ -39,8 +39,8 @@ class Grades(Shown):
     Raises
     ------
     ValueError
-        Edges that do not increase, or are not between 0 and 1; another number of names, or names
-        that are not different texts.
+        Edges that do not increase, or are not between 0 and 1; another number of names,
+        or names that are not different texts.
 
     Examples
     --------
@@ -153,13 +153,13 @@ class Grades(Shown):
         min_events : float, default=20
             Events of the positive class in each grade, at least.
         max_grades : int, default=10
-            Of more grades those neighbours are joined, one pair after the other, that lose least
-            log likelihood.
+            Of more grades those neighbours are joined, one pair after the other, that
+            lose least log likelihood.
         labels : array-like of shape (2,), default=None
             Both classes in the order of the columns.
         pos_label : label, default=None
-            The positive class, which owns a single column; the second by default. Required with a
-            single column as in the measures.
+            The positive class, which owns a single column; the second by default.
+            Required with a single column as in the measures.
 
         Returns
         -------
@@ -169,17 +169,18 @@ class Grades(Shown):
         Raises
         ------
         ValueError
-            Fewer than ``2 * min_events`` events, or rates that do not rise with the probability,
-            so that there is one grade alone.
+            Fewer than ``2 * min_events`` events, or rates that do not rise with the
+            probability, so that there is one grade alone.
 
         Notes
         -----
-        The isotonic regression of the labels on the probability gives blocks of rows with rising
-        rates. From the best one on, blocks are joined until they have the events; what is left over
-        joins the last grade. A grade begins at its smallest probability.
+        The isotonic regression of the labels on the probability gives blocks of rows
+        with rising rates. From the best one on, blocks are joined until they have the
+        events; what is left over joins the last grade. A grade begins at its smallest
+        probability.
 
-        The rates of the rows that grades were fitted to are in order by construction: judge them on
-        others.
+        The rates of the rows that grades were fitted to are in order by construction:
+        judge them on others.
 
         Examples
         --------

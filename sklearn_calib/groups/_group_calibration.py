@@ -39,16 +39,17 @@ def group_calibration(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,), or dict of CalibrationSummary
-        Labels; or, alone, what `summarize` returns with ``by``: a summary for each combination of
-        values, whose groups are those of the rows.
+        Labels; or, alone, what `summarize` returns with ``by``: a summary for each
+        combination of values, whose groups are those of the rows.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities, columns in the order of the sorted labels.
     groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
-        What to group the rows by, which need not be what the model has seen: a table of pandas,
-        polars or pyarrow, a dict of arrays or a numpy array, whose columns are cut into groups as
-        `find_groups` says; or a list of boolean arrays of shape (n_samples,), each of them a group;
-        or `Grades`, of the probabilities themselves. Groups may overlap. All rows together are
-        always the first group. Of summaries the names of the columns, ``by`` of `summarize`.
+        What to group the rows by, which need not be what the model has seen: a table of
+        pandas, polars or pyarrow, a dict of arrays or a numpy array, whose columns are
+        cut into groups as `find_groups` says; or a list of boolean arrays of shape
+        (n_samples,), each of them a group; or `Grades`, of the probabilities
+        themselves. Groups may overlap. All rows together are always the first group. Of
+        summaries the names of the columns, ``by`` of `summarize`.
     depth : {1, 2}, default=1
         2: also what any two groups of different columns have in common.
     n_bins : int, default=3
@@ -58,9 +59,9 @@ def group_calibration(
     level : float in (0, 1), default=0.95
         Of the intervals, and of `GroupCalibration.critical_sigma`.
     n_resamples : int, default=999
-        Sets of labels drawn from the predictions. The smallest p-value is 1 / (1 + n_resamples).
-        Fewer than level / (1 - level), 19 for 95 %, are too few for an interval: its ends are then
-        infinite.
+        Sets of labels drawn from the predictions. The smallest p-value is 1 / (1 +
+        n_resamples). Fewer than level / (1 - level), 19 for 95 %, are too few for an
+        interval: its ends are then infinite.
     random_state : int, Generator, RandomState or None, default=0
     sample_weight : array-like of shape (n_samples,), default=None
         Each row is one draw, whatever its weight; rows of weight 0 are left out.
@@ -68,12 +69,12 @@ def group_calibration(
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
         The positive class of two, which owns a single column; the second by default.
-        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
-        unless `labels` is given.
+        Required with a single column for labels other than 0 and 1, False and True, or
+        -1 and 1, unless `labels` is given.
     multiclass : {"auto", "confidence", "classwise"}, default="auto"
-        With more than two classes: the largest probability, and whether that class is true, or
-        each class against the others, which makes as many times more groups. "auto" is the former;
-        of two classes the positive one.
+        With more than two classes: the largest probability, and whether that class is
+        true, or each class against the others, which makes as many times more groups.
+        "auto" is the former; of two classes the positive one.
 
     Returns
     -------
@@ -82,9 +83,9 @@ def group_calibration(
     Raises
     ------
     ValueError, TypeError
-        Groups without a column, columns or masks of another length, parameters out of range, or
-        invalid scores, labels or weights; see `canonical_proba`. Summaries of different classes, or
-        of several classes one by one.
+        Groups without a column, columns or masks of another length, parameters out of
+        range, or invalid scores, labels or weights; see `canonical_proba`. Summaries of
+        different classes, or of several classes one by one.
 
     Warns
     -----
@@ -93,41 +94,47 @@ def group_calibration(
 
     Notes
     -----
-    Of each group the path of cumulative differences between labels and predictions is taken, in
-    order of the predictions, equal ones as one step; its range divided by the standard deviation
-    that calibrated predictions give its end is the statistic (Kuiper), in sigma. Where all
-    predictions are 0 or 1 it is 0, or infinite if one of them is wrong.
+    Of each group the path of cumulative differences between labels and predictions is
+    taken, in order of the predictions, equal ones as one step; its range divided by the
+    standard deviation that calibrated predictions give its end is the statistic
+    (Kuiper), in sigma. Where all predictions are 0 or 1 it is 0, or infinite if one of
+    them is wrong.
 
-    If the predictions are calibrated, the labels are draws from them, so `n_resamples` sets of
-    labels are drawn for all rows at once, and the largest statistic of all groups is taken of each:
-    the single-step method of Westfall and Young. The p-values are exact at any number of rows and
-    for any overlap of the groups. Where some groups are calibrated and others are not, an adjusted
-    p-value of at most alpha is given to any of the former with a probability near alpha at most.
+    If the predictions are calibrated, the labels are draws from them, so `n_resamples`
+    sets of labels are drawn for all rows at once, and the largest statistic of all
+    groups is taken of each: the single-step method of Westfall and Young. The p-values
+    are exact at any number of rows and for any overlap of the groups. Where some groups
+    are calibrated and others are not, an adjusted p-value of at most alpha is given to
+    any of the former with a probability near alpha at most.
 
-    The intervals hold for all groups at once, one measure at a time: their half-widths are, instead
-    of 1.96 standard errors, the `level` quantile of the largest standardised error of all groups
-    over the same draws. For O/E and calibration in the large these ends are found by inverting the
-    score test, so that they hold in small groups and where a group has no event; for the slope they
-    are estimate plus and minus, from one Newton step.
+    The intervals hold for all groups at once, one measure at a time: their half-widths
+    are, instead of 1.96 standard errors, the `level` quantile of the largest
+    standardised error of all groups over the same draws. For O/E and calibration in the
+    large these ends are found by inverting the score test, so that they hold in small
+    groups and where a group has no event; for the slope they are estimate plus and
+    minus, from one Newton step.
 
-    Rows of one score, one weight and the same groups are one cell, whose number of events is drawn
-    at once; a summary has them, so that its answer is that of its rows. More than 65,536 cells are
-    pooled into some 16,384 by neighbouring scores, as a summary does it, at their means: the test
-    is then exact for the paths over these. Where weights differ inside a cell of a summary, their
-    sum is drawn with its mean and variance. Of several classes a summary has the confidence;
-    "classwise" needs the rows.
+    Rows of one score, one weight and the same groups are one cell, whose number of
+    events is drawn at once; a summary has them, so that its answer is that of its rows.
+    More than 65,536 cells are pooled into some 16,384 by neighbouring scores, as a
+    summary does it, at their means: the test is then exact for the paths over these.
+    Where weights differ inside a cell of a summary, their sum is drawn with its mean
+    and variance. Of several classes a summary has the confidence; "classwise" needs the
+    rows.
 
-    Cost: O(n_resamples (c + sum of the cells of the groups)) for c cells; 418 groups of 16,000 rows
-    with 999 draws take about a second on one core, a million rows in few groups three. The draws
-    are spread over the threads of numba, which does not change them.
+    Cost: O(n_resamples (c + sum of the cells of the groups)) for c cells; 418 groups of
+    16,000 rows with 999 draws take about a second on one core, a million rows in few
+    groups three. The draws are spread over the threads of numba, which does not change
+    them.
 
     References
     ----------
-    Westfall, Young (1993), "Resampling-based multiple testing", section 2.3; Arrieta-Ibarra,
-    Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for probabilistic predictions",
-    for the statistic; Guy et al. (2025), "Measuring multi-calibration", for its largest over
-    groups. Kleinberg, Mullainathan, Raghavan (2017), "Inherent trade-offs in the fair determination
-    of risk scores", for what calibration in every group excludes.
+    Westfall, Young (1993), "Resampling-based multiple testing", section 2.3;
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for
+    probabilistic predictions", for the statistic; Guy et al. (2025), "Measuring
+    multi-calibration", for its largest over groups. Kleinberg, Mullainathan, Raghavan
+    (2017), "Inherent trade-offs in the fair determination of risk scores", for what
+    calibration in every group excludes.
 
     Examples
     --------
@@ -225,7 +232,8 @@ def audit_summaries(
     names : str, sequence of str or None
         Of the columns that the keys are values of.
     max_cells : int, default=None
-        Make the cells of each summary as coarse as that needs, for draws that cost less.
+        Make the cells of each summary as coarse as that needs, for draws that cost
+        less.
     **options
         As for `audit_predictions`.
     """

@@ -77,8 +77,9 @@ def find_groups(
     Parameters
     ----------
     groups : table of shape (n_samples, n_columns), dict of columns, or sequence of masks
-        A table of pandas, polars or pyarrow, a dict of arrays, or a numpy array with one or two
-        dimensions; or a list of boolean arrays of shape (n_samples,), each of which is one group.
+        A table of pandas, polars or pyarrow, a dict of arrays, or a numpy array with
+        one or two dimensions; or a list of boolean arrays of shape (n_samples,), each
+        of which is one group.
     n_samples : int
     depth : {1, 2}, default=1
         2: also what any two groups of different columns have in common.
@@ -87,7 +88,8 @@ def find_groups(
     min_rows : int, default=50
         Groups with fewer rows are left out, except that of all rows.
     kept : ndarray, default=None
-        The rows that count, as positions; by default all. The rows of groups are places in it.
+        The rows that count, as positions; by default all. The rows of groups are places
+        in it.
 
     Returns
     -------
@@ -96,8 +98,8 @@ def find_groups(
     Raises
     ------
     ValueError, TypeError
-        No column, columns or masks of another length, masks that are not boolean, or parameters
-        out of range.
+        No column, columns or masks of another length, masks that are not boolean, or
+        parameters out of range.
 
     Warns
     -----
@@ -106,14 +108,14 @@ def find_groups(
 
     Notes
     -----
-    Text, booleans, dates and integers (also those that missing values turned into floats) with at
-    most 20 values have one group for each; of text with more values the 20 most frequent have one
-    each and the others one together. Other numbers and dates are cut at quantiles that are values
-    of the column; of more than 65,536 different ones, neighbours are counted together under the
-    largest. Times with a zone are told in UTC. Missing values are a group by themselves.
-    Groups that hold all rows, or of two columns the rows of one of its parts, say nothing new and
-    are left out without being counted.
-    Cost: O(n log n) for each column or pair.
+    Text, booleans, dates and integers (also those that missing values turned into
+    floats) with at most 20 values have one group for each; of text with more values the
+    20 most frequent have one each and the others one together. Other numbers and dates
+    are cut at quantiles that are values of the column; of more than 65,536 different
+    ones, neighbours are counted together under the largest. Times with a zone are told
+    in UTC. Missing values are a group by themselves. Groups that hold all rows, or of
+    two columns the rows of one of its parts, say nothing new and are left out without
+    being counted. Cost: O(n log n) for each column or pair.
 
     Examples
     --------

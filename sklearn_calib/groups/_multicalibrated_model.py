@@ -33,26 +33,27 @@ from ..recalibrators import (
 class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     """A classifier whose probabilities are corrected to be right in many groups at once.
 
-    `MulticalibratedScores` on rows that the classifier was not trained on, with the groups taken
-    from the features.
+    `MulticalibratedScores` on rows that the classifier was not trained on, with the
+    groups taken from the features.
 
     Parameters
     ----------
     estimator : classifier
-        Anything with fit and ``decision_function`` or ``predict_proba``. A fitted model is wrapped
-        in ``sklearn.frozen.FrozenEstimator``; all rows given to fit are then calibration rows.
-        Otherwise the correction is learned on out-of-fold scores of all rows, and one classifier is
-        fitted on all rows.
+        Anything with fit and ``decision_function`` or ``predict_proba``. A fitted model
+        is wrapped in ``sklearn.frozen.FrozenEstimator``; all rows given to fit are then
+        calibration rows. Otherwise the correction is learned on out-of-fold scores of
+        all rows, and one classifier is fitted on all rows.
     groups : "all", str, int, list of these, or callable, default="all"
-        Columns of X that the groups are made of, by names or positions, also columns that the
-        estimator does not use; or a function that makes a table of groups from X, with one row for
-        each row of X. "all": all columns.
-    n_rounds, n_trees, learning_rate, max_leaves, min_samples_leaf, l2, min_gain, n_bins, patience,\
+        Columns of X that the groups are made of, by names or positions, also columns
+        that the estimator does not use; or a function that makes a table of groups from
+        X, with one row for each row of X. "all": all columns.
+    n_rounds, n_trees, learning_rate, max_leaves, min_samples_leaf, l2, min_gain,
+    n_bins, patience,\
  monotone, use_score
         See `MulticalibratedScores`.
     cv : int, cross-validation generator or iterable, default=5
-        Folds that choose the number of rounds, and, for an estimator that is not frozen, those of
-        the out-of-fold scores.
+        Folds that choose the number of rounds, and, for an estimator that is not
+        frozen, those of the out-of-fold scores.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         As in `CalibratedModel`.
 
@@ -62,7 +63,8 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         The fitted classifier.
     correction_ : MulticalibratedScores
     n_rounds_, n_trees_, cv_losses_, feature_gains_
-        Those of the correction; for more than two classes see ``correction_.one_vs_rest_``.
+        Those of the correction; for more than two classes see
+        ``correction_.one_vs_rest_``.
     calibrated_pairs_ : list of CalibratedPair
         One (estimator, correction, columns).
     classes_ : ndarray of shape (n_classes,)
@@ -73,21 +75,22 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     Raises
     ------
     ValueError
-        What `CalibratedModel` and `MulticalibratedScores` refuse; columns that X does not have.
+        What `CalibratedModel` and `MulticalibratedScores` refuse; columns that X does
+        not have.
     TypeError
         A function that gives no table.
 
     Warns
     -----
     CalibrationWarning
-        As `MulticalibratedScores`; a fitted estimator without a FrozenEstimator, which is fitted
-        again.
+        As `MulticalibratedScores`; a fitted estimator without a FrozenEstimator, which
+        is fitted again.
 
     Notes
     -----
-    The correction of an estimator that is not frozen sees scores of models trained on four fifths
-    of the rows, as in ``CalibratedModel(ensemble=False)``. Cost: the fits of the folds and one
-    more, then that of `MulticalibratedScores`.
+    The correction of an estimator that is not frozen sees scores of models trained on
+    four fifths of the rows, as in ``CalibratedModel(ensemble=False)``. Cost: the fits
+    of the folds and one more, then that of `MulticalibratedScores`.
 
     References
     ----------
@@ -172,10 +175,11 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         y : array-like of shape (n_samples,)
             Labels: integers, text, bytes, booleans.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0, passed to the estimator where it takes them, and to the correction.
+            Weights >= 0, passed to the estimator where it takes them, and to the
+            correction.
         **fit_params : dict
-            ``groups`` is passed to the splitter, the rest to the estimator's fit; with metadata
-            routing enabled, each to whoever requests it.
+            ``groups`` is passed to the splitter, the rest to the estimator's fit; with
+            metadata routing enabled, each to whoever requests it.
 
         Returns
         -------

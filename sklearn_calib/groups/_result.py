@@ -21,30 +21,32 @@ class GroupRow(NamedTuple):
     group : str
         What its rows have in common.
     event : str
-        What the probabilities are of: "class x", or "confidence" for the largest of several.
+        What the probabilities are of: "class x", or "confidence" for the largest of
+        several.
     n_rows : int
     weight : float
         The sum of their weights.
     events, expected : float
         Weighted numbers of events, and of those that the predictions say.
     observed_over_expected, ratio_low, ratio_high : float
-        ``events / expected`` (O/E) with its interval. 1 is right, above 1 the predictions are too
-        low. NaN where nothing happened and nothing was expected.
+        ``events / expected`` (O/E) with its interval. 1 is right, above 1 the
+        predictions are too low. NaN where nothing happened and nothing was expected.
     in_the_large, in_the_large_error, in_the_large_low, in_the_large_high : float
-        Calibration in the large: by how much the log-odds of the group would have to move, with
-        standard error and interval. 0 is right. Infinite where all rows have the event, or none;
-        NaN where all predictions are 0 or 1.
+        Calibration in the large: by how much the log-odds of the group would have to
+        move, with standard error and interval. 0 is right. Infinite where all rows have
+        the event, or none; NaN where all predictions are 0 or 1.
     slope, slope_error, slope_low, slope_high : float
-        Of the logistic regression of the event on the log-odds. 1 is right. Infinite where a
-        threshold separates the events, NaN where all rows have the event, or none, or the same
-        score; the interval is then the whole line.
+        Of the logistic regression of the event on the log-odds. 1 is right. Infinite
+        where a threshold separates the events, NaN where all rows have the event, or
+        none, or the same score; the interval is then the whole line.
     sigma : float
-        The range of the path of cumulative differences (Kuiper) in standard deviations of its end.
+        The range of the path of cumulative differences (Kuiper) in standard deviations
+        of its end.
     p_value : float
         Of this group, if it were the only one.
     adjusted_p_value : float
-        Allows for all groups: below alpha for any calibrated group at all in a share alpha of the
-        audits.
+        Allows for all groups: below alpha for any calibrated group at all in a share
+        alpha of the audits.
     """
 
     group: str
@@ -78,14 +80,16 @@ class GroupCalibration(Shown):
     Attributes
     ----------
     rows : list of GroupRow
-        In the order of the groups, all rows first; with ``multiclass="classwise"`` all groups of
-        the first class, then those of the next.
+        In the order of the groups, all rows first; with ``multiclass="classwise"`` all
+        groups of the first class, then those of the next.
     p_value : float
-        Of the hypothesis that all predictions are calibrated, whatever the groups. Exact.
+        Of the hypothesis that all predictions are calibrated, whatever the groups.
+        Exact.
     sigma : float
         The largest of all groups.
     critical_sigma : float
-        What the largest exceeds with probability 1 - level at most, if all are calibrated.
+        What the largest exceeds with probability 1 - level at most, if all are
+        calibrated.
     level : float
         The level of the intervals, which hold for all groups at once.
     n_samples : int
@@ -96,8 +100,8 @@ class GroupCalibration(Shown):
     null_distribution : ndarray of shape (n_resamples,)
         The largest sigma of all groups on labels drawn from the predictions.
     members : list of ndarray of int32
-        The rows of each group, as positions in the labels that were given; the n-th belongs to the
-        n-th of `rows`.
+        The rows of each group, as positions in the labels that were given; the n-th
+        belongs to the n-th of `rows`.
 
     Examples
     --------

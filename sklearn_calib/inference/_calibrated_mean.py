@@ -222,39 +222,42 @@ def calibrated_mean(
 ) -> CalibratedMean:
     """Estimate the mean label of all rows from a few labels and a score for every row.
 
-    For a judge that scored every answer while people labelled 200 of them. The scores are
-    recalibrated on the labelled rows, averaged over all rows, and corrected by what the labelled
-    rows show to be left: right on average whatever the judge is, and never less certain than the
-    mean of the labels.
+    For a judge that scored every answer while people labelled 200 of them. The scores
+    are recalibrated on the labelled rows, averaged over all rows, and corrected by what
+    the labelled rows show to be left: right on average whatever the judge is, and never
+    less certain than the mean of the labels.
 
     Parameters
     ----------
     y : array-like of shape (n_labelled,)
-        Labels of rows drawn at random: two classes (the result is a share), or numbers (a mean).
-        Numbers that are all 0 or 1 are a share too.
+        Labels of rows drawn at random: two classes (the result is a share), or numbers
+        (a mean). Numbers that are all 0 or 1 are a share too.
     score : array-like of shape (n_labelled,)
-        The judge's scores of these rows: numbers within `scale`, or verdicts (text or booleans).
+        The judge's scores of these rows: numbers within `scale`, or verdicts (text or
+        booleans).
     score_unlabelled : array-like of shape (n_unlabelled,)
         Those of all other rows.
     recalibrator : str, recalibrator or None, default="line"
-        The map from scores to expected labels, fitted in folds. "line": `PlattScaling` for a share,
-        least squares for a mean. Else a name or an instance, see `all_recalibrators`; numbers are
-        taken for shares of the way from the least label to the most. "isotonic" follows any
-        rising curve, "auto" takes seconds. None: the scores as they are, on their scale; of
-        numbers the labels must be on that scale too. Verdicts have the mean label of each.
+        The map from scores to expected labels, fitted in folds. "line": `PlattScaling`
+        for a share, least squares for a mean. Else a name or an instance, see
+        `all_recalibrators`; numbers are taken for shares of the way from the least
+        label to the most. "isotonic" follows any rising curve, "auto" takes seconds.
+        None: the scores as they are, on their scale; of numbers the labels must be on
+        that scale too. Verdicts have the mean label of each.
     scale : tuple of two floats or None, default=(0, 1)
         The lowest and the highest score possible, such as (1, 10). None: any numbers.
     pos_label : label, default=None
-        The class whose share is asked for. Required if labels are text or other things without a
-        natural order.
+        The class whose share is asked for. Required if labels are text or other things
+        without a natural order.
     bounds : tuple of two floats, default=None
-        The least and the greatest label possible, where labels are numbers: intervals end there.
-        Of numbers that are all 0 or 1, the share of the 1, unless these bounds are others.
+        The least and the greatest label possible, where labels are numbers: intervals
+        end there. Of numbers that are all 0 or 1, the share of the 1, unless these
+        bounds are others.
     sample_weight : array-like of shape (n_labelled,), default=None
         1 / probability that the row was labelled, up to a factor, where these differ.
     groups : array-like of shape (n_labelled,), default=None
-        Rows that belong together, such as answers to one question: standard errors are those of
-        clusters, and no cluster is split between folds.
+        Rows that belong together, such as answers to one question: standard errors are
+        those of clusters, and no cluster is split between folds.
     groups_unlabelled : array-like of shape (n_unlabelled,), default=None
         The same of the other rows; needed with `groups`.
     power : "auto" or float in [0, 1], default="auto"
@@ -270,51 +273,54 @@ def calibrated_mean(
     Raises
     ------
     ValueError
-        No labels, or fewer than two rows or clusters of them; labels that are missing, of three
-        classes, of text without `pos_label`, or equal numbers other than 0 and 1
-        without `bounds`; scores that are missing or outside `scale`; groups of a part of the rows;
-        weights that are not above 0; an option outside its range.
+        No labels, or fewer than two rows or clusters of them; labels that are missing,
+        of three classes, of text without `pos_label`, or equal numbers other than 0 and
+        1 without `bounds`; scores that are missing or outside `scale`; groups of a part
+        of the rows; weights that are not above 0; an option outside its range.
     TypeError
         Scores that are neither numbers nor text.
 
     Warns
     -----
     CalibrationWarning
-        The scores of labelled rows differ from those of the others beyond chance (see Notes): a
-        mean of all rows cannot be told from labels of the highest scores. Pass `sample_weight`.
-        Or all rows are labelled, fewer than 10 rows or clusters are, or all labels are of one
-        class: the result is that of the labels alone. Or the scores equal the labels, as if both
-        came from one column.
+        The scores of labelled rows differ from those of the others beyond chance (see
+        Notes): a mean of all rows cannot be told from labels of the highest scores.
+        Pass `sample_weight`. Or all rows are labelled, fewer than 10 rows or clusters
+        are, or all labels are of one class: the result is that of the labels alone. Or
+        the scores equal the labels, as if both came from one column.
 
     Notes
     -----
-    With g the cross-fitted map, the estimate is the mean of power g(score) over all rows plus the
-    mean of y - power g(score) over labelled ones. The power that makes the variance least over
-    [0, 1] is taken, so the standard error is at most that of the labels; a useless or reversed
-    judge gets what its map makes of it. Errors are added up by row or cluster, with a factor
-    n / (n - 2) and Student's t with n - 1 degrees of freedom; n counts labelled rows or clusters,
-    effective ones under weights. Intervals of shares are Clopper and Pearson's, of so many more
-    rows as the scores are worth: they hold near 0 and 1, where the usual ones do not. Of rare
-    labels both tails are not equal: with 2 % events in 100 labels the 95 % interval was too high in
-    .027 of 300 draws and never too low.
+    With g the cross-fitted map, the estimate is the mean of power g(score) over all
+    rows plus the mean of y - power g(score) over labelled ones. The power that makes
+    the variance least over [0, 1] is taken, so the standard error is at most that of
+    the labels; a useless or reversed judge gets what its map makes of it. Errors are
+    added up by row or cluster, with a factor n / (n - 2) and Student's t with n - 1
+    degrees of freedom; n counts labelled rows or clusters, effective ones under
+    weights. Intervals of shares are Clopper and Pearson's, of so many more rows as the
+    scores are worth: they hold near 0 and 1, where the usual ones do not. Of rare
+    labels both tails are not equal: with 2 % events in 100 labels the 95 % interval was
+    too high in .027 of 300 draws and never too low.
 
-    The rows stand for a population larger than themselves, and labelled ones must be drawn from
-    all of them at random (with `sample_weight`: with known probabilities). Scores can contradict
-    that: `selection_pvalue` tests whether ranks of labelled scores and their squares (of verdicts
-    the two most frequent ones) have the mean of all rows, by a chi-squared law with the variance
-    of draws without replacement; of clusters by Hotelling's law. A warning is given below 0.001;
-    of clusters if none has more than 1/25 of the labelled rows. There is no test of rows with
-    unequal weights, whose largest ones chance may have left out. Measured false alarms:
+    The rows stand for a population larger than themselves, and labelled ones must be
+    drawn from all of them at random (with `sample_weight`: with known probabilities).
+    Scores can contradict that: `selection_pvalue` tests whether ranks of labelled
+    scores and their squares (of verdicts the two most frequent ones) have the mean of
+    all rows, by a chi-squared law with the variance of draws without replacement; of
+    clusters by Hotelling's law. A warning is given below 0.001; of clusters if none has
+    more than 1/25 of the labelled rows. There is no test of rows with unequal weights,
+    whose largest ones chance may have left out. Measured false alarms:
     ``benchmarks/calibrated_mean/selection.py``.
 
-    Folds are the same for the same rows in any order. Cost: `cv` fits on the labelled rows and
-    predictions of all rows, some 15 ms for 200 of 5000. Measured coverage:
+    Folds are the same for the same rows in any order. Cost: `cv` fits on the labelled
+    rows and predictions of all rows, some 15 ms for 200 of 5000. Measured coverage:
     ``benchmarks/calibrated_mean``.
 
     References
     ----------
-    Angelopoulos, Duchi, Zrnic (2023), "PPI++: efficient prediction-powered inference", section 6,
-    for the power. Zrnic, Candès (2024), "Cross-prediction-powered inference", for the folds.
+    Angelopoulos, Duchi, Zrnic (2023), "PPI++: efficient prediction-powered inference",
+    section 6, for the power. Zrnic, Candès (2024), "Cross-prediction-powered
+    inference", for the folds.
 
     Examples
     --------
@@ -520,8 +526,9 @@ def _is_map_useless(rows):
 def _compare_scores(rows):
     """Return the p-value of labels drawn at random, given the scores; warn if it is small.
 
-    Two numbers of each row, its rank and the square of that, catch labels of high, of low and of
-    middling scores; of verdicts they say whether it is the first or the second most frequent one.
+    Two numbers of each row, its rank and the square of that, catch labels of high, of
+    low and of middling scores; of verdicts they say whether it is the first or the
+    second most frequent one.
     """
     n, total = len(rows.outcome), rows.n_rows
     if n == total or np.ptp(rows.weight) > 0:
@@ -618,8 +625,8 @@ def _compute_errors(rows, recalibrator, n_folds, power):
 def _cross_fit(rows, recalibrator, n_folds, share):
     """Return out-of-fold maps of labelled rows, and the mean map of all rows.
 
-    Each less its mean over all rows: the maps of the folds differ most in their heights, which is
-    no knowledge about rows.
+    Each less its mean over all rows: the maps of the folds differ most in their
+    heights, which is no knowledge about rows.
     """
     n, total = len(rows.outcome), rows.n_rows
     if recalibrator is None:
@@ -640,7 +647,8 @@ def _cross_fit(rows, recalibrator, n_folds, share):
 def _assign_folds(rows, n_folds):
     """Assign labelled rows to folds with similar labels; clusters stay whole.
 
-    Rows are put into an order of their own first, so that the order they came in does not matter.
+    Rows are put into an order of their own first, so that the order they came in does
+    not matter.
     """
     n = len(rows.outcome)
     number = rows.verdict if rows.number is None else rows.number

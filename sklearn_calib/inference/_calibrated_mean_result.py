@@ -44,7 +44,8 @@ class CalibratedMean(Shown):
     Attributes
     ----------
     outcome : {"share", "mean", "difference"}
-        A share of rows with a label, a mean of numbers, or the difference of two of them.
+        A share of rows with a label, a mean of numbers, or the difference of two of
+        them.
     positive : label or None
         Whose share it is.
     estimate, se : float
@@ -54,10 +55,11 @@ class CalibratedMean(Shown):
     labels_estimate, labels_se, labels_low, labels_high : float
         The same of the labels alone.
     raw : float
-        The mean of the scores as they are, between 0 and 1 where they have a scale; NaN for
-        verdicts.
+        The mean of the scores as they are, between 0 and 1 where they have a scale; NaN
+        for verdicts.
     power : tuple of float
-        How much the scores count, from 0 (not at all) to 1; of a difference one for each system.
+        How much the scores count, from 0 (not at all) to 1; of a difference one for
+        each system.
     n_labelled, n_unlabelled : int
         Rows.
     n_clusters : int or None
@@ -65,8 +67,9 @@ class CalibratedMean(Shown):
     level : float
         The level of the intervals.
     selection_pvalue : float or None
-        Of the hypothesis that labels were drawn at random, given the scores. None for a difference,
-        for rows of unequal weights, and if all rows are labelled or all scores are equal.
+        Of the hypothesis that labels were drawn at random, given the scores. None for a
+        difference, for rows of unequal weights, and if all rows are labelled or all
+        scores are equal.
     """
 
     outcome: str
@@ -101,8 +104,9 @@ class CalibratedMean(Shown):
         Parameters
         ----------
         other : CalibratedMean
-            Of the same rows in the same order. With `groups` the clusters are matched by their
-            names, so the two may have other rows of them, and labels of other ones.
+            Of the same rows in the same order. With `groups` the clusters are matched
+            by their names, so the two may have other rows of them, and labels of other
+            ones.
 
         Returns
         -------
@@ -114,19 +118,20 @@ class CalibratedMean(Shown):
         TypeError
             No `CalibratedMean`.
         ValueError
-            Numbers of rows that differ, clusters in one of the two alone, another level, or a
-            difference of differences.
+            Numbers of rows that differ, clusters in one of the two alone, another
+            level, or a difference of differences.
 
         Notes
         -----
-        Errors of the two are subtracted row by row, so what makes an item hard for both does not
-        count. How much the scores of each count is found again, for the difference. Labels 0 and 1
-        that never differ do not mean that they cannot: the variance is that of n labels with t^2/2
-        differences more. With `groups` it is that of t^2/2 clusters more, which differ as much as
-        those do that were seen to; where none does, by all their rows. Measured at 95 %: .944 for
-        20 clusters of 5 rows (500 draws); .930 for 40 clusters of which one in ten differs (200
-        draws), with all misses on one side, the truth above: ``benchmarks/calibrated_mean``. Cost:
-        O(n).
+        Errors of the two are subtracted row by row, so what makes an item hard for both
+        does not count. How much the scores of each count is found again, for the
+        difference. Labels 0 and 1 that never differ do not mean that they cannot: the
+        variance is that of n labels with t^2/2 differences more. With `groups` it is
+        that of t^2/2 clusters more, which differ as much as those do that were seen to;
+        where none does, by all their rows. Measured at 95 %: .944 for 20 clusters of 5
+        rows (500 draws); .930 for 40 clusters of which one in ten differs (200 draws),
+        with all misses on one side, the truth above: ``benchmarks/calibrated_mean``.
+        Cost: O(n).
 
         Examples
         --------
@@ -189,14 +194,15 @@ class CalibratedMean(Shown):
         Raises
         ------
         ValueError
-            A width that is no number above 0, or that labels of all rows would not give.
+            A width that is no number above 0, or that labels of all rows would not
+            give.
 
         Notes
         -----
-        The variance is v / N + (1 / n - 1 / N) r for n labels of N rows, where v is the variance
-        of a label and r that of what the scores leave of it, as these labels show them; what an
-        interval of a share reaches beyond Student's falls as 1 / n. Simulated in
-        ``benchmarks/calibrated_mean``. Cost: O(1).
+        The variance is v / N + (1 / n - 1 / N) r for n labels of N rows, where v is the
+        variance of a label and r that of what the scores leave of it, as these labels
+        show them; what an interval of a share reaches beyond Student's falls as 1 / n.
+        Simulated in ``benchmarks/calibrated_mean``. Cost: O(1).
 
         Examples
         --------

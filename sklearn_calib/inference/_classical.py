@@ -48,11 +48,11 @@ def spiegelhalter_test(
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the samples of one question (clusters): the variance is
-        that of their sums, see `cox_test`. At least two.
+        Rows that belong together, such as the samples of one question (clusters): the
+        variance is that of their sums, see `cox_test`. At least two.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
-        then one cluster, if `groups` do not name larger ones.
+        Whether `y_true` holds shares of classes, as measures take them. What stands for
+        one row is then one cluster, if `groups` do not name larger ones.
 
     Returns
     -------
@@ -61,14 +61,15 @@ def spiegelhalter_test(
 
     Notes
     -----
-    Blind to errors that do not change the expected loss, such as at p = 1/2. Normal approximation.
-    Where all predictions are 0, 1/2 or 1 the statistic has no variance: z = 0, p-value 1, unless a
-    certain prediction is wrong: z infinite, p-value 0. Cost: O(n).
+    Blind to errors that do not change the expected loss, such as at p = 1/2. Normal
+    approximation. Where all predictions are 0, 1/2 or 1 the statistic has no variance:
+    z = 0, p-value 1, unless a certain prediction is wrong: z infinite, p-value 0. Cost:
+    O(n).
 
     References
     ----------
-    Spiegelhalter (1986), "Probabilistic prediction in patient management and clinical trials",
-    section 4.
+    Spiegelhalter (1986), "Probabilistic prediction in patient management and clinical
+    trials", section 4.
 
     Examples
     --------
@@ -117,22 +118,23 @@ def hosmer_lemeshow_test(
         Probabilities; of more than two classes the largest is tested.
     n_bins : int, default=10
     held_out : bool, default=True
-        Whether these rows are new to the model. If True, there are as many degrees of freedom as
-        bins. If False (a logistic model tested on the rows that it was fitted to), there are
-        `n_parameters` fewer.
+        Whether these rows are new to the model. If True, there are as many degrees of
+        freedom as bins. If False (a logistic model tested on the rows that it was
+        fitted to), there are `n_parameters` fewer.
     n_parameters : int, default=2
         Used only with ``held_out=False``.
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the samples of one question: clusters, at least two,
-        which need not be independent inside. The law of
-        the statistic is then drawn, see `calibration_test`.
+        Rows that belong together, such as the samples of one question: clusters, at
+        least two, which need not be independent inside. The law of the statistic is
+        then drawn, see `calibration_test`.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
-        then one cluster, if `groups` do not name larger ones.
+        Whether `y_true` holds shares of classes, as measures take them. What stands for
+        one row is then one cluster, if `groups` do not name larger ones.
     n_resamples : int, default=999
-        Draws, with `groups` or soft labels; the smallest p-value is 1 / (1 + n_resamples).
+        Draws, with `groups` or soft labels; the smallest p-value is 1 / (1 +
+        n_resamples).
     random_state : int, Generator, RandomState or None, default=0
         Of the draws.
 
@@ -144,7 +146,8 @@ def hosmer_lemeshow_test(
     Raises
     ------
     ValueError
-        Too few bins; fewer than two groups, or groups of rows that the model was fitted to.
+        Too few bins; fewer than two groups, or groups of rows that the model was fitted
+        to.
 
     Warns
     -----
@@ -153,25 +156,27 @@ def hosmer_lemeshow_test(
 
     Notes
     -----
-    Equal predictions share a bin. The usual number of degrees of freedom, n_bins - 2, is wrong for
-    held-out rows: it rejects calibrated predictions too often. A bin in which all predictions are
-    exactly 0 or 1 adds nothing if all of them are right, and makes the statistic infinite if one is
-    wrong. Cost: O(n log n).
+    Equal predictions share a bin. The usual number of degrees of freedom, n_bins - 2,
+    is wrong for held-out rows: it rejects calibrated predictions too often. A bin in
+    which all predictions are exactly 0 or 1 adds nothing if all of them are right, and
+    makes the statistic infinite if one is wrong. Cost: O(n log n).
 
-    The p-value is that of the chi-square law. If a bin has fewer than 5 expected events or
-    non-events, and ``held_out=True``, it is that of a multiple of such a law, with the variance
-    that the statistic has: of calibrated predictions with a mean of 0.01 on 300 rows the test
-    rejects .05 at .05 and .01 at .01, where the plain law rejects .14 and .09.
+    The p-value is that of the chi-square law. If a bin has fewer than 5 expected events
+    or non-events, and ``held_out=True``, it is that of a multiple of such a law, with
+    the variance that the statistic has: of calibrated predictions with a mean of 0.01
+    on 300 rows the test rejects .05 at .05 and .01 at .01, where the plain law rejects
+    .14 and .09.
 
-    With `groups` labels are drawn as for the expected calibration error in `calibration_test`: a
-    bin of few clusters keeps its size if residuals change sign. Of calibrated predictions in 20
-    clusters .03 to .04 of 400 tests reject at .05 and .00 to .01 at .01; with half of the clusters
-    copies of one row .07 at .05 (``benchmarks/cluster_coverage``, hosmer_lemeshow.csv).
+    With `groups` labels are drawn as for the expected calibration error in
+    `calibration_test`: a bin of few clusters keeps its size if residuals change sign.
+    Of calibrated predictions in 20 clusters .03 to .04 of 400 tests reject at .05 and
+    .00 to .01 at .01; with half of the clusters copies of one row .07 at .05
+    (``benchmarks/cluster_coverage``, hosmer_lemeshow.csv).
 
     References
     ----------
-    Hosmer, Lemeshow (1980), "Goodness of fit tests for the multiple logistic regression model".
-    Hosmer, Hjort (2002), "Goodness-of-fit processes for logistic regression".
+    Hosmer, Lemeshow (1980), "Goodness of fit tests for the multiple logistic regression
+    model". Hosmer, Hjort (2002), "Goodness-of-fit processes for logistic regression".
 
     Examples
     --------
@@ -238,17 +243,18 @@ def cox_test(
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the samples of one question: clusters, at least two,
-        which need not be independent inside. The score
-        test is then taken in place of the likelihood ratio.
+        Rows that belong together, such as the samples of one question: clusters, at
+        least two, which need not be independent inside. The score test is then taken in
+        place of the likelihood ratio.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
-        then one cluster, if `groups` do not name larger ones.
+        Whether `y_true` holds shares of classes, as measures take them. What stands for
+        one row is then one cluster, if `groups` do not name larger ones.
 
     Returns
     -------
     result : SignificanceResult
-        (twice the difference of the log-likelihoods, p-value of chi-square with 2 degrees).
+        (twice the difference of the log-likelihoods, p-value of chi-square with 2
+        degrees).
 
     Warns
     -----
@@ -257,19 +263,20 @@ def cox_test(
 
     Notes
     -----
-    Finds predictions that are too high, too low, over- or underconfident; other shapes only by
-    chance. Where a threshold separates the classes the fitted likelihood is its supremum (1, but
-    for ties at the threshold). Cost: O(n).
+    Finds predictions that are too high, too low, over- or underconfident; other shapes
+    only by chance. Where a threshold separates the classes the fitted likelihood is its
+    supremum (1, but for ties at the threshold). Cost: O(n).
 
-    With `groups`: U' V^-1 U with U the sums of y - p and of (y - p) z, z the log-odds; V from the
-    sums of the clusters, divided by what the squared residuals of the rows are and multiplied by
-    what they are if calibrated, so that few events by chance do not make it small. Chi-square with
-    2 degrees. Measured level, for few clusters and rare events: ``benchmarks/cluster_coverage``.
+    With `groups`: U' V^-1 U with U the sums of y - p and of (y - p) z, z the log-odds;
+    V from the sums of the clusters, divided by what the squared residuals of the rows
+    are and multiplied by what they are if calibrated, so that few events by chance do
+    not make it small. Chi-square with 2 degrees. Measured level, for few clusters and
+    rare events: ``benchmarks/cluster_coverage``.
 
     References
     ----------
-    Cox (1958), "Two further applications of a model for binary regression". Rao, Scott (1992), "A
-    simple method for the analysis of clustered binary data", for clusters.
+    Cox (1958), "Two further applications of a model for binary regression". Rao, Scott
+    (1992), "A simple method for the analysis of clustered binary data", for clusters.
 
     Examples
     --------
@@ -313,20 +320,21 @@ def cumulative_test(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities; of more than two classes the largest is tested.
     statistic : {"kuiper", "kolmogorov_smirnov"}, default="kuiper"
-        The range of the cumulative differences, or their largest absolute value, divided by the
-        standard deviation of the last.
+        The range of the cumulative differences, or their largest absolute value,
+        divided by the standard deviation of the last.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the samples of one question: clusters, at least two,
-        which need not be independent inside. The law of
-        the statistic is then drawn, see `calibration_test`.
+        Rows that belong together, such as the samples of one question: clusters, at
+        least two, which need not be independent inside. The law of the statistic is
+        then drawn, see `calibration_test`.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
-        then one cluster, if `groups` do not name larger ones.
+        Whether `y_true` holds shares of classes, as measures take them. What stands for
+        one row is then one cluster, if `groups` do not name larger ones.
     n_resamples : int, default=999
-        Draws, with `groups` or soft labels; the smallest p-value is 1 / (1 + n_resamples).
+        Draws, with `groups` or soft labels; the smallest p-value is 1 / (1 +
+        n_resamples).
     random_state : int, Generator, RandomState or None, default=0
         Of the draws.
 
@@ -347,16 +355,16 @@ def cumulative_test(
 
     Notes
     -----
-    In the limit the path is a Brownian motion, not a bridge: the p-values are those of its range
-    and of its largest absolute value. No bins. Equal predictions are one step. The maximum over
-    finitely many steps is a little smaller than the limit's, so the test is slightly conservative.
-    Cost: O(n log n).
+    In the limit the path is a Brownian motion, not a bridge: the p-values are those of
+    its range and of its largest absolute value. No bins. Equal predictions are one
+    step. The maximum over finitely many steps is a little smaller than the limit's, so
+    the test is slightly conservative. Cost: O(n log n).
 
     References
     ----------
-    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for probabilistic
-    predictions". Feller (1951), "The asymptotic distribution of the range of sums of independent
-    random variables", eq. 3.6.
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for
+    probabilistic predictions". Feller (1951), "The asymptotic distribution of the range
+    of sums of independent random variables", eq. 3.6.
 
     Examples
     --------
@@ -438,12 +446,14 @@ class PolynomialTest:
     Attributes
     ----------
     statistic : float
-        Twice the difference of the log-likelihoods of the polynomial and of the predictions.
+        Twice the difference of the log-likelihoods of the polynomial and of the
+        predictions.
     pvalue : float
     degree : int
         From 1 to 4, chosen by the data.
     coef : ndarray of shape (degree + 1,)
-        Of 1, z, z^2, ... with z the predicted log-odds. Calibrated predictions have 0, 1, 0, ...
+        Of 1, z, z^2, ... with z the predicted log-odds. Calibrated predictions have 0,
+        1, 0, ...
     covariance : ndarray of shape (degree + 1, degree + 1)
         Of `coef`; infinite where the outcomes are separated.
     held_out : bool
@@ -520,9 +530,10 @@ def polynomial_test(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities; of more than two classes the largest is tested.
     held_out : bool, default=True
-        Whether the model has not seen these rows. On the rows that a logistic regression without
-        penalty was fitted to, intercept and slope are 0 and 1 by construction: with ``False`` the
-        degree starts at 2 and the law of the statistic has a degree of freedom less.
+        Whether the model has not seen these rows. On the rows that a logistic
+        regression without penalty was fitted to, intercept and slope are 0 and 1 by
+        construction: with ``False`` the degree starts at 2 and the law of the statistic
+        has a degree of freedom less.
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
 
@@ -533,38 +544,40 @@ def polynomial_test(
     Raises
     ------
     ValueError
-        ``held_out=False`` with fewer than three different predictions, or invalid scores or
-        labels; see `canonical_proba`.
+        ``held_out=False`` with fewer than three different predictions, or invalid
+        scores or labels; see `canonical_proba`.
 
     Warns
     -----
     CalibrationWarning
-        A prediction of exactly 0 or 1 is wrong. It counts as 1.2e-38 or as 1 less that, and then
-        decides the test alone.
+        A prediction of exactly 0 or 1 is wrong. It counts as 1.2e-38 or as 1 less that,
+        and then decides the test alone.
 
     Notes
     -----
-    logit P(y = 1) = b_0 + b_1 z + ... + b_m z^m. From m = 1 the degree is raised, to 4 at most,
-    while the likelihood ratio of the next one exceeds k = 3.84, the 0.95 quantile of chi-square
-    with one degree of freedom. Given m, the statistic is that of a chi-square variable with two
-    degrees of freedom and m - 1 with one degree that are known to exceed k; p-values are of this
-    law, by quadrature. Where all predictions are equal only b_0 is free: one degree of freedom.
+    logit P(y = 1) = b_0 + b_1 z + ... + b_m z^m. From m = 1 the degree is raised, to 4
+    at most, while the likelihood ratio of the next one exceeds k = 3.84, the 0.95
+    quantile of chi-square with one degree of freedom. Given m, the statistic is that of
+    a chi-square variable with two degrees of freedom and m - 1 with one degree that are
+    known to exceed k; p-values are of this law, by quadrature. Where all predictions
+    are equal only b_0 is free: one degree of freedom.
 
-    `cox_test` stops at m = 1 and is the same there; this test also finds curves, such as
-    predictions that are right on average and at neither end. The law is that of many events: at
-    the 5 % level calibrated predictions are rejected in 4 to 6 % of samples of 100 to 2000 rows,
-    but on the rows of the fit with 7 events only in 10 % (``benchmarks/validation``). Cost: O(n) a
-    Newton step.
+    `cox_test` stops at m = 1 and is the same there; this test also finds curves, such
+    as predictions that are right on average and at neither end. The law is that of many
+    events: at the 5 % level calibrated predictions are rejected in 4 to 6 % of samples
+    of 100 to 2000 rows, but on the rows of the fit with 7 events only in 10 %
+    (``benchmarks/validation``). Cost: O(n) a Newton step.
 
-    The belt is b'z +- c se with c^2 the quantile of the law above, so it holds for all z together
-    and agrees with the test. The published belt takes the likelihood region in place of the
-    ellipsoid, which is the same for many rows. The diagonal of calibrated predictions leaves the
-    95 % belt in 2 to 5 % of samples.
+    The belt is b'z +- c se with c^2 the quantile of the law above, so it holds for all
+    z together and agrees with the test. The published belt takes the likelihood region
+    in place of the ellipsoid, which is the same for many rows. The diagonal of
+    calibrated predictions leaves the 95 % belt in 2 to 5 % of samples.
 
     References
     ----------
     Nattino, Finazzi, Bertolini (2014), "A new calibration test and a reappraisal of the
-    calibration belt for the assessment of prediction models based on dichotomous outcomes".
+    calibration belt for the assessment of prediction models based on dichotomous
+    outcomes".
 
     Examples
     --------

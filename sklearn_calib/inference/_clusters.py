@@ -1,10 +1,11 @@
 """Clusters of rows: several rows of one question or patient, which are no independent rows.
 
-One mechanism serves all of inference: what each cluster adds to each cell of the scores. Clusters
-are drawn with replacement (resamples), their residuals change sign (what calibrated predictions
-have by chance), or their sums are squared (standard errors). No assumption is made about the
-dependence inside of a cluster, but where labels are drawn (errors of bins: as alike in all
-clusters); clusters are independent of each other.
+One mechanism serves all of inference: what each cluster adds to each cell of the
+scores. Clusters are drawn with replacement (resamples), their residuals change sign
+(what calibrated predictions have by chance), or their sums are squared (standard
+errors). No assumption is made about the dependence inside of a cluster, but where
+labels are drawn (errors of bins: as alike in all clusters); clusters are independent of
+each other.
 """
 
 from collections.abc import Callable
@@ -61,7 +62,8 @@ COVARIANCE_TOLERANCE = (
 def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
     """Return the predictions with a cluster index for each row.
 
-    The rows that a soft label stands for are one cluster, if `groups` do not name larger ones.
+    The rows that a soft label stands for are one cluster, if `groups` do not name
+    larger ones.
 
     Parameters
     ----------
@@ -122,8 +124,8 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
 def reads_residuals(name: str) -> bool:
     """Return whether a measure is a calibration error or a proper loss.
 
-    Not the lower distance, which moves predictions to frequencies between 0 and 1; residuals of
-    another sign may ask for others.
+    Not the lower distance, which moves predictions to frequencies between 0 and 1;
+    residuals of another sign may ask for others.
     """
     measure = all_metrics().get(name)
     if (
@@ -140,8 +142,8 @@ def reads_residuals(name: str) -> bool:
 def small_sample_inflation(weight: FloatArray, groups: IntArray, level: float) -> float:
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
-    Student's quantile over the normal one, times what the jackknife's error is larger by where
-    sizes differ; see `match_student_law`.
+    Student's quantile over the normal one, times what the jackknife's error is larger
+    by where sizes differ; see `match_student_law`.
     """
     degrees, ratio = match_student_law(np.bincount(groups, weight))
     tail = (1 + level) / 2
@@ -234,8 +236,9 @@ class ClusterSample(PooledPredictions):
     ) -> Predictions:
         """Draw labels of calibrated rows: residuals of whole clusters change their sign.
 
-        All are made larger or smaller by one factor, so that their squares are those that the
-        probabilities say: the ones that are seen are too small where few events came by chance.
+        All are made larger or smaller by one factor, so that their squares are those
+        that the probabilities say: the ones that are seen are too small where few
+        events came by chance.
 
         Parameters
         ----------
@@ -246,8 +249,9 @@ class ClusterSample(PooledPredictions):
         Returns
         -------
         predictions : Predictions
-            The cells with other weights, whose sums over labels are those of the rows. Single
-            ones may be below 0: they are for what is a function of the residuals of cells.
+            The cells with other weights, whose sums over labels are those of the rows.
+            Single ones may be below 0: they are for what is a function of the residuals
+            of cells.
         """
         (weight,) = self._turn_residuals(1, rng, law)
         total = self.weight.sum(axis=1)
@@ -287,9 +291,10 @@ class ClusterSample(PooledPredictions):
     def draw_by_votes(self, rng: np.random.Generator) -> Predictions:
         """Draw labels of calibrated rows, for norms of bins, which ignore the sign.
 
-        Two rows of a cluster follow one random number as often as gives the squared sums of the
-        clusters' residuals the excess that they have; a cluster of one row is an independent draw.
-        What stands for a soft label is as many votes as have the spread of the shares.
+        Two rows of a cluster follow one random number as often as gives the squared
+        sums of the clusters' residuals the excess that they have; a cluster of one row
+        is an independent draw. What stands for a soft label is as many votes as have
+        the spread of the shares.
 
         Parameters
         ----------
@@ -359,10 +364,10 @@ class ClusterSample(PooledPredictions):
 
         NaN for empty bins.
 
-        Clopper and Pearson's with as many rows as have the variance of the clusters' sums, fewer
-        for few clusters: Korn, Graubard (1998), "Confidence intervals for proportions with small
-        expected number of positive counts estimated from survey data", eqs. 2 and 3. Of events all
-        alike, each cluster counts as one row.
+        Clopper and Pearson's with as many rows as have the variance of the clusters'
+        sums, fewer for few clusters: Korn, Graubard (1998), "Confidence intervals for
+        proportions with small expected number of positive counts estimated from survey
+        data", eqs. 2 and 3. Of events all alike, each cluster counts as one row.
 
         Parameters
         ----------
@@ -411,8 +416,9 @@ def loss_interval(
 ) -> tuple[float, float]:
     """Compute the interval of a mean loss of rows in clusters; see `average_clusters`.
 
-    Student's, of the logarithm of what the mean is above the least loss: the error of a mean of
-    skewed losses rises with the mean, and an interval around it misses on one side.
+    Student's, of the logarithm of what the mean is above the least loss: the error of a
+    mean of skewed losses rises with the mean, and an interval around it misses on one
+    side.
 
     Parameters
     ----------
@@ -443,20 +449,22 @@ def few_event_interval(
 ) -> tuple[float, float] | None:
     """Return the ends of the interval of a mean loss if the rarest class has few rows.
 
-    What the rarest class adds to the mean is a sum over a random number of rows. The interval is
-    that of a Poisson number of events of one size whose sum has the variance and the skewness seen
-    here: a gamma law, whose side towards large losses counts one more event, and whose other side
-    half an event. Such an event has the mean loss of the rarest class by these probabilities. A
-    difference of losses counts one more row on that side too, with 1 + 30 / n times the largest
-    loss seen there: few rows may add most to it.
+    What the rarest class adds to the mean is a sum over a random number of rows. The
+    interval is that of a Poisson number of events of one size whose sum has the
+    variance and the skewness seen here: a gamma law, whose side towards large losses
+    counts one more event, and whose other side half an event. Such an event has the
+    mean loss of the rarest class by these probabilities. A difference of losses counts
+    one more row on that side too, with 1 + 30 / n times the largest loss seen there:
+    few rows may add most to it.
 
     Parameters
     ----------
     predictions : Predictions
         Its clusters, if it has any, are what is counted, instead of rows.
     of_labels : callable or None
-        Returns the loss of each row for each label, of shape (n_samples, n_classes). None for a
-        measure that is not a mean of such losses: no more than the warning is given then.
+        Returns the loss of each row for each label, of shape (n_samples, n_classes).
+        None for a measure that is not a mean of such losses: no more than the warning
+        is given then.
     level : float in (0, 1)
     counts : ndarray of shape (n_samples,), default=None
         How many rows each row of the predictions stands for, one by default.
@@ -464,9 +472,9 @@ def few_event_interval(
     Returns
     -------
     ends : tuple of float or None
-        None if every class is seen in 50 rows (clusters), or in two thirds of the rows that each
-        would have if they had equal shares. The bootstrap, or an interval around the mean, is right
-        then. None for a single row.
+        None if every class is seen in 50 rows (clusters), or in two thirds of the rows
+        that each would have if they had equal shares. The bootstrap, or an interval
+        around the mean, is right then. None for a single row.
 
     Warns
     -----
@@ -475,8 +483,8 @@ def few_event_interval(
 
     References
     ----------
-    Fay, Feuer (1997), "Confidence intervals for directly standardized rates: a method based on the
-    gamma distribution".
+    Fay, Feuer (1997), "Confidence intervals for directly standardized rates: a method
+    based on the gamma distribution".
 
     Examples
     --------
@@ -571,8 +579,8 @@ def mean_loss_interval(
     Returns
     -------
     found : tuple of str, float and float, or None
-        "gamma" if a class is rare, "logarithm" of other rows in clusters (`loss_interval`), and
-        None if the bootstrap is right.
+        "gamma" if a class is rare, "logarithm" of other rows in clusters
+        (`loss_interval`), and None if the bootstrap is right.
     """
     method = "gamma"
     ends = few_event_interval(

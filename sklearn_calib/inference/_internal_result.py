@@ -41,7 +41,8 @@ class InternalValidationRow:
     apparent : float
         Of the model, on the rows that it was fitted on.
     optimism : float
-        How much the apparent value is too good, or too high: `apparent` less `corrected`.
+        How much the apparent value is too good, or too high: `apparent` less
+        `corrected`.
     corrected : float
         What is to be expected on new rows.
     low, high : float
@@ -72,10 +73,11 @@ class Instability:
     mean_absolute_error : ndarray of shape (n_samples,)
         Mean distance of these from `predicted`.
     changed : ndarray of shape (n_samples,)
-        Share of the resampled models that put the row on the other side of the threshold.
+        Share of the resampled models that put the row on the other side of the
+        threshold.
     curves : tuple of ndarray of shape (n_models, n_cells)
-        Smoothed calibration curves of the resampled models on the original rows: predictions and
-        frequencies.
+        Smoothed calibration curves of the resampled models on the original rows:
+        predictions and frequencies.
     curve : tuple of ndarray of shape (n_cells,)
         That of the model itself.
     threshold, level : float
@@ -214,13 +216,14 @@ class InternalValidation(Shown):
         Raises
         ------
         ValueError
-            A threshold outside (0, 1); more than two classes and no `pos_label`; predictions that
-            were not kept; a cross-validation, whose models were not developed on as many rows.
+            A threshold outside (0, 1); more than two classes and no `pos_label`;
+            predictions that were not kept; a cross-validation, whose models were not
+            developed on as many rows.
 
         References
         ----------
-        Riley, Collins (2023), "Stability of clinical prediction models developed using statistical
-        or machine learning methods", sections 3 and 4.
+        Riley, Collins (2023), "Stability of clinical prediction models developed using
+        statistical or machine learning methods", sections 3 and 4.
 
         Examples
         --------
@@ -310,12 +313,13 @@ class InternalValidation(Shown):
         Parameters
         ----------
         kind : {"corrected", "heuristic"}, default="corrected"
-            "corrected": slope and intercept are the corrected ones. "heuristic": the slope is
-            (G - k) / G, G the likelihood ratio statistic of the model and k its parameters; the
-            intercept makes the mean prediction of these rows the event rate.
+            "corrected": slope and intercept are the corrected ones. "heuristic": the
+            slope is (G - k) / G, G the likelihood ratio statistic of the model and k
+            its parameters; the intercept makes the mean prediction of these rows the
+            event rate.
         n_parameters : int, default=None
-            The parameters k that were estimated, without the intercept and with those that a
-            selection left out; for "heuristic" alone.
+            The parameters k that were estimated, without the intercept and with those
+            that a selection left out; for "heuristic" alone.
 
         Returns
         -------
@@ -325,19 +329,21 @@ class InternalValidation(Shown):
         Raises
         ------
         ValueError
-            More than two classes; a slope that is not above 0, of a model that holds nothing for
-            new rows; no `n_parameters` where it is needed, or one where it is not.
+            More than two classes; a slope that is not above 0, of a model that holds
+            nothing for new rows; no `n_parameters` where it is needed, or one where it
+            is not.
 
         Notes
         -----
-        P = expit(intercept + slope log-odds). A slope below 1 draws the probabilities of an
-        overfitted model together. Of a linear model it is the same as multiplying all coefficients
-        by the slope.
+        P = expit(intercept + slope log-odds). A slope below 1 draws the probabilities
+        of an overfitted model together. Of a linear model it is the same as multiplying
+        all coefficients by the slope.
 
         References
         ----------
-        Van Houwelingen, Le Cessie (1990), "Predictive value of statistical models", eq. 80, for
-        "heuristic". Steyerberg (2019), "Clinical prediction models", section 13.2.
+        Van Houwelingen, Le Cessie (1990), "Predictive value of statistical models", eq.
+        80, for "heuristic". Steyerberg (2019), "Clinical prediction models", section
+        13.2.
 
         Examples
         --------

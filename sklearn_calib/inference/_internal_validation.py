@@ -64,17 +64,17 @@ def internal_validation(
 ) -> InternalValidation:
     """Estimate how good a model is on new rows, from the rows that it is developed on.
 
-    A model looks better on its own rows than it is: this says by how much. All that was learned is
-    learned again on each resample, so pass the whole procedure as one estimator, with the
-    selection of features, the tuning and the calibration. In the place of R's ``rms::validate``
-    and ``pminternal::validate``.
+    A model looks better on its own rows than it is: this says by how much. All that was
+    learned is learned again on each resample, so pass the whole procedure as one
+    estimator, with the selection of features, the tuning and the calibration. In the
+    place of R's ``rms::validate`` and ``pminternal::validate``.
 
     Parameters
     ----------
     estimator : classifier
-        With fit and ``predict_proba``; it is cloned for every fit: a pipeline, a search, a
-        `CalibratedModel`. An estimator whose ``cv`` is a number of folds gets folds in which
-        copies of a row stay together.
+        With fit and ``predict_proba``; it is cloned for every fit: a pipeline, a
+        search, a `CalibratedModel`. An estimator whose ``cv`` is a number of folds gets
+        folds in which copies of a row stay together.
     X : array-like, sparse matrix or table of shape (n_samples, n_features)
         As the estimator takes it: a table stays a table.
     y : array-like of shape (n_samples,)
@@ -83,32 +83,35 @@ def internal_validation(
         Models that are fitted, besides the model itself: bootstrap samples, or for
         "cross_validation" folds, rounded up to whole repetitions of ten.
     method : {"optimism", ".632+", "cross_validation"}, default="optimism"
-        "optimism": Harrell's bootstrap, for models that do not fit their rows perfectly.
-        ".632+": of the rows that a sample leaves out, for models that do, such as forests.
-        "cross_validation": ten folds, stratified, shuffled anew for every repetition.
+        "optimism": Harrell's bootstrap, for models that do not fit their rows
+        perfectly. ".632+": of the rows that a sample leaves out, for models that do,
+        such as forests. "cross_validation": ten folds, stratified, shuffled anew for
+        every repetition.
     measures : list of str or Measure, default=None
-        "slope", "intercept", "calibration in the large", "O/E", "AUC", "Brier", "scaled Brier",
-        "log loss", "ICI" and "Nagelkerke R2", as in `validation_summary`; names from
-        `all_metrics`; measures. By default slope, intercept, O/E, AUC, Brier, log loss and ICI; of
-        more than two classes the last three.
+        "slope", "intercept", "calibration in the large", "O/E", "AUC", "Brier", "scaled
+        Brier", "log loss", "ICI" and "Nagelkerke R2", as in `validation_summary`; names
+        from `all_metrics`; measures. By default slope, intercept, O/E, AUC, Brier, log
+        loss and ICI; of more than two classes the last three.
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as those of a patient: drawn, or left out, together. Passed
-        to fit where it makes folds of them.
+        Rows that belong together, such as those of a patient: drawn, or left out,
+        together. Passed to fit where it makes folds of them.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights >= 0 for fit, where it takes them, and for the measures. Each row is drawn as one
-        row, whatever its weight: repeat rows for counts, or give them a group. Of a pipeline the
-        last step alone is fitted with them, a scaler before it without; enable metadata routing and
-        call ``set_fit_request(sample_weight=True)`` on each step that should have them.
+        Weights >= 0 for fit, where it takes them, and for the measures. Each row is
+        drawn as one row, whatever its weight: repeat rows for counts, or give them a
+        group. Of a pipeline the last step alone is fitted with them, a scaler before it
+        without; enable metadata routing and call
+        ``set_fit_request(sample_weight=True)`` on each step that should have them.
     level : float in (0, 1), default=0.95
         The level of the intervals.
     ci : {"pivot", "shifted"}, default="pivot"
-        "pivot": apparent value less the quantiles of the optimism of the resamples. "shifted": the
-        quantiles of their apparent values, moved by the mean optimism (Noma et al.).
+        "pivot": apparent value less the quantiles of the optimism of the resamples.
+        "shifted": the quantiles of their apparent values, moved by the mean optimism
+        (Noma et al.).
     pos_label : label, default=None
         The event among two classes; the second by default.
     keep_predictions : bool, default=True
-        Keep what each resampled model predicts, for `InternalValidation.instability`: 4 bytes for
-        each resample and row (and class, where there are more than two).
+        Keep what each resampled model predicts, for `InternalValidation.instability`: 4
+        bytes for each resample and row (and class, where there are more than two).
     random_state : int, Generator, RandomState or None, default=0
         Of the resamples. What the estimator draws is up to its own.
     n_jobs : int, default=None
@@ -117,76 +120,88 @@ def internal_validation(
     Returns
     -------
     found : InternalValidation
-        Rows by name, such as ``found["slope"].corrected``; the model itself as `estimator`; and
-        the methods `shrinkage` and `instability`.
+        Rows by name, such as ``found["slope"].corrected``; the model itself as
+        `estimator`; and the methods `shrinkage` and `instability`.
 
     Raises
     ------
     ValueError
-        Unknown measure, method or `ci`; fewer than two resamples; labels of one class; measures of
-        two classes where there are more; a class so rare that no sample has it; invalid labels,
-        weights or groups.
+        Unknown measure, method or `ci`; fewer than two resamples; labels of one class;
+        measures of two classes where there are more; a class so rare that no sample has
+        it; invalid labels, weights or groups.
     TypeError
-        What cannot be fitted again (a class, a FrozenEstimator) or gives no probabilities.
+        What cannot be fitted again (a class, a FrozenEstimator) or gives no
+        probabilities.
 
     Warns
     -----
     CalibrationWarning
-        A measure without a value in some of the resamples, which are left out: the slope of a
-        model that separates its rows is infinite. A FrozenEstimator inside of the estimator.
+        A measure without a value in some of the resamples, which are left out: the
+        slope of a model that separates its rows is infinite. A FrozenEstimator inside
+        of the estimator.
     UserWarning
-        `sample_weight` that the estimator's fit does not take. Warnings of the resampled fits are
-        given once for each line of code that gave them, with their number.
+        `sample_weight` that the estimator's fit does not take. Warnings of the
+        resampled fits are given once for each line of code that gave them, with their
+        number.
 
     Notes
     -----
-    With A the apparent value of a measure, A_b that of the model b on its own sample, and T_b its
-    value on the original rows:
+    With A the apparent value of a measure, A_b that of the model b on its own sample,
+    and T_b its value on the original rows:
 
-    * "optimism": A - mean(A_b - T_b). A model that knows its own rows by heart, such as a forest,
-      knows two thirds of the original rows by heart, and the optimism comes out too small.
-    * ".632+": between A and the mean over the samples of the values on the rows that they leave
-      out, by the relative overfitting of Efron and Tibshirani. Its value without information is
-      that of every prediction with every label: 1/2 for the AUC, 0 for the slope. O/E and the
-      intercepts have none that is worse: their weights are those of the log loss. An infinite
-      apparent slope counts as wholly overfitted. Efron and Tibshirani average losses by row, here
-      by sample; the two differ by what the number of resamples leaves to chance.
-    * "cross_validation": the predictions of all folds are judged together, once for each
-      repetition; the mean of these. Folds vary together, so that there is no interval.
+    * "optimism": A - mean(A_b - T_b). A model that knows its own rows by heart, such as
+      a forest, knows two thirds of the original rows by heart, and the optimism comes
+      out too small.
+    * ".632+": between A and the mean over the samples of the values on the rows that
+      they leave out, by the relative overfitting of Efron and Tibshirani. Its value
+      without information is that of every prediction with every label: 1/2 for the AUC,
+      0 for the slope. O/E and the intercepts have none that is worse: their weights are
+      those of the log loss. An infinite apparent slope counts as wholly overfitted.
+      Efron and Tibshirani average losses by row, here by sample; the two differ by what
+      the number of resamples leaves to chance.
+    * "cross_validation": the predictions of all folds are judged together, once for
+      each repetition; the mean of these. Folds vary together, so that there is no
+      interval.
 
     The value that intervals are about is that of this model on endlessly many new rows.
 
-    * "pivot": A - T has the law of A_b - T_b. For ".632+" T_b is the value on the rows that the
-      sample leaves out, and the law is moved so that its mean is the .632+ estimate.
-    * "shifted": the quantiles of A_b, moved by the corrected less the apparent value. Of a logistic
-      regression without penalty, whose apparent slope is 1 on whatever rows, that has no width.
+    * "pivot": A - T has the law of A_b - T_b. For ".632+" T_b is the value on the rows
+      that the sample leaves out, and the law is moved so that its mean is the .632+
+      estimate.
+    * "shifted": the quantiles of A_b, moved by the corrected less the apparent value.
+      Of a logistic regression without penalty, whose apparent slope is 1 on whatever
+      rows, that has no width.
 
-    The ends are quantiles of `n_resamples` values: at the level 0.95 a further value lies between
-    them with probability 0.94 for 200 resamples and 0.90 for 40, 0.95 (n - 1) / (n + 1). With 40
-    the intervals of the simulations below held the truth in 80 to 87 % of the draws.
+    The ends are quantiles of `n_resamples` values: at the level 0.95 a further value
+    lies between them with probability 0.94 for 200 resamples and 0.90 for 40, 0.95 (n -
+    1) / (n + 1). With 40 the intervals of the simulations below held the truth in 80 to
+    87 % of the draws.
 
-    Both are approximate, "shifted" more so. In simulations of logistic regressions of 100 to 1000
-    rows the 95 % intervals of "optimism" and "pivot" held the truth in 80 to 99 % of the draws,
-    the AUC, the intercept and O/E of few events least often; those of the slope not at all where
-    there is nothing to learn, which "optimism" does not find out: it says .46 where .632+ says .06
-    and the truth is 0. The ICI of ".632+" is too large, since few rows are left out, and its other
-    intervals are too wide: they held the truth in 98 to 100 %.
-    ``benchmarks/validation`` has the table, also of where it fails.
+    Both are approximate, "shifted" more so. In simulations of logistic regressions of
+    100 to 1000 rows the 95 % intervals of "optimism" and "pivot" held the truth in 80
+    to 99 % of the draws, the AUC, the intercept and O/E of few events least often;
+    those of the slope not at all where there is nothing to learn, which "optimism" does
+    not find out: it says .46 where .632+ says .06 and the truth is 0. The ICI of
+    ".632+" is too large, since few rows are left out, and its other intervals are too
+    wide: they held the truth in 98 to 100 %. ``benchmarks/validation`` has the table,
+    also of where it fails.
 
-    A sample without one of the classes is drawn again, and counted. The ICI here is that of 64
-    cells of equally many rows, smoothed as by loess: within .003 of the exact one in simulations of
-    200 to 3000 rows. Intercept and slope are fitted together, as in `validation_summary`.
+    A sample without one of the classes is drawn again, and counted. The ICI here is
+    that of 64 cells of equally many rows, smoothed as by loess: within .003 of the
+    exact one in simulations of 200 to 3000 rows. Intercept and slope are fitted
+    together, as in `validation_summary`.
 
-    Cost: `n_resamples` fits and predictions of all rows; the measures of a resample take less than
-    one fit of a logistic regression. Measures from `all_metrics` take their own time, twice for
-    each resample.
+    Cost: `n_resamples` fits and predictions of all rows; the measures of a resample
+    take less than one fit of a logistic regression. Measures from `all_metrics` take
+    their own time, twice for each resample.
 
     References
     ----------
-    Harrell (2015), "Regression modeling strategies", section 5.3. Efron, Tibshirani (1997),
-    "Improvements on cross-validation: the .632+ bootstrap method", eq. 28 to 32. Noma, Shinozaki,
-    Iba, Teramukai, Furukawa (2021), "Confidence intervals of prediction accuracy measures for
-    multivariable prediction models based on the bootstrap-based optimism correction methods".
+    Harrell (2015), "Regression modeling strategies", section 5.3. Efron, Tibshirani
+    (1997), "Improvements on cross-validation: the .632+ bootstrap method", eq. 28 to
+    32. Noma, Shinozaki, Iba, Teramukai, Furukawa (2021), "Confidence intervals of
+    prediction accuracy measures for multivariable prediction models based on the
+    bootstrap-based optimism correction methods".
 
     Examples
     --------

@@ -64,21 +64,22 @@ class ConfidenceInterval:
     Attributes
     ----------
     estimate : float
-        Always in the interval. With "inversion" that of these predictions with all labels that they
-        may have: the value of the sample's cells, which may differ from the population's (see
-        `confidence_interval`). It is unbiased in the median if the error has the shape of the
-        recalibrator, too high as often as too low: what chance adds to the measure is taken off,
-        and it is 0 for every second set of calibrated predictions. Else it is `on_these_rows`, or
-        the nearer end should that lie outside.
+        Always in the interval. With "inversion" that of these predictions with all
+        labels that they may have: the value of the sample's cells, which may differ
+        from the population's (see `confidence_interval`). It is unbiased in the median
+        if the error has the shape of the recalibrator, too high as often as too low:
+        what chance adds to the measure is taken off, and it is 0 for every second set
+        of calibrated predictions. Else it is `on_these_rows`, or the nearer end should
+        that lie outside.
     low, high : float
     level : float
     method : {"bootstrap", "inversion", "gamma", "logarithm"}
     on_these_rows : float
-        The measure itself, as the function of its name returns it. A calibration error of few rows
-        is too large, and may be above `high`.
+        The measure itself, as the function of its name returns it. A calibration error
+        of few rows is too large, and may be above `high`.
     if_calibrated : float or None
-        With "inversion" the mean of the measure over labels drawn from these predictions: what it
-        would be on these rows if they were calibrated.
+        With "inversion" the mean of the measure over labels drawn from these
+        predictions: what it would be on these rows if they were calibrated.
     """
 
     estimate: float
@@ -117,38 +118,43 @@ def confidence_interval(
         A summary stands for labels, scores and weights; it knows of no clusters.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
     measure : str, default="smooth_calibration_error"
-        A name from `all_metrics`; with a summary one that reads the weight of each label at each
-        score and nothing else.
+        A name from `all_metrics`; with a summary one that reads the weight of each
+        label at each score and nothing else.
     method : {"auto", "bootstrap", "inversion"}, default="auto"
-        "auto": test inversion for calibration errors, the bootstrap for all others, such as proper
-        losses, costs and refinement; for proper losses "gamma" if a class has few rows, and
-        "logarithm" of other rows in clusters, which draw nothing.
+        "auto": test inversion for calibration errors, the bootstrap for all others,
+        such as proper losses, costs and refinement; for proper losses "gamma" if a
+        class has few rows, and "logarithm" of other rows in clusters, which draw
+        nothing.
     level : float, default=0.95
     n_resamples : int, default=499
-        Of the bootstrap; of each simulation of the inversion, which excludes nothing with fewer
-        than 2 / (1 - level) - 1, 39 of them at 0.95: the interval is then as wide as can be.
+        Of the bootstrap; of each simulation of the inversion, which excludes nothing
+        with fewer than 2 / (1 - level) - 1, 39 of them at 0.95: the interval is then as
+        wide as can be.
     recalibrator : str or recalibrator, default="platt"
-        For the inversion: what the true probabilities may look like. A smooth map with few
-        parameters; a flexible one, such as "isotonic", fits noise, the simulated errors then have
-        less in common with each other than the true ones, and the upper end comes out too low.
+        For the inversion: what the true probabilities may look like. A smooth map with
+        few parameters; a flexible one, such as "isotonic", fits noise, the simulated
+        errors then have less in common with each other than the true ones, and the
+        upper end comes out too low.
     n_jobs : int, default=None
         Threads, as in joblib.
     random_state : int, Generator, RandomState or None, default=0
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the samples of one question: clusters, at least two,
-        which need not be independent inside. Whole clusters are drawn, and the inversion gives the
-        residuals of each one sign (see `calibration_test`). Not for summaries.
+        Rows that belong together, such as the samples of one question: clusters, at
+        least two, which need not be independent inside. Whole clusters are drawn, and
+        the inversion gives the residuals of each one sign (see `calibration_test`). Not
+        for summaries.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
-        then one cluster, if `groups` do not name larger ones.
+        Whether `y_true` holds shares of classes, as measures take them. What stands for
+        one row is then one cluster, if `groups` do not name larger ones.
     progress : callable, default=None
-        Called with (done, total): after every batch of replicates of the bootstrap, and after each
-        of the four searches of the inversion.
+        Called with (done, total): after every batch of replicates of the bootstrap, and
+        after each of the four searches of the inversion.
     **options
         Options of the measure.
 
@@ -159,78 +165,85 @@ def confidence_interval(
     Raises
     ------
     ValueError
-        An unknown measure or method, a level outside (0, 1), or invalid scores, labels or
-        weights; see `canonical_proba`. Groups of a summary; the inversion of a measure that is no
-        calibration error, or with groups of one with other options than its default ones; the
-        bootstrap of an isotonic refinement.
+        An unknown measure or method, a level outside (0, 1), or invalid scores, labels
+        or weights; see `canonical_proba`. Groups of a summary; the inversion of a
+        measure that is no calibration error, or with groups of one with other options
+        than its default ones; the bootstrap of an isotonic refinement.
 
     Notes
     -----
-    "gamma", of proper losses if fewer than 50 rows, and fewer than two thirds of an equal share,
-    have the rarest class: the interval of a Poisson number of events of one size that has the
-    variance and the skewness of the mean, with one event more towards large losses and half an
-    event more on the other side (Fay, Feuer 1997). It has a width, and there is a
-    `CalibrationWarning`, if no row has the class. With `groups` clusters are counted. With 1, 2 and
-    5 % events 95 % intervals of one model held the truth in .96 to .99 of 350 draws of 30 and 60
-    rows (at 1 % all misses are intervals that are too high) and in .92 to .98 of 300 and 2,000
-    rows; percentiles in .20 to .90 and .80 to .97 (``benchmarks/interval_coverage``, rare.csv).
+    "gamma", of proper losses if fewer than 50 rows, and fewer than two thirds of an
+    equal share, have the rarest class: the interval of a Poisson number of events of
+    one size that has the variance and the skewness of the mean, with one event more
+    towards large losses and half an event more on the other side (Fay, Feuer 1997). It
+    has a width, and there is a `CalibrationWarning`, if no row has the class. With
+    `groups` clusters are counted. With 1, 2 and 5 % events 95 % intervals of one model
+    held the truth in .96 to .99 of 350 draws of 30 and 60 rows (at 1 % all misses are
+    intervals that are too high) and in .92 to .98 of 300 and 2,000 rows; percentiles in
+    .20 to .90 and .80 to .97 (``benchmarks/interval_coverage``, rare.csv).
 
-    "bootstrap": percentiles over resampled rows. Valid, as the number of rows of each class grows,
-    for means of rows such as proper losses, and used from 50 rows of each class on. Refused for the
-    isotonic refinements, whose fit is closer still to resampled rows: 95 % intervals of 200 rows
-    were too low and held the truth in .35 to .55 of all cases. Not valid for calibration errors:
-    they are the norm of a mean, biased upwards, and near 0 the resampled values lie above the
-    estimate and far above the truth.
+    "bootstrap": percentiles over resampled rows. Valid, as the number of rows of each
+    class grows, for means of rows such as proper losses, and used from 50 rows of each
+    class on. Refused for the isotonic refinements, whose fit is closer still to
+    resampled rows: 95 % intervals of 200 rows were too low and held the truth in .35 to
+    .55 of all cases. Not valid for calibration errors: they are the norm of a mean,
+    biased upwards, and near 0 the resampled values lie above the estimate and far above
+    the truth.
 
-    "inversion": labels are simulated from p + t (c - p), cut to [0, 1], with c the recalibrated
-    predictions, for t = 0 (calibrated) up to 64 times the observed error: where the estimate is
-    small by chance, the truth may be many times as large. The interval has those values of the
-    measure, on these predictions with all labels that they may have, whose simulated estimates are
-    neither nearly all above nor nearly all below the observed one; the estimate is the value for
-    which half are below. The bias is simulated and so removed; the lower end is 0 where calibration
-    is not rejected. Exact for t = 0; otherwise it relies on c for the shape of the error. It is the
-    value of the sample's own predictions, not of further ones. Of measures whose cells are those of
-    the rows, such as the l_p error, whose cells nearly all hold one row if there are several
-    classes, it is smaller or larger than the value of the population. Of the l_p error of 200 rows
-    with three classes and true log-odds 0.8 times those predicted, intervals held the value of the
-    population in .965 of 200 draws and that of the sample's cells in .980; estimates were above
-    them in .785 and .575 (``benchmarks/interval_coverage``, stated.csv). It is that of the plug-in
-    form: what a measure subtracts for chance with ``debias=True`` or an unbiased estimator is
-    nothing there, and such an option makes the simulated values another, not the truth. Cost: some
-    25 simulations of `n_resamples` evaluations of the measure. The expected, the maximum and the
-    smooth calibration error without options are simulated on at most 256 cells of rows of nearly
-    equal probability, many draws at once; of more than 16 rows per cell the number of events is
-    binomial with the mean probability of the cell.
+    "inversion": labels are simulated from p + t (c - p), cut to [0, 1], with c the
+    recalibrated predictions, for t = 0 (calibrated) up to 64 times the observed error:
+    where the estimate is small by chance, the truth may be many times as large. The
+    interval has those values of the measure, on these predictions with all labels that
+    they may have, whose simulated estimates are neither nearly all above nor nearly all
+    below the observed one; the estimate is the value for which half are below. The bias
+    is simulated and so removed; the lower end is 0 where calibration is not rejected.
+    Exact for t = 0; otherwise it relies on c for the shape of the error. It is the
+    value of the sample's own predictions, not of further ones. Of measures whose cells
+    are those of the rows, such as the l_p error, whose cells nearly all hold one row if
+    there are several classes, it is smaller or larger than the value of the population.
+    Of the l_p error of 200 rows with three classes and true log-odds 0.8 times those
+    predicted, intervals held the value of the population in .965 of 200 draws and that
+    of the sample's cells in .980; estimates were above them in .785 and .575
+    (``benchmarks/interval_coverage``, stated.csv). It is that of the plug-in form: what
+    a measure subtracts for chance with ``debias=True`` or an unbiased estimator is
+    nothing there, and such an option makes the simulated values another, not the truth.
+    Cost: some 25 simulations of `n_resamples` evaluations of the measure. The expected,
+    the maximum and the smooth calibration error without options are simulated on at
+    most 256 cells of rows of nearly equal probability, many draws at once; of more than
+    16 rows per cell the number of events is binomial with the mean probability of the
+    cell.
 
-    "logarithm", of proper losses with `groups` or soft labels: Student's interval of the logarithm
-    of what the mean loss is above the least one possible, with the error of the jackknife over
-    clusters and fewer degrees where their sizes differ (Bell, McCaffrey 2002, "Bias reduction in
-    standard errors for linear regression with multi-stage samples"). 95 % intervals of the log
-    loss and the Brier loss held the truth in .94 to .97 of 600 draws of 10, 20 and 40 clusters of
-    equal and unequal sizes; with 7 % events in .86 to .89 (10 clusters), .88 to .94 (20) and .92
-    to .95 (40), the truth above them (``benchmarks/cluster_coverage``).
-    Other measures with `groups` have percentiles of resampled clusters, made longer as much.
+    "logarithm", of proper losses with `groups` or soft labels: Student's interval of
+    the logarithm of what the mean loss is above the least one possible, with the error
+    of the jackknife over clusters and fewer degrees where their sizes differ (Bell,
+    McCaffrey 2002, "Bias reduction in standard errors for linear regression with
+    multi-stage samples"). 95 % intervals of the log loss and the Brier loss held the
+    truth in .94 to .97 of 600 draws of 10, 20 and 40 clusters of equal and unequal
+    sizes; with 7 % events in .86 to .89 (10 clusters), .88 to .94 (20) and .92 to .95
+    (40), the truth above them (``benchmarks/cluster_coverage``). Other measures with
+    `groups` have percentiles of resampled clusters, made longer as much.
 
-    Of a summary the same is done on at most 1024 cells, observed and drawn alike: the number of
-    events in a cell is binomial. More than two classes are then right or wrong: labels are not
-    drawn from whole vectors.
+    Of a summary the same is done on at most 1024 cells, observed and drawn alike: the
+    number of events in a cell is binomial. More than two classes are then right or
+    wrong: labels are not drawn from whole vectors.
 
-    Measured coverage of 95 % intervals by inversion, 500 rows, predictions too low by a constant,
-    100 draws of 99 resamples (``benchmarks/interval_coverage``): for an error of .02 .97 for the
-    smooth and the expected calibration error, for .05 .99 and .97. The lower end is the smaller of
-    those for an error of the fitted shape and for the same error of half of the rows, those where
-    it is largest. The estimate is unbiased in the median for shapes of the fitted map, by default a
-    line in the log-odds (calibrated, shifted, over- or underconfident), and for errors that change
-    their sign often. If only one side of the predictions is wrong, it is too large more often than
-    not: of 2,000 rows whose upper half is too high by .03, .05 or .10, intervals of the expected
-    error held the population's in .980, .975 and .965 of 200 draws, and estimates were above it in
-    .655, .720 and .800 (stated.csv). The upper end is the larger of those for an error of the
-    fitted shape and for a constant shift.
+    Measured coverage of 95 % intervals by inversion, 500 rows, predictions too low by a
+    constant, 100 draws of 99 resamples (``benchmarks/interval_coverage``): for an error
+    of .02 .97 for the smooth and the expected calibration error, for .05 .99 and .97.
+    The lower end is the smaller of those for an error of the fitted shape and for the
+    same error of half of the rows, those where it is largest. The estimate is unbiased
+    in the median for shapes of the fitted map, by default a line in the log-odds
+    (calibrated, shifted, over- or underconfident), and for errors that change their
+    sign often. If only one side of the predictions is wrong, it is too large more often
+    than not: of 2,000 rows whose upper half is too high by .03, .05 or .10, intervals
+    of the expected error held the population's in .980, .975 and .965 of 200 draws, and
+    estimates were above it in .655, .720 and .800 (stated.csv). The upper end is the
+    larger of those for an error of the fitted shape and for a constant shift.
 
     References
     ----------
-    DiCiccio, Romano (1990), "Nonparametric confidence limits by resampling methods and least
-    favorable families", for inversion along a one-parameter family.
+    DiCiccio, Romano (1990), "Nonparametric confidence limits by resampling methods and
+    least favorable families", for inversion along a one-parameter family.
 
     Examples
     --------
@@ -429,11 +442,13 @@ def _prepare_clusters(predictions, function, options):
 def _recalibrate_law(predictions, recalibrator, unit=1.0, rows=None):
     """Return a law of the labels of some rows (None: the same), learned from predictions.
 
-    A weight of 1 stands for `unit` rows: what counts weights sees no common factor of fractions.
+    A weight of 1 stands for `unit` rows: what counts weights sees no common factor of
+    fractions.
     """
     numbers = np.arange(len(predictions.classes))
     seen = np.flatnonzero(predictions.weight)
-    # a class without a row would be as frequent as predicted: it gets a copy of the middle row
+    # a class without a row would be as frequent as predicted: it gets a copy of the
+    # middle row
     absent = np.setdiff1d(numbers, predictions.codes[seen])
     places = np.append(seen, 0 * absent + seen[len(seen) // 2])
     codes, weight = (
@@ -518,7 +533,8 @@ def _monte_carlo_pvalue(as_extreme):
 def _one_sided(predictions, law):
     """Return the law on the half of the rows where it is farthest from the predictions.
 
-    The noise of the other half makes an estimate larger than it does if all rows are off.
+    The noise of the other half makes an estimate larger than it does if all rows are
+    off.
     """
     plain = np.asarray(predictions.proba)
     far = np.abs(law - plain).sum(axis=1)

@@ -42,14 +42,16 @@ def lp_calibration_bound(
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
 
     Returns
     -------
     bound : float
-        The plug-in error plus (sqrt(2) + 2 sqrt(log(1 / (1 - level)))) / sqrt(n): the error of
-        the population is below with that probability, whatever the classes, cells and predictions.
+        The plug-in error plus (sqrt(2) + 2 sqrt(log(1 / (1 - level)))) / sqrt(n): the
+        error of the population is below with that probability, whatever the classes,
+        cells and predictions.
 
     Raises
     ------
@@ -58,9 +60,10 @@ def lp_calibration_bound(
 
     Notes
     -----
-    The vector of all cells' gaps is a mean of n independent vectors of length at most sqrt(2); its
-    l_2 distance from its expectation is at most sqrt(2 / n) in the mean and concentrates by
-    McDiarmid's inequality; for p >= 2 the l_p norm is below the l_2 norm. Cost: the measure's.
+    The vector of all cells' gaps is a mean of n independent vectors of length at most
+    sqrt(2); its l_2 distance from its expectation is at most sqrt(2 / n) in the mean
+    and concentrates by McDiarmid's inequality; for p >= 2 the l_p norm is below the l_2
+    norm. Cost: the measure's.
 
     References
     ----------
@@ -115,9 +118,9 @@ def binning_sample_size(
     n_bins : int, default=None
         Heavy cells; 6 / beta, the largest number possible, by default.
     method : {"plugin", "paper"}, default="plugin"
-        "plugin": one half of the rows chooses the cells, the other estimates all groups of them at
-        once (``split=True``). "paper": private estimates from separate pools, with the paper's
-        constants (those of its lemma 16 corrected).
+        "plugin": one half of the rows chooses the cells, the other estimates all groups
+        of them at once (``split=True``). "paper": private estimates from separate
+        pools, with the paper's constants (those of its lemma 16 corrected).
 
     Returns
     -------
@@ -131,13 +134,14 @@ def binning_sample_size(
 
     Notes
     -----
-    beta = (epsilon^p / 2)^(1 / (p - 1)). The dependence on the number of classes is logarithmic.
-    A bare minimum in practice was 1 / epsilon^2 for p = inf and 3 / epsilon^2 for p = 2.
+    beta = (epsilon^p / 2)^(1 / (p - 1)). The dependence on the number of classes is
+    logarithmic. A bare minimum in practice was 1 / epsilon^2 for p = inf and 3 /
+    epsilon^2 for p = 2.
 
     References
     ----------
-    "Sample-efficient multiclass calibration under probability-weighted l_p error" (2025, submitted
-    without names), lemmas 8, 9, 16 and 17.
+    "Sample-efficient multiclass calibration under probability-weighted l_p error"
+    (2025, submitted without names), lemmas 8, 9, 16 and 17.
 
     Examples
     --------

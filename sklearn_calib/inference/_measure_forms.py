@@ -9,8 +9,9 @@ from .._kernels._binning import find_bin_starts, sum_runs
 from .._typing import FloatArray
 from ..metrics import Measure, Predictions
 
-#: Options with which nothing is subtracted for chance and no row is paired with another. With them
-#: a measure of all labels that rows may have, each by its probability, is that of the population.
+#: Options with which nothing is subtracted for chance and no row is paired with
+#: another. With them a measure of all labels that rows may have, each by its
+#: probability, is that of the population.
 POPULATION_OPTIONS: dict[str, dict[str, Any]] = {
     "averaged_two_bin_error": {"debias": False},
     "calibration_error": {"debias": False},
@@ -70,9 +71,10 @@ def _smooth_errors(score, mass, events):
     return np.array([compute_smooth_error(score, residual) for residual in residuals])
 
 
-#: The measure with its default options for many draws of the labels of one two-class problem: a
-#: function of the scores and masses of its cells, and of the weights of the events in each draw and
-#: cell, of shape (n_draws, n_cells). It takes the place of one call for each draw.
+#: The measure with its default options for many draws of the labels of one two-class
+#: problem: a function of the scores and masses of its cells, and of the weights of the
+#: events in each draw and cell, of shape (n_draws, n_cells). It takes the place of one
+#: call for each draw.
 EVALUATE_DRAWS: dict[
     str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ] = {

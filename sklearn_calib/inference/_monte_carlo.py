@@ -32,8 +32,8 @@ class MonteCarloResult:
         The statistic on labels drawn from the predictions.
     name : str
     ranked : float
-        The number whose rank among `null_distribution` gives the p-value: the statistic, or where
-        scores were pooled the statistic of the pooled scores.
+        The number whose rank among `null_distribution` gives the p-value: the
+        statistic, or where scores were pooled the statistic of the pooled scores.
     """
 
     statistic: float
@@ -89,8 +89,8 @@ def calibration_test(
 ) -> MonteCarloResult:
     """Test whether predictions are perfectly calibrated: an exact p-value from any measure.
 
-    If they are, each label is a draw from its prediction, so the distribution of any statistic can
-    be simulated from the predictions alone.
+    If they are, each label is a draw from its prediction, so the distribution of any
+    statistic can be simulated from the predictions alone.
 
     Parameters
     ----------
@@ -99,28 +99,32 @@ def calibration_test(
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities, columns in the order of the sorted labels.
     statistic : str or callable, default="smooth"
-        "smooth" for `smooth_calibration_error`, the name of another measure (see `all_metrics`), or
-        a callable (y_true, y_proba) -> float that is larger for worse calibration, with labels as
-        given and probabilities of shape (n_samples, n_classes).
+        "smooth" for `smooth_calibration_error`, the name of another measure (see
+        `all_metrics`), or a callable (y_true, y_proba) -> float that is larger for
+        worse calibration, with labels as given and probabilities of shape (n_samples,
+        n_classes).
     n_resamples : int, default=999
         The smallest possible p-value is 1 / (1 + n_resamples).
     n_jobs : int, default=None
         Threads, as in joblib. The result does not depend on it.
     random_state : int, Generator, RandomState or None, default=0
     sample_weight : array-like of shape (n_samples,), default=None
-        Passed to a measure. Each row is one draw, whatever its weight: repeat rows for counts.
+        Passed to a measure. Each row is one draw, whatever its weight: repeat rows for
+        counts.
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the samples of one question: clusters, which need not be
-        independent inside. The p-value is then approximate, see Notes. Subgroups to be tested one
-        by one are something else: `sklearn_calib.groups.group_calibration`.
+        Rows that belong together, such as the samples of one question: clusters, which
+        need not be independent inside. The p-value is then approximate, see Notes.
+        Subgroups to be tested one by one are something else:
+        `sklearn_calib.groups.group_calibration`.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
-        then one cluster, if `groups` do not name larger ones.
+        Whether `y_true` holds shares of classes, as measures take them. What stands for
+        one row is then one cluster, if `groups` do not name larger ones.
     progress : callable, default=None
         Called with (done, total) after every batch of replicates.
     **options
@@ -134,8 +138,9 @@ def calibration_test(
     ------
     ValueError
         An unknown measure, fewer than one resample, or invalid scores, labels or
-        weights; see `canonical_proba`. With `groups` fewer than two of them, or a statistic that is
-        neither a calibration error nor a proper loss with its default options.
+        weights; see `canonical_proba`. With `groups` fewer than two of them, or a
+        statistic that is neither a calibration error nor a proper loss with its default
+        options.
 
     Warns
     -----
@@ -144,43 +149,46 @@ def calibration_test(
 
     Notes
     -----
-    The test is exact at any n: under the null hypothesis the p-value is at most alpha with
-    probability at most alpha. A small p-value says that the predictions are off, the statistic how
-    far; with many rows negligible errors are significant.
+    The test is exact at any n: under the null hypothesis the p-value is at most alpha
+    with probability at most alpha. A small p-value says that the predictions are off,
+    the statistic how far; with many rows negligible errors are significant.
 
-    Measures that see of two classes (or of the largest of several probabilities) only how much of
-    each label there is at each score, which most do with their default options, are evaluated on
-    cells: equal scores, or, where more than 4096 differ, at most 4096 narrow intervals of the
-    score, each at its mean. The labels keep their law, each row its own probability, and the rank
-    of the observed number among the drawn ones is taken on the cells for both, so the test stays
-    exact. `statistic` is that of the rows; `ranked`, that of the cells, differs from it by less
-    than a tenth of the standard deviation of the draws.
+    Measures that see of two classes (or of the largest of several probabilities) only
+    how much of each label there is at each score, which most do with their default
+    options, are evaluated on cells: equal scores, or, where more than 4096 differ, at
+    most 4096 narrow intervals of the score, each at its mean. The labels keep their
+    law, each row its own probability, and the rank of the observed number among the
+    drawn ones is taken on the cells for both, so the test stays exact. `statistic` is
+    that of the rows; `ranked`, that of the cells, differs from it by less than a tenth
+    of the standard deviation of the draws.
 
-    With `groups` residuals (label less prediction) keep the dependence that they have inside a
-    cluster, and those of each cluster get one random sign (wild bootstrap): exact for residuals of
-    symmetric law, else as the number of clusters grows. One factor gives their squares the sum
-    that the predictions say, sum p (1 - p): where few events came by chance the residuals are
-    small, and what is drawn from them would be too.
+    With `groups` residuals (label less prediction) keep the dependence that they have
+    inside a cluster, and those of each cluster get one random sign (wild bootstrap):
+    exact for residuals of symmetric law, else as the number of clusters grows. One
+    factor gives their squares the sum that the predictions say, sum p (1 - p): where
+    few events came by chance the residuals are small, and what is drawn from them would
+    be too.
 
-    ECE and maximum error are sums of sizes, one of each bin, and a change of sign leaves a bin with
-    one cluster as large as it was. For these two, labels are drawn: two rows of a cluster follow
-    one random number as often as makes the squared sums of the clusters as much larger than those
-    of independent rows as they are, so the rows of all clusters are taken to be equally alike; what
-    stands for a soft label is as many votes as have the spread of the shares. Clusters of one row
-    and equal copies of a row are drawn by their exact law. Where half of the clusters are copies
-    and the others have independent rows, ECE rejects too often: .144 of 250 tests of calibrated
-    predictions at .05. By maximum error .076 of those of 60 soft labels of 5 votes rejected. Level
-    and power of both: ``benchmarks/cluster_coverage``.
+    ECE and maximum error are sums of sizes, one of each bin, and a change of sign
+    leaves a bin with one cluster as large as it was. For these two, labels are drawn:
+    two rows of a cluster follow one random number as often as makes the squared sums of
+    the clusters as much larger than those of independent rows as they are, so the rows
+    of all clusters are taken to be equally alike; what stands for a soft label is as
+    many votes as have the spread of the shares. Clusters of one row and equal copies of
+    a row are drawn by their exact law. Where half of the clusters are copies and the
+    others have independent rows, ECE rejects too often: .144 of 250 tests of calibrated
+    predictions at .05. By maximum error .076 of those of 60 soft labels of 5 votes
+    rejected. Level and power of both: ``benchmarks/cluster_coverage``.
 
-    Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and 999
-    replicates, and a few seconds for a million rows.
+    Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and
+    999 replicates, and a few seconds for a million rows.
 
     References
     ----------
-    Hu, Jambulapati, Tian, Yang (2024), section 1, for testing; Cameron, Gelbach, Miller (2008),
-    "Bootstrap-based improvements for inference with clustered errors", section III, for clusters;
-    Vaicenavicius et al. (2019),
-    "Evaluating model calibration in classification", section 4, for resampling under consistency.
+    Hu, Jambulapati, Tian, Yang (2024), section 1, for testing; Cameron, Gelbach, Miller
+    (2008), "Bootstrap-based improvements for inference with clustered errors", section
+    III, for clusters; Vaicenavicius et al. (2019), "Evaluating model calibration in
+    classification", section 4, for resampling under consistency.
 
     Examples
     --------

@@ -60,8 +60,8 @@ class PairedDifference:
 class PairedLosses:
     """The losses of two models on the same rows, added up block by block.
 
-    For rows that do not fit into memory: six exact sums, so that the result is the same in every
-    bit however the rows were cut into blocks.
+    For rows that do not fit into memory: six exact sums, so that the result is the same
+    in every bit however the rows were cut into blocks.
 
     Attributes
     ----------
@@ -114,9 +114,9 @@ class PairedLosses:
         sample_weight : array-like of shape (n_samples,), default=None
             At least 0; all of a block may be 0.
         groups : array-like of shape (n_samples,), default=None
-            Rows that belong together, such as the samples of one question (clusters): in all
-            blocks or in none. A value means the same cluster in every block. Two sums of each
-            cluster are kept, in floating point.
+            Rows that belong together, such as the samples of one question (clusters):
+            in all blocks or in none. A value means the same cluster in every block. Two
+            sums of each cluster are kept, in floating point.
 
         Returns
         -------
@@ -125,8 +125,8 @@ class PairedLosses:
         Raises
         ------
         ValueError
-            Losses that are not finite, other lengths, invalid weights, or groups of some blocks
-            only. Nothing is added then.
+            Losses that are not finite, other lengths, invalid weights, or groups of
+            some blocks only. Nothing is added then.
         """
         from .._kernels._exact_sums_compiled import sum_exactly
 
@@ -217,14 +217,15 @@ class PairedLosses:
         Raises
         ------
         ValueError
-            A level outside (0, 1), no rows of positive weight, or fewer than two groups.
+            A level outside (0, 1), no rows of positive weight, or fewer than two
+            groups.
 
         Notes
         -----
-        With groups the standard error is the jackknife's, which leaves out one cluster at a time,
-        and the law Student's with Satterthwaite's degrees: one less than clusters of one size,
-        fewer where sizes differ. Bell, McCaffrey (2002), "Bias reduction in standard errors for
-        linear regression with multi-stage samples".
+        With groups the standard error is the jackknife's, which leaves out one cluster
+        at a time, and the law Student's with Satterthwaite's degrees: one less than
+        clusters of one size, fewer where sizes differ. Bell, McCaffrey (2002), "Bias
+        reduction in standard errors for linear regression with multi-stage samples".
         """
         check_level(level)
         total, squares, one, two, moved, spread = (
@@ -286,13 +287,15 @@ def paired_difference(
         None with two summaries.
     first_proba, second_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or \
             CalibrationSummary
-        Probabilities of the same rows by each model. Of calibration errors summaries are enough;
-        what is a mean of one number per row needs pairs of them, which `PairedLosses` adds up.
+        Probabilities of the same rows by each model. Of calibration errors summaries
+        are enough; what is a mean of one number per row needs pairs of them, which
+        `PairedLosses` adds up.
     measure : str, default="log_loss"
         A name from `all_metrics`, or "accuracy".
     level : float in (0, 1), default=0.95
     n_resamples : int, default=199
-        For measures that are not means of rows; see `confidence_interval` for the fewest.
+        For measures that are not means of rows; see `confidence_interval` for the
+        fewest.
     n_jobs : int, default=None
         Threads, as in joblib.
     random_state : int, Generator, RandomState or None, default=0
@@ -300,15 +303,16 @@ def paired_difference(
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the samples of one question: clusters, at least two,
-        which need not be independent inside. Standard errors are those of the clusters' sums,
-        whole clusters are drawn. Not for summaries.
+        Rows that belong together, such as the samples of one question: clusters, at
+        least two, which need not be independent inside. Standard errors are those of
+        the clusters' sums, whole clusters are drawn. Not for summaries.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
-        then one cluster, if `groups` do not name larger ones.
+        Whether `y_true` holds shares of classes, as measures take them. What stands for
+        one row is then one cluster, if `groups` do not name larger ones.
 
     Returns
     -------
@@ -317,36 +321,38 @@ def paired_difference(
     Raises
     ------
     ValueError
-        An unknown measure, a level outside (0, 1), or invalid scores, labels, weights or groups;
-        see `canonical_proba`.
+        An unknown measure, a level outside (0, 1), or invalid scores, labels, weights
+        or groups; see `canonical_proba`.
 
     Notes
     -----
-    "normal", for the log loss, the Brier loss and the accuracy: these are means of one number per
-    row, so their difference is the mean of the differences row by row, which vary less than the
-    numbers themselves where the models agree. Cost: O(n).
+    "normal", for the log loss, the Brier loss and the accuracy: these are means of one
+    number per row, so their difference is the mean of the differences row by row, which
+    vary less than the numbers themselves where the models agree. Cost: O(n).
 
-    "gamma", for these two losses if fewer than 50 rows, and fewer than two thirds of an equal
-    share, have the rarest class: as in `confidence_interval`. `PairedLosses`, which sees no labels,
-    is always "normal".
+    "gamma", for these two losses if fewer than 50 rows, and fewer than two thirds of an
+    equal share, have the rarest class: as in `confidence_interval`. `PairedLosses`,
+    which sees no labels, is always "normal".
 
-    "bootstrap", for other proper losses, costs, refinement and the area under risk and coverage:
-    percentiles of the difference over rows drawn with replacement, the same for both. Cost: 2
-    `n_resamples` evaluations.
+    "bootstrap", for other proper losses, costs, refinement and the area under risk and
+    coverage: percentiles of the difference over rows drawn with replacement, the same
+    for both. Cost: 2 `n_resamples` evaluations.
 
-    "combined", for calibration errors, whose bootstrap fails near 0 (see `confidence_interval`):
-    with (l, u) the interval by inversion of each model alone, the ends are l2 - u1 and u2 - l1.
-    This holds the level even where one estimate falls as the other rises, as when one model is too
-    low and the other too high. Where they rise and fall together the interval is wider than it
-    need be: a difference that it shows is there, one that it does not show may be there. The values
-    and their difference are those on these rows, from which chance is not taken off; the interval
+    "combined", for calibration errors, whose bootstrap fails near 0 (see
+    `confidence_interval`): with (l, u) the interval by inversion of each model alone,
+    the ends are l2 - u1 and u2 - l1. This holds the level even where one estimate falls
+    as the other rises, as when one model is too low and the other too high. Where they
+    rise and fall together the interval is wider than it need be: a difference that it
+    shows is there, one that it does not show may be there. The values and their
+    difference are those on these rows, from which chance is not taken off; the interval
     is made longer where it would leave the difference out. Cost: twice that of
     `confidence_interval`.
 
-    Measured coverage: ``benchmarks/paired_coverage``. With `groups` 95 % intervals of differences
-    of the log loss and the Brier loss held the truth in .94 to .98 of 600 draws of 10, 20 and 40
-    clusters of equal and unequal sizes, .94 to .99 with 7 % events
-    (``benchmarks/cluster_coverage``); resampled ones are made longer for few clusters.
+    Measured coverage: ``benchmarks/paired_coverage``. With `groups` 95 % intervals of
+    differences of the log loss and the Brier loss held the truth in .94 to .98 of 600
+    draws of 10, 20 and 40 clusters of equal and unequal sizes, .94 to .99 with 7 %
+    events (``benchmarks/cluster_coverage``); resampled ones are made longer for few
+    clusters.
 
     Examples
     --------

@@ -30,8 +30,8 @@ class PriorShiftResult:
     Attributes
     ----------
     statistic : float
-        In [0, 1]: the largest difference of two distribution functions, of the target's scores and
-        of the source's, weighted to the target's class frequencies.
+        In [0, 1]: the largest difference of two distribution functions, of the target's
+        scores and of the source's, weighted to the target's class frequencies.
     pvalue : float
         (1 + the number of replicates at least as large) / (1 + n_resamples).
     prior : ndarray of shape (n_classes,)
@@ -59,14 +59,15 @@ def prior_shift_test(
 ) -> PriorShiftResult:
     """Test whether the target rows differ from the labelled rows only in their class frequencies.
 
-    That is what `PriorShift` assumes (label shift). A small p-value says that something else has
-    changed too: rows of a class look different, and moved probabilities would be wrong.
+    That is what `PriorShift` assumes (label shift). A small p-value says that something
+    else has changed too: rows of a class look different, and moved probabilities would
+    be wrong.
 
     Parameters
     ----------
     proba_source : array-like of shape (n_source, n_classes) or (n_source,)
-        Probabilities of labelled rows that the model was not trained on. They need not be
-        calibrated.
+        Probabilities of labelled rows that the model was not trained on. They need not
+        be calibrated.
     y : array-like of shape (n_source,)
         Their labels. Every class needs a row.
     proba_target : array-like of shape (n_target, n_classes) or (n_target,)
@@ -75,9 +76,9 @@ def prior_shift_test(
         The smallest possible p-value is 1 / (1 + n_resamples).
     random_state : int, Generator, RandomState or None, default=0
     pos_label : label, default=None
-        The class of two that single columns are the probability of; by default the last of the
-        sorted labels. Required with single columns for labels other than 0 and 1, False and True,
-        or -1 and 1.
+        The class of two that single columns are the probability of; by default the last
+        of the sorted labels. Required with single columns for labels other than 0 and
+        1, False and True, or -1 and 1.
 
     Returns
     -------
@@ -86,39 +87,42 @@ def prior_shift_test(
     Raises
     ------
     ValueError
-        Invalid scores or labels (see `canonical_proba`), columns that do not match the labels or
-        the other sample, fewer than one resample.
+        Invalid scores or labels (see `canonical_proba`), columns that do not match the
+        labels or the other sample, fewer than one resample.
 
     Notes
     -----
-    The statistic is Kolmogorov and Smirnov's distance between the scores of the target and those of
-    the source with class weights b_k / a_k; with several classes, the largest over the classes'
-    scores. The weights make the mean scores agree (the soft confusion matrix of Lipton et al.), so
-    only the shapes can differ.
+    The statistic is Kolmogorov and Smirnov's distance between the scores of the target
+    and those of the source with class weights b_k / a_k; with several classes, the
+    largest over the classes' scores. The weights make the mean scores agree (the soft
+    confusion matrix of Lipton et al.), so only the shapes can differ.
 
-    Since b is estimated from the same target rows, exchanging rows of both samples would not give
-    the law of the statistic. Instead both samples are drawn again from the estimated law, source
-    rows within each class and target rows from the mixture of the source's classes with the
-    frequencies b, and b is estimated again from each draw: a bootstrap under the null hypothesis,
-    which is right in large samples. New rows hardly ever have equal scores, but draws repeat rows,
-    and ties make the statistic smaller. Copies of a drawn row therefore follow each other in random
-    order, unless another row has the same score: then ties are to be expected of new rows too.
+    Since b is estimated from the same target rows, exchanging rows of both samples
+    would not give the law of the statistic. Instead both samples are drawn again from
+    the estimated law, source rows within each class and target rows from the mixture of
+    the source's classes with the frequencies b, and b is estimated again from each
+    draw: a bootstrap under the null hypothesis, which is right in large samples. New
+    rows hardly ever have equal scores, but draws repeat rows, and ties make the
+    statistic smaller. Copies of a drawn row therefore follow each other in random
+    order, unless another row has the same score: then ties are to be expected of new
+    rows too.
 
-    With 50 to 500 rows of each sample and equally frequent classes in the source, true null
-    hypotheses are rejected at the level (``benchmarks/prior_shift``): at .05 in .027 to .070 of 300
-    sets, .050 on average over 17 laws. With only 5 source rows of a class it is far below (.007).
+    With 50 to 500 rows of each sample and equally frequent classes in the source, true
+    null hypotheses are rejected at the level (``benchmarks/prior_shift``): at .05 in
+    .027 to .070 of 300 sets, .050 on average over 17 laws. With only 5 source rows of a
+    class it is far below (.007).
 
-    The test sees scores only. A shift that leaves the scores' distribution a mixture of the
-    classes' is not seen, nor is one too small for the number of rows.
+    The test sees scores only. A shift that leaves the scores' distribution a mixture of
+    the classes' is not seen, nor is one too small for the number of rows.
 
-    Cost: O(R n log(n) k) for R resamples, n rows of both samples together and k classes; 0.2 s for
-    1000 rows of two classes.
+    Cost: O(R n log(n) k) for R resamples, n rows of both samples together and k
+    classes; 0.2 s for 1000 rows of two classes.
 
     References
     ----------
     Lipton, Wang, Smola (2018), "Detecting and correcting for label shift with black box
-    predictors", section 4, for the weights. Efron, Tibshirani (1993), "An introduction to the
-    bootstrap", section 16.2, for draws from the law under the null hypothesis.
+    predictors", section 4, for the weights. Efron, Tibshirani (1993), "An introduction
+    to the bootstrap", section 16.2, for draws from the law under the null hypothesis.
 
     Examples
     --------

@@ -305,8 +305,8 @@ def _find_fit_argument(estimator, name):
 def _find_copy_folds(estimator, codes, groups):
     """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
-    Copies of a row, or of a group, that a bootstrap sample has are then in one fold: a fold that
-    is judged by copies of rows of the fit says too much good.
+    Copies of a row, or of a group, that a bootstrap sample has are then in one fold: a
+    fold that is judged by copies of rows of the fit says too much good.
     """
     piped = isinstance(estimator, Pipeline)
     name = f"{estimator.steps[-1][0]}__cv" if piped else "cv"
@@ -329,7 +329,8 @@ def _find_copy_folds(estimator, codes, groups):
     return name, fold
 
 
-#: Quantities whose value does not fall where predictions have no relation to the outcome.
+#: Quantities whose value does not fall where predictions have no relation to the
+#: outcome.
 TARGETS = ("O/E", "calibration in the large", "intercept")
 LOSS = "log loss"  # whose relative overfitting stands in for those
 MODELS_PER_TASK, PREDICTIONS_PER_TASK = (
@@ -437,8 +438,8 @@ class Resampled(NamedTuple):
     Attributes
     ----------
     values : dict of str to ndarray of shape (n_measures, n_models)
-        By the rows that are judged: "sample", those of the fit, "original", all of them, and
-        "left", those that the fit has not seen.
+        By the rows that are judged: "sample", those of the fit, "original", all of
+        them, and "left", those that the fit has not seen.
     predictions : ndarray of shape (n_models, n_samples[, n_classes]), float32, or None
     n_redrawn : int
     """

@@ -81,8 +81,9 @@ def simulate_bootstrap_distribution(
 ) -> FloatArray:
     """Compute a statistic of `Predictions` on bootstrap samples of the rows.
 
-    The arguments are those of `simulate_null_distribution`, and `groups`: the cluster of each
-    row, numbered from 0. With it, whole clusters are drawn, one fewer than there are.
+    The arguments are those of `simulate_null_distribution`, and `groups`: the cluster
+    of each row, numbered from 0. With it, whole clusters are drawn, one fewer than
+    there are.
     """
     n_groups = 0 if groups is None else int(groups.max()) + 1
 
@@ -191,7 +192,8 @@ def simulate_if_calibrated(
     ----------
     predictions : Predictions
     sample : PooledRows, ClusterSample or None
-        The rows as cells, of which labels are drawn. None: rows are drawn and ranked themselves.
+        The rows as cells, of which labels are drawn. None: rows are drawn and ranked
+        themselves.
     evaluate, n_resamples, random_state
         As in `simulate_null_distribution`.
     draw : callable, default=None
@@ -216,8 +218,8 @@ MOST_CELLS = 4096
 class PooledRows:
     """Rows of two classes in cells of nearly equal probability.
 
-    The rows are known, so labels are drawn with the chance of each row. `PooledPredictions` know
-    cells alone, and draw with the mean chance of a cell.
+    The rows are known, so labels are drawn with the chance of each row.
+    `PooledPredictions` know cells alone, and draw with the mean chance of a cell.
 
     Parameters
     ----------
@@ -230,7 +232,8 @@ class PooledRows:
     starts : ndarray of shape (n_cells,)
         The first row of each cell.
     place : tuple of ndarray, default=()
-        Where the chance of each row stands in a law of the predictions: its rows and their columns.
+        Where the chance of each row stands in a law of the predictions: its rows and
+        their columns.
 
     Attributes
     ----------
@@ -328,7 +331,8 @@ def pool_rows(
     Parameters
     ----------
     predictions : Predictions
-        With more than two classes: the largest probability, and whether that class is true.
+        With more than two classes: the largest probability, and whether that class is
+        true.
     most_cells : int, default=4096
     always : bool, default=False
         Also with less than two rows per cell.
@@ -336,8 +340,9 @@ def pool_rows(
     Returns
     -------
     pooled : PooledRows or None
-        At most so many cells, of equal scores if there are no more of these. None for less than two
-        rows per cell, and for predictions that carry exact logarithms, which cells do not.
+        At most so many cells, of equal scores if there are no more of these. None for
+        less than two rows per cell, and for predictions that carry exact logarithms,
+        which cells do not.
     """
     if has_exact_log(predictions.proba):
         return None

@@ -30,11 +30,14 @@ class SampleSizeTarget:
     Attributes
     ----------
     target : str
-        "O/E", "calibration slope", "C statistic", "net benefit at 0.1", or "error of 0.02".
+        "O/E", "calibration slope", "C statistic", "net benefit at 0.1", or "error of
+        0.02".
     anticipated : float
-        The value of the quantity, if the predictions are calibrated; of an error its size.
+        The value of the quantity, if the predictions are calibrated; of an error its
+        size.
     width : float or None
-        Of the interval that is aimed at; None for an error, which is found with probability 0.8.
+        Of the interval that is aimed at; None for an error, which is found with
+        probability 0.8.
     standard_error : float or None
         That of O/E is of its logarithm.
     n_samples : int
@@ -148,8 +151,8 @@ def validation_sample_size(
 ) -> ValidationSampleSize:
     """Compute the labelled rows that a validation needs, from probabilities without labels.
 
-    Say which predictions are to be expected by one of three: a sample of them, the normal law of
-    their log-odds, or C statistic and prevalence.
+    Say which predictions are to be expected by one of three: a sample of them, the
+    normal law of their log-odds, or C statistic and prevalence.
 
     Parameters
     ----------
@@ -158,13 +161,13 @@ def validation_sample_size(
     linear_predictor : tuple of two floats, default=None
         Mean and standard deviation (> 0) of normal log-odds.
     c_statistic : float in (0.5, 1), default=None
-        With `prevalence` alone: log-odds are normal with one variance among rows with and without
-        the event. With one of the others it replaces what these say.
+        With `prevalence` alone: log-odds are normal with one variance among rows with
+        and without the event. With one of the others it replaces what these say.
     prevalence : float in (0, 1), default=None
         Share of events; the same.
     oe_width : float > 0 or None, default=0.2
-        Width of the interval of observed / expected events. None leaves the target out, as for the
-        others.
+        Width of the interval of observed / expected events. None leaves the target out,
+        as for the others.
     slope_width : float > 0 or None, default=0.2
         Of the calibration slope.
     c_width : float > 0 or None, default=0.1
@@ -174,8 +177,9 @@ def validation_sample_size(
     net_benefit_width : float > 0, default=0.2
         Of the net benefit over the prevalence.
     error : float or array-like of shape (n_errors,), default=None
-        Mean distances between predictions and truth, in (0, 0.5), such as (0.01, 0.02, 0.05). Adds
-        the rows with which the verdict of `calibration_report` finds each with probability 0.8.
+        Mean distances between predictions and truth, in (0, 0.5), such as (0.01, 0.02,
+        0.05). Adds the rows with which the verdict of `calibration_report` finds each
+        with probability 0.8.
     level : float in (0, 1), default=0.95
         The level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -188,34 +192,39 @@ def validation_sample_size(
     Raises
     ------
     ValueError
-        None or two of the three laws; fewer than 50 predictions, equal ones, or of more than two
-        classes; a number outside its range, an error that no such predictions can have, no target;
-        or invalid scores or weights, see `canonical_proba`.
+        None or two of the three laws; fewer than 50 predictions, equal ones, or of more
+        than two classes; a number outside its range, an error that no such predictions
+        can have, no target; or invalid scores or weights, see `canonical_proba`.
 
     Notes
     -----
     All sizes are for predictions that are calibrated: O/E and slope are 1. With phi the
-    prevalence, L the log-odds, and means over the law of the predictions (Riley et al. 2021):
+    prevalence, L the log-odds, and means over the law of the predictions (Riley et al.
+    2021):
 
-    * O/E: n = (1 - phi) / (phi se^2), with se that of the logarithm: width 2 sinh(z se).
-    * slope: n = I_a / (se^2 (I_a I_b - I_ab^2)) with I_a = E p(1-p), I_b = E L^2 p(1-p),
-      I_ab = E L p(1-p).
-    * C statistic: the smallest n with Newcombe's variance
-      C(1-C)(1 + (n/2 - 1)(1-C)/(2-C) + (n/2 - 1)C/(1+C)) / (n^2 phi(1-phi)) at most se^2.
-    * net benefit / phi at t: n = (s(1-s)/phi + w^2 r(1-r)/(1-phi) + w^2 (1-r)^2/(phi(1-phi))) /
-      se^2 with sensitivity s, specificity r and w = (1-phi)/phi t/(1-t).
-    * error: the power of the test by the kernel calibration error against two kinds of error,
-      log-odds all shifted or all drawn to their mean; the larger size of both. Of a sample of
-      any size its cells count, not their number. Simulated (``benchmarks/verdict``): the errors
-      are found in .75 to .84 of the draws, within three standard deviations of .8.
+    * O/E: n = (1 - phi) / (phi se^2), with se that of the logarithm: width 2 sinh(z
+      se).
+    * slope: n = I_a / (se^2 (I_a I_b - I_ab^2)) with I_a = E p(1-p), I_b = E L^2
+      p(1-p), I_ab = E L p(1-p).
+    * C statistic: the smallest n with Newcombe's variance C(1-C)(1 + (n/2 -
+      1)(1-C)/(2-C) + (n/2 - 1)C/(1+C)) / (n^2 phi(1-phi)) at most se^2.
+    * net benefit / phi at t: n = (s(1-s)/phi + w^2 r(1-r)/(1-phi) + w^2
+      (1-r)^2/(phi(1-phi))) / se^2 with sensitivity s, specificity r and w = (1-phi)/phi
+      t/(1-t).
+    * error: the power of the test by the kernel calibration error against two kinds of
+      error, log-odds all shifted or all drawn to their mean; the larger size of both.
+      Of a sample of any size its cells count, not their number. Simulated
+      (``benchmarks/verdict``): the errors are found in .75 to .84 of the draws, within
+      three standard deviations of .8.
 
     Cost: O(n log n), and 0.2 s with `error`.
 
     References
     ----------
-    Riley et al. (2021), "Minimum sample size for external validation of a clinical prediction model
-    with a binary outcome", for the four targets. Newcombe (2006), "Confidence intervals for an
-    effect size measure based on the Mann-Whitney statistic", for the variance of C.
+    Riley et al. (2021), "Minimum sample size for external validation of a clinical
+    prediction model with a binary outcome", for the four targets. Newcombe (2006),
+    "Confidence intervals for an effect size measure based on the Mann-Whitney
+    statistic", for the variance of C.
 
     Examples
     --------

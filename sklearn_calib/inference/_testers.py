@@ -20,7 +20,8 @@ from ..metrics import (
     validate_predictions,
 )
 
-#: The statistic of each method; times the tolerance stays below epsilon, and their sum is divided.
+#: The statistic of each method; times the tolerance stays below epsilon, and their sum
+#: is divided.
 _METHODS: dict[str, tuple[Measure[...], int, int]] = {
     "smooth": (smooth_calibration_error, 4, 4),
     "distance": (lower_distance_to_calibration, 1, 2),
@@ -58,14 +59,16 @@ class CalibrationTester(BaseEstimator):
     epsilon : float
         The distance to calibration that has to be detected, in (0, 1].
     tolerance : float, default=0.0
-        The distance that is still accepted, below `epsilon`; below epsilon / 4 for "smooth".
-        Between the two either answer is right.
+        The distance that is still accepted, below `epsilon`; below epsilon / 4 for
+        "smooth". Between the two either answer is right.
     method : {"smooth", "distance"}, default="smooth"
-        The statistic: the smooth calibration error, or the lower distance to calibration.
+        The statistic: the smooth calibration error, or the lower distance to
+        calibration.
     n_parts : int, default=1
         Disjoint random parts of the rows that vote; odd.
     delta : float, default=1/3
-        The probability of a wrong verdict that `TesterVerdict.required` is computed for.
+        The probability of a wrong verdict that `TesterVerdict.required` is computed
+        for.
     random_state : int, Generator, RandomState or None, default=0
         For the parts.
 
@@ -124,12 +127,13 @@ class CalibrationTester(BaseEstimator):
         ----------
         y_true : array-like of shape (n_samples,)
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-            For more than two classes the largest probability is tested against whether its class
-            is true.
+            For more than two classes the largest probability is tested against whether
+            its class is true.
         labels : array-like of shape (n_classes,), default=None
         pos_label : label, default=None
-            The class of two that a single column of `y_proba` is the probability of; by default
-            the last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+            The class of two that a single column of `y_proba` is the probability of; by
+            default the last of `labels`, or 1 or True. Required for other labels,
+            unless `labels` is given.
 
         Returns
         -------
@@ -191,13 +195,13 @@ class CalibrationTester(BaseEstimator):
 
         Notes
         -----
-        With g the distance from the threshold, n = ((2 + sqrt(2 log(1/delta))) / g)^2; g is
-        (epsilon - 4 tolerance) / 4 for "smooth" and (epsilon - tolerance) / 2 for "distance". The
-        constant is ours and sufficient for any distribution; the rate is that of Theorems 3 and 4.
-        Integration by parts bounds the error of either statistic by the absolute difference of
-        distribution functions, at 1 and integrated, with a mean of at most 2 / sqrt(n) in all;
-        bounded differences give the rest. On calibrated data the errors are some 5 times smaller
-        than the bound.
+        With g the distance from the threshold, n = ((2 + sqrt(2 log(1/delta))) / g)^2;
+        g is (epsilon - 4 tolerance) / 4 for "smooth" and (epsilon - tolerance) / 2 for
+        "distance". The constant is ours and sufficient for any distribution; the rate
+        is that of Theorems 3 and 4. Integration by parts bounds the error of either
+        statistic by the absolute difference of distribution functions, at 1 and
+        integrated, with a mean of at most 2 / sqrt(n) in all; bounded differences give
+        the rest. On calibrated data the errors are some 5 times smaller than the bound.
 
         References
         ----------

@@ -52,8 +52,8 @@ class ValidationRow:
     low, high : float
         Confidence interval.
     if_calibrated : float
-        The value for calibrated predictions: the target of O/E, intercepts and slope; for all
-        others the expectation on rows with these predictions.
+        The value for calibrated predictions: the target of O/E, intercepts and slope;
+        for all others the expectation on rows with these predictions.
     pvalue : float
         Of the predictions being calibrated.
     """
@@ -249,16 +249,19 @@ def validation_summary(
     level : float in (0, 1), default=0.95
         The level of the intervals.
     ci : {"profile", "wald", "sandwich"}, default="profile"
-        Intervals of intercepts and slope: where the profile likelihood is not much below its
-        maximum; the estimate give or take so many standard errors; the same with standard errors
-        of the sandwich, which hold where the true curve is no straight line in the log-odds.
+        Intervals of intercepts and slope: where the profile likelihood is not much
+        below its maximum; the estimate give or take so many standard errors; the same
+        with standard errors of the sandwich, which hold where the true curve is no
+        straight line in the log-odds.
     smoother : str or recalibrator, default="loess"
         Of the ICI, as in `sklearn_calib.decomposition.integrated_calibration_index`.
     multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
-        As in `sklearn_calib.metrics.calibration_error`: one table per two-class problem.
+        As in `sklearn_calib.metrics.calibration_error`: one table per two-class
+        problem.
     n_resamples : int, default=199
-        Draws of labels from the predictions, for the column "if calibrated" and the p-values of
-        ICI, E50, E90 and Emax, of which the smallest is 1 / (1 + n_resamples).
+        Draws of labels from the predictions, for the column "if calibrated" and the
+        p-values of ICI, E50, E90 and Emax, of which the smallest is 1 / (1 +
+        n_resamples).
     n_jobs : int, default=None
         Threads, as in joblib. The result does not depend on it.
     random_state : int, Generator, RandomState or None, default=0
@@ -269,83 +272,89 @@ def validation_summary(
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the visits of a patient or the samples of one question:
-        clusters, at least three, which need not be independent inside. Not the subgroups that
-        `sklearn_calib.groups.group_calibration` looks at one by one.
+        Rows that belong together, such as the visits of a patient or the samples of one
+        question: clusters, at least three, which need not be independent inside. Not
+        the subgroups that `sklearn_calib.groups.group_calibration` looks at one by one.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them. What stands for one row is
-        then one cluster, if `groups` do not name larger ones.
+        Whether `y_true` holds shares of classes, as measures take them. What stands for
+        one row is then one cluster, if `groups` do not name larger ones.
 
     Returns
     -------
     summary : ValidationSummary
-        Rows by name, such as ``summary["slope"].low``: "O/E", "calibration in the large",
-        "intercept", "slope", "Cox chi-square", "ICI", "E50", "E90", "Emax", "Brier",
-        "scaled Brier", "log loss", "AUC" and "Nagelkerke R2".
+        Rows by name, such as ``summary["slope"].low``: "O/E", "calibration in the
+        large", "intercept", "slope", "Cox chi-square", "ICI", "E50", "E90", "Emax",
+        "Brier", "scaled Brier", "log loss", "AUC" and "Nagelkerke R2".
 
     Raises
     ------
     ValueError, TypeError
-        A level outside (0, 1), an unknown `ci` or smoother, fewer than one draw, predictions that
-        are all 0, or invalid scores, labels or weights; see `canonical_proba`. Fewer than three
-        groups, or groups with another smoother than "loess".
+        A level outside (0, 1), an unknown `ci` or smoother, fewer than one draw,
+        predictions that are all 0, or invalid scores, labels or weights; see
+        `canonical_proba`. Fewer than three groups, or groups with another smoother than
+        "loess".
 
     Warns
     -----
     CalibrationWarning
-        Some rows of the table do not exist (NaN): all outcomes are equal, or all predictions are;
-        or the outcomes are separated by a threshold, so that the slope is infinite (and, if they
-        are predicted with certainty, no intercept is better than another); or a prediction of 0 or
-        1 is wrong, and counts as 1.2e-38; or, of clusters, fewer than five are expected to have an
-        event, or to have none.
+        Some rows of the table do not exist (NaN): all outcomes are equal, or all
+        predictions are; or the outcomes are separated by a threshold, so that the slope
+        is infinite (and, if they are predicted with certainty, no intercept is better
+        than another); or a prediction of 0 or 1 is wrong, and counts as 1.2e-38; or, of
+        clusters, fewer than five are expected to have an event, or to have none.
 
     Notes
     -----
     With z the log-odds of the predictions p, y the outcomes and w the weights:
 
-    * O/E: sum w y / sum w p. Its interval is Clopper and Pearson's for the sum of y, divided by
-      the sum of p, with Kish's number of rows under weights; too wide where predictions differ
-      much, as a sum of unequal chances varies less than a binomial number. p-value: two-sided,
-      from sum w (y - p), normal.
+    * O/E: sum w y / sum w p. Its interval is Clopper and Pearson's for the sum of y,
+      divided by the sum of p, with Kish's number of rows under weights; too wide where
+      predictions differ much, as a sum of unequal chances varies less than a binomial
+      number. p-value: two-sided, from sum w (y - p), normal.
     * Calibration in the large: a in logit P = a + z, the slope held at 1. Target 0.
-    * Intercept and slope: a and b in logit P = a + b z, fitted together. Target 0 and 1. This
-      intercept is not the calibration in the large: it depends on where z is 0.
-    * p-values by likelihood ratios: of calibration in the large against 0; of the slope against 1
-      given the former; "Cox chi-square", of intercept and slope against 0 and 1, is the statistic
-      of `cox_test` and has 2 degrees of freedom.
-    * With `groups` `ci` is "sandwich", and few clusters or rare events are allowed for. p-values of
-      O/E, intercepts and slope: score tests, whose variance is the design effect of the clusters
-      times p (1 - p), see `cox_test`; "Cox chi-square" is that of the score test. Intervals of O/E
-      and of calibration in the large: what such a test, with p (1 - p) of the mean, does not
-      reject. Of intercept and slope: standard errors by leaving out each cluster, and Student's law
-      with degrees of freedom from the fourth moments of binary outcomes. The column "if calibrated"
-      and the p-values of ICI to Emax: draws that turn the sign of a cluster's residuals (see
-      `calibration_test`). Measured with 5 rows a cluster: ``benchmarks/cluster_coverage``.
-    * With unequal weights `ci` is "sandwich" whatever is asked for; p-values, and the chi-square
-      statistic, are then Wald's.
-    * The interval of calibration in the large by "profile" or "wald" takes the slope for 1: it is
-      a little too narrow where predictions are overconfident (holds the truth in 93 % of draws at
-      a slope of 0.7). Take "sandwich" there.
-    * ICI, E50, E90, Emax: mean, median, 90 % quantile and largest of abs(c(p) - p), c the smoothed
-      calibration curve. They are above 0 for calibrated predictions too: compare with the column
-      "if calibrated". p-values: the rank of the value among the draws, exact. No interval is
-      given; `confidence_interval` has one, by inversion.
-    * Brier: with the p-value of `spiegelhalter_test`. Scaled Brier: 1 - Brier / (r (1 - r)), r the
-      event rate. Log loss: as `log_loss`. AUC: ties count 1/2. R2: Nagelkerke's, of the
-      predictions as they are, so below 0 where the event rate alone does better, as in
-      ``rms::val.prob``; ``val.prob.ci.2`` has that of the recalibrated predictions.
+    * Intercept and slope: a and b in logit P = a + b z, fitted together. Target 0 and
+      1. This intercept is not the calibration in the large: it depends on where z is 0.
+    * p-values by likelihood ratios: of calibration in the large against 0; of the slope
+      against 1 given the former; "Cox chi-square", of intercept and slope against 0 and
+      1, is the statistic of `cox_test` and has 2 degrees of freedom.
+    * With `groups` `ci` is "sandwich", and few clusters or rare events are allowed for.
+      p-values of O/E, intercepts and slope: score tests, whose variance is the design
+      effect of the clusters times p (1 - p), see `cox_test`; "Cox chi-square" is that
+      of the score test. Intervals of O/E and of calibration in the large: what such a
+      test, with p (1 - p) of the mean, does not reject. Of intercept and slope:
+      standard errors by leaving out each cluster, and Student's law with degrees of
+      freedom from the fourth moments of binary outcomes. The column "if calibrated" and
+      the p-values of ICI to Emax: draws that turn the sign of a cluster's residuals
+      (see `calibration_test`). Measured with 5 rows a cluster:
+      ``benchmarks/cluster_coverage``.
+    * With unequal weights `ci` is "sandwich" whatever is asked for; p-values, and the
+      chi-square statistic, are then Wald's.
+    * The interval of calibration in the large by "profile" or "wald" takes the slope
+      for 1: it is a little too narrow where predictions are overconfident (holds the
+      truth in 93 % of draws at a slope of 0.7). Take "sandwich" there.
+    * ICI, E50, E90, Emax: mean, median, 90 % quantile and largest of abs(c(p) - p), c
+      the smoothed calibration curve. They are above 0 for calibrated predictions too:
+      compare with the column "if calibrated". p-values: the rank of the value among the
+      draws, exact. No interval is given; `confidence_interval` has one, by inversion.
+    * Brier: with the p-value of `spiegelhalter_test`. Scaled Brier: 1 - Brier / (r (1 -
+      r)), r the event rate. Log loss: as `log_loss`. AUC: ties count 1/2. R2:
+      Nagelkerke's, of the predictions as they are, so below 0 where the event rate
+      alone does better, as in ``rms::val.prob``; ``val.prob.ci.2`` has that of the
+      recalibrated predictions.
 
-    Measured coverage of the intervals: ``benchmarks/validation``. Cost: O(n) a Newton step, some
-    hundred of them, and `n_resamples` draws and smooths of at most 4096 cells.
+    Measured coverage of the intervals: ``benchmarks/validation``. Cost: O(n) a Newton
+    step, some hundred of them, and `n_resamples` draws and smooths of at most 4096
+    cells.
 
     References
     ----------
-    Cox (1958), "Two further applications of a model for binary regression". Van Calster et al.
-    (2016), "A calibration hierarchy for risk models was defined". Austin, Steyerberg (2019), "The
-    integrated calibration index (ICI) and related metrics for quantifying the calibration of
-    logistic regression models". Rao, Scott (1992), "A simple method for the analysis of clustered
-    binary data"; Bell, McCaffrey (2002), "Bias reduction in standard errors for linear regression
-    with multi-stage samples", for clusters.
+    Cox (1958), "Two further applications of a model for binary regression". Van Calster
+    et al. (2016), "A calibration hierarchy for risk models was defined". Austin,
+    Steyerberg (2019), "The integrated calibration index (ICI) and related metrics for
+    quantifying the calibration of logistic regression models". Rao, Scott (1992), "A
+    simple method for the analysis of clustered binary data"; Bell, McCaffrey (2002),
+    "Bias reduction in standard errors for linear regression with multi-stage samples",
+    for clusters.
 
     Examples
     --------

@@ -43,8 +43,9 @@ class AngleEstimate:
     leave_one_out : ndarray of shape (n_samples,)
         Approximate leave-one-out scores.
     diagnostics : dict
-        t2, the denominator of equation 11; gamma, v and df, its parts; dispersion of the rows'
-        sizes; moved, the distance of the fit from its minimum in standard deviations of the scores.
+        t2, the denominator of equation 11; gamma, v and df, its parts; dispersion of
+        the rows' sizes; moved, the distance of the fit from its minimum in standard
+        deviations of the scores.
     """
 
     cos_theta: float
@@ -81,22 +82,24 @@ def estimate_angle(
 ) -> AngleEstimate:
     """Estimate the angle between a linear classifier's coefficients and the true ones.
 
-    For rows from a Gaussian law (or one with light tails) and labels whose probability rises with
-    w*'x, where w* are the true coefficients. There may be more features than rows, and neither
-    held-out rows nor w* are needed.
+    For rows from a Gaussian law (or one with light tails) and labels whose probability
+    rises with w*'x, where w* are the true coefficients. There may be more features than
+    rows, and neither held-out rows nor w* are needed.
 
     Parameters
     ----------
     model : classifier
-        Fitted and converged, for two classes, without weights; as in `approximate_leave_one_out`.
+        Fitted and converged, for two classes, without weights; as in
+        `approximate_leave_one_out`.
     X, y : array-like
         The rows that it was fitted on, and their labels.
     covariance : {"auto", "identity"}, array-like or estimator, default="auto"
-        Of the features. An array of shape (n_features, n_features) that is symmetric is the
-        covariance, any other array holds rows without labels, more than n_features + 1 of them. An
-        estimator is fitted on X and has ``covariance_`` then. "identity": equal variances, no
-        correlation. "auto" needs none: for a fit without penalty it drops out, with more rows than
-        features least squares takes its place, else the likelihood of the leave-one-out scores.
+        Of the features. An array of shape (n_features, n_features) that is symmetric is
+        the covariance, any other array holds rows without labels, more than n_features
+        + 1 of them. An estimator is fitted on X and has ``covariance_`` then.
+        "identity": equal variances, no correlation. "auto" needs none: for a fit
+        without penalty it drops out, with more rows than features least squares takes
+        its place, else the likelihood of the leave-one-out scores.
     assume_centered : bool, default=False
         Required for a model without intercept: the features have mean zero.
     link, link_slope, link_intercept
@@ -109,30 +112,33 @@ def estimate_angle(
     Raises
     ------
     ValueError, TypeError
-        As `approximate_leave_one_out`; more than two classes; weights; an intercept with a penalty;
-        no intercept and features not said to be centred; a covariance that is not positive
-        definite, or too few rows for it.
+        As `approximate_leave_one_out`; more than two classes; weights; an intercept
+        with a penalty; no intercept and features not said to be centred; a covariance
+        that is not positive definite, or too few rows for it.
 
     Warns
     -----
     CalibrationWarning
-        Nothing but the likelihood is left and the slope of the link is not known: the cosine is
-        hardly determined. The estimate of the squared inner product is not positive (weak signal,
-        few rows), or the cosine exceeds 1: the likelihood is used. Rows of very different size
-        (heavy tails common to a row): the angle is overestimated then.
+        Nothing but the likelihood is left and the slope of the link is not known: the
+        cosine is hardly determined. The estimate of the squared inner product is not
+        positive (weak signal, few rows), or the cosine exceeds 1: the likelihood is
+        used. Rows of very different size (heavy tails common to a row): the angle is
+        overestimated then.
 
     Notes
     -----
-    The error is of the order n^-1/2; about 0.034 in the cosine for 1000 rows of 2000 features.
-    A covariance that is estimated on the training rows themselves biases the cosine, Ledoit-Wolf by
-    0.04 to 0.1 upwards; take a structured one, or rows without labels. Cost: that of
-    `approximate_leave_one_out`, and one Cholesky factor of the covariance.
+    The error is of the order n^-1/2; about 0.034 in the cosine for 1000 rows of 2000
+    features. A covariance that is estimated on the training rows themselves biases the
+    cosine, Ledoit-Wolf by 0.04 to 0.1 upwards; take a structured one, or rows without
+    labels. Cost: that of `approximate_leave_one_out`, and one Cholesky factor of the
+    covariance.
 
     References
     ----------
-    Li, Sur (2025), "Optimal and provable calibration in high-dimensional binary classification:
-    angular calibration and Platt scaling", equation 11, with gamma = df / (n v): the printed one
-    lacks the division. Bellec (2022), "Observable adjustments in single-index models".
+    Li, Sur (2025), "Optimal and provable calibration in high-dimensional binary
+    classification: angular calibration and Platt scaling", equation 11, with gamma = df
+    / (n v): the printed one lacks the division. Bellec (2022), "Observable adjustments
+    in single-index models".
 
     Examples
     --------
@@ -352,15 +358,16 @@ def _get_covariance(covariance, X):
 
 # -- the inner product of estimated and true coefficients, from training data alone ---------------
 #
-# For Gaussian rows with covariance S, y a function of w*'x (w*'S w* = 1) and noise, and w a
-# penalised fit whose leave-one-out scores are u. Notation of Li and Sur (2025), equation 11;
-# corrected: gamma is df / (n v), not df.
+# For Gaussian rows with covariance S, y a function of w*'x (w*'S w* = 1) and noise, and
+# w a penalised fit whose leave-one-out scores are u. Notation of Li and Sur (2025),
+# equation 11; corrected: gamma is df / (n v), not df.
 
 
 class Observables(NamedTuple):
     """What the formulas need of a fit; scores centred where the fit has an intercept.
 
-    scores f, residuals psi = -l'(f), curvatures D = l''(f), m = 1 - D_i h_i, d all coefficients.
+    scores f, residuals psi = -l'(f), curvatures D = l''(f), m = 1 - D_i h_i, d all
+    coefficients.
     """
 
     f: FloatArray
@@ -397,8 +404,9 @@ def estimate_by_covariance(
 ) -> tuple[float, float]:
     """Return (N, t2): a = N / sqrt(t2) estimates <w*, w>_S (equation 11).
 
-    quadratic = psi'X S^-1 X'psi / n^2, 0 for a fit without penalty. `norm2` is w'S w where S is
-    known, else the mean square of u stands for it; the same in both, mixing them is worse.
+    quadratic = psi'X S^-1 X'psi / n^2, 0 for a fit without penalty. `norm2` is w'S w
+    where S is known, else the mean square of u stands for it; the same in both, mixing
+    them is worse.
     """
     n = len(seen.f)
     size = np.mean(seen.u**2) if norm2 is None else norm2
@@ -414,8 +422,9 @@ def estimate_by_least_squares(
 ) -> tuple[float, float]:
     """Return (N, t2) without a covariance, for n > d, from the least squares fit of y.
 
-    Its leave-one-out scores have the same correlation with the truth, and their own scale is
-    known from the same formulas, where the covariance drops out since X'psi = 0.
+    Its leave-one-out scores have the same correlation with the truth, and their own
+    scale is known from the same formulas, where the covariance drops out since X'psi =
+    0.
     """
     n = len(y)
     if intercept:

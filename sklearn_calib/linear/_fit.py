@@ -1,8 +1,8 @@
 """Fitted linear classifiers of scikit-learn, read as penalised M-estimators with their derivatives.
 
-All are minimisers of sum_i s_i l(f_i, y_i) + l2 |w|^2 / 2 + l1 |w|_1 over coefficients w and an
-intercept that is free or absent; one that is penalised (liblinear) is the coefficient of a constant
-column.
+All are minimisers of sum_i s_i l(f_i, y_i) + l2 |w|^2 / 2 + l1 |w|_1 over coefficients
+w and an intercept that is free or absent; one that is penalised (liblinear) is the
+coefficient of a constant column.
 """
 
 from dataclasses import dataclass, replace
@@ -42,8 +42,9 @@ MAX_FOREIGN_MOVE = (
 class LinearFit:
     """One penalised fit: rows, coefficients and what was minimised.
 
-    Binary: coef (d,), target +-1. Multinomial: coef (K, d), target class positions. Where the
-    intercept is penalised the last column of X is its constant, and `intercept` is 0.
+    Binary: coef (d,), target +-1. Multinomial: coef (K, d), target class positions.
+    Where the intercept is penalised the last column of X is its constant, and
+    `intercept` is 0.
     """
 
     X: Any
@@ -294,10 +295,12 @@ READERS = {
 def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     """Continue a fit to its minimum, and record how far its scores moved.
 
-    `own` says that the rows are those of the fit for sure, so that no distance is too far.
+    `own` says that the rows are those of the fit for sure, so that no distance is too
+    far.
 
-    Solvers stop early: scikit-learn's default tolerance leaves errors larger than those of
-    statistics. An l1 penalty is not polished; there the optimality conditions are checked.
+    Solvers stop early: scikit-learn's default tolerance leaves errors larger than those
+    of statistics. An l1 penalty is not polished; there the optimality conditions are
+    checked.
     """
     if fit.l1 > 0:
         return replace(fit, moved=_measure_violation(fit))
@@ -401,8 +404,9 @@ def refine_fits(
 ) -> list[LinearFit]:
     """Return the fits at their minimum.
 
-    A model that is our `own` takes the polished coefficients; the user's stays as it is, and a
-    warning says how far from its minimum it is. So it does of an l1 fit, which is checked only.
+    A model that is our `own` takes the polished coefficients; the user's stays as it
+    is, and a warning says how far from its minimum it is. So it does of an l1 fit,
+    which is checked only.
     """
     fits = [polish_fit(fit, own) for fit in fits]
     if own and fits[0].l1 == 0:
@@ -472,7 +476,8 @@ def compute_leave_one_out(fit: LinearFit) -> FloatArray:
 def _compute_multinomial_leave_one_out(fit):
     """Compute `compute_leave_one_out` with matrices for numbers, between contrasts of the classes.
 
-    The sum of the scores over the classes bears no loss, so that diag(p) - pp' is singular.
+    The sum of the scores over the classes bears no loss, so that diag(p) - pp' is
+    singular.
     """
     scores = fit.scores
     _, psi, p = fit.derivatives(scores)
@@ -524,62 +529,69 @@ def approximate_leave_one_out(
 ) -> FloatArray:
     """Score each training row by the model fitted without it, approximately and without refitting.
 
-    A recalibrator needs scores of rows that the model has not seen. Cross-validation provides them
-    at the cost of many fits, and for other models; here they are those of the model itself. One
-    factorisation of its Hessian gives all: u_i = f_i - psi_i h_i / (1 - D_i h_i), with the score
-    f_i, minus the derivative psi_i and the curvature D_i of the row's loss, and the leverage h_i of
-    the row.
+    A recalibrator needs scores of rows that the model has not seen. Cross-validation
+    provides them at the cost of many fits, and for other models; here they are those of
+    the model itself. One factorisation of its Hessian gives all: u_i = f_i - psi_i h_i
+    / (1 - D_i h_i), with the score f_i, minus the derivative psi_i and the curvature
+    D_i of the row's loss, and the leverage h_i of the row.
 
     Parameters
     ----------
     model : classifier
-        A fitted ``LogisticRegression`` (every solver and penalty, two classes or multinomial),
-        ``RidgeClassifier``, ``LinearSVC`` (squared hinge), converged ``SGDClassifier``, or a
-        pipeline that ends in one; the transformers before it are held fixed.
+        A fitted ``LogisticRegression`` (every solver and penalty, two classes or
+        multinomial), ``RidgeClassifier``, ``LinearSVC`` (squared hinge), converged
+        ``SGDClassifier``, or a pipeline that ends in one; the transformers before it
+        are held fixed.
     X : array-like or sparse matrix of shape (n_samples, n_features)
         The rows that the model was fitted on.
     y : array-like of shape (n_samples,)
         Their labels.
     sample_weight : array-like of shape (n_samples,), default=None
-        The weights of that fit. Class weights are the model's; balanced ones are held fixed.
+        The weights of that fit. Class weights are the model's; balanced ones are held
+        fixed.
 
     Returns
     -------
     scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        In place of ``model.decision_function(X)``. Of a multinomial model the mean over the
-        classes is arbitrary.
+        In place of ``model.decision_function(X)``. Of a multinomial model the mean over
+        the classes is arbitrary.
 
     Raises
     ------
     TypeError
         Another model.
     ValueError
-        Rows that the model was not fitted on, or a fit far from its minimum; a loss without
-        second derivative; a multinomial model with an l1 penalty; a fit that reproduces a row
-        exactly (no penalty and more features than rows); a Hessian of more than 20,000 rows.
+        Rows that the model was not fitted on, or a fit far from its minimum; a loss
+        without second derivative; a multinomial model with an l1 penalty; a fit that
+        reproduces a row exactly (no penalty and more features than rows); a Hessian of
+        more than 20,000 rows.
 
     Warns
     -----
     CalibrationWarning
-        The fit stopped early: the scores are those of its minimum. An l1 fit is only checked.
+        The fit stopped early: the scores are those of its minimum. An l1 fit is only
+        checked.
 
     Notes
     -----
-    Exact for squared loss. Otherwise the error is of second order in the leverage: for 150 rows of
-    300 features 0.0005 root mean square, where the training scores are off by 0.8. An l1 penalty
-    takes the active set as given, the squared hinge the set of rows inside the margin. The penalty
-    on the sum of the losses is held fixed, that is C, or n alpha. Cost: one Cholesky factor,
-    n d^2 + d^3 / 3 with more rows than features, else d n^2 + n^3, and memory for min(n, d)^2
-    numbers; K - 1 times the size for a multinomial model of K classes.
+    Exact for squared loss. Otherwise the error is of second order in the leverage: for
+    150 rows of 300 features 0.0005 root mean square, where the training scores are off
+    by 0.8. An l1 penalty takes the active set as given, the squared hinge the set of
+    rows inside the margin. The penalty on the sum of the losses is held fixed, that is
+    C, or n alpha. Cost: one Cholesky factor, n d^2 + d^3 / 3 with more rows than
+    features, else d n^2 + n^3, and memory for min(n, d)^2 numbers; K - 1 times the size
+    for a multinomial model of K classes.
 
-    Rows must be independent: with near duplicates (many rows of one patient) leaving one out
-    is not enough; use grouped folds. And steps before the model should not depend on single rows:
-    a vocabulary of few texts or a target encoding does, and folds see that.
+    Rows must be independent: with near duplicates (many rows of one patient) leaving
+    one out is not enough; use grouped folds. And steps before the model should not
+    depend on single rows: a vocabulary of few texts or a target encoding does, and
+    folds see that.
 
     References
     ----------
-    Rad, Maleki (2020), "A scalable estimate of the out-of-sample prediction error via approximate
-    leave-one-out cross-validation"; Li, Sur (2025), section 6, for the same quantities.
+    Rad, Maleki (2020), "A scalable estimate of the out-of-sample prediction error via
+    approximate leave-one-out cross-validation"; Li, Sur (2025), section 6, for the same
+    quantities.
 
     Examples
     --------

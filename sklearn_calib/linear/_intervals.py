@@ -38,9 +38,9 @@ def logistic_intervals(
     Returns
     -------
     intervals : ndarray of shape (n_samples, 2)
-        Lower and upper end of the probability of the second class: the sigmoid of x'b and z
-        standard errors of it. The covariance is that of maximum likelihood; an l2 penalty is added
-        to the information.
+        Lower and upper end of the probability of the second class: the sigmoid of x'b
+        and z standard errors of it. The covariance is that of maximum likelihood; an l2
+        penalty is added to the information.
 
     Raises
     ------
@@ -49,8 +49,8 @@ def logistic_intervals(
 
     References
     ----------
-    Jiang, Osl, Kim, Ohno-Machado (2012), "Calibrating predictive model estimates to support
-    personalized medicine".
+    Jiang, Osl, Kim, Ohno-Machado (2012), "Calibrating predictive model estimates to
+    support personalized medicine".
 
     Examples
     --------

@@ -1,11 +1,13 @@
 """The base of all calibration maps: frozen dataclasses, one for each kind.
 
-A map takes rows on the simplex to rows on the simplex. In the docstrings of the kinds `p` is a row,
-`p_1` the probability of the second class, counted from 0. `l` are its logarithms: exact ones where
-the row was made from logits and nothing but `Raised` came before, which hands them on; otherwise
-log p, with p below 1.1754943508222875e-38 counted as that.
+A map takes rows on the simplex to rows on the simplex. In the docstrings of the kinds
+`p` is a row, `p_1` the probability of the second class, counted from 0. `l` are its
+logarithms: exact ones where the row was made from logits and nothing but `Raised` came
+before, which hands them on; otherwise log p, with p below 1.1754943508222875e-38
+counted as that.
 
-The tables of the documentation and the JSON Schema of documents are read off the fields.
+The tables of the documentation and the JSON Schema of documents are read off the
+fields.
 """
 
 import re
@@ -22,10 +24,12 @@ from ._fields import invalid_field
 from ._ranges import Ranges
 from ._rows import Rows
 
-#: All kinds of maps, by their names in documents: a class is one as soon as it is defined.
+#: All kinds of maps, by their names in documents: a class is one as soon as it is
+#: defined.
 MAP_KINDS: dict[str, type["CalibrationMap"]] = {}
 
-#: Numbers of a table that are mapped at once, so that intermediate results stay in the cache.
+#: Numbers of a table that are mapped at once, so that intermediate results stay in the
+#: cache.
 BLOCK_ENTRIES = 2**14
 
 #: A function from scores to rows of two classes.

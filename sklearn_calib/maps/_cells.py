@@ -17,9 +17,9 @@ from ._ranges import Ranges
 class Cells(CalibrationMap):
     """One result for all rows of a cell, which share the levels floor(n_levels p + slack).
 
-    A row outside all cells keeps p if `keep` is true. Otherwise it becomes
-    (levels + r / k) / n_levels, where r is n_levels minus the sum of the levels. Rows are
-    divided by their sums; a row of zeros keeps p.
+    A row outside all cells keeps p if `keep` is true. Otherwise it becomes (levels + r
+    / k) / n_levels, where r is n_levels minus the sum of the levels. Rows are divided
+    by their sums; a row of zeros keeps p.
     """
 
     n_levels: int = schema_field(

@@ -15,7 +15,8 @@ from ._ranges import Ranges
 
 #: How far a sum of weights, which must be 1, may be from it.
 WEIGHT_SUM_SLACK = 1e-9
-#: Tensors go through mixtures of at most so many maps; one of `OnlineCalibration` has thousands.
+#: Tensors go through mixtures of at most so many maps; one of `OnlineCalibration` has
+#: thousands.
 MAX_TENSOR_PARTS = 100
 
 PARTS = Parts("The nodes inside.")

@@ -214,7 +214,8 @@ class PiecewiseCubic(CurveBetweenKnots):
     """Cubic between knots, with the given slopes at the knots.
 
     On [knot_j, knot_(j+1)] of length w, with t as in `piecewise_linear` and s = 1 - t:
-    s^2 (1 + 2 t) value_j + t^2 (3 - 2 t) value_(j+1) + w t s^2 slope_j - w t^2 s slope_(j+1).
+    s^2 (1 + 2 t) value_j + t^2 (3 - 2 t) value_(j+1) + w t s^2 slope_j - w t^2 s
+    slope_(j+1).
     """
 
     slopes: FloatArray = schema_field(
@@ -285,7 +286,8 @@ class PiecewiseCubic(CurveBetweenKnots):
     def _slope_coefficients(self):
         """Return a, b, c of each piece, whose slope in t is a t^2 + b t + c.
 
-        Differentiated from s^2 (1 + 2 t) v + t^2 (3 - 2 t) v' + w t s^2 m - w t^2 s m', s = 1 - t.
+        Differentiated from s^2 (1 + 2 t) v + t^2 (3 - 2 t) v' + w t s^2 m - w t^2 s m',
+        s = 1 - t.
         """
         fall = self.values[:-1] - self.values[1:]
         rise, end = (
@@ -326,7 +328,8 @@ class PiecewiseCubic(CurveBetweenKnots):
 class Curve(FunctionOfScore, in_documents=False):
     """A map for two classes without a finite form, which `tabulate` replaces by a table.
 
-    It may jump between `points` where the number that `piece` gives to log-odds changes.
+    It may jump between `points` where the number that `piece` gives to log-odds
+    changes.
     """
 
     name: str = schema_field(Field("The name of the method."))

@@ -1,7 +1,8 @@
 """The fields of the maps: each checks a value and writes its JSON Schema.
 
-A library of typed documents (msgspec) checks types, bounds and lengths of lists. What it leaves is
-what maps break by: numbers that are finite and increase, tables of one shape, the depth of a tree.
+A library of typed documents (msgspec) checks types, bounds and lengths of lists. What
+it leaves is what maps break by: numbers that are finite and increase, tables of one
+shape, the depth of a tree.
 """
 
 import dataclasses

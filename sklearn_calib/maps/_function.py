@@ -1,7 +1,8 @@
 """The base of maps for two classes that give P_1 as a function of one number.
 
-The functions are written once, with operators and functions of NumPy: they compute with arrays, and
-write a graph of ONNX or of a program if they are called with its tensors or columns.
+The functions are written once, with operators and functions of NumPy: they compute with
+arrays, and write a graph of ONNX or of a program if they are called with its tensors or
+columns.
 """
 
 from dataclasses import dataclass

@@ -19,8 +19,9 @@ from ._rows import Rows
 class OneVsRest(CalibrationMap):
     """One part per class c, applied to two classes: all others, and c.
 
-    The p of the others is the sum of their probabilities, and their l is the logarithm of the
-    sum of exp(l). Rows are divided by their sums. A row for which every part gives 0 keeps p.
+    The p of the others is the sum of their probabilities, and their l is the logarithm
+    of the sum of exp(l). Rows are divided by their sums. A row for which every part
+    gives 0 keeps p.
     """
 
     parts: tuple[CalibrationMap, ...] = schema_field(

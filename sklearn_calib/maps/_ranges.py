@@ -1,7 +1,8 @@
 """Ranges of scores that are cut where a map for two classes may turn.
 
-The turning points are read off the fields of the maps: knots, steps and stationary points, carried
-back to the scores that come in. Those of sums of rising and falling parts are searched for.
+The turning points are read off the fields of the maps: knots, steps and stationary
+points, carried back to the scores that come in. Those of sums of rising and falling
+parts are searched for.
 """
 
 from collections.abc import Callable
@@ -22,7 +23,8 @@ ScoreFunction = Callable[[FloatArray], FloatArray]
 
 #: Relative slopes and steps below this are rounding.
 SLOPE_ROUNDING = 1e-13
-#: Floating-point numbers, at most, between a cut and the jump of the map that it stands for.
+#: Floating-point numbers, at most, between a cut and the jump of the map that it stands
+#: for.
 _JUMP_DISTANCE = {"float64": np.uint64(1 << 16), "float32": np.uint64(4)}
 _SMALLEST_JUMP = 1e-9
 _MAX_GRID_SCORES = 257  # of a range that is searched

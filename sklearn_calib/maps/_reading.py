@@ -17,14 +17,16 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
     Parameters
     ----------
     tree : dict
-        With "node", the kind, and its fields: lists or arrays of numbers, and dicts of this form.
+        With "node", the kind, and its fields: lists or arrays of numbers, and dicts of
+        this form.
     n_classes : int
 
     Raises
     ------
     ValueError
-        An unknown kind, a field that is missing or unknown or holds something else than it says,
-        more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names the place.
+        An unknown kind, a field that is missing or unknown or holds something else than
+        it says, more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names
+        the place.
     """
     return _read_node(tree, n_classes, "map", MAX_DEPTH, iter(range(MAX_NODES)))
 

@@ -17,7 +17,8 @@ from .._simplex_array import (
 )
 from .._typing import AnyArray, FloatArray
 
-#: With fewer classes columns are added one by one: `sum` rounds a single row in another order.
+#: With fewer classes columns are added one by one: `sum` rounds a single row in another
+#: order.
 CLASSES_FOR_SUM = 8
 
 
@@ -235,8 +236,8 @@ class TensorRows:
     log : tensor of shape (n, k), default=None
         Exact logarithms, instead.
     is_normalised : bool, default=False
-        Whether the exponentials of `log` have the sum 1; otherwise `log` is right up to a constant
-        of each row.
+        Whether the exponentials of `log` have the sum 1; otherwise `log` is right up to
+        a constant of each row.
     constants : dict, default=None
         Arrays of maps that are on the device already.
     """

@@ -18,8 +18,8 @@ from ._rows import Rows
 class TopLabel(CalibrationMap):
     """A new probability for the class t with the largest p, the first one in case of ties.
 
-    The part is applied to two classes, all others and t, as in `one_vs_rest`. The others share
-    the remaining probability in proportion to exp(rest l).
+    The part is applied to two classes, all others and t, as in `one_vs_rest`. The
+    others share the remaining probability in proportion to exp(rest l).
     """
 
     parts: tuple[CalibrationMap | None, ...] = schema_field(

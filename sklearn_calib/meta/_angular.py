@@ -26,18 +26,18 @@ from ._base import CalibratedClassifier, CalibratedPair
 class AngularCalibratedClassifier(CalibratedClassifier):
     """A linear classifier, calibrated from one fit without held-out rows (angular calibration).
 
-    For two classes and about as many features as rows, or more: text, genomics, embeddings. The
-    estimator is fitted on all rows; the angle between its coefficients and the true ones follows
-    from the same rows, and with it the calibrated probability of a new one. If in doubt use
-    ``CalibratedModel(estimator, "platt", cv="alo")``, which assumes no law of the features and no
-    link.
+    For two classes and about as many features as rows, or more: text, genomics,
+    embeddings. The estimator is fitted on all rows; the angle between its coefficients
+    and the true ones follows from the same rows, and with it the calibrated probability
+    of a new one. If in doubt use ``CalibratedModel(estimator, "platt", cv="alo")``,
+    which assumes no law of the features and no link.
 
     Parameters
     ----------
     estimator : classifier
         ``LogisticRegression``, ``RidgeClassifier``, ``LinearSVC`` without intercept,
-        ``SGDClassifier``, or a pipeline that ends in one. A fit that stopped early is carried on to
-        its minimum. In a FrozenEstimator: fitted on the same rows.
+        ``SGDClassifier``, or a pipeline that ends in one. A fit that stopped early is
+        carried on to its minimum. In a FrozenEstimator: fitted on the same rows.
     link : {"logit", "probit", "clipped_relu"} or callable, default="logit"
         From the true score, of unit variance, to the probability.
     link_slope, link_intercept : float or "auto", default="auto"
@@ -45,8 +45,9 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     covariance : {"auto", "identity"}, array-like or estimator, default="auto"
         As in `estimate_angle`.
     sign : {"positive", "holdout", "cv"}, default="positive"
-        Of the cosine. A fit to the labels points their way, but for the weakest signals, where
-        neither a quarter of the rows held out nor 5 folds tell much either.
+        Of the cosine. A fit to the labels points their way, but for the weakest
+        signals, where neither a quarter of the rows held out nor 5 folds tell much
+        either.
     assume_centered : bool, default=False
         Required for an estimator without intercept: the features have mean zero.
     random_state : int, Generator, RandomState or None, default=0
@@ -55,8 +56,8 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     Attributes
     ----------
     theta_, cos_theta_, inner_product_ : float
-        The angle in radians, its cosine, and the inner product with the true coefficients, whose
-        norm is 1 (all in the norm of the covariance).
+        The angle in radians, its cosine, and the inner product with the true
+        coefficients, whose norm is 1 (all in the norm of the covariance).
     link_params_ : dict
         slope and intercept.
     platt_equivalent_ : tuple of float
@@ -86,13 +87,15 @@ class AngularCalibratedClassifier(CalibratedClassifier):
 
     Notes
     -----
-    Where the estimate of the angle is out of range, cosine, slope and intercept are all fitted by
-    maximum likelihood to the leave-one-out scores. Cost: the fit, and that of `estimate_angle`.
+    Where the estimate of the angle is out of range, cosine, slope and intercept are all
+    fitted by maximum likelihood to the leave-one-out scores. Cost: the fit, and that of
+    `estimate_angle`.
 
     References
     ----------
-    Li, Sur (2025), "Optimal and provable calibration in high-dimensional binary classification:
-    angular calibration and Platt scaling", equations 3, 11 (corrected, see `estimate_angle`), 12.
+    Li, Sur (2025), "Optimal and provable calibration in high-dimensional binary
+    classification: angular calibration and Platt scaling", equations 3, 11 (corrected,
+    see `estimate_angle`), 12.
 
     Examples
     --------
@@ -183,7 +186,8 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                     hint="Use CalibratedModel(cv='alo'), which takes more",
                 )
             estimator, columns = context.fit_estimator(context.all_rows)
-            # the angle is that of the estimator's second class: everything follows its order
+            # the angle is that of the estimator's second class: everything follows its
+            # order
             new.classes_ = context.classes[columns]
             context = replace(
                 context,

@@ -63,7 +63,8 @@ def threshold_labels(proba: FloatArray | list[FloatArray]) -> IntArray:
 class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     """A classifier made of ``calibrated_pairs_``; subclasses fit them.
 
-    Subclasses have the constructor arguments ``estimator``, ``recalibrator`` and ``cv``.
+    Subclasses have the constructor arguments ``estimator``, ``recalibrator`` and
+    ``cv``.
     """
 
     calibrated_pairs_: list[CalibratedPair]
@@ -81,9 +82,10 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes), float64
-            Columns in the order of ``classes_``; the mean over the pairs. For many labels, which
-            `CalibratedModel` takes, what the classifier itself returns: an array of shape
-            (n_samples, n_labels), or a list of n_labels arrays of shape (n_samples, 2).
+            Columns in the order of ``classes_``; the mean over the pairs. For many
+            labels, which `CalibratedModel` takes, what the classifier itself returns:
+            an array of shape (n_samples, n_labels), or a list of n_labels arrays of
+            shape (n_samples, 2).
         """
         if "calibrated_pairs_" not in vars(
             self
@@ -121,9 +123,10 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         Returns
         -------
         interval : ndarray of shape (n_samples, 2) or (n_samples, n_classes, 2)
-            For the second class, or for each class if there are more. With several pairs the mean
-            of their lower and the mean of their upper ends, between which their mean probability
-            lies; a guarantee of the single intervals does not carry over to the mean.
+            For the second class, or for each class if there are more. With several
+            pairs the mean of their lower and the mean of their upper ends, between
+            which their mean probability lies; a guarantee of the single intervals does
+            not carry over to the mean.
         """
         intervals = [
             recalibrator.predict_interval(scores)
@@ -136,8 +139,8 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
 
         The first of equals.
 
-        For many labels, which `CalibratedModel` takes, an array of shape (n_samples, n_labels): 1
-        where the probability is above 1/2, else 0.
+        For many labels, which `CalibratedModel` takes, an array of shape (n_samples,
+        n_labels): 1 where the probability is above 1/2, else 0.
         """
         proba = self.predict_proba(X)
         if isinstance(self.classes_, list):

@@ -46,39 +46,44 @@ class CalibratedModel(CalibratedClassifier):
     Parameters
     ----------
     estimator : classifier
-        Anything with fit and ``decision_function`` or ``predict_proba``: scikit-learn, XGBoost,
-        LightGBM, a pipeline. A fitted model is wrapped in ``sklearn.frozen.FrozenEstimator``; all
-        rows given to fit are then calibration rows. Such a model needs no ``classes_`` if there is
-        one label for each column: with ``predict_proba``, a ``predict`` that returns probabilities
-        (Keras), or a function of X (PyTorch).
+        Anything with fit and ``decision_function`` or ``predict_proba``: scikit-learn,
+        XGBoost, LightGBM, a pipeline. A fitted model is wrapped in
+        ``sklearn.frozen.FrozenEstimator``; all rows given to fit are then calibration
+        rows. Such a model needs no ``classes_`` if there is one label for each column:
+        with ``predict_proba``, a ``predict`` that returns probabilities (Keras), or a
+        function of X (PyTorch).
     recalibrator : str or recalibrator, default="default"
-        "default" is `DefaultCalibration`, for any number of classes: a temperature with offsets for
-        the base rates, then a penalised correction. It takes milliseconds, which counts in a
-        search. "auto", `StackedCalibration`, predicts better and takes up to seconds: for the final
-        model. Or a registered name (see `all_recalibrators`), an instance, a pipeline of
-        recalibrators, or any scikit-learn classifier, whose features are then the probabilities.
+        "default" is `DefaultCalibration`, for any number of classes: a temperature with
+        offsets for the base rates, then a penalised correction. It takes milliseconds,
+        which counts in a search. "auto", `StackedCalibration`, predicts better and
+        takes up to seconds: for the final model. Or a registered name (see
+        `all_recalibrators`), an instance, a pipeline of recalibrators, or any
+        scikit-learn classifier, whose features are then the probabilities.
     cv : int, cross-validation generator, iterable or "alo", default=None
         The folds; 5 stratified ones by default. Not used for a FrozenEstimator unless
-        ``ensemble=True``. "alo": for a linear classifier (see `approximate_leave_one_out`) one fit
-        on all rows; the recalibrator sees their leave-one-out scores. A fit that stopped early is
-        carried on to its minimum. A FrozenEstimator is then given the rows it was fitted on.
+        ``ensemble=True``. "alo": for a linear classifier (see
+        `approximate_leave_one_out`) one fit on all rows; the recalibrator sees their
+        leave-one-out scores. A fit that stopped early is carried on to its minimum. A
+        FrozenEstimator is then given the rows it was fitted on.
     ensemble : bool or "auto", default="auto"
-        True: one pair of classifier and recalibrator per fold; their probabilities are averaged.
-        False: one recalibrator on the out-of-fold scores of all rows, and one classifier fitted on
-        all rows. "auto": True, except for a FrozenEstimator, and where the test part of a fold has
-        fewer than 10 rows or one class only, as with ``LeaveOneOut()``: True is then an error.
+        True: one pair of classifier and recalibrator per fold; their probabilities are
+        averaged. False: one recalibrator on the out-of-fold scores of all rows, and one
+        classifier fitted on all rows. "auto": True, except for a FrozenEstimator, and
+        where the test part of a fold has fewer than 10 rows or one class only, as with
+        ``LeaveOneOut()``: True is then an error.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
-        Which scores are recalibrated. ``decision_function`` values are taken as logits (log-odds of
-        the second class where there are two), ``predict_proba`` values as probabilities. "auto"
-        takes the first that exists of: the logits behind the probabilities of XGBoost and LightGBM,
-        ``decision_function``, ``predict_proba``.
+        Which scores are recalibrated. ``decision_function`` values are taken as logits
+        (log-odds of the second class where there are two), ``predict_proba`` values as
+        probabilities. "auto" takes the first that exists of: the logits behind the
+        probabilities of XGBoost and LightGBM, ``decision_function``, ``predict_proba``.
     n_jobs : int, default=None
         Folds fitted in parallel, as in joblib.
 
     Attributes
     ----------
     calibrated_pairs_ : list of CalibratedPair
-        Named tuples (estimator, recalibrator, columns), one for each member of the ensemble.
+        Named tuples (estimator, recalibrator, columns), one for each member of the
+        ensemble.
     estimator_, recalibrator_
         The members of the only pair, where there is one.
     classes_ : ndarray of shape (n_classes,)
@@ -90,61 +95,67 @@ class CalibratedModel(CalibratedClassifier):
     Raises
     ------
     ValueError
-        Fewer than two classes; weights that are negative or all zero; a FrozenEstimator and a label
-        it does not know; no calibration row left.
+        Fewer than two classes; weights that are negative or all zero; a FrozenEstimator
+        and a label it does not know; no calibration row left.
     TypeError
-        A `recalibrator` that is not one; an estimator without the response method; an argument that
-        does not exist: the message names the one that is meant.
+        A `recalibrator` that is not one; an estimator without the response method; an
+        argument that does not exist: the message names the one that is meant.
 
     Warns
     -----
     CalibrationWarning
-        From the recalibrator. Or the recalibration harms: the mean calibrated probability of a
-        class is more than 3 standard errors from the class's frequency (with K classes, the same
-        false alarm rate over all), judged on at most 20,000 rows; or, with 500 to 4000 calibration
-        rows, the log loss of the rows of each half, recalibrated by a fit on the other half, is
-        above the uncalibrated one by more than 3 standard errors and 5 %. Of an ensemble, the
-        first member is judged; of many labels each, with the false alarm rate of one problem over
-        all, and the log loss of their sum. Or a fitted estimator without a
-        FrozenEstimator, which is fitted again. Or a fifth of the rows of X are copies of others, or
-        half of them (up to 20,000) nearly so, though two columns are continuous, with `cv` as a
-        number and no `groups`: oversampled rows, or such as belong together, which the folds then
-        keep together. UserWarning: sample weights that the estimator cannot use.
+        From the recalibrator. Or the recalibration harms: the mean calibrated
+        probability of a class is more than 3 standard errors from the class's frequency
+        (with K classes, the same false alarm rate over all), judged on at most 20,000
+        rows; or, with 500 to 4000 calibration rows, the log loss of the rows of each
+        half, recalibrated by a fit on the other half, is above the uncalibrated one by
+        more than 3 standard errors and 5 %. Of an ensemble, the first member is judged;
+        of many labels each, with the false alarm rate of one problem over all, and the
+        log loss of their sum. Or a fitted estimator without a FrozenEstimator, which is
+        fitted again. Or a fifth of the rows of X are copies of others, or half of them
+        (up to 20,000) nearly so, though two columns are continuous, with `cv` as a
+        number and no `groups`: oversampled rows, or such as belong together, which the
+        folds then keep together. UserWarning: sample weights that the estimator cannot
+        use.
 
     Notes
     -----
-    A fold's model may miss a rare class; rows of that class in the fold's test part are left out of
-    the calibration, since a score of 0 from a model that never saw the class says nothing about its
-    other scores. Labels of any type are allowed: estimators that want 0 .. K-1 (XGBoost) get those.
-    Probabilities that the estimator rounds (float16, two digits), so that a row's sum is off by up
-    to 0.02, are divided by the sum. A fit that fails leaves the model unfitted.
+    A fold's model may miss a rare class; rows of that class in the fold's test part are
+    left out of the calibration, since a score of 0 from a model that never saw the
+    class says nothing about its other scores. Labels of any type are allowed:
+    estimators that want 0 .. K-1 (XGBoost) get those. Probabilities that the estimator
+    rounds (float16, two digits), so that a row's sum is off by up to 0.02, are divided
+    by the sum. A fit that fails leaves the model unfitted.
 
-    Many labels per row: a `y` of several columns of 0 and 1 with a classifier that takes them
-    (``MultiOutputClassifier``, ``ClassifierChain``, ``OneVsRestClassifier``, forests). The
-    recalibrator is then a `MultilabelCalibration`: "default" the one by default, any other method
-    one for each label by itself. An int `cv` means folds of shuffled rows; a label that is all 0 or
-    all 1 in the training rows of a fold is not calibrated on its test rows. NaN in `y` is an
-    unknown label, which most classifiers refuse, and a FrozenEstimator never sees.
+    Many labels per row: a `y` of several columns of 0 and 1 with a classifier that
+    takes them (``MultiOutputClassifier``, ``ClassifierChain``, ``OneVsRestClassifier``,
+    forests). The recalibrator is then a `MultilabelCalibration`: "default" the one by
+    default, any other method one for each label by itself. An int `cv` means folds of
+    shuffled rows; a label that is all 0 or all 1 in the training rows of a fold is not
+    calibrated on its test rows. NaN in `y` is an unknown label, which most classifiers
+    refuse, and a FrozenEstimator never sees.
 
-    **Class weights and resampling.** ``class_weight="balanced"``, ``scale_pos_weight``, SMOTE and
-    undersampling train the classifier on other class frequencies than those of the rows. If the
-    calibration rows have the true ones, as the folds have where the weights, or the sampler in a
-    pipeline, are the classifier's own, the recalibrator learns them: "default", and any other that
-    can move a base rate, needs nothing more. Where all rows that are left were resampled, the
-    frequencies are given: ``PriorShift.from_class_weight("balanced", y)``, with ``{0: 1, 1: w}``
-    for ``scale_pos_weight=w`` and ``{0: beta, 1: 1}`` where a share beta of class 0 was kept; or
-    ``PriorShift(prior)`` as the last recalibrator, for the frequencies of wherever the model is
-    used.
+    **Class weights and resampling.** ``class_weight="balanced"``, ``scale_pos_weight``,
+    SMOTE and undersampling train the classifier on other class frequencies than those
+    of the rows. If the calibration rows have the true ones, as the folds have where the
+    weights, or the sampler in a pipeline, are the classifier's own, the recalibrator
+    learns them: "default", and any other that can move a base rate, needs nothing more.
+    Where all rows that are left were resampled, the frequencies are given:
+    ``PriorShift.from_class_weight("balanced", y)``, with ``{0: 1, 1: w}`` for
+    ``scale_pos_weight=w`` and ``{0: beta, 1: 1}`` where a share beta of class 0 was
+    kept; or ``PriorShift(prior)`` as the last recalibrator, for the frequencies of
+    wherever the model is used.
 
-    No training data are kept. Cost: the fits of the folds, and one more without `ensemble`.
+    No training data are kept. Cost: the fits of the folds, and one more without
+    `ensemble`.
 
     Progress is reported through scikit-learn's callbacks (version 1.9 on):
     ``model.set_callbacks(sklearn.callback.ProgressBar())``.
 
     References
     ----------
-    Platt (1999), section 2.1, for cross-fitted scores; scikit-learn's ``CalibratedClassifierCV``
-    for the semantics of `cv` and `ensemble`.
+    Platt (1999), section 2.1, for cross-fitted scores; scikit-learn's
+    ``CalibratedClassifierCV`` for the semantics of `cv` and `ensemble`.
 
     Examples
     --------
@@ -212,23 +223,25 @@ class CalibratedModel(CalibratedClassifier):
         X : array-like, sparse matrix or table of shape (n_samples, n_features)
             As the estimator takes it.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Labels: integers, text, bytes, booleans. Several columns are many labels per row: 0 or
-            1.
+            Labels: integers, text, bytes, booleans. Several columns are many labels per
+            row: 0 or 1.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0, passed to the estimator where it takes them, and to the recalibrator.
+            Weights >= 0, passed to the estimator where it takes them, and to the
+            recalibrator.
         soft_labels : bool, default=False
-            Whether `y` holds shares of classes instead: of shape (n_samples,) the share of the
-            second class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given
-            once per class, with the share times its weight as weight, in one fold; so the
-            estimator, unless it is a FrozenEstimator, takes ``sample_weight``. The classes are 0,
-            1, ..., or those of a FrozenEstimator.
+            Whether `y` holds shares of classes instead: of shape (n_samples,) the share
+            of the second class, in [0, 1], or of shape (n_samples, n_classes). The same
+            as each row given once per class, with the share times its weight as weight,
+            in one fold; so the estimator, unless it is a FrozenEstimator, takes
+            ``sample_weight``. The classes are 0, 1, ..., or those of a FrozenEstimator.
         **fit_params : dict
-            ``groups``, rows that belong together, is passed to the splitter (where `cv` is a number
-            or None, folds that split no group) and to a recalibrator that takes them, as "auto"
-            does; the rest to the estimator's fit. With metadata routing enabled, each to whoever
-            requests it (estimator, recalibrator, splitter). The labels of ``eval_set`` (``eval_y``,
-            ``y_val``) are those of `y`; every fold's model is judged on all its rows, but for
-            classes that the fold misses.
+            ``groups``, rows that belong together, is passed to the splitter (where `cv`
+            is a number or None, folds that split no group) and to a recalibrator that
+            takes them, as "auto" does; the rest to the estimator's fit. With metadata
+            routing enabled, each to whoever requests it (estimator, recalibrator,
+            splitter). The labels of ``eval_set`` (``eval_y``, ``y_val``) are those of
+            `y`; every fold's model is judged on all its rows, but for classes that the
+            fold misses.
 
         Returns
         -------
@@ -264,8 +277,8 @@ class CalibratedModel(CalibratedClassifier):
     ) -> Self:
         """Let the recalibrators learn from rows whose labels have come; the classifiers stay.
 
-        For a model in production, fitted with a recalibrator that has ``partial_fit``, such as
-        ``"online"``.
+        For a model in production, fitted with a recalibrator that has ``partial_fit``,
+        such as ``"online"``.
 
         Parameters
         ----------

@@ -15,7 +15,8 @@ from ..recalibrators import all_recalibrators, suggest_method_name
 from ..staging import classifier_logits
 
 Class = TypeVar("Class", bound=type)
-ROW_SUM_TOLERANCE = 0.02  # what the rounding of a classifier's probabilities may add to the sum of a row
+# what the rounding of a classifier's probabilities may add to the sum of a row
+ROW_SUM_TOLERANCE = 0.02
 
 
 def count_rows(X: Features) -> int:
@@ -28,8 +29,9 @@ def compute_classifier_scores(
 ) -> FloatArray:
     """Return canonical scores of a fitted classifier, a column for each of its own classes.
 
-    "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are rounded: a
-    float32 1 - 1e-9 is 1), else ``decision_function`` as logits, else ``predict_proba``.
+    "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are
+    rounded: a float32 1 - 1e-9 is 1), else ``decision_function`` as logits, else
+    ``predict_proba``.
     """
     n_classes = np.shape(estimator.classes_)[0]
     if n_classes == 1:

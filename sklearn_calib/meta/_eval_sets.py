@@ -37,7 +37,8 @@ def encode_eval_labels(
 ) -> dict[str, Any]:
     """Return the parameters of a fit with the evaluation labels encoded as its own.
 
-    Rows of a class that this fit misses, though others have it, are left out of the judgement.
+    Rows of a class that this fit misses, though others have it, are left out of the
+    judgement.
 
     Raises
     ------

@@ -65,7 +65,8 @@ from ._user_estimators import (
 class HeldOutScores(NamedTuple):
     """Hold what a fitted classifier gives for some rows, and their labels.
 
-    ``scores`` has a column for each class; with many labels it is a list of an array per label.
+    ``scores`` has a column for each class; with many labels it is a list of an array
+    per label.
     """
 
     scores: Any
@@ -77,8 +78,9 @@ class HeldOutScores(NamedTuple):
 class FitContext:
     """Hold the arguments of one fit, validated once, for its folds and its recalibrators.
 
-    This class is for one label per row; other kinds of labels override what differs. ``columns``
-    are the positions, among all classes, of those that a fitted classifier has learned.
+    This class is for one label per row; other kinds of labels override what differs.
+    ``columns`` are the positions, among all classes, of those that a fitted classifier
+    has learned.
     """
 
     label_kind = "plain"
@@ -132,7 +134,8 @@ class FitContext:
         recalibrator = resolve_recalibrator(model.recalibrator)
         is_ordered = get_category_order(y, classes) is not None
         if not is_ordered and getattr(recalibrator, "order", ...) is None:
-            # the order of a classifier's own classes_ is that of its columns, not a scale
+            # the order of a classifier's own classes_ is that of its columns, not a
+            # scale
             order_scale_columns(None, np.sort(classes))
         return cls(
             X=X,
@@ -236,8 +239,8 @@ class FitContext:
 
     def _fit_to_labels(self, fit, estimator, X, y, params):
         """Fit an estimator to encoded labels; return its columns."""
-        # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own classifiers;
-        # libraries of tensors have numbers alone
+        # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own
+        # classifiers; libraries of tensors have numbers alone
         kinds_to_encode = "S" if get_array_namespace(X) is None else "SUO"
         is_encoded = not isinstance(estimator, FrozenEstimator) and (
             is_boosted(estimator, "xgboost")
@@ -329,7 +332,8 @@ class FitContext:
 class SoftLabelContext(FitContext):
     """Hold the arguments of a fit to shares of classes: of a row for each class of an item.
 
-    Rows of one item follow each other and stay together, and their weights are the shares.
+    Rows of one item follow each other and stay together, and their weights are the
+    shares.
     """
 
     label_kind = "soft"

@@ -51,8 +51,9 @@ from ._fit_context import (
 class MultilabelContext(FitContext):
     """Hold the arguments of a fit to many labels per row.
 
-    ``y_encoded`` is a table of 0, 1 and NaN, ``columns`` tells of each label whether a model saw
-    both kinds of rows, and scores are a list of an array of two columns per label.
+    ``y_encoded`` is a table of 0, 1 and NaN, ``columns`` tells of each label whether a
+    model saw both kinds of rows, and scores are a list of an array of two columns per
+    label.
     """
 
     label_kind = "many"

@@ -57,50 +57,53 @@ _MIN_ROWS, _MIN_ERRORS = 1000, 10
 class RefineThenCalibrateCV(CalibratedClassifier):
     """Tuning and early stopping by refinement, then calibration, in one classifier.
 
-    Every candidate is fitted once per fold, and judged after each stage of its training (boosting
-    round, tree, epoch) by the loss that remains after recalibration. The best candidate at its best
-    stage is kept and recalibrated on the same out-of-fold scores. The plain log loss
-    would stop a learner too early, for it also counts the overconfidence, which a temperature
-    removes afterwards.
+    Every candidate is fitted once per fold, and judged after each stage of its training
+    (boosting round, tree, epoch) by the loss that remains after recalibration. The best
+    candidate at its best stage is kept and recalibrated on the same out-of-fold scores.
+    The plain log loss would stop a learner too early, for it also counts the
+    overconfidence, which a temperature removes afterwards.
 
     Parameters
     ----------
     estimator : classifier
-        With fit and ``decision_function`` or ``predict_proba``; also a pipeline that ends in one.
-        A fitted model in ``sklearn.frozen.FrozenEstimator`` is not fitted again: all rows are
-        validation rows, for its stages and the recalibrator.
+        With fit and ``decision_function`` or ``predict_proba``; also a pipeline that
+        ends in one. A fitted model in ``sklearn.frozen.FrozenEstimator`` is not fitted
+        again: all rows are validation rows, for its stages and the recalibrator.
     param_grid : dict or list of dict, default=None
         Candidates as in ``GridSearchCV``; with `n_iter`, distributions as in
         ``RandomizedSearchCV``. None: the estimator as it is.
     n_iter : int, default=None
         Number of candidates to draw from `param_grid`; None tries all.
     stages : "auto", None or sequence of int, default="auto"
-        "auto": every stage of learners that have them (see `find_staging`). None: the end of the
-        training only. A sequence: these stages, counted from 1.
+        "auto": every stage of learners that have them (see `find_staging`). None: the
+        end of the training only. A sequence: these stages, counted from 1.
     recalibrator : str or recalibrator, default="default"
-        What calibrates the chosen model, as in `CalibratedModel`. It is fitted once, after the
-        search, so that "auto", `StackedCalibration`, costs seconds at most.
+        What calibrates the chosen model, as in `CalibratedModel`. It is fitted once,
+        after the search, so that "auto", `StackedCalibration`, costs seconds at most.
     refinement : str or recalibrator, default="temperature-in-sample"
-        What defines the loss that remains. The default is temperature scaling with smoothed labels,
-        fitted on the rows it is judged on; "isotonic" or another recalibrator: cross-fitted in 5
-        folds.
+        What defines the loss that remains. The default is temperature scaling with
+        smoothed labels, fitted on the rows it is judged on; "isotonic" or another
+        recalibrator: cross-fitted in 5 folds.
     loss : {"log", "brier", "spherical"} or ProperLoss, default="log"
         What is small for a good model, as in `decompose_loss`.
     selection : {"minimum", "one_standard_error"}, default="minimum"
-        The stage with the smallest criterion, the earliest of equals; or the earliest that is not
-        worse by more than one standard error of the paired difference, for smaller models.
+        The stage with the smallest criterion, the earliest of equals; or the earliest
+        that is not worse by more than one standard error of the paired difference, for
+        smaller models.
     cv : int, cross-validation generator or iterable, default=None
-        The folds; 5 stratified ones by default. One split is hold-out validation. Rows that are in
-        no test part are not judged.
+        The folds; 5 stratified ones by default. One split is hold-out validation. Rows
+        that are in no test part are not judged.
     refit : bool, default=True
-        Fit the chosen candidate up to the chosen stage on all rows. False: with one split, its
-        model is kept; with several, the search is all there is, unless ``ensemble=True``.
+        Fit the chosen candidate up to the chosen stage on all rows. False: with one
+        split, its model is kept; with several, the search is all there is, unless
+        ``ensemble=True``.
     ensemble : bool, default=False
-        Keep the folds' models at the chosen stage and average their recalibrated probabilities,
-        instead of refitting.
+        Keep the folds' models at the chosen stage and average their recalibrated
+        probabilities, instead of refitting.
     error_score : "raise" or numpy.nan, default=numpy.nan
-        What a failing fit of a grid does: raise, or a warning and a candidate that is not chosen.
-        An error is raised if all fail, and the fit's own one where there is no grid.
+        What a failing fit of a grid does: raise, or a warning and a candidate that is
+        not chosen. An error is raised if all fail, and the fit's own one where there is
+        no grid.
     n_jobs : int, default=None
         Fits in parallel, as in joblib.
     random_state : int, Generator, RandomState or None, default=0
@@ -121,11 +124,12 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     calibrated_pairs_ : list of CalibratedPair
         One, or one per fold with ``ensemble=True``.
     cv_results_ : dict of str to array
-        One row for each candidate and stage, for ``pandas.DataFrame``: candidate, params, param_*,
-        stage, risk, refinement, calibration, criterion, standard_error, rank, and fit_time in
-        seconds, summed over the folds. "risk" is the loss of the learner's own ``predict_proba``
-        where it has one; "refinement" and "criterion" are those of the scores that are
-        recalibrated (`CalibratedModel`, response_method="auto"), "calibration" their difference.
+        One row for each candidate and stage, for ``pandas.DataFrame``: candidate,
+        params, param_*, stage, risk, refinement, calibration, criterion,
+        standard_error, rank, and fit_time in seconds, summed over the folds. "risk" is
+        the loss of the learner's own ``predict_proba`` where it has one; "refinement"
+        and "criterion" are those of the scores that are recalibrated
+        (`CalibratedModel`, response_method="auto"), "calibration" their difference.
     refinement_curve_ : RefinementCurve
         Of the best candidate.
     n_splits_, refit_time_, classes_, n_features_in_, feature_names_in_
@@ -134,42 +138,45 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     Raises
     ------
     ValueError
-        No candidate; an unknown loss, or one of another number of classes; stages that the fit does
-        not reach; all fits failing; fewer than two classes.
+        No candidate; an unknown loss, or one of another number of classes; stages that
+        the fit does not reach; all fits failing; fewer than two classes.
     TypeError
         A recalibrator that is none.
 
     Warns
     -----
     CalibrationWarning
-        Fewer than 1000 validation rows or 10 validation errors: the choice is then mostly chance.
-        Or the recalibration harms, by the rules of `CalibratedModel`.
-        A learner whose later rounds change earlier ones (dart): what a stage is then. A fitted
-        estimator without a FrozenEstimator, which is fitted again.
+        Fewer than 1000 validation rows or 10 validation errors: the choice is then
+        mostly chance. Or the recalibration harms, by the rules of `CalibratedModel`. A
+        learner whose later rounds change earlier ones (dart): what a stage is then. A
+        fitted estimator without a FrozenEstimator, which is fitted again.
     FitFailedWarning
         A fit failed.
 
     Notes
     -----
-    The scores of all folds are pooled and one temperature is fitted to them, which is exactly the
-    calibration that follows; the mean of each fold's own minimum would be lower by some (folds - 1)
-    / (2 n). Rows of classes that a fold's model has not seen are left out of its judgement.
+    The scores of all folds are pooled and one temperature is fitted to them, which is
+    exactly the calibration that follows; the mean of each fold's own minimum would be
+    lower by some (folds - 1) / (2 n). Rows of classes that a fold's model has not seen
+    are left out of its judgement.
 
-    The learner's own early stopping is not needed: the stage is chosen from all that were fitted.
-    ``HistGradientBoostingClassifier(early_stopping="auto")`` is switched off, and learners with
-    ``partial_fit`` run ``max_iter`` epochs. A refit on all rows has more rows than the folds had.
+    The learner's own early stopping is not needed: the stage is chosen from all that
+    were fitted. ``HistGradientBoostingClassifier(early_stopping="auto")`` is switched
+    off, and learners with ``partial_fit`` run ``max_iter`` epochs. A refit on all rows
+    has more rows than the folds had.
 
-    Cost: candidates x folds fits, one prediction of all stages, and about 4 passes over the scores
-    per stage. Memory: the scores of one stage and the folds' models of two candidates (of all with
-    joblib's multiprocessing backend); stages are predicted one after the other and never held
-    together.
+    Cost: candidates x folds fits, one prediction of all stages, and about 4 passes over
+    the scores per stage. Memory: the scores of one stage and the folds' models of two
+    candidates (of all with joblib's multiprocessing backend); stages are predicted one
+    after the other and never held together.
 
     Progress is reported through scikit-learn's callbacks (version 1.9 on):
     ``model.set_callbacks(sklearn.callback.ProgressBar())``.
 
     References
     ----------
-    Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then calibrate".
+    Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then
+    calibrate".
 
     Examples
     --------
@@ -261,12 +268,12 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         y : array-like of shape (n_samples,)
             Labels: integers, text, bytes, booleans.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0, passed to the estimator where it takes them, to the criterion and to the
-            recalibrator.
+            Weights >= 0, passed to the estimator where it takes them, to the criterion
+            and to the recalibrator.
         **fit_params : dict
-            ``groups`` is passed to the splitter and to the recalibrator, as in `CalibratedModel`,
-            the rest to the estimator's fit; with metadata routing enabled, each to whoever requests
-            it. ``eval_set`` as there.
+            ``groups`` is passed to the splitter and to the recalibrator, as in
+            `CalibratedModel`, the rest to the estimator's fit; with metadata routing
+            enabled, each to whoever requests it. ``eval_set`` as there.
 
         Returns
         -------

@@ -123,7 +123,8 @@ def iter_stage_scores(
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield the scores of all folds' test rows, stage by stage; a shorter fit keeps its last ones.
 
-    The scores to be recalibrated, and the learner's own probabilities; often the same array.
+    The scores to be recalibrated, and the learner's own probabilities; often the same
+    array.
     """
     if staging is None:
         yield _stack_scores(

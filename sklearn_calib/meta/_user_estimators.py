@@ -26,8 +26,9 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     model : object
-        With ``predict_proba``, a ``predict`` that returns probabilities, or callable; a Booster of
-        XGBoost, whose ``predict`` takes a DMatrix alone, with its ``inplace_predict``.
+        With ``predict_proba``, a ``predict`` that returns probabilities, or callable; a
+        Booster of XGBoost, whose ``predict`` takes a DMatrix alone, with its
+        ``inplace_predict``.
     classes : ndarray of shape (n_classes,)
     """
 

@@ -89,8 +89,8 @@ def _import_measures() -> None:
 def register_measures(things: _Iterable[object]) -> list[str]:
     """Add the measures among `things` to the registry.
 
-    Returns their names, sorted. A sub-package calls it once with what its import lines brought; it
-    has a module `_measures`, by which it is found.
+    Returns their names, sorted. A sub-package calls it once with what its import lines
+    brought; it has a module `_measures`, by which it is found.
     """
     found = {
         thing.spec.name: thing for thing in list(things) if isinstance(thing, Measure)
@@ -172,8 +172,9 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     Parameters
     ----------
     name : str
-        A name of `all_metrics`, with ``neg_`` for errors and losses: ``spec.scorer_name`` of the
-        measure. Of a measure of your own ``measure.scorer()``.
+        A name of `all_metrics`, with ``neg_`` for errors and losses:
+        ``spec.scorer_name`` of the measure. Of a measure of your own
+        ``measure.scorer()``.
     **options
         Options of the measure, such as ``n_bins=10``.
 

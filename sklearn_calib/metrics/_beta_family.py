@@ -22,35 +22,36 @@ MAX_PARAMETER = 1000
 class BetaFamilyLoss(ProperLoss):
     """A proper loss for two classes that stresses the thresholds of action you choose.
 
-    Someone who acts where the probability c of the second class is reached pays 1 - c for an event
-    that was missed and c for a false alarm. The loss is the mean cost over all thresholds c, with
-    weights w(c) = c^(alpha - 1) (1 - c)^(beta - 1).
+    Someone who acts where the probability c of the second class is reached pays 1 - c
+    for an event that was missed and c for a false alarm. The loss is the mean cost over
+    all thresholds c, with weights w(c) = c^(alpha - 1) (1 - c)^(beta - 1).
 
     Parameters
     ----------
     alpha, beta : float
-        Above -1. The larger alpha is beside beta, the more count large thresholds; the larger both
-        are, the more the thresholds near alpha / (alpha + beta) alone.
+        Above -1. The larger alpha is beside beta, the more count large thresholds; the
+        larger both are, the more the thresholds near alpha / (alpha + beta) alone.
 
     Raises
     ------
     ValueError
-        Parameters that are not above -1 and at most 1000; predictions of another number of classes
-        than two.
+        Parameters that are not above -1 and at most 1000; predictions of another number
+        of classes than two.
 
     Notes
     -----
-    l(1, p) is the integral of (1 - c) w(c) from p to 1, l(0, p) that of c w(c) from 0 to p. The
-    factor B, a beta function, makes members comparable: calibrated predictions that are spread
-    evenly over [0, 1] lose 1/2. ``BetaFamilyLoss(0, 0)`` is the log loss, ``BetaFamilyLoss(1, 1)``
-    three times the Brier loss, and ``BetaFamilyLoss(-0.5, -0.5)`` the exponential loss of boosting,
-    sqrt((1 - p) / p), times 2 / pi. A true class of probability below 2.2e-16 counts as that, as in
+    l(1, p) is the integral of (1 - c) w(c) from p to 1, l(0, p) that of c w(c) from 0
+    to p. The factor B, a beta function, makes members comparable: calibrated
+    predictions that are spread evenly over [0, 1] lose 1/2. ``BetaFamilyLoss(0, 0)`` is
+    the log loss, ``BetaFamilyLoss(1, 1)`` three times the Brier loss, and
+    ``BetaFamilyLoss(-0.5, -0.5)`` the exponential loss of boosting, sqrt((1 - p) / p),
+    times 2 / pi. A true class of probability below 2.2e-16 counts as that, as in
     `log_loss`. Accuracy: 12 digits. Cost: O(n), some 1.5 microseconds a row.
 
     References
     ----------
-    Buja, Stuetzle, Shen (2005), "Loss functions for binary class probability estimation and
-    classification: structure and applications", section 11.
+    Buja, Stuetzle, Shen (2005), "Loss functions for binary class probability estimation
+    and classification: structure and applications", section 11.
 
     Examples
     --------
@@ -141,7 +142,8 @@ def _integrate_cost(z, a, b):
         s * _compute_density(inside + half * (1 + x), a, b)
         for x, s in zip(_NODES, _SHARES, strict=True)
     )
-    # before the first edge the density is that of exp(a t), beyond the last of exp(-(b + 1) t)
+    # before the first edge the density is that of exp(a t), beyond the last of exp(-(b
+    # + 1) t)
     before, beyond = np.maximum(-_REACH - z, 0.0), np.maximum(z - _REACH, 0.0)
     left = before * _compute_density(-_REACH, a, b) * exprel(-a * before)
     return behind[place] * np.exp(-(b + 1) * beyond) + half * sums + left

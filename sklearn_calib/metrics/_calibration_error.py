@@ -54,23 +54,26 @@ def calibration_error(
     norm : {"l1", "l2", "max"}, default="l1"
         Mean, root mean square or maximum of the bins' gaps.
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is covered and the
-        bins are closed on the right; empty bins weigh nothing.
+        Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is
+        covered and the bins are closed on the right; empty bins weigh nothing.
     n_bins : int, "cube_root" or "sweep", default=15
-        "cube_root": the cube root of the number of rows, rounded up, as in scikit-learn. "sweep":
-        of 1, 2, 3, ... bins the most before the frequencies of the bins first decrease, at most
-        1000; ties fill no more bins then, and such numbers are passed over.
+        "cube_root": the cube root of the number of rows, rounded up, as in
+        scikit-learn. "sweep": of 1, 2, 3, ... bins the most before the frequencies of
+        the bins first decrease, at most 1000; ties fill no more bins then, and such
+        numbers are passed over.
     debias : bool, default=False
         Subtract the part that chance alone contributes: exactly for "l2", in the normal
-        approximation for "l1". A debiased square below 0 counts as 0; bins of one row count 0.
+        approximation for "l1". A debiased square below 0 counts as 0; bins of one row
+        count 0.
     bin_weight : {"mass", "equal"}, default="mass"
-        Weigh bins by their share of the rows, or equally (as in Wang et al. 2019, eq. 70).
+        Weigh bins by their share of the rows, or equally (as in Wang et al. 2019, eq.
+        70).
 
     Returns
     -------
     error : float
-        In [0, 1], perfect 0. Estimates E|E[y | bin] - E[p | bin]|, a lower bound of the true
-        calibration error as n grows; for finite n it is biased upwards, by about
+        In [0, 1], perfect 0. Estimates E|E[y | bin] - E[p | bin]|, a lower bound of the
+        true calibration error as n grows; for finite n it is biased upwards, by about
         sqrt(n_bins / n) / 2 for calibrated predictions, unless debiased.
 
     Notes
@@ -78,18 +81,19 @@ def calibration_error(
     Cost: O(n log n). For several binary problems of shares s and errors e the result is
     (sum s e^p)^(1/p).
 
-    Of bins of equal width a score on an edge is in the bin below it. Where classes are swapped, y
-    to 1 - y and p to 1 - p, it is in the other one: "l1" then changes by at most twice the share of
-    such rows, "max" by anything up to 1: a bin may lose all of its rows. Bins of equal mass change
-    if equal scores reach over an edge, "l1" again by at most twice the share of these rows.
+    Of bins of equal width a score on an edge is in the bin below it. Where classes are
+    swapped, y to 1 - y and p to 1 - p, it is in the other one: "l1" then changes by at
+    most twice the share of such rows, "max" by anything up to 1: a bin may lose all of
+    its rows. Bins of equal mass change if equal scores reach over an edge, "l1" again
+    by at most twice the share of these rows.
 
     References
     ----------
-    Naeini, Cooper, Hauskrecht (2015), "Obtaining well calibrated probabilities using Bayesian
-    binning". Kumar, Liang, Ma (2019), "Verified uncertainty calibration", definition 2.2 and
-    section 5 (debiasing). Gupta, Ramdas (2022) for top-label. Wang, Li, Dang (2019), eq. 70.
-    Roelofs, Cain, Shlens, Mozer (2022), "Mitigating bias in calibration error estimation",
-    algorithm 1 (sweep).
+    Naeini, Cooper, Hauskrecht (2015), "Obtaining well calibrated probabilities using
+    Bayesian binning". Kumar, Liang, Ma (2019), "Verified uncertainty calibration",
+    definition 2.2 and section 5 (debiasing). Gupta, Ramdas (2022) for top-label. Wang,
+    Li, Dang (2019), eq. 70. Roelofs, Cain, Shlens, Mozer (2022), "Mitigating bias in
+    calibration error estimation", algorithm 1 (sweep).
 
     Examples
     --------
@@ -238,8 +242,8 @@ def expected_calibration_error(
     ----------
     {shared_parameters}
     strategy : {"quantile", "uniform"}, default="quantile"
-        Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is covered and the
-        bins are closed on the right; empty bins weigh nothing.
+        Bins of equal mass or of equal width. Equal scores share a bin; [0, 1] is
+        covered and the bins are closed on the right; empty bins weigh nothing.
     n_bins : int, "cube_root" or "sweep", default=15
         As in `calibration_error`.
     debias : bool, default=False
@@ -250,9 +254,9 @@ def expected_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1], perfect 0; biased upwards at finite n (see `calibration_error`, also for scores
-        on edges). With ``strategy="uniform"`` the ECE of Guo et al. (2017). Cost: O(n log n), O(n)
-        for bins of equal width.
+        In [0, 1], perfect 0; biased upwards at finite n (see `calibration_error`, also
+        for scores on edges). With ``strategy="uniform"`` the ECE of Guo et al. (2017).
+        Cost: O(n log n), O(n) for bins of equal width.
 
     References
     ----------
@@ -289,9 +293,9 @@ def maximum_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1], perfect 0. Never below the mean over the same bins; strongly biased upwards for
-        small bins. Scores on edges: see `calibration_error`. Cost: O(n log n), O(n) for bins of
-        equal width.
+        In [0, 1], perfect 0. Never below the mean over the same bins; strongly biased
+        upwards for small bins. Scores on edges: see `calibration_error`. Cost: O(n log
+        n), O(n) for bins of equal width.
 
     References
     ----------

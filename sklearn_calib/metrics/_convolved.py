@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from . import BinaryProblem
 
 GRID_CELLS = 1 << 14  # of the grid; the bandwidth found is rarely below 20 of them
-_BAND = 2.75  # over the bandwidth: frequencies beyond are damped to 1e-16; eight points for each
+# over the bandwidth: frequencies beyond are damped to 1e-16; eight points for each
+_BAND = 2.75
 LOG_BANDWIDTH_TOLERANCE = (
     1e-7  # the last step, of the logarithm: the error is of the order of its square
 )
@@ -33,9 +34,9 @@ def convolved_calibration_error(
 ) -> float:
     """Compute the error of smoothed residuals, at the bandwidth that equals the error itself.
 
-    Residuals are smoothed by a Gaussian that is reflected at 0 and 1, and the absolute values are
-    integrated. The integral falls as the bandwidth grows; the measure is the bandwidth at which the
-    two are equal.
+    Residuals are smoothed by a Gaussian that is reflected at 0 and 1, and the absolute
+    values are integrated. The integral falls as the bandwidth grows; the measure is the
+    bandwidth at which the two are equal.
 
     Parameters
     ----------
@@ -46,18 +47,20 @@ def convolved_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1], perfect 0. Biased upwards: of the order n^-1/3 for calibrated predictions.
+        In [0, 1], perfect 0. Biased upwards: of the order n^-1/3 for calibrated
+        predictions.
 
     Notes
     -----
-    Smoothing with reflection is the heat equation with insulated ends, diagonal in the basis of the
-    cosine transform: one transform, and one back for each bandwidth tried. The grid has 16,384
-    cells; residuals are shared between the two nearest. Cost: O(n), and some milliseconds.
+    Smoothing with reflection is the heat equation with insulated ends, diagonal in the
+    basis of the cosine transform: one transform, and one back for each bandwidth tried.
+    The grid has 16,384 cells; residuals are shared between the two nearest. Cost: O(n),
+    and some milliseconds.
 
     References
     ----------
-    Blasiok, Nakkiran (2023), "Smooth ECE: principled reliability diagrams via kernel smoothing".
-    Hu, Jambulapati, Tian, Yang (2024), definition 9.
+    Blasiok, Nakkiran (2023), "Smooth ECE: principled reliability diagrams via kernel
+    smoothing". Hu, Jambulapati, Tian, Yang (2024), definition 9.
 
     Examples
     --------
@@ -84,7 +87,8 @@ def _find_fixed_point(error):
 
     0 if it is below `MIN_BANDWIDTH`.
 
-    By secants of log error - log bandwidth, whose slope is -1 at most, and -1.5 for noise.
+    By secants of log error - log bandwidth, whose slope is -1 at most, and -1.5 for
+    noise.
     """
     u, slope, low, high = np.log(FIRST_BANDWIDTH), 1.5, np.log(MIN_BANDWIDTH), 0.0
     before = None
@@ -106,9 +110,10 @@ def _find_fixed_point(error):
 def _make_smoother(problem):
     """Return the integral of absolute smoothed residuals as a function of the bandwidth.
 
-    A Gaussian leaves few frequencies, so few points of the grid hold all there is. What a sum over
-    points misses of the integral of an absolute value is its kinks: between values a and -b, the
-    part a b / (a + b) of the triangles, less (a + b) / 6, what the sum misses of the curve.
+    A Gaussian leaves few frequencies, so few points of the grid hold all there is. What
+    a sum over points misses of the integral of an absolute value is its kinks: between
+    values a and -b, the part a b / (a + b) of the triangles, less (a + b) / 6, what the
+    sum misses of the curve.
     """
     from .._kernels._score_sums import bin_linearly
 

@@ -28,9 +28,11 @@ class CumulativeDifferences:
     score : ndarray of shape (n_scores,)
         Distinct predictions, increasing.
     weight : ndarray of shape (n_scores,)
-        Share of the weight of the rows that have this score or a smaller one; the last is 1.
+        Share of the weight of the rows that have this score or a smaller one; the last
+        is 1.
     difference : ndarray of shape (n_scores,)
-        Weighted sum over these rows of event less score, divided by the weight of all rows.
+        Weighted sum over these rows of event less score, divided by the weight of all
+        rows.
     sigma : float
         Standard deviation of the last difference if the predictions are calibrated.
     title : str
@@ -86,8 +88,8 @@ def cumulative_differences(
 ) -> CumulativeDifferences | list[CumulativeDifferences]:
     """Compute the cumulative sums of event minus prediction.
 
-    Over any interval of scores the slope of the path, from its first to its last row, is the mean
-    of event less prediction there. No bins, and no smoothing.
+    Over any interval of scores the slope of the path, from its first to its last row,
+    is the mean of event less prediction there. No bins, and no smoothing.
 
     Parameters
     ----------
@@ -137,21 +139,24 @@ def cumulative_calibration_error(
 ) -> float:
     """Range or maximum of the cumulative sums of event minus score (ECCE): no bins, no bandwidth.
 
-    Rows are taken in the order of their scores. The range is the largest absolute sum of event
-    less score over any interval of scores, divided by the number of rows: what the worst interval
-    contributes to the mean. No bins, no smoothing, and no other parameter.
+    Rows are taken in the order of their scores. The range is the largest absolute sum
+    of event less score over any interval of scores, divided by the number of rows: what
+    the worst interval contributes to the mean. No bins, no smoothing, and no other
+    parameter.
 
     Parameters
     ----------
     {shared_parameters}
     statistic : {"range", "mad"}, default="range"
-        ECCE-R, or ECCE-MAD, the same over the intervals that start at the smallest score.
+        ECCE-R, or ECCE-MAD, the same over the intervals that start at the smallest
+        score.
 
     Returns
     -------
     error : float
-        In [0, 1], perfect 0; "mad" is between half of "range" and "range". For calibrated
-        predictions it is of the order n^-1/2, so it tends to 0 as n grows whatever the scores.
+        In [0, 1], perfect 0; "mad" is between half of "range" and "range". For
+        calibrated predictions it is of the order n^-1/2, so it tends to 0 as n grows
+        whatever the scores.
 
     Raises
     ------
@@ -160,17 +165,18 @@ def cumulative_calibration_error(
 
     Notes
     -----
-    Equal scores are one step, so the value does not depend on the order of the rows. Published
-    programs differ in this: they add tied rows one by one, in the order in which they come.
-    `cumulative_test` gives the asymptotic p-value, `calibration_test` an exact one (for "mad" pass
-    ``functools.partial(cumulative_calibration_error, statistic="mad")`` as its statistic), and
-    `CumulativeDifferenceDisplay` the picture. Cost: O(n log n).
+    Equal scores are one step, so the value does not depend on the order of the rows.
+    Published programs differ in this: they add tied rows one by one, in the order in
+    which they come. `cumulative_test` gives the asymptotic p-value, `calibration_test`
+    an exact one (for "mad" pass ``functools.partial(cumulative_calibration_error,
+    statistic="mad")`` as its statistic), and `CumulativeDifferenceDisplay` the picture.
+    Cost: O(n log n).
 
     References
     ----------
-    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for probabilistic
-    predictions", section 2. Tygert (2023), "Calibration of P-values for calibration and for
-    deviation of a subpopulation from the full population".
+    Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu (2022), "Metrics of calibration for
+    probabilistic predictions", section 2. Tygert (2023), "Calibration of P-values for
+    calibration and for deviation of a subpopulation from the full population".
 
     Examples
     --------

@@ -33,17 +33,18 @@ def random_interval_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1], perfect 0. Biased upwards for finite n like every binned error. Falls with the
-        width.
+        In [0, 1], perfect 0. Biased upwards for finite n like every binned error. Falls
+        with the width.
 
     Notes
     -----
-    The mean over the shift is exact: between two scores' offsets nothing changes. Cost: O(n log n).
+    The mean over the shift is exact: between two scores' offsets nothing changes. Cost:
+    O(n log n).
 
     References
     ----------
-    Blasiok, Gopalan, Hu, Nakkiran (2023), definition 6.3. Hu, Jambulapati, Tian, Yang (2024),
-    definition 10.
+    Blasiok, Gopalan, Hu, Nakkiran (2023), definition 6.3. Hu, Jambulapati, Tian, Yang
+    (2024), definition 10.
 
     Examples
     --------
@@ -64,7 +65,8 @@ def interval_calibration_error(
 ) -> float:
     """Interval calibration error: binned error plus bin width, at the width where the sum is least.
 
-    The smallest of `random_interval_calibration_error` + width over the widths 1, 1/2, 1/4, ...
+    The smallest of `random_interval_calibration_error` + width over the widths 1, 1/2,
+    1/4, ...
 
     Parameters
     ----------
@@ -73,18 +75,19 @@ def interval_calibration_error(
     Returns
     -------
     error : float
-        In [0, 2]; 0 in the limit for calibrated predictions, of the order n^-1/3 at finite n.
-        It is at least the distance to calibration, and at most a constant times its square root.
+        In [0, 2]; 0 in the limit for calibrated predictions, of the order n^-1/3 at
+        finite n. It is at least the distance to calibration, and at most a constant
+        times its square root.
 
     Notes
     -----
-    Narrower intervals have a larger error, so the search ends at the first that is above the best.
-    Cost: O(n log n) for each width.
+    Narrower intervals have a larger error, so the search ends at the first that is
+    above the best. Cost: O(n log n) for each width.
 
     References
     ----------
-    Blasiok, Gopalan, Hu, Nakkiran (2023), section 6. Hu, Jambulapati, Tian, Yang (2024),
-    definition 10.
+    Blasiok, Gopalan, Hu, Nakkiran (2023), section 6. Hu, Jambulapati, Tian, Yang
+    (2024), definition 10.
 
     Examples
     --------

@@ -117,59 +117,64 @@ def kernel_calibration_error(
 
     It is the norm of the mean residual in the Hilbert space of the Laplace kernel.
 
-    With ``multiclass="canonical"`` it is the squared error of the whole vectors of probabilities
-    (SKCE), the strongest notion of calibration; see the notes.
+    With ``multiclass="canonical"`` it is the squared error of the whole vectors of
+    probabilities (SKCE), the strongest notion of calibration; see the notes.
 
     Parameters
     ----------
     {shared_parameters}
     kernel : {"laplace"}, default="laplace"
         exp(-abs(p - q) / bandwidth), of whole vectors with half the sum of the absolute
-        differences. With it the error of two classes is 0 only for calibrated predictions, and
-        polynomially related to the distance to calibration; not so with the Gaussian kernel.
+        differences. With it the error of two classes is 0 only for calibrated
+        predictions, and polynomially related to the distance to calibration; not so
+        with the Gaussian kernel.
     bandwidth : float or "median", default=1.0
-        Above 0. "median", of whole vectors only: the median distance of all pairs of rows, or of
-        those of 2000 rows evenly spaced among more.
+        Above 0. "median", of whole vectors only: the median distance of all pairs of
+        rows, or of those of 2000 rows evenly spaced among more.
     estimator : {"auto", "biased", "unbiased", "linear"}, default="auto"
-        "biased", the default of two-class problems: the mean over all pairs of rows, those of a row
-        with itself included. Of whole vectors only: "unbiased", the default there but for soft
-        labels: without these; "linear": over the pairs of rows 1 and 2, 3 and 4, and so on;
-        unbiased as well, much less precise, but of any number of rows.
+        "biased", the default of two-class problems: the mean over all pairs of rows,
+        those of a row with itself included. Of whole vectors only: "unbiased", the
+        default there but for soft labels: without these; "linear": over the pairs of
+        rows 1 and 2, 3 and 4, and so on; unbiased as well, much less precise, but of
+        any number of rows.
 
     Returns
     -------
     error : float
-        Perfect 0. Of two-class problems in [0, 1]: sqrt(sum_ij r_i r_j k(p_i, p_j)) of the weighted
-        residuals; it includes the terms i = j and is of the order n^-1/2 for calibrated
-        predictions. Of whole vectors the mean of k(p_i, p_j) (e_i - p_i) . (e_j - p_j), e_i the
-        true class as a vector: in [-2, 2], "biased" at least 0. The others are below 0 for about
-        half of all calibrated predictions.
+        Perfect 0. Of two-class problems in [0, 1]: sqrt(sum_ij r_i r_j k(p_i, p_j)) of
+        the weighted residuals; it includes the terms i = j and is of the order n^-1/2
+        for calibrated predictions. Of whole vectors the mean of k(p_i, p_j) (e_i - p_i)
+        . (e_j - p_j), e_i the true class as a vector: in [-2, 2], "biased" at least 0.
+        The others are below 0 for about half of all calibrated predictions.
 
     Raises
     ------
     ValueError
-        An invalid bandwidth, or another estimator without ``multiclass="canonical"``; there less
-        than two rows, or more than 5000, "biased" 5000 different ones, where all pairs are used.
+        An invalid bandwidth, or another estimator without ``multiclass="canonical"``;
+        there less than two rows, or more than 5000, "biased" 5000 different ones, where
+        all pairs are used.
 
     Notes
     -----
-    Two-class problems: all pairs are summed by one recursion over the sorted scores. Cost:
-    O(n log n).
+    Two-class problems: all pairs are summed by one recursion over the sorted scores.
+    Cost: O(n log n).
 
-    Whole vectors: of two classes "biased" is twice the square of the two-class error. Weights are
-    of independent rows, not counts of repeated ones: a pair weighs the product of its weights. Cost
-    O(n^2 k), "linear" O(n k); the kernel of 5000 rows takes 200 MB. For a p-value call
-    ``calibration_test(y, p, statistic="kernel_calibration_error", multiclass="canonical",
-    bandwidth="median")``, which is exact and computes one kernel for all draws. The bounds of the
-    paper of 2019 are so wide that tests by them hardly ever reject.
+    Whole vectors: of two classes "biased" is twice the square of the two-class error.
+    Weights are of independent rows, not counts of repeated ones: a pair weighs the
+    product of its weights. Cost O(n^2 k), "linear" O(n k); the kernel of 5000 rows
+    takes 200 MB. For a p-value call ``calibration_test(y, p,
+    statistic="kernel_calibration_error", multiclass="canonical", bandwidth="median")``,
+    which is exact and computes one kernel for all draws. The bounds of the paper of
+    2019 are so wide that tests by them hardly ever reject.
 
     References
     ----------
-    Kumar, Sarawagi, Jain (2018), "Trainable calibration measures for neural networks from kernel
-    mean embeddings". Blasiok, Gopalan, Hu, Nakkiran (2023), section 8. Whole vectors: Widmann,
-    Lindsten, Zachariah (2019), "Calibration tests in multi-class classification", section 4 and
-    table 1; Widmann, Lindsten, Zachariah (2021), "Calibration tests beyond classification"; Marx,
-    Zalouk, Ermon (2023), "Calibration by distribution matching".
+    Kumar, Sarawagi, Jain (2018), "Trainable calibration measures for neural networks
+    from kernel mean embeddings". Blasiok, Gopalan, Hu, Nakkiran (2023), section 8.
+    Whole vectors: Widmann, Lindsten, Zachariah (2019), "Calibration tests in
+    multi-class classification", section 4 and table 1; Widmann, Lindsten, Zachariah
+    (2021), "Calibration tests beyond classification"; Marx, Zalouk, Ermon (2023),
+    "Calibration by distribution matching".
 
     Examples
     --------

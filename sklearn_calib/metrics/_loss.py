@@ -18,9 +18,10 @@ _STEP = 6e-6  # the cube root of the machine epsilon: of central differences
 class ProperLoss:
     """A loss that is smallest on average if the prediction is the true probability.
 
-    What ``loss=`` takes all over the package, as an instance or, once its measure is registered,
-    by its name. A loss of your own needs its name, its title and `of_labels`; `slope` makes its
-    intervals exact and fast. `sklearn_calib.testing.check_contract` holds it to its contract.
+    What ``loss=`` takes all over the package, as an instance or, once its measure is
+    registered, by its name. A loss of your own needs its name, its title and
+    `of_labels`; `slope` makes its intervals exact and fast.
+    `sklearn_calib.testing.check_contract` holds it to its contract.
 
     Attributes
     ----------
@@ -35,8 +36,9 @@ class ProperLoss:
     strict : bool
         Whether the true probabilities alone have the smallest expected loss.
     is_likelihood : bool
-        Whether it is the loss that recalibrators minimise. Their own values are then used where
-        they are known, and labels may be smoothed. True of the log loss alone.
+        Whether it is the loss that recalibrators minimise. Their own values are then
+        used where they are known, and labels may be smoothed. True of the log loss
+        alone.
 
     Notes
     -----
@@ -44,8 +46,8 @@ class ProperLoss:
 
     References
     ----------
-    Gneiting, Raftery (2007), "Strictly proper scoring rules, prediction, and estimation",
-    section 2.
+    Gneiting, Raftery (2007), "Strictly proper scoring rules, prediction, and
+    estimation", section 2.
 
     Examples
     --------
@@ -93,7 +95,8 @@ class ProperLoss:
         ----------
         proba : ndarray of shape (n_samples, n_classes)
         rate : ndarray of shape (n_samples, n_classes)
-            Derivatives of the logarithms. The mass stays 1: rows of ``proba * rate`` sum to 0.
+            Derivatives of the logarithms. The mass stays 1: rows of ``proba * rate``
+            sum to 0.
 
         Returns
         -------

@@ -44,52 +44,56 @@ def lower_distance_to_calibration(
 ) -> float:
     """How far the predictions have to be moved, on average, to become calibrated.
 
-    The smallest mean of abs(u - p) over calibrated predictions u that may be chosen with knowledge
-    of p and y, but not of x.
+    The smallest mean of abs(u - p) over calibrated predictions u that may be chosen
+    with knowledge of p and y, but not of x.
 
     Parameters
     ----------
     {shared_parameters}
     resolution : float in [1e-6, 1], default=None
-        Spacing of the grid of calibrated predictions, where it is to be uniform; the predictions
-        are moved to it. None: the predictions themselves, and multiples of 1/64 where these are
-        farther apart. More than 160 distinct predictions are pooled to 160 means, in cells that are
-        narrow where they are many.
+        Spacing of the grid of calibrated predictions, where it is to be uniform; the
+        predictions are moved to it. None: the predictions themselves, and multiples of
+        1/64 where these are farther apart. More than 160 distinct predictions are
+        pooled to 160 means, in cells that are narrow where they are many.
     method : {"linear_program", "rounded"}, default="linear_program"
         "linear_program": a program of the grid's size, by an interior-point method.
-        "rounded": the published route, for comparison: a first-order method on all pairs of grid
-        point and prediction, rounded to a feasible solution. Its value is an upper bound of the
-        distance. Its grid is uniform, of resolution 1e-3 by default.
+        "rounded": the published route, for comparison: a first-order method on all
+        pairs of grid point and prediction, rounded to a feasible solution. Its value is
+        an upper bound of the distance. Its grid is uniform, of resolution 1e-3 by
+        default.
 
     Returns
     -------
     distance : float
-        In [0, 1], perfect 0. Between half and twice the smooth calibration error, and at most
-        every other consistent distance. Biased upwards for finite n as that error is.
-        `lower_distance_interval` says how far the value can be off.
+        In [0, 1], perfect 0. Between half and twice the smooth calibration error, and
+        at most every other consistent distance. Biased upwards for finite n as that
+        error is. `lower_distance_interval` says how far the value can be off.
 
     Notes
     -----
-    Given the law of u, the label-1 and the label-0 rows are moved onto it by optimal transport on
-    a line, whose cost is the integral of a difference of distribution functions: so the program has
-    two variables a grid point, whatever n is. Cost: sorting the predictions, and some 0.3 ms; with
-    a resolution 1 ms at 1e-3, 25 ms at 1e-4.
+    Given the law of u, the label-1 and the label-0 rows are moved onto it by optimal
+    transport on a line, whose cost is the integral of a difference of distribution
+    functions: so the program has two variables a grid point, whatever n is. Cost:
+    sorting the predictions, and some 0.3 ms; with a resolution 1 ms at 1e-3, 25 ms at
+    1e-4.
 
-    Two errors are bounded. Pooling (or moving to a uniform grid) changes the distance by at most
-    the mean change of the predictions, since that is what moving them costs: half the mean width of
-    the cells at most, and much less in fact, as changes around a mean cancel. Confining u to a grid
-    that holds the predictions raises it by at most half the mean square of the grid's gaps: a u
-    between the points a and b is split between them with its mean kept, which costs each label at
-    most (u - a)(b - u). With the default that is below 1.3e-4. `lower_distance_interval` computes
-    both bounds for the rows given, the second from the dual solution. In six laws of predictions
-    (uniform, rare, atoms, rates of 1e-6, float32, saturated) with 10^6 rows, the default and 7000
-    points differed by at most 9e-7.
+    Two errors are bounded. Pooling (or moving to a uniform grid) changes the distance
+    by at most the mean change of the predictions, since that is what moving them costs:
+    half the mean width of the cells at most, and much less in fact, as changes around a
+    mean cancel. Confining u to a grid that holds the predictions raises it by at most
+    half the mean square of the grid's gaps: a u between the points a and b is split
+    between them with its mean kept, which costs each label at most (u - a)(b - u). With
+    the default that is below 1.3e-4. `lower_distance_interval` computes both bounds for
+    the rows given, the second from the dual solution. In six laws of predictions
+    (uniform, rare, atoms, rates of 1e-6, float32, saturated) with 10^6 rows, the
+    default and 7000 points differed by at most 9e-7.
 
     References
     ----------
-    Blasiok, Gopalan, Hu, Nakkiran (2023), "A unifying theory of distance from calibration",
-    definition 5.1 and theorem 7.3. Hu, Jambulapati, Tian, Yang (2024), "Testing calibration in
-    nearly-linear time", definition 1, lemmas 18 and 20 to 22 for "rounded".
+    Blasiok, Gopalan, Hu, Nakkiran (2023), "A unifying theory of distance from
+    calibration", definition 5.1 and theorem 7.3. Hu, Jambulapati, Tian, Yang (2024),
+    "Testing calibration in nearly-linear time", definition 1, lemmas 18 and 20 to 22
+    for "rounded".
 
     Examples
     --------
@@ -124,11 +128,11 @@ def lower_distance_interval(
     Returns
     -------
     interval : DistanceInterval
-        (distance, bound). The bound is the mean change of the predictions by pooling them or moving
-        them to the grid, and the most that the optimum over all u can be below that on the grid,
-        computed from the dual solution. "rounded" does not move predictions; its bound is the
-        resolution and the gap of its solution, at most one resolution. It is not a confidence
-        interval; see
+        (distance, bound). The bound is the mean change of the predictions by pooling
+        them or moving them to the grid, and the most that the optimum over all u can be
+        below that on the grid, computed from the dual solution. "rounded" does not move
+        predictions; its bound is the resolution and the gap of its solution, at most
+        one resolution. It is not a confidence interval; see
         `sklearn_calib.inference.confidence_interval`.
 
     Raises

@@ -28,7 +28,8 @@ class LpCalibrationResult(NamedTuple):
     ----------
     value : float
     null_mean, null_quantile : float
-        Mean and 95 % quantile of the same error for labels drawn from the predictions themselves.
+        Mean and 95 % quantile of the same error for labels drawn from the predictions
+        themselves.
     pvalue : float
         Share of such draws with an error at least as large, counting the observed one.
     p : float
@@ -81,24 +82,25 @@ def lp_calibration_error(
 ) -> float:
     """Calibration error of all classes at once, over cells of rows whose rounded vectors are equal.
 
-    Each prediction is rounded down to multiples of 1 / n_levels in every class; rows that agree
-    form a cell. The error is the l_p norm over cells and classes of the probability-weighted gap
-    between mean prediction and frequency. It is a weak measure: for p > 1 it tends to 0 when the
-    cells get small, however wrong the predictions; compare it at equal p and n_levels only, and
-    report both.
+    Each prediction is rounded down to multiples of 1 / n_levels in every class; rows
+    that agree form a cell. The error is the l_p norm over cells and classes of the
+    probability-weighted gap between mean prediction and frequency. It is a weak
+    measure: for p > 1 it tends to 0 when the cells get small, however wrong the
+    predictions; compare it at equal p and n_levels only, and report both.
 
     Parameters
     ----------
     {shared_parameters}
     p : float, default=2
-        From 1 to infinity. 1 is the expected calibration error of cells, which nearly all hold one
-        row when there are many classes: never show it without `lp_calibration_test`.
+        From 1 to infinity. 1 is the expected calibration error of cells, which nearly
+        all hold one row when there are many classes: never show it without
+        `lp_calibration_test`.
     n_levels : int, default=20
         From 1 to 5000.
     estimator : {"plugin", "unbiased"}, default="plugin"
-        "unbiased", for p = 2: the mean over pairs of rows of one cell of the product of their
-        residuals, a U-statistic; its square root with its sign, so it may be negative. Weights are
-        then of independent rows, not counts of repeated ones.
+        "unbiased", for p = 2: the mean over pairs of rows of one cell of the product of
+        their residuals, a U-statistic; its square root with its sign, so it may be
+        negative. Weights are then of independent rows, not counts of repeated ones.
 
     Returns
     -------
@@ -113,18 +115,20 @@ def lp_calibration_error(
 
     Notes
     -----
-    For p >= 2 and predictions that were not fitted on these rows the plug-in is within (sqrt(2) + 2
-    sqrt(log(1 / delta))) / sqrt(n) of the population's value with probability 1 - delta, for any
-    number of classes and levels. `confidence_interval` is about another value, that of the cells of
-    these rows with all labels that they may have. Rows are grouped by 64-bit hashes of their
-    integer levels, which are then compared, so the grouping is exact. Cost: O(n k), and 50 bytes
-    per row beside the input; float32 arrays are not copied.
+    For p >= 2 and predictions that were not fitted on these rows the plug-in is within
+    (sqrt(2) + 2 sqrt(log(1 / delta))) / sqrt(n) of the population's value with
+    probability 1 - delta, for any number of classes and levels. `confidence_interval`
+    is about another value, that of the cells of these rows with all labels that they
+    may have. Rows are grouped by 64-bit hashes of their integer levels, which are then
+    compared, so the grouping is exact. Cost: O(n k), and 50 bytes per row beside the
+    input; float32 arrays are not copied.
 
     References
     ----------
-    "Sample-efficient multiclass calibration under probability-weighted l_p error" (2025, submitted
-    without names), section 2; Widmann, Lindsten, Zachariah (2019), "Calibration tests in
-    multi-class classification", for the unbiased estimator, here with the kernel "same cell".
+    "Sample-efficient multiclass calibration under probability-weighted l_p error"
+    (2025, submitted without names), section 2; Widmann, Lindsten, Zachariah (2019),
+    "Calibration tests in multi-class classification", for the unbiased estimator, here
+    with the kernel "same cell".
 
     Examples
     --------
@@ -173,13 +177,13 @@ def lp_calibration_test(
 
     Notes
     -----
-    The p-value is exact: under calibration it is at most alpha with probability at most alpha.
-    Cost: O(n k) for the error, and for each draw.
+    The p-value is exact: under calibration it is at most alpha with probability at most
+    alpha. Cost: O(n k) for the error, and for each draw.
 
     References
     ----------
-    Vaicenavicius et al. (2019), "Evaluating model calibration in classification", section 4, for
-    resampling under consistency.
+    Vaicenavicius et al. (2019), "Evaluating model calibration in classification",
+    section 4, for resampling under consistency.
 
     Examples
     --------

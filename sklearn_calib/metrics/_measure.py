@@ -80,11 +80,12 @@ class MetricSpec:
     multiclass : tuple of str, default=()
         The ways it offers to treat more than two classes; empty if it needs none.
     in_report : bool, default=True
-        Whether a report shows it by default; False for a function whose named forms are shown.
+        Whether a report shows it by default; False for a function whose named forms are
+        shown.
     poolable : bool, default=False
-        With its default options it depends on the rows of a two-class problem only through the
-        weight of each label at each score. Rows of equal score may then be pooled, and reports
-        resample cells instead of rows.
+        With its default options it depends on the rows of a two-class problem only
+        through the weight of each label at each score. Rows of equal score may then be
+        pooled, and reports resample cells instead of rows.
     loss : ProperLoss or None, default=None
         What it is the mean of; ``loss=`` then takes this loss by its name.
     """
@@ -133,9 +134,9 @@ def _require_arrays(call: Function) -> Function:
 class Measure(Generic[P]):
     """A function of labels and predictions that returns one number.
 
-    Made by `measure` or `binary_measure`. It is called like a function of scikit-learn, and owns
-    what all measures share: the validation of its arguments, the refusal of unknown options, and
-    the entries of its docstring that describe these.
+    Made by `measure` or `binary_measure`. It is called like a function of scikit-learn,
+    and owns what all measures share: the validation of its arguments, the refusal of
+    unknown options, and the entries of its docstring that describe these.
 
     Attributes
     ----------
@@ -144,8 +145,8 @@ class Measure(Generic[P]):
     option_names : tuple of str
         The names of the keyword arguments that are its own.
     has_pos_label : bool
-        Whether `pos_label` decides what it measures, as in measures of two-class problems; for
-        the others it only names the owner of a single column.
+        Whether `pos_label` decides what it measures, as in measures of two-class
+        problems; for the others it only names the owner of a single column.
 
     Examples
     --------
@@ -225,7 +226,8 @@ class Measure(Generic[P]):
         """Refuse (estimator, X, y), as scikit-learn calls scorers, and options without names."""
         name = self.spec.name
         if hasattr(first, "fit") and not hasattr(first, "__array__"):
-            hint = f"With scikit-learn pass scoring=get_scorer({self.spec.scorer_name!r}), imported "
+            scorer = f"get_scorer({self.spec.scorer_name!r})"
+            hint = f"With scikit-learn pass scoring={scorer}, imported "
             hint += (
                 f"from sklearn_calib.metrics, or call {name}(y, model.predict_proba(X))"
             )
@@ -336,17 +338,18 @@ def measure(
 ) -> Callable[[Callable[Concatenate["Predictions", P], float]], Measure[P]]:
     """Turn a function of `Predictions` into a `Measure`, as a decorator.
 
-    The function's other arguments are keyword-only options, and its docstring describes these
-    alone: the line ``{shared_parameters}`` in it stands for what all measures take. Its last
-    argument ``**shared: Unpack[SharedOptions]``, which is never passed, declares the same to type
-    checkers and can be left out. An import line in ``sklearn_calib/metrics/__init__.py`` then gives
-    the measure a scorer, a page of documentation and its turn in the common tests.
+    The function's other arguments are keyword-only options, and its docstring describes
+    these alone: the line ``{shared_parameters}`` in it stands for what all measures
+    take. Its last argument ``**shared: Unpack[SharedOptions]``, which is never passed,
+    declares the same to type checkers and can be left out. An import line in
+    ``sklearn_calib/metrics/__init__.py`` then gives the measure a scorer, a page of
+    documentation and its turn in the common tests.
 
     Parameters
     ----------
     loss : ProperLoss, default=None
-        What the measure is the mean of: decides its range and whether it is proper, and is
-        registered with it.
+        What the measure is the mean of: decides its range and whether it is proper, and
+        is registered with it.
     validate : callable, optional
         What checks the scores; see `validate_predictions`.
     **properties
@@ -391,15 +394,15 @@ def binary_measure(
 ) -> Callable[[Callable[Concatenate["BinaryProblem", P], float]], Measure[P]]:
     """Turn a function of one `BinaryProblem` into a `Measure`, as a decorator.
 
-    The measure gets the option ``multiclass``, "confidence", "top_label" or "classwise", and is
-    averaged over the problems with their shares.
-    The rest is as in `measure`; ``**shared: Unpack[BinaryOptions]`` declares the options.
+    The measure gets the option ``multiclass``, "confidence", "top_label" or
+    "classwise", and is averaged over the problems with their shares. The rest is as in
+    `measure`; ``**shared: Unpack[BinaryOptions]`` declares the options.
 
     Parameters
     ----------
     joint : callable, default=None
-        For ``multiclass="canonical"``, which is about whole vectors of probabilities: a function of
-        `Predictions` with the same options.
+        For ``multiclass="canonical"``, which is about whole vectors of probabilities: a
+        function of `Predictions` with the same options.
     **properties
         Other fields of `MetricSpec` than the name and ``multiclass``.
 

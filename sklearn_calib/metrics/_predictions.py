@@ -33,7 +33,10 @@ from .._validation import (
 from ..exceptions import add_error_context, invalid_input
 
 _ALL_CLASSES = " misses a class, name all, in the order of the columns, with labels="
-_CONFIDENCE = "where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true"
+_CONFIDENCE = (
+    "where y_proba is the confidence in one predicted class, "
+    "pass y_true == y_pred as y_true"
+)
 
 # the ways to make two-class problems of several classes
 MULTICLASS_REDUCTIONS = ("confidence", "top_label", "classwise")
@@ -44,7 +47,8 @@ MANY_ROWS = 20_000  # from here on compiled code is worth its import
 class Cells(NamedTuple):
     """The rows of a two-class problem, pooled by score: what most measures read.
 
-    Only sums; `PooledPredictions` also have the numbers of rows, and draw resamples of them.
+    Only sums; `PooledPredictions` also have the numbers of rows, and draw resamples of
+    them.
 
     Attributes
     ----------
@@ -175,8 +179,8 @@ class BinaryProblem:
         Parameters
         ----------
         function : callable
-            Takes the scores of the cells, and the options. A function of a module: results are kept
-            by function and options.
+            Takes the scores of the cells, and the options. A function of a module:
+            results are kept by function and options.
         *options : hashable
 
         Returns
@@ -210,8 +214,9 @@ def _memoize_result(found, function, given, options):
 class Predictions:
     """Validated predictions with their labels and weights: what a measure is a function of.
 
-    Made by `validate_predictions`. All derived arrays are made when first asked for, and the orders
-    of the scores are shared by `with_labels` and `with_weight`, so that resamples sort nothing.
+    Made by `validate_predictions`. All derived arrays are made when first asked for,
+    and the orders of the scores are shared by `with_labels` and `with_weight`, so that
+    resamples sort nothing.
 
     Attributes
     ----------
@@ -221,18 +226,19 @@ class Predictions:
     codes : ndarray of shape (n_samples,), intp
         Positions of the true classes among `classes`.
     weight : ndarray of shape (n_samples,)
-        At least 0, not all 0; ones where all that were given are equal, but for counts above 1.
+        At least 0, not all 0; ones where all that were given are equal, but for counts
+        above 1.
     unit : float
         What `weight` has to be multiplied by to be the weights that were given.
     classes : ndarray of shape (n_classes,)
     positive : int
         Position of the positive class where there are two.
     is_resample : bool
-        Whether it came from `with_labels` or `with_weight`: there will be others like it, so what
-        serves many of one size pays.
+        Whether it came from `with_labels` or `with_weight`: there will be others like
+        it, so what serves many of one size pays.
     items : ndarray of shape (n_samples,), intp, or None
-        For soft labels, which of the rows that were given each row comes from: rows of one item
-        are not independent. None for labels of one class.
+        For soft labels, which of the rows that were given each row comes from: rows of
+        one item are not independent. None for labels of one class.
     clusters : ndarray of shape (n_samples,), intp, or None
         Which rows belong together, numbered from 0; None where they are independent.
     n_given : int
@@ -372,8 +378,8 @@ class Predictions:
         Parameters
         ----------
         function : callable
-            Takes `proba` and the options. A function of a module: results are kept by function and
-            options.
+            Takes `proba` and the options. A function of a module: results are kept by
+            function and options.
         *options : hashable
 
         Returns
@@ -399,10 +405,11 @@ class Predictions:
         Parameters
         ----------
         multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
-            "confidence": the largest probability, and whether that class is true. "top_label": the
-            same for each predicted class by itself, averaged with its share of the rows.
-            "classwise": each class against the others, averaged equally. "auto": the positive
-            class if there are two classes, else "confidence".
+            "confidence": the largest probability, and whether that class is true.
+            "top_label": the same for each predicted class by itself, averaged with its
+            share of the rows. "classwise": each class against the others, averaged
+            equally. "auto": the positive class if there are two classes, else
+            "confidence".
 
         Returns
         -------
@@ -449,8 +456,8 @@ class Predictions:
 class PooledPredictions:
     """Rows of two classes, pooled by score, from which resamples of the rows are drawn.
 
-    A `CellSample` of summaries draws independent rows, a `ClusterSample` whole clusters; of their
-    rows both keep only the numbers and weights in each cell.
+    A `CellSample` of summaries draws independent rows, a `ClusterSample` whole
+    clusters; of their rows both keep only the numbers and weights in each cell.
 
     Attributes
     ----------
@@ -502,8 +509,8 @@ def validate_predictions(
     Parameters
     ----------
     y_true, y_proba, sample_weight, labels, pos_label
-        As every measure takes them. Columns of a table of probabilities that are named after the
-        classes come into their order.
+        As every measure takes them. Columns of a table of probabilities that are named
+        after the classes come into their order.
     validate : callable, optional
         Another function than `canonical_proba` that checks the scores, called with
         ``(y_proba, input_name=input_name)``.
@@ -517,25 +524,26 @@ def validate_predictions(
     Returns
     -------
     predictions : Predictions
-        Rows of weight 0 are left out. Of soft labels each row comes once per class that has a share
-        of it, one after the other.
+        Rows of weight 0 are left out. Of soft labels each row comes once per class that
+        has a share of it, one after the other.
 
     Raises
     ------
     ValueError, TypeError
-        Invalid scores, labels or weights; see `canonical_proba`. A single column, neither
-        `pos_label` nor `labels`, and labels other than 0 and 1, False and True, or -1 and 1.
-        Indexes of pandas that hold different labels, see `check_indexes`.
+        Invalid scores, labels or weights; see `canonical_proba`. A single column,
+        neither `pos_label` nor `labels`, and labels other than 0 and 1, False and True,
+        or -1 and 1. Indexes of pandas that hold different labels, see `check_indexes`.
 
     Warns
     -----
     CalibrationWarning
-        Indexes of pandas that hold the same labels in different orders; `labels` in an order of
-        their own which the columns cannot have.
+        Indexes of pandas that hold the same labels in different orders; `labels` in an
+        order of their own which the columns cannot have.
 
     Notes
     -----
-    A single column is the probability of `pos_label` if that is given, else of the last class.
+    A single column is the probability of `pos_label` if that is given, else of the last
+    class.
 
     Examples
     --------
@@ -611,14 +619,16 @@ def validate_multilabel(
     y_true : array-like or sparse matrix of shape (n_samples, n_labels)
         1 where a row has the label, 0 where not, NaN where nobody knows.
     y_proba : array-like of shape (n_samples, n_labels), or list of n_labels array-likes
-        The probability of each label; or for each label an array of shape (n_samples, 2).
+        The probability of each label; or for each label an array of shape (n_samples,
+        2).
     multilabel : {"macro", "micro"}
         "macro": one for each label, of the rows where it is known. "micro": one of all
         known pairs of a row and a label.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights >= 0.
     labels : array-like of shape (n_labels,), default=None
-        Names of the labels; by default the names of the columns of `y_true`, or their numbers.
+        Names of the labels; by default the names of the columns of `y_true`, or their
+        numbers.
     validate : callable, optional
         As in `validate_predictions`.
 
@@ -630,7 +640,8 @@ def validate_multilabel(
     Raises
     ------
     ValueError, TypeError
-        Another option; invalid scores, labels or weights; a label that is known of no row.
+        Another option; invalid scores, labels or weights; a label that is known of no
+        row.
 
     Examples
     --------

@@ -142,16 +142,16 @@ def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> f
     Returns
     -------
     loss : float
-        In nats. A row's loss is -log(max(p, 2.2e-16)) with p the probability of its true class, so
-        a true class of probability 0 costs 36.04 and no row costs more. Unbiased for the expected
-        loss. Cost: O(n).
+        In nats. A row's loss is -log(max(p, 2.2e-16)) with p the probability of its
+        true class, so a true class of probability 0 costs 36.04 and no row costs more.
+        Unbiased for the expected loss. Cost: O(n).
 
     Notes
     -----
-    Equal to scikit-learn's number for float64 probabilities. The floor is the float64 machine
-    epsilon whatever the dtype: float32 probabilities are raised to float64 first, where
-    scikit-learn would floor them at 1.2e-7. Every log loss of this package (risk, refinement,
-    uncertainty, reports) counts a row in this way.
+    Equal to scikit-learn's number for float64 probabilities. The floor is the float64
+    machine epsilon whatever the dtype: float32 probabilities are raised to float64
+    first, where scikit-learn would floor them at 1.2e-7. Every log loss of this package
+    (risk, refinement, uncertainty, reports) counts a row in this way.
 
     References
     ----------
@@ -170,7 +170,8 @@ def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> f
 def brier_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute the mean squared distance between probabilities and outcomes.
 
-    Equals `sklearn.metrics.brier_score_loss`, whose multiclass form came with version 1.7.
+    Equals `sklearn.metrics.brier_score_loss`, whose multiclass form came with version
+    1.7.
 
     Parameters
     ----------
@@ -179,9 +180,9 @@ def brier_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") ->
     Returns
     -------
     loss : float
-        Two classes: the mean of (p - y)^2, in [0, 1]. More: the mean of sum_c (p_c - y_c)^2, in
-        [0, 2]; this is twice the former for two classes. Unbiased for the expected loss. Cost:
-        O(n k).
+        Two classes: the mean of (p - y)^2, in [0, 1]. More: the mean of sum_c (p_c -
+        y_c)^2, in [0, 2]; this is twice the former for two classes. Unbiased for the
+        expected loss. Cost: O(n k).
 
     References
     ----------
@@ -209,14 +210,15 @@ def spherical_loss(
     Returns
     -------
     loss : float
-        The mean of -p / r with p the probability of the true class and r the Euclidean length
-        of the row, in [-1, 0]; -1 for predictions that are certain and right. Unbiased for the
-        expected loss. Cost: O(n k).
+        The mean of -p / r with p the probability of the true class and r the Euclidean
+        length of the row, in [-1, 0]; -1 for predictions that are certain and right.
+        Unbiased for the expected loss. Cost: O(n k).
 
     References
     ----------
-    Good (1971), comment on "Measuring information and uncertainty". Gneiting, Raftery (2007),
-    "Strictly proper scoring rules, prediction, and estimation", example 2 of section 4.1.
+    Good (1971), comment on "Measuring information and uncertainty". Gneiting, Raftery
+    (2007), "Strictly proper scoring rules, prediction, and estimation", example 2 of
+    section 4.1.
 
     Examples
     --------
@@ -236,24 +238,26 @@ def ranked_probability_score(
 ) -> float:
     """Compute the Brier loss for ordered classes, in which near misses cost less.
 
-    The mean of the Brier losses of the questions "is the class at most k?", one for each class but
-    the last. The order of the classes is `order`, or that of an ordered Categorical as labels; by
-    default that of numbers, and of text the one in which `labels` names the columns. Three or more
-    classes of text, with columns in the order of the alphabet, are an error without `order`.
+    The mean of the Brier losses of the questions "is the class at most k?", one for
+    each class but the last. The order of the classes is `order`, or that of an ordered
+    Categorical as labels; by default that of numbers, and of text the one in which
+    `labels` names the columns. Three or more classes of text, with columns in the order
+    of the alphabet, are an error without `order`.
 
     Parameters
     ----------
     {shared_parameters}
     order : array-like of shape (n_classes,), default=None
-        All classes from the lowest to the highest, such as ``["poor", "fair", "good"]``, whatever
-        the order of the columns.
+        All classes from the lowest to the highest, such as ``["poor", "fair",
+        "good"]``, whatever the order of the columns.
 
     Returns
     -------
     score : float
-        The mean over the rows of sum_k (F_k - 1{y <= k})^2 / (K - 1) over the first K - 1 of K
-        classes, F_k the predicted probability of class k or a lower one. In [0, 1], perfect 0. For
-        two classes it is the Brier loss. Unbiased for the expected score. Cost: O(n k).
+        The mean over the rows of sum_k (F_k - 1{y <= k})^2 / (K - 1) over the first K -
+        1 of K classes, F_k the predicted probability of class k or a lower one. In [0,
+        1], perfect 0. For two classes it is the Brier loss. Unbiased for the expected
+        score. Cost: O(n k).
 
     Notes
     -----
@@ -261,8 +265,9 @@ def ranked_probability_score(
 
     References
     ----------
-    Epstein (1969), "A scoring system for probability forecasts of ranked categories". Gneiting and
-    Raftery (2007), "Strictly proper scoring rules, prediction, and estimation", section 4.2.
+    Epstein (1969), "A scoring system for probability forecasts of ranked categories".
+    Gneiting and Raftery (2007), "Strictly proper scoring rules, prediction, and
+    estimation", section 4.2.
 
     Examples
     --------

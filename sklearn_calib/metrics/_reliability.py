@@ -54,17 +54,19 @@ class ReliabilityCurve:
     Attributes
     ----------
     predicted, observed : ndarray of shape (n_points,)
-        Mean prediction and frequency of each bin; for "isotonic" the distinct scores and the fit
-        there, or 1000 of them evenly spaced in rank, as for "loess"; for "polynomial" and "spline"
-        scores evenly spaced, and evenly spaced in log-odds, and the fit there.
+        Mean prediction and frequency of each bin; for "isotonic" the distinct scores
+        and the fit there, or 1000 of them evenly spaced in rank, as for "loess"; for
+        "polynomial" and "spline" scores evenly spaced, and evenly spaced in log-odds,
+        and the fit there.
     weight : ndarray of shape (n_points,)
-        Sum of the sample weights; for "polynomial" and "spline" of the rows nearest to each point.
+        Sum of the sample weights; for "polynomial" and "spline" of the rows nearest to
+        each point.
     consistency_low, consistency_high : ndarray of shape (n_points,) or None
-        Where the observed frequency lies, with probability `level` for each point by itself, if
-        the predictions are calibrated.
+        Where the observed frequency lies, with probability `level` for each point by
+        itself, if the predictions are calibrated.
     confidence_low, confidence_high : ndarray of shape (n_points,) or None
-        Confidence interval for the true frequency of each point; for "polynomial" of all points
-        at once, the calibration belt.
+        Confidence interval for the true frequency of each point; for "polynomial" of
+        all points at once, the calibration belt.
     level : float
     strategy : str
     title : str
@@ -72,8 +74,9 @@ class ReliabilityCurve:
     histogram : ndarray of shape (20,)
         Share of the rows with a score in each twentieth of [0, 1].
     log_odds_histogram : ndarray of shape (66,)
-        Share of the rows with a score of exactly 0, in each half of a unit of log-odds from -16 to
-        16 (the first and the last one with what lies beyond), and of exactly 1.
+        Share of the rows with a score of exactly 0, in each half of a unit of log-odds
+        from -16 to 16 (the first and the last one with what lies beyond), and of
+        exactly 1.
     """
 
     predicted: FloatArray
@@ -135,62 +138,66 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,), or (n_samples, n_labels) with `multilabel`
+    y_true : array-like of shape (n_samples,), or (n_samples, n_labels) with
+    `multilabel`
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        With `multilabel` of shape (n_samples, n_labels), or a list of n_labels arrays of shape
-        (n_samples, 2).
+        With `multilabel` of shape (n_samples, n_labels), or a list of n_labels arrays
+        of shape (n_samples, 2).
     strategy : {"quantile", "uniform", "isotonic", "polynomial", "loess", "spline"}, \
 default="quantile"
-        Bins of equal mass, of equal width, or no bins: the isotonic fit (CORP), which needs no
-        choice of bins and is monotone; a polynomial in the log-odds with the calibration belt
-        of GiViTI, as in `sklearn_calib.inference.polynomial_test` for held-out rows; or the
-        flexible curves that clinical papers draw, with an interval at each point: local
-        regression as in R's ``loess``, or a logistic regression on a restricted cubic spline of
-        the log-odds with five knots, at their 10, 30, 50, 70 and 90 % quantiles.
+        Bins of equal mass, of equal width, or no bins: the isotonic fit (CORP), which
+        needs no choice of bins and is monotone; a polynomial in the log-odds with the
+        calibration belt of GiViTI, as in `sklearn_calib.inference.polynomial_test` for
+        held-out rows; or the flexible curves that clinical papers draw, with an
+        interval at each point: local regression as in R's ``loess``, or a logistic
+        regression on a restricted cubic spline of the log-odds with five knots, at
+        their 10, 30, 50, 70 and 90 % quantiles.
     n_bins : int, "cube_root" or "sweep", default=15
-        For the two kinds of bins; as in `calibration_error`. "sweep" chooses them by the labels;
-        the bands take them as given.
+        For the two kinds of bins; as in `calibration_error`. "sweep" chooses them by
+        the labels; the bands take them as given.
     multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
         As in `calibration_error`.
     level : float in (0, 1), default=0.9
         Probability of each band at each point; of the belt, at all points at once.
     n_resamples : int, default=200
-        For the consistency bands, and for the confidence band of "isotonic"; 0 draws no such band.
+        For the consistency bands, and for the confidence band of "isotonic"; 0 draws no
+        such band.
     sample_weight, labels, pos_label
         As in `calibration_error`.
     multilabel : {"macro", "micro"}, default=None
-        For many labels per row. "macro": a curve for each label. "micro": one of all pairs of a row
-        and a label. `labels` are then names of the labels; by default those of the columns of
-        `y_true`.
+        For many labels per row. "macro": a curve for each label. "micro": one of all
+        pairs of a row and a label. `labels` are then names of the labels; by default
+        those of the columns of `y_true`.
     random_state : int, Generator, RandomState or None, default=0
         Of the resamples.
 
     Returns
     -------
     curves : ReliabilityCurves
-        A list of `ReliabilityCurve`, one per binary problem: one for two classes and "confidence",
-        else one per class or label. Where there is one, the list has its attributes too:
-        ``curves.observed`` is ``curves[0].observed``. Where there are several, that is an
-        AttributeError which names them.
+        A list of `ReliabilityCurve`, one per binary problem: one for two classes and
+        "confidence", else one per class or label. Where there is one, the list has its
+        attributes too: ``curves.observed`` is ``curves[0].observed``. Where there are
+        several, that is an AttributeError which names them.
 
     Notes
     -----
     Consistency band: labels are drawn again from the predictions, which is exact under
-    calibration. Confidence band of a bin: Clopper and Pearson's, with Kish's number of rows under
-    weights. Confidence band of the isotonic curve: the percentile bootstrap. The belt has no
-    consistency band: predictions are calibrated as far as the test can tell where the diagonal
-    lies within it; weights are scaled to add up to Kish's number of rows. Nor have the flexible
-    curves: Wilson's interval of the local regression, with as many rows as have a mean of the same
-    variance, and Wald's of the spline on log-odds. Both are of the curve's own expectation: what
-    smoothing flattens they do not see. Cost: O(n log n), and
-    O(n) a resample or a Newton step.
+    calibration. Confidence band of a bin: Clopper and Pearson's, with Kish's number of
+    rows under weights. Confidence band of the isotonic curve: the percentile bootstrap.
+    The belt has no consistency band: predictions are calibrated as far as the test can
+    tell where the diagonal lies within it; weights are scaled to add up to Kish's
+    number of rows. Nor have the flexible curves: Wilson's interval of the local
+    regression, with as many rows as have a mean of the same variance, and Wald's of the
+    spline on log-odds. Both are of the curve's own expectation: what smoothing flattens
+    they do not see. Cost: O(n log n), and O(n) a resample or a Newton step.
 
     References
     ----------
-    Broecker, Smith (2007), "Increasing the reliability of reliability diagrams". Dimitriadis,
-    Gneiting, Jordan (2021), "Stable reliability diagrams for probabilistic classifiers". Nattino,
-    Finazzi, Bertolini (2014), "A new calibration test and a reappraisal of the calibration belt
-    for the assessment of prediction models based on dichotomous outcomes".
+    Broecker, Smith (2007), "Increasing the reliability of reliability diagrams".
+    Dimitriadis, Gneiting, Jordan (2021), "Stable reliability diagrams for probabilistic
+    classifiers". Nattino, Finazzi, Bertolini (2014), "A new calibration test and a
+    reappraisal of the calibration belt for the assessment of prediction models based on
+    dichotomous outcomes".
 
     Examples
     --------
@@ -228,14 +235,14 @@ default="quantile"
 class CurveRows:
     """The input of `compute_curve`: scores and outcomes of rows or of pooled rows, and their draws.
 
-    A `BinaryProblem` draws single rows, and `PooledPredictions` draw rows or whole clusters in
-    their cells. A curve needs only what both have in common.
+    A `BinaryProblem` draws single rows, and `PooledPredictions` draw rows or whole
+    clusters in their cells. A curve needs only what both have in common.
 
     Attributes
     ----------
     score, weight, hits, squares : ndarray of shape (n,)
-        The score, the sum of the weights, that of the rows with the event, and that of squared
-        weights.
+        The score, the sum of the weights, that of the rows with the event, and that of
+        squared weights.
     title : str
     relabelled : callable
         Takes a Generator, returns `hits` with labels drawn from the scores.

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 class CalibrationWitness:
     """The result of `calibration_witness`: where predictions are too low or too high.
 
-    Of all functions w with values in [-1, 1] and slopes in [-1, 1] the one with the largest mean of
-    w(p) (y - p), which is the smooth calibration error. It is higher where events are more frequent
-    than predicted than where they are rarer; its level follows the error on the whole, and need not
-    cross 0.
+    Of all functions w with values in [-1, 1] and slopes in [-1, 1] the one with the
+    largest mean of w(p) (y - p), which is the smooth calibration error. It is higher
+    where events are more frequent than predicted than where they are rarer; its level
+    follows the error on the whole, and need not cross 0.
 
     Parameters
     ----------
@@ -93,10 +93,11 @@ def smooth_calibration_error(
 ) -> float:
     """Smooth calibration error: largest mean of w(p) (y - p), where w changes no faster than p.
 
-    A measure without bins: continuous in the predictions, estimated at the rate n^-1/2 whatever
-    their distribution, and 0 in the limit exactly for calibrated predictions. Half of it is a lower
-    bound, twice it an upper bound of the distance to the nearest calibrated predictor
-    (`lower_distance_to_calibration`). `calibration_witness` is the function w that attains it.
+    A measure without bins: continuous in the predictions, estimated at the rate n^-1/2
+    whatever their distribution, and 0 in the limit exactly for calibrated predictions.
+    Half of it is a lower bound, twice it an upper bound of the distance to the nearest
+    calibrated predictor (`lower_distance_to_calibration`). `calibration_witness` is the
+    function w that attains it.
 
     Parameters
     ----------
@@ -105,22 +106,23 @@ def smooth_calibration_error(
     Returns
     -------
     error : float
-        In [0, 1], perfect 0; at most the expected calibration error. Biased upwards: for calibrated
-        predictions it is of the order n^-1/2 (0.004 at n = 10,000); `calibration_test` gives the
-        distribution.
+        In [0, 1], perfect 0; at most the expected calibration error. Biased upwards:
+        for calibrated predictions it is of the order n^-1/2 (0.004 at n = 10,000);
+        `calibration_test` gives the distribution.
 
     Notes
     -----
-    Exact, up to rounding. Cost: O(n log n), one sort of numbers and passes of compiled code: about
-    twice ``np.argsort`` of the predictions. The linear program's solution by dynamic
-    programming with a queue of kinks is simpler and faster than the paper's minimum-cost flow.
+    Exact, up to rounding. Cost: O(n log n), one sort of numbers and passes of compiled
+    code: about twice ``np.argsort`` of the predictions. The linear program's solution
+    by dynamic programming with a queue of kinks is simpler and faster than the paper's
+    minimum-cost flow.
 
     References
     ----------
-    Kakade, Foster (2008), "Deterministic calibration and Nash equilibrium". Hu, Jambulapati, Tian,
-    Yang (2024), "Testing calibration in nearly-linear time", definition 3 and lemmas 2 and 6.
-    Blasiok, Gopalan, Hu, Nakkiran (2023), "A unifying theory of distance from calibration",
-    theorem 7.3.
+    Kakade, Foster (2008), "Deterministic calibration and Nash equilibrium". Hu,
+    Jambulapati, Tian, Yang (2024), "Testing calibration in nearly-linear time",
+    definition 3 and lemmas 2 and 6. Blasiok, Gopalan, Hu, Nakkiran (2023), "A unifying
+    theory of distance from calibration", theorem 7.3.
 
     Examples
     --------

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 def integrate_two_bins(score: FloatArray, path: FloatArray) -> float:
     """Integrate the squared sums below q and from q on over thresholds q in [0, 1].
 
-    `score` are the distinct scores, increasing, and `path` the sums of the residuals up to each.
+    `score` are the distinct scores, increasing, and `path` the sums of the residuals up
+    to each.
     """
     total, below = path[-1], path[:-1]
     steps = np.diff(score) * below
@@ -38,46 +39,50 @@ def averaged_two_bin_error(
 ) -> float:
     """Compute the error of two bins, below and above a threshold, averaged over thresholds.
 
-    Of a finite sample it is truthful: whatever the true probabilities are, no other predictions
-    have a smaller expected value than these. Binned errors, the smooth error and the distance to
-    calibration can all be lowered by rounding, shrinking or merging honest predictions; see the
-    table in the user guide.
+    Of a finite sample it is truthful: whatever the true probabilities are, no other
+    predictions have a smaller expected value than these. Binned errors, the smooth
+    error and the distance to calibration can all be lowered by rounding, shrinking or
+    merging honest predictions; see the table in the user guide.
 
     Parameters
     ----------
     {shared_parameters}
     debias : bool, default=False
-        Subtract the expected value for calibrated predictions, sum w^2 p (1 - p) / (sum w)^2, which
-        depends on the predictions. The excess is 0 on average if they are calibrated, and then
-        below 0 in more than every second sample. It is not truthful, since more is subtracted from
-        predictions nearer to .5: choose between models without it. Weights are then of
-        independent rows, not counts of repeated ones.
+        Subtract the expected value for calibrated predictions, sum w^2 p (1 - p) / (sum
+        w)^2, which depends on the predictions. The excess is 0 on average if they are
+        calibrated, and then below 0 in more than every second sample. It is not
+        truthful, since more is subtracted from predictions nearer to .5: choose between
+        models without it. Weights are then of independent rows, not counts of repeated
+        ones.
 
     Returns
     -------
     error : float
-        In [0, 1], perfect 0: a squared error, so that .0025 is about a bias of .05 of all rows.
-        With `debias` at least -.25.
+        In [0, 1], perfect 0: a squared error, so that .0025 is about a bias of .05 of
+        all rows. With `debias` at least -.25.
 
     Notes
     -----
-    With q uniform on [0, 1] it is the mean of a(q)^2 + b(q)^2; a(q) is the weighted mean over all
-    rows of (y - p) where p < q, else 0, and b(q) of the rest. With distinct scores v_1 < ... < v_m
-    and C_j the mean over all rows of (y - p) where p <= v_j, else 0, the integral is the sum over j
-    from 0 to m of (v_{j+1} - v_j) (C_j^2 + (C_m - C_j)^2), with C_0 = v_0 = 0 and v_{m+1} = 1.
+    With q uniform on [0, 1] it is the mean of a(q)^2 + b(q)^2; a(q) is the weighted
+    mean over all rows of (y - p) where p < q, else 0, and b(q) of the rest. With
+    distinct scores v_1 < ... < v_m and C_j the mean over all rows of (y - p) where p <=
+    v_j, else 0, the integral is the sum over j from 0 to m of (v_{j+1} - v_j) (C_j^2 +
+    (C_m - C_j)^2), with C_0 = v_0 = 0 and v_{m+1} = 1.
 
-    Why it is truthful: the variances of the two sums add up to that of the sum of all rows, for
-    each q. With true probabilities c the expected value is therefore sum w^2 c (1 - c) / (sum w)^2,
-    whatever is predicted, plus the error with c in the place of y, which is 0 where p is c.
+    Why it is truthful: the variances of the two sums add up to that of the sum of all
+    rows, for each q. With true probabilities c the expected value is therefore sum w^2
+    c (1 - c) / (sum w)^2, whatever is predicted, plus the error with c in the place of
+    y, which is 0 where p is c.
 
-    The path C_j is `cumulative_differences`, whose `sigma` squared is what `debias` subtracts;
-    `CumulativeDifferenceDisplay` with ``axis="score"`` draws what is averaged.
-    ``calibration_test(y, p, statistic="averaged_two_bin_error")`` has an exact p-value. Cost:
-    O(n log n), one sort.
+    The path C_j is `cumulative_differences`, whose `sigma` squared is what `debias`
+    subtracts; `CumulativeDifferenceDisplay` with ``axis="score"`` draws what is
+    averaged. ``calibration_test(y, p, statistic="averaged_two_bin_error")`` has an
+    exact p-value. Cost: O(n log n), one sort.
 
     References
     ----------
-    Hartline, Hu, Wu (2026), "A perfectly truthful calibration measure", definition of ATB.
+    Hartline, Hu, Wu (2026), "A perfectly truthful calibration measure", definition of
+    ATB.
 
     Examples
     --------

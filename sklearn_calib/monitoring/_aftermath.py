@@ -21,11 +21,11 @@ class ShiftRegion(NamedTuple):
     Attributes
     ----------
     shift, slope : float
-        The likeliest pair, P(event) = sigmoid(shift + slope * log-odds). 0 and 1 where the
-        probabilities are calibrated.
+        The likeliest pair, P(event) = sigmoid(shift + slope * log-odds). 0 and 1 where
+        the probabilities are calibrated.
     shift_interval, slope_interval : tuple of float
-        The region seen from its two sides, (low, high); infinite where the rows cannot tell
-        (beyond 50).
+        The region seen from its two sides, (low, high); infinite where the rows cannot
+        tell (beyond 50).
     border : ndarray of shape (256, 2)
         Shift and slope along the border of the region, which is convex, in turn.
     level : float
@@ -57,22 +57,25 @@ class Diagnosis(NamedTuple):
     onset_time : float, str or None
         The time of the row `onset`.
     n_samples : int
-        Rows from there on, on which the rest stands; without those of probability 0 or 1.
+        Rows from there on, on which the rest stands; without those of probability 0 or
+        1.
     enough : {"offset", "line", "refit"}
-        What is enough: a number added to the log-odds; a new slope, too; or nothing less than a
-        new map or model.
+        What is enough: a number added to the log-odds; a new slope, too; or nothing
+        less than a new map or model.
     shift, slope : float
-        What to do with the log-odds, shift + slope * log-odds; the slope of "offset" is 1.
+        What to do with the log-odds, shift + slope * log-odds; the slope of "offset" is
+        1.
     p_line, p_bent : float
         P-values: that an offset leaves no slope, and that a line leaves no bend.
     mean_proba, event_rate : float
         Mean probability and share of events of these rows.
     class_rates : tuple of float
-        The share of each class, in the order of the columns, among all rows from `onset` on, also
-        those of probability 0 or 1: what ``PriorShift(mean=)`` takes. Where a class did not come,
-        half a row was added to each.
+        The share of each class, in the order of the columns, among all rows from
+        `onset` on, also those of probability 0 or 1: what ``PriorShift(mean=)`` takes.
+        Where a class did not come, half a row was added to each.
     confidence : bool
-        Whether the probability is the largest of the row, and the event that its class is true.
+        Whether the probability is the largest of the row, and the event that its class
+        is true.
     """
 
     onset: int
@@ -93,10 +96,11 @@ class Diagnosis(NamedTuple):
     def advice(self) -> str:
         """Describe the diagnosis in words, and recommend what to do next.
 
-        The recalibrators that it names are fitted to the probabilities (all columns) and labels of
-        the rows from `onset` on, and then applied to those of new rows. Of more than ten classes
-        ``diagnosis.class_rates`` stands for the numbers. An offset of the largest probability need
-        not come from the frequencies of the classes; both ways are named.
+        The recalibrators that it names are fitted to the probabilities (all columns)
+        and labels of the rows from `onset` on, and then applied to those of new rows.
+        Of more than ten classes ``diagnosis.class_rates`` stands for the numbers. An
+        offset of the largest probability need not come from the frequencies of the
+        classes; both ways are named.
         """
         low, high = self.onset_interval
         when = "" if self.onset_time is None else f", {self.onset_time}"

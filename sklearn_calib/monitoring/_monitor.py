@@ -35,51 +35,57 @@ _MULTICLASS = ("auto", "confidence", "classwise")
 class CalibrationMonitor:
     """Watch the calibration of a model while labels come in, with guarantees at any time.
 
-    A test of a fixed number of rows, repeated every week, rejects every good model in the end.
-    This monitor may be looked at after each row. It compares the probabilities with 54 others,
-    sigmoid(shift + slope * log-odds): too extreme, too cautious, too low, too high.
+    A test of a fixed number of rows, repeated every week, rejects every good model in
+    the end. This monitor may be looked at after each row. It compares the probabilities
+    with 54 others, sigmoid(shift + slope * log-odds): too extreme, too cautious, too
+    low, too high.
 
-    * The **detector** asks whether something has changed *lately*. While the probabilities are
-      calibrated, the mean number of rows until a false alarm is at least `average_run_length`.
-      After an alarm it starts anew.
-    * The **evidence** ``e_value_`` asks whether the probabilities were calibrated *all along*. The
-      probability that it ever reaches 1/alpha, while they are, is at most `alpha`.
+    * The **detector** asks whether something has changed *lately*. While the
+      probabilities are calibrated, the mean number of rows until a false alarm is at
+      least `average_run_length`. After an alarm it starts anew.
+    * The **evidence** ``e_value_`` asks whether the probabilities were calibrated *all
+      along*. The probability that it ever reaches 1/alpha, while they are, is at most
+      `alpha`.
 
-    Both are always computed; `alarm` says which of them raises alarms. Each alarm tells since when
-    the probabilities are off and what is enough to mend them (`diagnose`), and `region` how far off
-    they are, at every look at once.
+    Both are always computed; `alarm` says which of them raises alarms. Each alarm tells
+    since when the probabilities are off and what is enough to mend them (`diagnose`),
+    and `region` how far off they are, at every look at once.
 
     Parameters
     ----------
     alarm : {"detector", "test"}, default="detector"
-        What raises alarms. "detector" for a model in production; "test" for one question with one
-        answer: with "test" there is one alarm at most, and one of each monitor that `merge` adds.
+        What raises alarms. "detector" for a model in production; "test" for one
+        question with one answer: with "test" there is one alarm at most, and one of
+        each monitor that `merge` adds.
     average_run_length : float, default=10_000
-        A number of rows, above 1 and at most 1e12. While the probabilities are calibrated, the
-        detector raises a false alarm after this many rows on average, or later.
+        A number of rows, above 1 and at most 1e12. While the probabilities are
+        calibrated, the detector raises a false alarm after this many rows on average,
+        or later.
     alpha : float, default=0.05
-        Between 0 and 1: the level of the test, and the false discovery rate of ``flagged_``.
+        Between 0 and 1: the level of the test, and the false discovery rate of
+        ``flagged_``.
     groups : array-like of shape (n_groups,), default=None
-        The names of all groups, which must be known in advance. `update` is given the group of
-        each row. Each group is watched by itself; see Notes.
+        The names of all groups, which must be known in advance. `update` is given the
+        group of each row. Each group is watched by itself; see Notes.
     classes : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns. Needed unless the labels are 0 to k - 1 or
-        booleans, because a batch may not contain all classes. If the order is not the sorted one,
-        each batch is checked for columns that are in another order.
+        All classes in the order of the columns. Needed unless the labels are 0 to k - 1
+        or booleans, because a batch may not contain all classes. If the order is not
+        the sorted one, each batch is checked for columns that are in another order.
     multiclass : {"auto", "confidence", "classwise"}, default="auto"
-        How more than two classes are watched. "confidence", and "auto" with more than two: the
-        largest probability, and whether that class is true. "classwise": each class against the
-        others, averaged.
+        How more than two classes are watched. "confidence", and "auto" with more than
+        two: the largest probability, and whether that class is true. "classwise": each
+        class against the others, averaged.
 
     Attributes
     ----------
     n_samples_ : int
         Rows so far.
     e_value_, log_e_value_ : float
-        Evidence against calibration and its logarithm; 1 and 0 at the start, inf where an event
-        happened whose probability was 0. The mean over the groups.
+        Evidence against calibration and its logarithm; 1 and 0 at the start, inf where
+        an event happened whose probability was 0. The mean over the groups.
     p_value_ : float
-        The inverse of the largest e-value so far, at most 1: valid whenever it is looked at.
+        The inverse of the largest e-value so far, at most 1: valid whenever it is
+        looked at.
     rejected_at_ : int or None
         The number of rows at which the e-value first reached 1/alpha.
     log_detector_ : float
@@ -87,13 +93,15 @@ class CalibrationMonitor:
     alarm_ : bool
         Whether the last update raised an alarm; with ``alarm="test"``, whether any has.
     alarms_, new_alarms_ : list of Alarm
-        The last 100 alarms, and those that the last update raised (the first 50 of them);
-        ``n_alarms_`` counts all.
+        The last 100 alarms, and those that the last update raised (the first 50 of
+        them); ``n_alarms_`` counts all.
     posterior_ : ndarray of shape (6, 9)
-        How probable each pair of a slope and a shift is, if the probabilities are off: for the rows
-        since the change that the detector sees, or for all rows with ``alarm="test"``.
+        How probable each pair of a slope and a shift is, if the probabilities are off:
+        for the rows since the change that the detector sees, or for all rows with
+        ``alarm="test"``.
     slopes_, shifts_ : ndarray of shape (6,) and (9,)
-        The pairs: a slope below 1 means too extreme probabilities, a shift above 0 too low ones.
+        The pairs: a slope below 1 means too extreme probabilities, a shift above 0 too
+        low ones.
     slope_, shift_ : float
         The geometric mean of the slope and the mean of the shift over the posterior.
     meaning_ : str
@@ -101,9 +109,9 @@ class CalibrationMonitor:
     e_values_ : dict of str or label to float
         The evidence of each group; without groups and with "classwise", of each class.
     flagged_ : list
-        The groups or classes that ``e_values_`` show to be miscalibrated. On average, at most the
-        share `alpha` of the groups in this list are calibrated after all (e-BH), however the groups
-        depend on each other.
+        The groups or classes that ``e_values_`` show to be miscalibrated. On average,
+        at most the share `alpha` of the groups in this list are calibrated after all
+        (e-BH), however the groups depend on each other.
     impossible_ : int
         How many events happened whose probability was 0.
     history_ : MonitorHistory
@@ -112,27 +120,29 @@ class CalibrationMonitor:
 
     Notes
     -----
-    The guarantees hold for any predictions, which may depend on all the past, and however often
-    the monitor is looked at. They do need each probability to be calibrated given the labels that
-    were processed before it. If labels arrive late, pass each row when its label arrives. The
-    guarantees are lost if earlier rows, whose labels were not yet known at the time of the
-    prediction, say more about a label than its probability does (overlapping forecasts of one
-    event).
+    The guarantees hold for any predictions, which may depend on all the past, and
+    however often the monitor is looked at. They do need each probability to be
+    calibrated given the labels that were processed before it. If labels arrive late,
+    pass each row when its label arrives. The guarantees are lost if earlier rows, whose
+    labels were not yet known at the time of the prediction, say more about a label than
+    its probability does (overlapping forecasts of one event).
 
-    Groups: the e-value for "some group" is the mean over all groups. Each row adds 1 to the mean of
-    the sum of the detectors, so their sum raises the alarm, and the run length counts the rows of
-    all groups.
+    Groups: the e-value for "some group" is the mean over all groups. Each row adds 1 to
+    the mean of the sum of the detectors, so their sum raises the alarm, and the run
+    length counts the rows of all groups.
 
-    Cost: some 7 µs a row in batches, for each class with "classwise"; memory does not grow with
-    the rows. Small departures cost many rows: the power against a slope of 0.8 within 1000 rows is
-    0.55, where a test that looks once, after a number of rows that was fixed before, has 0.83.
+    Cost: some 7 µs a row in batches, for each class with "classwise"; memory does not
+    grow with the rows. Small departures cost many rows: the power against a slope of
+    0.8 within 1000 rows is 0.55, where a test that looks once, after a number of rows
+    that was fixed before, has 0.83.
 
     References
     ----------
-    Shin, Ramdas, Rinaldo (2024), "E-detectors: a nonparametric framework for sequential change
-    detection", section 2, for the guarantee of the detector. Henzi, Ziegel (2022), "Valid
-    sequential inference on probability forecast performance", for e-values of forecasts. Wang,
-    Ramdas (2022), "False discovery rate control with e-values", for ``flagged_``.
+    Shin, Ramdas, Rinaldo (2024), "E-detectors: a nonparametric framework for sequential
+    change detection", section 2, for the guarantee of the detector. Henzi, Ziegel
+    (2022), "Valid sequential inference on probability forecast performance", for
+    e-values of forecasts. Wang, Ramdas (2022), "False discovery rate control with
+    e-values", for ``flagged_``.
 
     Examples
     --------
@@ -154,7 +164,8 @@ class CalibrationMonitor:
 
     slopes_: FloatArray = np.unique(grid.COARSE_GRID.slope)
     shifts_: FloatArray = np.unique(grid.COARSE_GRID.shift)
-    _total: FloatArray  # of shape (n_groups, n_parallel, n_pairs): sums of logarithms of ratios
+    # of shape (n_groups, n_parallel, n_pairs): sums of logarithms of ratios
+    _total: FloatArray
     _detector: FloatArray  # of the same shape
     _impossible: AnyArray  # of shape (n_groups, n_parallel)
 
@@ -226,19 +237,20 @@ class CalibrationMonitor:
         ----------
         y : array-like of shape (n_samples,), or a label
         y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or a number
-            Probabilities in [0, 1] that were predicted before the labels were known: one column per
-            class, or the second class of two alone.
+            Probabilities in [0, 1] that were predicted before the labels were known:
+            one column per class, or the second class of two alone.
         groups : array-like of shape (n_samples,), or a name, default=None
             The group of each row, where the monitor has groups.
         time : array-like of shape (n_samples,), or one for all rows, default=None
-            Numbers, dates, or text in ISO form: the rows of a batch are put in this order, and none
-            may come before the last row of an earlier batch. Times with a zone are kept in UTC.
+            Numbers, dates, or text in ISO form: the rows of a batch are put in this
+            order, and none may come before the last row of an earlier batch. Times with
+            a zone are kept in UTC.
         only_later : bool, default=False
-            Refuse also rows of the same time as the last row of an earlier batch, so that no batch
-            can be given twice.
+            Refuse also rows of the same time as the last row of an earlier batch, so
+            that no batch can be given twice.
         soft_labels : bool, default=False
-            Whether `y` holds shares of classes, of shape (n_samples,) or (n_samples, n_classes), as
-            measures take them. See Notes.
+            Whether `y` holds shares of classes, of shape (n_samples,) or (n_samples,
+            n_classes), as measures take them. See Notes.
 
         Returns
         -------
@@ -248,23 +260,25 @@ class CalibrationMonitor:
         Raises
         ------
         ValueError, TypeError
-            Anything `canonical_proba` refuses; missing labels (give such rows when their labels
-            come); labels or groups that are not among the known ones; times that run backwards.
-            After an error or an interruption the monitor is as it was before.
+            Anything `canonical_proba` refuses; missing labels (give such rows when
+            their labels come); labels or groups that are not among the known ones;
+            times that run backwards. After an error or an interruption the monitor is
+            as it was before.
 
         Warns
         -----
         CalibrationWarning
-            `classes` in an order of their own where the columns of this batch fit another one far
-            better.
+            `classes` in an order of their own where the columns of this batch fit
+            another one far better.
 
         Notes
         -----
-        Soft labels, such as the mean of several annotators: what holds for labels holds for
-        shares whose mean is the probability. The evidence of a row is that of both labels, weighed
-        by their shares: at most a bet on the share that is fair, so the guarantees hold, and are
-        cautious. Each row counts once, however many annotators it had. `diagnose`, `region` and the
-        interval of the onset read one label for each row, drawn from its shares.
+        Soft labels, such as the mean of several annotators: what holds for labels holds
+        for shares whose mean is the probability. The evidence of a row is that of both
+        labels, weighed by their shares: at most a bet on the share that is fair, so the
+        guarantees hold, and are cautious. Each row counts once, however many annotators
+        it had. `diagnose`, `region` and the interval of the onset read one label for
+        each row, drawn from its shares.
         """
         rows, classes = read_rows(
             y,
@@ -292,10 +306,10 @@ class CalibrationMonitor:
     def merge(self, other: "CalibrationMonitor") -> Self:
         """Add what another monitor of the same kind has seen, as of another server.
 
-        The evidence is that of all rows together. The detectors are added up: the mean number of
-        rows to a false alarm, counted over both, stays at least `average_run_length`. `p_value_`
-        and `rejected_at_` are those of a course in which the other's rows came at the end, all at
-        once.
+        The evidence is that of all rows together. The detectors are added up: the mean
+        number of rows to a false alarm, counted over both, stays at least
+        `average_run_length`. `p_value_` and `rejected_at_` are those of a course in
+        which the other's rows came at the end, all at once.
 
         Parameters
         ----------
@@ -472,18 +486,20 @@ class CalibrationMonitor:
     ) -> ShiftRegion:
         """Compute a region for shift and slope of the log-odds, valid at every look at once.
 
-        The pairs against which the mean likelihood of all pairs (shift normal around 0 with
-        standard deviation 1, slope around 1 with 1/2) has not gathered 1 / (1 - level). While the
-        true log-odds are shift + slope * those of the predictions, with one pair all the time, the
-        probability that this pair is ever outside is at most 1 - level, however often one looks.
+        The pairs against which the mean likelihood of all pairs (shift normal around 0
+        with standard deviation 1, slope around 1 with 1/2) has not gathered 1 / (1 -
+        level). While the true log-odds are shift + slope * those of the predictions,
+        with one pair all the time, the probability that this pair is ever outside is at
+        most 1 - level, however often one looks.
 
         Parameters
         ----------
         level : float, default=0.95
             Between 0 and 1.
         since : {"start", "alarm"}, default="start"
-            Which rows: all, or those behind the last alarm, of which each begins a new promise.
-            Rows that raised an alarm are not among the latter, so that none were chosen.
+            Which rows: all, or those behind the last alarm, of which each begins a new
+            promise. Rows that raised an alarm are not among the latter, so that none
+            were chosen.
         stream : str, default=None
             Of several groups or classes the name of one, as ``Alarm.stream`` says it.
 
@@ -498,12 +514,13 @@ class CalibrationMonitor:
 
         Notes
         -----
-        Where the truth changes meanwhile there is no one pair to cover; the region then shrinks
-        around the pair that fits the mixture of all rows best. Ask for the rows since the alarm.
-        With "confidence" the pair is that of the largest probability.
+        Where the truth changes meanwhile there is no one pair to cover; the region then
+        shrinks around the pair that fits the mixture of all rows best. Ask for the rows
+        since the alarm. With "confidence" the pair is that of the largest probability.
 
-        The log-odds are kept in cells of a sixteenth of sqrt(z^2 + 4), with mean and variance: the
-        intervals are those of all rows to 1e-4. Cost: some 50 ms, whatever the number of rows.
+        The log-odds are kept in cells of a sixteenth of sqrt(z^2 + 4), with mean and
+        variance: the intervals are those of all rows to 1e-4. Cost: some 50 ms,
+        whatever the number of rows.
 
         Examples
         --------
@@ -522,14 +539,15 @@ class CalibrationMonitor:
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
         """Diagnose since when the probabilities are off, from all rows so far, and what suffices.
 
-        The change is looked for in the rows from the earliest onset that the last alarm left open.
-        As ``Alarm.diagnosis``, with the rows that came since: the more, the surer.
+        The change is looked for in the rows from the earliest onset that the last alarm
+        left open. As ``Alarm.diagnosis``, with the rows that came since: the more, the
+        surer.
 
         Parameters
         ----------
         stream : str, default=None
-            Of several groups or classes the name of one, as ``Alarm.stream`` says it. By default
-            that of the last alarm.
+            Of several groups or classes the name of one, as ``Alarm.stream`` says it.
+            By default that of the last alarm.
 
         Returns
         -------
@@ -543,12 +561,13 @@ class CalibrationMonitor:
 
         Notes
         -----
-        The onset has a posterior: each row is as likely to be the first one behind the change, the
-        54 pairs have their weights. Old rows are kept in blocks, the larger the older, and the ends
-        of its interval are ends of blocks, the newest of 32 rows. `enough` follows from two score
-        tests at 5 % on the rows behind the likeliest onset. Unlike `region` they promise nothing at
-        every look: they are judged at the moment when the alarm comes, by rows that it chose; how
-        often they err was counted (``benchmarks/monitoring``). Begin anew (`reset`) after a
+        The onset has a posterior: each row is as likely to be the first one behind the
+        change, the 54 pairs have their weights. Old rows are kept in blocks, the larger
+        the older, and the ends of its interval are ends of blocks, the newest of 32
+        rows. `enough` follows from two score tests at 5 % on the rows behind the
+        likeliest onset. Unlike `region` they promise nothing at every look: they are
+        judged at the moment when the alarm comes, by rows that it chose; how often they
+        err was counted (``benchmarks/monitoring``). Begin anew (`reset`) after a
         repair: rows of old and new probabilities together say nothing.
 
         Examples
@@ -631,8 +650,8 @@ class CalibrationMonitor:
         Returns
         -------
         state : dict
-            ``json.dumps(state, allow_nan=False)`` writes it and `from_state_dict` reads it; no bit
-            is lost. Some 100 KB at most, and 5 to 50 KB for each group.
+            ``json.dumps(state, allow_nan=False)`` writes it and `from_state_dict` reads
+            it; no bit is lost. Some 100 KB at most, and 5 to 50 KB for each group.
 
         Raises
         ------
@@ -666,8 +685,8 @@ class CalibrationMonitor:
         Raises
         ------
         ValueError
-            A state of another version, one that was changed or cut off, which its checksum tells,
-            or none.
+            A state of another version, one that was changed or cut off, which its
+            checksum tells, or none.
         """
         return restore_monitor(cls, state)
 

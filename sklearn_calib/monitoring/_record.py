@@ -36,7 +36,8 @@ class Stretch:
         The time of the first row.
     counts : ndarray of shape (5, n_cells), int64
     labels : ndarray of shape (n_classes,), int64
-        Of all these rows, those of probability 0 and 1 too; zeros where they were not counted.
+        Of all these rows, those of probability 0 and 1 too; zeros where they were not
+        counted.
     """
 
     def __init__(
@@ -87,8 +88,9 @@ class Waiting(NamedTuple):
 class Record:
     """Counts of one stream: all rows, those since the last alarm, and blocks since the change.
 
-    Blocks are the larger the older they are, so that their number grows with the logarithm of the
-    rows. Everything is whole numbers, the same in every bit however the rows were batched.
+    Blocks are the larger the older they are, so that their number grows with the
+    logarithm of the rows. Everything is whole numbers, the same in every bit however
+    the rows were batched.
 
     Parameters
     ----------
@@ -133,7 +135,8 @@ class Record:
     ) -> None:
         """Add rows with their numbers and classes.
 
-        Those of infinite log-odds say nothing: of them nothing but the class is counted.
+        Those of infinite log-odds say nothing: of them nothing but the class is
+        counted.
         """
         says = np.isfinite(z)
         if not says.all():

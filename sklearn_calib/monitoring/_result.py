@@ -20,23 +20,24 @@ class Alarm(NamedTuple):
     n_samples : int
         The number of rows until then, with the one that raised it.
     time : float, str or None
-        The time of that row, a text in ISO form for dates; None where no times were given.
+        The time of that row, a text in ISO form for dates; None where no times were
+        given.
     log_statistic : float
-        Logarithm of the detector's statistic, or of the e-value with ``alarm="test"``; inf where
-        an event happened whose probability was 0.
+        Logarithm of the detector's statistic, or of the e-value with ``alarm="test"``;
+        inf where an event happened whose probability was 0.
     slope, shift : float
         Means over the posterior, see `CalibrationMonitor.posterior_`.
     stream : str or None
-        The group, the class, or both, with the largest part of the statistic; None where there is
-        only one.
+        The group, the class, or both, with the largest part of the statistic; None
+        where there is only one.
     meaning : str
         Slope and shift in words.
     time_as_given : str or None
         The time as it came, where it came as text or as a whole number.
     diagnosis : Diagnosis or None
-        Since when the stream is off, and what is enough to mend it; None where an event of
-        probability 0 raised the alarm. Of alarms that follow each other closely it is looked for
-        again when a fifth of the rows is new.
+        Since when the stream is off, and what is enough to mend it; None where an event
+        of probability 0 raised the alarm. Of alarms that follow each other closely it
+        is looked for again when a fifth of the rows is new.
     """
 
     n_samples: int
@@ -63,8 +64,8 @@ class MonitorHistory(NamedTuple):
     n_samples : ndarray of int
         Rows until then.
     log_e_value, log_detector : ndarray of float
-        Logarithms of the evidence and of the detector's statistic, the latter before an alarm sets
-        it to 0.
+        Logarithms of the evidence and of the detector's statistic, the latter before an
+        alarm sets it to 0.
     slope, shift : ndarray of float
         Means over the posterior.
     time : ndarray of float or datetime64, or None
@@ -106,8 +107,8 @@ def describe_shift(
 def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
     """Return which hypotheses are rejected with a false discovery rate of at most `alpha`.
 
-    The k largest e-values, for the largest k with the k-th largest at least n / (k alpha); under
-    any dependence between them. Shape (n,), bool.
+    The k largest e-values, for the largest k with the k-th largest at least n / (k
+    alpha); under any dependence between them. Shape (n,), bool.
     """
     e = np.asarray(e_values, dtype=float)
     order = np.argsort(-e, kind="stable")

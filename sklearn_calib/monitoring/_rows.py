@@ -32,13 +32,15 @@ _OR_SECOND = ", or the second class of two alone"
 class BatchRows(NamedTuple):
     """A checked batch in the order of its times.
 
-    A monitor keeps one stream per two-class problem and group, so rows are reduced to log-odds
-    and events here, and carry their group and time, which `Predictions` do not have.
+    A monitor keeps one stream per two-class problem and group, so rows are reduced to
+    log-odds and events here, and carry their group and time, which `Predictions` do not
+    have.
     """
 
     log_pair: FloatArray  # of shape (n, n_parallel, 2)
     hit: AnyArray  # of shape (n, n_parallel), bool; of soft labels shares, float64
-    label: AnyArray  # the class of each row, of shape (n,); of soft labels (n, n_classes), shares
+    # the class of each row, of shape (n,); of soft labels (n, n_classes), shares
+    label: AnyArray
     group: IntArray  # of shape (n,)
     time: AnyArray | None  # of shape (n,), float64 or datetime64
     given: AnyArray | None  # the times as they came

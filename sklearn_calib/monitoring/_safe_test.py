@@ -23,8 +23,9 @@ class SafeTestResult(NamedTuple):
     Attributes
     ----------
     e_value : float
-        The mean over the splits; at most 1 in expectation where the probabilities are calibrated.
-        E-values of independent studies are multiplied, those of dependent ones averaged.
+        The mean over the splits; at most 1 in expectation where the probabilities are
+        calibrated. E-values of independent studies are multiplied, those of dependent
+        ones averaged.
     pvalue : float
         1 / e_value, at most 1.
     log_e_values : ndarray of shape (n_splits,)
@@ -48,12 +49,13 @@ def safe_calibration_test(
 ) -> SafeTestResult:
     """Test calibration by an e-value, which may be multiplied by the e-values of other studies.
 
-    A recalibrator is fitted on a random half of the rows; the product over the other half of
-    q(y) / p(y), recalibrated over given probability of the label, is an e-value. The mean over
-    several splits is one, too. For combining studies: the e-values of studies are multiplied,
-    also where later ones were begun because of the results of earlier ones. For a stream of rows
-    use `CalibrationMonitor`; for one batch and nothing else, `cox_test` or `calibration_test` have
-    more power, since only half of the rows are judged here.
+    A recalibrator is fitted on a random half of the rows; the product over the other
+    half of q(y) / p(y), recalibrated over given probability of the label, is an
+    e-value. The mean over several splits is one, too. For combining studies: the
+    e-values of studies are multiplied, also where later ones were begun because of the
+    results of earlier ones. For a stream of rows use `CalibrationMonitor`; for one
+    batch and nothing else, `cox_test` or `calibration_test` have more power, since only
+    half of the rows are judged here.
 
     Parameters
     ----------
@@ -67,8 +69,9 @@ def safe_calibration_test(
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
-        The class of two that a single column of `y_proba` is the probability of; by default the
-        last of `labels`, or 1 or True. Required for other labels, unless `labels` is given.
+        The class of two that a single column of `y_proba` is the probability of; by
+        default the last of `labels`, or 1 or True. Required for other labels, unless
+        `labels` is given.
 
     Returns
     -------
@@ -81,14 +84,15 @@ def safe_calibration_test(
 
     Notes
     -----
-    Recalibrated probabilities of exactly 0 or 1 are replaced by (hits + 1/2) / (n + 1), over the n
-    rows of the fitting half that have this value: a label that contradicts them would make the
-    e-value 0. An event whose given probability is 0 makes it infinite. Cost: `n_splits` fits on
-    half of the rows.
+    Recalibrated probabilities of exactly 0 or 1 are replaced by (hits + 1/2) / (n + 1),
+    over the n rows of the fitting half that have this value: a label that contradicts
+    them would make the e-value 0. An event whose given probability is 0 makes it
+    infinite. Cost: `n_splits` fits on half of the rows.
 
     References
     ----------
-    Dimitriadis, Henzi, Puke, Ziegel (2022), "A safe Hosmer-Lemeshow test", arXiv:2203.00426.
+    Dimitriadis, Henzi, Puke, Ziegel (2022), "A safe Hosmer-Lemeshow test",
+    arXiv:2203.00426.
 
     Examples
     --------

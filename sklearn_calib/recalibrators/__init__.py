@@ -94,7 +94,8 @@ _REGISTRY = {
 def all_recalibrators() -> dict[str, type[Recalibrator]]:
     """Return the registered methods: a dict of name to class, sorted by name.
 
-    The names are those that `get_recalibrator` and every `recalibrator=` parameter accept.
+    The names are those that `get_recalibrator` and every `recalibrator=` parameter
+    accept.
 
     Examples
     --------
@@ -118,8 +119,8 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
     Raises
     ------
     ValueError
-        The name is not registered. The message names the nearest one, or what another package's
-        name, such as scikit-learn's "sigmoid", is called here.
+        The name is not registered. The message names the nearest one, or what another
+        package's name, such as scikit-learn's "sigmoid", is called here.
     TypeError
         The method has no such option.
 

@@ -25,27 +25,31 @@ _EPS = float(np.finfo(np.float64).eps)
 class AdaptiveCalibration(Recalibrator):
     """Average the labels of the calibration rows around each score (ACP).
 
-    The rows around a score are either the nearest ones, or those inside the score's own confidence
-    interval: few rows if the classifier is sure, many if it is not. The map has jumps and may fall.
-    More than two classes are handled one-vs-rest and the rows divided by their sums.
+    The rows around a score are either the nearest ones, or those inside the score's own
+    confidence interval: few rows if the classifier is sure, many if it is not. The map
+    has jumps and may fall. More than two classes are handled one-vs-rest and the rows
+    divided by their sums.
 
     Parameters
     ----------
     neighborhood : {"nearest", "interval"}, default="nearest"
-        "nearest": the smallest symmetric window that holds `share` of the calibration rows.
-        "interval": the rows inside the score's confidence interval. It comes from
+        "nearest": the smallest symmetric window that holds `share` of the calibration
+        rows. "interval": the rows inside the score's confidence interval. It comes from
         ``fit(..., intervals=)``, interpolated between the calibration scores, or from
-        ``predict_proba(..., intervals=)`` for each row itself; without either it is the interval of
-        a logistic regression on the log-odds, taken at the score itself. An interval without any
-        row takes the nearest calibration score, or the two that are equally near.
+        ``predict_proba(..., intervals=)`` for each row itself; without either it is the
+        interval of a logistic regression on the log-odds, taken at the score itself. An
+        interval without any row takes the nearest calibration score, or the two that
+        are equally near.
     share : float, default=0.05
         Share of the calibration rows in a window, above 0, at most 1.
     level : float, default=0.95
-        Confidence level, between 0 and 1, of the intervals that come from logistic regression.
+        Confidence level, between 0 and 1, of the intervals that come from logistic
+        regression.
     prior_weight : float, default=5.0
-        Number, at least 0, of rows that are invented in each window: nine parts the score itself,
-        one part the share of positives of all rows. They draw windows with few rows towards the
-        score, and no prediction is 0 or 1. With 0 it is the plain share of positives, as published.
+        Number, at least 0, of rows that are invented in each window: nine parts the
+        score itself, one part the share of positives of all rows. They draw windows
+        with few rows towards the score, and no prediction is 0 or 1. With 0 it is the
+        plain share of positives, as published.
 
     Attributes
     ----------
@@ -64,21 +68,22 @@ class AdaptiveCalibration(Recalibrator):
 
     See Also
     --------
-    logistic_intervals : Intervals of a fitted logistic regression for the rows of a table.
+    logistic_intervals : Intervals of a fitted logistic regression for the rows of a
+    table.
 
     Notes
     -----
-    All rows at the border of a window belong to it, so that neither ties nor the order of the rows
-    matter; the published rules do not say. Distances are those of probabilities, exact at both
-    ends, and swapping the classes swaps the result. The distinct calibration scores are the map: a
-    pickle of a fit has 24 bytes for each (24 MB for a million; 40 with "interval"). Cost:
-    O(n log n), O(log n) a prediction.
+    All rows at the border of a window belong to it, so that neither ties nor the order
+    of the rows matter; the published rules do not say. Distances are those of
+    probabilities, exact at both ends, and swapping the classes swaps the result. The
+    distinct calibration scores are the map: a pickle of a fit has 24 bytes for each (24
+    MB for a million; 40 with "interval"). Cost: O(n log n), O(log n) a prediction.
 
     References
     ----------
-    Jiang, Osl, Kim, Ohno-Machado (2012), "Calibrating predictive model estimates to support
-    personalized medicine", for the intervals. Wang, Li, Dang (2019), section 2, for the nearest
-    rows.
+    Jiang, Osl, Kim, Ohno-Machado (2012), "Calibrating predictive model estimates to
+    support personalized medicine", for the intervals. Wang, Li, Dang (2019), section 2,
+    for the nearest rows.
 
     Examples
     --------
@@ -137,10 +142,11 @@ class AdaptiveCalibration(Recalibrator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns; needed if the calibration rows lack a class.
+            All classes in the order of the columns; needed if the calibration rows lack
+            a class.
         intervals : array-like of shape (n_samples, 2), default=None
-            Lower and upper end, in [0, 1], of each row's probability of the second class; two
-            classes and ``neighborhood="interval"`` only.
+            Lower and upper end, in [0, 1], of each row's probability of the second
+            class; two classes and ``neighborhood="interval"`` only.
         soft_labels : bool, default=False
             Whether `y` holds shares of classes, as every recalibrator takes them.
 
@@ -151,8 +157,8 @@ class AdaptiveCalibration(Recalibrator):
         Raises
         ------
         ValueError
-            What every recalibrator refuses; intervals that do not contain their score, or that the
-            settings have no use for.
+            What every recalibrator refuses; intervals that do not contain their score,
+            or that the settings have no use for.
         """
         if intervals is not None:
             if self.neighborhood != "interval":

@@ -37,36 +37,36 @@ _NOISE = (
 class AngularCalibration(Recalibrator):
     """Calibrate a linear classifier by the angle between its coefficients and the true ones.
 
-    Let P(y = 1 | x) = link(slope * t + intercept) with t = w*'x of unit variance, and u = w'x the
-    score of an estimated w. For Gaussian rows, P(y = 1 | u) is the mean of
-    link(slope * (cos(theta) s + sin(theta) Z) + intercept) over Z ~ N(0, 1), where
-    s = (u - center) / norm and theta is the angle between w and w*: the worse w, the nearer to the
-    base rate. Whatever is not given is fitted by maximum likelihood. Two classes; more are handled
-    one-vs-rest and the rows divided by their sums.
+    Let P(y = 1 | x) = link(slope * t + intercept) with t = w*'x of unit variance, and u
+    = w'x the score of an estimated w. For Gaussian rows, P(y = 1 | u) is the mean of
+    link(slope * (cos(theta) s + sin(theta) Z) + intercept) over Z ~ N(0, 1), where s =
+    (u - center) / norm and theta is the angle between w and w*: the worse w, the nearer
+    to the base rate. Whatever is not given is fitted by maximum likelihood. Two
+    classes; more are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
     cos_theta : float, default=None
-        Cosine of the angle between the estimated and the true coefficients in the norm of the
-        covariance, from -1 to 1. Fitted from 0 to 1.
+        Cosine of the angle between the estimated and the true coefficients in the norm
+        of the covariance, from -1 to 1. Fitted from 0 to 1.
     norm, center : float, default=None
-        Standard deviation, above 0, and mean of the score (log-odds) over new rows; by default
-        those of the calibration rows.
+        Standard deviation, above 0, and mean of the score (log-odds) over new rows; by
+        default those of the calibration rows.
     link : {"logit", "probit", "clipped_relu"} or callable, default="logit"
-        The function from the true score to the probability, rising: the logistic, the normal
-        distribution function, min(max(t, 0), 1), or any function of an array.
+        The function from the true score to the probability, rising: the logistic, the
+        normal distribution function, min(max(t, 0), 1), or any function of an array.
     link_slope, link_intercept : float, default=None
-        The slope, above 0, and the intercept within the link. 1 and 0 are no defaults: a wrong
-        slope is worse than no calibration.
+        The slope, above 0, and the intercept within the link. 1 and 0 are no defaults:
+        a wrong slope is worse than no calibration.
 
     Attributes
     ----------
     cos_theta_, theta_, norm_, center_, link_slope_, link_intercept_ : float
-        The angle in radians. One-vs-rest fits keep theirs in ``one_vs_rest_[c]``. Where cosine and
-        slope are both fitted only their product is well determined.
+        The angle in radians. One-vs-rest fits keep theirs in ``one_vs_rest_[c]``. Where
+        cosine and slope are both fitted only their product is well determined.
     platt_equivalent_ : tuple of float
-        (A, B) such that the result is link(slope * (A * (u - center) + B) + intercept): exact for
-        "probit", within 0.02 for "logit", not defined for other links.
+        (A, B) such that the result is link(slope * (A * (u - center) + B) + intercept):
+        exact for "probit", within 0.02 for "logit", not defined for other links.
     one_vs_rest_ : list of AngularCalibration
         More than two classes only.
     floor_ : float
@@ -81,15 +81,15 @@ class AngularCalibration(Recalibrator):
 
     Notes
     -----
-    The mean over Z has a closed form for "probit" and "clipped_relu" and is computed to 1e-12 by
-    fixed nodes for "logit"; other links are integrated numerically, to some 1e-5 where they have
-    kinks. Cost: O(n) an iteration. `AngularCalibratedClassifier` finds the angle without labels
-    beyond those of the training.
+    The mean over Z has a closed form for "probit" and "clipped_relu" and is computed to
+    1e-12 by fixed nodes for "logit"; other links are integrated numerically, to some
+    1e-5 where they have kinks. Cost: O(n) an iteration. `AngularCalibratedClassifier`
+    finds the angle without labels beyond those of the training.
 
     References
     ----------
-    Li, Sur (2025), "Optimal and provable calibration in high-dimensional binary classification:
-    angular calibration and Platt scaling", equations 3 and 9.
+    Li, Sur (2025), "Optimal and provable calibration in high-dimensional binary
+    classification: angular calibration and Platt scaling", equations 3 and 9.
 
     Examples
     --------
@@ -251,7 +251,8 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
 def _fit_any_line(link, s, codes, share, intercept):
     """Fit angle and slope, both free, by mu's coefficient of s and the noise's deviation.
 
-    In units of the scores that decide a logistic fit (few huge scores make the others tiny).
+    In units of the scores that decide a logistic fit (few huge scores make the others
+    tiny).
     """
     centre, unit = 0.0, 1.0
     if not threshold_separates(s, codes, increasing=True):
@@ -312,9 +313,9 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
 def _polish_minimum(loss, point, bounds):
     """Iterate Newton steps until the slope is rounding error, far beyond a flat loss.
 
-    The second derivatives are differences of slopes, of either sign where the quasi-Newton method
-    gave up far away. A step, halved if need be, makes the loss less, or the slope if the loss is
-    flat.
+    The second derivatives are differences of slopes, of either sign where the
+    quasi-Newton method gave up far away. A step, halved if need be, makes the loss
+    less, or the slope if the loss is flat.
     """
     low, high = np.array(bounds, dtype=float).T  # None is NaN, which nothing is beyond
     value, slope = loss(point)

@@ -91,7 +91,8 @@ def fit_validated(
 ) -> Estimator:
     """Fit an unfitted recalibrator in place to canonical scores and encoded labels.
 
-    Those of this package do not validate them again; others are fitted as scikit-learn does it.
+    Those of this package do not validate them again; others are fitted as scikit-learn
+    does it.
 
     Parameters
     ----------
@@ -154,8 +155,8 @@ def select_fit_arguments(
 ) -> dict[str, Any]:
     """Return what the fit of any recalibrator is called with: of the three what it understands.
 
-    A `Pipeline` hands `sample_weight`, `classes` and `groups` to every step whose fit takes them. A
-    plain scikit-learn classifier gets the probabilities as its features.
+    A `Pipeline` hands `sample_weight`, `classes` and `groups` to every step whose fit
+    takes them. A plain scikit-learn classifier gets the probabilities as its features.
     """
     known = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     known = {name: value for name, value in known.items() if value is not None}

@@ -66,38 +66,40 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     """A mixture of several methods, weighted by cross-validation (``"auto"``).
 
     For whoever does not want to choose. Picking the method with the smallest loss of
-    cross-validation is a gamble where losses are close; the mixture that predicts held-out labels
-    best does at least nearly as well as the best method, and is hardly ever worse than doing
-    nothing.
+    cross-validation is a gamble where losses are close; the mixture that predicts
+    held-out labels best does at least nearly as well as the best method, and is hardly
+    ever worse than doing nothing.
 
     Parameters
     ----------
     recalibrators : "auto", list or dict, default="auto"
-        The candidates: names and instances, or a dict of name to these. Anything with ``fit`` and
-        ``predict_proba``, so a pipeline or a classifier too. "auto" depends on the numbers of
-        rows and classes, see Notes.
+        The candidates: names and instances, or a dict of name to these. Anything with
+        ``fit`` and ``predict_proba``, so a pipeline or a classifier too. "auto" depends
+        on the numbers of rows and classes, see Notes.
     cv : int or splitter, default=5
-        Folds, at least 2. An int makes stratified folds from the rows' own digits: nothing is
-        random, and the order of the rows does not matter.
+        Folds, at least 2. An int makes stratified folds from the rows' own digits:
+        nothing is random, and the order of the rows does not matter.
     monotone : bool, default=False
-        Take only candidates that declare that they are monotone, and leave out those whose map
-        falls: for two classes the result rises with the score.
+        Take only candidates that declare that they are monotone, and leave out those
+        whose map falls: for two classes the result rises with the score.
     alpha : float, default=1.0
-        Invented rows, at least 0, that hold the weights near those of the prior: half of the weight
-        on the candidate "identity", which changes nothing, the other half on the others, half of
-        that on "default" where it is one of them; evenly on all where there is no "identity".
+        Invented rows, at least 0, that hold the weights near those of the prior: half
+        of the weight on the candidate "identity", which changes nothing, the other half
+        on the others, half of that on "default" where it is one of them; evenly on all
+        where there is no "identity".
     n_jobs : int, default=None
         Processes for the folds; -1 for all cores.
 
     Attributes
     ----------
     weights_ : dict of str to float
-        Of all candidates that could be fitted; their sum is 1. Those below 0.001 are set to 0.
+        Of all candidates that could be fitted; their sum is 1. Those below 0.001 are
+        set to 0.
     recalibrators_ : dict of str to recalibrator
         Those of positive weight, fitted to all rows.
     cv_losses_ : dict of str to tuple of float
-        Mean and standard error of the log loss, in nats, of the rows that each candidate has not
-        seen. Empty with fewer than 20 rows.
+        Mean and standard error of the log loss, in nats, of the rows that each
+        candidate has not seen. Empty with fewer than 20 rows.
     n_features_in_ : int
     classes_ : ndarray of shape (n_classes,)
     floor_ : float
@@ -106,46 +108,52 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     Warns
     -----
     CalibrationWarning
-        A candidate failed and is left out. Or there are fewer than 20 rows, or rows of one class
-        only: the weights are those of the prior. Or no `groups`, and scores that repeat with the
-        same labels, so that folds share what belongs together.
+        A candidate failed and is left out. Or there are fewer than 20 rows, or rows of
+        one class only: the weights are those of the prior. Or no `groups`, and scores
+        that repeat with the same labels, so that folds share what belongs together.
 
     Raises
     ------
     TypeError
         A candidate without ``fit`` and ``predict_proba``.
     ValueError
-        No candidate could be fitted, or with `monotone` one that is not declared monotone.
+        No candidate could be fitted, or with `monotone` one that is not declared
+        monotone.
 
     Notes
     -----
-    The prediction is the mean of the candidates' probabilities p_m with weights w_m that maximise
-    sum_i log(sum_m w_m p_m(y_i | x_i)) + sum_m alpha_m log w_m, p_m fitted without row i. Each
-    p_m is mixed with 1 / (n + 1) of the score itself. The maximum is found by Newton's method. The
-    kept candidates are then fitted to all rows. Above 200,000 rows the weights come from a
-    sample of as many, at no loss that could be measured (below 1e-4 nats at 400,000).
+    The prediction is the mean of the candidates' probabilities p_m with weights w_m
+    that maximise sum_i log(sum_m w_m p_m(y_i | x_i)) + sum_m alpha_m log w_m, p_m
+    fitted without row i. Each p_m is mixed with 1 / (n + 1) of the score itself. The
+    maximum is found by Newton's method. The kept candidates are then fitted to all
+    rows. Above 200,000 rows the weights come from a sample of as many, at no loss that
+    could be measured (below 1e-4 nats at 400,000).
 
-    "auto" is for two classes `Identity`, `DefaultCalibration`, `SplineCalibration` and `VennAbers`;
-    below 1000 rows also `PlattScaling`, from 1000 on `QuadraticScaling`. With `monotone`
-    `BetaCalibration` joins them, and the quadratic form is left out. For several classes it is
-    `Identity`, `TemperatureScaling` with Laplace smoothing, `DefaultCalibration`, the same followed
-    by `SplineCalibration`, one `VennAbers` map shared by all classes, and below 1000 rows the
-    default followed by one spline that they share. From 50 classes on there is no Venn-Abers map
-    but `StructuredVectorScaling`, and the spline after the default is shared, or recalibrates the
-    predicted class only; above 200 the matrix, k^2 numbers, is left out. Of rows with options of
-    their own (``canonical_proba(scores, absent="nan")``) it is the first two. Chosen with real
-    tables; see the folder ``benchmarks/stack``.
+    "auto" is for two classes `Identity`, `DefaultCalibration`, `SplineCalibration` and
+    `VennAbers`; below 1000 rows also `PlattScaling`, from 1000 on `QuadraticScaling`.
+    With `monotone` `BetaCalibration` joins them, and the quadratic form is left out.
+    For several classes it is `Identity`, `TemperatureScaling` with Laplace smoothing,
+    `DefaultCalibration`, the same followed by `SplineCalibration`, one `VennAbers` map
+    shared by all classes, and below 1000 rows the default followed by one spline that
+    they share. From 50 classes on there is no Venn-Abers map but
+    `StructuredVectorScaling`, and the spline after the default is shared, or
+    recalibrates the predicted class only; above 200 the matrix, k^2 numbers, is left
+    out. Of rows with options of their own (``canonical_proba(scores, absent="nan")``)
+    it is the first two. Chosen with real tables; see the folder ``benchmarks/stack``.
 
-    All of it is one compiled program at prediction, where each candidate has nodes for it (up to 49
-    classes; candidates of your own as well): a row costs some microseconds.
+    All of it is one compiled program at prediction, where each candidate has nodes for
+    it (up to 49 classes; candidates of your own as well): a row costs some
+    microseconds.
 
-    Whole numbers as sample weights count rows. Progress is reported through scikit-learn's
-    callbacks (version 1.9 on). Cost: cv + 1 fits of each candidate; .2 s for 5000 rows and two
-    classes, 5 s for a million, 1.5 s for 10,000 rows and 10 classes, 6 s and 100 classes.
+    Whole numbers as sample weights count rows. Progress is reported through
+    scikit-learn's callbacks (version 1.9 on). Cost: cv + 1 fits of each candidate; .2 s
+    for 5000 rows and two classes, 5 s for a million, 1.5 s for 10,000 rows and 10
+    classes, 6 s and 100 classes.
 
     References
     ----------
-    Breiman (1996), "Stacked regressions". van der Laan, Polley, Hubbard (2007), "Super learner".
+    Breiman (1996), "Stacked regressions". van der Laan, Polley, Hubbard (2007), "Super
+    learner".
 
     Examples
     --------
@@ -221,26 +229,29 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-            Probabilities as `canonical_proba` takes them: one column per class in the order of the
-            sorted labels, or the last of `classes` alone. For logits pass
+            Probabilities as `canonical_proba` takes them: one column per class in the
+            order of the sorted labels, or the last of `classes` alone. For logits pass
             ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
             Labels. Only a `PriorShift` to a given mean can do without.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
+            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row
+            left out.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns, for a calibration set that misses one, or
-            columns that are not in the order of the sorted labels. It names the columns and moves
-            nothing.
+            All classes in the order of the columns, for a calibration set that misses
+            one, or columns that are not in the order of the sorted labels. It names the
+            columns and moves nothing.
         soft_labels : bool, default=False
-            Whether `y` holds shares of classes instead: of shape (n_samples,) the share of the
-            second class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given
-            once per class, with the share times its weight as weight. Of k votes of n pass k / n
-            and n as `sample_weight`. The classes are 0, 1, ..., unless `classes` names them.
+            Whether `y` holds shares of classes instead: of shape (n_samples,) the share
+            of the second class, in [0, 1], or of shape (n_samples, n_classes). The same
+            as each row given once per class, with the share times its weight as weight.
+            Of k votes of n pass k / n and n as `sample_weight`. The classes are 0, 1,
+            ..., unless `classes` names them.
         groups : array-like of shape (n_samples,), default=None
-            Rows that belong together, such as the visits of a patient or the forecasts of one
-            election: no group is split between folds. Without it the fits of the folds know the
-            labels of the rows that they are judged by, and maps that learn them by heart win.
+            Rows that belong together, such as the visits of a patient or the forecasts
+            of one election: no group is split between folds. Without it the fits of the
+            folds know the labels of the rows that they are judged by, and maps that
+            learn them by heart win.
 
         Returns
         -------
@@ -249,19 +260,21 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         Raises
         ------
         ValueError, TypeError
-            Anything `canonical_proba` refuses; labels that do not match the columns; soft labels
-            outside [0, 1], or where the order of the rows matters (``capabilities.ordered``);
-            weights that are negative or all zero; more classes than ``capabilities.max_classes``.
-            After any error or interruption the estimator is unfitted, also where it was fitted
-            before. Threads that predict during a fit see the map of before until it ends.
+            Anything `canonical_proba` refuses; labels that do not match the columns;
+            soft labels outside [0, 1], or where the order of the rows matters
+            (``capabilities.ordered``); weights that are negative or all zero; more
+            classes than ``capabilities.max_classes``. After any error or interruption
+            the estimator is unfitted, also where it was fitted before. Threads that
+            predict during a fit see the map of before until it ends.
 
         Warns
         -----
         CalibrationWarning
-            Equal rows of scores; `classes` in an order of their own where the columns fit another
-            one far better. From maps that cannot fall (``capabilities.increasing``): scores
-            that fall with the outcome, by the rank correlation at a level of 1e-4, one-sided,
-            divided by the number of classes where there are more than two.
+            Equal rows of scores; `classes` in an order of their own where the columns
+            fit another one far better. From maps that cannot fall
+            (``capabilities.increasing``): scores that fall with the outcome, by the
+            rank correlation at a level of 1e-4, one-sided, divided by the number of
+            classes where there are more than two.
         """
         self._groups = groups
         try:
@@ -275,8 +288,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         Returns
         -------
         table : DataFrame
-            One row per candidate, its name as the index; columns ``weight``, ``cv_loss`` and
-            ``standard_error``, the latter NaN without cross-validation.
+            One row per candidate, its name as the index; columns ``weight``,
+            ``cv_loss`` and ``standard_error``, the latter NaN without cross-validation.
 
         Raises
         ------

@@ -1,8 +1,8 @@
 """The contract of a recalibrator: one base class that validates, subclasses that compute.
 
 A subclass states its `capabilities` and writes `_fit(proba, codes, weight)` and
-`_make_map()`, the fitted map, or `_predict_proba(proba)`; they see clean arrays only. Everything a
-user can do wrong is caught here.
+`_make_map()`, the fitted map, or `_predict_proba(proba)`; they see clean arrays only.
+Everything a user can do wrong is caught here.
 """
 
 import warnings
@@ -61,9 +61,9 @@ def complete_with_absent(
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return rows in which classes without a label are as frequent as predicted.
 
-    Each row comes once with its label, and once with each absent class, weighted by that class's
-    probability: the map learns from the labels how the other classes share the rest. Of many rows
-    and classes only some rows stand for the absent ones.
+    Each row comes once with its label, and once with each absent class, weighted by
+    that class's probability: the map learns from the labels how the other classes share
+    the rest. Of many rows and classes only some rows stand for the absent ones.
     """
     chance = np.asarray(proba)[:, absent]
     step = max(1, -(-chance.size * proba.shape[1] // MAX_COMPLETED_ENTRIES))
@@ -82,45 +82,51 @@ class Capabilities:
     Parameters
     ----------
     multiclass : {"native", "one-vs-rest"}
-        How more than two classes are handled: by the method, or by the base class, which fits one
-        copy per class and divides the rows by their sums.
+        How more than two classes are handled: by the method, or by the base class,
+        which fits one copy per class and divides the rows by their sums.
     monotone : bool
         For two classes the result is a monotone function of the score.
     increasing : bool
-        For two classes the result never falls where the score rises, so that scores which fall with
-        the outcome are lost: `Recalibrator.fit` then warns. Where the method has a parameter
-        ``monotone``, only if that is true.
+        For two classes the result never falls where the score rises, so that scores
+        which fall with the outcome are lost: `Recalibrator.fit` then warns. Where the
+        method has a parameter ``monotone``, only if that is true.
     continuous : bool
-        For two classes the result is a continuous function of the score, by default parameters.
+        For two classes the result is a continuous function of the score, by default
+        parameters.
     flexible : bool
-        Comes close to a map of any shape (any monotone one, if monotone) as the calibration set
-        grows.
+        Comes close to a map of any shape (any monotone one, if monotone) as the
+        calibration set grows.
     takes_logarithm : bool
-        Works on log-probabilities, so probabilities are raised to ``floor_``, learned at fit.
+        Works on log-probabilities, so probabilities are raised to ``floor_``, learned
+        at fit.
     ordered : bool
-        The order of the rows matters: they are taken as they came in time, and a row of weight 2
-        is not the same as two rows.
+        The order of the rows matters: they are taken as they came in time, and a row of
+        weight 2 is not the same as two rows.
     nonparametric : bool
         The fitted state grows with the calibration set.
     sample_weight : bool
         Uses sample weights; where not, weights that differ are refused.
     weights : {"ratios", "rows", "counts"}
-        What matters of the sample weights, by default parameters. "ratios": nothing else, any
-        multiple of the weights gives the same result. "rows": also the number of rows. It is the
-        sum of the weights if all are whole numbers, and Kish's effective number (sum w)^2 /
-        sum w^2 if not, so that any multiple of such weights gives the same result. "counts": also
-        the sum of the weights, whole numbers or not.
+        What matters of the sample weights, by default parameters. "ratios": nothing
+        else, any multiple of the weights gives the same result. "rows": also the number
+        of rows. It is the sum of the weights if all are whole numbers, and Kish's
+        effective number (sum w)^2 / sum w^2 if not, so that any multiple of such
+        weights gives the same result. "counts": also the sum of the weights, whole
+        numbers or not.
     cost : str
         Cost of a fit for n rows and k classes.
     max_classes : int or None
         More classes are refused, since a fit would take minutes even on 2000 rows.
     absent : bool
-        Takes rows of which each has its own options, see ``canonical_proba(absent="nan")``.
+        Takes rows of which each has its own options, see
+        ``canonical_proba(absent="nan")``.
     array_api : bool
-        Maps tensors on their device: every fitted map is made of nodes that are arithmetic (see
-        `Recalibrator.predict_proba`). Others copy them to the host and return arrays of numpy.
+        Maps tensors on their device: every fitted map is made of nodes that are
+        arithmetic (see `Recalibrator.predict_proba`). Others copy them to the host and
+        return arrays of numpy.
     not_exported : str
-        Why a fitted map cannot be written as nodes, with what to do instead; empty where it can.
+        Why a fitted map cannot be written as nodes, with what to do instead; empty
+        where it can.
     """
 
     multiclass: str = "one-vs-rest"
@@ -143,25 +149,26 @@ class Capabilities:
 class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     """Base class of the recalibrators: estimators whose features are probabilities.
 
-    Warning: derive from it only to write a new recalibrator (see "Add a recalibrator" in the
-    documentation); do not override the public methods.
+    Warning: derive from it only to write a new recalibrator (see "Add a recalibrator"
+    in the documentation); do not override the public methods.
 
     Attributes
     ----------
     floor_ : float
-        Methods that take logarithms only: half the smallest positive probability of the calibration
-        rows, between 1.18e-38 and 0.01. Where all are multiples of 1 / N, N at most 1000, as the
-        votes of a forest are, half of 1 / N. Where there are exact zeros, values more than a
-        thousandfold below all others, such as one 2e-14 of a forest, are rounding noise and not
-        looked at. Smaller probabilities, and exact zeros, count as this
-        number, at fit and at prediction, and the row is divided by its sum. A forest that says 0
-        means "none of my trees", not "impossible". Logits have exact logarithms: they are never
-        raised. To count zeros as 1.18e-38, pass
-        ``canonical_proba(log_proba(p), kind="logits")`` for probabilities ``p`` of several columns.
+        Methods that take logarithms only: half the smallest positive probability of the
+        calibration rows, between 1.18e-38 and 0.01. Where all are multiples of 1 / N, N
+        at most 1000, as the votes of a forest are, half of 1 / N. Where there are exact
+        zeros, values more than a thousandfold below all others, such as one 2e-14 of a
+        forest, are rounding noise and not looked at. Smaller probabilities, and exact
+        zeros, count as this number, at fit and at prediction, and the row is divided by
+        its sum. A forest that says 0 means "none of my trees", not "impossible". Logits
+        have exact logarithms: they are never raised. To count zeros as 1.18e-38, pass
+        ``canonical_proba(log_proba(p), kind="logits")`` for probabilities ``p`` of
+        several columns.
     map_ : CalibrationMap
-        The fitted map, for rows whose probabilities are not below ``floor_``. It is made of the
-        fitted attributes when it is first used: attributes that are changed by hand after a
-        prediction change nothing. Methods that have no map refuse it.
+        The fitted map, for rows whose probabilities are not below ``floor_``. It is
+        made of the fitted attributes when it is first used: attributes that are changed
+        by hand after a prediction change nothing. Methods that have no map refuse it.
     """
 
     classes_: AnyArray
@@ -221,25 +228,28 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-            Probabilities as `canonical_proba` takes them: one column per class in the order of the
-            sorted labels, or the last of `classes` alone. Columns of a table that are named after
-            the classes are theirs, in any order; names of other kinds are remembered for
-            `predict`. For logits pass ``canonical_proba(scores, kind="logits")``.
+            Probabilities as `canonical_proba` takes them: one column per class in the
+            order of the sorted labels, or the last of `classes` alone. Columns of a
+            table that are named after the classes are theirs, in any order; names of
+            other kinds are remembered for `predict`. For logits pass
+            ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
             Labels. Only a `PriorShift` to a given mean can do without.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out.
+            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row
+            left out.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns, for a calibration set that misses one, or
-            columns that are not in the order of the sorted labels. It names the columns and moves
-            nothing, unless the columns of a table have these names. Required with a single column,
-            unless labels are 0 and 1, False and True, or -1 and 1; the last class is then its
-            owner.
+            All classes in the order of the columns, for a calibration set that misses
+            one, or columns that are not in the order of the sorted labels. It names the
+            columns and moves nothing, unless the columns of a table have these names.
+            Required with a single column, unless labels are 0 and 1, False and True, or
+            -1 and 1; the last class is then its owner.
         soft_labels : bool, default=False
-            Whether `y` holds shares of classes instead: of shape (n_samples,) the share of the
-            second class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given
-            once per class, with the share times its weight as weight. Of k votes of n pass k / n
-            and n as `sample_weight`. The classes are 0, 1, ..., unless `classes` names them.
+            Whether `y` holds shares of classes instead: of shape (n_samples,) the share
+            of the second class, in [0, 1], or of shape (n_samples, n_classes). The same
+            as each row given once per class, with the share times its weight as weight.
+            Of k votes of n pass k / n and n as `sample_weight`. The classes are 0, 1,
+            ..., unless `classes` names them.
 
         Returns
         -------
@@ -248,22 +258,24 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Anything `canonical_proba` refuses; labels that do not match the columns; indexes of
-            pandas with different labels; soft labels outside [0, 1], or where the order of the rows
-            matters (``capabilities.ordered``); weights that are negative or all zero; more classes
-            than ``capabilities.max_classes``.
-            After any error or interruption the estimator is unfitted, also where it was fitted
-            before. Threads that predict during a fit see the map of before until it ends.
+            Anything `canonical_proba` refuses; labels that do not match the columns;
+            indexes of pandas with different labels; soft labels outside [0, 1], or
+            where the order of the rows matters (``capabilities.ordered``); weights that
+            are negative or all zero; more classes than ``capabilities.max_classes``.
+            After any error or interruption the estimator is unfitted, also where it was
+            fitted before. Threads that predict during a fit see the map of before until
+            it ends.
 
         Warns
         -----
         CalibrationWarning
-            Equal rows of scores; indexes of pandas in different orders; a class without a row,
-            which keeps its mean probability, as if it were as frequent as predicted, while the
-            others share the rest; `classes` in an order of their own if the columns fit another one
-            far better. From maps that cannot fall (``capabilities.increasing``): scores that fall
-            with the outcome, by the rank correlation at a level of 1e-4, one-sided, divided by the
-            number of classes if there are more than two.
+            Equal rows of scores; indexes of pandas in different orders; a class without
+            a row, which keeps its mean probability, as if it were as frequent as
+            predicted, while the others share the rest; `classes` in an order of their
+            own if the columns fit another one far better. From maps that cannot fall
+            (``capabilities.increasing``): scores that fall with the outcome, by the
+            rank correlation at a level of 1e-4, one-sided, divided by the number of
+            classes if there are more than two.
         """
         with atomic_fit(self) as new:
             new._validate_params()
@@ -285,16 +297,16 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-            Scores of the same kind as at fit. Columns of a table with the names of the classes, or
-            those of the fit, may come in any order.
+            Scores of the same kind as at fit. Columns of a table with the names of the
+            classes, or those of the fit, may come in any order.
 
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes), float64
-            Columns in the order of ``classes_``; rows sum to 1 within 1e-12. A row's result does
-            not depend on the other rows, up to rounding in the last digit. For a tensor, while
-            scikit-learn dispatches to the array
-            API: a tensor on its device, in its float32 or float64, if ``capabilities.array_api``.
+            Columns in the order of ``classes_``; rows sum to 1 within 1e-12. A row's
+            result does not depend on the other rows, up to rounding in the last digit.
+            For a tensor, while scikit-learn dispatches to the array API: a tensor on
+            its device, in its float32 or float64, if ``capabilities.array_api``.
         """
         self = self._make_snapshot()
         if (
@@ -337,45 +349,48 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         target : float in [0, 1], or array-like of shape (n_targets,)
             Calibrated probabilities of the second class.
         input : {"proba", "logits"}, default=None
-            What scores are: probabilities of the second class, or log-odds, which are raw scores of
-            most models. By default what the map was written for, where it was read from a document,
-            else "proba".
+            What scores are: probabilities of the second class, or log-odds, which are
+            raw scores of most models. By default what the map was written for, where it
+            was read from a document, else "proba".
         dtype : {"float64", "float32"}, default="float64"
-            How the scores are stored that will be compared. The threshold is a number of that type,
-            so that a comparison in single precision is right too.
+            How the scores are stored that will be compared. The threshold is a number
+            of that type, so that a comparison in single precision is right too.
 
         Returns
         -------
         threshold : Threshold, or list of them
-            One for each target. For a map that rises, ``score >= threshold.score`` if and only if
-            the calibrated probability is at least the target; for one that falls
-            ``score <= threshold.score``; `Threshold.intervals` for others. The left end of a flat
-            piece; `Threshold.score` is None for a target outside the range of the map.
+            One for each target. For a map that rises, ``score >= threshold.score`` if
+            and only if the calibrated probability is at least the target; for one that
+            falls ``score <= threshold.score``; `Threshold.intervals` for others. The
+            left end of a flat piece; `Threshold.score` is None for a target outside the
+            range of the map.
 
         Raises
         ------
         ValueError
-            More than two classes; a target outside [0, 1]; `AdaptiveCalibration`, which has no
-            finite form: take the threshold of a table, ``to_dict(fitted, tabulate=1e-6)``.
+            More than two classes; a target outside [0, 1]; `AdaptiveCalibration`, which
+            has no finite form: take the threshold of a table, ``to_dict(fitted,
+            tabulate=1e-6)``.
 
         Notes
         -----
-        The map is evaluated, and not inverted by a formula: halving the range of all numbers of the
-        type finds two neighbours of which one reaches the target and the other does not, in at most
-        64 evaluations of all targets at once. So the rule holds to the last bit of what
-        `predict_proba` computes. Where that arithmetic is not monotone in its last digits, as
-        that of smooth curves, scores whose probability is within some 1e-15 of the target may be
-        on the other side.
+        The map is evaluated, and not inverted by a formula: halving the range of all
+        numbers of the type finds two neighbours of which one reaches the target and the
+        other does not, in at most 64 evaluations of all targets at once. So the rule
+        holds to the last bit of what `predict_proba` computes. Where that arithmetic is
+        not monotone in its last digits, as that of smooth curves, scores whose
+        probability is within some 1e-15 of the target may be on the other side.
 
-        Methods that round scores to 36 bits may take those whose log-odds are within the last digit
-        of such a border to either side.
+        Methods that round scores to 36 bits may take those whose log-odds are within
+        the last digit of such a border to either side.
 
-        A ``Pipeline`` of recalibrators, which is scikit-learn's, has no such method; as a map it
-        has one: ``from_dict(to_dict(pipeline)).threshold(target)`` of `sklearn_calib.export`.
+        A ``Pipeline`` of recalibrators, which is scikit-learn's, has no such method; as
+        a map it has one: ``from_dict(to_dict(pipeline)).threshold(target)`` of
+        `sklearn_calib.export`.
 
-        Maps that turn are cut at their knots and stationary points first. Of sums of curves that
-        rise and fall (some maps of "auto") these points are searched for on a grid of thousands of
-        scores: a turn between two scores of it is not seen.
+        Maps that turn are cut at their knots and stationary points first. Of sums of
+        curves that rise and fall (some maps of "auto") these points are searched for on
+        a grid of thousands of scores: a turn between two scores of it is not seen.
 
         Examples
         --------
@@ -441,7 +456,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     ):
         """Fit an unfitted copy to canonical scores and encoded labels, which are not checked again.
 
-        See `fit_validated` for the arguments. Methods whose `fit` takes groups override it.
+        See `fit_validated` for the arguments. Methods whose `fit` takes groups override
+        it.
         """
         self._validate_params()
         self._derived = {}
@@ -469,7 +485,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         absent = np.flatnonzero(
             np.bincount(y_encoded, minlength=len(self.classes_)) == 0
         )
-        # a mean that the caller gives says how frequent each class is, in place of labels
+        # a mean that the caller gives says how frequent each class is, in place of
+        # labels
         if len(absent) and vars(self).get("mean") is None:
             warn_absent_classes(self, absent)
             if self._completes_rows:
@@ -811,8 +828,9 @@ def likelihood_targets(
 ) -> FloatArray:
     """Return the labels as targets of a logistic fit, with a finite maximum likelihood.
 
-    `separates` names what divides the classes or holds all rows of one, such as "a threshold"; it
-    is empty where nothing does. Then Platt's smoothed targets, with a warning.
+    `separates` names what divides the classes or holds all rows of one, such as "a
+    threshold"; it is empty where nothing does. Then Platt's smoothed targets, with a
+    warning.
     """
     if not separates:
         return codes.astype(float)

@@ -23,14 +23,15 @@ _MIN_DROP = 0.001
 class BBQ(Recalibrator):
     """Average of histogram binnings with different numbers of bins, weighted by Bayesian evidence.
 
-    More than two classes are handled one-vs-rest and the rows divided by their sums. Not for a
-    hundred classes, of which each has too few rows for bins: there take `TopLabel` of it.
+    More than two classes are handled one-vs-rest and the rows divided by their sums.
+    Not for a hundred classes, of which each has too few rows for bins: there take
+    `TopLabel` of it.
 
     Parameters
     ----------
     criterion : {"bdeu2", "bdeu"}, default="bdeu2"
-        The prior of a bin's frequency: "bdeu2" two pseudo-counts a bin with the middle of the bin
-        as mean; "bdeu" two pseudo-counts shared by all bins, with mean 1/2.
+        The prior of a bin's frequency: "bdeu2" two pseudo-counts a bin with the middle
+        of the bin as mean; "bdeu" two pseudo-counts shared by all bins, with mean 1/2.
 
     Attributes
     ----------
@@ -39,7 +40,8 @@ class BBQ(Recalibrator):
     weights_ : ndarray of shape (n_models,)
         Their weights, with sum 1.
     bin_edges_ : ndarray of shape (n_pieces - 1,)
-        Inner edges of the averaged step function, increasing; a piece contains its left edge.
+        Inner edges of the averaged step function, increasing; a piece contains its left
+        edge.
     values_ : ndarray of shape (n_pieces,)
         Its values.
     one_vs_rest_ : list of BBQ
@@ -49,21 +51,22 @@ class BBQ(Recalibrator):
 
     Notes
     -----
-    From N^(1/3) / 10 to 10 N^(1/3) bins of equal numbers of rows, at most N / 5. N is the number of
-    rows, but not more than 8000 or, if that is more, the number of distinct scores: heavy weights
-    cannot ask for more bins than there are scores to fill them. Weights that are whole numbers
-    count rows; other weights add up to Kish's effective number of rows, (sum w)^2 / sum w^2, so
-    that a common factor changes nothing. Models after the elbow of the sorted weights are left out.
-    Bins are filled from below and the prior counts positives, as in the authors' program, so that
-    swapping the classes changes the result; scores within 1.5e-11 of each other next to 1 are ties.
-    Departure from the authors' program: equal scores
-    share a bin, or the fit would depend on the order of the rows; few or constant scores are not an
-    error. Cost: O(n log n) and N^(2/3) log n for the models.
+    From N^(1/3) / 10 to 10 N^(1/3) bins of equal numbers of rows, at most N / 5. N is
+    the number of rows, but not more than 8000 or, if that is more, the number of
+    distinct scores: heavy weights cannot ask for more bins than there are scores to
+    fill them. Weights that are whole numbers count rows; other weights add up to Kish's
+    effective number of rows, (sum w)^2 / sum w^2, so that a common factor changes
+    nothing. Models after the elbow of the sorted weights are left out. Bins are filled
+    from below and the prior counts positives, as in the authors' program, so that
+    swapping the classes changes the result; scores within 1.5e-11 of each other next to
+    1 are ties. Departure from the authors' program: equal scores share a bin, or the
+    fit would depend on the order of the rows; few or constant scores are not an error.
+    Cost: O(n log n) and N^(2/3) log n for the models.
 
     References
     ----------
-    Naeini, Cooper, Hauskrecht (2015), "Obtaining well calibrated probabilities using Bayesian
-    binning", and its program for the prior "bdeu2".
+    Naeini, Cooper, Hauskrecht (2015), "Obtaining well calibrated probabilities using
+    Bayesian binning", and its program for the prior "bdeu2".
 
     Examples
     --------

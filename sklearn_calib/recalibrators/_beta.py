@@ -14,20 +14,22 @@ from ._base import Capabilities, Recalibrator, check_converged, likelihood_targe
 class BetaCalibration(Recalibrator):
     """Beta calibration, three parameters: log-odds = a log p - b log(1 - p) + c.
 
-    Contains the identity (a = b = 1, c = 0), sigmoids and inverse sigmoids. A good default for two
-    classes with some hundred rows. More than two classes are handled one-vs-rest and the rows
-    divided by their sums.
+    Contains the identity (a = b = 1, c = 0), sigmoids and inverse sigmoids. A good
+    default for two classes with some hundred rows. More than two classes are handled
+    one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
     parameters : {"abm", "am", "ab"}, default="abm"
-        Which are free: all three; one slope a = b and the intercept (Platt scaling on the
-        log-odds without smoothed targets); two slopes with the fixed point 1/2 (c = (a - b) log 2).
+        Which are free: all three; one slope a = b and the intercept (Platt scaling on
+        the log-odds without smoothed targets); two slopes with the fixed point 1/2 (c =
+        (a - b) log 2).
 
     Attributes
     ----------
     a_, b_, c_ : float
-        Slopes (at least 0) and intercept. One-vs-rest fits keep theirs in ``one_vs_rest_[c]``.
+        Slopes (at least 0) and intercept. One-vs-rest fits keep theirs in
+        ``one_vs_rest_[c]``.
     one_vs_rest_ : list of BetaCalibration
         More than two classes only.
     floor_ : float
@@ -38,20 +40,21 @@ class BetaCalibration(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        A threshold separates the classes or one is missing (for "ab": the threshold 1/2): the
-        maximum likelihood is infinite, and Platt's smoothed targets are used instead of the labels.
-        Or the fit could not reach the optimum within 1e-9 nats.
+        A threshold separates the classes or one is missing (for "ab": the threshold
+        1/2): the maximum likelihood is infinite, and Platt's smoothed targets are used
+        instead of the labels. Or the fit could not reach the optimum within 1e-9 nats.
 
     Notes
     -----
-    The maximum likelihood under a, b >= 0, which keeps the map increasing, found with Newton steps.
-    Where a slope would turn negative this is the optimum with that slope 0, as in the reference.
-    Cost: O(n) an iteration, about 10 iterations. Exact zeros count as ``floor_``.
+    The maximum likelihood under a, b >= 0, which keeps the map increasing, found with
+    Newton steps. Where a slope would turn negative this is the optimum with that slope
+    0, as in the reference. Cost: O(n) an iteration, about 10 iterations. Exact zeros
+    count as ``floor_``.
 
     References
     ----------
-    Kull, Silva Filho, Flach (2017), "Beyond sigmoids: how to obtain well-calibrated probabilities
-    from binary classifiers with beta calibration", eq. 2 and algorithm 1.
+    Kull, Silva Filho, Flach (2017), "Beyond sigmoids: how to obtain well-calibrated
+    probabilities from binary classifiers with beta calibration", eq. 2 and algorithm 1.
 
     Examples
     --------

@@ -57,7 +57,8 @@ _MANY_CLASSES, _MOST_ENTRIES = (
     2000,
     5_000_000,
 )  # of more classes no more entries, in shorter pieces
-_LOADED = 10  # of functions that load a block, at most one in so many is called for the sample
+# of functions that load a block, at most one in so many is called for the sample
+_LOADED = 10
 _SLICE_ENTRIES = (
     1 << 18
 )  # of an array: what is checked is still in the cache when it is summed
@@ -307,7 +308,8 @@ class Blocks:
     def sum_over_slices(self, function: Callable[..., Any]) -> Any:
         """Sum ``function(z, codes, weight)`` over slices of all rows, in one pass.
 
-        The first time perhaps two: where there are exact zeros, all rows decide what they count as.
+        The first time perhaps two: where there are exact zeros, all rows decide what
+        they count as.
         """
         options = {
             "kind": self.kind,
@@ -342,9 +344,9 @@ class Blocks:
     def sample_pieces(self) -> Rows:
         """Return a sample: pieces of 1000 adjacent rows from fixed random positions.
 
-        20,000 rows; of few classes up to 200,000, if that is no more than one in 20. Of blocks
-        that are loaded by functions, at most one in ten is loaded for it; of blocks that can only
-        be read in order, the first ones are taken.
+        20,000 rows; of few classes up to 200,000, if that is no more than one in 20. Of
+        blocks that are loaded by functions, at most one in ten is loaded for it; of
+        blocks that can only be read in order, the first ones are taken.
         """
         if self._sample is None:
             self._sample = self._join_parts(

@@ -75,7 +75,8 @@ class BoosterOptions:
 class BoosterRows(NamedTuple):
     """Rows of two classes: the log-odds before correction, the coded columns, labels, weights.
 
-    Trees read columns of features beside the scores, which `FitInput` has by name and uncoded.
+    Trees read columns of features beside the scores, which `FitInput` has by name and
+    uncoded.
     """
 
     margin: FloatArray
@@ -201,8 +202,8 @@ class Correction:
 def _fit_line(score, rows, options):
     """Fit a logistic regression on a score, shrunk towards intercept 0 and slope 1.
 
-    As strongly as a leaf is drawn towards 0, so that they are finite where the score separates the
-    classes.
+    As strongly as a leaf is drawn towards 0, so that they are finite where the score
+    separates the classes.
     """
     one = np.zeros(len(score), np.intp)
     spread = compute_weighted_deviation(score, rows.weight)
@@ -238,8 +239,9 @@ def cross_validate_steps(
 ) -> tuple[int, FloatArray, list[Correction]]:
     """Return the number of steps with the smallest held-out loss, and all losses.
 
-    Also the folds' corrections, of so many steps. 0 steps leave the log-odds `before`. All folds
-    advance together, until the steps of `patience` rounds have not lowered the loss.
+    Also the folds' corrections, of so many steps. 0 steps leave the log-odds `before`.
+    All folds advance together, until the steps of `patience` rounds have not lowered
+    the loss.
     """
     if not folds:
         return 0, np.array([sum_losses(before, rows) / rows.weight.sum()]), []

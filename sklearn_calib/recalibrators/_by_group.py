@@ -26,8 +26,8 @@ from ._group_columns import read_group_columns
 class ByGroup(ClassifierMixin, BaseEstimator):
     """Base of the estimators whose features are probabilities, and a table of groups beside them.
 
-    Subclasses write `_fit(rows)` and `_predict_second(proba, columns)` for two classes. More
-    classes are handled one-vs-rest.
+    Subclasses write `_fit(rows)` and `_predict_second(proba, columns)` for two classes.
+    More classes are handled one-vs-rest.
     """
 
     classes_: AnyArray
@@ -50,23 +50,26 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
-            Probabilities as `canonical_proba` takes them: one column per class in the order of the
-            sorted labels, or the last of `classes` alone. They come from rows that the model was
-            not trained on. For logits pass ``canonical_proba(scores, kind="logits")``.
+            Probabilities as `canonical_proba` takes them: one column per class in the
+            order of the sorted labels, or the last of `classes` alone. They come from
+            rows that the model was not trained on. For logits pass
+            ``canonical_proba(scores, kind="logits")``.
         y : array-like of shape (n_samples,)
             Labels.
         groups : table of shape (n_samples, n_columns), or one column
-            What the groups are made of: a table of pandas, polars or Arrow, a dict of columns, an
-            array, or a list of boolean masks. Text, categories and other objects are categories,
-            numbers and dates are ordered. None, NaN and the like are missing, which is allowed.
+            What the groups are made of: a table of pandas, polars or Arrow, a dict of
+            columns, an array, or a list of boolean masks. Text, categories and other
+            objects are categories, numbers and dates are ordered. None, NaN and the
+            like are missing, which is allowed.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row left out; where
-            rows are cross-validated, in the same folds.
+            Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row
+            left out; where rows are cross-validated, in the same folds.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns; needed if the calibration rows lack a class.
+            All classes in the order of the columns; needed if the calibration rows lack
+            a class.
         soft_labels : bool, default=False
-            Whether `y` holds shares of classes, as `Recalibrator.fit` takes them. The rows that
-            such a label stands for are never in different folds.
+            Whether `y` holds shares of classes, as `Recalibrator.fit` takes them. The
+            rows that such a label stands for are never in different folds.
 
         Returns
         -------
@@ -141,8 +144,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes), float64
-            Columns in the order of ``classes_``. A row's result does not depend on the other rows,
-            up to rounding in the last digit.
+            Columns in the order of ``classes_``. A row's result does not depend on the
+            other rows, up to rounding in the last digit.
         """
         check_is_fitted(self)
         check_indexes(X, groups)

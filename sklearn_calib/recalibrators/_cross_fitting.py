@@ -50,41 +50,44 @@ def cross_fitted_proba(
     Parameters
     ----------
     recalibrator : str or recalibrator
-        A name, or an instance with ``fit`` and ``predict_proba``, which is cloned for each fold.
+        A name, or an instance with ``fit`` and ``predict_proba``, which is cloned for
+        each fold.
     proba : array-like of shape (n_samples, n_classes) or (n_samples,)
         Probabilities.
     y : array-like of shape (n_samples,)
         Labels.
     cv : int, splitter or iterable of (train, test), default=5
-        An int means stratified folds, shuffled. A row that is tested more than once keeps the
-        probabilities of the last of these folds.
+        An int means stratified folds, shuffled. A row that is tested more than once
+        keeps the probabilities of the last of these folds.
     sample_weight : array-like of shape (n_samples,), default=None
         Passed to each fit that takes it.
     classes : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y` lacks a class.
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as those of a patient: no group is split between folds. Also
-        passed to each fit that takes them.
+        Rows that belong together, such as those of a patient: no group is split between
+        folds. Also passed to each fit that takes them.
     random_state : int, Generator, RandomState or None, default=0
         Shuffles the rows where `cv` is an int.
 
     Returns
     -------
     recalibrated : ndarray of shape (n_samples, n_classes), float64
-        Rows as in `proba`; a class that a fold's fit has not seen may have probability 0 there.
+        Rows as in `proba`; a class that a fold's fit has not seen may have probability
+        0 there.
 
     Raises
     ------
     ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), or folds that do not test every
-        row.
+        Invalid scores, labels or weights (see `canonical_proba`), or folds that do not
+        test every row.
     TypeError
         No recalibrator.
 
     Warns
     -----
     CalibrationWarning
-        No `groups`, and scores that repeat with the same labels: folds share what belongs together.
+        No `groups`, and scores that repeat with the same labels: folds share what
+        belongs together.
 
     Notes
     -----

@@ -33,25 +33,27 @@ _CLASSES_FOR_ONE = 50
 class DefaultCalibration(Recalibrator):
     """Structured scaling, from a temperature and, where the rates have moved, base-rate offsets.
 
-    One method for any number of classes and rows. First one temperature for all classes, together
-    with an offset for each class where the calibration rows leave no doubt that the base rates
-    differ; then a penalised matrix (two classes: a factor for each) that departs from it as far as
-    the rows tell. The same again from scores whose tails are made short, for two classes also from
-    a temperature without offsets, and the mean of these maps, weighted by how well they fit. It can
-    move the base rate, which temperature scaling cannot: the safe choice for forests, nearest
-    neighbours, trees, naive Bayes, and models trained with class weights or on resampled rows.
+    One method for any number of classes and rows. First one temperature for all
+    classes, together with an offset for each class where the calibration rows leave no
+    doubt that the base rates differ; then a penalised matrix (two classes: a factor for
+    each) that departs from it as far as the rows tell. The same again from scores whose
+    tails are made short, for two classes also from a temperature without offsets, and
+    the mean of these maps, weighted by how well they fit. It can move the base rate,
+    which temperature scaling cannot: the safe choice for forests, nearest neighbours,
+    trees, naive Bayes, and models trained with class weights or on resampled rows.
 
     Attributes
     ----------
     maps_ : list of one to three fitted maps
-        The map of the scores as they are, that of the scores whose tails are short (``squeezed``),
-        and that without offsets, without those whose weight would be below .01. Each has
-        ``inverse_temperature_``, the factor a of the logarithms in the first step; ``offsets_`` of
-        shape (n_classes,), added to a l there, with mean 0, all 0 where they were not taken;
-        ``coef_``, of shape (2,) for two classes (at least 0) and (n_classes, n_classes) for more,
-        of the logarithms of its result, a row makes one class; ``intercept_`` of shape
-        (n_classes,), with mean 0; and of the second step ``objective_`` in nats,
-        ``gradient_norm_``, ``newton_decrement_`` and ``n_iter_``.
+        The map of the scores as they are, that of the scores whose tails are short
+        (``squeezed``), and that without offsets, without those whose weight would be
+        below .01. Each has ``inverse_temperature_``, the factor a of the logarithms in
+        the first step; ``offsets_`` of shape (n_classes,), added to a l there, with
+        mean 0, all 0 where they were not taken; ``coef_``, of shape (2,) for two
+        classes (at least 0) and (n_classes, n_classes) for more, of the logarithms of
+        its result, a row makes one class; ``intercept_`` of shape (n_classes,), with
+        mean 0; and of the second step ``objective_`` in nats, ``gradient_norm_``,
+        ``newton_decrement_`` and ``n_iter_``.
     weights_ : ndarray of shape (n_maps,)
         Of the mean, with sum 1.
     floor_ : float
@@ -66,35 +68,37 @@ class DefaultCalibration(Recalibrator):
 
     Notes
     -----
-    The first step minimises the mean log loss of softmax(a l + b) over the rows and 2 k invented
-    ones whose labels follow the scores, l the logarithms of the scores: a convex problem with a
-    finite optimum, in which the prior never costs more than 2 k rows could, on any scale of the
-    scores. The invented rows are spread over all rows; for two classes they are those of
-    `PlattScaling`, of weight 2 each. It is taken where its log loss on the calibration rows is by
-    more than 2 (k - 2) nats in all below that of the best temperature alone, which is taken
-    otherwise: for two classes always. Where every row has its class on top, that temperature would
-    be 0 without one more row, of all classes in equal parts. The result is mixed with 1 / (n + 1)
-    of the uniform distribution, n the sum of the weights. The second step is
-    `StructuredMatrixScaling`, for two classes `StructuredVectorScaling` with four times its
-    penalty, from there. A factor below 0, with which the map would not be monotone for two classes,
-    is 0 instead. Scores that fall with the outcome get a falling map.
+    The first step minimises the mean log loss of softmax(a l + b) over the rows and 2 k
+    invented ones whose labels follow the scores, l the logarithms of the scores: a
+    convex problem with a finite optimum, in which the prior never costs more than 2 k
+    rows could, on any scale of the scores. The invented rows are spread over all rows;
+    for two classes they are those of `PlattScaling`, of weight 2 each. It is taken
+    where its log loss on the calibration rows is by more than 2 (k - 2) nats in all
+    below that of the best temperature alone, which is taken otherwise: for two classes
+    always. Where every row has its class on top, that temperature would be 0 without
+    one more row, of all classes in equal parts. The result is mixed with 1 / (n + 1) of
+    the uniform distribution, n the sum of the weights. The second step is
+    `StructuredMatrixScaling`, for two classes `StructuredVectorScaling` with four times
+    its penalty, from there. A factor below 0, with which the map would not be monotone
+    for two classes, is 0 instead. Scores that fall with the outcome get a falling map.
 
-    Log-odds of naive Bayes reach 80, and a few of them tilt the map of all others. In the second
-    map l is -log(1 + max l - l), in which they stand near the others. For two classes there is a
-    third one, of the scores as they are, from a temperature without offsets (with the same invented
-    rows) and with the plain penalty: few rows of a class say little of offsets. The weights are
-    proportional to the likelihood of the calibration rows, times .9 for the first map and .1 for
-    the others together. From 50 classes on there is the first map only.
+    Log-odds of naive Bayes reach 80, and a few of them tilt the map of all others. In
+    the second map l is -log(1 + max l - l), in which they stand near the others. For
+    two classes there is a third one, of the scores as they are, from a temperature
+    without offsets (with the same invented rows) and with the plain penalty: few rows
+    of a class say little of offsets. The weights are proportional to the likelihood of
+    the calibration rows, times .9 for the first map and .1 for the others together.
+    From 50 classes on there is the first map only.
 
-    Chosen by its log loss on real tables and hard cases, and judged on others, see the folder
-    ``benchmarks/defaults``. Sample weights count rows: multiplied by a constant above 1 they let
-    the fit depart further from no change. Cost: O(n k^2) a product.
+    Chosen by its log loss on real tables and hard cases, and judged on others, see the
+    folder ``benchmarks/defaults``. Sample weights count rows: multiplied by a constant
+    above 1 they let the fit depart further from no change. Cost: O(n k^2) a product.
 
     References
     ----------
     Berta, Holzmueller, Jordan, Bach (2025), "Structured matrix scaling for multi-class
-    calibration". Platt (1999), "Probabilistic outputs for support vector machines", for invented
-    rows.
+    calibration". Platt (1999), "Probabilistic outputs for support vector machines", for
+    invented rows.
 
     Examples
     --------

@@ -24,9 +24,9 @@ class DeviceMap:
 
     Notes
     -----
-    It computes in the type of the rows, block by block: beside the result there is never more than
-    a few blocks. In float32 a probability has a relative error of some 1e-7 times what the scaled
-    logits differ by.
+    It computes in the type of the rows, block by block: beside the result there is
+    never more than a few blocks. In float32 a probability has a relative error of some
+    1e-7 times what the scaled logits differ by.
     """
 
     def __init__(

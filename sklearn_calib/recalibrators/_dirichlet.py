@@ -20,18 +20,19 @@ from ._softmax_family import FittedSoftmax
 class DirichletCalibration(FittedSoftmax):
     """Softmax regression on log-probabilities, with off-diagonal and intercept regularisation.
 
-    The multiclass form of beta calibration. It is the right form if the scores of each class follow
-    a Dirichlet distribution.
+    The multiclass form of beta calibration. It is the right form if the scores of each
+    class follow a Dirichlet distribution.
 
     Parameters
     ----------
     penalty : "auto" or float >= 0, default="auto"
-        "auto": two penalties towards temperature scaling, chosen by approximate leave-one-out; see
-        the notes. A number is the weight of the mean square of the off-diagonal coefficients, as
-        in the paper; without a search of it, many classes are overfitted.
+        "auto": two penalties towards temperature scaling, chosen by approximate
+        leave-one-out; see the notes. A number is the weight of the mean square of the
+        off-diagonal coefficients, as in the paper; without a search of it, many classes
+        are overfitted.
     intercept_penalty : float >= 0, default=None
-        Weight of the mean square of the intercepts; None for the same as `penalty`. Only beside a
-        number.
+        Weight of the mean square of the intercepts; None for the same as `penalty`.
+        Only beside a number.
 
     Attributes
     ----------
@@ -54,28 +55,31 @@ class DirichletCalibration(FittedSoftmax):
 
     Notes
     -----
-    The coefficients are those of log-probabilities, also where logits are given; probabilities
-    count as at least 1.18e-38.
+    The coefficients are those of log-probabilities, also where logits are given;
+    probabilities count as at least 1.18e-38.
 
-    "auto": coef = beta (I + A), where beta is the inverse temperature. Minimises the mean log loss
-    + a k (k - 1) / n sum_{i != j} A_ij^2 + d k / n (sum A_ii^2 + sum intercept^2), the form of
-    `StructuredMatrixScaling`, for n rows; a and d, between 1e-3 and 1e3, are those of the least
-    approximate leave-one-out log loss, found axis by axis from 1. If there are more than 5000 rows,
-    5000 of them choose (always the same). For large a and d the result is temperature scaling.
+    "auto": coef = beta (I + A), where beta is the inverse temperature. Minimises the
+    mean log loss + a k (k - 1) / n sum_{i != j} A_ij^2 + d k / n (sum A_ii^2 + sum
+    intercept^2), the form of `StructuredMatrixScaling`, for n rows; a and d, between
+    1e-3 and 1e3, are those of the least approximate leave-one-out log loss, found axis
+    by axis from 1. If there are more than 5000 rows, 5000 of them choose (always the
+    same). For large a and d the result is temperature scaling.
 
     A number: minimises the mean log loss + penalty / (k (k - 1)) sum_{i != j} coef_ij^2
     + intercept_penalty / k sum intercept^2 (ODIR). The diagonal is free but for
     1e-8 (coef_ii - 1)^2, which keeps it finite on separable data.
 
-    Newton's method with conjugate gradients; cost O(n k^2) a product, and for "auto" some five
-    fits and, beside each, O(n k^2) for every class that many rows may belong to.
+    Newton's method with conjugate gradients; cost O(n k^2) a product, and for "auto"
+    some five fits and, beside each, O(n k^2) for every class that many rows may belong
+    to.
 
     References
     ----------
-    Kull, Perello-Nieto, Kaengsepp, Silva Filho, Song, Flach (2019), "Beyond temperature scaling:
-    obtaining well-calibrated multiclass probabilities with Dirichlet calibration", section 3.
-    Rad and Maleki (2020), "A scalable estimate of the out-of-sample prediction error via
-    approximate leave-one-out cross-validation", for "auto".
+    Kull, Perello-Nieto, Kaengsepp, Silva Filho, Song, Flach (2019), "Beyond temperature
+    scaling: obtaining well-calibrated multiclass probabilities with Dirichlet
+    calibration", section 3. Rad and Maleki (2020), "A scalable estimate of the
+    out-of-sample prediction error via approximate leave-one-out cross-validation", for
+    "auto".
 
     Examples
     --------

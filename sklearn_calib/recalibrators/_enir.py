@@ -27,8 +27,8 @@ class ENIR(OnLogOdds):
     Parameters
     ----------
     criterion : {"bic", "aic"}, default="bic"
-        BIC = -2 log-likelihood + groups (log n + log 2 pi), as in the authors' program; AIC = -2
-        log-likelihood + 2 groups, which favours fits with hundreds of groups.
+        BIC = -2 log-likelihood + groups (log n + log 2 pi), as in the authors' program;
+        AIC = -2 log-likelihood + 2 groups, which favours fits with hundreds of groups.
 
     Attributes
     ----------
@@ -49,20 +49,22 @@ class ENIR(OnLogOdds):
 
     Notes
     -----
-    At most 100 of the path's breakpoints are models. Those with an infinite likelihood loss, and
-    the one without penalty, are left out; where only isotonic regression remains, or nothing, it is
-    the fit. Each group's value is moved towards its mean score, with the weight of at most one row.
-    Departures from the authors' R program: equal scores are pooled whatever the order of the rows,
-    nearly equal breakpoints (rounding) count once, and separable data are not an error. Weights
-    that are whole numbers count rows; other weights add up to Kish's effective number of rows,
-    (sum w)^2 / sum w^2, so that a common factor changes nothing. Scores are ordered by their
-    log-odds, and swapping the classes swaps the result. Predictions between scores are interpolated
-    linearly in the probability, constant outside. Cost: O(n log n + 100 n).
+    At most 100 of the path's breakpoints are models. Those with an infinite likelihood
+    loss, and the one without penalty, are left out; where only isotonic regression
+    remains, or nothing, it is the fit. Each group's value is moved towards its mean
+    score, with the weight of at most one row. Departures from the authors' R program:
+    equal scores are pooled whatever the order of the rows, nearly equal breakpoints
+    (rounding) count once, and separable data are not an error. Weights that are whole
+    numbers count rows; other weights add up to Kish's effective number of rows, (sum
+    w)^2 / sum w^2, so that a common factor changes nothing. Scores are ordered by their
+    log-odds, and swapping the classes swaps the result. Predictions between scores are
+    interpolated linearly in the probability, constant outside. Cost: O(n log n + 100
+    n).
 
     References
     ----------
-    Naeini, Cooper (2016), "Binary classifier calibration using an ensemble of near isotonic
-    regression models".
+    Naeini, Cooper (2016), "Binary classifier calibration using an ensemble of near
+    isotonic regression models".
 
     Examples
     --------

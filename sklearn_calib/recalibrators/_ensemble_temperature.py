@@ -14,14 +14,15 @@ from ._temperature import TemperatureScaling
 class EnsembleTemperatureScaling(Recalibrator):
     """A mixture of the temperature-scaled, the given and the uniform probabilities.
 
-    Like temperature scaling it never changes which class is predicted. It has two more parameters.
+    Like temperature scaling it never changes which class is predicted. It has two more
+    parameters.
 
     Attributes
     ----------
     temperature_scaling_ : TemperatureScaling
     weights_ : ndarray of shape (3,)
-        The weights of the temperature-scaled, the given and the uniform probabilities. None is
-        negative, and their sum is 1.
+        The weights of the temperature-scaled, the given and the uniform probabilities.
+        None is negative, and their sum is 1.
     loss_ : float
         Mean log loss on the calibration set, in nats.
     floor_ : float
@@ -31,13 +32,14 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     Notes
     -----
-    The temperature is fitted first, then the mixture weights minimise the log loss, a convex
-    problem in three numbers. Cost: O(n k), and O(n) for each of some 30 iterations.
+    The temperature is fitted first, then the mixture weights minimise the log loss, a
+    convex problem in three numbers. Cost: O(n k), and O(n) for each of some 30
+    iterations.
 
     References
     ----------
-    Zhang, Kailkhura, Han (2020), "Mix-n-match: ensemble and compositional methods for uncertainty
-    calibration in deep learning", section 3.1.
+    Zhang, Kailkhura, Han (2020), "Mix-n-match: ensemble and compositional methods for
+    uncertainty calibration in deep learning", section 3.1.
 
     Examples
     --------

@@ -24,7 +24,8 @@ def get_map(fitted: Estimator) -> CalibrationMap:
     TypeError
         Something else.
     ValueError
-        A method that declares in ``capabilities.not_exported`` why it cannot be described.
+        A method that declares in ``capabilities.not_exported`` why it cannot be
+        described.
     """
     if isinstance(fitted, Pipeline):
         steps = list_steps(fitted)
@@ -65,7 +66,8 @@ def predicts_by_map(fitted: Estimator) -> bool:
 class CombinedRecalibrator(Recalibrator):
     """Base of methods that are made of other recalibrators, which anybody may have written.
 
-    Predictions are those of the map if all parts have one. Otherwise each part predicts by itself.
+    Predictions are those of the map if all parts have one. Otherwise each part predicts
+    by itself.
     """
 
     def _list_parts(self) -> Sequence[Estimator]:

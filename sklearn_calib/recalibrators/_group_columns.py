@@ -28,8 +28,8 @@ def read_group_columns(
 ) -> dict[Any, AnyArray]:
     """Return the columns of a table by name, as arrays of `n_rows` entries.
 
-    Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions, one column,
-    or a list of boolean masks. Columns of an array are numbered.
+    Tables of pandas, polars or Arrow, a dict of columns, an array of two dimensions,
+    one column, or a list of boolean masks. Columns of an array are numbered.
     """
     with add_error_context(what):
         found = _read_columns(groups, what)
@@ -247,9 +247,10 @@ def _encode_categories(column, known, name):
 class ColumnBinner:
     """Bins of one byte for columns, learned on the training rows of one fit.
 
-    Numbers: at most `n_bins` bins of equal weight, one for each value where these are few.
-    Categories: one each; too many share bins with those of like mean residual, shrunk to 0.
-    Bin 0: missing, or a category that the rows did not have. `unordered`: which have categories.
+    Numbers: at most `n_bins` bins of equal weight, one for each value where these are
+    few. Categories: one each; too many share bins with those of like mean residual,
+    shrunk to 0. Bin 0: missing, or a category that the rows did not have. `unordered`:
+    which have categories.
     """
 
     def __init__(

@@ -26,18 +26,21 @@ MANY_GROUPS = 1000
 class GroupRecalibration(ByGroup):
     """Recalibrate each of a few named groups by its own line, pulled towards the line of all rows.
 
-    P = sigmoid(intercept + slope * z), with an intercept and a slope for each group: two numbers
-    that can be printed, explained and compared. A small group, or one of a single class, stays near
-    the line of all rows. `MulticalibratedScores` predicts better where groups are many or overlap.
+    P = sigmoid(intercept + slope * z), with an intercept and a slope for each group:
+    two numbers that can be printed, explained and compared. A small group, or one of a
+    single class, stays near the line of all rows. `MulticalibratedScores` predicts
+    better where groups are many or overlap.
 
     Parameters
     ----------
     recalibrator : str or recalibrator, default="platt"
         What is fitted to all rows together. For Platt scaling z are the log-odds of the
-        probabilities, and its line is what the groups' lines are drawn to. For any other method z
-        are the log-odds of what it returns, and the lines are drawn to intercept 0, slope 1.
+        probabilities, and its line is what the groups' lines are drawn to. For any
+        other method z are the log-odds of what it returns, and the lines are drawn to
+        intercept 0, slope 1.
     strength : float, default=20.0
-        How strongly, in rows; above 0. At 0 each group would have its own logistic regression.
+        How strongly, in rows; above 0. At 0 each group would have its own logistic
+        regression.
 
     Attributes
     ----------
@@ -49,41 +52,44 @@ class GroupRecalibration(ByGroup):
     floor_ : float
         What smaller probabilities count as, learned at fit; see `Recalibrator`.
     pooled_line_ : tuple of float
-        Intercept and slope that the groups are drawn to, and that rows of new groups get.
+        Intercept and slope that the groups are drawn to, and that rows of new groups
+        get.
     group_names_ : list
         Names of the columns, or their numbers.
     one_vs_rest_ : list of GroupRecalibration
-        More than two classes only: one for each class, which then have the attributes above.
+        More than two classes only: one for each class, which then have the attributes
+        above.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Raises
     ------
     ValueError
-        What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a table with
-        another number of rows, or without a column of the fit; at prediction, numbers in a column
-        that was text at fit, and text in one that was numbers.
+        What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a
+        table with another number of rows, or without a column of the fit; at
+        prediction, numbers in a column that was text at fit, and text in one that was
+        numbers.
     TypeError
         No table of groups; a `recalibrator` that is none.
 
     Warns
     -----
     CalibrationWarning
-        More than 1000 groups, as those of a column of numbers; more than two classes; and what the
-        recalibrator warns of.
+        More than 1000 groups, as those of a column of numbers; more than two classes;
+        and what the recalibrator warns of.
 
     Notes
     -----
-    Several columns make one group of each combination of their values. Group g minimises the log
-    loss of its rows plus strength / 2 ((a_g - a)^2 + (b_g - b)^2 s^2), where (a, b) is the line of
-    all rows and s the standard deviation of z. Newton's method for all groups at once, O(n) a step;
-    exact zeros count as
+    Several columns make one group of each combination of their values. Group g
+    minimises the log loss of its rows plus strength / 2 ((a_g - a)^2 + (b_g - b)^2
+    s^2), where (a, b) is the line of all rows and s the standard deviation of z.
+    Newton's method for all groups at once, O(n) a step; exact zeros count as
     ``floor_``. Weights count rows.
 
     References
     ----------
-    Platt (1999), section 2, for the line; Gelman and Hill (2007), chapter 12, for estimates of
-    groups that are drawn to a common one.
+    Platt (1999), section 2, for the line; Gelman and Hill (2007), chapter 12, for
+    estimates of groups that are drawn to a common one.
 
     Examples
     --------
@@ -127,9 +133,9 @@ class GroupRecalibration(ByGroup):
         Returns
         -------
         frame : DataFrame
-            The columns of the groups, then rows (their weight), events (of the second class),
-            expected (sum of the probabilities before), intercept and slope. The last row is that
-            of all rows, and of rows of new groups.
+            The columns of the groups, then rows (their weight), events (of the second
+            class), expected (sum of the probabilities before), intercept and slope. The
+            last row is that of all rows, and of rows of new groups.
         """
         import pandas as pd
 

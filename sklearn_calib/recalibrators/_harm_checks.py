@@ -48,7 +48,10 @@ _FOLDS_KEEP_GROUPS = (
     "The folds keep them together. Name what else does belong together with "
     "groups=; instead of repeated rows pass sample_weight="
 )
-_MOVE_BASE_RATE = "Take a method that can move the base rate: recalibrator='default', 'platt' or 'beta'"
+_MOVE_BASE_RATE = (
+    "Take a method that can move the base rate: "
+    "recalibrator='default', 'platt' or 'beta'"
+)
 
 
 # -- scores and labels of one fit -----------------------------------------------------------------
@@ -134,14 +137,15 @@ def warn_decreasing_scores(method: object, correlations: Mapping[str, float]) ->
 def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
     """Return whether rows of one score agree in their labels as independent rows would not.
 
-    Looked at are scores that at least 5 rows have. They must hold half of all rows, and be 20 at
-    least. Where all rows of one score are positive and all of the next higher one negative, the
-    pair falls; where it is the other way round, it rises. If rows are independent and the share of
-    positives rises with the score (or falls), one of the two has in a pair of m1 and m2 rows a
-    probability of at most max_x x^m1 (1 - x)^m2, 1 in 1000 for 5 and 5, whatever the law of the
-    scores: votes of trees, rounded numbers, steps. Each second pair is independent of the others.
-    More falling and more rising pairs than that, at a level of 1e-4 by Chernoff's bound, are rows
-    that belong together. For several classes each is looked at against the others.
+    Looked at are scores that at least 5 rows have. They must hold half of all rows, and
+    be 20 at least. Where all rows of one score are positive and all of the next higher
+    one negative, the pair falls; where it is the other way round, it rises. If rows are
+    independent and the share of positives rises with the score (or falls), one of the
+    two has in a pair of m1 and m2 rows a probability of at most max_x x^m1 (1 - x)^m2,
+    1 in 1000 for 5 and 5, whatever the law of the scores: votes of trees, rounded
+    numbers, steps. Each second pair is independent of the others. More falling and more
+    rising pairs than that, at a level of 1e-4 by Chernoff's bound, are rows that belong
+    together. For several classes each is looked at against the others.
     """
     digits = np.rint(np.asarray(proba) * 2.0**36)
     key = (
@@ -212,10 +216,11 @@ def warn_repeated_rows(proba: FloatArray, y_encoded: IntArray, hint: str) -> Non
 def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     """Return groups of equal or nearly equal rows, with a warning; None if few are copies.
 
-    A fifth of the rows has to be equal to others, or half of them nearer to another one than the
-    40th nearest tells: oversampled rows, windows of one series, measurements of one person.
-    Rows are compared by their columns of floating-point numbers. Without two continuous ones, in
-    which nine of ten different rows have a number that no other one has, rows may well be equal.
+    A fifth of the rows has to be equal to others, or half of them nearer to another one
+    than the 40th nearest tells: oversampled rows, windows of one series, measurements
+    of one person. Rows are compared by their columns of floating-point numbers. Without
+    two continuous ones, in which nine of ten different rows have a number that no other
+    one has, rows may well be equal.
     """
     if hasattr(X, "select_dtypes"):
         X = X.select_dtypes("float").to_numpy(np.float64, na_value=np.nan)
@@ -261,8 +266,9 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
 def _find_near_copies(columns):
     """Return groups of rows that are near each other for how near the others are, or None.
 
-    Distances are those of ranks. The number of neighbours grows with the power of the distance that
-    is the dimension of the rows, which tells the nearest one from those that are farther.
+    Distances are those of ranks. The number of neighbours grows with the power of the
+    distance that is the dimension of the rows, which tells the nearest one from those
+    that are farther.
     """
     n = len(columns[0])
     _, k, last = _NEIGHBOURS
@@ -296,14 +302,16 @@ def warn_if_harmful(
 ) -> None:
     """Warn if a fitted recalibrator harms and the rows are evidence of it.
 
-    `refit(rows)` fits another copy on some of the rows. A recalibrator for other class frequencies
-    than those of the rows, such as `PriorShift` with a given prior, is not judged by them.
+    `refit(rows)` fits another copy on some of the rows. A recalibrator for other class
+    frequencies than those of the rows, such as `PriorShift` with a given prior, is not
+    judged by them.
     """
     if _targets_other_prior(recalibrator, y_encoded, weight, len(classes)):
         return
     positive = np.flatnonzero(weight > 0)
     if len(np.unique(y_encoded[positive])) < len(classes):
-        return  # an absent class keeps its probability, of which the recalibrator has warned
+        # an absent class keeps its probability, of which the recalibrator has warned
+        return
     name = type(recalibrator).__name__
     some = _select_evenly(positive, _MAX_RATE_ROWS)
     lost = _find_lost_base_rate(
@@ -356,10 +364,10 @@ def warn_if_labels_harmed(
 ) -> None:
     """Warn as `warn_if_harmful` of many labels, each two classes; NaN in `table` is unknown.
 
-    The false alarm rate of a mean that differs is that of one problem of two classes over all
-    labels together, about .27 %, two-sided (for calibrated labels that are left as they are:
-    14 of 4000 fits of 3 labels and 300 rows); one warning names the label that is farthest off.
-    `refit(rows)` fits all labels on some of the rows.
+    The false alarm rate of a mean that differs is that of one problem of two classes
+    over all labels together, about .27 %, two-sided (for calibrated labels that are
+    left as they are: 14 of 4000 fits of 3 labels and 300 rows); one warning names the
+    label that is farthest off. `refit(rows)` fits all labels on some of the rows.
     """
     n_labels = table.shape[1]
     found = []
@@ -435,9 +443,9 @@ def _targets_other_prior(recalibrator, y_encoded, weight, n_classes):
 def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tests=1):
     """Return the column whose mean is farthest from its class's frequency, if beyond chance.
 
-    In the sum over the rows, whose variance is that of labels drawn from the probabilities and of
-    one row more, so that a handful of rows proves nothing. The bound grows with the classes.
-    Mean, frequency and standard errors come with it.
+    In the sum over the rows, whose variance is that of labels drawn from the
+    probabilities and of one row more, so that a handful of rows proves nothing. The
+    bound grows with the classes. Mean, frequency and standard errors come with it.
     """
     proba = predict_proba_aligned(recalibrator, scores, classes)
     hit = y_encoded[:, None] == np.arange(len(classes))

@@ -27,26 +27,29 @@ from ._base import Capabilities, Recalibrator
 class HistogramBinning(Recalibrator):
     """Replace each score by the share of positives in its bin.
 
-    Makes no assumption on the shape and gives each bin its own guarantee; the result has as many
-    values as bins. Often fitted after a parametric method, which is the scaling-binning
-    calibrator: ``make_pipeline(TemperatureScaling(), HistogramBinning())``. More than two classes
-    are handled one-vs-rest and the rows divided by their sums; with ten classes and more, each of
-    them rare, ten bins of equal mass are too wide for the few rows that matter: take
-    ``n_bins="bdeu"``, with fifty and more `TopLabel` of it.
+    Makes no assumption on the shape and gives each bin its own guarantee; the result
+    has as many values as bins. Often fitted after a parametric method, which is the
+    scaling-binning calibrator: ``make_pipeline(TemperatureScaling(),
+    HistogramBinning())``. More than two classes are handled one-vs-rest and the rows
+    divided by their sums; with ten classes and more, each of them rare, ten bins of
+    equal mass are too wide for the few rows that matter: take ``n_bins="bdeu"``, with
+    fifty and more `TopLabel` of it.
 
     Parameters
     ----------
     n_bins : int or "bdeu", default=10
-        Number of bins; "bdeu" takes the one up to 10 N^(1/3) whose bins have the largest marginal
-        likelihood with the BDeu prior of two pseudo-counts in all. N is the number of rows, but not
-        more than 8000 or, if that is more, the number of distinct scores.
+        Number of bins; "bdeu" takes the one up to 10 N^(1/3) whose bins have the
+        largest marginal likelihood with the BDeu prior of two pseudo-counts in all. N
+        is the number of rows, but not more than 8000 or, if that is more, the number of
+        distinct scores.
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal mass, or of equal width: those of `reliability_curve` and
         `expected_calibration_error`.
     prior_weight : float, default=5.0
-        Number, at least 0, of rows that are invented in each bin: nine parts the mean score of the
-        bin, one part the share of positives of all rows. They draw bins with few rows towards the
-        score, and no bin says 0 or 1. With 0 a bin has the plain share of positives, as published.
+        Number, at least 0, of rows that are invented in each bin: nine parts the mean
+        score of the bin, one part the share of positives of all rows. They draw bins
+        with few rows towards the score, and no bin says 0 or 1. With 0 a bin has the
+        plain share of positives, as published.
 
     Attributes
     ----------
@@ -55,8 +58,8 @@ class HistogramBinning(Recalibrator):
     bin_edges_ : ndarray of shape (n_bins_found - 1,)
         Inner edges, increasing; each bin contains its right edge.
     bin_values_ : ndarray of shape (n_bins_found,)
-        Share of positives, invented rows included; the middle of the bin where it holds no
-        calibration row.
+        Share of positives, invented rows included; the middle of the bin where it holds
+        no calibration row.
     bin_weights_ : ndarray of shape (n_bins_found,)
         Calibration weight of each bin.
     one_vs_rest_ : list of HistogramBinning
@@ -66,13 +69,14 @@ class HistogramBinning(Recalibrator):
 
     Notes
     -----
-    Equal scores always share a bin, so heavy ties can leave fewer bins than asked for. Bins of
-    equal mass are found in the log-odds, which tell scores next to 0 and 1 apart. Swapping the
-    classes swaps the result: a score whose weight has its middle on an edge of equal masses (the
-    third of 5 rows in 2 bins) belongs to the bin nearer to the median, and on the median to that of
-    the more certain scores. Two exceptions cannot be told from their mirror image: a score of 1/2
-    on the median, which belongs to the upper bin, and a score on an edge of equal widths, whose
-    bins are closed on the right.
+    Equal scores always share a bin, so heavy ties can leave fewer bins than asked for.
+    Bins of equal mass are found in the log-odds, which tell scores next to 0 and 1
+    apart. Swapping the classes swaps the result: a score whose weight has its middle on
+    an edge of equal masses (the third of 5 rows in 2 bins) belongs to the bin nearer to
+    the median, and on the median to that of the more certain scores. Two exceptions
+    cannot be told from their mirror image: a score of 1/2 on the median, which belongs
+    to the upper bin, and a score on an edge of equal widths, whose bins are closed on
+    the right.
 
     Weights that are whole numbers count rows; other weights add up to Kish's effective
     number of rows, (sum w)^2 / sum w^2, so that a common factor changes nothing. Cost:
@@ -80,9 +84,9 @@ class HistogramBinning(Recalibrator):
 
     References
     ----------
-    Zadrozny, Elkan (2001), "Obtaining calibrated probability estimates from decision trees and
-    naive Bayesian classifiers", section 4. Kumar, Liang, Ma (2019), "Verified uncertainty
-    calibration", for the scaling-binning calibrator.
+    Zadrozny, Elkan (2001), "Obtaining calibrated probability estimates from decision
+    trees and naive Bayesian classifiers", section 4. Kumar, Liang, Ma (2019), "Verified
+    uncertainty calibration", for the scaling-binning calibrator.
 
     Examples
     --------
@@ -128,7 +132,8 @@ class HistogramBinning(Recalibrator):
         else:
             self._cuts = _find_equal_mass_cuts(score, weight, self.n_bins_)
             self.bin_edges_ = expit(self._cuts)
-        # equal mass: bins that ties left empty vanish; equal width: they stay, with their middle
+        # equal mass: bins that ties left empty vanish; equal width: they stay, with
+        # their middle
         number = np.searchsorted(self._cuts, score, side="left")
         second = weight * np.asarray(proba)[:, 1]
         sums = sum_bins(number, len(self._cuts) + 1, weight, weight * codes, second)
@@ -177,8 +182,9 @@ def _find_equal_mass_cuts(score, weight, n_bins):
 def _find_bin_starts(values, place, n_bins):
     """Find the starts of bins 1, 2, ... of increasing log-odds, from the middles of masses.
 
-    A middle on an edge belongs to the bin that is nearer to the median, and on the median to that
-    of the more certain scores: the same rows when the classes are swapped.
+    A middle on an edge belongs to the bin that is nearer to the median, and on the
+    median to that of the more certain scores: the same rows when the classes are
+    swapped.
     """
     edge = np.arange(1, n_bins)
     above = np.searchsorted(place, (edge - BIN_EDGE_TOLERANCE) / n_bins)

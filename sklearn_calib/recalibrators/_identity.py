@@ -7,7 +7,8 @@ from ._base import Capabilities, Recalibrator
 class Identity(Recalibrator):
     """Return the probabilities as they are.
 
-    The baseline in comparisons and searches, and a way to send logits through a softmax.
+    The baseline in comparisons and searches, and a way to send logits through a
+    softmax.
 
     Attributes
     ----------

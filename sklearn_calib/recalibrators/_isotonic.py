@@ -16,21 +16,21 @@ from ._penalty_paths import pool_log_odds
 class IsotonicCalibration(Recalibrator):
     """The best non-decreasing map from scores to probabilities.
 
-    Makes no assumption beyond monotonicity, and minimises every proper loss on the calibration set
-    at once. Needs about a thousand rows or more. It can return exactly 0 and 1: not for the log
-    loss, where one such row on the wrong side costs more than all others gain; there `VennAbers`,
-    the same fit without certainties, is better. More than two classes are handled one-vs-rest and
-    the rows divided by their sums.
+    Makes no assumption beyond monotonicity, and minimises every proper loss on the
+    calibration set at once. Needs about a thousand rows or more. It can return exactly
+    0 and 1: not for the log loss, where one such row on the wrong side costs more than
+    all others gain; there `VennAbers`, the same fit without certainties, is better.
+    More than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
     prediction : {"linear", "step"}, default="linear"
-        Between two calibration scores: interpolate linearly in the probability, or keep the value
-        of the lower one.
+        Between two calibration scores: interpolate linearly in the probability, or keep
+        the value of the lower one.
     centred : bool, default=False
-        Shrink each pooled block to one point at its mean score and interpolate between them, which
-        makes the map strictly increasing except where it is 0 or 1. Takes precedence over
-        `prediction`.
+        Shrink each pooled block to one point at its mean score and interpolate between
+        them, which makes the map strictly increasing except where it is 0 or 1. Takes
+        precedence over `prediction`.
 
     Attributes
     ----------
@@ -45,16 +45,17 @@ class IsotonicCalibration(Recalibrator):
 
     Notes
     -----
-    Scores are ordered by their log-odds, which orders like the probability and separates scores
-    next to 0 and 1: all logits, and all float64 numbers. Scores equal to 11 digits are ties, and
-    pooled first. Swapping the classes swaps the result. Outside the range of the calibration scores
-    the map is constant. Cost: O(n log n).
+    Scores are ordered by their log-odds, which orders like the probability and
+    separates scores next to 0 and 1: all logits, and all float64 numbers. Scores equal
+    to 11 digits are ties, and pooled first. Swapping the classes swaps the result.
+    Outside the range of the calibration scores the map is constant. Cost: O(n log n).
 
     References
     ----------
-    Zadrozny, Elkan (2002), "Transforming classifier scores into accurate multiclass probability
-    estimates". Dimitriadis, Gneiting, Jordan (2021), "Stable reliability diagrams for probabilistic
-    classifiers". Oron, Flournoy (2017), "Centered isotonic regression".
+    Zadrozny, Elkan (2002), "Transforming classifier scores into accurate multiclass
+    probability estimates". Dimitriadis, Gneiting, Jordan (2021), "Stable reliability
+    diagrams for probabilistic classifiers". Oron, Flournoy (2017), "Centered isotonic
+    regression".
 
     Examples
     --------
@@ -122,7 +123,8 @@ def _center_blocks(knots, values, mass):
     )
     with np.errstate(divide="ignore"):
         centre = np.clip(np.log(ones) - np.log(zeros), low, high)
-    # a block at the limits cannot shrink: outside it there would be values below 0 or above 1
+    # a block at the limits cannot shrink: outside it there would be values below 0 or
+    # above 1
     flat = (value <= 0) | (value >= 1)
     knots = np.concatenate([np.where(flat, low, centre), high[flat]])
     values = np.concatenate([value, value[flat]])

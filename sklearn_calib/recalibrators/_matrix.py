@@ -10,22 +10,23 @@ from ._softmax_family import SoftmaxRegression
 class MatrixScaling(SoftmaxRegression):
     """A full matrix that maps the log-probabilities linearly, and an intercept for each class.
 
-    k^2 + k parameters: it can move probability between classes that are confused, and overfits
-    unless there are many rows per class; the structured form and `DirichletCalibration` regularise.
+    k^2 + k parameters: it can move probability between classes that are confused, and
+    overfits unless there are many rows per class; the structured form and
+    `DirichletCalibration` regularise.
 
     Parameters
     ----------
     penalty : float, default=1e-4
-        Penalty penalty (sum (coef - I)^2 + sum intercept^2) beside the mean log loss, towards
-        temperature scaling.
+        Penalty penalty (sum (coef - I)^2 + sum intercept^2) beside the mean log loss,
+        towards temperature scaling.
 
     Attributes
     ----------
     temperature_scaling_ : TemperatureScaling
         The first step.
     coef_ : ndarray of shape (n_classes, n_classes)
-        Of the temperature-scaled log-probabilities, less the largest of their row; a row of the
-        matrix makes one class.
+        Of the temperature-scaled log-probabilities, less the largest of their row; a
+        row of the matrix makes one class.
     intercept_ : ndarray of shape (n_classes,)
         With mean 0.
     objective_, gradient_norm_, newton_decrement_ : float
@@ -42,7 +43,8 @@ class MatrixScaling(SoftmaxRegression):
 
     References
     ----------
-    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", section 4.2.
+    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks",
+    section 4.2.
 
     Examples
     --------

@@ -31,18 +31,19 @@ SCORE = "(score)"  # the name of the score among the features
 class MulticalibratedScores(BoosterOptions, ByGroup):
     """Probabilities corrected so that they are right in many groups at once.
 
-    A few rounds of small boosted trees look for groups, and for ranges of the probability inside
-    groups, in which the outcomes differ from the predictions, and correct the log-odds there.
-    The groups need not be named: a tree combines the columns of the table by itself. How many
-    rounds is decided by the loss of rows left out; none at all is a possible answer.
+    A few rounds of small boosted trees look for groups, and for ranges of the
+    probability inside groups, in which the outcomes differ from the predictions, and
+    correct the log-odds there. The groups need not be named: a tree combines the
+    columns of the table by itself. How many rounds is decided by the loss of rows left
+    out; none at all is a possible answer.
 
     Parameters
     ----------
     n_rounds : int, default=20
         The largest number of rounds.
     n_trees : int, default=100
-        Trees of one round. The folds are judged after every 10 of them, and the last round may
-        be cut short.
+        Trees of one round. The folds are judged after every 10 of them, and the last
+        round may be cut short.
     learning_rate : float, default=0.1
         Share of a tree's step that is taken, in (0, 1].
     max_leaves : int, default=5
@@ -52,39 +53,41 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     l2 : float, default=1.0
         Rows of residual 0 and full curvature, above 0, that draw each leaf to 0.
     min_gain : float, default=0.15
-        What a split has to gain: G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H + l2) with the
-        sums G of residuals and H of p (1 - p).
+        What a split has to gain: G_L^2 / (H_L + l2) + G_R^2 / (H_R + l2) - G^2 / (H +
+        l2) with the sums G of residuals and H of p (1 - p).
     n_bins : int, default=64
-        Bins of a column of numbers and of the score, 2 to 255. Each category has its own, up to 255
-        of them.
+        Bins of a column of numbers and of the score, 2 to 255. Each category has its
+        own, up to 255 of them.
     cv : int, cross-validation generator or iterable, default=5
-        Folds. Each has a correction of its own, which is judged on the rows left out; the mean of
-        their log-odds is what is predicted. An int means shuffled stratified folds, fewer if a
-        class has fewer rows. None means 5.
+        Folds. Each has a correction of its own, which is judged on the rows left out;
+        the mean of their log-odds is what is predicted. An int means shuffled
+        stratified folds, fewer if a class has fewer rows. None means 5.
     patience : int, default=1
         Rounds that may pass without lowering the loss of the folds by 1e-6.
     monotone : bool, default=False
         Rows that are alike in all columns keep the order of their probabilities.
     use_score : bool, default=True
-        Trees also cut the score. False: the mean of each group is corrected and not its curve,
-        which is called multiaccuracy.
+        Trees also cut the score. False: the mean of each group is corrected and not its
+        curve, which is called multiaccuracy.
 
     Attributes
     ----------
     n_rounds_ : int
-        Rounds that were chosen, with the last one; 0 returns the probabilities as they are.
+        Rounds that were chosen, with the last one; 0 returns the probabilities as they
+        are.
     n_trees_ : int
         Trees that were chosen, of all rounds together.
     cv_losses_ : ndarray of shape (n_tried + 1,)
-        Log loss in nats of the rows left out after 0, 10, 20, ... trees (after each round of fewer
-        than 10); the first is that of the probabilities as they are.
+        Log loss in nats of the rows left out after 0, 10, 20, ... trees (after each
+        round of fewer than 10); the first is that of the probabilities as they are.
     feature_gains_ : dict of str to float
-        Sum of the gains of the splits of each column, over all folds; "(score)" is the probability
-        itself.
+        Sum of the gains of the splits of each column, over all folds; "(score)" is the
+        probability itself.
     group_names_ : list
         Names of the columns, or their numbers.
     one_vs_rest_ : list of MulticalibratedScores
-        More than two classes only: one for each class, which then have the attributes above.
+        More than two classes only: one for each class, which then have the attributes
+        above.
     floor_ : float
         What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
@@ -93,48 +96,51 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     Raises
     ------
     ValueError
-        What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a table with
-        another number of rows, with more than 1000 columns, or without a column of the fit;
-        numbers where the fit had text, or text where it had numbers.
+        What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a
+        table with another number of rows, with more than 1000 columns, or without a
+        column of the fit; numbers where the fit had text, or text where it had numbers.
     TypeError
         No table of groups.
 
     Warns
     -----
     CalibrationWarning
-        More than two classes, see Notes. Or a class with a single row: there are no folds then,
-        and the probabilities stay as they are. Or scores that repeat with the same labels, so that
-        folds share what belongs together.
+        More than two classes, see Notes. Or a class with a single row: there are no
+        folds then, and the probabilities stay as they are. Or scores that repeat with
+        the same labels, so that folds share what belongs together.
 
     Notes
     -----
-    Round t boosts trees from the log-odds F_t of all rows: residuals w (y - p) and curvatures
-    w p (1 - p), best leaf first, at most one unit of log-odds a tree. Then
-    F_{t+1} = a (F_t + trees) + b with (a, b) from a logistic regression, drawn to (1, 0) as a leaf
-    is drawn to 0. The training loss never rises from round to round (a learning rate up to 0.73;
-    `monotone` aside). Columns are cut into bins once a fit, the score once a round. A split of a
-    column of k categories sends those with the smallest G / (H + l2 + 3 (k - 2)) in the leaf to one
-    side, and that l2 counts in its gain as well: an order found on the same rows gains by chance.
-    Missing is a bin of its own, a category that the fit has not seen counts as missing; a category
-    that a leaf has not seen goes to its larger side. All folds advance together until the loss of
-    the rows left out rises, and go back to where it was smallest.
+    Round t boosts trees from the log-odds F_t of all rows: residuals w (y - p) and
+    curvatures w p (1 - p), best leaf first, at most one unit of log-odds a tree. Then
+    F_{t+1} = a (F_t + trees) + b with (a, b) from a logistic regression, drawn to (1,
+    0) as a leaf is drawn to 0. The training loss never rises from round to round (a
+    learning rate up to 0.73; `monotone` aside). Columns are cut into bins once a fit,
+    the score once a round. A split of a column of k categories sends those with the
+    smallest G / (H + l2 + 3 (k - 2)) in the leaf to one side, and that l2 counts in its
+    gain as well: an order found on the same rows gains by chance. Missing is a bin of
+    its own, a category that the fit has not seen counts as missing; a category that a
+    leaf has not seen goes to its larger side. All folds advance together until the loss
+    of the rows left out rises, and go back to where it was smallest.
 
-    Trees see the rarer of two classes as the second, so that a swap of the classes swaps the
-    columns of the result and changes nothing else.
+    Trees see the rarer of two classes as the second, so that a swap of the classes
+    swaps the columns of the result and changes nothing else.
 
-    Multicalibration of several classes has no accepted method. Here each class is corrected against
-    the rest, and the rows are divided by their sums.
+    Multicalibration of several classes has no accepted method. Here each class is
+    corrected against the rest, and the rows are divided by their sums.
 
-    The result is no function of the probability alone, so it cannot be exported as one; it is
-    pickled like any estimator and holds no rows of the data.
+    The result is no function of the probability alone, so it cannot be exported as one;
+    it is pickled like any estimator and holds no rows of the data.
 
-    Cost: O(folds rounds trees n columns) additions; 16,000 rows of 8 columns take about a second.
+    Cost: O(folds rounds trees n columns) additions; 16,000 rows of 8 columns take about
+    a second.
 
     References
     ----------
-    Hébert-Johnson, Kim, Reingold, Rothblum (2018), for the aim; Tax et al. (2026), "MCGrad", for
-    trees from the log-odds, the new scale of each round and the choice of their number;
-    Globus-Harris, Harrison, Kearns, Roth, Sorrell (2023), for boosting as the way to it.
+    Hébert-Johnson, Kim, Reingold, Rothblum (2018), for the aim; Tax et al. (2026),
+    "MCGrad", for trees from the log-odds, the new scale of each round and the choice of
+    their number; Globus-Harris, Harrison, Kearns, Roth, Sorrell (2023), for boosting as
+    the way to it.
 
     Examples
     --------
@@ -277,8 +283,8 @@ def _iter_runs(rows, known):
 def _is_turned(data):
     """Return 1 if the second class is more frequent, so that the trees exchange the classes.
 
-    Of two equally frequent classes they see that of the first row as the second: a swap of the
-    classes changes the order in which they come and nothing that is computed.
+    Of two equally frequent classes they see that of the first row as the second: a swap
+    of the classes changes the order in which they come and nothing that is computed.
     """
     share = np.bincount(data.y_encoded, data.weight, minlength=2)
     if np.isclose(*share, rtol=1e-12, atol=0.0):

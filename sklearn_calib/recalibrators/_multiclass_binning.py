@@ -51,47 +51,50 @@ class CellGroup(NamedTuple):
 class MulticlassBinning(Recalibrator):
     """Correct all classes at once, in cells of rows whose rounded probability vectors are equal.
 
-    For predictions that take few different values, or crowd in few places, and confuse pairs of
-    classes, as those of trees, rule sets and naive Bayes. It needs some ten thousand rows, or a
-    hundred per cell.
-    For smooth predictions (networks, forests) temperature scaling or isotonic calibration are
-    better; this method changes next to nothing there, and warns if no cell is heavy enough.
+    For predictions that take few different values, or crowd in few places, and confuse
+    pairs of classes, as those of trees, rule sets and naive Bayes. It needs some ten
+    thousand rows, or a hundred per cell. For smooth predictions (networks, forests)
+    temperature scaling or isotonic calibration are better; this method changes next to
+    nothing there, and warns if no cell is heavy enough.
 
     Parameters
     ----------
     p : float, default=2
-        The exponent of the l_p error that is reduced, see `lp_calibration_error`: above 1,
-        infinity included.
+        The exponent of the l_p error that is reduced, see `lp_calibration_error`: above
+        1, infinity included.
     epsilon : float, default=0.05
         The l_p error to reach, between 0 and 1. Together with p it determines beta, by
         2 beta^(p - 1) = epsilon^p, and the tolerance beta / 2 of a cell's error.
     n_levels : int or None, default=20
-        Cells are vectors rounded down to multiples of 1 / n_levels. Choose it among 5, 10, 20 and
-        50 by cross-validated Brier loss. None: 1 / beta, as in the paper, which is so fine
-        for most (p, epsilon) that no cell is heavy.
+        Cells are vectors rounded down to multiples of 1 / n_levels. Choose it among 5,
+        10, 20 and 50 by cross-validated Brier loss. None: 1 / beta, as in the paper,
+        which is so fine for most (p, epsilon) that no cell is heavy.
     keep : bool, default=True
         Rows whose cell was not changed keep their prediction; False rounds all.
     min_count : float, default=20
         Cells with fewer rows, or less than beta / 6 of all, are not touched.
     z : float, default=2
-        A class of a cell is corrected only if it is off by more than this many standard errors.
+        A class of a cell is corrected only if it is off by more than this many standard
+        errors.
     update : {"vector", "coordinate"}, default="vector"
-        "vector" corrects all classes of the worst cell at once. "coordinate" corrects the worst
-        class and projects on the simplex, as in the paper.
+        "vector" corrects all classes of the worst cell at once. "coordinate" corrects
+        the worst class and projects on the simplex, as in the paper.
     shrink : float, default=10
         In a vector update, the first prediction of a cell counts as so many rows.
     pools : {None, "paper"}, default=None
-        "paper": estimate groups of 2^i cells from a part of the sample of their own, so that the
-        theorem holds for adaptive choices. It needs millions of rows to do no harm.
+        "paper": estimate groups of 2^i cells from a part of the sample of their own, so
+        that the theorem holds for adaptive choices. It needs millions of rows to do no
+        harm.
     noise : {None, "laplace"}, default=None
         With pools: the noise of the paper's private estimates.
     split : bool, default=False
-        Choose the cells on one half of the rows and estimate on the other: then ``error_bound_``
-        holds.
+        Choose the cells on one half of the rows and estimate on the other: then
+        ``error_bound_`` holds.
     delta : float, default=0.05
         Failure probability of that bound and of the pools.
     max_iter : int or None, default=None
-        The largest number of corrections. None: the bound of the theorem, at most 100,000.
+        The largest number of corrections. None: the bound of the theorem, at most
+        100,000.
     random_state : int, Generator, RandomState or None, default=0
         For split, pools and noise.
 
@@ -108,18 +111,19 @@ class MulticlassBinning(Recalibrator):
     mass_in_bins_ : float
         Share of the rows in heavy cells: the method can help there only.
     error_bound_ : float
-        With ``split=True``: the l_p error on new rows is below it with probability 1 - delta; else
-        NaN.
+        With ``split=True``: the l_p error on new rows is below it with probability 1 -
+        delta; else NaN.
     brier_before_, brier_after_ : float
-        Sums of squared errors over the classes, on the rows of the fit (halved for two classes).
+        Sums of squared errors over the classes, on the rows of the fit (halved for two
+        classes).
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Raises
     ------
     ValueError
-        p or epsilon out of range; more than 5000 levels; noise without pools; fewer than 4 rows for
-        pools.
+        p or epsilon out of range; more than 5000 levels; noise without pools; fewer
+        than 4 rows for pools.
 
     Warns
     -----
@@ -128,15 +132,16 @@ class MulticlassBinning(Recalibrator):
 
     Notes
     -----
-    The sum of squared errors of the sample falls with every coordinate update, by at least tol^2.
-    A row of weight w counts as w rows. Cost: O(n k) to group the rows by hashes, then for each
-    update O(k) and one search for the worst cell.
+    The sum of squared errors of the sample falls with every coordinate update, by at
+    least tol^2. A row of weight w counts as w rows. Cost: O(n k) to group the rows by
+    hashes, then for each update O(k) and one search for the worst cell.
 
     References
     ----------
-    "Sample-efficient multiclass calibration under probability-weighted l_p error" (2025, submitted
-    without names), algorithm 2; corrected: the mass of a group is the sum of its labels' masses
-    (separate estimates may contradict each other for ever), cells are integers.
+    "Sample-efficient multiclass calibration under probability-weighted l_p error"
+    (2025, submitted without names), algorithm 2; corrected: the mass of a group is the
+    sum of its labels' masses (separate estimates may contradict each other for ever),
+    cells are integers.
 
     Examples
     --------

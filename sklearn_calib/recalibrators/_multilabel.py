@@ -45,23 +45,24 @@ from ._platt import PlattScaling
 class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     """Recalibrate many labels per row, such as the genres of a film; rare labels borrow from all.
 
-    Each label is a two-class problem of its own, and rows need not sum to 1. A rare label has few
-    rows to learn a map from: by default its slope and intercept are drawn towards those of all
-    labels together, as far as leave-one-out says.
+    Each label is a two-class problem of its own, and rows need not sum to 1. A rare
+    label has few rows to learn a map from: by default its slope and intercept are drawn
+    towards those of all labels together, as far as leave-one-out says.
 
     Parameters
     ----------
     recalibrator : str or recalibrator, default="platt"
         The two-class method: a registered name, or anything with fit and predict_proba.
     pooling : {"none", "all", "shrink"}, default="shrink"
-        "none": one map for each label by itself. "all": one map for all labels, fitted to all
-        pairs of a row and a label. "shrink": one line on the log-odds for each label, drawn to the
-        common one; for "platt" only.
+        "none": one map for each label by itself. "all": one map for all labels, fitted
+        to all pairs of a row and a label. "shrink": one line on the log-odds for each
+        label, drawn to the common one; for "platt" only.
     shrinkage : "auto" or float >= 0, default="auto"
-        For "shrink", tau in the penalty tau/2 ((a_l - a)^2 + s^2 (b_l - b)^2) of label l, with
-        log-odds a_l + b_l z at the score z, (a, b) the line of all labels, and s the standard
-        deviation of all scores. 0: no shrinkage. Infinity: the common line. "auto": the one of
-        0.1, 1, 10, 100 and infinity with the least approximate leave-one-out log loss.
+        For "shrink", tau in the penalty tau/2 ((a_l - a)^2 + s^2 (b_l - b)^2) of label
+        l, with log-odds a_l + b_l z at the score z, (a, b) the line of all labels, and
+        s the standard deviation of all scores. 0: no shrinkage. Infinity: the common
+        line. "auto": the one of 0.1, 1, 10, 100 and infinity with the least approximate
+        leave-one-out log loss.
 
     Attributes
     ----------
@@ -81,23 +82,25 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     Warns
     -----
     CalibrationWarning
-        A label that only one class, or no row, is known of. With pooling "none" its probabilities
-        stay as they are; else a label without any row gets the map of all labels.
+        A label that only one class, or no row, is known of. With pooling "none" its
+        probabilities stay as they are; else a label without any row gets the map of all
+        labels.
 
     Notes
     -----
-    A label that is NaN counts nothing for its label; a row's other labels count. "shrink" fits the
-    labels as they are, without Platt's smoothed targets, which would move rare labels up: the
-    penalty keeps the slopes finite. With shrinkage 0 it is "none" with
-    ``PlattScaling(smooth_targets=False)``, with infinity "all". Leaving out a row leaves out all of
-    its labels, also of the common line. Sample weights count rows: their sum matters. Cost of
-    "shrink": five fits of O(n_samples n_labels).
+    A label that is NaN counts nothing for its label; a row's other labels count.
+    "shrink" fits the labels as they are, without Platt's smoothed targets, which would
+    move rare labels up: the penalty keeps the slopes finite. With shrinkage 0 it is
+    "none" with ``PlattScaling(smooth_targets=False)``, with infinity "all". Leaving out
+    a row leaves out all of its labels, also of the common line. Sample weights count
+    rows: their sum matters. Cost of "shrink": five fits of O(n_samples n_labels).
 
     References
     ----------
-    Morris (1983), "Parametric empirical Bayes inference: theory and applications", for drawing many
-    small estimates towards their mean. Rad, Maleki (2020), "A scalable estimate of the
-    out-of-sample prediction error via approximate leave-one-out cross-validation".
+    Morris (1983), "Parametric empirical Bayes inference: theory and applications", for
+    drawing many small estimates towards their mean. Rad, Maleki (2020), "A scalable
+    estimate of the out-of-sample prediction error via approximate leave-one-out
+    cross-validation".
 
     Examples
     --------
@@ -150,9 +153,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_labels), or list of n_labels array-likes
-            The probability of each label; or for each label an array of shape (n_samples, 2), as
-            ``MultiOutputClassifier.predict_proba`` returns them. For logits pass a list of
-            ``canonical_proba(column, kind="logits")``.
+            The probability of each label; or for each label an array of shape
+            (n_samples, 2), as ``MultiOutputClassifier.predict_proba`` returns them. For
+            logits pass a list of ``canonical_proba(column, kind="logits")``.
         y : array-like or sparse matrix of shape (n_samples, n_labels)
             1 where a row has the label, 0 where not, NaN where nobody knows.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -165,9 +168,10 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Scores that are not probabilities; labels other than 0, 1 and NaN, of another shape than
-            the scores, or all NaN; bad weights; "shrink" with another method than Platt scaling.
-            After any error the estimator is unfitted.
+            Scores that are not probabilities; labels other than 0, 1 and NaN, of
+            another shape than the scores, or all NaN; bad weights; "shrink" with
+            another method than Platt scaling. After any error the estimator is
+            unfitted.
         """
         with atomic_fit(self) as new:
             validate_params(new)
@@ -212,7 +216,8 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, n_labels), or list of ndarray of shape (n_samples, 2)
+        proba : ndarray of shape (n_samples, n_labels), or list of ndarray of shape
+        (n_samples, 2)
         """
         scores = self._check_predict(X)
         return scores.in_form(self._recalibrate_pairs(scores))
@@ -403,7 +408,8 @@ def fit_validated_labels(
 ) -> MultilabelCalibration:
     """Fit an unfitted copy in place to canonical scores and a table of 0, 1 and NaN.
 
-    The weights are all that its own fit has beside these; other parameters are those of a subclass.
+    The weights are all that its own fit has beside these; other parameters are those of
+    a subclass.
     """
     if type(recalibrator).fit is MultilabelCalibration.fit and set(params) <= {
         "sample_weight"

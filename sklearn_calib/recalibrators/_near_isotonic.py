@@ -47,20 +47,21 @@ class OnLogOdds(Recalibrator):
 class NearIsotonicCalibration(OnLogOdds):
     """Isotonic regression that allows small decreases, at a penalty.
 
-    A decrease between neighbouring scores is not forbidden but penalised. Without penalty the map
-    is the frequencies of the calibration set itself; with a large one it is isotonic calibration.
-    Like that, it can return exactly 0 and 1: not for the log loss, where `ENIR`, which averages
-    over the penalties, or `VennAbers` is better. More than two classes are handled one-vs-rest and
-    the rows divided by their sums.
+    A decrease between neighbouring scores is not forbidden but penalised. Without
+    penalty the map is the frequencies of the calibration set itself; with a large one
+    it is isotonic calibration. Like that, it can return exactly 0 and 1: not for the
+    log loss, where `ENIR`, which averages over the penalties, or `VennAbers` is better.
+    More than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
     penalty : float or {"bic", "bdeu"}, default="bic"
-        The penalty, at least 0, of sum w (y - b)^2 / 2 + lam sum max(b_i - b_(i+1), 0); it grows
-        with the number of rows, and with the weights w. Otherwise one of up to 100 on the path:
-        "bic" takes the smallest -2 log-likelihood + groups (log n + log 2 pi), "bdeu" the groups
-        with the largest marginal likelihood under the BDeu prior of two pseudo-counts; n and the
-        likelihood are those of the number of rows, see the notes.
+        The penalty, at least 0, of sum w (y - b)^2 / 2 + lam sum max(b_i - b_(i+1), 0);
+        it grows with the number of rows, and with the weights w. Otherwise one of up to
+        100 on the path: "bic" takes the smallest -2 log-likelihood + groups (log n +
+        log 2 pi), "bdeu" the groups with the largest marginal likelihood under the BDeu
+        prior of two pseudo-counts; n and the likelihood are those of the number of
+        rows, see the notes.
 
     Attributes
     ----------
@@ -72,7 +73,8 @@ class NearIsotonicCalibration(OnLogOdds):
     values_ : ndarray of shape (n_scores,)
         The fit there.
     breakpoints_ : ndarray of shape (n_breakpoints,)
-        The penalties at which groups of scores merge; from the last on the fit is isotonic.
+        The penalties at which groups of scores merge; from the last on the fit is
+        isotonic.
     one_vs_rest_ : list of NearIsotonicCalibration
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
@@ -80,20 +82,21 @@ class NearIsotonicCalibration(OnLogOdds):
 
     Notes
     -----
-    The path is computed exactly, for all penalties at once. Equal scores are pooled first, or the
-    fit would depend on the order of the rows; breakpoints equal to 12 digits are one. "bdeu" is the
-    published choice, but the groups are made from the labels, which its evidence does not know:
-    runs of equal labels pass for certain bins, and on scores without ties it keeps the labels
-    themselves. Weights that are whole numbers count rows; other weights add up to Kish's effective
-    number of rows, (sum w)^2 / sum w^2, so that a criterion ignores a common factor. Scores are
-    ordered by their log-odds, so that those next to 0 and 1 are told apart, and swapping the
-    classes swaps the result. Predictions between scores are interpolated linearly in the
-    probability and constant outside, as in the R package neariso. Cost: O(n log n).
+    The path is computed exactly, for all penalties at once. Equal scores are pooled
+    first, or the fit would depend on the order of the rows; breakpoints equal to 12
+    digits are one. "bdeu" is the published choice, but the groups are made from the
+    labels, which its evidence does not know: runs of equal labels pass for certain
+    bins, and on scores without ties it keeps the labels themselves. Weights that are
+    whole numbers count rows; other weights add up to Kish's effective number of rows,
+    (sum w)^2 / sum w^2, so that a criterion ignores a common factor. Scores are ordered
+    by their log-odds, so that those next to 0 and 1 are told apart, and swapping the
+    classes swaps the result. Predictions between scores are interpolated linearly in
+    the probability and constant outside, as in the R package neariso. Cost: O(n log n).
 
     References
     ----------
-    Tibshirani, Hoefling, Tibshirani (2011), "Nearly-isotonic regression". Wang, Li, Dang (2019),
-    eq. 10, whose penalty is 2 lam / n here.
+    Tibshirani, Hoefling, Tibshirani (2011), "Nearly-isotonic regression". Wang, Li,
+    Dang (2019), eq. 10, whose penalty is 2 lam / n here.
 
     Examples
     --------

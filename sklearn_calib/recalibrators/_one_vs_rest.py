@@ -16,21 +16,24 @@ from ._fitted_maps import CombinedRecalibrator, get_map
 class OneVsRest(CombinedRecalibrator):
     """Recalibrate each class against all others, and divide each row by its sum.
 
-    Methods for two classes do this by themselves; the combinator makes it explicit, and applies it
-    to methods that handle several classes in another way.
+    Methods for two classes do this by themselves; the combinator makes it explicit, and
+    applies it to methods that handle several classes in another way.
 
     Parameters
     ----------
     recalibrator : str or recalibrator, default="default"
-        The method for two classes: a registered name, or anything with fit and predict_proba. By
-        default Platt scaling with two prior rows, see `DefaultCalibration`.
+        The method for two classes: a registered name, or anything with fit and
+        predict_proba. By default Platt scaling with two prior rows, see
+        `DefaultCalibration`.
     shared : bool, default=False
-        Fit one map to the rows of all classes together, n_samples times n_classes rows, instead of
-        one for each class. What it learns holds for all classes; for many classes of few rows each.
+        Fit one map to the rows of all classes together, n_samples times n_classes rows,
+        instead of one for each class. What it learns holds for all classes; for many
+        classes of few rows each.
 
     Attributes
     ----------
-    recalibrators_ : list of length n_classes, or of length 1 if shared or for two classes
+    recalibrators_ : list of length n_classes, or of length 1 if shared or for two
+    classes
     floor_ : float
         What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
@@ -38,15 +41,15 @@ class OneVsRest(CombinedRecalibrator):
 
     Notes
     -----
-    A row for which every method returns 0 keeps its uncalibrated probabilities. Cost: n_classes
-    fits of the method. For two classes this is the method itself.
-    Sample weights mean to the fits what they mean to the method: with the default, their sum
+    A row for which every method returns 0 keeps its uncalibrated probabilities. Cost:
+    n_classes fits of the method. For two classes this is the method itself. Sample
+    weights mean to the fits what they mean to the method: with the default, their sum
     matters.
 
     References
     ----------
-    Zadrozny, Elkan (2002), "Transforming classifier scores into accurate multiclass probability
-    estimates", section 4.
+    Zadrozny, Elkan (2002), "Transforming classifier scores into accurate multiclass
+    probability estimates", section 4.
 
     Examples
     --------

@@ -22,27 +22,28 @@ BLOCK_ROWS = 256  # rows whose likelihoods are made at once
 class OnlineCalibration(Recalibrator):
     """Learn a logistic map row by row, and follow changes: a mixture weighted by likelihood.
 
-    325 maps, sigmoid(shift + slope * log-odds), with 13 slopes from 0.125 to 2 and 25 shifts from
-    -3 to 3. Their weights are the prior's at the start; each row multiplies them by the likelihoods
-    of its label, and a small share of the weight then goes back to the prior, so that any map can
-    come back when the stream changes. There is no step size, nothing diverges, and the first row
-    already counts: use `partial_fit` where labels come in one by one. More than two classes are
-    handled one-vs-rest and the rows divided by their sums.
+    325 maps, sigmoid(shift + slope * log-odds), with 13 slopes from 0.125 to 2 and 25
+    shifts from -3 to 3. Their weights are the prior's at the start; each row multiplies
+    them by the likelihoods of its label, and a small share of the weight then goes back
+    to the prior, so that any map can come back when the stream changes. There is no
+    step size, nothing diverges, and the first row already counts: use `partial_fit`
+    where labels come in one by one. More than two classes are handled one-vs-rest and
+    the rows divided by their sums.
 
     Parameters
     ----------
     share : float, default=1e-3
-        From 0 to 1: what goes back to the prior after each row. About one over the number of rows
-        between two changes; 0 for a stream that does not change, where the rows' order does not
-        matter.
+        From 0 to 1: what goes back to the prior after each row. About one over the
+        number of rows between two changes; 0 for a stream that does not change, where
+        the rows' order does not matter.
 
     Attributes
     ----------
     log_weights_ : ndarray of shape (325,)
         Logarithms of the weights of the maps; the shifts vary fastest.
     slope_, shift_ : float
-        Weighted means over the maps, of the slope the geometric one. One-vs-rest fits keep theirs
-        in ``one_vs_rest_[c]``.
+        Weighted means over the maps, of the slope the geometric one. One-vs-rest fits
+        keep theirs in ``one_vs_rest_[c]``.
     one_vs_rest_ : list of OnlineCalibration
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
@@ -50,22 +51,24 @@ class OnlineCalibration(Recalibrator):
 
     Notes
     -----
-    With ``share=0`` and two classes, the total log loss of predictions made before each label came
-    is at most that of the best of the maps plus the logarithm of its inverse prior weight, for
-    every sequence of labels, also one chosen by an adversary. With a share s, against a sequence of
-    maps with S changes, about (S + 1) log(1 / (s weight)) + n s more.
+    With ``share=0`` and two classes, the total log loss of predictions made before each
+    label came is at most that of the best of the maps plus the logarithm of its inverse
+    prior weight, for every sequence of labels, also one chosen by an adversary. With a
+    share s, against a sequence of maps with S changes, about (S + 1) log(1 / (s
+    weight)) + n s more.
 
-    The prior is normal for the shift (standard deviation 1) and for the logarithm of the slope
-    (0.5). Log-odds beyond 30 count as 30. Sample weights multiply log-likelihoods. `fit` forgets
-    all and takes the rows in their order. Cost: some 5 µs a row and class to learn.
+    The prior is normal for the shift (standard deviation 1) and for the logarithm of
+    the slope (0.5). Log-odds beyond 30 count as 30. Sample weights multiply
+    log-likelihoods. `fit` forgets all and takes the rows in their order. Cost: some 5
+    µs a row and class to learn.
 
-    Labels that depend on the labels before them help any online method, beyond calibration; a
-    small loss then says little about the scores.
+    Labels that depend on the labels before them help any online method, beyond
+    calibration; a small loss then says little about the scores.
 
     References
     ----------
-    Herbster, Warmuth (1998), "Tracking the best expert", section 5, the fixed-share update. The
-    task: Gupta, Ramdas (2023), "Online Platt scaling with calibeating".
+    Herbster, Warmuth (1998), "Tracking the best expert", section 5, the fixed-share
+    update. The task: Gupta, Ramdas (2023), "Online Platt scaling with calibeating".
 
     Examples
     --------
@@ -116,7 +119,8 @@ class OnlineCalibration(Recalibrator):
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0, which multiply the log-likelihoods of the rows.
         classes : array-like of shape (n_classes,), default=None
-            All classes in the order of the columns; in the first call, unless its rows show all.
+            All classes in the order of the columns; in the first call, unless its rows
+            show all.
 
         Returns
         -------
@@ -125,7 +129,8 @@ class OnlineCalibration(Recalibrator):
         Raises
         ------
         ValueError, TypeError
-            As in `fit`; other classes than before. After an error the estimator is as it was.
+            As in `fit`; other classes than before. After an error the estimator is as
+            it was.
         """
         self._validate_params()
         known = getattr(self, "classes_", None)

@@ -23,25 +23,28 @@ from ._base import (
 class OrdinalCalibration(Recalibrator):
     """For ordered classes, such as grades: one slope, and one shift for each boundary of classes.
 
-    With G_k the probability of a class above the k-th, the new one has log-odds slope * logit G_k
-    + shift_k. The slope is not negative and the shifts fall, so G'_k falls with k as it must: no
-    probability is negative, and the new distribution moves up where the old one did. K parameters
-    for K classes, which know that a class next to the true one is a smaller mistake.
+    With G_k the probability of a class above the k-th, the new one has log-odds slope *
+    logit G_k + shift_k. The slope is not negative and the shifts fall, so G'_k falls
+    with k as it must: no probability is negative, and the new distribution moves up
+    where the old one did. K parameters for K classes, which know that a class next to
+    the true one is a smaller mistake.
 
-    The order of the scale is `order`, or that of an ordered Categorical as labels. By default it is
-    that of numbers, and of text the order in which ``fit(..., classes=)`` names the columns. Text
-    with columns in the order of the alphabet, or in that of a classifier inside a model, is an
-    error: "fair" < "good" < "poor" is not a scale.
+    The order of the scale is `order`, or that of an ordered Categorical as labels. By
+    default it is that of numbers, and of text the order in which ``fit(..., classes=)``
+    names the columns. Text with columns in the order of the alphabet, or in that of a
+    classifier inside a model, is an error: "fair" < "good" < "poor" is not a scale.
 
     Parameters
     ----------
     prior_weight : float > 0, default=1.0
-        Weight, on the scale of the sample weights, of the belief that nothing need change: as if
-        so many further rows had been seen, like the calibration rows, whose labels come as often as
-        predicted. It keeps slope and shifts finite where classes are missing or separated.
+        Weight, on the scale of the sample weights, of the belief that nothing need
+        change: as if so many further rows had been seen, like the calibration rows,
+        whose labels come as often as predicted. It keeps slope and shifts finite where
+        classes are missing or separated.
     order : array-like of shape (n_classes,), default=None
-        All classes from the lowest to the highest, such as ``["poor", "fair", "good"]``, whatever
-        the order of the columns. What ``fit(..., classes=)`` names are the columns.
+        All classes from the lowest to the highest, such as ``["poor", "fair",
+        "good"]``, whatever the order of the columns. What ``fit(..., classes=)`` names
+        are the columns.
 
     Attributes
     ----------
@@ -59,26 +62,27 @@ class OrdinalCalibration(Recalibrator):
     Raises
     ------
     ValueError
-        Three or more classes of text without an order; an `order` that is not one of the classes;
-        more than 500 classes.
+        Three or more classes of text without an order; an `order` that is not one of
+        the classes; more than 500 classes.
 
     Warns
     -----
     CalibrationWarning
-        The fit could not reach the optimum within 1e-9 nats; columns in the order of `order`, where
-        `fit` was not told so by ``classes=``.
+        The fit could not reach the optimum within 1e-9 nats; columns in the order of
+        `order`, where `fit` was not told so by ``classes=``.
 
     Notes
     -----
-    The likelihood is concave in slope, first shift and differences of the shifts; Newton steps keep
-    these differences at least 0. For two classes it is Platt scaling without smoothed targets whose
-    slope is not negative. Where higher scores go with lower classes the slope is 0, up to rounding,
-    and all rows get one distribution. Cost: O(n k) an iteration, about 10 iterations.
+    The likelihood is concave in slope, first shift and differences of the shifts;
+    Newton steps keep these differences at least 0. For two classes it is Platt scaling
+    without smoothed targets whose slope is not negative. Where higher scores go with
+    lower classes the slope is 0, up to rounding, and all rows get one distribution.
+    Cost: O(n k) an iteration, about 10 iterations.
 
     References
     ----------
-    McCullagh (1980), "Regression models for ordinal data", section 2, for the model. Pratt (1981),
-    "Concavity of the log likelihood", for the concavity.
+    McCullagh (1980), "Regression models for ordinal data", section 2, for the model.
+    Pratt (1981), "Concavity of the log likelihood", for the concavity.
 
     Examples
     --------
@@ -93,7 +97,8 @@ class OrdinalCalibration(Recalibrator):
     >>> bool((np.diff(above, axis=1) >= 0).all())
     True
 
-    Text, with columns in the order of the sorted labels, as scikit-learn's classifiers give them:
+    Text, with columns in the order of the sorted labels, as scikit-learn's classifiers
+    give them:
 
     >>> words = np.array(["poor", "fair", "good"])[np.array(stars) - 1]
     >>> ordinal = OrdinalCalibration(order=["poor", "fair", "good"])

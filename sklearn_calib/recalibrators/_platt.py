@@ -21,26 +21,27 @@ from ._base import Capabilities, Recalibrator, check_converged, likelihood_targe
 class PlattScaling(Recalibrator):
     """Logistic regression on the score: P = sigmoid(slope * score + intercept).
 
-    Its two parameters correct over- or underconfidence and a shifted base rate. More than
-    two classes are handled one-vs-rest and the rows divided by their sums.
+    Its two parameters correct over- or underconfidence and a shifted base rate. More
+    than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
     scale : {"logit", "proba"}, default="logit"
-        The score is the log-odds of the probability, so that slope 1 and intercept 0 change
-        nothing, or the probability itself, the convention of scikit-learn's
-        ``CalibratedClassifierCV(method="sigmoid")`` for estimators without ``decision_function``.
-        Neither wins always.
+        The score is the log-odds of the probability, so that slope 1 and intercept 0
+        change nothing, or the probability itself, the convention of scikit-learn's
+        ``CalibratedClassifierCV(method="sigmoid")`` for estimators without
+        ``decision_function``. Neither wins always.
     smooth_targets : bool, default=True
-        Replace the labels by (N+ + 1)/(N+ + 2) and 1/(N- + 2), as Platt does. It keeps the slope
-        finite when one threshold separates the classes.
+        Replace the labels by (N+ + 1)/(N+ + 2) and 1/(N- + 2), as Platt does. It keeps
+        the slope finite when one threshold separates the classes.
     prior_weight : float, default=0.0
-        Weight, at least 0 and on the scale of the sample weights, of each of two invented rows on
-        which the probabilities are right. They stand at 1/4 and 3/4; nearer to each other where the
-        log-odds of the scores have a standard deviation below 1, and around the end of the scores
-        next to 1/2 where all are on one side of it. They draw the map towards changing nothing, as
-        far as few calibration rows leave it open, and keep the slope finite: above 0 the labels are
-        not smoothed.
+        Weight, at least 0 and on the scale of the sample weights, of each of two
+        invented rows on which the probabilities are right. They stand at 1/4 and 3/4;
+        nearer to each other where the log-odds of the scores have a standard deviation
+        below 1, and around the end of the scores next to 1/2 where all are on one side
+        of it. They draw the map towards changing nothing, as far as few calibration
+        rows leave it open, and keep the slope finite: above 0 the labels are not
+        smoothed.
 
     Attributes
     ----------
@@ -56,15 +57,17 @@ class PlattScaling(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        With ``smooth_targets=False`` and no `prior_weight`, when a threshold separates the classes
-        or one is missing, the maximum likelihood is infinite; Platt's targets are used instead.
-        Or the fit could not reach the optimum within 1e-9 nats.
+        With ``smooth_targets=False`` and no `prior_weight`, when a threshold separates
+        the classes or one is missing, the maximum likelihood is infinite; Platt's
+        targets are used instead. Or the fit could not reach the optimum within 1e-9
+        nats.
 
     Notes
     -----
-    Newton's method; cost O(n) an iteration, about 6 iterations. The slope can be negative when
-    scores and labels are at odds: the map is monotone, in the fitted direction. The smoothed
-    targets take sample weights for numbers of rows, so their sum matters.
+    Newton's method; cost O(n) an iteration, about 6 iterations. The slope can be
+    negative when scores and labels are at odds: the map is monotone, in the fitted
+    direction. The smoothed targets take sample weights for numbers of rows, so their
+    sum matters.
 
     References
     ----------

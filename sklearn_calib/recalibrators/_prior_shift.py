@@ -166,8 +166,8 @@ def offset_to_mean(
     return found.offset
 
 
-#: One number for each class in the order of the columns, a dict or Series of label to number, or
-#: for two classes the number of the second.
+#: One number for each class in the order of the columns, a dict or Series of label to
+#: number, or for two classes the number of the second.
 Frequencies: TypeAlias = ArrayLike | Mapping[Any, float] | float
 
 ESTIMATED = ("bbse", "em", "rlls")
@@ -177,44 +177,48 @@ _GAP = 1e-7  # nats a row
 class PriorShift(Recalibrator):
     """Move probabilities to other class frequencies, or to a mean that is given.
 
-    Where only the frequencies of the classes differ between the rows behind the probabilities and
-    the target rows, and not what rows of a class look like (label shift), Bayes' theorem gives the
-    probabilities for the target: proportional to p_k b_k / a_k, with a the frequencies behind p and
-    b those of the target. They can be known (a prevalence, a resampling that is undone) or
-    estimated from target rows without labels, by `adapt`.
+    Where only the frequencies of the classes differ between the rows behind the
+    probabilities and the target rows, and not what rows of a class look like (label
+    shift), Bayes' theorem gives the probabilities for the target: proportional to p_k
+    b_k / a_k, with a the frequencies behind p and b those of the target. They can be
+    known (a prevalence, a resampling that is undone) or estimated from target rows
+    without labels, by `adapt`.
 
-    With `mean` the same offset of the log-odds is chosen otherwise: so that the mean probability of
-    the rows of `fit` is exactly this number. Bayes' theorem gives such a mean only where scores of
-    a class stay as they are; a target mean is met whatever the reason, such as the long-run
-    default rate of a portfolio.
+    With `mean` the same offset of the log-odds is chosen otherwise: so that the mean
+    probability of the rows of `fit` is exactly this number. Bayes' theorem gives such a
+    mean only where scores of a class stay as they are; a target mean is met whatever
+    the reason, such as the long-run default rate of a portfolio.
 
     Parameters
     ----------
     prior : array-like of shape (n_classes,), dict, float or str, default="em"
-        The target's frequencies b. Numbers >= 0 with sum 1, in the order of the columns; a dict or
-        a pandas Series of label to frequency; for two classes the frequency of the second. Or:
+        The target's frequencies b. Numbers >= 0 with sum 1, in the order of the
+        columns; a dict or a pandas Series of label to frequency; for two classes the
+        frequency of the second. Or:
 
-        * "em" (maximum likelihood), "bbse" (confusion matrix), "rlls" (confusion matrix with a
-          penalty): `adapt` estimates b from target rows without labels. Until then b = a, and
-          probabilities stay as they are;
-        * "undo_resampling": b are the frequencies of the labels in `fit`, and `training_prior` says
-          what the model was trained on;
+        * "em" (maximum likelihood), "bbse" (confusion matrix), "rlls" (confusion matrix
+          with a penalty): `adapt` estimates b from target rows without labels. Until
+          then b = a, and probabilities stay as they are;
+        * "undo_resampling": b are the frequencies of the labels in `fit`, and
+          `training_prior` says what the model was trained on;
         * "uniform": all classes equally frequent, for balanced accuracy.
     training_prior : array-like of shape (n_classes,), dict or float, default=None
-        The frequencies a behind the probabilities, all above 0. By default those of the labels in
-        `fit`.
+        The frequencies a behind the probabilities, all above 0. By default those of the
+        labels in `fit`.
     strength : float >= 0, default=1.0
-        The probabilities are proportional to p_k (b_k / a_k)^strength. 0 changes nothing.
+        The probabilities are proportional to p_k (b_k / a_k)^strength. 0 changes
+        nothing.
     confusion : {"soft", "hard"}, default="soft"
-        Of "bbse" and "rlls": whether mean probabilities or shares of predicted classes are
-        compared. "soft" has the smaller error.
+        Of "bbse" and "rlls": whether mean probabilities or shares of predicted classes
+        are compared. "soft" has the smaller error.
     penalty : float >= 0, default=0.01
         Of "rlls": the factor alpha of its penalty on weights b_k / a_k other than 1.
     mean : float in (0, 1), array-like of shape (n_classes,) or dict, default=None
-        The (weighted) mean that the probabilities of the rows of `fit`, or of `adapt`, have
-        afterwards: of the second class, or one number above 0 for each class. It takes the place of
-        `prior`, which then stays as it is by default, as do `training_prior` and `strength`. It
-        needs no labels: ``fit(p)``, with the classes 0, 1, ..., those of the dict or `classes`.
+        The (weighted) mean that the probabilities of the rows of `fit`, or of `adapt`,
+        have afterwards: of the second class, or one number above 0 for each class. It
+        takes the place of `prior`, which then stays as it is by default, as do
+        `training_prior` and `strength`. It needs no labels: ``fit(p)``, with the
+        classes 0, 1, ..., those of the dict or `classes`.
 
     Attributes
     ----------
@@ -223,53 +227,59 @@ class PriorShift(Recalibrator):
     training_prior_ : ndarray of shape (n_classes,)
         The frequencies a.
     prior_se_ : ndarray of shape (n_classes,)
-        After `adapt` with "em" or "bbse": standard errors of `prior_`; inf where the target rows
-        say nothing about a class.
+        After `adapt` with "em" or "bbse": standard errors of `prior_`; inf where the
+        target rows say nothing about a class.
     prior_interval_ : ndarray of shape (n_classes, 2)
-        After `adapt` with "em" or "bbse": confidence intervals of `prior_`, one class at a time.
+        After `adapt` with "em" or "bbse": confidence intervals of `prior_`, one class
+        at a time.
     offset_ : ndarray of shape (n_classes,)
-        With `mean` only, in place of `prior_` and `training_prior_`: what is added to the
-        logarithms of the probabilities; 0 for the first class, so that with two classes the second
-        number is added to the log-odds.
+        With `mean` only, in place of `prior_` and `training_prior_`: what is added to
+        the logarithms of the probabilities; 0 for the first class, so that with two
+        classes the second number is added to the log-odds.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Raises
     ------
     ValueError
-        Frequencies that are negative, missing, of another number than the classes, or do not sum
-        to 1; a `mean` that the rows cannot have, since probabilities of exactly 0 and 1 do not
-        move (the message says the range); `mean` beside `prior`, `training_prior` or `strength`; a
-        `training_prior` of 0, or a class without a calibration row where a is counted on
-        them; "undo_resampling" without `training_prior`.
+        Frequencies that are negative, missing, of another number than the classes, or
+        do not sum to 1; a `mean` that the rows cannot have, since probabilities of
+        exactly 0 and 1 do not move (the message says the range); `mean` beside `prior`,
+        `training_prior` or `strength`; a `training_prior` of 0, or a class without a
+        calibration row where a is counted on them; "undo_resampling" without
+        `training_prior`.
 
     Notes
     -----
     The probabilities must be calibrated for a: put a method that calibrates before it,
-    ``make_pipeline(TemperatureScaling(), PriorShift(...))``. Under another shift than of the
-    frequencies the result is wrong; `prior_shift_test` tests for it.
+    ``make_pipeline(TemperatureScaling(), PriorShift(...))``. Under another shift than
+    of the frequencies the result is wrong; `prior_shift_test` tests for it.
 
-    A probability of 0 stays 0. A class with b_k = 0 gets probability 0. Fits cost O(n k).
+    A probability of 0 stays 0. A class with b_k = 0 gets probability 0. Fits cost O(n
+    k).
 
-    **Undersampling.** Dal Pozzolo et al. correct a model that was trained on all rows of class 1
-    and a share beta of class 0 by p' = beta p / (beta p - p + 1). This is the same formula, see
-    `from_class_weight` with the weights {0: beta, 1: 1}. Their rule for weights and for
-    oversampling is the same again: a row with weight 2 counts as two.
+    **Undersampling.** Dal Pozzolo et al. correct a model that was trained on all rows
+    of class 1 and a share beta of class 0 by p' = beta p / (beta p - p + 1). This is
+    the same formula, see `from_class_weight` with the weights {0: beta, 1: 1}. Their
+    rule for weights and for oversampling is the same again: a row with weight 2 counts
+    as two.
 
-    **Balanced accuracy.** "uniform" with `strength` tau is logit adjustment: tau log a_k is
-    subtracted from the logarithms.
+    **Balanced accuracy.** "uniform" with `strength` tau is logit adjustment: tau log
+    a_k is subtracted from the logarithms.
 
     References
     ----------
-    Saerens, Latinne, Decaestecker (2002), "Adjusting the outputs of a classifier to new a priori
-    probabilities", eq. 2.4 for given frequencies, section 2.2 for EM. Elkan (2001), "The
-    foundations of cost-sensitive learning", theorem 2, for two classes. Pozzolo, Caelen, Johnson,
-    Bontempi (2015), "Calibrating probability with undersampling for unbalanced classification".
-    Lipton, Wang, Smola (2018), "Detecting and correcting for label shift with black box
-    predictors". Azizzadenesheli, Liu, Yang, Anandkumar (2019), "Regularized learning for domain
-    adaptation under label shifts", for the penalty. Menon et al. (2021), "Long-tail learning via
-    logit adjustment". Kim, Carbonetto, Stephens, Anitescu (2020), "A fast algorithm for maximum
-    likelihood estimation of mixture proportions using sequential quadratic programming".
+    Saerens, Latinne, Decaestecker (2002), "Adjusting the outputs of a classifier to new
+    a priori probabilities", eq. 2.4 for given frequencies, section 2.2 for EM. Elkan
+    (2001), "The foundations of cost-sensitive learning", theorem 2, for two classes.
+    Pozzolo, Caelen, Johnson, Bontempi (2015), "Calibrating probability with
+    undersampling for unbalanced classification". Lipton, Wang, Smola (2018), "Detecting
+    and correcting for label shift with black box predictors". Azizzadenesheli, Liu,
+    Yang, Anandkumar (2019), "Regularized learning for domain adaptation under label
+    shifts", for the penalty. Menon et al. (2021), "Long-tail learning via logit
+    adjustment". Kim, Carbonetto, Stephens, Anitescu (2020), "A fast algorithm for
+    maximum likelihood estimation of mixture proportions using sequential quadratic
+    programming".
 
     Examples
     --------
@@ -353,36 +363,38 @@ class PriorShift(Recalibrator):
     ) -> Self:
         """Return the shift that undoes class weights or resampling, from training labels.
 
-        Training with weights u is training on frequencies a_k proportional to n_k u_k, where n_k
-        rows have class k; b_k is n_k / n.
+        Training with weights u is training on frequencies a_k proportional to n_k u_k,
+        where n_k rows have class k; b_k is n_k / n.
 
         Parameters
         ----------
         class_weight : dict or "balanced"
-            Label to weight > 0; labels that are left out have weight 1. "balanced" is that of
-            scikit-learn and ``is_unbalance`` of LightGBM, and fits oversampling, undersampling or
-            SMOTE to equal numbers. ``{0: 1, 1: w}`` for ``scale_pos_weight=w`` of XGBoost and
-            LightGBM. ``{0: beta, 1: 1}`` where a share beta of class 0 was kept.
+            Label to weight > 0; labels that are left out have weight 1. "balanced" is
+            that of scikit-learn and ``is_unbalance`` of LightGBM, and fits
+            oversampling, undersampling or SMOTE to equal numbers. ``{0: 1, 1: w}`` for
+            ``scale_pos_weight=w`` of XGBoost and LightGBM. ``{0: beta, 1: 1}`` where a
+            share beta of class 0 was kept.
         y : array-like of shape (n_samples,)
             The labels of the training rows as they were: before the resampling.
 
         Returns
         -------
         shift : PriorShift
-            Fitted: `predict_proba` can be called, since scores can teach nothing more. With its
-            numbers as `prior` and `training_prior`, so that it can also be cloned and fitted again.
+            Fitted: `predict_proba` can be called, since scores can teach nothing more.
+            With its numbers as `prior` and `training_prior`, so that it can also be
+            cloned and fitted again.
 
         Raises
         ------
         ValueError
-            Weights that are not positive and finite, of a label that `y` does not have, or labels
-            of one class only.
+            Weights that are not positive and finite, of a label that `y` does not have,
+            or labels of one class only.
 
         Warns
         -----
         CalibrationWarning
-            "balanced", and labels whose classes have equal numbers to 5 %, as after a resampling:
-            the shift then changes nothing.
+            "balanced", and labels whose classes have equal numbers to 5 %, as after a
+            resampling: the shift then changes nothing.
 
         Examples
         --------
@@ -455,8 +467,8 @@ class PriorShift(Recalibrator):
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
             Probabilities of target rows, of the same kind as at fit.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0. Only their ratios matter; the standard errors take each row as one
-            observation, whatever its weight.
+            Weights >= 0. Only their ratios matter; the standard errors take each row as
+            one observation, whatever its weight.
         level : float in (0, 1), default=0.95
             Of the confidence intervals; with `mean` there are none.
 
@@ -468,34 +480,36 @@ class PriorShift(Recalibrator):
         Raises
         ------
         ValueError
-            A `prior` that is not estimated; a `mean` that these rows cannot have; a class whose
-            frequency a is 0, or, for "bbse" and "rlls", which had no row in `fit`; for "bbse",
-            predictions that do not tell the classes apart; invalid scores or weights; a `level`
-            outside (0, 1).
+            A `prior` that is not estimated; a `mean` that these rows cannot have; a
+            class whose frequency a is 0, or, for "bbse" and "rlls", which had no row in
+            `fit`; for "bbse", predictions that do not tell the classes apart; invalid
+            scores or weights; a `level` outside (0, 1).
 
         Warns
         -----
         CalibrationWarning
-            A class is estimated to be absent: its probability is 0 from now on. EM with more than
-            200 classes ended before its optimum.
+            A class is estimated to be absent: its probability is 0 from now on. EM with
+            more than 200 classes ended before its optimum.
 
         Notes
         -----
-        "em" starts at b = a, takes at most 50 EM steps and then Newton steps on the simplex, which
-        find frequencies of exactly 0; the likelihood is concave. With more than 200 classes there
-        are EM steps only, at most 2000.
+        "em" starts at b = a, takes at most 50 EM steps and then Newton steps on the
+        simplex, which find frequencies of exactly 0; the likelihood is concave. With
+        more than 200 classes there are EM steps only, at most 2000.
 
-        Standard errors of "em" come from the scores of the rows (a sandwich where there are
-        weights), and, where a was counted on the rows of `fit`, from the error of a. p is taken as
-        known. The intervals are profile likelihood intervals, scaled to these standard errors; they
-        do not leave [0, 1] and hold where a class is rare or absent. With more than 200 classes
-        both are those of one class against the others in fixed proportions, and a is taken as
-        known. For "bbse" standard errors are those of the delta method, from the labelled and the
-        target rows, and intervals are of Wilson's kind. "rlls" has a bias of unknown size by its
-        penalty, so nothing is stated. Coverage is measured in ``benchmarks/prior_shift``.
+        Standard errors of "em" come from the scores of the rows (a sandwich where there
+        are weights), and, where a was counted on the rows of `fit`, from the error of
+        a. p is taken as known. The intervals are profile likelihood intervals, scaled
+        to these standard errors; they do not leave [0, 1] and hold where a class is
+        rare or absent. With more than 200 classes both are those of one class against
+        the others in fixed proportions, and a is taken as known. For "bbse" standard
+        errors are those of the delta method, from the labelled and the target rows, and
+        intervals are of Wilson's kind. "rlls" has a bias of unknown size by its
+        penalty, so nothing is stated. Coverage is measured in
+        ``benchmarks/prior_shift``.
 
-        Cost: O(n k) per EM step, O(n k^2 + k^3) per Newton step, and some 16 passes of O(n k) per
-        class for the intervals.
+        Cost: O(n k) per EM step, O(n k^2 + k^3) per Newton step, and some 16 passes of
+        O(n k) per class for the intervals.
 
         Examples
         --------

@@ -11,9 +11,9 @@ from ._base import Capabilities, Recalibrator, check_converged, likelihood_targe
 class QuadraticScaling(Recalibrator):
     """Logistic regression on the log-odds z of the score and their square: a z^2 + b z + c.
 
-    The right form if the log-odds of both classes are Gaussian with different variances. The map
-    need not be monotone. More than two classes are handled one-vs-rest and the rows divided by
-    their sums.
+    The right form if the log-odds of both classes are Gaussian with different
+    variances. The map need not be monotone. More than two classes are handled
+    one-vs-rest and the rows divided by their sums.
 
     Attributes
     ----------
@@ -29,10 +29,10 @@ class QuadraticScaling(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        One class lies within an interval of scores and the other outside, a threshold separates
-        the classes, or one is missing: the maximum likelihood is infinite, and Platt's smoothed
-        targets are used instead of the labels. Or the fit could not reach the optimum within 1e-9
-        nats.
+        One class lies within an interval of scores and the other outside, a threshold
+        separates the classes, or one is missing: the maximum likelihood is infinite,
+        and Platt's smoothed targets are used instead of the labels. Or the fit could
+        not reach the optimum within 1e-9 nats.
 
     Notes
     -----

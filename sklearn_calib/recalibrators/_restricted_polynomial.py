@@ -38,41 +38,44 @@ _MAX_CONSTRAINTS = 200
 class RestrictedPolynomialRegression(Recalibrator):
     """The best polynomial that rises with the score and stays within 0 and 1 (RPR).
 
-    Smooth and strictly between a parametric and an isotonic fit: the degree decides how many shapes
-    it can take. Monotone and within [0, 1] by construction. More than two classes are handled
-    one-vs-rest and the rows divided by their sums.
+    Smooth and strictly between a parametric and an isotonic fit: the degree decides how
+    many shapes it can take. Monotone and within [0, 1] by construction. More than two
+    classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
     degree : int, "cv" or array-like of int, default="cv"
-        From 1 to 60. Of several degrees, and "cv" means those up to 20, cross-validation takes one.
-        Never more than the number of distinct scores, and points of constraints, less one.
+        From 1 to 60. Of several degrees, and "cv" means those up to 20,
+        cross-validation takes one. Never more than the number of distinct scores, and
+        points of constraints, less one.
     l1 : float or array-like of float, default=None
-        Bound, above 0, on the sum of the absolute coefficients of the powers of the score moved to
-        [-1, 1]: it smooths polynomials of a high degree. Below 1 it also bounds the map itself, and
-        bounds above 10^4 are certified to some 1e-5 only. None is no bound; of several
-        cross-validation takes one.
+        Bound, above 0, on the sum of the absolute coefficients of the powers of the
+        score moved to [-1, 1]: it smooths polynomials of a high degree. Below 1 it also
+        bounds the map itself, and bounds above 10^4 are certified to some 1e-5 only.
+        None is no bound; of several cross-validation takes one.
     scale : {"proba", "logit"}, default="proba"
-        The variable of the polynomial: the probability, so that the identity has degree 1, or its
-        log-odds, which is as good or better for scores of moderate size and much worse for
-        saturated ones.
+        The variable of the polynomial: the probability, so that the identity has degree
+        1, or its log-odds, which is as good or better for scores of moderate size and
+        much worse for saturated ones.
     selection : {"brier", "mce"}, default="brier"
-        What cross-validation minimises: the held-out Brier loss, or the largest calibration error
-        of 10 bins of equal mass, which with few rows chooses worse.
+        What cross-validation minimises: the held-out Brier loss, or the largest
+        calibration error of 10 bins of equal mass, which with few rows chooses worse.
     cv : int, default=5
-        Folds; every `cv`-th distinct score belongs to the same one, so nothing is random.
+        Folds; every `cv`-th distinct score belongs to the same one, so nothing is
+        random.
     solver : {"auto", "ipm", "clarabel", "cvxpy"}, default="auto"
-        "ipm", which is what "auto" takes, is this library's own; the others state the program in
-        cvxpy and hand it to Clarabel or to the solver that cvxpy chooses. With `constraints`,
-        "auto" is "clarabel", and "ipm" is refused.
+        "ipm", which is what "auto" takes, is this library's own; the others state the
+        program in cvxpy and hand it to Clarabel or to the solver that cvxpy chooses.
+        With `constraints`, "auto" is "clarabel", and "ipm" is refused.
     constraints : sequence of (quantity, at, relation, bound), default=None
-        What you know of the map P, at most 200 entries. `quantity` is "value", for P(at), or
-        "slope", for the derivative of P by the probability; `at` is a probability from 0 to 1,
-        strictly between with ``scale="logit"``; `relation` is "<=", ">=" or "=="; `bound` is a
-        number, for a value from 0 to 1 and for a slope at least 0. ``[("value", 0.0, "==", 0.0)]``
-        lets the map pass through the origin. The domain then reaches to the points `at`. Degrees
-        that cannot fulfil the constraints are not candidates. Of more than two classes the
-        constraints hold for the map of each class, before rows are divided by their sums.
+        What you know of the map P, at most 200 entries. `quantity` is "value", for
+        P(at), or "slope", for the derivative of P by the probability; `at` is a
+        probability from 0 to 1, strictly between with ``scale="logit"``; `relation` is
+        "<=", ">=" or "=="; `bound` is a number, for a value from 0 to 1 and for a slope
+        at least 0. ``[("value", 0.0, "==", 0.0)]`` lets the map pass through the
+        origin. The domain then reaches to the points `at`. Degrees that cannot fulfil
+        the constraints are not candidates. Of more than two classes the constraints
+        hold for the map of each class, before rows are divided by their sums.
 
     Attributes
     ----------
@@ -83,11 +86,11 @@ class RestrictedPolynomialRegression(Recalibrator):
     coef_ : ndarray of shape (n_coefficients,)
         Chebyshev coefficients on the domain moved to [-1, 1].
     domain_ : ndarray of shape (2,)
-        Smallest and largest calibration score or point of a constraint; beyond them the map is
-        constant.
+        Smallest and largest calibration score or point of a constraint; beyond them the
+        map is constant.
     optimality_gap_ : float
-        The mean squared error is above the best possible one, among the maps that fulfil the
-        constraints, by no more than this.
+        The mean squared error is above the best possible one, among the maps that
+        fulfil the constraints, by no more than this.
     constraint_gap_ : float
         The map misses its constraints by no more than this; 0 without constraints.
     one_vs_rest_ : list of RestrictedPolynomialRegression
@@ -103,23 +106,24 @@ class RestrictedPolynomialRegression(Recalibrator):
     Raises
     ------
     ValueError
-        Constraints that are not understood, that contradict each other, or that no polynomial of
-        the degrees and bounds allowed fulfils.
+        Constraints that are not understood, that contradict each other, or that no
+        polynomial of the degrees and bounds allowed fulfils.
 
     Notes
     -----
-    A semidefinite program in Chebyshev nodes, solved by an interior-point method; the data enter by
-    their Chebyshev moments, so its time does not depend on the number of rows. In monomial bases
-    standard solvers report wrong solutions as optimal from about degree 8. The duality gap is
-    computed for every fit. The published bound is on the coefficients of the raw score, which
-    depend on its unit: there the paper's 1000 never binds. Cost: O(n degree) for the moments, some
-    4 ms at degree 16. With `constraints` cvxpy states the program and Clarabel solves it, in some
-    40 ms for each candidate and fold; the gap is then that of the program with the constraints.
+    A semidefinite program in Chebyshev nodes, solved by an interior-point method; the
+    data enter by their Chebyshev moments, so its time does not depend on the number of
+    rows. In monomial bases standard solvers report wrong solutions as optimal from
+    about degree 8. The duality gap is computed for every fit. The published bound is on
+    the coefficients of the raw score, which depend on its unit: there the paper's 1000
+    never binds. Cost: O(n degree) for the moments, some 4 ms at degree 16. With
+    `constraints` cvxpy states the program and Clarabel solves it, in some 40 ms for
+    each candidate and fold; the gap is then that of the program with the constraints.
 
     References
     ----------
-    Wang, Li, Dang (2019), "Calibrating classification probabilities with shape-restricted
-    polynomial regression", eq. 18 (corrected: see the kernel).
+    Wang, Li, Dang (2019), "Calibrating classification probabilities with
+    shape-restricted polynomial regression", eq. 18 (corrected: see the kernel).
 
     Examples
     --------
@@ -200,8 +204,9 @@ class RestrictedPolynomialRegression(Recalibrator):
         Returns
         -------
         rpr : RestrictedPolynomialRegression
-            Degrees 4 to 20, bounds 5^-10 to 5^10, chosen by the largest error of 10 bins, on the
-            log-odds in place of the score of a support vector machine. 714 programs a fit.
+            Degrees 4 to 20, bounds 5^-10 to 5^10, chosen by the largest error of 10
+            bins, on the log-odds in place of the score of a support vector machine. 714
+            programs a fit.
         """
         bounds = tuple(5.0**power for power in range(-10, 11))
         return cls(tuple(range(4, 21)), l1=bounds, scale="logit", selection="mce", cv=2)

@@ -18,10 +18,10 @@ MIN_FLOAT = 5e-324
 class SmoothIsotonicCalibration(Recalibrator):
     """Isotonic calibration made smooth: a monotone cubic through one point per block.
 
-    Each block of equal values of the isotonic fit becomes one knot, at the mean of its scores, and
-    the knots are joined by a monotone cubic interpolation (PCHIP), which is continuously
-    differentiable. More than two classes are handled one-vs-rest and the rows divided by their
-    sums.
+    Each block of equal values of the isotonic fit becomes one knot, at the mean of its
+    scores, and the knots are joined by a monotone cubic interpolation (PCHIP), which is
+    continuously differentiable. More than two classes are handled one-vs-rest and the
+    rows divided by their sums.
 
     Attributes
     ----------
@@ -36,16 +36,18 @@ class SmoothIsotonicCalibration(Recalibrator):
 
     Notes
     -----
-    Constant outside the first and last knot. Scores are ordered by their log-odds, and swapping the
-    classes swaps the result. Equal scores are pooled first, and after the isotonic fit blocks whose
-    knots are nearer than 1e-12: of logits beyond 28, where `IsotonicCalibration` still tells rows
-    apart, each end keeps one value. The published method does not say which score represents a
-    block; the mean and the middle give the same errors to 0.02 % in simulations. Cost: O(n log n).
+    Constant outside the first and last knot. Scores are ordered by their log-odds, and
+    swapping the classes swaps the result. Equal scores are pooled first, and after the
+    isotonic fit blocks whose knots are nearer than 1e-12: of logits beyond 28, where
+    `IsotonicCalibration` still tells rows apart, each end keeps one value. The
+    published method does not say which score represents a block; the mean and the
+    middle give the same errors to 0.02 % in simulations. Cost: O(n log n).
 
     References
     ----------
-    Jiang, Osl, Kim, Ohno-Machado (2011), "Smooth isotonic regression: a new method to calibrate
-    predictive models". Fritsch, Carlson (1980), "Monotone piecewise cubic interpolation".
+    Jiang, Osl, Kim, Ohno-Machado (2011), "Smooth isotonic regression: a new method to
+    calibrate predictive models". Fritsch, Carlson (1980), "Monotone piecewise cubic
+    interpolation".
 
     Examples
     --------

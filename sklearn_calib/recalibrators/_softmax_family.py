@@ -45,9 +45,9 @@ class FittedSoftmax(Recalibrator):
 class SoftmaxRegression(FittedSoftmax):
     """Base of vector, matrix and structured scaling: softmax(beta (I + A) log p + b).
 
-    Temperature scaling comes first and gives beta; A and b are then found near 0 by Newton's
-    method. `_compute_ridges` of a subclass returns what is penalised; its shape makes A diagonal
-    or full.
+    Temperature scaling comes first and gives beta; A and b are then found near 0 by
+    Newton's method. `_compute_ridges` of a subclass returns what is penalised; its
+    shape makes A diagonal or full.
     """
 
     temperature_scaling_: TemperatureScaling

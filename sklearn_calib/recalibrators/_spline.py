@@ -21,39 +21,42 @@ _CELLS_FOR_PENALTY = 400
 class SplineCalibration(Recalibrator):
     """A smooth curve on the log-odds, whose smoothness is chosen by leave-one-out.
 
-    A natural cubic spline: log-odds = f(log-odds of the score). The integral of f''^2 is penalised;
-    the penalty, from that of a straight line, which is Platt scaling, to nearly none, is the one
-    with the smallest approximate leave-one-out log loss. Some invented rows on which the score is
-    right draw the curve towards changing nothing. Among the best methods for two classes from some
-    thousand calibration rows on. More than two classes are handled one-vs-rest and the rows divided
-    by their sums; `StructuredMatrixScaling` before it does better, see the example.
+    A natural cubic spline: log-odds = f(log-odds of the score). The integral of f''^2
+    is penalised; the penalty, from that of a straight line, which is Platt scaling, to
+    nearly none, is the one with the smallest approximate leave-one-out log loss. Some
+    invented rows on which the score is right draw the curve towards changing nothing.
+    Among the best methods for two classes from some thousand calibration rows on. More
+    than two classes are handled one-vs-rest and the rows divided by their sums;
+    `StructuredMatrixScaling` before it does better, see the example.
 
     Parameters
     ----------
     n_knots : int, default=20
         Knots, from 3 to 500, at quantiles of the scores; nearly equal ones are merged.
     prior : float, default=20.0
-        Weight of all invented rows together, at least 0 and on the scale of the sample weights.
-        They lie evenly over the range of the scores.
+        Weight of all invented rows together, at least 0 and on the scale of the sample
+        weights. They lie evenly over the range of the scores.
     monotone : bool, default=True
-        Make the curve rise: isotonic regression of its values at the knots, and slopes there that
-        keep it rising between them. Without it every fourth curve falls somewhere.
+        Make the curve rise: isotonic regression of its values at the knots, and slopes
+        there that keep it rising between them. Without it every fourth curve falls
+        somewhere.
 
     Attributes
     ----------
     knots_ : ndarray of shape (n_knots,)
         In log-odds of the score.
     values_, slopes_ : ndarray of shape (n_knots,)
-        Recalibrated log-odds at the knots and their derivative. Between knots the curve is the
-        cubic with these values and slopes, outside it goes on straight.
+        Recalibrated log-odds at the knots and their derivative. Between knots the curve
+        is the cubic with these values and slopes, outside it goes on straight.
     domain_ : ndarray of shape (2,)
-        The smallest and the largest log-odds of the calibration scores. Beyond them, and beyond
-        30, the result is constant.
+        The smallest and the largest log-odds of the calibration scores. Beyond them,
+        and beyond 30, the result is constant.
     penalty_ : float
-        Factor of half the integral of f''^2 that leave-one-out chose; infinite for a straight line.
+        Factor of half the integral of f''^2 that leave-one-out chose; infinite for a
+        straight line.
     edf_ : float
-        Effective degrees of freedom of the curve before it is made to rise: about 2 for a straight
-        line.
+        Effective degrees of freedom of the curve before it is made to rise: about 2 for
+        a straight line.
     loo_ : float
         Its approximate leave-one-out log loss, in nats.
     one_vs_rest_ : list of SplineCalibration
@@ -65,20 +68,21 @@ class SplineCalibration(Recalibrator):
 
     Notes
     -----
-    Minimises the sum of the log losses + penalty / 2 times the integral of f''^2 + half the squared
-    distance of intercept and slope of f's straight part from 0 and 1, by Newton's method. The slope
-    counts times the standard deviation of the scores where that is below 1, so that scores squeezed
-    together may be spread again. More than 2000 distinct scores are pooled to as many cells of
-    equal mass, to 400 for the choice among the 18 penalties. Sample weights count rows: multiplied
-    by a constant above 1 they let the fit depart further from no change. Lucena's program takes
-    random knots, one fold and no weights. Cost: O(n log n), a hundredth of a second for thousand
-    rows and half a second for a million.
+    Minimises the sum of the log losses + penalty / 2 times the integral of f''^2 + half
+    the squared distance of intercept and slope of f's straight part from 0 and 1, by
+    Newton's method. The slope counts times the standard deviation of the scores where
+    that is below 1, so that scores squeezed together may be spread again. More than
+    2000 distinct scores are pooled to as many cells of equal mass, to 400 for the
+    choice among the 18 penalties. Sample weights count rows: multiplied by a constant
+    above 1 they let the fit depart further from no change. Lucena's program takes
+    random knots, one fold and no weights. Cost: O(n log n), a hundredth of a second for
+    thousand rows and half a second for a million.
 
     References
     ----------
-    Lucena (2018), "Spline-based probability calibration". Green, Silverman (1994), "Nonparametric
-    regression and generalized linear models", sections 2.1 and 5.3. Fritsch, Carlson (1980),
-    "Monotone piecewise cubic interpolation", section 3.
+    Lucena (2018), "Spline-based probability calibration". Green, Silverman (1994),
+    "Nonparametric regression and generalized linear models", sections 2.1 and 5.3.
+    Fritsch, Carlson (1980), "Monotone piecewise cubic interpolation", section 3.
 
     Examples
     --------
@@ -89,7 +93,8 @@ class SplineCalibration(Recalibrator):
     >>> bool(0 < spline.predict_proba([0.999])[0, 1] < 0.999)
     True
 
-    Several classes: first what moves probability between classes, then the shape of each.
+    Several classes: first what moves probability between classes, then the shape of
+    each.
 
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn_calib.recalibrators import StructuredMatrixScaling

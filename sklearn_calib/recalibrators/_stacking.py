@@ -30,7 +30,8 @@ Failures = dict[str, Exception]
 def name_chains(recalibrators: object) -> Chains:
     """Return candidates by name, each as the recalibrators that it applies in turn.
 
-    A pipeline of recalibrators is a chain; two chains that begin with the same instance share it.
+    A pipeline of recalibrators is a chain; two chains that begin with the same instance
+    share it.
     """
     if isinstance(recalibrators, Mapping):
         pairs = [(str(name), one) for name, one in recalibrators.items()]
@@ -75,10 +76,11 @@ def compute_fold_masses(
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Return, for each fold, the weights of the fitted rows and of those left out.
 
-    An int makes stratified folds from the rows' own digits: as good as random, but the order of the
-    rows and of the classes does not matter. A weight that is a whole number counts as so many rows,
-    which may fall into different folds. Of more rows than `most` a sample of so many is taken.
-    A group, numbered from 0, stays in one fold.
+    An int makes stratified folds from the rows' own digits: as good as random, but the
+    order of the rows and of the classes does not matter. A weight that is a whole
+    number counts as so many rows, which may fall into different folds. Of more rows
+    than `most` a sample of so many is taken. A group, numbered from 0, stays in one
+    fold.
     """
     if not isinstance(cv, int | np.integer):
         splits = make_folds(codes, cv, groups=groups)
@@ -143,10 +145,10 @@ def assign_group_folds(
 ) -> IntArray:
     """Assign groups to folds so that the classes are spread as evenly as possible.
 
-    The largest groups are dealt out one by one, each to the fold that has the least of its classes;
-    small ones, beyond the first 5000, in turns. `key` has a number for each row that decides
-    between groups of one size, so that neither the names of the groups nor the order of the rows
-    matters.
+    The largest groups are dealt out one by one, each to the fold that has the least of
+    its classes; small ones, beyond the first 5000, in turns. `key` has a number for
+    each row that decides between groups of one size, so that neither the names of the
+    groups nor the order of the rows matters.
     """
     n_groups, k = groups.max() + 1, codes.max() + 1
     counts = np.bincount(groups * k + codes, minlength=n_groups * k).reshape(
@@ -173,9 +175,9 @@ _DEALT_SINGLY = 5000
 def _hash_rows(proba, codes, count):
     """Hash each row and label; the first hash ignores exchanged columns.
 
-    A column is known by the sum of its digits over all rows, not by its place, so neither depends
-    on the order of the classes. Equal rows with different labels get different numbers: they must
-    not be dealt out in parallel.
+    A column is known by the sum of its digits over all rows, not by its place, so
+    neither depends on the order of the classes. Equal rows with different labels get
+    different numbers: they must not be dealt out in parallel.
     """
     digits = np.rint(np.asarray(proba) * 2.0**36).astype(
         np.uint64
@@ -194,8 +196,8 @@ def fit_chains(
 ) -> tuple[Fitted, Failures]:
     """Fit all candidates to the rows that have weight; those that raise an error are returned.
 
-    A chain's first steps that other chains share are fitted once. What they warn of is known to
-    the stack, which judges by the losses: it is not repeated.
+    A chain's first steps that other chains share are fitted once. What they warn of is
+    known to the stack, which judges by the losses: it is not repeated.
     """
     kept = weight > 0
     proba, codes, weight = proba[kept], codes[kept], weight[kept]

@@ -33,9 +33,9 @@ class StructuredMatrixScaling(StructuredScaling):
 
     Notes
     -----
-    Minimises the mean log loss + penalty k / n (sum (diagonal - 1)^2 + sum intercept^2) + penalty
-    k (k - 1) / n (sum of the squares off the diagonal), n the sum of the weights. Cost: O(n k^2) a
-    product.
+    Minimises the mean log loss + penalty k / n (sum (diagonal - 1)^2 + sum intercept^2)
+    + penalty k (k - 1) / n (sum of the squares off the diagonal), n the sum of the
+    weights. Cost: O(n k^2) a product.
 
     References
     ----------

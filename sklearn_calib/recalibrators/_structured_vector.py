@@ -31,8 +31,8 @@ class StructuredVectorScaling(StructuredScaling):
 
     Notes
     -----
-    Minimises the mean log loss + penalty k / n (sum (coef - 1)^2 + sum intercept^2), n the sum of
-    the weights. Cost: O(n k^2) an iteration, 3 to 5 iterations.
+    Minimises the mean log loss + penalty k / n (sum (coef - 1)^2 + sum intercept^2), n
+    the sum of the weights. Cost: O(n k^2) an iteration, 3 to 5 iterations.
 
     References
     ----------

@@ -36,22 +36,23 @@ _DEVICE_ENTRIES = 1_000_000  # and so are larger tensors on their device
 class TemperatureScaling(Recalibrator):
     """Divide the logits by one number, the temperature.
 
-    The predicted class never changes. The best first choice for neural networks and boosted trees,
-    for any number of classes, also with few calibration rows.
+    The predicted class never changes. The best first choice for neural networks and
+    boosted trees, for any number of classes, also with few calibration rows.
 
     Parameters
     ----------
     laplace : bool, default=False
-        Mix the result with the uniform distribution, N/(N+1) softmax + 1/(N+1) uniform for N
-        calibration rows (the sum of their weights): the log loss stays finite on rows that the
-        calibration set would call impossible.
+        Mix the result with the uniform distribution, N/(N+1) softmax + 1/(N+1) uniform
+        for N calibration rows (the sum of their weights): the log loss stays finite on
+        rows that the calibration set would call impossible.
     warm_start : bool, default=False
-        Start from the temperature of the previous fit: from epoch to epoch of a training this
-        saves passes. The result is the same.
+        Start from the temperature of the previous fit: from epoch to epoch of a
+        training this saves passes. The result is the same.
     criterion : {"log_loss", "expectation_consistency"}, default="log_loss"
-        What the temperature is chosen by. "expectation_consistency": the mean of the largest
-        probability is the accuracy. It asks only how often the prediction is right, and not which
-        label a wrong row has: steadier where labels of hard rows are wrong, and no proper loss.
+        What the temperature is chosen by. "expectation_consistency": the mean of the
+        largest probability is the accuracy. It asks only how often the prediction is
+        right, and not which label a wrong row has: steadier where labels of hard rows
+        are wrong, and no proper loss.
 
     Attributes
     ----------
@@ -60,8 +61,9 @@ class TemperatureScaling(Recalibrator):
     inverse_temperature_ : float
         The coefficient beta = 1 / temperature that the fit finds.
     loss_ : float
-        Mean log loss on the calibration set, in nats, before `laplace` (of the smoothed labels,
-        where the warning below says that they were used and `criterion` is the log loss).
+        Mean log loss on the calibration set, in nats, before `laplace` (of the smoothed
+        labels, where the warning below says that they were used and `criterion` is the
+        log loss).
     n_samples_ : float
         Sum of the calibration weights.
     n_iter_ : int
@@ -74,32 +76,36 @@ class TemperatureScaling(Recalibrator):
     Warns
     -----
     CalibrationWarning
-        The scores carry no information about the labels: the result is then uniform up to 1e-6.
-        Or every calibration label has the largest score, and the best temperature is 0: with
-        ``laplace=True`` it is used; otherwise, so that no probability becomes 0, the fit is
-        repeated with labels smoothed by 1 / (N + 1). With "expectation_consistency" these are an
-        accuracy of at most 1 / n_classes, and of 1.
+        The scores carry no information about the labels: the result is then uniform up
+        to 1e-6. Or every calibration label has the largest score, and the best
+        temperature is 0: with ``laplace=True`` it is used; otherwise, so that no
+        probability becomes 0, the fit is repeated with labels smoothed by 1 / (N + 1).
+        With "expectation_consistency" these are an accuracy of at most 1 / n_classes,
+        and of 1.
 
     Notes
     -----
-    Minimises the log loss, which is convex in the inverse temperature, by Halley's method with
-    exact treatment of the two infinite cases. Cost: O(n k) per pass, 2 to 6 passes. From
-    probabilities, exact zeros count as ``floor_``; from logits nothing is lost. A memory map
-    (``np.memmap``) of probabilities with more than 1e7 entries is read in blocks of rows, as by
-    `fit_blocks`: no array of its size is made. The mean confidence rises with the inverse
-    temperature, so "expectation_consistency" is one root, found by Brent's method in some 15
-    passes; blocks and warm starts are for the log loss only.
+    Minimises the log loss, which is convex in the inverse temperature, by Halley's
+    method with exact treatment of the two infinite cases. Cost: O(n k) per pass, 2 to 6
+    passes. From probabilities, exact zeros count as ``floor_``; from logits nothing is
+    lost. A memory map (``np.memmap``) of probabilities with more than 1e7 entries is
+    read in blocks of rows, as by `fit_blocks`: no array of its size is made. The mean
+    confidence rises with the inverse temperature, so "expectation_consistency" is one
+    root, found by Brent's method in some 15 passes; blocks and warm starts are for the
+    log loss only.
 
-    Rows of which each has its own options (``canonical_proba(scores, absent="nan")``): the sum goes
-    over those that are there, the others stay exactly 0, and "uniform" means evenly on those that
-    are there. `predict_proba` wants such rows marked in the same way.
+    Rows of which each has its own options (``canonical_proba(scores, absent="nan")``):
+    the sum goes over those that are there, the others stay exactly 0, and "uniform"
+    means evenly on those that are there. `predict_proba` wants such rows marked in the
+    same way.
 
     References
     ----------
-    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq. 9.
-    Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then calibrate",
-    for the smoothing. Clarte, Loureiro, Krzakala, Zdeborova (2023), "Expectation consistency for
-    calibration of neural networks", for the other criterion.
+    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq.
+    9. Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then
+    calibrate", for the smoothing. Clarte, Loureiro, Krzakala, Zdeborova (2023),
+    "Expectation consistency for calibration of neural networks", for the other
+    criterion.
 
     Examples
     --------
@@ -178,32 +184,34 @@ class TemperatureScaling(Recalibrator):
     ) -> Self:
         """Fit on rows that come in blocks, one block in memory at a time.
 
-        The result is that of `fit` on all rows, to a relative error of beta below 1e-6. For scores
-        that do not fit into memory. Often 50,000 rows at random and `fit` are enough: the expected
-        log loss is then 1/(2 m) = 1e-5 nats above that of all rows.
+        The result is that of `fit` on all rows, to a relative error of beta below 1e-6.
+        For scores that do not fit into memory. Often 50,000 rows at random and `fit`
+        are enough: the expected log loss is then 1/(2 m) = 1e-5 nats above that of all
+        rows.
 
         Parameters
         ----------
         blocks : iterable of tuples or of callables
-            Tuples ``(scores, y)`` or ``(scores, y, sample_weight)``, or functions without arguments
-            that return one. It is read more than once, so generators are refused. Scores: arrays
-            of shape (n_rows, n_classes), (n_rows, 1) or (n_rows,), also memory maps, tensors, and
-            arrays of zarr, h5py or dask. Arrays and memory maps of numpy are never copied as a
-            whole; others are loaded block by block. Blocks may have any sizes, also 0.
+            Tuples ``(scores, y)`` or ``(scores, y, sample_weight)``, or functions
+            without arguments that return one. It is read more than once, so generators
+            are refused. Scores: arrays of shape (n_rows, n_classes), (n_rows, 1) or
+            (n_rows,), also memory maps, tensors, and arrays of zarr, h5py or dask.
+            Arrays and memory maps of numpy are never copied as a whole; others are
+            loaded block by block. Blocks may have any sizes, also 0.
         kind : {"logits", "proba"}, default="logits"
             What the scores are, as in `canonical_proba`.
         classes : array-like of shape (n_classes,), default=None
             The labels in the order of the columns. By default 0, 1, ..., n_classes - 1.
         start : float > 0, default=None
-            Inverse temperature to start from. By default the fit on a sample: 20,000 rows (more,
-            up to 200,000 or one in 20, if there are fewer than 200 classes), in pieces of 1000
-            rows from random places, always the same. If blocks are loaded by functions, at most
-            one in ten of them is called for it; if they are neither a list nor a tuple, their
-            first rows are taken.
+            Inverse temperature to start from. By default the fit on a sample: 20,000
+            rows (more, up to 200,000 or one in 20, if there are fewer than 200
+            classes), in pieces of 1000 rows from random places, always the same. If
+            blocks are loaded by functions, at most one in ten of them is called for it;
+            if they are neither a list nor a tuple, their first rows are taken.
         map : callable, default=map
-            Applies a function to every element of an iterable and gives the results in order:
-            ``concurrent.futures.ThreadPoolExecutor().map`` uses all cores. The function and its
-            results can be pickled.
+            Applies a function to every element of an iterable and gives the results in
+            order: ``concurrent.futures.ThreadPoolExecutor().map`` uses all cores. The
+            function and its results can be pickled.
 
         Returns
         -------
@@ -214,23 +222,25 @@ class TemperatureScaling(Recalibrator):
         TypeError
             A generator, and what is no tuple of scores and labels.
         ValueError
-            What `fit` refuses; the message names the block, counted from 0, and the row in it.
-            Blocks of different numbers of columns, no rows at all, a `start` that is not positive.
+            What `fit` refuses; the message names the block, counted from 0, and the row
+            in it. Blocks of different numbers of columns, no rows at all, a `start`
+            that is not positive.
 
         Warns
         -----
         CalibrationWarning
-            `classes` in an order of their own where the columns of the sample fit another one far
-            better.
+            `classes` in an order of their own where the columns of the sample fit
+            another one far better.
 
         Notes
         -----
-        A pass adds up the objective, its first three derivatives and two sums that decide the
-        infinite cases. After it follows one step of Halley's method, whose remainder the sample
-        estimates. If that changes log beta by less than 2e-2 (without a sample, 5e-3), the fit
-        ends: from the default start nearly always after one pass, unless few rows decide
-        everything. Probabilities with exact zeros need one more, since all rows decide what a zero
-        counts as. For logits ``floor_`` is learned from the rows whose logits differ most.
+        A pass adds up the objective, its first three derivatives and two sums that
+        decide the infinite cases. After it follows one step of Halley's method, whose
+        remainder the sample estimates. If that changes log beta by less than 2e-2
+        (without a sample, 5e-3), the fit ends: from the default start nearly always
+        after one pass, unless few rows decide everything. Probabilities with exact
+        zeros need one more, since all rows decide what a zero counts as. For logits
+        ``floor_`` is learned from the rows whose logits differ most.
 
         Examples
         --------

@@ -34,14 +34,16 @@ class Threshold(Shown):
     target : float
         A calibrated probability of the second class.
     score : float or None
-        The threshold on the score, where one number says it: see `side`. None where the target is
-        outside the range of the map, and where several intervals of scores reach it.
+        The threshold on the score, where one number says it: see `side`. None where the
+        target is outside the range of the map, and where several intervals of scores
+        reach it.
     side : {">=", "<=", ""}
-        The calibrated probability is at least `target` if and only if ``score >= threshold.score``;
-        "<=" of maps that fall. Empty where `score` is None.
+        The calibrated probability is at least `target` if and only if ``score >=
+        threshold.score``; "<=" of maps that fall. Empty where `score` is None.
     intervals : tuple of (float, float)
-        All scores that reach the target, as intervals with both ends, in increasing order. None of
-        them for a target above the range; one of all scores for a target below it.
+        All scores that reach the target, as intervals with both ends, in increasing
+        order. None of them for a target above the range; one of all scores for a target
+        below it.
     lowest, highest : float
         The range of the map: its smallest and largest value over all scores.
     input : {"proba", "logits"}
@@ -125,7 +127,8 @@ def find_thresholds(
     floor : float or None
         What probabilities are raised to before `value`.
     turning_map : callable
-        Called without arguments: None if the map only rises or only falls, else the map.
+        Called without arguments: None if the map only rises or only falls, else the
+        map.
     """
     check_known("input", input, _ENDS, "Say what the scores are")
     check_known("dtype", dtype, _TYPES, "Say how the scores are stored")

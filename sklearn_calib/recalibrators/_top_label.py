@@ -17,29 +17,32 @@ from ._fitted_maps import CombinedRecalibrator, get_map
 class TopLabel(CombinedRecalibrator):
     """Recalibrate the probability of the predicted class, and share out the rest.
 
-    With many classes this is one two-class problem with all the rows: "is the prediction right?".
+    With many classes this is one two-class problem with all the rows: "is the
+    prediction right?".
 
     Parameters
     ----------
     recalibrator : str or recalibrator, default="default"
-        The method for two classes: a registered name, or anything with fit and predict_proba. By
-        default Platt scaling with two prior rows, see `DefaultCalibration`.
+        The method for two classes: a registered name, or anything with fit and
+        predict_proba. By default Platt scaling with two prior rows, see
+        `DefaultCalibration`.
     per_class : bool, default=False
-        Fit one recalibrator for each predicted class (top-label calibration) instead of one for
-        all (confidence calibration). Classes that are never predicted keep their scores.
+        Fit one recalibrator for each predicted class (top-label calibration) instead of
+        one for all (confidence calibration). Classes that are never predicted keep
+        their scores.
     rest : {"temperature", "proportional"}, default="temperature"
-        How the other classes share what the predicted class leaves: by their scores after a
-        temperature that is fitted to the calibration rows where the prediction is wrong, or in
-        proportion to their scores, as published. A network that is too sure of the first class is
-        too sure of the second as well.
+        How the other classes share what the predicted class leaves: by their scores
+        after a temperature that is fitted to the calibration rows where the prediction
+        is wrong, or in proportion to their scores, as published. A network that is too
+        sure of the first class is too sure of the second as well.
 
     Attributes
     ----------
     recalibrators_ : dict of int to recalibrator
         By position of the predicted class in ``classes_``; key -1 for all of them.
     rest_inverse_temperature_ : float
-        Exponent of the scores of the other classes; 1 where they share in proportion, where no
-        calibration row is wrong, and for two classes.
+        Exponent of the scores of the other classes; 1 where they share in proportion,
+        where no calibration row is wrong, and for two classes.
     floor_ : float
         What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
@@ -47,17 +50,16 @@ class TopLabel(CombinedRecalibrator):
 
     Notes
     -----
-    Where the recalibrated confidence falls below another class's share, the predicted class
-    changes. The temperature of the rest is fitted with labels smoothed by 1 / (m + 1), m the weight
-    of the wrong rows. For two classes the positive class is the second one, and this is the method
-    itself. Cost: the fits.
-    Sample weights mean to the fits what they mean to the method: with the default, their sum
-    matters.
+    Where the recalibrated confidence falls below another class's share, the predicted
+    class changes. The temperature of the rest is fitted with labels smoothed by 1 / (m
+    + 1), m the weight of the wrong rows. For two classes the positive class is the
+    second one, and this is the method itself. Cost: the fits. Sample weights mean to
+    the fits what they mean to the method: with the default, their sum matters.
 
     References
     ----------
-    Gupta, Ramdas (2022), "Top-label calibration and multiclass-to-binary reductions", algorithms 2
-    and 3.
+    Gupta, Ramdas (2022), "Top-label calibration and multiclass-to-binary reductions",
+    algorithms 2 and 3.
 
     Examples
     --------

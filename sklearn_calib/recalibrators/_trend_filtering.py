@@ -53,16 +53,16 @@ class TrendLine(NamedTuple):
 class TrendFiltering(Recalibrator):
     """A continuous, piecewise linear map with few changes of slope (LiTE).
 
-    Each change of slope is penalised by its size, so that most of them are zero and the others
-    stand where the data ask for them. The map may fall. More than two classes are handled
-    one-vs-rest and the rows divided by their sums.
+    Each change of slope is penalised by its size, so that most of them are zero and the
+    others stand where the data ask for them. The map may fall. More than two classes
+    are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
     penalty : float or {"aicc", "bic"}, default="aicc"
-        The penalty, at least 0, of sum w (y - b)^2 / 2 + lam sum of the absolute changes of slope;
-        it grows with the number of rows, and with the weights w. A criterion chooses among 50, from
-        the one of a straight line down to 1e-4 of it.
+        The penalty, at least 0, of sum w (y - b)^2 / 2 + lam sum of the absolute
+        changes of slope; it grows with the number of rows, and with the weights w. A
+        criterion chooses among 50, from the one of a straight line down to 1e-4 of it.
 
     Attributes
     ----------
@@ -82,27 +82,28 @@ class TrendFiltering(Recalibrator):
 
     Notes
     -----
-    The fit is exact: an interior-point method whose Newton systems are solved by a Kalman filter,
-    to a duality gap of 1e-10 of the penalty's part. Departures from the authors' R program, whose
-    solver stops early: scores within 1e-5 become one point at their mean, in whatever order the
-    rows come; the criteria count rows instead of points; a probability counts as no nearer to 0 or
-    1 than 1 / (rows + 2) in the likelihood, where the program leaves out the rows that a fit calls
-    impossible; the corrected AIC of a fit with as many degrees of freedom as rows is infinite.
-    Weights that are whole numbers count rows; other weights add up to Kish's effective number of
-    rows, (sum w)^2 / sum w^2, so that a criterion ignores a common factor. Where more than 20,000
-    points are left, neighbours are joined to at most 10,000 cells, each no wider than 2e-4 and with
-    no more than 2e-4 of the weight (or one point). That moves a fit, in root mean square, by no
-    more than the root of 4e-4 times its mean absolute slope, which is proved in the source; in
-    two laws of a million rows it was at most 2e-5 (and 4e-4 where a criterion then chose the
-    penalty beside). Beyond the calibration
-    scores the outer lines go on. Cost: O(n log n) and some 20 passes over
-    the distinct scores a penalty.
+    The fit is exact: an interior-point method whose Newton systems are solved by a
+    Kalman filter, to a duality gap of 1e-10 of the penalty's part. Departures from the
+    authors' R program, whose solver stops early: scores within 1e-5 become one point at
+    their mean, in whatever order the rows come; the criteria count rows instead of
+    points; a probability counts as no nearer to 0 or 1 than 1 / (rows + 2) in the
+    likelihood, where the program leaves out the rows that a fit calls impossible; the
+    corrected AIC of a fit with as many degrees of freedom as rows is infinite. Weights
+    that are whole numbers count rows; other weights add up to Kish's effective number
+    of rows, (sum w)^2 / sum w^2, so that a criterion ignores a common factor. Where
+    more than 20,000 points are left, neighbours are joined to at most 10,000 cells,
+    each no wider than 2e-4 and with no more than 2e-4 of the weight (or one point).
+    That moves a fit, in root mean square, by no more than the root of 4e-4 times its
+    mean absolute slope, which is proved in the source; in two laws of a million rows it
+    was at most 2e-5 (and 4e-4 where a criterion then chose the penalty beside). Beyond
+    the calibration scores the outer lines go on. Cost: O(n log n) and some 20 passes
+    over the distinct scores a penalty.
 
     References
     ----------
-    Naeini, Cooper (2016), "Binary classifier calibration using an ensemble of linear trend
-    estimation". Wang, Li, Dang (2019), eq. 12, whose penalty is 2 lam / n here. Kim, Koh, Boyd,
-    Gorinevsky (2009), "l1 trend filtering".
+    Naeini, Cooper (2016), "Binary classifier calibration using an ensemble of linear
+    trend estimation". Wang, Li, Dang (2019), eq. 12, whose penalty is 2 lam / n here.
+    Kim, Koh, Boyd, Gorinevsky (2009), "l1 trend filtering".
 
     Examples
     --------
@@ -210,11 +211,13 @@ def _make_points(score, codes, weight):
 def _find_cell_starts(x, mass):
     """Return the starts of cells of adjacent, narrow and light points.
 
-    With weights of sum 1, let F be the objective and G that of the cells, for functions with the
-    penalty on the variation of their slope; both optima f, g are piecewise linear. Moving a row
-    within a cell of width h_c changes (y - b)^2 / 2 by at most h_c times the slope there, so
+    With weights of sum 1, let F be the objective and G that of the cells, for functions
+    with the penalty on the variation of their slope; both optima f, g are piecewise
+    linear. Moving a row within a cell of width h_c changes (y - b)^2 / 2 by at most h_c
+    times the slope there, so
     |F - G|(b) <= D(b) = sum w_c h_c |slope of b|. Both are strongly convex in the mean square, so
-    that of f - g (the mean of both kinds) is at most F(g) - F(f) + G(f) - G(g) <= D(f) + D(g).
+    that of f - g (the mean of both kinds) is at most F(g) - F(f) + G(f) - G(g) <= D(f)
+    + D(g).
     """
     cell = np.floor(
         (find_mass_midpoints(mass) + x) * (MAX_CELLS / 2) + BIN_EDGE_TOLERANCE

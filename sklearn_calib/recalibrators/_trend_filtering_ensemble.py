@@ -23,7 +23,8 @@ class TrendFilteringEnsemble(Recalibrator):
     Parameters
     ----------
     criterion : {"aicc", "bic"}, default="aicc"
-        The corrected Akaike criterion, or BIC = -2 log-likelihood + df (log n + log 2 pi).
+        The corrected Akaike criterion, or BIC = -2 log-likelihood + df (log n + log 2
+        pi).
 
     Attributes
     ----------
@@ -32,7 +33,8 @@ class TrendFilteringEnsemble(Recalibrator):
     weights_ : ndarray of shape (n_models,)
         Their weights, with sum 1; models with less than 1e-10 are left out.
     lines_ : list of TrendLine
-        The models: callables of a score, with their knots, values and degrees of freedom.
+        The models: callables of a score, with their knots, values and degrees of
+        freedom.
     one_vs_rest_ : list of TrendFilteringEnsemble
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
@@ -41,13 +43,14 @@ class TrendFilteringEnsemble(Recalibrator):
     Notes
     -----
     The departures from the authors' R program are those of `TrendFiltering`; its solver
-    stops early, which moves its own predictions by 0.002 to 0.06. Each model is clipped to [0, 1]
-    before averaging. Cost: O(n log n) and some 1000 passes over the distinct scores.
+    stops early, which moves its own predictions by 0.002 to 0.06. Each model is clipped
+    to [0, 1] before averaging. Cost: O(n log n) and some 1000 passes over the distinct
+    scores.
 
     References
     ----------
-    Naeini, Cooper (2016), "Binary classifier calibration using an ensemble of linear trend
-    estimation".
+    Naeini, Cooper (2016), "Binary classifier calibration using an ensemble of linear
+    trend estimation".
 
     Examples
     --------

@@ -19,21 +19,22 @@ from ._temperature import TemperatureScaling
 class VectorScaling(SoftmaxRegression):
     """Multiply each class's log-probability by its own factor, and add its own intercept.
 
-    2 k parameters; corrects class-wise shifts that a temperature cannot. Needs some dozens of rows
-    per class.
+    2 k parameters; corrects class-wise shifts that a temperature cannot. Needs some
+    dozens of rows per class.
 
     Parameters
     ----------
     penalty : float, default=1e-4
-        Penalty penalty (sum (coef - 1)^2 + sum intercept^2) beside the mean log loss, towards
-        temperature scaling. It keeps the coefficients finite on separable data.
+        Penalty penalty (sum (coef - 1)^2 + sum intercept^2) beside the mean log loss,
+        towards temperature scaling. It keeps the coefficients finite on separable data.
 
     Attributes
     ----------
     temperature_scaling_ : TemperatureScaling
         The first step.
     coef_ : ndarray of shape (n_classes,)
-        Factors of the temperature-scaled log-probabilities, less the largest of their row.
+        Factors of the temperature-scaled log-probabilities, less the largest of their
+        row.
     intercept_ : ndarray of shape (n_classes,)
         With mean 0.
     objective_, gradient_norm_, newton_decrement_ : float
@@ -46,11 +47,13 @@ class VectorScaling(SoftmaxRegression):
 
     Notes
     -----
-    Newton's method with the full Hessian; cost O(n k^2) an iteration, 3 to 8 iterations.
+    Newton's method with the full Hessian; cost O(n k^2) an iteration, 3 to 8
+    iterations.
 
     References
     ----------
-    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", section 4.2.
+    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks",
+    section 4.2.
 
     Examples
     --------
@@ -81,9 +84,10 @@ class VectorScaling(SoftmaxRegression):
         blocks, kind, classes, map
             As in `TemperatureScaling.fit_blocks`.
         tol : float > 0, default=None
-            The fit ends where its objective is predicted to be less than this above the smallest,
-            in nats. By default k / (10 n) for k classes and n, the sum of the weights: a tenth of
-            what estimating 2 k coefficients costs on other rows. `fit` takes 1e-12.
+            The fit ends where its objective is predicted to be less than this above the
+            smallest, in nats. By default k / (10 n) for k classes and n, the sum of the
+            weights: a tenth of what estimating 2 k coefficients costs on other rows.
+            `fit` takes 1e-12.
 
         Returns
         -------
@@ -96,15 +100,16 @@ class VectorScaling(SoftmaxRegression):
 
         Notes
         -----
-        One pass finds the temperature. Then a sample, the one that the temperature started from,
-        gives the first coefficients and the Hessian, and each pass gives the loss and the gradient
-        of all rows for a Newton step with the sample's Hessian, which L-BFGS corrects: 2 to 4
-        passes by the default `tol`. Cost: O(n k) a pass, O(m k^2) for the m rows of the sample.
+        One pass finds the temperature. Then a sample, the one that the temperature
+        started from, gives the first coefficients and the Hessian, and each pass gives
+        the loss and the gradient of all rows for a Newton step with the sample's
+        Hessian, which L-BFGS corrects: 2 to 4 passes by the default `tol`. Cost: O(n k)
+        a pass, O(m k^2) for the m rows of the sample.
 
         References
         ----------
-        Byrd, Chin, Neveitt, Nocedal (2011), "On the use of stochastic Hessian information in
-        optimization methods for machine learning".
+        Byrd, Chin, Neveitt, Nocedal (2011), "On the use of stochastic Hessian
+        information in optimization methods for machine learning".
 
         Examples
         --------

@@ -13,19 +13,21 @@ from ._base import Capabilities, Recalibrator
 class VennAbers(Recalibrator):
     """An interval for each probability, from two isotonic fits, and one probability inside it.
 
-    Each row to be predicted is added to the calibration rows twice: once with label 0 and once with
-    label 1. Isotonic regression is fitted to both sets, and the two values for the new row are the
-    ends of its interval. One of the two ends is perfectly calibrated, without any assumption except
-    that the calibration rows and the new row are drawn in the same way. A wide interval says that
-    the calibration rows leave the probability open. With more than two classes, each class is
-    treated against all others, and the rows are divided by their sums.
+    Each row to be predicted is added to the calibration rows twice: once with label 0
+    and once with label 1. Isotonic regression is fitted to both sets, and the two
+    values for the new row are the ends of its interval. One of the two ends is
+    perfectly calibrated, without any assumption except that the calibration rows and
+    the new row are drawn in the same way. A wide interval says that the calibration
+    rows leave the probability open. With more than two classes, each class is treated
+    against all others, and the rows are divided by their sums.
 
     Attributes
     ----------
     scores_ : ndarray of shape (n_scores,)
         Log-odds of the distinct calibration scores, increasing.
     table_ : ndarray of shape (2 * n_scores + 1, 2)
-        Ends of the interval for a query below the first score, on it, between it and the next ...
+        Ends of the interval for a query below the first score, on it, between it and
+        the next ...
     one_vs_rest_ : list of VennAbers
         More than two classes only.
     classes_ : ndarray of shape (n_classes,)
@@ -33,16 +35,16 @@ class VennAbers(Recalibrator):
 
     Notes
     -----
-    `predict_proba` merges the interval [p0, p1] to p1 / (1 - p0 + p1), the minimax choice for the
-    log loss; it is never exactly 0 or 1. The query added to the calibration set has weight 1 on
-    the scale of the sample weights. Scores equal to 11 digits are ties. All intervals that can
-    occur are tabulated at fit in O(n log n), compiled; a query then costs O(log n), however the
-    scores are distributed.
+    `predict_proba` merges the interval [p0, p1] to p1 / (1 - p0 + p1), the minimax
+    choice for the log loss; it is never exactly 0 or 1. The query added to the
+    calibration set has weight 1 on the scale of the sample weights. Scores equal to 11
+    digits are ties. All intervals that can occur are tabulated at fit in O(n log n),
+    compiled; a query then costs O(log n), however the scores are distributed.
 
     References
     ----------
-    Vovk, Petej, Fedorova (2015), "Large-scale probabilistic predictors with and without guarantees
-    of validity", sections 2 and 4.
+    Vovk, Petej, Fedorova (2015), "Large-scale probabilistic predictors with and without
+    guarantees of validity", sections 2 and 4.
 
     Examples
     --------
@@ -77,7 +79,8 @@ class VennAbers(Recalibrator):
         Returns
         -------
         interval : ndarray of shape (n_samples, 2) or (n_samples, n_classes, 2)
-            ``interval[..., 0] <= interval[..., 1]``, in [0, 1]; not normalised over classes.
+            ``interval[..., 0] <= interval[..., 1]``, in [0, 1]; not normalised over
+            classes.
         """
         proba = self._check_predict(X)
         if not hasattr(self, "one_vs_rest_"):

@@ -44,8 +44,9 @@ class AdviceRow(NamedTuple):
     gain : float
         By how much that is below the loss of the probabilities as they were given.
     standard_error : float
-        Of the gain: that of the mean of differences row by row, times sqrt(2), since rows of two
-        folds meet twice, each fitted once and judged once. Too large where the gain is large.
+        Of the gain: that of the mean of differences row by row, times sqrt(2), since
+        rows of two folds meet twice, each fitted once and judged once. Too large where
+        the gain is large.
     brier_loss, expected_calibration_error : float
     """
 
@@ -72,11 +73,12 @@ class Advice:
     stack : StackedCalibration
         That fit; ``stack.to_frame()`` has the weights with losses.
     n_rows : int
-        The rows that this rests on: all, or of several classes a sample of 50,000 probabilities,
-        or some more, so that rare classes have some. Of soft labels the items.
+        The rows that this rests on: all, or of several classes a sample of 50,000
+        probabilities, or some more, so that rare classes have some. Of soft labels the
+        items.
     given, recalibrated : Predictions
-        These rows with their probabilities as given, and out of fold after "auto"; of two classes
-        cells of rows, with weights.
+        These rows with their probabilities as given, and out of fold after "auto"; of
+        two classes cells of rows, with weights.
     code : str
         Python that fits the repair and applies it; of ``audit`` the commands that do.
     """
@@ -102,7 +104,8 @@ class Advice:
         Returns
         -------
         summaries : dict of str to CalibrationSummary
-            "as given" and "recalibrated"; of several classes of the largest probability.
+            "as given" and "recalibrated"; of several classes of the largest
+            probability.
         """
         return dict(self._summaries)
 
@@ -192,7 +195,8 @@ def make_advice(
 def _make_row(name, predictions, losses, error_of, whole):
     """Return loss, gain and its standard error, and the other measures of a method.
 
-    The gain is that of the cells; `whole` is the loss of the rows as given, where it is known.
+    The gain is that of the cells; `whole` is the loss of the rows as given, where it is
+    known.
     """
     gains = losses["identity"] - losses[name]
     gain = predictions.mean(gains)

@@ -51,7 +51,8 @@ def calibration_report(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,), or CalibrationSummary or dict of these
-        Labels; or, alone, a summary of labels and probabilities, or a dict of name to summary.
+        Labels; or, alone, a summary of labels and probabilities, or a dict of name to
+        summary.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,), or dict, default=None
         Probabilities; a dict of name to probabilities compares models.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -59,52 +60,60 @@ def calibration_report(
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
         The positive class of two, which owns a single column; the second by default.
-        Required with a single column for labels other than 0 and 1, False and True, or -1 and 1,
-        unless `labels` is given.
+        Required with a single column for labels other than 0 and 1, False and True, or
+        -1 and 1, unless `labels` is given.
     name : str, default="model"
         What to call the model, where there is one.
     source : str, default=None
         Where the rows come from, such as the name of a file: shown in the report.
     columns : sequence of str, default=None
-        Names of the columns in that table, the labels' first, then those of the probabilities: for
-        the code to paste. By default those of pandas input.
+        Names of the columns in that table, the labels' first, then those of the
+        probabilities: for the code to paste. By default those of pandas input.
     normalize : bool, default=False
-        Divide rows of probabilities by their sums, however far these are from 1. By default rows
-        that rounding explains are divided with a warning (see `canonical_proba`), and
-        others refused.
+        Divide rows of probabilities by their sums, however far these are from 1. By
+        default rows that rounding explains are divided with a warning (see
+        `canonical_proba`), and others refused.
     check_columns : bool, default=True
         Refuse columns in an order that cannot be meant; see Raises.
     advice : bool, default=False
-        Find out at once whether recalibration would help; see `CalibrationReport.advise`.
+        Find out at once whether recalibration would help; see
+        `CalibrationReport.advise`.
     by : table, dict of columns or list of masks, default=None
-        Also audit groups of the rows, and what any two of them have in common: a table with one row
-        for each row of `y_true`, as `group_calibration` takes it with ``depth=2``. Not for
-        summaries.
+        Also audit groups of the rows, and what any two of them have in common: a table
+        with one row for each row of `y_true`, as `group_calibration` takes it with
+        ``depth=2``. Not for summaries.
     features : table of shape (n_samples, n_features), default=None
-        Also find out whether a better use of these would help, and say whether to recalibrate or to
-        retrain: a table as `decompose_loss` takes it, which has the cost. Not for summaries.
+        Also find out whether a better use of these would help, and say whether to
+        recalibrate or to retrain: a table as `decompose_loss` takes it, which has the
+        cost. Not for summaries.
     grades : Grades, sequence of edges, or dict, default=None
-        Also test rating grades of two classes, as `grade_calibration` does; a dict has "edges" and
-        "names". Weights must then be numbers of rows. Of summaries the grades are exact while the
-        summary is; else the report says how many rows lie across an edge.
+        Also test rating grades of two classes, as `grade_calibration` does; a dict has
+        "edges" and "names". Weights must then be numbers of rows. Of summaries the
+        grades are exact while the summary is; else the report says how many rows lie
+        across an edge.
     groups : array-like of shape (n_samples,), default=None
-        Rows that belong together, such as the samples of one question or the visits of a patient:
-        clusters, at least two. Intervals, p-values, the verdict, bins, slope and the advice are
-        then those of independent clusters, not rows; the decomposition has no intervals, and of
-        the measures the lower distance to calibration is left out. Not the subgroups to audit,
-        which are `by`; and not for summaries, `by`, `features` or `grades`.
+        Rows that belong together, such as the samples of one question or the visits of
+        a patient: clusters, at least two. Intervals, p-values, the verdict, bins, slope
+        and the advice are then those of independent clusters, not rows; the
+        decomposition has no intervals, and of the measures the lower distance to
+        calibration is left out. Not the subgroups to audit, which are `by`; and not for
+        summaries, `by`, `features` or `grades`.
     soft_labels : bool, default=False
-        Whether `y_true` holds shares of classes, as measures take them: of several annotators, or
-        of counts with these as `sample_weight`. What stands for one row is then one cluster, if
-        `groups` do not name larger ones, and all that is said of `groups` holds.
+        Whether `y_true` holds shares of classes, as measures take them: of several
+        annotators, or of counts with these as `sample_weight`. What stands for one row
+        is then one cluster, if `groups` do not name larger ones, and all that is said
+        of `groups` holds.
     measures : list of str, default=None
-        Names from `all_metrics`; by default the registered measures that are meant for reports.
+        Names from `all_metrics`; by default the registered measures that are meant for
+        reports.
     level : float in (0, 1), default=0.9
     n_resamples : int or "auto", default="auto"
-        Bootstrap resamples, and as many draws of labels from the predictions; "auto" takes 200. Of
-        measures that need single rows it takes fewer beyond 100,000 rows, at least 20.
+        Bootstrap resamples, and as many draws of labels from the predictions; "auto"
+        takes 200. Of measures that need single rows it takes fewer beyond 100,000 rows,
+        at least 20.
     random_state : int, Generator, RandomState or None, default=0
-        An int is the seed of the advice's folds, too: with 0 they are those of the command ``fit``.
+        An int is the seed of the advice's folds, too: with 0 they are those of the
+        command ``fit``.
     progress : callable, default=None
         Called as ``progress(done, total)``.
 
@@ -119,41 +128,44 @@ def calibration_report(
     Raises
     ------
     ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure; `by`,
-        `groups` or `features` of summaries or of other rows; or grades of more than two classes.
-        Columns
-        whose order cannot be meant: another order puts the largest probability on the true class
-        far more often, and ranks the rows well where this one ranks them backwards.
+        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure;
+        `by`, `groups` or `features` of summaries or of other rows; or grades of more
+        than two classes. Columns whose order cannot be meant: another order puts the
+        largest probability on the true class far more often, and ranks the rows well
+        where this one ranks them backwards.
 
     Warns
     -----
     CalibrationWarning
-        Rows were divided by their sums, which rounding explains; or, of clusters, fewer than five
-        are expected to have an event, or to have none.
+        Rows were divided by their sums, which rounding explains; or, of clusters, fewer
+        than five are expected to have an event, or to have none.
 
     Notes
     -----
-    The interval of a loss is the percentile bootstrap over rows. A calibration error of n rows is
-    biased upwards, and that of a resample more so: the lower end allows for this, the upper end is
-    that of the value, and the interval holds the value (user guide, Reading a report). Compare the
-    value also with the column "if calibrated", which is exact: labels drawn from the predictions.
+    The interval of a loss is the percentile bootstrap over rows. A calibration error of
+    n rows is biased upwards, and that of a resample more so: the lower end allows for
+    this, the upper end is that of the value, and the interval holds the value (user
+    guide, Reading a report). Compare the value also with the column "if calibrated",
+    which is exact: labels drawn from the predictions.
 
-    The rows are summarised first, as `CalibrationSummary` does it: up to 65,536 distinct scores
-    (largest probabilities, for several classes) nothing is lost, and beyond that some 1e-7 of a
-    measure. Resamples draw from 1024 to 4096 cells, which has the law of drawing rows. The two
-    losses of more than two classes are means, with normal intervals by their exact standard errors
-    and the exact mean and variance of labels drawn from the predictions. Cost: some 20 ns a row,
-    and 2 n_resamples + 1 evaluations on the cells, about a millisecond each.
+    The rows are summarised first, as `CalibrationSummary` does it: up to 65,536
+    distinct scores (largest probabilities, for several classes) nothing is lost, and
+    beyond that some 1e-7 of a measure. Resamples draw from 1024 to 4096 cells, which
+    has the law of drawing rows. The two losses of more than two classes are means, with
+    normal intervals by their exact standard errors and the exact mean and variance of
+    labels drawn from the predictions. Cost: some 20 ns a row, and 2 n_resamples + 1
+    evaluations on the cells, about a millisecond each.
 
-    With `groups`, whole clusters are drawn, one fewer than there are, and the column "if
-    calibrated" and the verdict's test are of residuals that turn their sign with their cluster.
-    Intervals are longer by Student's quantile over the normal one. Measured with 10 to 200
-    clusters of 5 rows: ``benchmarks/cluster_coverage``.
+    With `groups`, whole clusters are drawn, one fewer than there are, and the column
+    "if calibrated" and the verdict's test are of residuals that turn their sign with
+    their cluster. Intervals are longer by Student's quantile over the normal one.
+    Measured with 10 to 200 clusters of 5 rows: ``benchmarks/cluster_coverage``.
 
     Every log loss of the report, in the table and in the decomposition, counts a row as
-    -log(max(p, 2.2e-16)) with p the probability of its true class, as `log_loss` does; where this
-    floor is reached, the report says in how many rows, and how many of them are exactly 0. Where
-    scikit-learn says another number, of float32 and float16, the report quotes it.
+    -log(max(p, 2.2e-16)) with p the probability of its true class, as `log_loss` does;
+    where this floor is reached, the report says in how many rows, and how many of them
+    are exactly 0. Where scikit-learn says another number, of float32 and float16, the
+    report quotes it.
 
     Examples
     --------
@@ -376,8 +388,8 @@ def _write_code(
 def _compute_sklearn_losses(models, named):
     """Return `sklearn.metrics.log_loss` of the models for which it differs from ours.
 
-    It raises probabilities to the machine epsilon of their own type: 1.2e-7 in float32, 9.8e-4 in
-    float16.
+    It raises probabilities to the machine epsilon of their own type: 1.2e-7 in float32,
+    9.8e-4 in float16.
     """
     losses = {}
     for key, given in named.items():

@@ -23,7 +23,8 @@ class ColumnOrder(NamedTuple):
     classes : ndarray of shape (n_classes,)
         In the order of the columns that fits.
     accuracy, accuracy_as_given : float
-        How often the largest probability is that of the true class, in that order and as given.
+        How often the largest probability is that of the true class, in that order and
+        as given.
     """
 
     classes: AnyArray
@@ -63,13 +64,14 @@ def find_column_order(
 
     Notes
     -----
-    Poor predictions are no wrong order: all of the following must hold, in the rows of the classes
-    that another assignment of classes to columns moves (the best one for the confusion matrix). It
-    puts the largest probability on the true class in at least 30 % more of them; each of its
-    columns ranks its class well, AUC at least 0.65; and no ranks without information would do so
-    with probability 1e-9 (Mann and Whitney's test, the mean over classes), divided by the number of
-    orders. So of two classes a model must rank backwards, whatever the level of its probabilities,
-    and at least some 25 rows of each must say so. Cost: O(n k).
+    Poor predictions are no wrong order: all of the following must hold, in the rows of
+    the classes that another assignment of classes to columns moves (the best one for
+    the confusion matrix). It puts the largest probability on the true class in at least
+    30 % more of them; each of its columns ranks its class well, AUC at least 0.65; and
+    no ranks without information would do so with probability 1e-9 (Mann and Whitney's
+    test, the mean over classes), divided by the number of orders. So of two classes a
+    model must rank backwards, whatever the level of its probabilities, and at least
+    some 25 rows of each must say so. Cost: O(n k).
 
     Examples
     --------
@@ -201,9 +203,10 @@ def check_label_order(
 def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None:
     """Return the column of each label in an order that fits far better, or None.
 
-    Areas under the ROC curve of every column for every label decide. Of the best assignment those
-    exchanges are kept in which each label gains at least 0.1 and six standard errors, and reaches
-    0.65. Labels that merely depend on each other do not gain: their own columns rank them as well.
+    Areas under the ROC curve of every column for every label decide. Of the best
+    assignment those exchanges are kept in which each label gains at least 0.1 and six
+    standard errors, and reaches 0.65. Labels that merely depend on each other do not
+    gain: their own columns rank them as well.
 
     Parameters
     ----------

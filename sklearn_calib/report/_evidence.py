@@ -65,12 +65,14 @@ class Line(NamedTuple):
     ----------
     slope, intercept : float
     slope_error, intercept_error : float
-        Standard errors of the two: by the sandwich formula; of clusters by leaving out each.
+        Standard errors of the two: by the sandwich formula; of clusters by leaving out
+        each.
     n_clusters : int or None
-        The number of clusters, if the standard errors allow for rows that belong together. None if
-        rows are taken as independent.
+        The number of clusters, if the standard errors allow for rows that belong
+        together. None if rows are taken as independent.
     freedom : float or None
-        Degrees of freedom of Student's law for the slope of clusters; few where events are rare.
+        Degrees of freedom of Student's law for the slope of clusters; few where events
+        are rare.
     """
 
     slope: float
@@ -110,9 +112,10 @@ class Evidence(NamedTuple):
     blind : bool
         Whether it would miss scores without any information whose mean is right.
     unseen : float
-        0, unless a threshold of the score separates the outcomes. Then resamples of the rows hardly
-        differ, and this is the rate up to which outcomes on the wrong side of it may be missing by
-        chance: the end of Clopper and Pearson's interval, about 3 / n_rows.
+        0, unless a threshold of the score separates the outcomes. Then resamples of the
+        rows hardly differ, and this is the rate up to which outcomes on the wrong side
+        of it may be missing by chance: the end of Clopper and Pearson's interval, about
+        3 / n_rows.
     """
 
     predicted: float
@@ -227,8 +230,8 @@ def find_runs(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
 def fit_event_line(sample: "Cells") -> Line | None:
     """Fit slope and intercept; return None for few events, one score or separation.
 
-    Where a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and those would be all
-    that the slope rests on: certain predictions are then left out.
+    Where a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and those
+    would be all that the slope rests on: certain predictions are then left out.
     """
     used = np.ones(len(sample.proba), dtype=bool)
     if count_certain(sample)[1]:
@@ -280,7 +283,8 @@ def fit_event_line(sample: "Cells") -> Line | None:
 def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int, int]:
     """Count the rows that are predicted as exactly 0 or 1, and the wrong ones among them.
 
-    Of soft labels `items`, of which each row of a `ClusterSample` is a part, are counted.
+    Of soft labels `items`, of which each row of a `ClusterSample` is a part, are
+    counted.
     """
     never = sample.proba == 0
     if items is not None and isinstance(sample, ClusterSample):
@@ -294,25 +298,27 @@ def find_smallest_error(
 ) -> tuple[float | None, bool]:
     """Return the smallest mean error that the test finds with probability 0.8.
 
-    Of two kinds of error the larger, as far as there are errors large enough: log-odds that are all
-    too far from 0 by one amount, and log-odds that are too far from their mean by one factor
-    (overconfidence).
+    Of two kinds of error the larger, as far as there are errors large enough: log-odds
+    that are all too far from 0 by one amount, and log-odds that are too far from their
+    mean by one factor (overconfidence).
 
     Parameters
     ----------
     sample : CellSample
     bandwidth, critical : float
-        Of the kernel calibration error, and its value that calibrated predictions exceed with
-        probability 0.05.
+        Of the kernel calibration error, and its value that calibrated predictions
+        exceed with probability 0.05.
     inflation : float, default=1.0
         Of the variance, by clusters.
 
     Returns
     -------
     error : float or None
-        Mean distance between the predictions and the truth; None where no error would be found.
+        Mean distance between the predictions and the truth; None where no error would
+        be found.
     blind : bool
-        Whether even scores without any information would be missed, if their mean is right.
+        Whether even scores without any information would be missed, if their mean is
+        right.
     """
     if not critical > 0:
         return None, True  # labels that cannot vary

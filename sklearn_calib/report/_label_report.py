@@ -52,16 +52,17 @@ class LabelAverage(NamedTuple):
     macro : float
         The mean over labels.
     macro_low, macro_high : float
-        Its interval; of a loss by the variance and the skewness of its rows, each of which counts
-        with all its labels; of another measure the means of the ends of the labels' intervals,
-        which are wide enough however labels depend on each other.
+        Its interval; of a loss by the variance and the skewness of its rows, each of
+        which counts with all its labels; of another measure the means of the ends of
+        the labels' intervals, which are wide enough however labels depend on each
+        other.
     micro : float
         Of all known pairs of a row and a label as one problem.
     micro_low, micro_high : float
         Of a loss; NaN for other measures.
     if_calibrated : float
-        The mean of the values that calibrated predictions of the single labels would exceed with
-        probability 1 - level.
+        The mean of the values that calibrated predictions of the single labels would
+        exceed with probability 1 - level.
     """
 
     measure: str
@@ -158,9 +159,9 @@ def _audit_by_draws(model, level, n_resamples, seed, most):
 def compute_chernoff_bound(predictions: "Predictions") -> float:
     """Bound the p-value without draws: by four weighted sums of the residuals.
 
-    The sums of y - p, and of y - p times the log-odds from their mean, either too large or too
-    small: P(S >= s) <= min over t of E exp(t S - t s), for independent rows with the probabilities
-    p (Chernoff, 1952), times four.
+    The sums of y - p, and of y - p times the log-odds from their mean, either too large
+    or too small: P(S >= s) <= min over t of E exp(t S - t s), for independent rows with
+    the probabilities p (Chernoff, 1952), times four.
     """
     p, hit = predictions.second, predictions.codes == 1
     odds = np.clip(compute_log_odds(predictions.proba), -30, 30)
@@ -300,25 +301,27 @@ _FEW_LABELS, _COSTLY = (
 class LabelReport(WrittenReport):
     """The result of `multilabel_report`: one line for each label.
 
-    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it. In the page
-    the three worst labels are drawn, and the tables have the 100 worst, whatever the number of
-    labels; `to_frame` and `to_json` have all.
+    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
+    In the page the three worst labels are drawn, and the tables have the 100 worst,
+    whatever the number of labels; `to_frame` and `to_json` have all.
 
     Attributes
     ----------
     labels : list of GroupRow
-        One for each label, in the order of the columns: its rows, events, O/E, calibration in the
-        large and slope with intervals, each by itself at `level`. ``p_value`` is that of the label
-        alone, ``adjusted_p_value`` allows for all labels (Holm).
+        One for each label, in the order of the columns: its rows, events, O/E,
+        calibration in the large and slope with intervals, each by itself at `level`.
+        ``p_value`` is that of the label alone, ``adjusted_p_value`` allows for all
+        labels (Holm).
     p_value : float
-        Of the hypothesis that the probabilities of all labels are calibrated. Never too small,
-        however the labels of a row depend on each other.
+        Of the hypothesis that the probabilities of all labels are calibrated. Never too
+        small, however the labels of a row depend on each other.
     averages : list of LabelAverage
         The macro and micro mean of each measure.
     rows : list of ReportRow
         Each measure of each label, which is called the model there.
     accuracy : float
-        The mean over labels of the share of rows where the more probable answer is right.
+        The mean over labels of the share of rows where the more probable answer is
+        right.
     n_samples : int
     level : float
         Of the intervals.
@@ -376,8 +379,8 @@ class LabelReport(WrittenReport):
         Returns
         -------
         content : dict
-            ``"format": "sklearn-calib-label-report"`` and ``"schema": 1`` say what it is; numbers
-            that do not exist are None.
+            ``"format": "sklearn-calib-label-report"`` and ``"schema": 1`` say what it
+            is; numbers that do not exist are None.
         """
         own = "version", "created", "source", "name", "level", "p_value", "accuracy"
         measured = "value", "low", "high", "if_calibrated"
@@ -436,20 +439,21 @@ def multilabel_report(
     y_true : array-like of shape (n_samples, n_labels)
         1 if a row has the label, 0 if not, NaN if that is not known.
     y_proba : array-like of shape (n_samples, n_labels), or list of n_labels array-likes
-        The probability of each label; or for each label an array of shape (n_samples, 2), as
-        `MultiOutputClassifier` gives it.
+        The probability of each label; or for each label an array of shape (n_samples,
+        2), as `MultiOutputClassifier` gives it.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_labels,), default=None
         Names of the labels; by default those of the columns of `y_true`, or numbers.
     check_columns : bool, default=True
-        Refuse a column that ranks its label backwards, and columns that rank each other's labels
-        far better.
+        Refuse a column that ranks its label backwards, and columns that rank each
+        other's labels far better.
     name : str, default="model"
         What to call the model.
     source : str, default=None
         Where the rows come from, such as the name of a file: shown in the report.
     measures : list of str, default=None
-        Names from `all_metrics`; by default the registered measures that are meant for reports.
+        Names from `all_metrics`; by default the registered measures that are meant for
+        reports.
     level : float in (0, 1), default=0.9
     n_resamples : int or "auto", default="auto"
         Bootstrap resamples, and as many draws of labels from the predictions.
@@ -464,8 +468,8 @@ def multilabel_report(
     Raises
     ------
     ValueError
-        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure, or columns
-        in an order that cannot be meant.
+        Invalid scores, labels or weights (see `canonical_proba`), an unknown measure,
+        or columns in an order that cannot be meant.
     TypeError
         A model instead of its probabilities.
 
@@ -476,25 +480,27 @@ def multilabel_report(
     Notes
     -----
     Each label is tested by the range of the cumulative differences (see
-    `group_calibration`) on 999 draws of labels, at 0.95 of the level, and by Chernoff's bound of
-    weighted sums of residuals at 0.05 of it, which tells errors that no number of draws would
-    resolve. Where 999 draws cannot resolve a p-value that the number of labels asks for, as many
-    draws from tilted predictions do, which are weighted (Harrison, 2012). The p-values are adjusted
-    by Holm's method, which holds under any dependence between the labels of a row; the smallest is
-    that of all labels together. The intervals of a macro and a micro loss allow for the skewness
-    of rows with few events, as the gamma interval of Fay and Feuer (1997) does. "auto" resamples
-    are 6000 over the number of labels, at least 20 and at most 200. Of more than 100 labels the
-    lower distance to calibration, which costs as much as all other measures, is left out unless
-    `measures` names it. Cost: some 0.6 s per label up to 30 labels,
+    `group_calibration`) on 999 draws of labels, at 0.95 of the level, and by Chernoff's
+    bound of weighted sums of residuals at 0.05 of it, which tells errors that no number
+    of draws would resolve. Where 999 draws cannot resolve a p-value that the number of
+    labels asks for, as many draws from tilted predictions do, which are weighted
+    (Harrison, 2012). The p-values are adjusted by Holm's method, which holds under any
+    dependence between the labels of a row; the smallest is that of all labels together.
+    The intervals of a macro and a micro loss allow for the skewness of rows with few
+    events, as the gamma interval of Fay and Feuer (1997) does. "auto" resamples are
+    6000 over the number of labels, at least 20 and at most 200. Of more than 100 labels
+    the lower distance to calibration, which costs as much as all other measures, is
+    left out unless `measures` names it. Cost: some 0.6 s per label up to 30 labels,
     half a minute for 500.
 
     References
     ----------
-    Holm (1979), "A simple sequentially rejective multiple test procedure". Chernoff (1952), "A
-    measure of asymptotic efficiency for tests of a hypothesis based on the sum of observations",
-    theorem 1. Fay, Feuer (1997), "Confidence intervals for directly standardized rates: a method
-    based on the gamma distribution". Harrison (2012), "Conservative hypothesis tests and confidence
-    intervals using importance sampling".
+    Holm (1979), "A simple sequentially rejective multiple test procedure". Chernoff
+    (1952), "A measure of asymptotic efficiency for tests of a hypothesis based on the
+    sum of observations", theorem 1. Fay, Feuer (1997), "Confidence intervals for
+    directly standardized rates: a method based on the gamma distribution". Harrison
+    (2012), "Conservative hypothesis tests and confidence intervals using importance
+    sampling".
 
     Examples
     --------

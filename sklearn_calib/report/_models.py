@@ -29,7 +29,8 @@ class Model:
     ----------
     summary : CalibrationSummary
     predictions : Predictions or None
-        The rows, where they are there: see `PredictionsModel`, which answers the same questions.
+        The rows, where they are there: see `PredictionsModel`, which answers the same
+        questions.
     classes : list of label
     positive : label
         Of the positive class of two.
@@ -176,8 +177,8 @@ class PredictionsModel(Model):
     def decompose_log_loss(self) -> LossDecomposition | None:
         """Decompose the log loss by temperature; of two classes from the cells.
 
-        None where rows have options of their own: there the frequencies of the classes are no
-        forecast.
+        None where rows have options of their own: there the frequencies of the classes
+        are no forecast.
         """
         if get_absent_mask(self.predictions.proba) is not None:
             return None

@@ -37,12 +37,13 @@ _FORMAT, _SCHEMA = "sklearn-calib-report", 1
 class CalibrationReport(WrittenReport):
     """The result of `calibration_report`: a verdict and a table, and pictures drawn on demand.
 
-    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it. The page has
-    the verdict, reliability diagrams, the measures, bins, and for more than two classes each class
-    against the others. After `advise` also the diagrams after recalibration beside those before,
-    what each method gains, and the code for the repair. Of more than 12 classes it shows the six
-    with the largest error and the six most frequent others; more than three models share a grid of
-    small diagrams. Cost: 0.1 to 0.3 s, and the verdicts if nobody has asked for them yet.
+    ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
+    The page has the verdict, reliability diagrams, the measures, bins, and for more
+    than two classes each class against the others. After `advise` also the diagrams
+    after recalibration beside those before, what each method gains, and the code for
+    the repair. Of more than 12 classes it shows the six with the largest error and the
+    six most frequent others; more than three models share a grid of small diagrams.
+    Cost: 0.1 to 0.3 s, and the verdicts if nobody has asked for them yet.
 
     Attributes
     ----------
@@ -52,15 +53,16 @@ class CalibrationReport(WrittenReport):
     level : float
     accuracy : dict of str to float
     decomposition : dict of str to LossDecomposition
-        Of the log loss, by temperature scaling. Without the models that are summaries of more than
-        two classes.
+        Of the log loss, by temperature scaling. Without the models that are summaries
+        of more than two classes.
     floored : dict of str to tuple of int
-        How many rows give their true class a probability below 2.2e-16, which the log loss counts
-        as 2.2e-16 (36.04 nats), and how many of these give it exactly 0. Of a summary of more than
-        two classes only the latter are known, and are both numbers.
+        How many rows give their true class a probability below 2.2e-16, which the log
+        loss counts as 2.2e-16 (36.04 nats), and how many of these give it exactly 0. Of
+        a summary of more than two classes only the latter are known, and are both
+        numbers.
     sklearn_log_loss : dict of str to float
-        What scikit-learn says of the models of which it says something else; see Notes of
-        `calibration_report`.
+        What scikit-learn says of the models of which it says something else; see Notes
+        of `calibration_report`.
     source : str or None
         Where the rows come from.
     created : str
@@ -68,19 +70,21 @@ class CalibrationReport(WrittenReport):
     version : str
         Of this package.
     advice : dict of str to Advice or None
-        "Would recalibration help?", for each model; None before `advise` has been called, and
-        where some class has fewer than five rows.
+        "Would recalibration help?", for each model; None before `advise` has been
+        called, and where some class has fewer than five rows.
     groups : dict of str to GroupCalibration
-        The audit of the groups of each model at level 0.95, after `add_groups`; else empty.
+        The audit of the groups of each model at level 0.95, after `add_groups`; else
+        empty.
     features : dict of str to LossDecomposition or None
-        Of the log loss, with what a better use of the features gains, after `add_features`; None
-        if the rows are too few to say.
+        Of the log loss, with what a better use of the features gains, after
+        `add_features`; None if the rows are too few to say.
     grades : dict of str to GradeCalibration
-        The rating grades of each model, after `add_grades`; else empty. What you put here,
-        ``report.grades[model] = grade_calibration(...)`` with options of your own, is shown too.
+        The rating grades of each model, after `add_grades`; else empty. What you put
+        here, ``report.grades[model] = grade_calibration(...)`` with options of your
+        own, is shown too.
     n_clusters : int or None
-        Clusters of rows, where ``groups=`` was given: intervals, p-values, verdict and advice count
-        these, not the rows.
+        Clusters of rows, where ``groups=`` was given: intervals, p-values, verdict and
+        advice count these, not the rows.
     """
 
     rows: list[ReportRow]
@@ -145,14 +149,15 @@ class CalibrationReport(WrittenReport):
         Returns
         -------
         advice : dict of str to Advice or None
-            The attribute `advice`; verdicts have sentences about it from now on. Of a summary of
-            more than two classes there is none: this needs rows.
+            The attribute `advice`; verdicts have sentences about it from now on. Of a
+            summary of more than two classes there is none: this needs rows.
 
         Notes
         -----
-        Five folds, the same for "identity", "auto", "temperature", "platt", "beta" and "isotonic".
-        Two classes are judged by all rows in at most 4096 cells, more classes by a sample of 50,000
-        probabilities. Cost for each model: about 1 s for two classes, whatever the rows.
+        Five folds, the same for "identity", "auto", "temperature", "platt", "beta" and
+        "isotonic". Two classes are judged by all rows in at most 4096 cells, more
+        classes by a sample of 50,000 probabilities. Cost for each model: about 1 s for
+        two classes, whatever the rows.
 
         Examples
         --------
@@ -180,13 +185,15 @@ class CalibrationReport(WrittenReport):
         Parameters
         ----------
         by : table, dict of columns or list of masks
-            A row for each row of `y_true`, as `group_calibration` takes it with ``depth=2``.
+            A row for each row of `y_true`, as `group_calibration` takes it with
+            ``depth=2``.
 
         Returns
         -------
         groups : dict of str to GroupCalibration
-            The attribute `groups`, which replaces groups that were added before. The verdict and
-            all that is written have them from now on, as with ``calibration_report(by=)``.
+            The attribute `groups`, which replaces groups that were added before. The
+            verdict and all that is written have them from now on, as with
+            ``calibration_report(by=)``.
 
         Raises
         ------
@@ -219,13 +226,14 @@ class CalibrationReport(WrittenReport):
         Parameters
         ----------
         features : table of shape (n_samples, n_features)
-            A row for each row of `y_true`, as `decompose_loss` takes it, which has the cost.
+            A row for each row of `y_true`, as `decompose_loss` takes it, which has the
+            cost.
 
         Returns
         -------
         features : dict of str to LossDecomposition or None
-            The attribute `features`, which replaces features that were added before. The verdict
-            says from now on whether to recalibrate or to retrain, as with
+            The attribute `features`, which replaces features that were added before.
+            The verdict says from now on whether to recalibrate or to retrain, as with
             ``calibration_report(features=)``.
 
         Raises
@@ -262,14 +270,15 @@ class CalibrationReport(WrittenReport):
         Returns
         -------
         grades : dict of str to GradeCalibration
-            The attribute `grades`, which replaces grades that were added before. All that is
-            written has them from now on, as with ``calibration_report(grades=)``.
+            The attribute `grades`, which replaces grades that were added before. All
+            that is written has them from now on, as with
+            ``calibration_report(grades=)``.
 
         Raises
         ------
         ValueError
-            A report on clusters of rows or on more than two classes, weights that are not numbers
-            of rows, or edges that do not increase.
+            A report on clusters of rows or on more than two classes, weights that are
+            not numbers of rows, or edges that do not increase.
 
         Examples
         --------
@@ -332,9 +341,9 @@ class CalibrationReport(WrittenReport):
         Returns
         -------
         bins : list of Bin
-            ``pandas.DataFrame(report.bins())`` is a table. With more than two classes, the
-            bins are those of the largest probability. Each interval holds by itself, with the
-            report's level.
+            ``pandas.DataFrame(report.bins())`` is a table. With more than two classes,
+            the bins are those of the largest probability. Each interval holds by
+            itself, with the report's level.
         """
         n_bins = check_count(n_bins, "n_bins")
         sample = self._models[self._check_model_name(model)].pool_cells()
@@ -351,8 +360,9 @@ class CalibrationReport(WrittenReport):
         Returns
         -------
         line : Line or None
-            None if they are not determined: with fewer than ten events, or if a threshold separates
-            the outcomes. With more than two classes, the line is that of the largest probability.
+            None if they are not determined: with fewer than ten events, or if a
+            threshold separates the outcomes. With more than two classes, the line is
+            that of the largest probability.
         """
         return fit_event_line(self._models[self._check_model_name(model)].pool_cells())
 
@@ -398,8 +408,9 @@ class CalibrationReport(WrittenReport):
         Returns
         -------
         content : dict
-            ``"format": "sklearn-calib-report"`` and ``"schema": 1`` say what it is; numbers that
-            do not exist are None. The user guide (Reading a report) lists the keys.
+            ``"format": "sklearn-calib-report"`` and ``"schema": 1`` say what it is;
+            numbers that do not exist are None. The user guide (Reading a report) lists
+            the keys.
         """
         content = {
             "format": _FORMAT,
@@ -436,8 +447,9 @@ class CalibrationReport(WrittenReport):
         Parameters
         ----------
         **options
-            As in ``ReliabilityDisplay.from_predictions``, for instance ``strategy="isotonic"``; of
-            summaries those of `CalibrationSummary.reliability_curve`.
+            As in ``ReliabilityDisplay.from_predictions``, for instance
+            ``strategy="isotonic"``; of summaries those of
+            `CalibrationSummary.reliability_curve`.
         """
         from ..displays import ReliabilityDisplay
 

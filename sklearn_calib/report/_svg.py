@@ -1,7 +1,8 @@
 """Reliability diagrams as inline SVG: curves in, text out.
 
-Colours are classes, which `_style` fills; what a pointer rests on tells its numbers by a
-``<title>``. Nothing that a user named is drawn: names stand in the text around a picture.
+Colours are classes, which `_style` fills; what a pointer rests on tells its numbers by
+a ``<title>``. Nothing that a user named is drawn: names stand in the text around a
+picture.
 """
 
 from collections.abc import Iterable, Sequence
@@ -104,9 +105,11 @@ def draw_diagram(
     Parameters
     ----------
     series : sequence of DiagramSeries
-        At least one. The band of calibrated predictions is drawn where there is one only.
+        At least one. The band of calibrated predictions is drawn where there is one
+        only.
     label : str
-        What the picture shows, as a sentence, for those who do not see it; not yet escaped.
+        What the picture shows, as a sentence, for those who do not see it; not yet
+        escaped.
     frame : Frame
     """
     parts = _draw_axes(frame, series[0].curve.title == "confidence")
@@ -152,7 +155,8 @@ def _draw_axes(frame, confidence):
     grid, numbers = "", []
     for tick in frame.ticks:
         x, y = frame.locate_x(tick), frame.locate_y(tick)
-        grid += f"M{_to_xy(left, y)}H{_to_px(right)}M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
+        grid += f"M{_to_xy(left, y)}H{_to_px(right)}"
+        grid += f"M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
         text = f"{tick:g}" if frame.axis is None else probability(tick)
         numbers.append(
             f'<text x="{_to_px(x)}" y="{low + 14}" class="middle">{text}</text>'
@@ -250,7 +254,8 @@ def _draw_series(frame, series):
 def draw_steps(frame: Frame, curve: "ReliabilityCurve") -> str:
     """Return the path of an increasing curve that is constant around each of its points.
 
-    Steps lie midway between the points; points that repeat the value before them are left out.
+    Steps lie midway between the points; points that repeat the value before them are
+    left out.
     """
     x, y = curve.predicted, curve.observed
     rises = np.flatnonzero(np.diff(y)) + 1

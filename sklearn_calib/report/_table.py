@@ -47,12 +47,13 @@ class ReportRow:
     model, measure : str
     value : float
     low, high : float
-        Interval that holds the value: by percentiles of resamples, of a calibration error without
-        the bias of a norm; for a loss of more than two classes the normal interval of a mean, and
-        for a loss of clusters, or whose rarest class has few rows, that of `confidence_interval`.
+        Interval that holds the value: by percentiles of resamples, of a calibration
+        error without the bias of a norm; for a loss of more than two classes the normal
+        interval of a mean, and for a loss of clusters, or whose rarest class has few
+        rows, that of `confidence_interval`.
     if_calibrated : float
-        The value that calibrated predictions would exceed with probability 1 - level by chance
-        alone, or fall short of where greater is better.
+        The value that calibrated predictions would exceed with probability 1 - level by
+        chance alone, or fall short of where greater is better.
     """
 
     model: str
@@ -271,14 +272,15 @@ def make_draw_interval(
 ) -> tuple[float, float]:
     """Return percentiles of resamples; for a calibration error ends that allow for its bias.
 
-    The error of n rows is the norm of the true error and noise, whose squares add up, and a
-    resample has as much noise again. Lower end: twice the square less the mean square of resamples
-    has no bias; less the quantile of a normal law. It is 0 where calibrated predictions have such
-    a value by chance. Of the largest bin alone, whose squares do not add up, the lower end is the
-    value less what calibrated predictions have by chance (the triangle inequality). Upper end: no
-    bias is taken away, since a norm is small by chance only where noise and error are opposite;
-    near 0, where a resample is folded to be positive, its standard deviation is too small by a
-    factor of at most sqrt(1 - 2 / pi).
+    The error of n rows is the norm of the true error and noise, whose squares add up,
+    and a resample has as much noise again. Lower end: twice the square less the mean
+    square of resamples has no bias; less the quantile of a normal law. It is 0 where
+    calibrated predictions have such a value by chance. Of the largest bin alone, whose
+    squares do not add up, the lower end is the value less what calibrated predictions
+    have by chance (the triangle inequality). Upper end: no bias is taken away, since a
+    norm is small by chance only where noise and error are opposite; near 0, where a
+    resample is folded to be positive, its standard deviation is too small by a factor
+    of at most sqrt(1 - 2 / pi).
     """
     tail = (1 - level) / 2
     if (

@@ -32,8 +32,8 @@ class Sentence(NamedTuple):
     Parameters
     ----------
     topic : str
-        "calibrated", "size", "direction", "where", "certain", "groups", "power", "gain", "map" or
-        "action".
+        "calibrated", "size", "direction", "where", "certain", "groups", "power",
+        "gain", "map" or "action".
     text : str
         Plain English.
     numbers : dict
@@ -53,21 +53,24 @@ class Verdict(str):
     Attributes
     ----------
     calibrated : bool or None
-        False: the test rejects calibration at 0.05. True: it does not, and the interval of the mean
-        error ends below 5 percentage points (a quarter of the rate of the rarer outcome, where
-        that is less); where a threshold of the score separates the outcomes, it ends at 3 / n_rows
-        at least, since resamples hardly differ. None: there are too few rows to say.
+        False: the test rejects calibration at 0.05. True: it does not, and the interval
+        of the mean error ends below 5 percentage points (a quarter of the rate of the
+        rarer outcome, where that is less); where a threshold of the score separates the
+        outcomes, it ends at 3 / n_rows at least, since resamples hardly differ. None:
+        there are too few rows to say.
     p_value : float
-        Of the one test that decides: the kernel calibration error with bandwidth 0.2, against 999
-        draws of labels from the predictions. Exact. With ``groups=`` against 999 draws of a sign
-        for the residuals of each cluster: approximate, see `calibration_test`.
+        Of the one test that decides: the kernel calibration error with bandwidth 0.2,
+        against 999 draws of labels from the predictions. Exact. With ``groups=``
+        against 999 draws of a sign for the residuals of each cluster: approximate, see
+        `calibration_test`.
     sentences : list of Sentence
-        In the order "calibrated", "size", "direction", "where", "certain", "groups", "power",
-        "gain", "map", "action". "certain" is there where predictions of exactly 0 or 1 are wrong.
-        Those about which the rows say nothing are left out; "gain" and "map" need
-        `CalibrationReport.advise`, "action" (recalibrate, retrain, both or neither) needs
-        ``calibration_report(features=)``. "groups" is there where the rows as a whole pass and a
-        group of ``calibration_report(by=...)`` does not; `calibrated` and `p_value` are of the
+        In the order "calibrated", "size", "direction", "where", "certain", "groups",
+        "power", "gain", "map", "action". "certain" is there where predictions of
+        exactly 0 or 1 are wrong. Those about which the rows say nothing are left out;
+        "gain" and "map" need `CalibrationReport.advise`, "action" (recalibrate,
+        retrain, both or neither) needs ``calibration_report(features=)``. "groups" is
+        there where the rows as a whole pass and a group of
+        ``calibration_report(by=...)`` does not; `calibrated` and `p_value` are of the
         whole.
     evidence : Evidence
         The numbers, whether or not a sentence came of them.
@@ -259,7 +262,10 @@ def _describe_calibration(findings):
             else "sets of labels drawn from them deviated as much as the true labels."
         )
     elif findings.calibrated:
-        text = f"No miscalibration is found in {rows} (p = {p:.2f}), and there is little room for it."
+        text = (
+            f"No miscalibration is found in {rows} (p = {p:.2f}), "
+            "and there is little room for it."
+        )
     else:
         text = (
             f"{rows} are too few for a verdict: no miscalibration is found (p = {p:.2f}), but "

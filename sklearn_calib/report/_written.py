@@ -146,8 +146,8 @@ def clean_values(value: Any) -> Any:
 class WrittenReport(Shown):
     """A report that is written as a page, as JSON and as Markdown.
 
-    A report has a `to_dict`, its `_make_sections` with pictures or without, those that a
-    notebook shows, and `_describe_subject`, a line of safe HTML about its rows.
+    A report has a `to_dict`, its `_make_sections` with pictures or without, those that
+    a notebook shows, and `_describe_subject`, a line of safe HTML about its rows.
     """
 
     source: str | None
@@ -226,9 +226,10 @@ class WrittenReport(Shown):
 
         Notes
         -----
-        The pictures are drawn here, as SVG that tells its numbers where a pointer rests; matplotlib
-        is not needed. The page follows the reader's light or dark colours, and is readable on a
-        telephone and printed on A4. The class of the report describes what the page has.
+        The pictures are drawn here, as SVG that tells its numbers where a pointer
+        rests; matplotlib is not needed. The page follows the reader's light or dark
+        colours, and is readable on a telephone and printed on A4. The class of the
+        report describes what the page has.
 
         Examples
         --------

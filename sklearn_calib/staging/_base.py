@@ -111,8 +111,9 @@ class Staging:
         ------
         kind : {"proba", "logits"}
         scores : array of shape (n_samples, n_classes) or (n_samples,)
-            What `canonical_proba` takes, equal to the scores of the truncated classifier: its
-            `logits`, else its ``decision_function``, else its ``predict_proba``.
+            What `canonical_proba` takes, equal to the scores of the truncated
+            classifier: its `logits`, else its ``decision_function``, else its
+            ``predict_proba``.
         """
         raise NotImplementedError
 
@@ -121,8 +122,8 @@ class Staging:
     ) -> Iterable[ArrayLike] | None:
         """Iterate over ``predict_proba`` after each stage if `staged_scores` do not determine it.
 
-        For a ``decision_function`` whose softmax is not the learner's ``predict_proba``: the loss
-        before recalibration is taken from here.
+        For a ``decision_function`` whose softmax is not the learner's
+        ``predict_proba``: the loss before recalibration is taken from here.
 
         Parameters
         ----------
@@ -193,10 +194,11 @@ def register_staging(cls: type | str, staging: Staging) -> None:
     Parameters
     ----------
     cls : type or str
-        The class, or "package.ClassName" for a package that need not be installed. Subclasses
-        inherit it.
+        The class, or "package.ClassName" for a package that need not be installed.
+        Subclasses inherit it.
     staging : Staging
-        The adapter; see `Staging` for an example. A later registration replaces an earlier one.
+        The adapter; see `Staging` for an example. A later registration replaces an
+        earlier one.
     """
     if not isinstance(staging, Staging):
         raise invalid_input(

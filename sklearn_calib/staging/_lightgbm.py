@@ -9,7 +9,8 @@ from ..exceptions import invalid_input
 from ._base import Staging, copy_with_attributes, register_staging
 from ._xgboost import dart_caveat
 
-#: Objectives without logits whose predictions are probabilities that sum to 1 all the same.
+#: Objectives without logits whose predictions are probabilities that sum to 1 all the
+#: same.
 PROBABILITIES = {"cross_entropy", "multiclassova"}  # the second for two classes only
 
 

@@ -15,8 +15,9 @@ from ._base import Staging, copy_with_attributes, register_staging
 class PartialFitStaging(Staging):
     """One call of partial_fit is one epoch; what was learned is copied after each.
 
-    The learner's own stopping (``tol``, ``early_stopping``) is not used. With a whole number as
-    ``random_state``, partial_fit would repeat one shuffle in all epochs; it gets a generator.
+    The learner's own stopping (``tol``, ``early_stopping``) is not used. With a whole
+    number as ``random_state``, partial_fit would repeat one shuffle in all epochs; it
+    gets a generator.
 
     Parameters
     ----------
@@ -114,7 +115,8 @@ def _copy_estimator(value):
 
 
 register_staging("sklearn.MLPClassifier", PartialFitStaging(("coefs_", "intercepts_")))
-# max_iter = 1000 is a safeguard for SGD, whose own rule stops after some dozens of epochs
+# max_iter = 1000 is a safeguard for SGD, whose own rule stops after some dozens of
+# epochs
 register_staging(
     "sklearn.SGDClassifier", PartialFitStaging(("coef_", "intercept_"), most=100)
 )

@@ -64,7 +64,8 @@ class XGBoostStaging(Staging):
         return clone(estimator).set_params(n_estimators=int(stage))
 
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
-        # binary:logitraw is the logistic loss without the sigmoid: its margins are log-odds too
+        # binary:logitraw is the logistic loss without the sigmoid: its margins are
+        # log-odds too
         if fitted.objective in LOGITS | {"binary:logitraw"}:
             return fitted.predict(X, output_margin=True)
         return None

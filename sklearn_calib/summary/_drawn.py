@@ -143,13 +143,13 @@ def _join_columns(pieces):
 class RowDraw:
     """Keeps a bounded number of rows of a stream: those of the smallest keys.
 
-    A key is a hash of the digits of a row (scores, label, weight, other columns), so the same rows
-    are kept in whatever order and pieces they come, and two draws merge into that of all rows.
-    Equal rows have one key and are counted. Beside the `most` smallest of all, each class keeps
-    some of its own, and so does each stratum: rows of one class whose odds of the true class are
-    alike to a factor of two. The numbers of rows of the strata are known, so a row stands for as
-    many rows of its stratum as were not kept: also where many rows are equal, no stratum is lost
-    or counts twice.
+    A key is a hash of the digits of a row (scores, label, weight, other columns), so
+    the same rows are kept in whatever order and pieces they come, and two draws merge
+    into that of all rows. Equal rows have one key and are counted. Beside the `most`
+    smallest of all, each class keeps some of its own, and so does each stratum: rows of
+    one class whose odds of the true class are alike to a factor of two. The numbers of
+    rows of the strata are known, so a row stands for as many rows of its stratum as
+    were not kept: also where many rows are equal, no stratum is lost or counts twice.
 
     Parameters
     ----------

@@ -37,8 +37,8 @@ class Labels:
     Parameters
     ----------
     classes : array-like of shape (n_classes,) or None
-        None: 0 and 1, or 0 to k - 1 where the first batch has k > 2 columns, or `pos_label` and
-        one other label.
+        None: 0 and 1, or 0 to k - 1 where the first batch has k > 2 columns, or
+        `pos_label` and one other label.
     pos_label : label or None
     """
 
@@ -88,9 +88,9 @@ class Labels:
     ) -> tuple[AnyArray | None, AnyArray]:
         """Return the classes after a batch, and the positions of its labels, of shape (n_samples,).
 
-        Nothing is changed; `columns` are those of the scores, 1 for a single one; `empty` says
-        whether this is the first batch. Raises ValueError for labels or columns that do not belong
-        to the classes.
+        Nothing is changed; `columns` are those of the scores, 1 for a single one;
+        `empty` says whether this is the first batch. Raises ValueError for labels or
+        columns that do not belong to the classes.
         """
         if isinstance(y, Coded):
             shown = np.bincount(y.codes, minlength=len(y.values)) > 0
@@ -287,8 +287,8 @@ def soft_batch(
     weight : ndarray of shape (n_rows,)
     counts : ndarray of shape (n_rows,), or None
     sure : ndarray of shape (n_rows,)
-        The weights of rows whose class has most of its item, 0 for the others: what tells of the
-        order of the columns.
+        The weights of rows whose class has most of its item, 0 for the others: what
+        tells of the order of the columns.
     more : int
         How many more rows than items.
     """

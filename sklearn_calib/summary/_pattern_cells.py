@@ -41,8 +41,8 @@ class PairSums(NamedTuple):
 class PatternCells(CellTable):
     """Sums over pairs of a cell of scores and a combination of groups.
 
-    Up to 262,144 pairs each score is kept in all its digits; then cells are made as coarse as
-    needed for so many, which depends on the rows alone.
+    Up to 262,144 pairs each score is kept in all its digits; then cells are made as
+    coarse as needed for so many, which depends on the rows alone.
     """
 
     def __init__(self) -> None:

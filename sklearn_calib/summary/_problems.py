@@ -98,7 +98,8 @@ class Totals(NamedTuple):
     weight, squared_weight : float
         Sums of w and of w^2.
     log_loss, brier : float
-        Weighted sums of the losses of the rows, as `log_loss` and `brier_loss` count them.
+        Weighted sums of the losses of the rows, as `log_loss` and `brier_loss` count
+        them.
     variance, squared_variance, spiegelhalter_variance : float
         Sums of w p q, w^2 p q and w^2 p q (1 - 2 p)^2.
     certain_and_wrong : int
@@ -119,8 +120,8 @@ class Totals(NamedTuple):
 class MulticlassTotals(NamedTuple):
     """Sums over the rows of a summary of three or more classes; l is the loss of a row.
 
-    For each of the losses, that of `log_loss` and that of `brier_loss`: its mean, the standard
-    error of the mean, and what labels drawn from the predictions would give.
+    For each of the losses, that of `log_loss` and that of `brier_loss`: its mean, the
+    standard error of the mean, and what labels drawn from the predictions would give.
 
     Parameters
     ----------
@@ -129,7 +130,8 @@ class MulticlassTotals(NamedTuple):
     weight, squared_weight : float
         Sums of w and of w^2.
     correct : float
-        The weight of the rows whose first largest probability is that of the true class.
+        The weight of the rows whose first largest probability is that of the true
+        class.
     certain_and_wrong : int
         Rows whose true class has probability 0.
     log_loss, log_loss_of_squares, squared_log_loss : float
@@ -236,7 +238,8 @@ def check_kind(asked: Multiclass, kind: Multiclass) -> None:
 def expand_cells(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
     """Return codes, probabilities and weights of two rows per cell; empty ones are left out.
 
-    Both labels are at the common mean; at means of their own, isotonic regression would see them.
+    Both labels are at the common mean; at means of their own, isotonic regression would
+    see them.
     """
     table = state.table
     weight = get_label_sums(table)[0].ravel()
@@ -295,7 +298,8 @@ def _count_rows(table):
     return table[:, N0] + table[:, N1], table[:, N1]
 
 
-#: The classical tests by name: functions of the cells, their totals and the opening of errors.
+#: The classical tests by name: functions of the cells, their totals and the opening of
+#: errors.
 CLASSICAL: dict[str, Callable[..., _Result]] = {
     "spiegelhalter": _test_spiegelhalter,
     "hosmer_lemeshow": _hosmer_lemeshow,

@@ -1,17 +1,19 @@
 """Rows drawn again, labels drawn from the predictions, and folds, of cells instead of rows.
 
-Each has the law of the same thing done to the rows, as far as measures can tell, which see the
-weight of each label in each cell. Rows of one cell and label are alike, so their numbers are all
-there is to draw:
+Each has the law of the same thing done to the rows, as far as measures can tell, which
+see the weight of each label in each cell. Rows of one cell and label are alike, so
+their numbers are all there is to draw:
 
-* rows with replacement: the numbers are multinomial, that is Poisson and independent but for their
-  total, which the measures do not see;
-* labels, if the predictions are calibrated: binomial, with the mean score of the cell. The mean is
-  exact; the variance is too large by a part h^2 / (4 p (1 - p)) at most in a cell of width h;
+* rows with replacement: the numbers are multinomial, that is Poisson and independent
+  but for their total, which the measures do not see;
+* labels, if the predictions are calibrated: binomial, with the mean score of the cell.
+  The mean is exact; the variance is too large by a part h^2 / (4 p (1 - p)) at most in
+  a cell of width h;
 * a random partition of the rows: each fold takes a binomial share of what is left.
 
-Where weights differ inside a cell, the weight of N rows drawn with replacement follows a gamma law,
-that of N of its n rows a beta law on the share; mean and variance are those of such draws.
+Where weights differ inside a cell, the weight of N rows drawn with replacement follows
+a gamma law, that of N of its n rows a beta law on the share; mean and variance are
+those of such draws.
 """
 
 from collections.abc import Sequence
@@ -53,12 +55,13 @@ class CellSample(PooledPredictions):
     Parameters
     ----------
     proba : ndarray of shape (n_cells, 2)
-        Probabilities of both labels at the mean of each cell, cells in increasing order of the
-        second.
+        Probabilities of both labels at the mean of each cell, cells in increasing order
+        of the second.
     counts : ndarray of shape (n_cells, 2), int64
         Numbers of rows with label 0 and 1.
     weight, squares : ndarray of shape (n_cells, 2)
-        Sums of their weights and squared weights; equal to `counts` where all rows weigh 1.
+        Sums of their weights and squared weights; equal to `counts` where all rows
+        weigh 1.
 
     Examples
     --------
@@ -269,8 +272,8 @@ class CellSample(PooledPredictions):
         Returns
         -------
         predictions : Predictions
-            The cells of each fold in turn, one row for each label that has weight there. The rows
-            and their order depend on the folds alone.
+            The cells of each fold in turn, one row for each label that has weight
+            there. The rows and their order depend on the folds alone.
         squares : ndarray of shape (n_rows,)
             Their sums of squared weights.
         """

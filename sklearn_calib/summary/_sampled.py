@@ -67,8 +67,8 @@ def draw_batch(
     given : sequence
         Labels, scores, weights and counts of the block.
     soft : bool, default=False
-        Whether the labels are shares. Items are drawn then, by the class of the largest share, and
-        keep the shares before their other columns.
+        Whether the labels are shares. Items are drawn then, by the class of the largest
+        share, and keep the shares before their other columns.
     """
     labels, scores, *rest = given
     extras = block.columns[[*draw.extra_columns]] if draw.extra_columns else None

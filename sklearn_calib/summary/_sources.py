@@ -136,26 +136,32 @@ def summarize(
     data : object
         Where the rows are:
 
-        * the path of a file (parquet, csv, JSON lines, Arrow, Excel; nested fields are ``a.b``), a
-          pattern (``"day=*/*.parquet"``), a folder, or a list of these. Of a folder or a pattern
-          without ending, files that end in ``.parquet``, ``.csv``, ``.jsonl``, ``.arrow`` and the
-          like are read and no others; names that begin with ``_`` or ``.`` never;
-        * files of `CalibrationSummary.to_parquet` among these: they are merged with the rest;
-        * the address of parquet files, such as ``"s3://bucket/day=1/"``, by ``pyarrow.fs``;
-        * a ``pyarrow.dataset.Dataset``, of any file system, with its filter if it has one;
-        * a table: pandas, and whatever has ``__arrow_c_stream__`` (polars, DuckDB, ibis, pyarrow);
+        * the path of a file (parquet, csv, JSON lines, Arrow, Excel; nested fields are
+          ``a.b``), a pattern (``"day=*/*.parquet"``), a folder, or a list of these. Of
+          a folder or a pattern without ending, files that end in ``.parquet``,
+          ``.csv``, ``.jsonl``, ``.arrow`` and the like are read and no others; names
+          that begin with ``_`` or ``.`` never;
+        * files of `CalibrationSummary.to_parquet` among these: they are merged with the
+          rest;
+        * the address of parquet files, such as ``"s3://bucket/day=1/"``, by
+          ``pyarrow.fs``;
+        * a ``pyarrow.dataset.Dataset``, of any file system, with its filter if it has
+          one;
+        * a table: pandas, and whatever has ``__arrow_c_stream__`` (polars, DuckDB,
+          ibis, pyarrow);
         * a dict of arrays, by name;
         * a dask DataFrame, or a dict of dask arrays;
         * a Spark DataFrame: each partition becomes a summary where it is;
-        * with `query` the address of a database by SQLAlchemy (``"postgresql://host/name"``), an
-          engine or a connection of SQLAlchemy, or a connection of ADBC, DuckDB or any other driver
-          with cursors (psycopg, pymysql, sqlite3); or a cursor or result of such a query;
-        * an iterator: of tables, as ``pandas.read_sql(chunksize=)`` gives; of dicts or tuples of
-          arrays; of rows, dicts or tuples. Tuples without names are label, prob, weight, counts,
-          by, those that are named here, in this order.
+        * with `query` the address of a database by SQLAlchemy
+          (``"postgresql://host/name"``), an engine or a connection of SQLAlchemy, or a
+          connection of ADBC, DuckDB or any other driver with cursors (psycopg, pymysql,
+          sqlite3); or a cursor or result of such a query;
+        * an iterator: of tables, as ``pandas.read_sql(chunksize=)`` gives; of dicts or
+          tuples of arrays; of rows, dicts or tuples. Tuples without names are label,
+          prob, weight, counts, by, those that are named here, in this order.
     label : str or list of str
-        The column of true labels; needed unless all files are saved summaries, as is `prob`. A list
-        is for soft labels.
+        The column of true labels; needed unless all files are saved summaries, as is
+        `prob`. A list is for soft labels.
     prob : str or list of str
         The column with the probability of the positive class, or one column per class.
     weight : str, default=None
@@ -163,47 +169,50 @@ def summarize(
     counts : str, default=None
         The column that says how many rows each row stands for.
     by : str or list of str, default=None
-        One summary for each value of this column, or for each combination of several; missing
-        values are the value None. Values in the names of folders (``day=2026-01-31``) are columns
-        too, also of saved summaries in them. `group_calibration` takes what is returned.
+        One summary for each value of this column, or for each combination of several;
+        missing values are the value None. Values in the names of folders
+        (``day=2026-01-31``) are columns too, also of saved summaries in them.
+        `group_calibration` takes what is returned.
     n_jobs : int, default=None
-        Processes for files, by joblib (hence also its other backends); if there are fewer files
-        than processes, row groups of parquet files are shared out. Tables in memory and
-        datasets are read by this process.
+        Processes for files, by joblib (hence also its other backends); if there are
+        fewer files than processes, row groups of parquet files are shared out. Tables
+        in memory and datasets are read by this process.
     max_cells, multiclass, classes, pos_label
         As in `CalibrationSummary`.
     csv : dict, default=None
-        ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by default; and
-        ``header``, the list of all names, for files without a line of names; and ``skip_rows``, the
-        number of lines above the names, such as titles, also in Excel's sheets.
+        ``sep``, ``decimal``, ``encoding`` of csv files; found out, ".", and UTF-8 by
+        default; and ``header``, the list of all names, for files without a line of
+        names; and ``skip_rows``, the number of lines above the names, such as titles,
+        also in Excel's sheets.
     drop_missing : bool, default=False
-        Leave out rows with a missing value in one of the columns but those of `by`, and say how
-        many and which in a `CalibrationWarning`; by default they are refused.
+        Leave out rows with a missing value in one of the columns but those of `by`, and
+        say how many and which in a `CalibrationWarning`; by default they are refused.
     soft_labels : bool, default=False
-        Whether the column of labels holds shares of the second class; or, of a list of columns, one
-        per class, shares that sum to 1, or whole numbers: votes, of which a row with n weighs n
-        times as much. See `CalibrationSummary.update`.
+        Whether the column of labels holds shares of the second class; or, of a list of
+        columns, one per class, shares that sum to 1, or whole numbers: votes, of which
+        a row with n weighs n times as much. See `CalibrationSummary.update`.
     query : str, default=None
         The SQL query whose rows are summarised; `data` is the database then.
     in_database : bool, default=False
-        Whether the database counts the rows of `query` that are equal in all columns named here, by
-        GROUP BY, so that these numbers come instead of the rows. The cells are the same in every
-        bit. It pays where scores are rounded or of few levels; errors give the number of a group.
+        Whether the database counts the rows of `query` that are equal in all columns
+        named here, by GROUP BY, so that these numbers come instead of the rows. The
+        cells are the same in every bit. It pays where scores are rounded or of few
+        levels; errors give the number of a group.
     progress : callable, default=None
         Called as ``progress(done, total)``, in bytes of the files.
 
     Returns
     -------
     summary : CalibrationSummary, or dict
-        With `by` a dict from the value to its summary, in sorted order; the keys are tuples if `by`
-        is a list.
+        With `by` a dict from the value to its summary, in sorted order; the keys are
+        tuples if `by` is a list.
 
     Raises
     ------
     ValueError
-        Files that are none, missing columns, missing values, invalid labels, scores or weights,
-        with the file, the row group and the row of the file (from 0); more than 10,000 groups; a
-        query that the database refuses, or that returns no row.
+        Files that are none, missing columns, missing values, invalid labels, scores or
+        weights, with the file, the row group and the row of the file (from 0); more
+        than 10,000 groups; a query that the database refuses, or that returns no row.
     OSError
         A cursor or iterator that breaks off; the message says after how many rows.
     ModuleNotFoundError
@@ -212,14 +221,15 @@ def summarize(
     Warns
     -----
     CalibrationWarning
-        Rows that `drop_missing` leaves out; `classes` in an order of their own where the columns
-        fit another one far better.
+        Rows that `drop_missing` leaves out; `classes` in an order of their own where
+        the columns fit another one far better.
 
     Notes
     -----
-    Some 130,000 rows of the named columns are in memory at a time. The result does not depend on
-    the order of the files, on `n_jobs` or on the size of row groups. Cost: some 20 to 40 ns a row
-    and what reading costs; with `by` four to five times as much for eight groups.
+    Some 130,000 rows of the named columns are in memory at a time. The result does not
+    depend on the order of the files, on `n_jobs` or on the size of row groups. Cost:
+    some 20 to 40 ns a row and what reading costs; with `by` four to five times as much
+    for eight groups.
 
     Examples
     --------
@@ -694,14 +704,14 @@ def find_classes(
 ) -> AnyArray:
     """Find the different labels, sorted, of rows that need not fit into memory.
 
-    A summary has to know its classes before the first batch. Where they are not 0 and 1 and nobody
-    knows them, this reads the column of labels, and no other.
+    A summary has to know its classes before the first batch. Where they are not 0 and 1
+    and nobody knows them, this reads the column of labels, and no other.
 
     Parameters
     ----------
     data : object
-        Files or tables, as in `summarize`; no stream that can be read only once, and no dask
-        collection. Saved summaries count with their classes.
+        Files or tables, as in `summarize`; no stream that can be read only once, and no
+        dask collection. Saved summaries count with their classes.
     label : str
         The column of true labels.
     csv : dict, default=None

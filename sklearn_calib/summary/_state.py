@@ -87,8 +87,8 @@ class CellTable:
 class CellState(CellTable):
     """Sums over the cells of scores, and totals over the rows.
 
-    Rows go into a hash table, which grows up to 1.5 times `max_cells` cells; then, and whenever
-    the cells are read, they are made as coarse as needed for `max_cells`.
+    Rows go into a hash table, which grows up to 1.5 times `max_cells` cells; then, and
+    whenever the cells are read, they are made as coarse as needed for `max_cells`.
     """
 
     def __init__(self, max_cells: int) -> None:

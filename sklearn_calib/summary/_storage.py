@@ -1,10 +1,11 @@
 """Summaries as Arrow tables and parquet files.
 
-The schema's metadata says the format, the options, the shift and the totals (whole numbers of
-2^-1074, see `_kernels._exact_sums`). In a file the identities are without the last bits that all
-have in common, and in one of unweighted rows the offsets are less what rows in the middle of their
-cell would give, the sign moved to the last bit, and the bits of these integers are stored as
-doubles split into bytes: that is what compresses best.
+The schema's metadata says the format, the options, the shift and the totals (whole
+numbers of 2^-1074, see `_kernels._exact_sums`). In a file the identities are without
+the last bits that all have in common, and in one of unweighted rows the offsets are
+less what rows in the middle of their cell would give, the sign moved to the last bit,
+and the bits of these integers are stored as doubles split into bytes: that is what
+compresses best.
 """
 
 import io
@@ -55,9 +56,10 @@ class Storable:
         Returns
         -------
         table : pyarrow.Table
-            A row per cell: ``id``, the numbers of rows with label 0 and 1, ``n0`` and ``n1``, and
-            ``offset``, from which the mean score follows; under weights also the sums of weights
-            ``w0``, ``w1`` and of their squares ``v0``, ``v1``. `from_arrow` reads it.
+            A row per cell: ``id``, the numbers of rows with label 0 and 1, ``n0`` and
+            ``n1``, and ``offset``, from which the mean score follows; under weights
+            also the sums of weights ``w0``, ``w1`` and of their squares ``v0``, ``v1``.
+            `from_arrow` reads it.
 
         Raises
         ------
@@ -162,7 +164,8 @@ class Storable:
         OSError
             There is no such file.
         ValueError
-            The file is truncated, damaged, of another version or no summary; it is named.
+            The file is truncated, damaged, of another version or no summary; it is
+            named.
         """
         path, parquet = get_path_text(path), require("pyarrow.parquet", "cli")
         with open(path, "rb") as file:
@@ -410,8 +413,9 @@ def _with_column(table, old, new, values):
     return table.set_column(place, new, [values])
 
 
-# Where no bits are dropped, identities end in as many zeros as all have in common. Where some are,
-# they end in 16 zeros, but for starts at cuts: these are told by the bit before and their place.
+# Where no bits are dropped, identities end in as many zeros as all have in common.
+# Where some are, they end in 16 zeros, but for starts at cuts: these are told by the
+# bit before and their place.
 
 
 def _common_zeros(table, shift):

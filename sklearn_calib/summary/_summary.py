@@ -82,14 +82,17 @@ _SUM_TOLERANCE = 1e-11  # relative, of sums of floating-point numbers in another
 class CalibrationSummary(Storable):
     """A summary of any number of rows in 0.2 to 4 MB, enough for measures and recalibrators.
 
-    The weights of both labels at each score are kept: exactly as long as there are at most
-    `max_cells` distinct scores, later in cells that are narrow relative to the distance from 0 or
-    1. Summaries of parts are merged by ``+``. All of it depends on the rows alone, not on their
-    order, on how they were cut into batches, or on which parts were merged first: in every bit
-    without weights, or where these are whole numbers. Other weights are added up in each cell as
-    floating-point numbers, so that they, and the scores of cells that several scores share, are the
-    same up to rounding; ``==`` allows for 1e-11 of their size. The `totals` are exact sums of what
-    each row gives: whatever the weights, they are the same in every bit.
+    The weights of both labels at each score are kept: exactly as long as there are at
+    most `max_cells` distinct scores, later in cells that are narrow relative to the
+    distance from 0 or
+    1. Summaries of parts are merged by ``+``. All of it depends on the rows alone, not
+       on their
+    order, on how they were cut into batches, or on which parts were merged first: in
+    every bit without weights, or where these are whole numbers. Other weights are added
+    up in each cell as floating-point numbers, so that they, and the scores of cells
+    that several scores share, are the same up to rounding; ``==`` allows for 1e-11 of
+    their size. The `totals` are exact sums of what each row gives: whatever the
+    weights, they are the same in every bit.
 
     Parameters
     ----------
@@ -98,14 +101,14 @@ class CalibrationSummary(Storable):
     multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
         How more than two classes are treated, as in the measures.
     classes : array-like of shape (n_classes,), default=None
-        All classes in the order of the columns of the scores. Needed unless the labels are 0 and 1
-        or booleans, or `pos_label` is given: no batch need show all classes. Of an order of their
-        own the batches among the first 65,536 rows tell whether the columns can have it; else
-        `update` warns, once.
+        All classes in the order of the columns of the scores. Needed unless the labels
+        are 0 and 1 or booleans, or `pos_label` is given: no batch need show all
+        classes. Of an order of their own the batches among the first 65,536 rows tell
+        whether the columns can have it; else `update` warns, once.
     pos_label : label, default=None
-        The positive class of two, whose probability a single column is; the second by default.
-        Without `classes`, one other label is accepted; with two columns it must come before
-        `pos_label` in sorted order.
+        The positive class of two, whose probability a single column is; the second by
+        default. Without `classes`, one other label is accepted; with two columns it
+        must come before `pos_label` in sorted order.
 
     Attributes
     ----------
@@ -114,23 +117,26 @@ class CalibrationSummary(Storable):
     weight : float
         The sum of their weights.
     exact : bool
-        Whether no two distinct scores share a cell: each is kept in all its digits then. Of two
-        columns that are not complements to the last digit the one of the positive class counts.
+        Whether no two distinct scores share a cell: each is kept in all its digits
+        then. Of two columns that are not complements to the last digit the one of the
+        positive class counts.
     n_cells : int
     significant_bits : int
-        Bits of the distance of a score from 0 or 1, behind the leading one, that the cells tell
-        apart: 52 while exact, else 36 or fewer.
+        Bits of the distance of a score from 0 or 1, behind the leading one, that the
+        cells tell apart: 52 while exact, else 36 or fewer.
 
     Notes
     -----
-    Cost of a row: some 20 ns. Neither the scores nor the labels are anonymous in a summary: while
-    it is exact it holds them, and cells of a single row may always exist.
+    Cost of a row: some 20 ns. Neither the scores nor the labels are anonymous in a
+    summary: while it is exact it holds them, and cells of a single row may always
+    exist.
 
     References
     ----------
-    The cells are related to those of Masson, Rim, Lee (2019), "DDSketch: a fast and fully-mergeable
-    quantile sketch with relative-error guarantees", and of Epicoco, Melle, Cafaro, Pulimeno, Morleo
-    (2020), "UDDSketch: accurate tracking of quantiles in data streams".
+    The cells are related to those of Masson, Rim, Lee (2019), "DDSketch: a fast and
+    fully-mergeable quantile sketch with relative-error guarantees", and of Epicoco,
+    Melle, Cafaro, Pulimeno, Morleo (2020), "UDDSketch: accurate tracking of quantiles
+    in data streams".
 
     Examples
     --------
@@ -207,18 +213,19 @@ class CalibrationSummary(Storable):
         y_true : array-like of shape (n_samples,)
             Labels.
         y_proba : array-like of shape (n_samples,) or (n_samples, 2)
-            Probabilities, float16 to float64; one dimension is the probability of `pos_label`, or
-            of the second class.
-            No copy of the batch is made.
+            Probabilities, float16 to float64; one dimension is the probability of
+            `pos_label`, or of the second class. No copy of the batch is made.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0; rows of weight 0 are skipped.
         counts : array-like of shape (n_samples,), default=None
-            How many rows each of these stands for, as GROUP BY returns them: whole numbers >= 0.
+            How many rows each of these stands for, as GROUP BY returns them: whole
+            numbers >= 0.
         soft_labels : bool, default=False
-            Whether `y_true` holds shares of classes, of shape (n_samples,) or (n_samples,
-            n_classes), as measures take them. The measures and fits of the summary are then those
-            of weighted rows; what counts rows (tests, intervals, reports) it refuses, because it
-            does not keep which of them belong to one item.
+            Whether `y_true` holds shares of classes, of shape (n_samples,) or
+            (n_samples, n_classes), as measures take them. The measures and fits of the
+            summary are then those of weighted rows; what counts rows (tests, intervals,
+            reports) it refuses, because it does not keep which of them belong to one
+            item.
 
         Returns
         -------
@@ -227,8 +234,8 @@ class CalibrationSummary(Storable):
         Raises
         ------
         ValueError, TypeError
-            Invalid scores, labels, weights or counts, with their row. The summary is then as it
-            was before, as after an interruption.
+            Invalid scores, labels, weights or counts, with their row. The summary is
+            then as it was before, as after an interruption.
 
         Examples
         --------
@@ -313,7 +320,8 @@ class CalibrationSummary(Storable):
         Parameters
         ----------
         other : CalibrationSummary
-            Of the same classes. Of two `max_cells` the smaller one holds for the result.
+            Of the same classes. Of two `max_cells` the smaller one holds for the
+            result.
 
         Returns
         -------
@@ -371,8 +379,8 @@ class CalibrationSummary(Storable):
     def coarsen(self, max_cells: int) -> "CalibrationSummary":
         """Return a summary of the same rows in fewer cells, as if it had been made with them.
 
-        For a smaller file, or to show less of single rows: while a summary is exact it holds their
-        scores and labels.
+        For a smaller file, or to show less of single rows: while a summary is exact it
+        holds their scores and labels.
 
         Parameters
         ----------
@@ -468,15 +476,16 @@ class CalibrationSummary(Storable):
     def rows(self) -> Bunch:
         """Return weighted rows that stand for all: at most two for each cell, one a label.
 
-        For whatever depends on the weight of the labels at each score, and on that alone: measures,
-        recalibrators, pictures. Not for what counts rows (standard errors, tests, intervals):
-        these are not as many rows as there were.
+        For whatever depends on the weight of the labels at each score, and on that
+        alone: measures, recalibrators, pictures. Not for what counts rows (standard
+        errors, tests, intervals): these are not as many rows as there were.
 
         Returns
         -------
         rows : Bunch
-            ``y`` of shape (n_rows,), labels; ``proba`` of shape (n_rows, 2), columns in the order
-            of `classes`, sorted by the score; ``sample_weight`` of shape (n_rows,).
+            ``y`` of shape (n_rows,), labels; ``proba`` of shape (n_rows, 2), columns in
+            the order of `classes`, sorted by the score; ``sample_weight`` of shape
+            (n_rows,).
 
         Examples
         --------
@@ -517,13 +526,14 @@ class CalibrationSummary(Storable):
         Parameters
         ----------
         max_cells : int, default=None
-            Make the cells as coarse as that needs; below 4096 as far as cells of one octave do.
+            Make the cells as coarse as that needs; below 4096 as far as cells of one
+            octave do.
 
         Returns
         -------
         samples : list of CellSample
-            One for two classes and "confidence", else one per class; problems without rows are left
-            out.
+            One for two classes and "confidence", else one per class; problems without
+            rows are left out.
 
         Examples
         --------
@@ -610,8 +620,9 @@ class CalibrationSummary(Storable):
         Returns
         -------
         value : float
-            The measure of the cells. But for rounding it is that of the rows for the losses, for
-            bins of equal width whose number divides 60, and for all while the summary is exact.
+            The measure of the cells. But for rounding it is that of the rows for the
+            losses, for bins of equal width whose number divides 60, and for all while
+            the summary is exact.
 
         Raises
         ------
@@ -684,15 +695,16 @@ class CalibrationSummary(Storable):
         Raises
         ------
         ValueError
-            An unknown name, no rows, one class only, more than two classes, or a method that learns
-            from the order of the rows, which a summary does not keep.
+            An unknown name, no rows, one class only, more than two classes, or a method
+            that learns from the order of the rows, which a summary does not keep.
         TypeError
             No recalibrator.
 
         Notes
         -----
-        Cost: that of the fit to two rows per cell. What a recalibrator cross-validates inside, it
-        cross-validates over cells; choose between recalibrators by `cross_validate`.
+        Cost: that of the fit to two rows per cell. What a recalibrator cross-validates
+        inside, it cross-validates over cells; choose between recalibrators by
+        `cross_validate`.
 
         Examples
         --------
@@ -738,23 +750,26 @@ class CalibrationSummary(Storable):
     ) -> dict[str, dict[str, float]]:
         """Return measures of predictions, each recalibrated by a fit that has not seen it.
 
-        The rows of each cell and label are divided at random among the folds, which has the law of
-        a random partition of the rows.
+        The rows of each cell and label are divided at random among the folds, which has
+        the law of a random partition of the rows.
 
         Parameters
         ----------
         recalibrators : sequence of str or recalibrator
-            By default "identity" (no change), "temperature", "platt", "beta" and "isotonic".
+            By default "identity" (no change), "temperature", "platt", "beta" and
+            "isotonic".
         cv : int, default=5
             The number of folds.
         measures : sequence of str
-            Names from `all_metrics`; computed for the predictions of all folds together.
+            Names from `all_metrics`; computed for the predictions of all folds
+            together.
         random_state : int, Generator, RandomState or None, default=0
 
         Returns
         -------
         values : dict of str to dict of str to float
-            The measures of each recalibrator, by its name; an instance is named by its class.
+            The measures of each recalibrator, by its name; an instance is named by its
+            class.
 
         Raises
         ------
@@ -765,7 +780,8 @@ class CalibrationSummary(Storable):
 
         Notes
         -----
-        All rows of a cell are at its mean, also for "identity". Cost: `cv` fits of each.
+        All rows of a cell are at its mean, also for "identity". Cost: `cv` fits of
+        each.
 
         Examples
         --------
@@ -866,9 +882,10 @@ class CalibrationSummary(Storable):
         Parameters
         ----------
         statistic : str, default="smooth"
-            "smooth" for `smooth_calibration_error`, or the name of another measure: labels are
-            drawn from the predictions, as in `calibration_test`. Or a classical test:
-            "spiegelhalter", "hosmer_lemeshow", "cox", "kuiper" or "kolmogorov_smirnov".
+            "smooth" for `smooth_calibration_error`, or the name of another measure:
+            labels are drawn from the predictions, as in `calibration_test`. Or a
+            classical test: "spiegelhalter", "hosmer_lemeshow", "cox", "kuiper" or
+            "kolmogorov_smirnov".
         n_resamples : int, default=999
             Draws of labels, for measures.
         random_state : int, Generator, RandomState or None, default=0
@@ -887,12 +904,13 @@ class CalibrationSummary(Storable):
 
         Notes
         -----
-        A measure is tested on at most 4096 cells, observed and drawn alike; the number of events
-        in a cell is binomial with its mean score, whose variance is too large by h^2 / 4 a row at
-        most in a cell of width h. "spiegelhalter" is exact. "kuiper" and "kolmogorov_smirnov" test
-        the scores rounded to the means, which is valid too. "cox" and "hosmer_lemeshow" read the
-        cells as repeated rows and need unweighted ones. Cost: some milliseconds for the classical
-        tests, 1 ms for a draw.
+        A measure is tested on at most 4096 cells, observed and drawn alike; the number
+        of events in a cell is binomial with its mean score, whose variance is too large
+        by h^2 / 4 a row at most in a cell of width h. "spiegelhalter" is exact.
+        "kuiper" and "kolmogorov_smirnov" test the scores rounded to the means, which is
+        valid too. "cox" and "hosmer_lemeshow" read the cells as repeated rows and need
+        unweighted ones. Cost: some milliseconds for the classical tests, 1 ms for a
+        draw.
 
         Examples
         --------
@@ -950,7 +968,8 @@ class CalibrationSummary(Storable):
         Returns
         -------
         curves : ReliabilityCurves
-            One per two-class problem. ``ReliabilityDisplay({"model": curves}).plot()`` draws them.
+            One per two-class problem. ``ReliabilityDisplay({"model": curves}).plot()``
+            draws them.
 
         Raises
         ------
@@ -959,8 +978,9 @@ class CalibrationSummary(Storable):
 
         Notes
         -----
-        Points of bins of equal width are those of the rows where 60 is a multiple of `n_bins`; the
-        bands count the rows, not the cells. Cost: some milliseconds, and 1 ms a resample.
+        Points of bins of equal width are those of the rows where 60 is a multiple of
+        `n_bins`; the bands count the rows, not the cells. Cost: some milliseconds, and
+        1 ms a resample.
 
         Examples
         --------

@@ -37,7 +37,8 @@ def decode_groups(
 class ColumnValues:
     """The values of one column, while blocks come in.
 
-    Of more than 65,536 different numbers neighbours are counted together, under the largest.
+    Of more than 65,536 different numbers neighbours are counted together, under the
+    largest.
     """
 
     def __init__(self, name: str) -> None:

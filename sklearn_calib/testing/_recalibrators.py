@@ -431,7 +431,8 @@ def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> 
     )
     if not recalibrator.capabilities.continuous or k != 2:
         return
-    # next to 1 single precision knows only 1 and 1 - 6e-8; what moves the scores moves the result
+    # next to 1 single precision knows only 1 and 1 - 6e-8; what moves the scores moves
+    # the result
     step, rows = 2.0**-32, np.array([0.3, 0.6])
     moved, near = (fitted.predict_proba(p)[:, 1] for p in (rows + step, rows))
     coarse = fitted.predict_proba(rows + 2.0**-12)[:, 1]

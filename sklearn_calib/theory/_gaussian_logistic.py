@@ -62,10 +62,11 @@ class LogisticLimit(NamedTuple):
 class GaussianLogisticModel:
     """The exact learning curve of ridge logistic regression on two Gaussian classes.
 
-    Rows n and features p grow together with p / n fixed; the class means are +-m with entries of m
-    drawn from N(0, c^2 / p), the eigenvalues of the covariance from a given distribution. The
-    weights minimise mean log(1 + exp(-y w' x)) + strength / 2 w' w, without intercept:
-    ``LogisticRegression(C=1 / (n_samples * strength), fit_intercept=False)``.
+    Rows n and features p grow together with p / n fixed; the class means are +-m with
+    entries of m drawn from N(0, c^2 / p), the eigenvalues of the covariance from a
+    given distribution. The weights minimise mean log(1 + exp(-y w' x)) + strength / 2
+    w' w, without intercept: ``LogisticRegression(C=1 / (n_samples * strength),
+    fit_intercept=False)``.
 
     Parameters
     ----------
@@ -74,8 +75,8 @@ class GaussianLogisticModel:
     error_rate : float, default=0.1
         Of the best classifier, between 0 and 0.5.
     spectrum : tuple of two floats or array-like, default=(1, 1)
-        Shapes (a, b) of the Beta distribution of the eigenvalues, shifted up by `smallest`; or a
-        list, array of eigenvalues that are equally frequent.
+        Shapes (a, b) of the Beta distribution of the eigenvalues, shifted up by
+        `smallest`; or a list, array of eigenvalues that are equally frequent.
     smallest : float, default=1e-3
         The shift, above 0; not used for given eigenvalues.
 
@@ -91,8 +92,9 @@ class GaussianLogisticModel:
 
     Notes
     -----
-    The limit solves three equations (Mai, Liao, Couillet 2019) by a fixed-point iteration with
-    Anderson acceleration in the logarithms: some 10 iterations, a few milliseconds a strength.
+    The limit solves three equations (Mai, Liao, Couillet 2019) by a fixed-point
+    iteration with Anderson acceleration in the logarithms: some 10 iterations, a few
+    milliseconds a strength.
 
     References
     ----------
@@ -154,12 +156,14 @@ class GaussianLogisticModel:
         Parameters
         ----------
         inner : float
-            w' S w_best, with the covariance S and the best weights w_best = 2 S^-1 m: twice w' m.
+            w' S w_best, with the covariance S and the best weights w_best = 2 S^-1 m:
+            twice w' m.
         norm : float
             The square root of w' S w, above 0.
         loss : {"log", "brier", "spherical"}, ProperLoss or callable, default="log"
-            As in `decompose_loss`; a probability near 0 counts as what it is. Or a callable
-            (p, q) -> the expected loss of predicting p where the true probability is q, on arrays.
+            As in `decompose_loss`; a probability near 0 counts as what it is. Or a
+            callable (p, q) -> the expected loss of predicting p where the true
+            probability is q, on arrays.
 
         Returns
         -------
@@ -173,15 +177,17 @@ class GaussianLogisticModel:
 
         Notes
         -----
-        The logit z is a mixture of two normals with means +-inner/2 and variance norm^2, and the
-        true probability given z is expit(z inner / norm^2): the calibration part vanishes for
-        weights multiplied by inner / norm^2, which leaves refinement and error rate unchanged. The
-        mixture is needed for losses that treat the classes differently. Integrals by Gauss-Legendre
-        quadrature, to some 1e-15; cost: below a millisecond.
+        The logit z is a mixture of two normals with means +-inner/2 and variance
+        norm^2, and the true probability given z is expit(z inner / norm^2): the
+        calibration part vanishes for weights multiplied by inner / norm^2, which leaves
+        refinement and error rate unchanged. The mixture is needed for losses that treat
+        the classes differently. Integrals by Gauss-Legendre quadrature, to some 1e-15;
+        cost: below a millisecond.
 
         References
         ----------
-        Berta, Holzmueller, Jordan, Bach (2025), propositions 6.1 (corrected: the mixture) and 6.2.
+        Berta, Holzmueller, Jordan, Bach (2025), propositions 6.1 (corrected: the
+        mixture) and 6.2.
 
         Examples
         --------
@@ -234,7 +240,8 @@ class GaussianLogisticModel:
         Returns
         -------
         limit : LogisticLimit
-            Named tuple of arrays (risk, calibration, refinement, error_rate, inner, norm).
+            Named tuple of arrays (risk, calibration, refinement, error_rate, inner,
+            norm).
         """
         strengths = np.atleast_1d(np.asarray(strength, dtype=float))
         if strengths.ndim != 1 or not (strengths > 0).all():
@@ -264,8 +271,8 @@ class GaussianLogisticModel:
         proba : ndarray of shape (n_samples,)
             The true P(y = 1 | x).
         mean, eigenvalues : ndarray of shape (n_features,)
-            Of class 1, and of the diagonal covariance: weights w have ``inner = 2 w @ mean`` and
-            ``norm = sqrt(w**2 @ eigenvalues)``.
+            Of class 1, and of the diagonal covariance: weights w have ``inner = 2 w @
+            mean`` and ``norm = sqrt(w**2 @ eigenvalues)``.
         """
         rng = legacy_generator(random_state)
         n_features = max(1, round(self.ratio * n_samples))
@@ -284,7 +291,8 @@ class GaussianLogisticModel:
             values = np.asarray(self.spectrum, dtype=float)
             return values, np.full(len(values), 1 / len(values))
         a, b = self.spectrum
-        # x = expit(pi sinh t): any power at the ends, and the pole at -smallest, are harmless
+        # x = expit(pi sinh t): any power at the ends, and the pole at -smallest, are
+        # harmless
         t = np.arange(-4.5, 4.5, 1 / 24)
         log_odds = np.pi * np.sinh(t)
         x = special.expit(log_odds)
@@ -325,7 +333,8 @@ class GaussianLogisticModel:
 def _solve_prox(t, kappa):
     """Solve p - kappa / (1 + e^p) = t for p, which lies between t and t + kappa.
 
-    The left side is convex below 0 and concave above; from these starts Newton is monotone.
+    The left side is convex below 0 and concave above; from these starts Newton is
+    monotone.
     """
     p = np.where(t > -kappa / 2, np.maximum(t, 0.0), np.minimum(t + kappa, 0.0))
     for _ in range(100):

@@ -121,7 +121,8 @@ def test_bad_input():
 def of_brute_force(y, p, c, weight):
     """The largest regret over all losses bounded by 1, and over V shapes, from the definition.
 
-    A loss is a weight for each threshold, on the thresholds just above and just below predictions.
+    A loss is a weight for each threshold, on the thresholds just above and just below
+    predictions.
     """
     at = np.unique(np.concatenate([p, c]))
     at = np.unique(np.clip(np.concatenate([at - 1e-9, at + 1e-9]), 0, 1))
@@ -168,7 +169,8 @@ def test_the_measure_and_calibration_errors(p, y, weight):
 
 
 def test_the_bounds_are_sharp():
-    # always .5 and a little more, but no event: whoever acts from .5 on loses .5, as much as it can
+    # always .5 and a little more, but no event: whoever acts from .5 on loses .5, as
+    # much as it can
     assert calibration_decision_loss(
         [0, 0], [0.5, 0.5], labels=[0, 1]
     ) == pytest.approx(1.0)

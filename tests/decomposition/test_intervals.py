@@ -52,8 +52,9 @@ def truth_of(k, factor, loss, n=400_000):
 def test_coverage(k, loss, factor):
     """Between 92.5 and 97.5 %: 2.6 standard deviations of 500 draws around 95.
 
-    Of other losses the rows are 1500, for the law of their calibration term does not know its
-    skewness: 90 to 96 % were measured at 300 rows, and 93 to 97.6 % here: its bounds are wider.
+    Of other losses the rows are 1500, for the law of their calibration term does not
+    know its skewness: 90 to 96 % were measured at 300 rows, and 93 to 97.6 % here: its
+    bounds are wider.
     """
     usual = loss in ("log", "brier")
     n, (low_bar, high_bar) = (300, (0.925, 0.975)) if usual else (1500, (0.91, 0.98))

@@ -113,7 +113,8 @@ def inputs(k, name):
     return probabilities(k).astype(dtype)
 
 
-#: Methods whose programs the quick tests run, by the number of classes: all kinds of nodes.
+#: Methods whose programs the quick tests run, by the number of classes: all kinds of
+#: nodes.
 QUICK = {
     2: (
         "beta",
@@ -142,8 +143,8 @@ ONE_OF_EACH_KIND = [
     for name in METHODS
 ]
 
-#: (method, classes) of the slow tests of texts: what OneVsRest makes of more classes is one node,
-#: and those of "online" are 325 times those of other methods.
+#: (method, classes) of the slow tests of texts: what OneVsRest makes of more classes is
+#: one node, and those of "online" are 325 times those of other methods.
 IN_FULL = [(name, 2) for name in METHODS if name != "online"] + [
     (name, 3) for name in QUICK[3]
 ]

@@ -1,6 +1,7 @@
 """Runs exported programs: C, JavaScript, Python, SQLite and DuckDB.
 
-Each takes pairs of a document and scores, shape (n, k), and gives results of the same shape.
+Each takes pairs of a document and scores, shape (n, k), and gives results of the same
+shape.
 """
 
 import ctypes
@@ -115,8 +116,8 @@ def python_function(document):
 def at_last_digits(document, scores, got, tolerance):
     """Rows that differ, and not because another logarithm rounds a score to another one.
 
-    Methods that round to 36 bits jump where a score is half-way; there the results for scores that
-    are a few last digits larger or smaller are right too.
+    Methods that round to 36 bits jump where a score is half-way; there the results for
+    scores that are a few last digits larger or smaller are right too.
     """
     far = np.flatnonzero(
         ~(np.abs(got - document.rows(scores)).max(axis=1) <= tolerance)

@@ -1,10 +1,11 @@
 """A small interpreter of the SQL that is exported, for databases that tests cannot start.
 
-It reads the text as each database would: its quotes, its names of functions and of the type of
-doubles, what a literal without a type is, and what the least of a number and NULL is. These facts
-are from the manuals and stand here a second time on purpose. Where a database may raise an error
-(a division by zero, a logarithm of 0, an overflow), it raises `SqlError`; branches of a CASE are
-evaluated for their own rows only. NULL is nan.
+It reads the text as each database would: its quotes, its names of functions and of the
+type of doubles, what a literal without a type is, and what the least of a number and
+NULL is. These facts are from the manuals and stand here a second time on purpose. Where
+a database may raise an error (a division by zero, a logarithm of 0, an overflow), it
+raises `SqlError`; branches of a CASE are evaluated for their own rows only. NULL is
+nan.
 """
 
 import itertools

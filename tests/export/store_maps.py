@@ -1,7 +1,7 @@
 """Write tests/data/maps: ``python tests/export/store_maps.py``.
 
-From the first release on the files stay as they are: later versions must read them. Run it for a
-method that has none yet; existing files are left alone.
+From the first release on the files stay as they are: later versions must read them. Run
+it for a method that has none yet; existing files are left alone.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Maps in databases and engines that are no dependency of the tests: each is run where it is found.
 
-PostgreSQL and MariaDB are in `test_servers.py`; SQLite and DuckDB are in `test_maps_in_sql.py`.
+PostgreSQL and MariaDB are in `test_servers.py`; SQLite and DuckDB are in
+`test_maps_in_sql.py`.
 """
 
 import io

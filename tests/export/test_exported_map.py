@@ -31,7 +31,8 @@ from sklearn_calib.recalibrators import (
 )
 from sklearn_calib.testing import contract_checks
 
-# learning is not what it does; these checks fit it to data of other classes or other labels
+# learning is not what it does; these checks fit it to data of other classes or other
+# labels
 NOT_ITS = (
     "check_labels",
     "check_learns",

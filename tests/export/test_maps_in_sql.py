@@ -37,7 +37,8 @@ BACKENDS = [
     ),
     "duckdb",
 ]
-# these are so deeply nested that for SQLite's parser they become values of a query by stages
+# these are so deeply nested that for SQLite's parser they become values of a query by
+# stages
 DEEP = ("auto", "pipeline", "default")
 
 

@@ -318,5 +318,6 @@ def test_extreme_calibration_rows_in_full(name, k):
     bound = k * TABLE_ERROR if name in TABULATED else 2e-11
     for title, difference in worst_of_extremes(name, k):
         if name == "auto" and title == "logits of size 0.0001":
-            bound = 1e-6  # its spline behind its default: what that flattens, that spreads again
+            # its spline behind its default: what that flattens, that spreads again
+            bound = 1e-6
         assert difference <= bound, title

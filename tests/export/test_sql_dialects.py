@@ -69,7 +69,8 @@ def test_maps(dialect):
     check(dialect, "isotonic", 2, 100, 60, "logits")
 
 
-# what is in no other dialect: no names for the greatest and the least, other functions and types
+# what is in no other dialect: no names for the greatest and the least, other functions
+# and types
 APART = [
     d if d in ("tsql", "mysql") else pytest.param(d, marks=pytest.mark.cross)
     for d in DIALECTS

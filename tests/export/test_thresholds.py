@@ -34,13 +34,14 @@ from sklearn_calib.recalibrators import (
 
 NO_TABLE = ("adaptive", "adaptive.interval")  # they jump at unknown places
 OWN = ("pipeline", "top_label.per_class")  # no recalibrator; for several classes
-#: Scores that may be on the wrong side have a probability this near the target: rounding.
+#: Scores that may be on the wrong side have a probability this near the target:
+#: rounding.
 LAST_BITS = 4e-15
 OF_INTEGRALS = (
     1e-13  # the same of the angular method, which is flat at both ends but for rounding
 )
-#: Or they are log-odds this near a threshold, over the smaller probability of the two classes: the
-#: other one rounds to either side of a step.
+#: Or they are log-odds this near a threshold, over the smaller probability of the two
+#: classes: the other one rounds to either side of a step.
 NEAR = 1e-15
 KINDS = ("proba", "logits")
 

@@ -278,7 +278,8 @@ def test_pos_label_is_the_event(rows):
     np.testing.assert_allclose(corrected(one), corrected(other), atol=1e-9)
     np.testing.assert_allclose(one.resampled, other.resampled, atol=1e-6)
     p = one.estimator.predict_proba(X)
-    np.testing.assert_allclose(  # the map of the same event, whatever the order of the columns
+    # the map of the same event, whatever the order of the columns
+    np.testing.assert_allclose(
         one.shrinkage().predict_proba(p)[:, 1],
         other.shrinkage().predict_proba(p[:, ::-1])[:, 0],
     )

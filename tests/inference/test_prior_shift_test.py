@@ -92,8 +92,9 @@ def test_copies_of_a_row_are_not_ties_but_equal_scores_are():
     alone = RankedScores(np.c_[1 - p, p], codes)
     assert alone.compute_distance(twice, twice).distance < 1e-12
     drawn = [alone.compute_distance(twice, twice, rng).distance for _ in range(400)]
-    # three rows against three in random order: the largest difference is 1/3, 2/3 or 1 (2 of 20)
-    # of half the mass, and the larger of two such (one for each row) is 1/3 in (8/20)^2
+    # three rows against three in random order: the largest difference is 1/3, 2/3 or 1
+    # (2 of 20) of half the mass, and the larger of two such (one for each row) is 1/3
+    # in (8/20)^2
     third = np.isclose(drawn, 1 / 6).mean()
     assert set(np.round(6 * np.array(drawn)).astype(int)) == {1, 2, 3}
     assert abs(third - 0.16) < 3 * np.sqrt(0.16 * 0.84 / 400)

@@ -58,8 +58,9 @@ def test_law_of_c_statistic_and_prevalence():
 def test_pmvalsampsize():
     """Version 0.2.1 of the Python package, type="b", its printed numbers.
 
-    It draws a million log-odds with the seed 123456, takes steps of 1e-4 for standard errors,
-    rounds those of net benefit and sensitivity to three digits, and takes 1.96 for the quantile.
+    It draws a million log-odds with the seed 123456, takes steps of 1e-4 for standard
+    errors, rounds those of net benefit and sensitivity to three digits, and takes 1.96
+    for the quantile.
     """
     for law, given, expected in (
         ((-2.5, 1.2), (0.1, 0.8, 0.0510, 0.2, 0.1, None), (3461, 4154, 836)),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-#: Tests of scikit-learn that fail on ours, and why; all of their parameters, or those in brackets.
+#: Tests of scikit-learn that fail on ours, and why; all of their parameters, or those
+#: in brackets.
 DIFFERENT = {
     "test_calibration_cv_nfold": "KFold(101) of 200 rows and leave-one-out are not refused",
     "test_calibration_ensemble_false[isotonic-calibrator1]": "isotonic regression interpolates in "

@@ -66,7 +66,8 @@ def test_equals_the_transport_program():
 def test_equals_the_least_cost_flow():
     """Lemma 18 as a network: rows send mass to grid points; the two labels are coupled there.
 
-    With the law of u given, each label is a transport problem: networkx must find its cost.
+    With the law of u given, each label is a transport problem: networkx must find its
+    cost.
     """
     networkx = pytest.importorskip("networkx")
     for v, y, w in list(cases(12)):

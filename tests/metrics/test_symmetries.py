@@ -9,7 +9,8 @@ import pytest
 from sklearn_calib.metrics import all_metrics, expected_calibration_error
 
 N = 60
-#: How much the docstring says that a swap may change, if not nothing; of ties the share of rows.
+#: How much the docstring says that a swap may change, if not nothing; of ties the share
+#: of rows.
 SWAPPED = {
     "variational_calibration_error": 0.031,
     **dict.fromkeys(("area_under_risk_coverage", "expected_cost_score"), "ties"),

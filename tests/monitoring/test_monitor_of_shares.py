@@ -93,7 +93,8 @@ def test_drawn_labels_have_the_shares():
 def test_guarantees_hold_for_shares(n_votes):
     """Annotators of one item agree more than chance: the test keeps its level, the run length too.
 
-    200 courses of 500 rows; with one vote a share is a label, for which level and length hold.
+    200 courses of 500 rows; with one vote a share is a label, for which level and
+    length hold.
     """
     rng = np.random.default_rng(3)
     alarms = rejected = power = 0

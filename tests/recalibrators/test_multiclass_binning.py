@@ -53,7 +53,8 @@ def narrower(margin, *differences):
 def exact(heavy, counts, n, n_levels, tolerance):
     """The algorithm in fractions; also the smallest margin of any comparison, and the losses.
 
-    Exact ties have no margin: the lowest cell and class come first, in fractions as in floats.
+    Exact ties have no margin: the lowest cell and class come first, in fractions as in
+    floats.
     """
     k = len(heavy[0])
     groups = {

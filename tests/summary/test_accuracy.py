@@ -8,7 +8,8 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.summary import CalibrationSummary
 
 UNIFORM = {"strategy": "uniform"}
-#: Measure, options, and how far 1000 cells may be off: about twice the largest of all laws.
+#: Measure, options, and how far 1000 cells may be off: about twice the largest of all
+#: laws.
 CASES = [
     ("smooth_calibration_error", {}, 3e-5),
     ("lower_distance_to_calibration", {}, 2e-5),

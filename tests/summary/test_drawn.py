@@ -301,5 +301,6 @@ def test_the_interval_of_a_drawn_gain_covers(decimals):
         inside.append(abs(place - wanted) <= half)
         places.append(place)
     assert 0.84 < np.mean(inside) < 0.96
-    # of a few equal rows in each stratum the shares are ratios, whose bias is below the error
+    # of a few equal rows in each stratum the shares are ratios, whose bias is below the
+    # error
     assert abs(np.mean(places) - wanted) < 0.5 * np.std(places)

@@ -1,7 +1,7 @@
 """Wrong calls, one per line, that type checkers reject.
 
-mypy and pyright report each comment without an error, and each error without a comment. Nothing
-here is run.
+mypy and pyright report each comment without an error, and each error without a comment.
+Nothing here is run.
 """
 # mypy: warn-unused-ignores
 # pyright: basic, reportUnnecessaryTypeIgnoreComment=true

@@ -1,9 +1,9 @@
 """Which recalibrator should follow in `RefineThenCalibrateCV`? Loss on test rows, and the time.
 
-Three folds, 100 rounds, the stage chosen by refinement, and the recalibrator fitted on the
-out-of-fold scores of that stage. The search does not depend on the recalibrator that follows, so
-that each is run once, with all of them in the recalibrator's place. Generated tables, and real ones
-by which no method was chosen (``split.py``).
+Three folds, 100 rounds, the stage chosen by refinement, and the recalibrator fitted on
+the out-of-fold scores of that stage. The search does not depend on the recalibrator
+that follows, so that each is run once, with all of them in the recalibrator's place.
+Generated tables, and real ones by which no method was chosen (``split.py``).
 """
 
 import os

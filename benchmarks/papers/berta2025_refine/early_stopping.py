@@ -1,7 +1,8 @@
 """Which criterion should stop and tune a model that will be recalibrated afterwards?
 
-Every learner is trained once per seed; each criterion picks a stage on the validation rows; the
-model at that stage is temperature scaled on the same rows and judged on the test rows.
+Every learner is trained once per seed; each criterion picks a stage on the validation
+rows; the model at that stage is temperature scaled on the same rows and judged on the
+test rows.
 """
 
 import sys

@@ -152,8 +152,8 @@ def summarised(rows, by):
 def report(rows, by, name):
     """Write and show a table by the given columns, with mean ranks, and one over everything.
 
-    The ranks are among the methods of one round: every column that is no measure tells rounds
-    apart.
+    The ranks are among the methods of one round: every column that is no measure tells
+    rounds apart.
     """
     place = pd.DataFrame(rows)
     one = [column for column in place if column not in (*MEASURES, "method")]
