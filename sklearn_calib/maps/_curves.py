@@ -65,7 +65,9 @@ class Steps(FunctionOfScore):
     def lower_value(self, rows: Any) -> Any:
         if not rows.double:
             return super().lower_value(rows)
-        return take_entries(self.values, rows.found(self, self.edges, np.asarray))
+        return take_entries(
+            self.values, rows.count_reached_targets(self, self.edges, np.asarray)
+        )
 
     def direction(self) -> int | None:
         return join_differences(self.values)
@@ -149,19 +151,19 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         """Write the value; a program finds the piece without a logarithm of other digits."""
         if not rows.is_program:
             return super().lower_value(rows)
-        x = rows.number(self)
+        x = rows.compute_input_score(self)
         if self.domain is not None:
             x = np.clip(x, *self.domain)
-        place = rows.found(self, self.knots[1:-1], self._move_numbers)
+        place = rows.count_reached_targets(self, self.knots[1:-1], self._move_numbers)
         low, high = self.knots[:-1], self.knots[1:]
-        start = place.entries_of(low)
+        start = place.select_from(low)
         if self.scale == "input":
             with np.errstate(over="ignore"):
-                share = (x - start) * place.entries_of(1.0 / (high - low))
+                share = (x - start) * place.select_from(1.0 / (high - low))
         else:
             smallest = expit(high) * np.expm1(low - high)
             unit = 1.0 / np.minimum(smallest, -rows.smallest_divisor)
-            share = expit(x) * np.expm1(start - x) * place.entries_of(unit)
+            share = expit(x) * np.expm1(start - x) * place.select_from(unit)
             share = np.clip(share, 0.0, 1.0)
         return self.lower_piece(place, share)
 
@@ -275,12 +277,12 @@ class PiecewiseCubic(CurveBetweenKnots):
             3 * rise - 2 * left - right,
             left + right - 2 * rise,
         ]
-        value = place.entries_of(powers[3])
+        value = place.select_from(powers[3])
         for power in powers[2::-1]:
-            value = place.entries_of(power) + t * value
+            value = place.select_from(power) + t * value
         if self._goes_beyond:
-            value = value + np.minimum(at - t, 0.0) * place.entries_of(left)
-            value = value + np.maximum(at - t, 0.0) * place.entries_of(right)
+            value = value + np.minimum(at - t, 0.0) * place.select_from(left)
+            value = value + np.maximum(at - t, 0.0) * place.select_from(right)
         return value
 
     def _slope_coefficients(self):

@@ -68,7 +68,7 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
 
     def lower_value(self, rows: Any) -> Any:
         """Write the value, before the link, as operations on rows."""
-        return self.value(rows.number(self))
+        return self.value(rows.compute_input_score(self))
 
     def value(self, x: Any) -> Any:
         """Return the value at numbers x, before the link: an array, a tensor, or a column."""
@@ -94,4 +94,6 @@ class FunctionOfScore(CalibrationMap, in_documents=False):
 
 def take_entries(table: FloatArray, places: Any) -> Any:
     """Return entries of a table at places that are an array, a tensor, or a column."""
-    return table[places] if isinstance(places, np.ndarray) else places.entries_of(table)
+    return (
+        table[places] if isinstance(places, np.ndarray) else places.select_from(table)
+    )

@@ -77,7 +77,9 @@ class ClippedChebyshev(FunctionOfScore):
         if not rows.is_program:
             return super().lower_value(rows)
         low, high = self.domain
-        z = (np.clip(rows.number(self), low, high) - low) * (2.0 / (high - low)) - 1.0
+        z = (np.clip(rows.compute_input_score(self), low, high) - low) * (
+            2.0 / (high - low)
+        ) - 1.0
         return rows.chebyshev(np.clip(z, -1.0, 1.0), self.coef)
 
     def direction(self) -> int | None:

@@ -70,7 +70,7 @@ class TopLabel(CalibrationMap):
         log_others = is_top.where(rows.lowest, rows.log)
         if rows.exact is not None:
             log_top = is_top.where(rows.exact, 0.0).sum()
-            exact = np.column_stack([log_others.log_of_sum(), log_top])
+            exact = np.column_stack([log_others.log_sum_exp(), log_top])
         p: Any = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
         pair = rows.make_rows(p, 2, exact)
         found = [p if part is None else pair.after(part).p for part in self.parts]
