@@ -35,7 +35,11 @@ CASES = {
         update_summary,
         (CalibrationMonitor, "_add_rows"),
     ),
-    "online map": (OnlineCalibration(), learn_online, (OnlineCalibration, "_learn")),
+    "online map": (
+        OnlineCalibration(),
+        learn_online,
+        (OnlineCalibration, "_learn_rows"),
+    ),
 }
 
 
