@@ -430,20 +430,20 @@ class HasNoTitle(Right):
     title = ""
 
 
-@caught_by("check_of_labels", LOSSES)
+@caught_by("check_label_losses", LOSSES)
 class IsInfinite(Right):
     def of_labels(self, proba):
         with np.errstate(divide="ignore"):
             return -np.log(np.asarray(proba))
 
 
-@caught_by("check_of_labels", LOSSES)
+@caught_by("check_label_losses", LOSSES)
 class GivesTheFirstLabelAlone(Right):
     def of_labels(self, proba):
         return super().of_labels(proba)[:, 0]
 
 
-@caught_by("check_of_labels", LOSSES)
+@caught_by("check_label_losses", LOSSES)
 class ChangesItsInput(Right):
     def of_labels(self, proba):
         proba += 0
@@ -451,19 +451,19 @@ class ChangesItsInput(Right):
         return super().of_labels(proba)
 
 
-@caught_by("check_of_rows", LOSSES)
+@caught_by("check_row_losses", LOSSES)
 class CountsRowsTwice(BrierLoss):
     def of_rows(self, proba, codes):
         return 2 * super().of_rows(proba, codes)
 
 
-@caught_by("check_of_rows", LOSSES)
+@caught_by("check_row_losses", LOSSES)
 class ForgetsTheWeights(Right):
     def mean(self, case):
         return float(self.of_rows(case.proba, case.codes).mean())
 
 
-@caught_by("check_of_rows", LOSSES)
+@caught_by("check_row_losses", LOSSES)
 class TurnsTheLogitsRound(Right):
     def of_logits(self, logits, codes):
         return super().of_logits(-logits, codes)
@@ -537,7 +537,7 @@ class IsAnotherWithoutFloor(LogLoss):
         return BrierLoss()
 
 
-@caught_by("check_number_of_classes", LOSSES)
+@caught_by("check_class_count", LOSSES)
 class TakesAnyNumber(Right):
     def check_classes(self, n_classes, where):
         pass
@@ -661,7 +661,7 @@ class RemembersTheFirstAxes(Lines):
         super()._draw(self.first_, below)
 
 
-@caught_by("check_number_of_axes", DISPLAYS)
+@caught_by("check_axes_count", DISPLAYS)
 class TakesAnyNumberOfAxes(Lines):
     def plot(self, *, ax=None):
         return super().plot(ax=None if ax is None else ax[:2])

@@ -94,7 +94,7 @@ def contract_checks(
     if kind == "displays":
         return [(name, partial(one, copy(thing))) for name, one in checks.items()]
     return [
-        (f"{name}[{k}]", partial(_run_check, one, thing, k, module.given))
+        (f"{name}[{k}]", partial(_run_check, one, thing, k, module.make_rows))
         for name, one in checks.items()
         for k in n_classes or numbers
     ]

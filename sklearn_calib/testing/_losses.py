@@ -14,7 +14,7 @@ from ..metrics import Predictions, ProperLoss, get_loss
 from ._contract import assert_refused
 
 
-def make_predictions(k: int) -> tuple[FloatArray, FloatArray]:
+def make_rows(k: int) -> tuple[FloatArray, FloatArray]:
     """Return predictions in the middle, near the edges, undecided and certain, and truths."""
     rng, even = np.random.default_rng(0), np.full(k, 1 / k)
     inner = [rng.dirichlet(np.full(k, a), 12) for a in (5.0, 1.0, 0.2)]

@@ -13,7 +13,7 @@ from ..metrics import Measure, Predictions, get_scorer
 from ._contract import assert_refused
 
 #: The rows that each check is given.
-given = make_overconfident
+make_rows = make_overconfident
 
 
 def check_value(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:

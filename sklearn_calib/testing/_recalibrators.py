@@ -20,7 +20,7 @@ from ..recalibrators import Recalibrator
 from ._contract import assert_refused, assert_same, assert_simplex, fit_quietly
 
 #: The rows that each check is given.
-given = make_overconfident
+make_rows = make_overconfident
 
 
 def check_simplex(

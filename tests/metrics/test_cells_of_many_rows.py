@@ -65,13 +65,13 @@ def test_cells_are_those_of_an_order(name):
     p, y = law(name)
     problem = BinaryProblem(p, y.astype(float), np.ones(N))
     score, place = np.unique(p, return_inverse=True)
-    assert problem._score_order.sort_scores is not None and "sorted" in vars(
+    assert problem._score_order.sort_scores is not None and "sort_scores" in vars(
         problem._score_order
     )
     ordered = problem.cells
     fresh = BinaryProblem(p, y.astype(float), np.ones(N))
     pooled = fresh.cells
-    assert "sorted" not in vars(fresh._score_order)
+    assert "sort_scores" not in vars(fresh._score_order)
     for cells in (pooled, ordered):
         assert np.array_equal(cells.score, score)
         assert np.array_equal(cells.mass, np.bincount(place))
