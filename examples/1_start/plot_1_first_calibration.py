@@ -2,8 +2,8 @@
 A first calibration
 ===================
 
-Naive Bayes multiplies the evidence of features as if they were independent, and is far
-too sure of itself. One number, the temperature, repairs most of it.
+Naive Bayes multiplies the evidence of features as if they were independent, and is far too sure
+of itself. One number, the temperature, repairs most of it.
 """
 
 # %%
@@ -31,8 +31,9 @@ calibrated = CalibratedModel(FrozenEstimator(naive), "temperature").fit(
 )
 print(f"temperature: {calibrated.recalibrator_.temperature_:.2f}")
 
-# %% On the test rows the calibrated confidence is much nearer to the diagonal, but not
-# on it: one number cannot repair everything.
+# %%
+# On the test rows the calibrated confidence is much nearer to the diagonal, but not on it: one
+# number cannot repair everything.
 
 ReliabilityDisplay.from_estimator(
     {"naive Bayes": naive, "after temperature scaling": calibrated},
@@ -41,10 +42,10 @@ ReliabilityDisplay.from_estimator(
     n_bins=10,
 )
 
-# %% The report has the numbers. "if calibrated" is the value that calibrated
-# predictions would stay below with probability 90 %. The remaining error is more than
-# chance: the test of calibration rejects the result, and a method with more parameters
-# does better on these rows.
+# %%
+# The report has the numbers. "if calibrated" is the value that calibrated predictions would stay
+# below with probability 90 %. The remaining error is more than chance: the test of calibration
+# rejects the result, and a method with more parameters does better on these rows.
 
 calibration_report(
     y_test,
@@ -52,8 +53,9 @@ calibration_report(
     n_resamples=50,
 )
 
-# %% :func:`~sklearn_calib.inference.calibration_test` gives the probability that
-# calibrated predictions would look as bad by chance.
+# %%
+# :func:`~sklearn_calib.inference.calibration_test` gives the probability that calibrated
+# predictions would look as bad by chance.
 
 for name in ("temperature", "beta", "structured_matrix"):
     model = CalibratedModel(FrozenEstimator(naive), name).fit(X_calib, y_calib)
@@ -61,6 +63,7 @@ for name in ("temperature", "beta", "structured_matrix"):
     pvalue = calibration_test(y_test, proba, random_state=0).pvalue
     print(f"{name:18} log loss {log_loss(y_test, proba):.3f}   p-value {pvalue:.3f}")
 
-# %% Two answers to two questions. Beta calibration removes the error of the confidence,
-# which the test looks at; structured matrix scaling has the smallest log loss, because
-# it also moves probability between classes that are confused.
+# %%
+# Two answers to two questions. Beta calibration removes the error of the confidence, which the test
+# looks at; structured matrix scaling has the smallest log loss, because it also moves probability
+# between classes that are confused.

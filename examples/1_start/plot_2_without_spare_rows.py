@@ -2,8 +2,8 @@
 Calibrate without spare rows
 ============================
 
-A :class:`~sklearn_calib.CalibratedModel` cross-fits: each fold's model is calibrated on
-rows that it has not seen, so that no rows have to be set aside.
+A :class:`~sklearn_calib.CalibratedModel` cross-fits: each fold's model is calibrated on rows that
+it has not seen, so that no rows have to be set aside.
 """
 
 import pandas as pd

@@ -2,11 +2,11 @@
 Confidence of a language model
 ==============================
 
-A model has answered 300 questions five times each and said how sure it was: 60, 80, 90,
-95 or 100 %. How often is it right, and what should it have said?
+A model has answered 300 questions five times each and said how sure it was: 60, 80, 90, 95 or
+100 %. How often is it right, and what should it have said?
 
-The law: question q has an ease z, normal with mean .9 and standard deviation 1.3; an
-answer is right with probability expit(z), and the level grows with .8 z + .8 and noise.
+The law: question q has an ease z, normal with mean .9 and standard deviation 1.3; an answer is
+right with probability expit(z), and the level grows with .8 z + .8 and noise.
 """
 
 import matplotlib.pyplot as plt
@@ -32,8 +32,9 @@ confidence, right, question = answers(300)
 report = calibration_report(right, confidence, groups=question, n_resamples=50)
 print(report.verdict)
 
-# %% The repair is learned from these answers and judged by fresh ones. The intervals of
-# the frequencies are those of questions: the mean of each, weighted by its answers.
+# %%
+# The repair is learned from these answers and judged by fresh ones. The intervals of the
+# frequencies are those of questions: the mean of each, weighted by its answers.
 repair = get_recalibrator("auto").fit(confidence, right, groups=question)
 fresh, came_true, of = answers(300)
 fig, axes = plt.subplots(1, 2, figsize=(8, 4), sharey=True, layout="constrained")

@@ -2,9 +2,8 @@
 Which recalibrator for a boosted model of Adult?
 ================================================
 
-Who earns more than 50,000 dollars, by gradient boosting that went on for too long; 2000
-rows to recalibrate. The data come from OpenML, or from the folder named by
-``SKLEARN_CALIB_DATA``.
+Who earns more than 50,000 dollars, by gradient boosting that went on for too long; 2000 rows to
+recalibrate. The data come from OpenML, or from the folder named by ``SKLEARN_CALIB_DATA``.
 """
 
 import os
@@ -67,8 +66,9 @@ fitted = {
 p_test = model.predict_proba(X_test)
 CalibratingFunctionDisplay.from_recalibrators(fitted, y_test, p_test, n_bins=30)
 
-# %% All of them repair it; what is left differs little. The last column tests on 5000
-# rows whether the probabilities can be told from calibrated ones.
+# %%
+# All of them repair it; what is left differs little. The last column tests on 5000 rows whether
+# the probabilities can be told from calibrated ones.
 
 rows = {}
 for name, recalibrator in {"as it is": None, **fitted}.items():

@@ -2,9 +2,8 @@
 When class frequencies change
 =============================
 
-A model of breast tumours is used where malignant ones are rarer than among the rows
-that it was trained on. The frequencies are estimated from rows without labels, and the
-probabilities moved.
+A model of breast tumours is used where malignant ones are rarer than among the rows that it was
+trained on. The frequencies are estimated from rows without labels, and the probabilities moved.
 """
 
 import matplotlib.pyplot as plt
@@ -31,8 +30,9 @@ platt = PlattScaling().fit(proba, y)
 proba = platt.predict_proba(proba)
 proba_new = platt.predict_proba(forest.fit(X, y).predict_proba(X_new))
 
-# %% Does anything speak against a shift of the frequencies alone? Then they are
-# estimated, without the labels of the new rows.
+# %%
+# Does anything speak against a shift of the frequencies alone? Then they are estimated, without the
+# labels of the new rows.
 
 print(f"p-value of label shift: {prior_shift_test(proba, y, proba_new).pvalue:.2f}")
 shift = PriorShift("em").fit(proba, y).adapt(proba_new)
@@ -42,8 +42,8 @@ print(
 )
 print(f"true: {y_new.mean():.3f}")
 
-# %% The moved probabilities have the smaller loss. The labels are used for nothing but
-# this.
+# %%
+# The moved probabilities have the smaller loss. The labels are used for nothing but this.
 
 models = {"as calibrated before": proba_new, "moved": shift.predict_proba(proba_new)}
 for name, p in models.items():

@@ -2,9 +2,8 @@
 A report on many labels
 =======================
 
-Films have genres, and a model gives a probability of each. One report says which genres
-it gets wrong, with one p-value for all of them together, and counts a film once, with
-all its genres.
+Films have genres, and a model gives a probability of each. One report says which genres it gets
+wrong, with one p-value for all of them together, and counts a film once, with all its genres.
 """
 
 import matplotlib.pyplot as plt
@@ -14,10 +13,10 @@ from scipy.special import expit, logit
 from sklearn_calib.recalibrators import MultilabelCalibration
 from sklearn_calib.report import multilabel_report
 
-# %% 1500 films and eight genres, from drama, which every second film has, to noir,
-# which one in sixty has. Genres of a film depend on each other through a mood that they
-# share. The model is right but for three genres: it is too sure about drama, says
-# comedy too often, and family too seldom.
+# %%
+# 1500 films and eight genres, from drama, which every second film has, to noir, which one in sixty
+# has. Genres of a film depend on each other through a mood that they share. The model is right but
+# for three genres: it is too sure about drama, says comedy too often, and family too seldom.
 
 genres = ["drama", "comedy", "action", "romance", "horror", "family", "western", "noir"]
 rates = np.array([0.5, 0.35, 0.25, 0.2, 0.12, 0.06, 0.02, 0.007])
@@ -45,8 +44,9 @@ print(
     f"p of all genres together: {report.p_value:.2g} as given, {after.p_value:.2g} repaired"
 )
 
-# %% O/E, observed over expected positives, with its interval for each genre: 1 is
-# right. The rarer a genre, the longer is its interval.
+# %%
+# O/E, observed over expected positives, with its interval for each genre: 1 is right. The
+# rarer a genre, the longer is its interval.
 
 
 def draw(ax, report, color, label, move):
@@ -72,5 +72,5 @@ ax.invert_yaxis()
 ax.set(xlabel="observed over expected positives", ylabel="genre (its films among 1500)")
 _ = ax.legend(frameon=False)
 
-# %% ``report.to_html("films.html")`` writes the page with the diagrams of the worst
-# three genres.
+# %%
+# ``report.to_html("films.html")`` writes the page with the diagrams of the worst three genres.

@@ -2,8 +2,8 @@
 Rare labels borrow from the others
 ==================================
 
-Twelve labels per row, the rarest in one row of forty. Their probabilities are too
-certain, each label in its own way, and there are 200 rows to calibrate on.
+Twelve labels per row, the rarest in one row of forty. Their probabilities are too certain, each
+label in its own way, and there are 200 rows to calibrate on.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +30,9 @@ proba, labels = draw(n)
 new, new_labels = draw(20_000)
 print("positive rows:", labels.sum(axis=0))
 
-# %% One line on the log-odds for each label by itself, one for all labels, or lines
-# drawn towards the common one. The strength is chosen by leave-one-out.
+# %%
+# One line on the log-odds for each label by itself, one for all labels, or lines drawn towards the
+# common one. The strength is chosen by leave-one-out.
 
 fits = {
     how: MultilabelCalibration(pooling=how).fit(proba, labels)
@@ -45,9 +46,9 @@ for how, fit in fits.items():
         f"{how:15s} {log_loss(new_labels, fit.predict_proba(new), multilabel='macro'):.4f}"
     )
 
-# %% The slopes that were learned. By itself a rare label finds a slope far off; the
-# common slope is wrong for all; the shrunken ones stay near the others where a label
-# has few rows.
+# %%
+# The slopes that were learned. By itself a rare label finds a slope far off; the common slope is
+# wrong for all; the shrunken ones stay near the others where a label has few rows.
 
 figure, ax = plt.subplots(figsize=(7.5, 3.8), layout="constrained")
 place = np.arange(len(rates))

@@ -2,9 +2,8 @@
 What recalibrators do to a probability
 ======================================
 
-Each method learns a map from predicted to calibrated probability. Here the truth is
-known: labels are drawn with a probability that is a distorted version of the
-prediction.
+Each method learns a map from predicted to calibrated probability. Here the truth is known: labels
+are drawn with a probability that is a distorted version of the prediction.
 """
 
 import numpy as np
@@ -22,8 +21,9 @@ def truth(p):
 
 y = rng.random(600) < truth(p)
 
-# %% Parametric methods first. The combinators (one-vs-rest and so on) are left out, and
-# so are the methods that differ from the shown ones for more than two classes only.
+# %%
+# Parametric methods first. The combinators (one-vs-rest and so on) are left out, and so are the
+# methods that differ from the shown ones for more than two classes only.
 
 maps = [
     name
@@ -35,7 +35,7 @@ maps = [
 maps.sort(key=lambda name: all_recalibrators()[name].capabilities.flexible)
 display = CalibratingFunctionDisplay.from_predictions(y, p, maps, truth=truth)
 
-# %% Methods with a few parameters are smooth and need few rows, but bend as their
-# formula allows. The others go where the data go: in steps (isotonic, histogram
-# binning, Venn-Abers), in smooth rising curves (RPR, smooth isotonic), or without the
-# promise to rise (nearly isotonic, trend filtering).
+# %%
+# Methods with a few parameters are smooth and need few rows, but bend as their formula allows. The
+# others go where the data go: in steps (isotonic, histogram binning, Venn-Abers), in smooth rising
+# curves (RPR, smooth isotonic), or without the promise to rise (nearly isotonic, trend filtering).

@@ -2,8 +2,8 @@
 Calibrated in every group
 =========================
 
-A model that is right on average and wrong in each of three clinics; a table that
-repairs named groups, and trees that find groups by themselves.
+A model that is right on average and wrong in each of three clinics; a table that repairs named
+groups, and trees that find groups by themselves.
 """
 
 import matplotlib.pyplot as plt
@@ -42,8 +42,9 @@ def patients(n, seed):
     )
 
 
-# %% The model sees the marker only. On average its probabilities are right, in the
-# groups they are not.
+# %%
+# The model sees the marker only. On average its probabilities are right, in the groups they are
+# not.
 
 X, _, y = patients(3000, seed=0)
 model = LogisticRegression().fit(X, y)
@@ -54,14 +55,14 @@ model = LogisticRegression().fit(X, y)
 p_fit, p_new = model.predict_proba(X_fit)[:, 1], model.predict_proba(X_new)[:, 1]
 print(group_calibration(y_new, p_new, table_new, depth=2, n_resamples=199))
 
-# %% Two numbers for each clinic: an intercept of 0 and a slope of 1 would mean that
-# nothing is wrong.
+# %%
+# Two numbers for each clinic: an intercept of 0 and a slope of 1 would mean that nothing is wrong.
 
 lines = GroupRecalibration().fit(p_fit, y_fit, groups=table_fit["clinic"])
 lines.to_frame().round(2)
 
-# %% Smokers above 60 are a group that nobody has named. Trees find it in the columns of
-# the table.
+# %%
+# Smokers above 60 are a group that nobody has named. Trees find it in the columns of the table.
 
 trees = MulticalibratedScores().fit(p_fit, y_fit, groups=table_fit)
 print({name: round(gain) for name, gain in trees.feature_gains_.items()})
@@ -74,9 +75,9 @@ corrected = {
     "trees": trees.predict_proba(p_new, groups=table_new)[:, 1],
 }
 
-# %% For each correction, one dot for each group of new patients: how far it is off, in
-# standard deviations. Beyond the line the largest of all groups would be in one of
-# twenty cases by chance.
+# %%
+# For each correction, one dot for each group of new patients: how far it is off, in standard
+# deviations. Beyond the line the largest of all groups would be in one of twenty cases by chance.
 
 _, ax = plt.subplots(figsize=(7, 3.2), constrained_layout=True)
 for height, p in enumerate(corrected.values()):

@@ -2,10 +2,9 @@
 Cells of equal predictions: when they help
 ==========================================
 
-A decision tree predicts the same vector for every row of a leaf, and its small leaves
-are badly wrong. ``MulticlassBinning`` corrects whole vectors where many rows share one;
-temperature scaling and isotonic calibration cannot tell such cells apart. For a smooth
-model it is the other way round.
+A decision tree predicts the same vector for every row of a leaf, and its small leaves are badly
+wrong. ``MulticlassBinning`` corrects whole vectors where many rows share one; temperature scaling
+and isotonic calibration cannot tell such cells apart. For a smooth model it is the other way round.
 """
 
 import matplotlib.pyplot as plt
@@ -30,9 +29,9 @@ models = {
 }
 names = ["identity", "temperature", "isotonic", "multiclass_binning"]
 
-# %% The Brier loss on new rows, and the l_2 error over cells of 20 levels, unbiased.
-# The share of the rows in heavy cells tells beforehand whether binning has anything to
-# work on.
+# %%
+# The Brier loss on new rows, and the l_2 error over cells of 20 levels, unbiased. The share of
+# the rows in heavy cells tells beforehand whether binning has anything to work on.
 
 brier = {}
 for title, model in models.items():
@@ -59,9 +58,9 @@ for axis, title in zip(axes, models, strict=True):
     axis.grid(axis="y", lw=0.5)
 figure.tight_layout()
 
-# %% The l_p error is a weak measure: with finer cells it falls, although the
-# predictions are the same. Compare it at one number of levels only, and beside its
-# value for calibrated predictions.
+# %%
+# The l_p error is a weak measure: with finer cells it falls, although the predictions are the same.
+# Compare it at one number of levels only, and beside its value for calibrated predictions.
 
 p_test = models["forest"].predict_proba(X_test)[:5000]
 for n_levels in (5, 20, 80):

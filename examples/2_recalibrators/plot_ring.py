@@ -2,9 +2,9 @@
 A support vector machine's scores: recalibrators beside each other
 ==================================================================
 
-A support vector machine is trained on two hundred points on a ring, and its scores are
-recalibrated on the same points, as in the first experiment of Wang, Li and Dang (2019).
-A hundred thousand new points show what the recalibrated probabilities are worth.
+A support vector machine is trained on two hundred points on a ring, and its scores are recalibrated
+on the same points, as in the first experiment of Wang, Li and Dang (2019). A hundred thousand new
+points show what the recalibrated probabilities are worth.
 """
 
 import numpy as np
@@ -29,8 +29,9 @@ X, y = draw(200)
 X_test, y_test = draw(100_000)
 machine = SVC(gamma=0.5).fit(X, y)
 
-# %% A support vector machine has margins, no probabilities. They are taken as log-odds;
-# the recalibrators learn what is wrong with that.
+# %%
+# A support vector machine has margins, no probabilities. They are taken as log-odds; the
+# recalibrators learn what is wrong with that.
 
 scores = canonical_proba(machine.decision_function(X), kind="logits")
 test_scores = canonical_proba(machine.decision_function(X_test), kind="logits")
@@ -47,8 +48,9 @@ display = CalibratingFunctionDisplay.from_recalibrators(
     fitted, y_test, test_scores, n_bins=50
 )
 
-# %% Each point is the share of positives among test rows of nearly the same score: what
-# the map should say there. In numbers:
+# %%
+# Each point is the share of positives among test rows of nearly the same score: what the map
+# should say there. In numbers:
 
 for name, recalibrator in {"as they are": None, **fitted}.items():
     p = recalibrator.predict_proba(test_scores) if recalibrator else test_scores
@@ -57,6 +59,7 @@ for name, recalibrator in {"as they are": None, **fitted}.items():
         f"{name:22} ECE {found[0]:.3f}   Brier {found[1]:.4f}   log loss {found[2]:.4f}"
     )
 
-# %% Over 24 such draws Platt scaling has the smallest error, since this machine's
-# scores follow nearly a logistic curve, then RPR; isotonic regression says 0 and 1,
-# which the log loss does not forgive.
+# %%
+# Over 24 such draws Platt scaling has the smallest error, since this machine's scores follow nearly
+# a logistic curve, then RPR; isotonic regression says 0 and 1, which the log loss does not
+# forgive.

@@ -2,9 +2,8 @@
 Validate a clinical prediction model
 ====================================
 
-A model of breast cancer was developed on half of the patients. The other half tells
-whether its probabilities can be believed: the table that papers report, and the
-calibration belt.
+A model of breast cancer was developed on half of the patients. The other half tells whether its
+probabilities can be believed: the table that papers report, and the calibration belt.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +25,9 @@ p = model.predict_proba(X_new)[:, 1]
 summary = validation_summary(y_new, p, pos_label="malignant")
 print(summary)
 
-# %% The slope is below 1: high probabilities are too high and low ones too low. Naive
-# Bayes counts related features as if each were news. The belt has the whole curve, with
-# the same test.
+# %%
+# The slope is below 1: high probabilities are too high and low ones too low. Naive Bayes counts
+# related features as if each were news. The belt has the whole curve, with the same test.
 
 recalibrated = CalibratedModel(GaussianNB(), "platt").fit(X, y)
 after = recalibrated.predict_proba(X_new)[:, 1]

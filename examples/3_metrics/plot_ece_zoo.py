@@ -2,8 +2,8 @@
 One name, four numbers
 ======================
 
-"The" expected calibration error depends on the bins, on what is compared in each bin,
-and on how the bins are averaged. Here all versions are options of one function.
+"The" expected calibration error depends on the bins, on what is compared in each bin, and on how
+the bins are averaged. Here all versions are options of one function.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,9 @@ p = rng.beta(0.5, 2.0, n)
 y = rng.random(n) < p**1.2
 proba = np.column_stack([1 - p, p])
 
-# %% Ten or fifteen bins, of equal width or equal mass, of the positive class or of the
-# confidence, debiased or not:
+# %%
+# Ten or fifteen bins, of equal width or equal mass, of the positive class or of the confidence,
+# debiased or not:
 
 versions = {
     "equal width, positive class": {"strategy": "uniform"},
@@ -32,8 +33,9 @@ versions = {
 for name, options in versions.items():
     print(f"{name:35s} {calibration_error(y, proba, **{'n_bins': 15, **options}):.4f}")
 
-# %% The number of bins is a choice too. The plain error of *perfect* predictions grows
-# with it; the debiased one does not.
+# %%
+# The number of bins is a choice too. The plain error of *perfect* predictions grows with it; the
+# debiased one does not.
 
 bins = np.unique(np.geomspace(2, 500, 25).astype(int))
 perfect = rng.random(n) < p

@@ -2,9 +2,8 @@
 Rating grades, from data to audit
 =================================
 
-A bank sorts its customers into grades by their probability of default. The grades are
-made on the rows of one year and judged on those of the next, in which the economy is
-worse.
+A bank sorts its customers into grades by their probability of default. The grades are made on the
+rows of one year and judged on those of the next, in which the economy is worse.
 """
 
 import matplotlib.pyplot as plt
@@ -26,9 +25,10 @@ def year(n, shift):
     return expit(2 * z + 4), np.where(y, "default", "paid")
 
 
-# %% The first half of the year calibrates the raw score, and the second makes the
-# grades: as many as have 40 defaults each, with rates that rise. The score is that of a
-# default, so "default" is the last of the classes.
+# %%
+# The first half of the year calibrates the raw score, and the second makes the grades: as many as
+# have 40 defaults each, with rates that rise. The score is that of a default, so "default"
+# is the last of the classes.
 
 raw, y = year(40_000, 0.0)
 first, second = np.arange(40_000) < 20_000, np.arange(40_000) >= 20_000
@@ -40,8 +40,9 @@ edges = np.round(fitted.edges, 4)  # as they are written into a contract
 grades = Grades(edges, names=list("ABCDEFGH"[: len(edges) + 1]))
 print(grades)
 
-# %% The rows that calibrated and those that made the grades are no judges. Next year's
-# are: one row for each grade, with the p-value of all grades together.
+# %%
+# The rows that calibrated and those that made the grades are no judges. Next year's are: one row
+# for each grade, with the p-value of all grades together.
 
 raw_next, y_next = year(30_000, 0.4)
 hit_next = (y_next == "default").astype(int)
@@ -49,9 +50,9 @@ pd_next = map_.predict_proba(raw_next)[:, 1]
 audit = grade_calibration(hit_next, pd_next, grades)
 print(audit)
 
-# %% The order of the grades holds, their level does not. Probabilities are moved to the
-# level of the year, as Bayes' theorem does, by the defaults of its first third; edges
-# stay.
+# %%
+# The order of the grades holds, their level does not. Probabilities are moved to the level of the
+# year, as Bayes' theorem does, by the defaults of its first third; edges stay.
 
 known = np.arange(30_000) < 10_000
 rate = hit_next[known].mean()

@@ -2,9 +2,9 @@
 Right on the whole, wrong for a group
 =====================================
 
-A model of readmission has never seen which clinic a patient comes from. Its
-probabilities are right on the whole. In one clinic they are too low, in another too
-high; a reliability diagram of all rows shows neither.
+A model of readmission has never seen which clinic a patient comes from. Its probabilities are right
+on the whole. In one clinic they are too low, in another too high; a reliability diagram of all rows
+shows neither.
 """
 
 import numpy as np
@@ -39,16 +39,17 @@ proba = model.predict_proba(features.iloc[test])[:, 1]
 print(f"all rows: p = {calibration_test(y[test], proba).pvalue:.2f}")
 ReliabilityDisplay.from_predictions(y[test], proba, name="all patients")
 
-# %% The audit looks at each clinic, each insurance, thirds of the age and of the
-# severity, and at what any two of them have in common. One p-value allows for all of
-# these groups having been looked at.
+# %%
+# The audit looks at each clinic, each insurance, thirds of the age and of the severity, and at what
+# any two of them have in common. One p-value allows for all of these groups having been looked at.
 
 found = group_calibration(y[test], proba, patients.iloc[test], depth=2)
 print(found)
 
-# %% Observed over expected events of the groups that are furthest off, with intervals
-# that hold for all groups at once, and the reliability curves of the four worst over
-# bands where they would lie if the predictions were calibrated.
+# %%
+# Observed over expected events of the groups that are furthest off, with intervals that hold for
+# all groups at once, and the reliability curves of the four worst over bands where they would lie
+# if the predictions were calibrated.
 
 GroupReliabilityDisplay.from_predictions(y[test], proba, patients.iloc[test], depth=2)
 

@@ -2,8 +2,8 @@
 Is it calibrated, or could it be?
 =================================
 
-Every calibration error is above 0 on finite data. Labels drawn from the predictions
-themselves show how far above.
+Every calibration error is above 0 on finite data. Labels drawn from the predictions themselves show
+how far above.
 """
 
 import matplotlib.pyplot as plt
@@ -28,9 +28,9 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     NullDistributionDisplay(result).plot(ax=ax)
     ax.set_title(name)
 
-# %% By how much? The interval starts at 0 where calibration is not rejected. The
-# estimate is that of the error on infinitely many rows: what chance adds on these rows
-# is taken off.
+# %%
+# By how much? The interval starts at 0 where calibration is not rejected. The estimate is
+# that of the error on infinitely many rows: what chance adds on these rows is taken off.
 
 for name, model in models.items():
     interval = confidence_interval(

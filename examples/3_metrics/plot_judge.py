@@ -2,13 +2,11 @@
 A judge and 200 labels
 ======================
 
-A judge has scored 5000 answers and is too kind; people have labelled 200 of them. The
-mean of the scores is wrong, the mean of the labels is vague, and both together are
-neither.
+A judge has scored 5000 answers and is too kind; people have labelled 200 of them. The mean of the
+scores is wrong, the mean of the labels is vague, and both together are neither.
 
-The law: an answer is good with probability p, whose log-odds z are normal with mean 0
-and standard deviation 2.5, so that half of all are good. The log-odds of the judge are
-1.6 z + .8.
+The law: an answer is good with probability p, whose log-odds z are normal with mean 0 and standard
+deviation 2.5, so that half of all are good. The log-odds of the judge are 1.6 z + .8.
 """
 
 import matplotlib.pyplot as plt
@@ -30,8 +28,9 @@ def answers(seed, n=5000, n_labelled=200):
 found = [calibrated_mean(*answers(seed)) for seed in range(20)]
 print(found[0])
 
-# %% Twenty such draws. The interval of labels and scores is the shorter one each time;
-# one in twenty intervals of each kind misses the truth on average.
+# %%
+# Twenty such draws. The interval of labels and scores is the shorter one each time; one in twenty
+# intervals of each kind misses the truth on average.
 fig, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 number = np.arange(len(found))
 for shift, prefix, colour, name in (

@@ -2,8 +2,8 @@
 Pictures of rare events, and of several models
 ==============================================
 
-One row in a hundred has the event. On the usual axes of a reliability diagram such
-probabilities are a blot in the corner; on log-odds they fill the picture.
+One row in a hundred has the event. On the usual axes of a reliability diagram such probabilities
+are a blot in the corner; on log-odds they fill the picture.
 """
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,9 @@ models = {
 }
 print(f"{y.mean():.2%} of the rows have the event")
 
-# %% On both axes below is the first model. Dots are bins with intervals for the true
-# frequencies, the grey band is where they would lie if the model were calibrated.
+# %%
+# On both axes below is the first model. Dots are bins with intervals for the true frequencies, the
+# grey band is where they would lie if the model were calibrated.
 
 name, p = next(iter(models.items()))
 for scale in ("linear", "logit"):
@@ -47,15 +48,16 @@ ReliabilityDisplay.from_predictions(
 )
 plt.show()
 
-# %% The Murphy diagram says for whom which one is better: below 0, the second is better
-# for those who act at that probability. A model that is better everywhere is better by
-# every proper loss.
+# %%
+# The Murphy diagram says for whom which one is better: below 0, the second is better for those who
+# act at that probability. A model that is better everywhere is better by every proper loss.
 
 MurphyDisplay.from_predictions(y, models, difference=True)
 plt.show()
 
-# %% Why? The plane splits the losses: to the right what recalibration would remove,
-# upwards what the model knows. Recalibrated, the first model would be the better one.
+# %%
+# Why? The plane splits the losses: to the right what recalibration would remove, upwards what the
+# model knows. Recalibrated, the first model would be the better one.
 
 DecompositionDisplay.from_predictions(y, models, kind="plane")
 plt.show()

@@ -2,8 +2,8 @@
 Where a model is off
 ====================
 
-The smooth calibration error comes with a witness: the function, of slope at most 1,
-that shows the most of the miscalibration.
+The smooth calibration error comes with a witness: the function, of slope at most 1, that shows the
+most of the miscalibration.
 """
 
 import numpy as np
@@ -25,8 +25,9 @@ distance, bound = lower_distance_interval(y, p)
 print(f"smooth calibration error {smooth_calibration_error(y, p):.4f}")
 print(f"lower distance to calibration {distance:.4f} +- {bound:.4f}")
 
-# %% Without any smoothing: the cumulative sum of label less prediction, in the order of
-# the predictions. Its slope over any interval is the mean error there. The grey
-# triangle has the height that calibrated predictions would hardly leave.
+# %%
+# Without any smoothing: the cumulative sum of label less prediction, in the order of the
+# predictions. Its slope over any interval is the mean error there. The grey triangle has the height
+# that calibrated predictions would hardly leave.
 
 CumulativeDifferenceDisplay.from_predictions(y, p)

@@ -2,8 +2,8 @@
 Choose a recalibrator by cross-validation
 =========================================
 
-A recalibrator is a parameter like any other: by name, as an instance, or as a pipeline.
-A proper loss decides.
+A recalibrator is a parameter like any other: by name, as an instance, or as a pipeline. A proper
+loss decides.
 """
 
 import pandas as pd

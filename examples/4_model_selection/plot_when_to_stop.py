@@ -2,9 +2,8 @@
 Where to stop boosting
 ======================
 
-The log loss of held-out rows rises when boosting goes on, although the model still
-learns: it becomes overconfident. Refinement is the loss after temperature scaling; it
-falls for longer.
+The log loss of held-out rows rises when boosting goes on, although the model still learns: it
+becomes overconfident. Refinement is the loss after temperature scaling; it falls for longer.
 """
 
 from sklearn.datasets import make_classification
@@ -26,8 +25,9 @@ model = RefineThenCalibrateCV(learner, cv=3).fit(X, y)
 
 RefinementCurveDisplay.from_estimator(model)
 
-# %% What the longer training is worth: both models are recalibrated, one was stopped
-# where the log loss was smallest.
+# %%
+# What the longer training is worth: both models are recalibrated, one was stopped where the log
+# loss was smallest.
 
 curve = model.refinement_curve_
 early = learner.set_params(

@@ -2,8 +2,8 @@
 XGBoost: truncate a model that is trained already
 =================================================
 
-A booster was trained for 300 rounds. Validation rows say how many of them to keep and
-which temperature it needs; nothing is trained again.
+A booster was trained for 300 rounds. Validation rows say how many of them to keep and which
+temperature it needs; nothing is trained again.
 """
 
 import xgboost

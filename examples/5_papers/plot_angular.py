@@ -3,8 +3,8 @@ A linear model with more features than rows
 ===========================================
 
 A logistic regression on 1000 rows of 2000 features is far from calibrated, and there
-are no rows to spare to recalibrate it. Angular calibration and leave-one-out scores
-need none: they use the training rows (figure 2 of Li and Sur, 2025).
+are no rows to spare to recalibrate it. Angular calibration and leave-one-out scores need none: they
+use the training rows (figure 2 of Li and Sur, 2025).
 """
 
 import numpy as np
@@ -23,8 +23,9 @@ X_test, y_test = truth.draw(10_000, random_state=1)
 ridge = LogisticRegression(C=200, tol=1e-8, max_iter=1000)
 model = ridge.fit(X, y)
 
-# %% The scores of the training rows themselves say nothing of new ones. The
-# leave-one-out scores do, at the cost of one matrix factorisation.
+# %%
+# The scores of the training rows themselves say nothing of new ones. The leave-one-out scores do,
+# at the cost of one matrix factorisation.
 
 
 def spread(u, y):
@@ -35,10 +36,10 @@ print("training     ", spread(model.decision_function(X), y))
 print("leave-one-out", spread(approximate_leave_one_out(model, X, y), y))
 print("new rows     ", spread(model.decision_function(X_test), y_test))
 
-# %% Three ways to use them: the angle between estimated and true coefficients, with the
-# covariance of the features and the link known; the same with nothing known; Platt
-# scaling of the leave-one-out scores. Beside them Platt scaling with 100 rows held out,
-# if we had them.
+# %%
+# Three ways to use them: the angle between estimated and true coefficients, with the covariance of
+# the features and the link known; the same with nothing known; Platt scaling of the leave-one-out
+# scores. Beside them Platt scaling with 100 rows held out, if we had them.
 
 X_held, y_held = truth.draw(100, random_state=2)
 platt_100 = PlattScaling().fit(

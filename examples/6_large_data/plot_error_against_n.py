@@ -2,10 +2,9 @@
 What a summary costs in accuracy
 ================================
 
-A `CalibrationSummary` keeps the weights of both labels at each score: exactly up to
-65,536 distinct scores, later in cells. Here its smooth calibration error is compared
-with that of the rows, from a thousand rows to a million, beside what the choice of the
-rows leaves open.
+A `CalibrationSummary` keeps the weights of both labels at each score: exactly up to 65,536 distinct
+scores, later in cells. Here its smooth calibration error is compared with that of the rows, from a
+thousand rows to a million, beside what the choice of the rows leaves open.
 """
 
 import time
@@ -21,8 +20,8 @@ largest = 1_000_000
 p = rng.beta(0.5, 4.0, largest)
 y = rng.random(largest) < p**1.1
 
-# %% The same rows once as they are and once as summaries, of the usual size and of the
-# smallest.
+# %%
+# The same rows once as they are and once as summaries, of the usual size and of the smallest.
 
 sizes = np.unique(np.geomspace(1000, largest, 10).astype(int))
 cells = (4096, 65_536)
@@ -44,10 +43,11 @@ for i, n in enumerate(sizes):
 print(f"{n} rows: {exact:.8f}")
 print(f"{summary.n_cells} cells: {found:.8f}")
 
-# %% As long as there are no more scores than cells, the difference is that of rounding.
-# Beyond, it stays below what other rows of the same number would change, for which the
-# dotted line stands; it falls as one over the root of the number of rows. The usual
-# size is meant for that: a million rows leave open 3e-4, and the cells 1e-7.
+# %%
+# As long as there are no more scores than cells, the difference is that of rounding. Beyond, it
+# stays below what other rows of the same number would change, for which the dotted line stands; it
+# falls as one over the root of the number of rows. The usual size is meant for that: a million rows
+# leave open 3e-4, and the cells 1e-7.
 
 noise = np.sqrt(np.mean((y - p) ** 2) / sizes)
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2), layout="constrained")
@@ -71,6 +71,6 @@ for ax in (left, right):
         ncols=2,
     )
 
-# %% The summary is not made for one value: it is added to those of other days and
-# machines, and each further measure, picture, interval or recalibrator takes it instead
-# of the rows.
+# %%
+# The summary is not made for one value: it is added to those of other days and machines, and each
+# further measure, picture, interval or recalibrator takes it instead of the rows.

@@ -2,11 +2,10 @@
 Calibrated probabilities inside a database
 ==========================================
 
-The scores of a model often lie in a table: a nightly job writes them, and analysts read
-them with SQL. The last step, the map from scores to calibrated probabilities, can then
-be SQL as well. Here gradient boosting scores the Adult data (who earns more than 50,000
-dollars), and DuckDB calibrates. The data come from OpenML, or from the folder named by
-``SKLEARN_CALIB_DATA``.
+The scores of a model often lie in a table: a nightly job writes them, and analysts read them with
+SQL. The last step, the map from scores to calibrated probabilities, can then be SQL as well. Here
+gradient boosting scores the Adult data (who earns more than 50,000 dollars), and DuckDB
+calibrates. The data come from OpenML, or from the folder named by ``SKLEARN_CALIB_DATA``.
 """
 
 import os
@@ -52,15 +51,17 @@ model = HistGradientBoostingClassifier(
     random_state=0,
 ).fit(X, y)
 
-# %% In Python, once: fit a map on rows that the model has not seen, and write it as an
-# expression of the column with the scores.
+# %%
+# In Python, once: fit a map on rows that the model has not seen, and write it as an expression
+# of the column with the scores.
 
 isotonic = IsotonicCalibration().fit(model.predict_proba(X_cal), y_cal)
 calibrated = to_sql(isotonic, "score", dialect="duckdb", into="calibrated")
 print(f"{len(calibrated)} characters, of them the last: ...{calibrated[-300:]}")
 
-# %% In the database, from now on: scores are rows of a table, and the expression is a
-# column of a view.
+# %%
+# In the database, from now on: scores are rows of a table, and the expression is a column of a
+# view.
 
 scores = pd.DataFrame(
     {
@@ -93,8 +94,9 @@ columns = np.column_stack([1 - scores["score"], scores["score"]])  # one for eac
 [from_onnx] = session.run(None, {"scores": columns})
 print(f"largest difference: {np.abs(from_onnx[:, 1] - in_python).max():.1e}")
 
-# %% And they can be used like any other column: here groups of rows with similar
-# scores, before and after.
+# %%
+# And they can be used like any other column: here groups of rows with similar scores, before and
+# after.
 
 groups = """
     SELECT AVG(score) AS score, AVG(calibrated) AS calibrated, AVG(earns_more::INT) AS share
@@ -112,6 +114,7 @@ ax.set(
 ax.legend()
 plt.show()
 
-# %% Maps with thousands of steps are faster as a table of intervals, to which the
-# scores are joined: ``to_sql(..., into="table")``. For several classes, pass the names
-# of all columns; the result is then a query.
+# %%
+# Maps with thousands of steps are faster as a table of intervals, to which the scores are
+# joined: ``to_sql(..., into="table")``. For several classes, pass the names of all columns; the
+# result is then a query.

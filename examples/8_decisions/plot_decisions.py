@@ -2,8 +2,8 @@
 From probabilities to decisions
 ===============================
 
-Naive Bayes ranks well and is far too certain. Someone who acts on its probabilities
-pays for that, and at which thresholds, the regret curve says.
+Naive Bayes ranks well and is far too certain. Someone who acts on its probabilities pays for that,
+and at which thresholds, the regret curve says.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,9 @@ raw = GaussianNB().fit(X, y)
 model = CalibratedModel(GaussianNB(), "isotonic").fit(X, y)
 p_raw, p = raw.predict_proba(X_test), model.predict_proba(X_test)
 
-# %% A miss costs ten times as much as a false alarm, so one acts from a probability of
-# 1/11 on. The raw probabilities promise a cost that is not kept:
+# %%
+# A miss costs ten times as much as a false alarm, so one acts from a probability of 1/11 on. The
+# raw probabilities promise a cost that is not kept:
 
 costs = [[0, 1], [10, 0]]
 for name, proba in (("raw", p_raw), ("calibrated", p)):
@@ -49,8 +50,9 @@ for name, classifier in both:
     asked = (decide.predict(X_test) == "ask").mean()
     print(f"{name}: {-decide.score(X_test, y_test):.3f} per row, {asked:.0%} asked")
 
-# %% Those with other costs act at other thresholds. The decision curve has all of them;
-# below, what recalibration is worth to each.
+# %%
+# Those with other costs act at other thresholds. The decision curve has all of them; below, what
+# recalibration is worth to each.
 
 DecisionCurveDisplay.from_predictions(y_test, p_raw, name="naive Bayes", recalibrated=p)
 plt.show()
@@ -63,15 +65,16 @@ DecisionCurveDisplay(
 ).plot()
 plt.show()
 
-# %% Before labels come in, calibrated probabilities say how good the decisions will be;
-# afterwards, ``z`` says whether they were right.
+# %%
+# Before labels come in, calibrated probabilities say how good the decisions will be; afterwards,
+# ``z`` says whether they were right.
 
 print(
     expected_metrics(p, threshold=1 / 11, y_true=y_test).to_frame().round(3).to_string()
 )
 
-# %% Answering only where the model is confident: the error rate against the share of
-# answers.
+# %%
+# Answering only where the model is confident: the error rate against the share of answers.
 
 RiskCoverageDisplay.from_predictions(y_test, p, name="calibrated")
 plt.show()

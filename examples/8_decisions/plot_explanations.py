@@ -2,9 +2,9 @@
 Explain a calibrated probability
 ================================
 
-Boosted trees say how much each feature moved a row's raw score (SHAP values, by
-``pred_contrib``). These numbers add up to the raw score, and not to the calibrated
-probability that one acts on. Carried through the map they do.
+Boosted trees say how much each feature moved a row's raw score (SHAP values, by ``pred_contrib``).
+These numbers add up to the raw score, and not to the calibrated probability that one acts on.
+Carried through the map they do.
 """
 
 from importlib.util import find_spec
@@ -53,8 +53,9 @@ for name in sorted(set(fits) - set(installed)):
 if not installed:
     raise ImportError("This example needs LightGBM or XGBoost: pip install lightgbm")
 
-# %% Each row's attributions are multiplied by one factor: the change of the calibrated
-# score, divided by that of the raw score.
+# %%
+# Each row's attributions are multiplied by one factor: the change of the calibrated score, divided
+# by that of the raw score.
 
 
 def calibrate_attributions(
@@ -85,9 +86,9 @@ def calibrate_attributions(
     return values * factor[:, None], new_base
 
 
-# %% ``model`` recalibrates the booster, and has the map. The new attributions add up to
-# the calibrated probability of each row, to the last digits that the booster gives:
-# XGBoost's have seven.
+# %%
+# ``model`` recalibrates the booster, and has the map. The new attributions add up to the calibrated
+# probability of each row, to the last digits that the booster gives: XGBoost's have seven.
 
 explained = {}
 for name in installed:
@@ -101,10 +102,10 @@ for name in installed:
     explained[name] = model, contributions, base, values, new_base, calibrated
     print(f"{name}: slope {model.recalibrator_.slope_:.2f}, sums off by {off:.1g}")
 
-# %% One patient for whom the raw score and the calibrated probability differ much. The
-# raw score is far too sure, and so are its reasons: all features' shares of the
-# log-odds are made smaller by the same factor. In probability they say by how many
-# percentage points a feature moved the prediction.
+# %%
+# One patient for whom the raw score and the calibrated probability differ much. The raw score is
+# far too sure, and so are its reasons: all features' shares of the log-odds are made smaller by the
+# same factor. In probability they say by how many percentage points a feature moved the prediction.
 
 model, contributions, base, values, new_base, calibrated = explained[installed[0]]
 raw = expit(base + contributions.sum(axis=1))

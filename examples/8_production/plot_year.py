@@ -2,14 +2,14 @@
 A year in production
 ====================
 
-A model predicts every day; labels come once a week. In the 31st week something changes.
-A monitor that may be looked at every week says when, and what; a recalibrator that
-learns from each week's labels repairs it.
+A model predicts every day; labels come once a week. In the 31st week something changes. A monitor
+that may be looked at every week says when, and what; a recalibrator that learns from each week's
+labels repairs it.
 """
 
-# %% The model was trained and calibrated last year. In production there are 150 rows a
-# week. From the 31st week on the features say less than they did: what were certain
-# cases are less certain now.
+# %%
+# The model was trained and calibrated last year. In production there are 150 rows a week. From the
+# 31st week on the features say less than they did: what were certain cases are less certain now.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,10 +38,10 @@ model = FrozenEstimator(LogisticRegression().fit(X[:4000], y[:4000]))
 still = CalibratedModel(model, "platt").fit(X[4000:], y[4000:])
 online = CalibratedModel(model, OnlineCalibration()).fit(X[4000:], y[4000:])
 
-# %% Each week: predict, wait for the labels, test them as one would, update the
-# monitor, and let the second model learn. A false alarm is expected once in 100,000
-# rows at most, thirteen years of this traffic, although the monitor is looked at every
-# week.
+# %%
+# Each week: predict, wait for the labels, test them as one would, update the monitor, and let the
+# second model learn. A false alarm is expected once in 100,000 rows at most, thirteen years of this
+# traffic, although the monitor is looked at every week.
 
 monitor = CalibrationMonitor(average_run_length=100_000)
 start, losses, rejected = np.datetime64("2025-01-06"), [], []
@@ -57,16 +57,18 @@ for week in range(52):
     online.partial_fit_recalibrator(X, y)
 print("the weekly test rejects in the weeks", *rejected)
 
-# %% The weekly test at the level of 5 % also rejects good weeks, and misses bad ones.
-# The detector crosses its line in the second week after the change and, as nobody
-# reacts here, again and again. The evidence over the whole year (blue) first has to
-# make up for thirty good weeks: it answers another question.
+# %%
+# The weekly test at the level of 5 % also rejects good weeks, and misses bad ones. The detector
+# crosses its line in the second week after the change and, as nobody reacts here, again and again.
+# The evidence over the whole year (blue) first has to make up for thirty good weeks: it answers
+# another question.
 
 MonitorDisplay.from_monitor(monitor)
 
-# %% The model whose recalibrator learns has followed the change within some weeks. The
-# figure shows how much lower its log loss is, summed over the rows; while nothing
-# changes, learning costs next to nothing.
+# %%
+# The model whose recalibrator learns has followed the change within some weeks. The figure shows
+# how much lower its log loss is, summed over the rows; while nothing changes, learning costs next
+# to nothing.
 
 gain = 150 * np.cumsum([before - after for before, after in losses])
 _, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")
