@@ -135,8 +135,8 @@ def sum_left_out_losses(scored, unit, tables):
     """Sum of the log losses of labels predicted without one row of their own, to first order.
 
     Leaving out one positive of weight u at eta moves it to eta - a u (1 - mean) / (1 -
-    a u v), one negative to eta + a u mean / (1 - a u v), a the leverage and v = mean (1
-    - mean).
+    a u v), one negative to eta + a u mean / (1 - a u v), a the leverage and v = mean
+    (1 - mean).
     """
     eta = tables[0]
     mean = tables[1]

@@ -218,8 +218,7 @@ class CostSensitiveClassifier(DecidingClassifier):
             Labels: integers, text, booleans.
         sample_weight : array-like of shape (n_samples,), default=None
             Passed to the classifier's fit.
-        costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes,
-        n_actions), \
+        costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
 default=None
             In place of those of the constructor. A table is kept for `predict`; of
             costs by row, which belong to these rows, none can be kept: give `predict`
@@ -252,9 +251,8 @@ default=None
 
         Parameters
         ----------
-        X : array-like, sparse matrix or table of shape (n_samples, n_features) costs :
-        array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions),
-        \
+        X : array-like, sparse matrix or table of shape (n_samples, n_features)
+        costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
 default=None
             In place of those of fit and of the constructor.
 

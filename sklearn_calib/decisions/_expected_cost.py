@@ -67,9 +67,9 @@ def expected_cost_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) y_proba : array-like of shape (n_samples,
-    n_classes) or (n_samples,) costs : array-like of shape (n_classes, n_actions) or
-    (n_samples, n_classes, n_actions), \
+    y_true : array-like of shape (n_samples,)
+    y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
+    costs : array-like of shape (n_classes, n_actions) or (n_samples, n_classes, n_actions), \
 default=None
         As in `CostSensitiveClassifier`; None: each error costs 1.
     level : float in (0, 1), default=0.95

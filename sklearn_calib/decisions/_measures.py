@@ -154,8 +154,8 @@ def calibration_decision_loss(
     integrals of t dw and of (1 - t) dw are at most 1. So the loss is the largest
     integral of R dw, twice the value at 1/2 of the smallest concave function above R:
     V-shaped losses alone, bounded by 1, reach max R(t) / max(t, 1 - t), which is at
-    least half of it. With L1 the mean of ``|c - p|`` and L2 the root of the mean of (c
-    - p)^2: L1^2 <= L2^2 <= CDL <= 2 L1. Isotonic calibration keeps the order of the
+    least half of it. With L1 the mean of ``|c - p|`` and L2 the root of the mean of
+    (c - p)^2: L1^2 <= L2^2 <= CDL <= 2 L1. Isotonic calibration keeps the order of the
     predictions; a gain that takes another order is not counted. Cost: O(n log n).
 
     References

@@ -198,8 +198,8 @@ def internal_validation(
     References
     ----------
     Harrell (2015), "Regression modeling strategies", section 5.3. Efron, Tibshirani
-    (1997), "Improvements on cross-validation: the .632+ bootstrap method", eq. 28 to
-    32. Noma, Shinozaki, Iba, Teramukai, Furukawa (2021), "Confidence intervals of
+    (1997), "Improvements on cross-validation: the .632+ bootstrap method", eq. 28
+    to 32. Noma, Shinozaki, Iba, Teramukai, Furukawa (2021), "Confidence intervals of
     prediction accuracy measures for multivariable prediction models based on the
     bootstrap-based optimism correction methods".
 

@@ -312,8 +312,9 @@ def validation_summary(
       predictions differ much, as a sum of unequal chances varies less than a binomial
       number. p-value: two-sided, from sum w (y - p), normal.
     * Calibration in the large: a in logit P = a + z, the slope held at 1. Target 0.
-    * Intercept and slope: a and b in logit P = a + b z, fitted together. Target 0 and
-      1. This intercept is not the calibration in the large: it depends on where z is 0.
+    * Intercept and slope: a and b in logit P = a + b z, fitted together. Their targets
+      are 0 and 1. This intercept is not the calibration in the large: it depends on
+      where z is 0.
     * p-values by likelihood ratios: of calibration in the large against 0; of the slope
       against 1 given the former; "Cox chi-square", of intercept and slope against 0 and
       1, is the statistic of `cox_test` and has 2 degrees of freedom.

@@ -101,9 +101,9 @@ class TemperatureScaling(Recalibrator):
 
     References
     ----------
-    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks", eq.
-    9. Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then
-    calibrate", for the smoothing. Clarte, Loureiro, Krzakala, Zdeborova (2023),
+    Guo, Pleiss, Sun, Weinberger (2017), "On calibration of modern neural networks",
+    eq. 9. Berta, Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine,
+    then calibrate", for the smoothing. Clarte, Loureiro, Krzakala, Zdeborova (2023),
     "Expectation consistency for calibration of neural networks", for the other
     criterion.
 
