@@ -84,15 +84,13 @@ class CalibrationSummary(Storable):
 
     The weights of both labels at each score are kept: exactly as long as there are at
     most `max_cells` distinct scores, later in cells that are narrow relative to the
-    distance from 0 or
-    1. Summaries of parts are merged by ``+``. All of it depends on the rows alone, not
-       on their
-    order, on how they were cut into batches, or on which parts were merged first: in
-    every bit without weights, or where these are whole numbers. Other weights are added
-    up in each cell as floating-point numbers, so that they, and the scores of cells
-    that several scores share, are the same up to rounding; ``==`` allows for 1e-11 of
-    their size. The `totals` are exact sums of what each row gives: whatever the
-    weights, they are the same in every bit.
+    distance from 0 or 1. Summaries of parts are merged by ``+``. All of it depends on
+    the rows alone, not on their order, on how they were cut into batches, or on which
+    parts were merged first: in every bit without weights, or where these are whole
+    numbers. Other weights are added up in each cell as floating-point numbers, so that
+    they, and the scores of cells that several scores share, are the same up to
+    rounding; ``==`` allows for 1e-11 of their size. The `totals` are exact sums of what
+    each row gives: whatever the weights, they are the same in every bit.
 
     Parameters
     ----------
