@@ -31,7 +31,7 @@ def test_a_line_on_the_terminal_while_the_compiler_runs(tmp_path, before, lines)
 import os
 {before}
 from sklearn_calib._kernels import _compile
-_compile.SLOW = 0.0
+_compile.MAX_SILENT_SECONDS = 0.0
 from sklearn_calib.metrics import interval_calibration_error
 interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
@@ -51,7 +51,7 @@ interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 def test_silent_where_nobody_waits_at_a_terminal(tmp_path):
     code = """
 from sklearn_calib._kernels import _compile
-_compile.SLOW = 0.0
+_compile.MAX_SILENT_SECONDS = 0.0
 from sklearn_calib.metrics import interval_calibration_error
 interval_calibration_error([0, 1, 0, 1], [.1, .4, .5, .9])
 """
