@@ -92,6 +92,27 @@ def iter_batches(
         yield batch, done / total
 
 
+def sign_indices(column: Any) -> Any:
+    """Return a column of categories whose indices are signed integers.
+
+    Categories of polars have unsigned ones, which pyarrow 17 cannot convert to pandas.
+    """
+    import pyarrow as pa
+
+    if not pa.types.is_unsigned_integer(column.type.index_type):
+        return column
+    kind = pa.dictionary(pa.int64(), column.type.value_type, column.type.ordered)
+    chunks = []
+    for chunk in getattr(column, "chunks", [column]):
+        indices = chunk.indices.cast(pa.int64())
+        chunks.append(
+            pa.DictionaryArray.from_arrays(
+                indices, chunk.dictionary, ordered=column.type.ordered
+            )
+        )
+    return pa.chunked_array(chunks, type=kind)
+
+
 def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
     """Return an Arrow table as a pandas DataFrame.
 
@@ -103,8 +124,11 @@ def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
 
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if types.is_dictionary(column.type) and not nullable:
-            column = column.cast(column.type.value_type)
+        if types.is_dictionary(column.type):
+            if nullable:
+                column = sign_indices(column)
+            else:
+                column = column.cast(column.type.value_type)
         columns[name] = column.to_pandas()
         is_whole = types.is_integer(column.type)
         if (
