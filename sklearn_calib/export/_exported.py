@@ -154,8 +154,12 @@ class ExportedMap(Recalibrator):
         proba = self._rows_to_map(X)
         if soft_labels:
             soft_rows(
-                y, sample_weight, self.classes_, n_rows=len(proba), input_name="y"
-            )  # type: ignore[arg-type]
+                y,  # type: ignore[arg-type]
+                sample_weight,
+                self.classes_,
+                n_rows=len(proba),
+                input_name="y",
+            )
             return self
         _, codes = read_labels(y, classes=self.classes_, input_name="y")  # type: ignore[arg-type]
         check_same_length(codes, proba)
