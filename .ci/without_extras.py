@@ -101,13 +101,11 @@ with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.Stri
             for block in re.findall(r"code-block:: python\n\n((?:(?:   .*)?\n)+)", text)
         ]
         assert blocks, f"{each}: no code"
-        sys.modules["snippet"] = module = types.ModuleType(
-            "snippet"
-        )  # so that classes are pickled
+        # so that classes are pickled
+        sys.modules["snippet"] = module = types.ModuleType("snippet")
         for block in blocks:
-            code = re.sub(
-                r"(?m)^ReliabilityDisplay\..*$", "", block
-            )  # needs matplotlib
+            # needs matplotlib
+            code = re.sub(r"(?m)^ReliabilityDisplay\..*$", "", block)
             exec(compile(code, each, "exec"), vars(module))
         n_blocks += len(blocks)
     os.chdir(here)

@@ -64,9 +64,8 @@ def main():
     elif name in folders:
         runpy.run_path(str(HERE / name / "main.py"), run_name="__main__")
     elif name in papers:
-        sys.path.insert(
-            0, str(papers[name].parent)
-        )  # what the experiments of a paper share
+        # what the experiments of a paper share
+        sys.path.insert(0, str(papers[name].parent))
         runpy.run_path(str(papers[name]), run_name="__main__")
     else:
         sys.exit(

@@ -104,9 +104,8 @@ def tasks():
     rest = {
         n: n.capitalize() for n in found if not n.startswith("_") and n not in known
     }
-    rest = {
-        module: title for module, title in rest.items() if _names(module)
-    }  # for users
+    # for users
+    rest = {module: title for module, title in rest.items() if _names(module)}
     for task, modules in [*first, (last, parts | rest)]:
         yield task, {title: _names(module) for module, title in modules.items()}
 

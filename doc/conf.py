@@ -6,10 +6,11 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+# where offered.py says what is public
 sys.path[:0] = [
     str(HERE),
     str(HERE.parent / "tests"),
-]  # where offered.py says what is public
+]
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 import _api  # noqa: E402
@@ -40,9 +41,8 @@ extensions = [
     "_guide",
 ]
 exclude_patterns = ["_build", "whats_new/*/*"]
-html_baseurl = os.environ.get(
-    "READTHEDOCS_CANONICAL_URL", ""
-)  # what search engines take
+# what search engines take
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
 default_role = "any"
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings name the types
@@ -69,9 +69,8 @@ html_static_path = ["static", str(MATHJAX / "static" / "mathjax" / "tex-svg.js")
 mathjax_path = "tex-svg.js"
 html_css_files = ["wide.css"]
 html_js_files = ["names.js"]
-html_context = {
-    "default_mode": "auto"
-}  # light or dark as the reader's screen, until told
+# light or dark as the reader's screen, until told
+html_context = {"default_mode": "auto"}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "  # not copied, nor what a session prints
 copybutton_prompt_is_regexp = True
 html_show_sourcelink = False
@@ -118,6 +117,5 @@ def setup(app):
     _plain.connect(app)
     app.connect("autodoc-skip-member", _only_ours)
     app.connect("autodoc-process-docstring", _bibliography.link_sources, priority=400)
-    app.connect(
-        "autodoc-process-docstring", _api.add_fields, priority=600
-    )  # after numpydoc
+    # after numpydoc
+    app.connect("autodoc-process-docstring", _api.add_fields, priority=600)

@@ -38,9 +38,8 @@ def compile_kernels() -> None:
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        warnings.filterwarnings(
-            "default", "compiled code", CalibrationWarning
-        )  # it is not kept
+        # it is not kept
+        warnings.filterwarnings("default", "compiled code", CalibrationWarning)
         for dtype in ("float64", "float32"):
             for n_classes in (2, 4):
                 proba, y = make_overconfident(n_classes, 300)
@@ -55,11 +54,12 @@ def compile_kernels() -> None:
                 )
                 VectorScaling().fit_blocks([(proba, y)], kind="proba")
                 VectorScaling().fit_blocks([(proba, y)])
+            # each has its pass
             for n_classes, n_rows in (
                 (2, 50_000),
                 (4, 25_000),
                 (40, 2500),
-            ):  # each has its pass
+            ):
                 proba, y = make_overconfident(n_classes, n_rows)
                 TemperatureScaling().fit(proba.astype(dtype), y)
         proba, y = make_overconfident(2, 300)

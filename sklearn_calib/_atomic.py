@@ -33,9 +33,8 @@ def atomic_fit(model: Any) -> Iterator[Any]:
     except BaseException as error:
         _forget(new)
         cause: BaseException | None = error
-        while isinstance(
-            cause, SystemError
-        ):  # what compiled code makes of an interruption
+        # what compiled code makes of an interruption
+        while isinstance(cause, SystemError):
             cause = cause.__cause__
         if isinstance(cause, KeyboardInterrupt) and cause is not error:
             raise KeyboardInterrupt from error

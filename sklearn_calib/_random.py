@@ -218,9 +218,8 @@ def weight_moments(
     number = np.maximum(counts, 1)
     mean = weight / number
     variance = squares / number - mean**2
-    variance = np.where(
-        variance > 1e-9 * mean**2, variance, 0.0
-    )  # else the weights are equal
+    # else the weights are equal
+    variance = np.where(variance > 1e-9 * mean**2, variance, 0.0)
     return mean, variance, not variance.any()
 
 
@@ -242,8 +241,7 @@ def weight_of_some(
         n, k = counts[split], some[split]
         size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
         share = rng.beta(size * k / n, size * (n - k) / n)
-        share[share < _NO_SHARE] = (
-            0.0  # down to 1e-300; a share near 1 is rounded to 1 as well
-        )
+        # down to 1e-300; a share near 1 is rounded to 1 as well
+        share[share < _NO_SHARE] = 0.0
         drawn[split] = weight[split] * share
     return drawn

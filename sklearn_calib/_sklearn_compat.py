@@ -69,14 +69,13 @@ def get_array_namespace(values: Any) -> Any:
 def to_numpy(values: Any, xp: Any) -> AnyArray:
     """Convert a foreign array to numpy, without a copy if it is on the host."""
     values = values.detach() if hasattr(values, "detach") else values
-    if "bfloat16" in str(
-        values.dtype
-    ):  # numpy has no such numbers; float32 holds them exactly
+    # numpy has no such numbers; float32 holds them exactly
+    if "bfloat16" in str(values.dtype):
         values = xp.astype(values, xp.float32)
     return _convert_to_numpy(values, xp)
 
 
-def to_namespace_of(values: AnyArray, X: Any) -> Any:
+def convert_to_namespace(values: AnyArray, X: Any) -> Any:
     """Convert numbers to the library and device of `X` if scikit-learn dispatches to it."""
     xp = get_array_namespace(X)
     numbers = values.dtype.kind in "biuf"

@@ -37,9 +37,8 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
             initials = "".join(
                 word[:1] for word in re.split(r"[\W_]+", other)
             ).casefold()
-            if (
-                initials.endswith(wanted) and len(wanted) >= len(initials) - 1
-            ):  # but for neg_
+            # but for neg_
+            if initials.endswith(wanted) and len(wanted) >= len(initials) - 1:
                 return other
     close = get_close_matches(wanted, by_letters, 1)
     if close:

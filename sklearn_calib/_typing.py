@@ -14,9 +14,8 @@ if TYPE_CHECKING:
 else:
     Axes = Self = Any
     DataFrame = "pd.DataFrame"  # so it stands in signatures
-    ArrayLike = NewType(
-        "ArrayLike", object
-    )  # numpy's is 270 letters of help() per parameter
+    # numpy's is 270 letters of help() per parameter
+    ArrayLike = NewType("ArrayLike", object)
     ArrayLike.__module__ = "numpy.typing"
 
 FloatArray: TypeAlias = NDArray[np.float64]

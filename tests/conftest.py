@@ -38,9 +38,8 @@ def pytest_collection():
     gc.disable()
     yielded = yield
     gc.freeze()
-    atexit.register(
-        gc.unfreeze
-    )  # compiled modules name what is left at the very end as leaks
+    # compiled modules name what is left at the very end as leaks
+    atexit.register(gc.unfreeze)
     gc.enable()
     return yielded
 

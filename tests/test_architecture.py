@@ -219,12 +219,9 @@ SHARED = (
     "_penalty_paths",
     "_device_map",
     "_stacking",
-    "_repeated",
     "_measure",
     "_blocks",
-    "_falling",
     "_booster",
-    "_frequencies",
 )
 
 

@@ -75,11 +75,12 @@ def test_wins_are_those_of_calarena(arena):
     won = board.wins(losses)
     np.testing.assert_allclose(won, [[1, 0.5, 0], [0, 0, 1]])
     means = board.resampled(won, np.array(["x", "y"]))
+    # both twice, or one of each
     assert set(np.round(means[:, 0], 6)) == {
         0.0,
         0.5,
         1.0,
-    }  # both twice, or one of each
+    }
 
 
 def test_hurt_and_relative_loss(arena):
@@ -161,13 +162,11 @@ def test_kept_losses_are_those_of_the_same_tasks(arena, tmp_path):
         ]
     )
     found = main.kept(results, tmp_path).set_index(["method", "data set"])
-    assert (
-        len(found) == 4 + 2 + 1
-    )  # no task that was not measured, no loss that was not
+    # no task that was not measured, no loss that was not
+    assert len(found) == 4 + 2 + 1
     assert set(found.loc["platt", "log loss"]) == {0.1}
-    assert (
-        found.loc[("Beta", "htru2"), "Brier"] == 1 / 3
-    )  # in all digits: a tie, not a win
+    # in all digits: a tie, not a win
+    assert found.loc[("Beta", "htru2"), "Brier"] == 1 / 3
     assert found.loc[("Beta", "spambase"), "log loss"] == 0.25
     assert list(found.loc["Beta", "problem"].ne("")) == [True, False]
     for wrong in (

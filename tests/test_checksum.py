@@ -44,9 +44,8 @@ CASES = (
 @functools.cache
 def text_of(name, k):
     n = 300 if name == "multiclass_binning" else 40
-    seed = (
-        0 if name == "ensemble_temperature" else 3
-    )  # all of whose weights are far from 0
+    # all of whose weights are far from 0
+    seed = 0 if name == "ensemble_temperature" else 3
     method = get_recalibrator(name).fit(*make_overconfident(k, n, random_state=seed))
     return to_json(simplify(method, 1e-2))
 
@@ -143,9 +142,8 @@ def test_an_edited_map_is_read_with_a_word_that_says_so():
     found = from_dict(document, edited=True)
     assert found.map_.to_tree()["values"][7] == document["map"]["values"][7]
     assert found.document["estimator"]["edited"] is True and ", edited," in repr(found)
-    assert (
-        from_json(to_json(found)).document == found.document
-    )  # from here on it is as all maps
+    # from here on it is as all maps
+    assert from_json(to_json(found)).document == found.document
     document["map"]["values"][7] = 1.5
     with refuses(ValueError, expected="numbers <= 1", value=r"1\.5"):
         from_dict(document, edited=True)

@@ -152,9 +152,8 @@ def test_resamples_between_whose_quantiles_a_value_lies():
     first, n, second, few = numbers(inference.internal_validation, probability)
     assert (n, few) == (200, 40)
     for share, size in ((first, 200), (second, 40)):
-        places = 1 + np.quantile(
-            np.arange(size), [0.025, 0.975]
-        )  # E of the k-th of n: k / (n + 1)
+        # E of the k-th of n: k / (n + 1)
+        places = 1 + np.quantile(np.arange(size), [0.025, 0.975])
         assert round(np.diff(places)[0] / (size + 1), 2) == share
         assert round(0.95 * (size - 1) / (size + 1), 2) == share
     default = (

@@ -542,9 +542,8 @@ class _Broken(io.StringIO):
         self.number = number
 
     def write(self, text):
-        raise OSError(
-            self.number, os.strerror(self.number)
-        )  # EPIPE makes a BrokenPipeError
+        # EPIPE makes a BrokenPipeError
+        raise OSError(self.number, os.strerror(self.number))
 
 
 def test_the_report_is_written_when_nobody_listens(

@@ -494,9 +494,8 @@ def test_rows_drawn_for_the_temperatures_are_said(monkeypatch, capsys):
         "The two temperatures are fitted to 1" in text and "of these 600 rows" in text
     )
     order = np.random.default_rng(0).permutation(600)
-    header, *lines = (
-        Path("one.csv").read_text(encoding="utf-8").splitlines()
-    )  # in all their digits
+    # in all their digits
+    header, *lines = Path("one.csv").read_text(encoding="utf-8").splitlines()
     Path("three.csv").write_text(
         "\n".join([header, *(lines[place] for place in order)]) + "\n", encoding="utf-8"
     )

@@ -128,9 +128,8 @@ def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
     if "blocks" in name:
         monkeypatch.setattr(_large, "_AT_ONCE", 0)
     compared = name == "compare"
-    keep = (
-        2 if compared else -2 if "fit" in name else None
-    )  # the rest names a method or a column
+    # the rest names a method or a column
+    keep = 2 if compared else -2 if "fit" in name else None
     words = [*COMMANDS[name][:keep], "--soft-labels"]
     several = ["--prob", "pa,pb,pc", *(["--prob", "qa,qb,qc"] if compared else [])]
     code = main([*words, "--label", "vb,vc,va", *several])

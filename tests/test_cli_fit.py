@@ -205,9 +205,8 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
             for name in ("saved", "cells")
         )
         assert cells.pop("columns") == {"label": ["y"], "scores": ["p"]}
-        assert saved | {"sha256": ""} == cells | {
-            "sha256": ""
-        }  # a summary has no such names
+        # a summary has no such names
+        assert saved | {"sha256": ""} == cells | {"sha256": ""}
 
 
 def test_many_rows_of_a_small_file_are_fitted_in_cells(rows, capsys, monkeypatch):
@@ -386,10 +385,11 @@ def test_positive_class(rows):
     assert apply("cal.csv", "a.parquet", map="new.json") == 0
     assert apply("cal.csv", "b.parquet", "--positive", "no") == 0
     expected = fitted.predict_proba(frame["p"])[:, 0]
+    # one of a fit with the classes exchanged
     for name, bound in (
         ("a", 1e-7),
         ("b", 1e-12),
-    ):  # one of a fit with the classes exchanged
+    ):
         found = pd.read_parquet(f"{name}.parquet")["p_calibrated"]
         assert np.abs(found - expected).max() < bound
 

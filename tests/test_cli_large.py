@@ -329,9 +329,8 @@ def test_workers_of_dask(frame):
             run("day=*/*.parquet", *AS_USUAL, "--dask", address, "--save", "s.parquet")
             == 0
         )
-    dask.config.config.pop(
-        "scheduler", None
-    )  # which a worker in this process leaves behind
+    # which a worker in this process leaves behind
+    dask.config.config.pop("scheduler", None)
     found = CalibrationSummary.from_parquet("s.parquet")
     assert found == CalibrationSummary(classes=["no", "yes"]).update(
         frame["label"], frame["p"]

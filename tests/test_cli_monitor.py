@@ -107,10 +107,11 @@ def test_the_other_class(days, capsys):
     assert run("one.csv", *COLUMNS) == 2
     assert "Name all of them with --classes" in capsys.readouterr().err
     assert run("one.csv", *COLUMNS[:4], "--classes", "no,yes") in (0, 3)
+    # as on the first day; the table has no such label
     for more in (
         [],
         ["--positive", "no"],
-    ):  # as on the first day; the table has no such label
+    ):
         rows = [*COLUMNS[:4], *more, "--allow", "repeated"]
         assert run("one.csv", *rows, "--state", "s.json") in (0, 3)
 

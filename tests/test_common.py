@@ -115,10 +115,11 @@ QUICKER = [
     for cls in all_recalibrators().values()
     if cls.__name__ in words.QUICKER
 ]
+# capabilities are those of the default parameters
 DECLARED = (
     "check_capabilities",
     "check_shape",
-)  # capabilities are those of the default parameters
+)
 STEP_EXEMPT = "check_class_permutation"  # a step keeps the value of the lower score
 # one class against the rest is fitted by their common base class: of the checks on four
 # classes a sample runs, and all for these two, which no method fits faster

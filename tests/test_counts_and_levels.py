@@ -39,9 +39,8 @@ def functions():
     """(name, function, parameters to try) of public functions that take rows."""
     found = {}
     for name, thing in offered("testing"):
-        if (
-            not inspect.isfunction(thing) or name == "multilabel_report"
-        ):  # of a table of labels
+        # of a table of labels
+        if not inspect.isfunction(thing) or name == "multilabel_report":
             continue
         parameters = inspect.signature(thing).parameters
         needed = [

@@ -112,9 +112,8 @@ def test_page_works_as_told(page, copy):
     program, written = "", []
     for caption, code in blocks(page):
         if caption is None or caption.startswith("sklearn_calib/"):
-            program += (
-                code + "\n"
-            )  # the page read as one script, in a file of the user's own
+            # the page read as one script, in a file of the user's own
+            program += code + "\n"
     (copy / "own.py").write_text(program, encoding="utf-8")
     if page != "add_a_recalibrator":  # whose checks run again below
         run([sys.executable, "own.py"], copy)

@@ -335,9 +335,8 @@ def test_an_order_that_the_columns_cannot_have(name):
             )
         honest = {key: np.roll(data[key], 1, axis=1) for key in ("first", "second")}
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", CalibrationWarning
-            )  # nearly certain and right
+            # nearly certain and right
+            warnings.simplefilter("ignore", CalibrationWarning)
             warnings.filterwarnings("error", ".*columns that fit", CalibrationWarning)
             call(FUNCTIONS[name], data | honest, labels=order)
 

@@ -200,9 +200,8 @@ def of_function(function):
         if name in names.GIVEN
         else functools.partial(call, function, names.DATA)
     )
-    its_own = (
-        names.OF_MODEL if {"model", "estimator"} & {*given} else ()
-    )  # of the user's own model
+    # of the user's own model
+    its_own = names.OF_MODEL if {"model", "estimator"} & {*given} else ()
     left = {*its_own, *(one for owner, one in names.CALLERS_OWN if owner == name)}
     return valid, given, [one for one in keywords(function) if one not in left]
 
@@ -225,9 +224,8 @@ def of_method(thing, method, given):
     def run(**given):
         return getattr(copy.deepcopy(thing), method)(**given)
 
-    its_own = (
-        names.OF_MODEL if hasattr(thing, "estimator") else ()
-    )  # of the user's own model
+    # of the user's own model
+    its_own = names.OF_MODEL if hasattr(thing, "estimator") else ()
     known = keywords(getattr(type(thing), method))
     return run, given, [name for name in known if name not in its_own]
 

@@ -237,9 +237,8 @@ def instances(classes=(2, 3)):
             numbers = classes if cls is not MulticalibratedScores else (2,)
             for k in numbers:
                 slow = key in SLOW or (k > 2 and cls.__name__ in SLOW_OF_THREE)
-                slow |= bool(option) and k < max(
-                    numbers
-                )  # of three classes it is quick
+                # of three classes it is quick
+                slow |= bool(option) and k < max(numbers)
                 marks = pytest.mark.slow if slow else ()
                 yield pytest.param(cls, option, k, id=f"{title}-{k}", marks=marks)
 

@@ -712,9 +712,8 @@ def run(tests):
     outcomes = Outcomes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-        patch.delenv(
-            "PYTEST_ADDOPTS", raising=False
-        )  # options of plugins that are not loaded
+        # options of plugins that are not loaded
+        patch.delenv("PYTEST_ADDOPTS", raising=False)
         # the last two collect the garbage of the whole process several times at every
         # call
         unused = (

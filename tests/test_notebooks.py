@@ -123,9 +123,8 @@ def test_the_gallery_is_completed_once(tmp_path):
     )
     _notebooks.connect(app)
     [((event, handler), options)] = handlers
-    assert (
-        event == "builder-inited" and options["priority"] > 500
-    )  # Sphinx-Gallery's own
+    # Sphinx-Gallery's own
+    assert event == "builder-inited" and options["priority"] > 500
     handler(app)
     once = (folder / "plot_x.ipynb").read_text(encoding="utf-8")
     handler(app)

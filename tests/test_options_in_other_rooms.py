@@ -220,9 +220,8 @@ def test_chance_is_taken_off_each_class():
 def test_ties_of_cells_count_half():
     counts = np.array([[3, 1], [2, 4]])
     sample = CellSample(np.array([[0.7, 0.3], [0.4, 0.6]]), counts, counts, counts)
-    assert sample.backwards[0] == 3 * 0.5 + 2 * (
-        1 + 2
-    )  # ones below, and half of the equal ones
+    # ones below, and half of the equal ones
+    assert sample.backwards[0] == 3 * 0.5 + 2 * (1 + 2)
 
 
 def test_what_is_above_a_threshold_is_not_what_is_below():

@@ -238,9 +238,8 @@ def test_rows_of_a_summary(multiclass):
         again = empty().update(y[AGAIN], proba[AGAIN])
         assert empty().update(y, proba, counts=WEIGHT) == again
         weighted = empty().update(y, proba, sample_weight=WEIGHT)
-        assert (
-            weighted != again and weighted.weight == again.weight
-        )  # as many rows, less certain
+        # as many rows, less certain
+        assert weighted != again and weighted.weight == again.weight
         for name in all_metrics():
             try:
                 expected = again.measure(name)

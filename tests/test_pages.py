@@ -24,10 +24,11 @@ from sklearn_calib._cli import main
 NAMES = sorted(page.name for page in GUIDE.glob("*.rst"))
 #: Pages that show what a program prints, number by number.
 SHOWN = ("clinical_study.rst", "credit_risk.rst")
+# as on the pages
 SAME_TREES = tuple(map(int, sklearn.__version__.split(".")[:2])) >= (
     1,
     9,
-)  # as on the pages
+)
 #: Pages that are run in a second and less: the others are slow.
 QUICK = ("coming_from_r.rst", "concepts.rst", "multicalibration.rst")
 #: Ours are errors; those of other packages about each other are not the page's.

@@ -87,9 +87,8 @@ def test_advice_by_whole_clusters(tmp_path):
     ):
         without = calibration_report(y, p, advice=True, **QUICK).advice["model"]
     names = "identity", "temperature", "isotonic"
-    assert (
-        with_.row("isotonic").loss > without.row("isotonic").loss
-    )  # which has seen the copies
+    # which has seen the copies
+    assert with_.row("isotonic").loss > without.row("isotonic").loss
     for name in names[1:]:
         assert with_.row(name).standard_error > 1.5 * without.row(name).standard_error
     assert "groups=groups" in with_.code and "groups=groups" not in without.code

@@ -105,18 +105,16 @@ def honest(kind, rng):
         p = rng.dirichlet(np.full(k, 0.5), n)
         y = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=k - 1)
         return y, p, k
-    if (
-        kind == "rare"
-    ):  # 1 % positives, from a model for half of them: all predictions too high
+    # 1 % positives, from a model for half of them: all predictions too high
+    if kind == "rare":
         z = rng.normal(size=n)
         return (rng.random(n) < expit(z - 5)).astype(int), expit(z + rng.normal()), 2
     if kind == "tiny":  # all predictions wrong
         n = int(rng.integers(2, 9))
         y = rng.integers(0, 2, n)
         return y, np.abs(1 - y - 0.05), 2
-    if (
-        kind == "shift"
-    ):  # a class that the model has never seen so often; it says another one
+    # a class that the model has never seen so often; it says another one
+    if kind == "shift":
         y = np.where(rng.random(n) < 0.9, 0, rng.integers(0, k, n))
         z = rng.normal(size=(n, k))
         z[:, k - 1] += 2

@@ -277,9 +277,8 @@ def test_columns_in_an_order_that_cannot_be_meant():
     Y[::7, 2] = np.nan
     assert find_better_columns(P, Y) is None
     assert find_better_columns(P[:, [1, 2, 0, 3]], Y).tolist() == [2, 0, 1, 3]
-    assert (
-        find_better_columns(P[:30, [2, 1, 0, 3]], Y[:30]) is None
-    )  # too few rows to say so
+    # too few rows to say so
+    assert find_better_columns(P[:30, [2, 1, 0, 3]], Y[:30]) is None
     swapped, names = P[:, [2, 1, 0, 3]], ["a", "b", "c", "d"]
     with refuses(
         ValueError, value=r".*rank far better: 'a' by the column of 'c', 'c' by the"

@@ -482,9 +482,8 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
         frame.axis.margin_borders[0]
     )
     heights = [*map(float, re.findall(r"v(-[\d.]+)h6", text))]
-    assert heights == [
-        pytest.approx(-(frame.bars[1] - frame.bars[0]))
-    ]  # a quarter, the most
+    # a quarter, the most
+    assert heights == [pytest.approx(-(frame.bars[1] - frame.bars[0]))]
 
 
 @pytest.mark.slow

@@ -550,9 +550,8 @@ def test_bins_slope_and_intercept():
 def test_no_slope_where_it_is_not_determined():
     p = np.linspace(0.01, 0.99, 200)
     options = {**QUICK, "check_columns": False}
-    assert (
-        calibration_report((p > 0.5).astype(int), p, **options).line() is None
-    )  # separated
+    # separated
+    assert calibration_report((p > 0.5).astype(int), p, **options).line() is None
     y = np.zeros(200, dtype=int)
     y[:9] = 1
     assert calibration_report(y, p, **options).line() is None  # nine events

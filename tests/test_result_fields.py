@@ -516,9 +516,8 @@ def classical_tests():
 
 @known("PairedDifference", "ConfidenceInterval")
 def intervals():
-    y, one, two = (
-        np.tile(rows, 6) for rows in (Y, P, OTHER)
-    )  # 50 rows of each class, at least
+    # 50 rows of each class, at least
+    y, one, two = (np.tile(rows, 6) for rows in (Y, P, OTHER))
     found = inference.paired_difference(y, one, two, "log_loss", level=0.9)
     losses = [-np.log(np.where(y == 1, p, 1 - p)) for p in (one, two)]
     gap = losses[1] - losses[0]

@@ -144,11 +144,12 @@ def test_reports_show_names_as_they_are(name):
 def test_words_of_a_shell(tmp_path):
     """What bash makes of them is what was meant."""
     words = ["plain", "two words", "it's", "\x1b[31m it's \\ \u200e", "=1+1", ""]
+    # a file whose name is no UTF-8
     words += [
         "\udcffname.csv",
         "a\xa0b\x85c",
         "\U000e0001 d",
-    ]  # a file whose name is no UTF-8
+    ]
     line = " ".join(map(quote_for_shell, words))
     assert line.isprintable()
     bash = shutil.which("bash")
@@ -240,9 +241,8 @@ def test_tables_of_a_notebook_scroll_and_have_no_empty_heading():
     style = text[text.index("<style>") : text.index("</style>")]
     assert ".sklearn-calib .wide { overflow-x: auto; }" in style
     assert '<div class="wide"><table' in text
-    assert (
-        "@media print { .sklearn-calib .wide { overflow: visible; }" in style
-    )  # nothing is cut
+    # nothing is cut
+    assert "@media print { .sklearn-calib .wide { overflow: visible; }" in style
 
 
 def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_left():
@@ -270,9 +270,8 @@ def test_a_name_of_several_rows_is_said_once_and_columns_of_names_are_on_the_lef
     assert '<th scope="col" class="text">measure</th><th scope="col">value</th>' in text
     small = render_html_table(Table(["name", "p"], [["a", "1.5e-14"]]))
     assert '<td><span class="unsplit">1.5e-14</span></td>' in small
-    apart = render_html_table(
-        Table(["name", "p"], [["a", "1"], ["a", "2"]])
-    )  # no name of several rows
+    # no name of several rows
+    apart = render_html_table(Table(["name", "p"], [["a", "1"], ["a", "2"]]))
     assert (
         apart.count('<th scope="row"><bdi>a</bdi>') == 2 and apart.count("<tbody>") == 1
     )

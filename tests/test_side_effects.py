@@ -92,9 +92,8 @@ def is_same(one, other):
     if isinstance(one, float):
         return one == other or (one != one and other != other)
     if isinstance(one, BaseEstimator):
-        return is_same(
-            one.__getstate__(), other.__getstate__()
-        )  # without what follows from it
+        # without what follows from it
+        return is_same(one.__getstate__(), other.__getstate__())
     return type(one) is type(other) and (
         one == other if not hasattr(one, "__dict__") else True
     )

@@ -475,9 +475,8 @@ def test_coverage_of_shares():
     for _ in range(400):
         p = rng.beta(2, 2, 120)
         n = rng.integers(1, 10, 120)
-        own = rng.beta(
-            4 * p, 4 * (1 - p)
-        )  # what an item's annotators say, on average p
+        # what an item's annotators say, on average p
+        own = rng.beta(4 * p, 4 * (1 - p))
         y = rng.binomial(n, own) / n
         given = {"sample_weight": n, "soft_labels": True}
         rate = validation_summary(y, p, n_resamples=2, **given)["O/E"]

@@ -156,9 +156,8 @@ def test_a_selective_classifier_answers_from_its_threshold_on(share):
     threshold = np.sort(scores)[::-1][needed - 1]
     if share < 1:
         assert model.threshold_ == threshold
-        at = np.array(
-            [threshold - 1e-9, threshold, threshold + 1e-9]
-        )  # 12 digits are compared
+        # 12 digits are compared
+        at = np.array([threshold - 1e-9, threshold, threshold + 1e-9])
         answers = np.array(model.predict(at[:, None])) != -1
         agree("SelectiveClassifier", answers, at >= threshold, at)
     answered = scores >= threshold

@@ -39,9 +39,8 @@ from sklearn_calib.summary import CalibrationSummary
 N = 80
 #: Strongly unequal: one row in ten has half of the weight, and none is a whole number.
 WEIGHT = np.where(np.arange(N) % 10 == 3, 7.3, 0.4) + np.arange(N) % 7 * 0.11
-FACTOR = (
-    4.0  # a power of two leaves every digit alone, so that draws are the same as well
-)
+# a power of two leaves every digit alone, so that draws are the same as well
+FACTOR = 4.0
 #: Sums of weights, which are multiplied as the weights are.
 TOTALS = {
     ("expected_metrics", "confusion"),

@@ -158,9 +158,8 @@ def test_a_console_of_8_bits_takes_errors(encoding, tmp_path, monkeypatch):
     stored(tmp_path)
     words = "audit t.csv --label y --prob p --by Łódź"
     code, shown = in_console(encoding, "stderr", words, monkeypatch)
-    assert (
-        code == 2 and "\\u0141" in shown
-    )  # the letter that these consoles do not have
+    # the letter that these consoles do not have
+    assert code == 2 and "\\u0141" in shown
 
 
 @pytest.mark.slow

@@ -32,9 +32,8 @@ class Ours:
         p_cal = np.asarray(p_cal)
         classes = np.arange(2 if p_cal.ndim == 1 else p_cal.shape[1])
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # all correct, no cell heavy enough: expected here
+            # all correct, no cell heavy enough: expected here
+            warnings.simplefilter("ignore")
             self.fitted_ = get_recalibrator(self.recalibrator).fit(
                 p_cal, y_cal, classes=classes
             )

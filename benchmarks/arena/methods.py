@@ -5,11 +5,12 @@ import warnings
 from custom_calibrators import CUSTOM_CALIBRATORS
 
 BASE = "identity"  # no recalibration
+# rows in time, ordered classes, other rates
 ELSEWHERE = (
     "online",
     "ordinal",
     "prior_shift",
-)  # rows in time, ordered classes, other rates
+)
 OURS = {name.partition("-")[2]: factory for name, factory in CUSTOM_CALIBRATORS.items()}
 OURS = {name: factory for name, factory in OURS.items() if name not in ELSEWHERE}
 

@@ -99,9 +99,8 @@ def _read_calarena(folder, benchmark, data_set, model):
         group = file[data_set][model]
         names = ("probas_cal", "labels_cal", "probas_test", "labels_test")
         p_cal, y_cal, p_test, y_test = (group[name][:] for name in names)
-    if (
-        p_cal.ndim == 2 and p_cal.shape[1] == 1
-    ):  # CalArena takes both forms for two classes
+    # CalArena takes both forms for two classes
+    if p_cal.ndim == 2 and p_cal.shape[1] == 1:
         p_cal, p_test = p_cal[:, 0], p_test[:, 0]
     return p_cal, y_cal.ravel(), p_test, y_test.ravel()
 

@@ -64,9 +64,8 @@ LAWS = {
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("draws", type=int, nargs="?", default=400)
-    parser.add_argument(
-        "--seed", type=int, default=1
-    )  # 7 was that of choosing the method
+    # 7 was that of choosing the method
+    parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     rows = []
     for name, law in LAWS.items():

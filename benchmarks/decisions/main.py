@@ -28,14 +28,14 @@ HERE = Path(__file__).parent
 GRID = (np.arange(100_000) + 0.5) / 100_000
 T = np.arange(1, 100) / 100
 SHOWN = (0.05, 0.2, 0.5, 0.8, 0.9)
+# Beta laws of the predictions
 LAWS = {
     "flat": (1, 1),
     "low": (1, 3),
     "rare": (0.5, 10),
-}  # Beta laws of the predictions
-QUANTILES = {
-    law: betaincinv(*shape, GRID) for law, shape in LAWS.items()
-}  # they stand for it
+}
+# they stand for it
+QUANTILES = {law: betaincinv(*shape, GRID) for law, shape in LAWS.items()}
 COSTS = {"equal": [[0, 1], [1, 0]], "a miss costs 5": [[0, 1], [5, 0]]}
 JOBS = [
     *(("net benefit", law, n, 500) for law in LAWS for n in (500, 5000)),
@@ -398,9 +398,8 @@ def largest_regrets(p, better, truth):
     ]
     first = np.searchsorted(p[order], t, side="right")
     second = np.searchsorted(better[other], t, side="right")
-    more = (sums[0][first] - sums[1][second]) - t * (
-        first - second
-    )  # acted on by `better` alone
+    # acted on by `better` alone
+    more = (sums[0][first] - sums[1][second]) - t * (first - second)
     regret = more / len(p)
     return max(regret.max(), 0.0), maximise_decision_loss(t, regret)[0]
 

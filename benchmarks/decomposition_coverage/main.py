@@ -22,9 +22,8 @@ SETTINGS = {  # logits are normal with standard deviation 1.5, shifted by these
 }
 FACTORS = {"calibrated": 1.0, "slightly overconfident": 1.2, "overconfident": 2.5}
 DRAWS = {200: 1500, 2000: 1000, 20_000: 300}
-FOLDS_EVERY = (
-    3  # draws that are decomposed with folds too: intervals are those in sample
-)
+# draws that are decomposed with folds too: intervals are those in sample
+FOLDS_EVERY = 3
 
 
 def draw(shift, factor, n, rng):

@@ -45,9 +45,8 @@ def draw(law, n, rng):
         proba = softmax(z, axis=1)
         if "slope" in law:
             return proba, softmax(0.75 * z, axis=1)
-        if (
-            "rotated" in law
-        ):  # the largest probability is right, the others are in turns
+        # the largest probability is right, the others are in turns
+        if "rotated" in law:
             rest = np.argsort(-proba, axis=1)[:, 1:]
             truth, rows = proba.copy(), np.arange(n)[:, None]
             truth[rows, rest] = proba[rows, np.roll(rest, 1, axis=1)]

@@ -206,9 +206,8 @@ def measured(start, texts, path, server=None, begun=lambda: None):
 
 def limited(start, texts, path, said):
     """`measured`, in a process of its own."""
-    if (
-        start is not spark and start is not clickhouse
-    ):  # these reserve more than they use
+    # these reserve more than they use
+    if start is not spark and start is not clickhouse:
         resource.setrlimit(resource.RLIMIT_AS, (int(MEMORY), int(MEMORY)))
     said.send(measured(start, texts, path, begun=lambda: said.send("begun")))
 

@@ -265,9 +265,8 @@ def run_job(name, folder, n):
     ):
         if name.lower().startswith(module[:5]):
             __import__(module)
-    Path("/proc/self/clear_refs").write_text(
-        "5", encoding="utf-8"
-    )  # the peak counts from here
+    # the peak counts from here
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     before = _memory("VmRSS")
     cpu, wall = time.process_time(), time.perf_counter()
     rows, answer, *measured = job(files)

@@ -126,9 +126,8 @@ def covered(law, n, seed):
     )
     held = np.ones(4, dtype=bool)
     z = logit(p)
-    whole = found.rows[
-        0
-    ]  # so large that its interval is nearly estimate +- c standard errors
+    # so large that its interval is nearly estimate +- c standard errors
+    whole = found.rows[0]
     half = (
         (whole.in_the_large_high - whole.in_the_large_low)
         / 2

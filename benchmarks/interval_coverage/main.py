@@ -226,9 +226,8 @@ def of_options(measure, options, classes, slope, n, draws, resamples):
             "labels": range(classes),
         }
         one = confidence_interval(y, p, measure, **given, **options)
-        if (
-            "resolution" in options
-        ):  # the distance to a grid, of so few scores, is not 0
+        # the distance to a grid, of so few scores, is not 0
+        if "resolution" in options:
             every = np.repeat(np.arange(classes), n), np.tile(p, (classes, 1))
             truth = all_metrics()[measure](
                 *every, sample_weight=true.T.ravel(), **options

@@ -46,11 +46,12 @@ DATA = {  # categories, numbers; what the logistic regression sees
         ["LIMIT_BAL", "AGE", "PAY_0", "BILL_AMT1"],
     ),
 }
+# for the readable table
 FEW = {
     "adult": "sex",
     "bank_full": "housing",
     "credit_default": "SEX",
-}  # for the readable table
+}
 MODELS = ("logistic, 4 columns", "boosting", "forest")
 NOTHING = ((500, 30), (2000, 30))  # rows and sets in which nothing is wrong
 

@@ -15,10 +15,11 @@ HERE = Path(__file__).parent
 LAWS = {"independent": 0.0, "strongly dependent": 0.9, "all equal": 1.0}
 SHAPES = {"common": (1, 4), "rare": (1, 60)}
 LEVEL = 0.9
+# of the sets of rows in a full run; in parts, so that it resumes
 DRAWS, PARTS = (
     800,
     16,
-)  # of the sets of rows in a full run; in parts, so that it resumes
+)
 MEASURES = ("log_loss", "expected_calibration_error")
 JOBS = [
     (law, shape, n, labels, part)

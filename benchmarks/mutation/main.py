@@ -17,24 +17,23 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-TARGETS = json.loads(
-    (HERE / "targets.json").read_text(encoding="utf-8")
-)  # file: the tests that know it
+# file: the tests that know it
+TARGETS = json.loads((HERE / "targets.json").read_text(encoding="utf-8"))
 
 
 def main():
     options = _options()
     os.environ |= {"MPLBACKEND": "Agg", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     for name in ("OMP", "OPENBLAS", "NUMBA"):
-        os.environ[f"{name}_NUM_THREADS"] = (
-            "1"  # before numpy loads; forked threads would be lost
-        )
+        # before numpy loads; forked threads would be lost
+        os.environ[f"{name}_NUM_THREADS"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder)
+        # mutants are written to disk: into a copy
         for part in (
             "sklearn_calib",
             "tests",
-        ):  # mutants are written to disk: into a copy
+        ):
             shutil.copytree(
                 ROOT / part, tree / part, ignore=shutil.ignore_patterns("__pycache__")
             )
@@ -46,9 +45,8 @@ def main():
             left = end - time.monotonic()
             if left > 0:  # each file has an equal part of the time that is left
                 rows += _run(tree, file, options, left / (len(options.files) - number))
-                _write(
-                    rows, options
-                )  # after each file, so that an interruption loses little
+                # after each file, so that an interruption loses little
+                _write(rows, options)
 
 
 def _options():

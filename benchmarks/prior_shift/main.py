@@ -155,9 +155,8 @@ def rejections(law, change, b, n, m):
         if change == "5 labelled":  # rows of the second class; of the first all
             kept = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:5]]
             source, y = source[kept], y[kept]
-        if (
-            change == "shifted"
-        ):  # the log-odds of all classes, by half a standard deviation
+        # the log-odds of all classes, by half a standard deviation
+        if change == "shifted":
             target = softmax(
                 np.log(target) + np.r_[0.0, np.full(k - 1, LAWS[law][1] / 2)], axis=1
             )

@@ -52,9 +52,8 @@ def make(path, n, k):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kind = (
-        pa.float64() if k == 2 else pa.float32()
-    )  # as models of either kind write them
+    # as models of either kind write them
+    kind = pa.float64() if k == 2 else pa.float32()
     names = [*columns_of(k), *columns_of(k, "q")]
     schema = pa.schema([("y", pa.int64()), *((name, kind) for name in names)])
     rng = np.random.default_rng([n, k])

@@ -215,9 +215,10 @@ def errors():
 
 def main():
     n = int(float(sys.argv[1])) if len(sys.argv) > 1 else 100_000_000
+    # compiles
     CalibrationSummary().update([0, 1], [0.1, 0.2], [1.0, 2.0]).update(
         [0, 1], [0.1, 0.2]
-    )  # compiles
+    )
     CalibrationSummary().update([0, 1], [0.1, 0.2])
     rows = []
     for job in (updates(), [stream(n)], merges(), files(), errors()):

@@ -46,9 +46,8 @@ def resident(name):
 def measured(function, size):
     """CPU seconds of one call, its peak of memory in units of `size`, and what it returns."""
     torch.set_num_threads(1)
-    Path("/proc/self/clear_refs").write_text(
-        "5", encoding="utf-8"
-    )  # the peak begins anew
+    # the peak begins anew
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     before, start = resident("VmRSS"), time.process_time()
     result = function()
     return time.process_time() - start, (resident("VmHWM") - before) / size, result
@@ -132,9 +131,8 @@ def main():
         "scikit-learn": theirs,
         "probmetrics": probmetrics,
     }
-    for name, make in [
-        *methods.items()
-    ]:  # what is compiled or imported at the first call
+    # what is compiled or imported at the first call
+    for name, make in [*methods.items()]:
         try:
             one_round(make, z[:3000], y[:3000], classes)
         except ImportError as error:

@@ -124,9 +124,8 @@ def scores(table, model, split, folder):
     if model != "ready":
         names = list(tables.TWO) if table in tables.TWO else tables.SEVERAL
         odd = (names.index(table) + list(tables.MODELS).index(model)) % 2
-        size = (
-            tables.SMALL if odd else tables.LARGE
-        )  # those that the other benchmark keeps
+        # those that the other benchmark keeps
+        size = tables.SMALL if odd else tables.LARGE
         for _ in tables.scored(table, model, size, folder):
             pass  # fits what is not there yet
         path = f"{table}-{model}-{size}-{split}.npz".replace(" ", "_").replace(":", "_")

@@ -99,9 +99,8 @@ def validated(law, rng, n_resamples):
         given.append(arguments)
         return build_bootstrap_rows(*arguments)
 
-    module.build_bootstrap_rows = (
-        kept  # one set of fits for both estimates and both intervals
-    )
+    # one set of fits for both estimates and both intervals
+    module.build_bootstrap_rows = kept
     with warnings.catch_warnings():  # separated samples, and fits that stop early
         warnings.simplefilter("ignore")
         found = internal_validation(
@@ -231,9 +230,8 @@ def main():
         print(*row.values(), sep="  ")
     rows = stored()
     for law in laws:
-        wanted = (
-            draws if LAWS[law][0] is not FOREST else draws / 10
-        )  # as slow as all others
+        # as slow as all others
+        wanted = draws if LAWS[law][0] is not FOREST else draws / 10
         wanted = int(np.ceil(wanted / PART)) * PART
         if {row.get("seeds") for row in rows.get(law, [{}])} != {f"0 to {wanted - 1}"}:
             rows[law] = anew(law, wanted)

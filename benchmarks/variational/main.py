@@ -174,9 +174,8 @@ def true_error(case, law):
     gap = np.abs(f - c)
     if multiclass == "canonical":
         return float(np.linalg.norm(gap, ord=norm, axis=1).mean())
-    if (
-        multiclass == "confidence"
-    ):  # the frequency given the largest probability: in narrow bins
+    # the frequency given the largest probability: in narrow bins
+    if multiclass == "confidence":
         top, rows = f.argmax(axis=1), np.arange(len(f))
         order = np.argsort(f[rows, top])
         off = (f[rows, top] - c[rows, top])[order]

@@ -13,10 +13,11 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import runner
 
 N_ROWS, DRAWS, RESAMPLES, LEVEL = 500, 60, 50, 0.9
+# the power, and the true error
 LAWS = {
     "calibrated": (1.0, 0.0),
     "power 1.5": (1.5, 0.1),
-}  # the power, and the true error
+}
 
 
 def main():

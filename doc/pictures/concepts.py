@@ -22,6 +22,5 @@ for ax, (name, p) in zip(axes, models.items(), strict=True):
     ax.set_title(f"{name}\nlog loss {log_loss(y, p):.3f}")
     if legend := ax.get_legend():
         legend.remove()
-figure.set_layout_engine(
-    "constrained", rect=(0, 0.13, 1, 0.87)
-)  # the labels below are outside
+# the labels below are outside
+figure.set_layout_engine("constrained", rect=(0, 0.13, 1, 0.87))

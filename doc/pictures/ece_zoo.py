@@ -18,6 +18,5 @@ for ax, (strategy, name) in zip(axes, names.items(), strict=True):
     ax.set_title(f"{name}: ECE {error:.4f}")
     if legend := ax.get_legend():
         legend.remove()
-figure.set_layout_engine(
-    "constrained", rect=(0, 0.13, 1, 0.87)
-)  # the labels below are outside
+# the labels below are outside
+figure.set_layout_engine("constrained", rect=(0, 0.13, 1, 0.87))

@@ -56,9 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, one of ``_codes.MEANINGS``."""
     hold_descriptors()
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(
-            stream, "reconfigure"
-        ):  # a name that the terminal cannot show is no error
+        # a name that the terminal cannot show is no error
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     words: dict[str, str] = {}
     try:
@@ -119,9 +118,8 @@ def _ended_in_order():
     """End the command at a signal as Ctrl-C does: temporary files go, with the usual code."""
 
     def exit_by_signal(number, _):
-        signal.signal(
-            number, signal.SIG_IGN
-        )  # the next one would disturb the tidying up
+        # the next one would disturb the tidying up
+        signal.signal(number, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     found = [getattr(signal, name) for name in ENDED_BY if hasattr(signal, name)]

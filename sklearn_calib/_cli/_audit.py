@@ -104,9 +104,8 @@ def run_audit(options: Request) -> int:
     """Report on a table and say whether recalibration would help; returns the exit code."""
     from ._large import audit_large, check_whole, find_whole_options, is_large
 
-    conditions = parse_conditions(
-        options.fail_if
-    )  # what is no condition is refused before the work
+    # what is no condition is refused before the work
+    conditions = parse_conditions(options.fail_if)
     options.grades = grades_in(options.grades)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
@@ -145,9 +144,8 @@ def _report_rows(files, options, conditions):
                 **collect_report_settings(files, options, conditions),
             )
     if _were_divided(rows.scores):
-        options.normalize = (
-            True  # fit and apply, which are printed, divide no rows unasked
-        )
+        # fit and apply, which are printed, divide no rows unasked
+        options.normalize = True
         options.sums = ["any"]
     return screen, report
 

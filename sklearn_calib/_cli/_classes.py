@@ -105,9 +105,8 @@ class ClassOrder(NamedTuple):
 
     classes: AnyArray
     positive: Any = None
-    is_flipped: bool = (
-        False  # whether a single column is the probability of the first class
-    )
+    # whether a single column is the probability of the first class
+    is_flipped: bool = False
 
     @property
     def column_classes(self) -> AnyArray:

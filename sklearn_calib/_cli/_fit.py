@@ -114,9 +114,8 @@ def run_fit(options: Request) -> int:
     from ._large import check_whole, find_whole_options, is_large, read_items
 
     _check_date(options.date)
-    method = get_recalibrator(
-        options.recalibrator
-    )  # no method is refused before the work
+    # no method is refused before the work
+    method = get_recalibrator(options.recalibrator)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
         check_writable(options.out, [*files, *options.files])

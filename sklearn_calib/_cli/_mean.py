@@ -286,9 +286,8 @@ def _find_positive_class(given, labels):
         if given == str(label):
             return label
     if labels.dtype.kind in "iuf":
-        with suppress(
-            argparse.ArgumentTypeError
-        ):  # a word is refused as no label of these
+        # a word is refused as no label of these
+        with suppress(argparse.ArgumentTypeError):
             return any_number(given)
     return given
 

@@ -171,18 +171,16 @@ def run_monitor(options: Request) -> int:
     with local_files(options.files, options.allow_remote) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
-        known = _load_state(
-            options
-        )  # what is wrong with it is said before the table is read
+        # what is wrong with it is said before the table is read
+        known = _load_state(options)
         files = [file for file in files if _has_rows(file, options)]
         if not files:
             return DONE
         batches = PredictionBatches(files, options, _find_known(known))
         with _lock_state(options):
             now = _load_state(options, again=True)
-            if not np.array_equal(
-                _find_known(now), _find_known(known)
-            ):  # another process has been there
+            # another process has been there
+            if not np.array_equal(_find_known(now), _find_known(known)):
                 batches = PredictionBatches(files, options, _find_known(now))
             checksums = _collect_checksums(files, options)
             found = _update_monitor(batches, options)

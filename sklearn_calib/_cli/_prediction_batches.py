@@ -114,9 +114,8 @@ def _join_columns(pieces):
     return stack_rows(pieces) if pieces[0].ndim == 2 else np.concatenate(pieces)
 
 
-_MONITOR_ROWS = (
-    256  # a monitor adds so many at a time: a multiple leaves it the same bits
-)
+# a monitor adds so many at a time: a multiple leaves it the same bits
+_MONITOR_ROWS = 256
 
 
 class MixedTimes(Exception):
@@ -213,9 +212,8 @@ class PredictionBatches:
             codes = find_codes(table, options.label, self.classes)
             check_there(codes, proba, table)
             labels = self.classes[codes]
-        if (
-            options.absent
-        ):  # the largest probability is that of the options that are there
+        # the largest probability is that of the options that are there
+        if options.absent:
             proba = np.asarray(proba)
         when = (
             None if options.time is None else whole_column(table, options.time, "time")

@@ -225,9 +225,8 @@ def emit_report(
         few = advice is None
         of_table = options.label is not None and options.prob is not None
         if advice is not None and of_table:
-            advice.code = write_repair_commands(
-                options
-            )  # which read the file as audit does
+            # which read the file as audit does
+            advice.code = write_repair_commands(options)
     screen.show_sections(*get_sections(report))
     if few:
         saved = len(report.classes) > 2 and options.label is None

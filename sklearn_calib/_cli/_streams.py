@@ -288,9 +288,8 @@ def _to_parquet(source, file):
         file, schema, use_dictionary=source.find_repeating_columns()
     ) as writer:
         for batch, share in _iter_batches(source, schema):
-            writer.write_table(
-                pa.Table.from_batches([batch])
-            )  # at once, not in a buffer
+            # at once, not in a buffer
+            writer.write_table(pa.Table.from_batches([batch]))
             yield batch.num_rows, share
 
 
@@ -562,9 +561,8 @@ def _extend_row(written: CsvText, line: str, cells: str) -> str:
     sep, width = written.sep, len(written.header)
     bare = line.rstrip("\r\n")
     count = bare.count(sep) + 1
-    if (
-        '"' in bare
-    ):  # a separator inside quotes may stand in for a cell that the row lacks
+    # a separator inside quotes may stand in for a cell that the row lacks
+    if '"' in bare:
         count = len(next(csv.reader([line], delimiter=sep, skipinitialspace=True)))
     end = line[len(bare) :]
     if count > width:  # empty, or table_blocks had refused them

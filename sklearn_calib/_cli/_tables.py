@@ -343,9 +343,8 @@ _NAME = re.compile(
     r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
 )
 _SCANNED_ROWS = 200_000  # that are looked at
-_MIN_DISTINCT_VALUES = (
-    30  # different values: with fewer, intervals by clusters say little
-)
+# different values: with fewer, intervals by clusters say little
+_MIN_DISTINCT_VALUES = 30
 _REPEATS = 1.5  # rows of a value, on average
 
 

@@ -176,9 +176,8 @@ def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
 _ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 
 
-_kept: dict[tuple[str, int, int], Any] | None = (
-    None  # rows by file, inside of `keep_workbook`
-)
+# rows by file, inside of `keep_workbook`
+_kept: dict[tuple[str, int, int], Any] | None = None
 
 
 @contextmanager

@@ -22,9 +22,8 @@ FILL_LABELS = f"{FILL}; an empty cell is a missing label"
 _ALL_PERCENT = "Write all of them in percent, or none."
 _ONE_MARK = "Write all of them with a decimal comma, or all with a point."
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_ASCII_NUMBER = (
-    f"^{_NUMBER.pattern}$"  # for pyarrow, to which digits are those of ASCII
-)
+# for pyarrow, to which digits are those of ASCII
+_ASCII_NUMBER = f"^{_NUMBER.pattern}$"
 
 
 class Block(NamedTuple):
@@ -210,9 +209,8 @@ def _parse_numbers(column, decimal):
             if in_percent:
                 text = text[:-1].strip()
             if decimal == ",":
-                text = text.replace(".", "?").replace(
-                    ",", ".", 1
-                )  # a point is no decimal mark
+                # a point is no decimal mark
+                text = text.replace(".", "?").replace(",", ".", 1)
             return (
                 float(text) / (100 if in_percent else 1)
                 if _NUMBER.fullmatch(text)

@@ -18,9 +18,8 @@ from .._spelling import find_nearest_name
 from .._typing import AnyArray
 from ..exceptions import InvalidInputError, invalid_input
 
-LONGEST_ROW = (
-    2**25
-)  # characters; what is longer is hardly a row, and would fill the memory
+# characters; what is longer is hardly a row, and would fill the memory
+LONGEST_ROW = 2**25
 _TITLES = 30  # lines of a file in which the names of columns are looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -338,9 +337,8 @@ MISSING = [
 ]
 MISSING += ["1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
 _MAX_EXACT_INTEGER = 2.0**53  # whole numbers below are floats without a loss
-_IN_NUMBERS = (
-    r"0-9+\-.,\s\vEeIiNnFfTtYy"  # characters of numbers, and below of booleans
-)
+# characters of numbers, and below of booleans
+_IN_NUMBERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"
 _PROBED_ROWS = 1000  # rows that mostly tell
 _SURELY_TEXT = rf"[^{_IN_NUMBERS}AaRrUuLlSs]"
 _BLANK, _LINE = np.frombuffer(b" \n", np.uint8)
@@ -370,9 +368,8 @@ class CsvCells:
     ) -> None:
         self.width, self.places, self.sep, self.decimal = width, places, sep, decimal
         self.as_text = {*as_text}
-        self._unclear = set(
-            as_text
-        )  # columns that pyarrow would give a type that pandas has not
+        # columns that pyarrow would give a type that pandas has not
+        self._unclear = set(as_text)
 
     def read_frame(self, text: str, named: bool) -> tuple[Any, Any]:
         """Return a DataFrame of the columns, by their places, and what stands behind the last name.
@@ -509,9 +506,8 @@ class CsvCells:
         }
         beyond = self.width
         if not named:
-            longest = self.sep.join(
-                ['""'] * beyond
-            )  # so that shorter rows are filled up
+            # so that shorter rows are filled up
+            longest = self.sep.join(['""'] * beyond)
             text = f"{longest}\n{text}"
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
@@ -554,9 +550,10 @@ def _is_sure(column):
     if types.is_floating(kind):
         ends = pc.min_max(column).as_py()
         largest = max(abs(ends["min"] or 0.0), abs(ends["max"] or 0.0))
+        # NaN
         if not (
             largest < _MAX_EXACT_INTEGER and np.isfinite(pc.sum(column).as_py() or 0.0)
-        ):  # NaN
+        ):
             return False
         return (
             _has_fraction(column[:_PROBED_ROWS])

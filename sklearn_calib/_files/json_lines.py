@@ -85,9 +85,8 @@ class _Reader:
         self.paths = {}  # of each column: names of fields, and places in lists
         self.kinds = {}  # of each column of which a value has been seen
         self.whole = set()  # columns of whole numbers alone
-        self.parts = (
-            set()
-        )  # names whose repetition in an object leaves a value in doubt
+        # names whose repetition in an object leaves a value in doubt
+        self.parts = set()
         self.scan = json.JSONDecoder(object_pairs_hook=self._check_object).scan_once
 
     def choose_columns(self, text, pick, cut=False):

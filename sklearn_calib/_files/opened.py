@@ -145,9 +145,8 @@ def _expand_address(text):
     """Yield parquet files of another file system, by pyarrow."""
     fs = require("pyarrow.fs", "cli")
     try:
-        google = re.match(
-            r"gc?s://(?!.*retry_limit_seconds)", text
-        )  # tries for 15 minutes
+        # tries for 15 minutes
+        google = re.match(r"gc?s://(?!.*retry_limit_seconds)", text)
         sign = "&" if "?" in text else "?"
         more = f"{sign}retry_limit_seconds={_RETRY_SECONDS}" if google else ""
         filesystem, path = fs.FileSystem.from_uri(text + more)
@@ -157,9 +156,8 @@ def _expand_address(text):
             None,
             error_reason(error, text).partition("\n")[0].rstrip("."),
         )
-    if (
-        filesystem is None
-    ):  # not where the error of pyarrow, which holds passwords, would be shown
+    # not where the error of pyarrow, which holds passwords, would be shown
+    if filesystem is None:
         cure = "Pass a pyarrow.dataset.Dataset made with that file system"
         raise invalid_input(
             expected="an address that pyarrow can open",

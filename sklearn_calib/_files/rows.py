@@ -13,11 +13,11 @@ from ..exceptions import InvalidInputError, invalid_input
 
 PIECE_ROWS = 2**17  # in a piece
 _TABLES = "__arrow_c_stream__", "read"  # of what is read otherwise
-_SERVER_SIDE = (
-    "sklearn_calib"  # the cursor of psycopg: without a name it fetches all rows at once
-)
+# the cursor of psycopg: without a name it fetches all rows at once
+_SERVER_SIDE = "sklearn_calib"
 
 
+# quote names so
 _BACKTICKS = (
     "pymysql",
     "MySQLdb",
@@ -25,7 +25,7 @@ _BACKTICKS = (
     "mariadb",
     "google",
     "databricks",
-)  # quote names so
+)
 
 
 class Counting(NamedTuple):
@@ -94,18 +94,16 @@ def run_query(
 
 
 def _execute_query(source, query, stack):
-    if type(source).__module__.startswith(
-        "sqlalchemy"
-    ):  # the driver alone is three times as fast
+    # the driver alone is three times as fast
+    if type(source).__module__.startswith("sqlalchemy"):
         if hasattr(source, "raw_connection"):
             held = source.raw_connection()
             stack.callback(_close_cursor, held)
         else:
             held = source.connection
         source = held.driver_connection
-    if (
-        type(source).__module__.strip("_").startswith("duckdb")
-    ):  # its cursors do not see all tables
+    # its cursors do not see all tables
+    if type(source).__module__.strip("_").startswith("duckdb"):
         reader = require("pyarrow", "cli").RecordBatchReader
         stream = source.sql(query).__arrow_c_stream__()  # DuckDB 1.1 takes no schema
         return (batch for batch in reader._import_from_c_capsule(stream))

@@ -342,9 +342,8 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
                 got=f"more in row {first + extra.notna().to_numpy().argmax()}",
                 hint="Put cells that hold the separator into quotes",
             )
-        last = text.rpartition("\n")[
-            2
-        ]  # but of a file that is whole it is empty, or a row
+        # but of a file that is whole it is empty, or a row
+        last = text.rpartition("\n")[2]
         if '"' not in last and 0 < last.count(sep) < len(header) - 1:
             raise invalid_input(
                 expected=f"{len(header)} cells in each row of {plain(file)}, as many as names",

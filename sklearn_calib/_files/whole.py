@@ -18,12 +18,10 @@ from typing import BinaryIO
 _OWN_FOLDER = "sklearn-calib-"
 _LONGEST_NAME = 200
 _PAUSE = 0.05  # seconds between two looks at a lock
-_SCANNED = (
-    2  # seconds that a scanner for viruses, or an index of files, may hold a file
-)
-_WINDOWS = (
-    os.name == "nt"
-)  # an open file can be neither moved, nor replaced, nor removed there
+# seconds that a scanner for viruses, or an index of files, may hold a file
+_SCANNED = 2
+# an open file can be neither moved, nor replaced, nor removed there
+_WINDOWS = os.name == "nt"
 #: What the system says where the disk is full, or the share of it that one may have.
 NO_ROOM = (
     errno.ENOSPC,
@@ -69,9 +67,8 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     temporary = ""
     try:
         locked = False
-        while (
-            not locked
-        ):  # another writer may take it for a leftover before it is locked
+        # another writer may take it for a leftover before it is locked
+        while not locked:
             temporary = os.path.join(folder, f".{mark}{secrets.token_hex(8)}.tmp")
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
             locked = _is_locked(handle, temporary)
@@ -138,9 +135,8 @@ def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
     finally:
         if _WINDOWS:
             os.close(handle)
-        with suppress(
-            OSError
-        ):  # another process that waits may have it open; the last removes it
+        # another process that waits may have it open; the last removes it
+        with suppress(OSError):
             os.unlink(name)
         if not _WINDOWS:
             os.close(handle)

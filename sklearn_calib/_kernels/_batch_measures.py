@@ -16,13 +16,11 @@ from ._logistic import fit_line, maximise_likelihood, threshold_separates
 MAX_CURVE_CELLS = 64  # of the smoothed curve
 _MAX_BLOCK_ENTRIES = 1 << 15  # entries whose temporaries stay in the cache
 _MAX_NEWTON_STEPS = 12  # of Newton's method, before a slower one that always converges
-_MIN_LIKELIHOOD_GAIN = (
-    1e-14  # likelihood per unit of weight that a last step may still gain
-)
+# likelihood per unit of weight that a last step may still gain
+_MIN_LIKELIHOOD_GAIN = 1e-14
 _MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # of a log loss
-_DETERMINANT_TOLERANCE = (
-    1e-9  # of a determinant, relative: below it the scores determine no parabola
-)
+# of a determinant, relative: below it the scores determine no parabola
+_DETERMINANT_TOLERANCE = 1e-9
 
 
 class PredictionBatch:

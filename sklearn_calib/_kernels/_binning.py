@@ -6,9 +6,8 @@ They are used by the binned measures and by histogram binning.
 import numpy as np
 from scipy.special import gammaln
 
-BIN_EDGE_TOLERANCE = (
-    1e-9  # fraction of a bin: a value nearer to its edge lies on the edge
-)
+# fraction of a bin: a value nearer to its edge lies on the edge
+BIN_EDGE_TOLERANCE = 1e-9
 MAX_SWEPT_BINS = 1000  # labels in the order of the scores never stop the sweep
 
 
@@ -58,9 +57,8 @@ def find_bin_starts(mass, n_bins):
     index = np.searchsorted(
         cumulated, (wanted - BIN_EDGE_TOLERANCE) * (cumulated[-1] / n_bins)
     )
-    index = np.minimum(
-        index, len(mass) - 1
-    )  # whose middle, or the next one's, is the first beyond
+    # whose middle, or the next one's, is the first beyond
+    index = np.minimum(index, len(mass) - 1)
     middle = (cumulated[index] - 0.5 * mass[index]) / cumulated[
         -1
     ] * n_bins + BIN_EDGE_TOLERANCE

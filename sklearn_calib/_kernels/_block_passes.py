@@ -28,9 +28,8 @@ from ._temperature import (
     solve_temperature,
 )
 
-_HALLEY_TOLERANCE = (
-    5e-3  # of log beta: below it the error of a Halley step is below 2e-7
-)
+# of log beta: below it the error of a Halley step is below 2e-7
+_HALLEY_TOLERANCE = 5e-3
 _CORRECTED_TOLERANCE = 2e-2  # with the sample's higher derivatives: below 1e-6
 MIN_INPUT = -1e4  # beyond, a class is impossible at any sensible coefficient
 _MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS remembers
@@ -66,9 +65,8 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     logits = np.ascontiguousarray(logits)
     lowest = float(logits.min())
     highest = float(logits.max())
-    sums = np.asarray(
-        choose_pass(np.inf)(logits, y_encoded, weight, beta)
-    )  # there are many such blocks
+    # there are many such blocks
+    sums = np.asarray(choose_pass(np.inf)(logits, y_encoded, weight, beta))
     reachable = beta * (highest - lowest) > get_safe_gap(logits.shape[1])
     excess = (
         compute_excess_loss(logits, y_encoded, weight, beta)

@@ -87,9 +87,8 @@ def _find_cut_keys():
     low[0] = 0
     upper = edges[: N_CUTS // 2 - 1 : -1]
     high = get_keys(1.0 - upper)
-    while (
-        True
-    ):  # the least complement that rounds to a probability at or below the edge
+    # the least complement that rounds to a probability at or below the edge
+    while True:
         below = 1.0 - get_values(np.maximum(high - 1, 0)) <= upper
         if not (below & (high > 0)).any():
             return np.vstack([low, high])

@@ -164,9 +164,8 @@ def sum_row_losses(p, q, y):
         block_q = q[rows]
         right = work[0, : len(block_p)]
         off = work[1, : len(block_p)]
-        wrong += int(
-            _split_by_label(block_p, block_q, y[rows], right, off)
-        )  # without numba an int64
+        # without numba an int64
+        wrong += int(_split_by_label(block_p, block_q, y[rows], right, off))
         sums[1] = _sum_products(off, off)
         fill_negative_logs(right, LOG_LOSS_FLOOR, off)
         sums[0] = _sum_products(off, _UNIT_WEIGHTS[: len(off)])
@@ -404,9 +403,8 @@ def merge_cells_to_limit(cells, shift, max_cells):
     merged.
     """
     ids = np.ascontiguousarray(cells[:, ID]).view(np.uint64)
-    cells = np.take(
-        cells, np.argsort(ids, kind="stable"), axis=0
-    )  # finds what is sorted
+    # finds what is sorted
+    cells = np.take(cells, np.argsort(ids, kind="stable"), axis=0)
 
     def is_within_limit(index):
         return (

@@ -28,9 +28,8 @@ def run_spiegelhalter_test(excess, variance, certain_and_wrong):
     return z, float(2 * stats.norm.sf(abs(z)))
 
 
-MIN_EXPECTED_EVENTS = (
-    5  # events, and non-events, of a bin with a nearly normal distribution
-)
+# events, and non-events, of a bin with a nearly normal distribution
+MIN_EXPECTED_EVENTS = 5
 
 
 def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):

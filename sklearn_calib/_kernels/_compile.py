@@ -30,9 +30,8 @@ from numba.core.caching import FunctionCache, NullCache
 from .._show import plain
 from .._warnings import warn_calibration
 
-MAX_SILENT_SECONDS = (
-    1.0  # seconds of compilation in one process before a line is printed
-)
+# seconds of compilation in one process before a line is printed
+MAX_SILENT_SECONDS = 1.0
 
 _compiled = partial(njit, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 compile_helper = partial(_compiled, no_cpython_wrapper=True)

@@ -123,9 +123,8 @@ def solve_program(program):
     masses = np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
         dual = _solve_interior_point(grid, masses)
-        if (
-            dual is None
-        ):  # it eliminates from the left; from the right other digits are lost
+        # it eliminates from the left; from the right other digits are lost
+        if dual is None:
             mirrored = _solve_interior_point(
                 (1 - grid)[::-1].copy(), masses[::-1, ::-1].copy()
             )

@@ -72,9 +72,8 @@ def interior_point(
         if product <= enough and gap <= enough + BALANCE_TOLERANCE:
             break  # the remaining imbalance no longer falls
         _eliminate_points(grid, primal, slack, factor)
-        for stage in range(
-            3
-        ):  # predictor, corrector, and the centre if this is blocked
+        # predictor, corrector, and the centre if this is blocked
+        for stage in range(3):
             _solve_direction(
                 grid, primal, slack, imbalance, factor, d_prices, d_primal, d_slack
             )
@@ -134,9 +133,8 @@ def _eliminate_points(grid, primal, slack, factor):
     springs to the next point, and what turns the right side into the change of the last
     slack.
     """
-    a = b = c = det = (
-        0.0  # what the points so far add: entries xx, zz, xz, the determinant
-    )
+    # what the points so far add: entries xx, zz, xz, the determinant
+    a = b = c = det = 0.0
     for k in range(len(grid)):
         t = grid[k]
         u = 1 - t
@@ -145,10 +143,11 @@ def _eliminate_points(grid, primal, slack, factor):
         if k < len(grid) - 1:
             p = primal[k, 1] / slack[k, 1] + primal[k, 2] / slack[k, 2]
             q = primal[k, 3] / slack[k, 3] + primal[k, 4] / slack[k, 4]
+        # the point's own weight would cancel
         x, z = (
             (b + q) * t - c * u,
             (a + p) * u - c * t,
-        )  # the point's own weight would cancel
+        )
         det += weight * max(u * u * a + t * t * b - 2 * t * u * c, 0.0)
         a += weight * t * t
         b += weight * u * u

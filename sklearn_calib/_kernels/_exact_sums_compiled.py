@@ -10,21 +10,20 @@ from ._compile import compile_helper, compile_kernel
 from ._exact_sums import UNIT_BITS, convert_to_sums
 
 CHUNK_ROWS = 8192  # terms whose integers cannot overflow when they are added
+# behind the point, in the first and in the second integer
 _HIGH_BITS, _LOW_BITS = (
     40,
     44,
-)  # behind the point, in the first and in the second integer
+)
 _HIGH_SCALE = 2.0**_HIGH_BITS
 _LOW_SCALE = 2.0**_LOW_BITS
-_ROUNDING_SHIFT = (
-    1.5 * 2.0**52
-)  # added, the whole part of a number stands in the last bits
+# added, the whole part of a number stands in the last bits
+_ROUNDING_SHIFT = 1.5 * 2.0**52
 _ROUNDING_SHIFT_BITS = np.float64(_ROUNDING_SHIFT).view(np.int64)
 _MANTISSA_MASK = np.int64((1 << 52) - 1)
 _ONE_BITS = np.float64(1.0).view(np.int64)
-_ROOT_CARRY = (
-    np.int64(0x95F64) << 32
-)  # added to a mantissa, carries where it is above sqrt(2)
+# added to a mantissa, carries where it is above sqrt(2)
+_ROOT_CARRY = np.int64(0x95F64) << 32
 _WORD_MASK = np.int64(0xFFFFFFFF)
 _LEVEL_BITS = 49  # of the terms, added at a time
 _MAX_LEVELS = 48  # enough for all exponents

@@ -136,11 +136,12 @@ def make_numerical_average(link):
     return average_link
 
 
+# s(c + t) = 1 - s(c - t)
 LINK_CENTRES = {
     "logit": 0.0,
     "probit": 0.0,
     "clipped_relu": 0.5,
-}  # s(c + t) = 1 - s(c - t)
+}
 
 
 def log_average_logistic(mu, tau):
@@ -150,9 +151,8 @@ def log_average_logistic(mu, tau):
     which follows from s(t) = exp(t) s(-t).
     """
     low = mu < -(tau**2) / 2
-    mirrored = np.minimum(
-        np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau
-    )  # then the mean is 1
+    # then the mean is 1
+    mirrored = np.minimum(np.where(low, -mu - tau**2, mu), 60.0 + 8 * tau)
     value, by_mu, by_tau = average_logistic(mirrored, tau)
     value = np.maximum(value, 1e-300)
     by_mu = by_mu / value

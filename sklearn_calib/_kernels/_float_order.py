@@ -108,9 +108,10 @@ def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int
     few values.
     """
     is_float = values.dtype.kind == "f"
+    # no -0
     keys = (
         encode_floats(values + 0.0, "float64") if is_float else values.astype(np.int64)
-    )  # no -0
+    )
     while True:
         cells = keys >> keys.dtype.type(shift)
         last = np.flatnonzero(np.append(cells[1:] != cells[:-1], True)[: len(cells)])

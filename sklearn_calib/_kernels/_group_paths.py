@@ -11,9 +11,8 @@ import math
 
 from ._compile import compile_helper, compile_kernel
 
-DRAWS_PER_BLOCK = (
-    16  # sets of labels side by side: what a processor adds at once, many times over
-)
+# sets of labels side by side: what a processor adds at once, many times over
+DRAWS_PER_BLOCK = 16
 
 
 @compile_kernel

@@ -11,10 +11,11 @@ import numpy as np
 from scipy.special import gammaincinv, logit, logsumexp, ndtri
 
 _N_PATH_PARTS = 4  # of the path, of equal variance
+# standard deviations that a part of the path is tilted by
 _TILT_DEVIATIONS = (
     3.5,
     6.0,
-)  # standard deviations that a part of the path is tilted by
+)
 _MAX_BLOCK_ENTRIES = 1 << 20  # entries at a time
 _WIDTH_TOLERANCE = 1e-12  # relative
 

@@ -83,9 +83,8 @@ def estimate_confusion_prior(
     raw = estimates @ weight_fraction
     prior = clip_to_simplex(raw)
     k = len(prior)
-    noise = confusion.class_squares - np.eye(
-        k
-    )  # variances of the labelled rows' part, per squared frequency
+    # variances of the labelled rows' part, per squared frequency
+    noise = confusion.class_squares - np.eye(k)
     noise = np.maximum(noise, 0.0) / np.maximum(confusion.rows - 1.0, 1.0)
     se = np.sqrt(
         (estimates - raw[:, None]) ** 2 @ weight_fraction**2 + noise @ prior**2

@@ -143,10 +143,11 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         prediction[g] = _correct_prediction(
             prediction[g], first[g], labels[g], worst_class[g], rule
         )
+        # what shrinkage leaves is meant to stay
         touched[g], is_final[g] = (
             True,
             rule.vector,
-        )  # what shrinkage leaves is meant to stay
+        )
         del owner[keys[g]]
         key = compute_levels(prediction[g], rule.n_levels).tobytes()
         other = owner.get(key)

@@ -9,9 +9,8 @@ integers, never found again from a rounded vector.
 
 import numpy as np
 
-MAX_LEVELS = (
-    5000  # beyond, the snapping at float32 precision is as wide as a level's hundredth
-)
+# beyond, the snapping at float32 precision is as wide as a level's hundredth
+MAX_LEVELS = 5000
 
 
 def get_cell_tolerance(p, epsilon):

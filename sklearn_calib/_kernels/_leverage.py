@@ -12,13 +12,11 @@ from scipy import sparse
 from scipy.linalg import cholesky, lapack, solve_triangular
 
 MAX_BLOCK_ENTRIES = 2**23  # in a block of rows: 64 MB
-MAX_KERNEL_DIAGONAL = (
-    1e11  # D K: beyond it the penalty is negligible and the rows are reproduced
-)
+# D K: beyond it the penalty is negligible and the rows are reproduced
+MAX_KERNEL_DIAGONAL = 1e11
 MAX_CENTRE_RATIO = 100  # a squared centre, relative to that of the rows around it
-MIN_CURVATURE_TIMES_NORM = (
-    1e-4  # below this D_i K_ii, (1 - m_i) / D_i would lose digits
-)
+# below this D_i K_ii, (1 - m_i) / D_i would lose digits
+MIN_CURVATURE_TIMES_NORM = 1e-4
 
 
 def compute_leverages(X, curvature, penalty, intercept, dual=None):

@@ -17,12 +17,10 @@ LOESS_SPAN = 0.75
 MAX_CELLS = 4096
 MAX_SUPPORT_POINTS = 512
 _SUPPORT_BLOCK_POINTS = 64  # support points at a time
-_SCORE_SCALE = (
-    2.0**600
-)  # of scores: exact, and no distance of two of them is below the smallest normal
-_NORM_TOLERANCE = (
-    1e-20  # squared norm, per unit of weight, of a column that only rounding has left
-)
+# of scores: exact, and no distance of two of them is below the smallest normal
+_SCORE_SCALE = 2.0**600
+# squared norm, per unit of weight, of a column that only rounding has left
+_NORM_TOLERANCE = 1e-20
 
 
 class Loess:
@@ -184,9 +182,8 @@ def _compute_rows(x, mass, x0, width):
     ahead = x - x0
     nearest = np.min(np.abs(ahead[:, mass > 0]), axis=1, keepdims=True)
     width = np.maximum(width, nearest * (1 + 1e-6))
-    t = (
-        np.clip(ahead, -width, width) / width
-    )  # points outside weigh 0 and must not overflow
+    # points outside weigh 0 and must not overflow
+    t = np.clip(ahead, -width, width) / width
     tricube = (1 - np.abs(t) ** 3) ** 3
     weight = mass * tricube
 

@@ -19,9 +19,8 @@ from ._newton import minimise_by_newton
 
 _MAX_ABS_LOG_ODDS = 700.0  # log-odds beyond are counted there
 _STEPS_PER_CELL = 4096  # of a place within a cell
-_PRIOR_SCALES = np.array(
-    [1.0, 0.5]
-)  # of shift and slope in the mixture, around 0 and 1
+# of shift and slope in the mixture, around 0 and 1
+_PRIOR_SCALES = np.array([1.0, 0.5])
 _IDENTITY_LINE = np.array([0.0, 1.0])
 _N_RAYS = 256
 _MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is reported as infinite
@@ -222,9 +221,8 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
     """
     log, mode, root = compute_log_evidence(counts)
     bound = log + np.log1p(-level)
-    if (
-        float(compute_log_likelihood(counts, mode[0], mode[1])) < bound
-    ):  # far from the prior
+    # far from the prior
+    if float(compute_log_likelihood(counts, mode[0], mode[1])) < bound:
         mode, information = fit_line(counts, np.full(2, 1e-6))
         root = np.linalg.cholesky(np.linalg.inv(information))
     angle = 2 * np.pi * np.arange(_N_RAYS) / _N_RAYS

@@ -14,9 +14,8 @@ from ._softmax_regression import JointFit, SoftmaxFit
 
 # curvature per unit of residual: keeps a direction that only saturated rows see
 _DAMPING = 1e-12
-_DECREMENT_TOLERANCE = (
-    1e-12  # decrement per unit of loss from which on rounding hides what a step gains
-)
+# decrement per unit of loss from which on rounding hides what a step gains
+_DECREMENT_TOLERANCE = 1e-12
 _MIN_SUBSAMPLED_ROWS, _SUBSAMPLING_STEP = 40_000, 8  # of many rows some give the start
 _MAX_INTERVAL_STEPS = 2.0**40  # of an end of an interval, in standard errors
 _BLOCK_ROWS = 4096  # rows whose temporaries stay in the cache
@@ -71,9 +70,8 @@ def fit_logistic(
         enough = max(tol, _DECREMENT_TOLERANCE) * scale
         last = decrement <= tol * scale
         near = decrement <= enough
-        if (
-            near and before == np.inf
-        ):  # a decided row of huge features may hide what others need
+        # a decided row of huge features may hide what others need
+        if near and before == np.inf:
             wider, drop = model.find_step(
                 point.drop_decided_rows(weight_fraction), nonnegative
             )
@@ -86,9 +84,8 @@ def fit_logistic(
             break  # nor does the slope become smaller
         change = step @ columns
         next_coef = _clip_nonnegative(point.coef + step, nonnegative)
-        if (
-            last and np.abs(change).max() < 1e-6
-        ):  # what the loss gains is below its last digit
+        # what the loss gains is below its last digit
+        if last and np.abs(change).max() < 1e-6:
             point = point._replace(coef=next_coef)
             break
         reached = evaluate_at(next_coef) if near else None

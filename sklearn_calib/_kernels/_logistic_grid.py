@@ -215,9 +215,8 @@ def _detect_single_stream(state, gain, first, prior, bound, start):
     below = bound * (1 - 1e-9)  # what rounding can do to them
     for begin in range(start, len(gain), _BLOCK_ROWS):
         course = np.exp(np.minimum(gain[begin : begin + _BLOCK_ROWS], 500.0))
-        for number, before in enumerate(
-            [state, *course[:-1]]
-        ):  # views: each is changed by its turn
+        # views: each is changed by its turn
+        for number, before in enumerate([state, *course[:-1]]):
             course[number] *= before + 1.0
         near = (course @ prior).sum(axis=1) >= below
         if begin <= first < begin + len(course):

@@ -10,10 +10,11 @@ from .._typing import FloatArray
 from ._newton import minimise_by_newton
 
 _MAX_BISECTIONS = 300  # of a bracket that halves: enough for any pair of float64
+# before Newton's steps, and instead of them
 _INITIAL_SCALINGS, _MAX_SCALINGS = (
     20,
     2000,
-)  # before Newton's steps, and instead of them
+)
 _MAX_NEWTON_CLASSES = 200  # classes, of which a Hessian takes too long
 _MEAN_TOLERANCE = 1e-14
 _MAX_OFFSET_STEP = 10.0  # step of an offset, so that targets out of reach end
@@ -77,9 +78,8 @@ def fit_mean_offset(
         inside = np.isfinite(log_odds)
         zeros = weight_fraction[np.isneginf(log_odds)].sum()
         ones = weight_fraction[np.isposinf(log_odds)].sum()
-        aim = np.log(target[1] - ones) - np.log(
-            target[0] - zeros
-        )  # of the other rows' mean
+        # of the other rows' mean
+        aim = np.log(target[1] - ones) - np.log(target[0] - zeros)
         offset = np.array(
             [0.0, _find_crossing(log_odds[inside], weight_fraction[inside], aim)]
         )

@@ -13,9 +13,8 @@ from scipy.stats import norm
 from .._typing import FloatArray
 from ._newton import minimise_by_newton, solve_newton_step
 
-MAX_NEWTON_CLASSES = (
-    200  # more components take EM steps alone: a Newton step costs n k^2 + k^3
-)
+# more components take EM steps alone: a Newton step costs n k^2 + k^3
+MAX_NEWTON_CLASSES = 200
 _INITIAL_EM_STEPS = 10
 _MAX_EM_STEPS = 2000
 _MAX_NEWTON_STEPS = 100
@@ -208,9 +207,8 @@ def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
     )
     is_known = values > _EIGENVALUE_TOLERANCE * max(values[-1], 1e-300)
     inverse = (vectors[:, is_known] / values[is_known]) @ vectors[:, is_known].T
-    null = vectors[:, ~is_known] - vectors[:, ~is_known].mean(
-        axis=0
-    )  # without the vector of ones
+    # without the vector of ones
+    null = vectors[:, ~is_known] - vectors[:, ~is_known].mean(axis=0)
     unknown = (np.abs(null) > 1e-6).any(axis=1)
     variance = ((weight_fraction[:, None] * (g @ inverse)) ** 2).sum(axis=0)
     if np.isfinite(n_source):

@@ -27,9 +27,8 @@ class ConeFrame(NamedTuple):
 
     blocks: tuple  # P and R
     to_coef: np.ndarray  # Chebyshev coefficients from theta
-    rows: (
-        np.ndarray
-    )  # (k + 1, k + 2): the blocks side by side, after f(-1) and the slack
+    # (k + 1, k + 2): the blocks side by side, after f(-1) and the slack
+    rows: np.ndarray
     starts: np.ndarray  # where the blocks of X start
     L: np.ndarray  # their linear map
     from_monomial: np.ndarray  # T
@@ -128,9 +127,8 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
     )
 
     def make_fit(d, theta, gap, size):
-        loss = (
-            data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
-        )  # the objective is half of it
+        # the objective is half of it
+        loss = data[d][2] - 2 * h[d] @ theta + theta @ Q[d] @ theta
         return PolynomialFit(
             basis.to_coef @ theta, max(float(loss), 0.0), 2 * float(gap), size
         )
@@ -220,9 +218,8 @@ def fit_program(
     gradient = basis.to_coef.T @ (2 * (products @ coefficients - mean_y[: degree + 1]))
     # any multipliers bound the loss of all polynomials from below, those of the solver
     # tightly
-    pulls = [
-        np.zeros(degree + 1)
-    ]  # multipliers of the bound's equation, of either sign
+    # multipliers of the bound's equation, of either sign
+    pulls = [np.zeros(degree + 1)]
     if np.isfinite(bound):
         pulls += [equation.dual_value, -equation.dual_value]
     prices = [

@@ -8,9 +8,8 @@ from scipy.special import ndtr
 from .._typing import FloatArray
 from ._proportion import compute_exact_interval, compute_wilson_interval
 
-_MAX_TABLE_ENTRIES = (
-    2**21
-)  # of the table of cells and thresholds that is held at a time
+# of the table of cells and thresholds that is held at a time
+_MAX_TABLE_ENTRIES = 2**21
 
 
 class NetBenefit:
@@ -73,9 +72,8 @@ class NetBenefit:
         blocks = [
             slice(start, start + size) for start in range(0, len(self.mass), size)
         ]
-        sums = np.zeros(
-            (2, 2, 2, len(self.odds))
-        )  # mass or squares, sign of change, class
+        # mass or squares, sign of change, class
+        sums = np.zeros((2, 2, 2, len(self.odds)))
         for block in blocks:
             change = self._compute_change(first, second, block)
             for values, class_sums in zip((self.mass, self.squares), sums, strict=True):

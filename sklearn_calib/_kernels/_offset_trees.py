@@ -28,9 +28,8 @@ import numpy as np
 from ._compile import compile_helper, compile_kernel
 
 L2_PER_CATEGORY = 3.0  # added to l2 for each category beyond two in a leaf
-MAX_TREE_STEP = (
-    1.0  # of one tree in log-odds: the curvature changes by a factor e at most
-)
+# of one tree in log-odds: the curvature changes by a factor e at most
+MAX_TREE_STEP = 1.0
 
 
 @compile_helper

@@ -81,9 +81,8 @@ def fit_ordinal(cumulative, target):
     def find_direction(theta, _):
         gradient, hessian = _compute_derivatives(cumulative, target, theta, sums)
         step, decrement = solve_newton_step(hessian, gradient, lowest - theta)
-        shorter = min(
-            1.0, 0.9 * theta[0] / max(-step[0], 1e-300)
-        )  # at slope 0 widths may be 0
+        # at slope 0 widths may be 0
+        shorter = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))
         return shorter * step, shorter * decrement
 
     def evaluate_loss(theta):

@@ -6,16 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 
-HISTOGRAM_EDGES = (
-    np.arange(-32, 33) / 2
-)  # log-odds, of the histogram; the ends hold what lies beyond
+# log-odds, of the histogram; the ends hold what lies beyond
+HISTOGRAM_EDGES = np.arange(-32, 33) / 2
 _MIN_SPAN = 3.0  # log-odds
 _PAD_FRACTION = 0.04  # of the span, around the points
 _MARGIN_FRACTION = 0.09  # of the span, from the axis to the positions of 0 and 1
 _MARGIN_END_FRACTION = 0.04  # of the span, behind these positions
-_RARE_FRACTION = (
-    5e-3  # a smaller share of the rows next to 0 or 1 does not widen an axis
-)
+# a smaller share of the rows next to 0 or 1 does not widen an axis
+_RARE_FRACTION = 5e-3
 _MIN_GAP_CHARACTERS = 1.3  # characters between two numbers
 _PLANE_PAD_FRACTION = 0.14  # of the range of the points, on each side
 _N_PLANE_LINES = 5  # approximately
@@ -28,9 +26,8 @@ def compute_histogram(score, weight):
 
     The bins are those of `HISTOGRAM_EDGES`.
     """
-    rough = score.astype(
-        np.float32
-    )  # bins need no more digits; zeros and ones are told exactly
+    # bins need no more digits; zeros and ones are told exactly
+    rough = score.astype(np.float32)
     with np.errstate(divide="ignore"):
         rough = np.log(rough) - np.log1p(-rough)
     last = len(HISTOGRAM_EDGES) - 1

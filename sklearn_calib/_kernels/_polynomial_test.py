@@ -193,9 +193,8 @@ def compute_survival(statistic, freedom, n_raised):
     if n_raised == 0:
         return stats.chi2.sf(statistic, freedom)
     truncated_sum = (n_raised - 1) * _STEP_THRESHOLD  # the others are at least that
-    inside = np.maximum(
-        statistic, truncated_sum + _STEP_THRESHOLD
-    )  # below, the probability is 1
+    # below, the probability is 1
+    inside = np.maximum(statistic, truncated_sum + _STEP_THRESHOLD)
     low, high = np.arcsin(
         np.sqrt([_STEP_THRESHOLD / inside, 1 - truncated_sum / inside])
     )

@@ -8,9 +8,8 @@ the sum of such events varies less than a binomial one (Hoeffding 1956).
 import numpy as np
 from scipy.special import betaincinv, chdtri, expit, logit
 
-_EDGE_TOLERANCE = (
-    1e-9  # a proportion this close to 0 or 1 is 0 or 1: sums of weights round
-)
+# a proportion this close to 0 or 1 is 0 or 1: sums of weights round
+_EDGE_TOLERANCE = 1e-9
 _MIN_SPLINE_QUANTILES = 50_000  # from here on they are read off a spline
 
 

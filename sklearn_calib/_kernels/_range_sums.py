@@ -87,10 +87,11 @@ class WindowCells:
         self._sums = RangeSums(*weights.T)
         self._invented = invented
         self._base = weights[:, 1].sum() / weights.sum()
+        # p and 1 - p, increasing
         self._low, self._high = (
             expit(log_odds),
             expit(-log_odds)[::-1],
-        )  # p and 1 - p, increasing
+        )
         if weight_fraction is not None:
             self._windows = self._find_smallest_windows(
                 weights.sum(axis=1), weight_fraction
@@ -98,9 +99,8 @@ class WindowCells:
 
     def estimate_nearest(self, score):
         """Return the event rate in the smallest symmetric window around each score."""
-        score, row = np.unique(
-            score, return_inverse=True
-        )  # sorted queries are found faster
+        # sorted queries are found faster
+        score, row = np.unique(score, return_inverse=True)
         return self._estimate_windows(score, *self.find_nearest(score))[row]
 
     def find_nearest(self, score):

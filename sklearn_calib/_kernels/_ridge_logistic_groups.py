@@ -156,9 +156,8 @@ def _leave_out_rows(labels, centre, scale):
             (unit * variance)[:, None, None] * x[:, :, None] * x[:, None, :]
         )
         pull += (unit * (mean - outcome))[:, None] * x
-    ridge = (
-        1e-9 * (np.trace(total) + 1e-290) * np.eye(2)
-    )  # for a single row, or equal scores
+    # for a single row, or equal scores
+    ridge = 1e-9 * (np.trace(total) + 1e-290) * np.eye(2)
     return np.linalg.solve(total + ridge - row_information, pull[:, :, None])[:, :, 0]
 
 

@@ -43,9 +43,8 @@ def average_risk(mass, errors, counts):
     before = np.cumsum(mass) - mass
     wrong = np.cumsum(errors) - errors
     rate = errors / mass
-    excess = (
-        wrong - rate * before
-    )  # the rate inside is that of the block plus excess / rows
+    # the rate inside is that of the block plus excess / rows
+    excess = wrong - rate * before
     if counts:
         steps = digamma(before + mass + 1) - digamma(before + 1)
     else:

@@ -28,9 +28,8 @@ class RankedScores:
         self.proba = np.asarray(proba)
         self.y_encoded = y_encoded
         self.k = self.proba.shape[1]
-        self.columns = (
-            [1] if self.k == 2 else [*range(self.k)]
-        )  # of two columns the second is enough
+        # of two columns the second is enough
+        self.columns = [1] if self.k == 2 else [*range(self.k)]
         self.ranks = []
         self.alone = []
         for column in self.columns:
@@ -85,9 +84,8 @@ class RankedScores:
                 rank_position += alone[rows] * rng.random(len(rows))  # within its rank
             order = np.argsort(rank_position)
             rank_position = rank_position[order]
-            last = np.append(
-                rank_position[1:] != rank_position[:-1], True
-            )  # of equal scores
+            # of equal scores
+            last = np.append(rank_position[1:] != rank_position[:-1], True)
             distances.append(float(np.abs(np.cumsum(gap[order])[last]).max()))
         worst = int(np.argmax(distances))
         return MixtureDistance(min(distances[worst], 1.0), self.columns[worst], prior)

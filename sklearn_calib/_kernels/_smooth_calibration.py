@@ -288,9 +288,8 @@ def rank_kinks(v, residual):
     """Return distinct scores, gaps, summed residuals, and ranks and positions of kinks."""
     sums = np.cumsum(residual)
     gaps = np.diff(v)
-    last = np.flatnonzero(
-        gaps > 0
-    )  # the last row of each distinct score but the largest
+    # the last row of each distinct score but the largest
+    last = np.flatnonzero(gaps > 0)
     sums = np.append(sums[last], sums[-1])
     positions = np.append(0.0, sums[:-1])
     order = np.argsort(positions)

@@ -18,20 +18,21 @@ from ._newton import minimise_by_newton, solve_newton_step
 
 _BLOCK_COLUMNS = 1024  # columns of a Hessian product
 _MAX_EXACT_ENTRIES = 100_000  # tables up to this size use all rows in float64
+# of the Hessian of a large table, diagonal A
 _HESSIAN_ROWS_PER_CLASS, _HESSIAN_ENTRIES = (
     25,
     200_000,
-)  # of the Hessian of a large table, diagonal A
+)
 _MAX_ROUNDING_ENTRIES = 10_000  # entries up to which a full A is fitted to rounding
 _MAX_BLOCK_CLASSES = 200  # classes up to which each has a block of the preconditioner
+# rows that its curvature is taken from; more if cheap
 _MIN_PRECONDITIONER_ROWS, _PRECONDITIONER_WORK = (
     300,
     1_000_000,
-)  # rows that its curvature is taken from; more if cheap
-
-_JOINT_TOLERANCE = (
-    1e-10  # of the decrement, in nats; the last step squares what is left
 )
+
+# of the decrement, in nats; the last step squares what is left
+_JOINT_TOLERANCE = 1e-10
 _MIN_CURVATURE = 1e-300
 
 
@@ -64,9 +65,8 @@ def fit_softmax_regression(
     w = weight / weight.sum()
     ridge = 2 * np.column_stack([ridge_a, np.full(len(z), ridge_b)])
     convexity = ridge.min()  # of the penalties: gap <= |g|^2 / (2 convexity)
-    enough = 0.5 * np.sqrt(
-        convexity * last
-    )  # a gradient of this size ends the iteration
+    # a gradient of this size ends the iteration
+    enough = 0.5 * np.sqrt(convexity * last)
     newton = (
         _make_full_step(z, w, ridge, enough)
         if full

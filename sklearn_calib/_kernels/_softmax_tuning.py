@@ -19,10 +19,11 @@ from scipy.linalg.blas import dsyrk
 from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regression
 
 _MIN_SPREAD = 2e-3
+# neighbours of the search, and the largest power of it
 _GRID_FACTOR, _MAX_POWER = (
     10.0,
     3,
-)  # neighbours of the search, and the largest power of it
+)
 _MIN_GAIN_NATS = 3e-4  # nats that a longer walk must bring
 _MAX_TUNING_ROWS = 5000  # that choose; the penalties are stated in units of 1 / n
 _MIN_REMAINING_CURVATURE = 1e-3  # of the curvature that is left without a row

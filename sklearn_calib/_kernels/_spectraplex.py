@@ -110,9 +110,8 @@ def solve_program(problem, tol, max_iter):
 def _make_start(problem, count, m, size):
     X = np.broadcast_to(np.eye(size) / size, (count, size, size)).copy()
     mass = np.ones(count)
-    if (
-        problem.bound is not None
-    ):  # a small bound: most of the trace to the slack, small values
+    # a small bound: most of the trace to the slack, small values
+    if problem.bound is not None:
         mass = problem.bound / 4
         scale = np.where(problem.bound < 1, problem.bound / 2, 1.0)
         X *= scale[:, None, None]

@@ -94,9 +94,8 @@ def make_natural_basis(knots):
         )
     R = np.stack([(gaps[:-1] + gaps[1:]) / 3, np.append(gaps[1:-1], 0.0) / 6])
     factor = cholesky_banded(R, lower=True, check_finite=False)
-    jumps = np.diag(factor[0]) + np.diag(
-        factor[1, :-1], -1
-    )  # C: changes of the secants
+    # C: changes of the secants
+    jumps = np.diag(factor[0]) + np.diag(factor[1, :-1], -1)
     upper = np.stack([np.append(0.0, factor[1, :-1]), factor[0]])
     second = np.zeros((len(knots), count))
     second[1:-1] = solve_banded((0, 1), upper, np.eye(count), check_finite=False)

@@ -10,11 +10,12 @@ import math
 
 from ._compile import compile_helper, compile_kernel
 
+# sums in any order; nothing is assumed of NaN
 _FASTMATH_FLAGS = {
     "reassoc",
     "contract",
     "nsz",
-}  # sums in any order; nothing is assumed of NaN
+}
 
 
 @compile_helper

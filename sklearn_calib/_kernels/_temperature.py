@@ -17,21 +17,20 @@ from scipy.special import logsumexp, softmax
 
 from .._simplex_array import LARGEST_LOG_LOSS, iter_row_blocks
 
+# the box of Berta et al. (2025), for unit logits
 MIN_BETA, MAX_BETA = (
     np.exp(-16.0),
     np.exp(16.0),
-)  # the box of Berta et al. (2025), for unit logits
-_MAX_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
-_MIN_SUBSAMPLED_ENTRIES = (
-    40_000  # from here on a subsample gives the start: half the full passes
 )
+_MAX_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
+# from here on a subsample gives the start: half the full passes
+_MIN_SUBSAMPLED_ENTRIES = 40_000
 _MIN_COMPILED_ENTRIES = 100_000  # from here on loading the compiler pays
 _MIN_LONG_ROW_CLASSES = 32
 _MAX_START_ROWS = 20_000  # of a very large problem; their optimum is a Halley step away
 _PROBABILITY_TOLERANCE = 1e-12  # means of probabilities
-_MAX_RELATIVE_STEP = (
-    2e-3  # relative; up to it one Halley step is exact to 1e-8 of the loss
-)
+# relative; up to it one Halley step is exact to 1e-8 of the loss
+_MAX_RELATIVE_STEP = 2e-3
 
 
 class TemperatureFit(NamedTuple):
@@ -81,10 +80,11 @@ def fit_temperature(
     is then the objective, of which nothing is cut off.
     """
     logits = np.ascontiguousarray(logits)
+    # the compiled pass reads float32 as it is
     if logits.dtype not in (
         np.float32,
         np.float64,
-    ):  # the compiled pass reads float32 as it is
+    ):
         logits = logits.astype(np.float64)
     spread = float(logits.max()) - float(logits.min()) or 1.0
     unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
@@ -201,9 +201,8 @@ def compute_excess_loss(logits, y_encoded, weight, beta):
     for block in iter_row_blocks(logits):
         block_logits = logits[block]
         label = y_encoded[block]
-        if (
-            block_logits.shape[1] < _MIN_LONG_ROW_CLASSES
-        ):  # along long rows the maximum is fast by itself
+        # along long rows the maximum is fast by itself
+        if block_logits.shape[1] < _MIN_LONG_ROW_CLASSES:
             top = np.ascontiguousarray(block_logits.T).max(axis=0)
         else:
             top = block_logits.max(axis=1)

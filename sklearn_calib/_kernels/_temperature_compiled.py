@@ -16,10 +16,11 @@ from ._compile import compile_kernel, count_threads
 _BLOCK_ROWS = 128
 _MIN_VECTORISED_CLASSES = 32  # from here on one row by itself fills the vector units
 
+# entries from which both cores pay, and their parts
 _MIN_PARALLEL_ENTRIES, _N_PARTS = (
     2_000_000,
     16,
-)  # entries from which both cores pay, and their parts
+)
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
@@ -126,9 +127,8 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
             s2[i] = 0.0
             s3[i] = 0.0
             d_sum[i] = 0.0
-        for c in range(
-            one, k
-        ):  # the largest goes up: its power is 1, and the others are left
+        # the largest goes up: its power is 1, and the others are left
+        for c in range(one, k):
             for i in range(rows):
                 larger = max(top[i], block[c, i])
                 smaller = min(top[i], block[c, i])

@@ -26,9 +26,8 @@ _BOUND_SIGNS = np.array([[1.0], [-1.0]])
 
 class TrendFit(NamedTuple):
     values: np.ndarray  # the fit at every point
-    knots: (
-        np.ndarray
-    )  # positions of the points where the slope changes by more than rounding
+    # positions of the points where the slope changes by more than rounding
+    knots: np.ndarray
     gap: float  # by no more than this the objective is above the optimum
 
 
@@ -84,9 +83,8 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         change = change + length * (ahead_change - change)
         values = smoothed if length == 1.0 else values + length * (smoothed - values)
         price = penalty * np.abs(change).sum()
-        gap = float(
-            price - u @ change
-        )  # primal minus dual loss, as W (b - y) + D'u = 0
+        # primal minus dual loss, as W (b - y) + D'u = 0
+        gap = float(price - u @ change)
         if gap <= tol * price or length < 1e-8:
             break
     bends = (slack / start - room / penalty).max(axis=0) > 0

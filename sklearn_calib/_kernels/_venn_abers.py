@@ -27,10 +27,11 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
 
     The top is leftmost.
     """
+    # the slope falls, then rises, from the top of the stack to its bottom
     low, high = (
         0,
         size - 1,
-    )  # the slope falls, then rises, from the top of the stack to its bottom
+    )
     while low < high:
         middle = (low + high) // 2  # stack[middle + 1] is left of stack[middle]
         right = stack[middle]
@@ -58,9 +59,8 @@ def _find_best_left(stack, size, W, Y, bx, by):
         left = stack[middle]
         right = stack[middle + 1]
         if _cross_product(W[left], Y[left], W[right], Y[right], bx, by) > 0:
-            low = (
-                middle + 1
-            )  # the right one gives a larger slope; of equals take the left
+            # the right one gives a larger slope; of equals take the left
+            low = middle + 1
         else:
             high = middle
     return low
@@ -77,17 +77,15 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
     a = min(guess, n_left - 1)
     b = -1
     slope = 0.0
-    for _ in range(
-        n_left + n_right + 2
-    ):  # rounding of fractional weights could make it cycle
+    # rounding of fractional weights could make it cycle
+    for _ in range(n_left + n_right + 2):
         pa = left[a]
         new_b = _find_best_right(right, n_right, W, Y, label, W[pa], Y[pa])
         pb = right[new_b]
         new_a = _find_best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
         pa = left[new_a]
-        slope = (Y[pb] - Y[pa] + label) / (
-            W[pb] - W[pa] + 1.0
-        )  # never 0 / 0, however heavy
+        # never 0 / 0, however heavy
+        slope = (Y[pb] - Y[pa] + label) / (W[pb] - W[pa] + 1.0)
         if new_a == a or new_b == b:
             break
         a = new_a

@@ -10,9 +10,8 @@ class Cell(NamedTuple):
     """A text of a table that stands out."""
 
     text: str
-    mark: str = (
-        "strong"  # or "best", or "beyond" for a value that chance does not explain
-    )
+    # or "best", or "beyond" for a value that chance does not explain
+    mark: str = "strong"
 
 
 class Table(NamedTuple):
@@ -21,9 +20,8 @@ class Table(NamedTuple):
     header: Sequence[str]
     rows: Sequence[Sequence[str | Cell]]
     title: str = ""
-    kind: str = (
-        ""  # a class of the table in HTML: "names" may break, "unbroken" lines do not
-    )
+    # a class of the table in HTML: "names" may break, "unbroken" lines do not
+    kind: str = ""
     names: int = 1  # columns that are names
     spare: Sequence[int] = ()  # columns that a narrow terminal leaves out
 
@@ -46,9 +44,8 @@ class Section(NamedTuple):
     parts: Sequence["Section"] = ()
     kind: str = ""  # a class of the section in HTML
     folded: str = ""  # in HTML, shown when this is asked for
-    only: str = (
-        ""  # which of "html", "markdown", "text", "terminal" show it; all by default
-    )
+    # which of "html", "markdown", "text", "terminal" show it; all by default
+    only: str = ""
 
     def is_for(self, writer: str) -> bool:
         """Return whether a writer shows the section."""

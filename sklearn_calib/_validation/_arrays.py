@@ -58,9 +58,8 @@ def read_array(values: object, what: str) -> AnyArray:
     except Exception as error:  # each library of arrays raises its own kinds
         said = str(error).partition("\n")[0].rstrip(".")[:120]
         cure = "Turn it into a numpy array first"
-        if hasattr(
-            values, "device"
-        ):  # of a GPU, or part of a gradient, or of half precision
+        # of a GPU, or part of a gradient, or of half precision
+        if hasattr(values, "device"):
             cure = (
                 "Copy it to the host, for a tensor with .detach().float().cpu(); or call "
                 "sklearn.set_config(array_api_dispatch=True): maps that are arithmetic then stay "

@@ -12,10 +12,11 @@ from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._rounded import BRAIN_SLACK, SLACK, get_half_tolerance
 
+# entries: of the cache, and of what fills a GPU
 HOST_BLOCK, DEVICE_BLOCK = (
     1 << 18,
     1 << 24,
-)  # entries: of the cache, and of what fills a GPU
+)
 LARGEST_LOGIT = 1e150  # differences of larger ones overflow
 
 Check = Callable[..., Any]
@@ -87,9 +88,8 @@ class DeviceScores:
             self._slack = BRAIN_SLACK if brain else half
         else:
             self._slack = tolerance
-        told = kind == "proba" and (
-            brain or tolerance is not None
-        )  # of the rest the type tells
+        # of the rest the type tells
+        told = kind == "proba" and (brain or tolerance is not None)
         self.check = partial(check, tolerance=self._slack) if told else check
         try:
             first = self[:1]
@@ -136,9 +136,8 @@ class DeviceScores:
         xp = self.xp
         size = HOST_BLOCK if "cpu" in str(self.device).lower() else DEVICE_BLOCK
         for block in iter_row_blocks(self, size):
-            place = slice(
-                block.start, min(block.stop, len(self))
-            )  # the standard asks for it
+            # the standard asks for it
+            place = slice(block.start, min(block.stop, len(self)))
             part = xp.astype(self._part(place), self.dtype, copy=False)
             sure = self._checked(part)
             if sure is None:  # the host judges it, and words what is wrong

@@ -122,9 +122,8 @@ def soft_rows(
     shares = match_columns(shares, y, known, column_names(scores))
     weight = read_raw_weight(sample_weight, n)
     mass = shares * weight[:, None]
-    if sample_weight is not None and are_counts(
-        weight
-    ):  # k of n: 3 * (1 / 3) votes are one
+    # k of n: 3 * (1 / 3) votes are one
+    if sample_weight is not None and are_counts(weight):
         whole = np.rint(mass)
         if (np.abs(mass - whole) <= _DIGITS * unit * weight[:, None]).all():
             mass = whole

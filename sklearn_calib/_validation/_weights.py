@@ -13,9 +13,8 @@ from ..exceptions import invalid_input
 from ._arrays import read_numbers
 
 _WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
-MIN_RELATIVE_WEIGHT = (
-    2.0**-400
-)  # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
+# 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
+MIN_RELATIVE_WEIGHT = 2.0**-400
 FIRST_WEIGHTS = 100  # weights that mostly tell what kind they are
 MIN_WEIGHT_SUM, MAX_WEIGHT_SUM = 1e-100, 1e100  # of weights whose unit matters
 
@@ -143,9 +142,8 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
 
 
 def _scale_weights(weight):
-    exponent = int(
-        np.frexp(weight.max())[1]
-    )  # 2^(exponent - 1) <= the largest < 2^exponent
+    # 2^(exponent - 1) <= the largest < 2^exponent
+    exponent = int(np.frexp(weight.max())[1])
     if abs(exponent) > _WIDEST:
         weight = np.ldexp(weight, int(np.clip(exponent, -_WIDEST, _WIDEST)) - exponent)
     if weight.min() >= MIN_RELATIVE_WEIGHT * weight.max():

@@ -464,9 +464,8 @@ def _recalibrate(predictions, recalibrator, cv, fit=None):
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
-    with (
-        ignore_calibration_warnings()
-    ):  # a constant prediction is a fact here, not a mistake
+    # a constant prediction is a fact here, not a mistake
+    with ignore_calibration_warnings():
         return compute_recalibrated_proba(
             recalibrator,
             proba,

@@ -47,9 +47,8 @@ MAX_FEATURE_SHIFT = 12.0  # log-odds by which a feature moves the truth, at most
 _SHOWN = 4096  # rows that `smallest_seen` is computed from
 LOSS_TOLERANCE = 1e-12  # nats or the like: smaller differences are none
 VARIANCE_FACTOR = 2.0
-_COST = (
-    30.0  # rows times nats that trees lose where one feature is missed, and a reserve
-)
+# rows times nats that trees lose where one feature is missed, and a reserve
+_COST = 30.0
 
 
 def decompose_by_features(
@@ -218,9 +217,8 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
     maps: list[list[FloatArray]] = [[], []]
     for number, (train, test) in enumerate(folds):
         given: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
-        with (
-            ignore_calibration_warnings()
-        ):  # a constant prediction is a fact here, not a mistake
+        # a constant prediction is a fact here, not a mistake
+        with ignore_calibration_warnings():
             method = resolve_recalibrator(recalibrator)
             fit_recalibrator(method, proba[train], codes[train], **given)
             mapped = predict_proba_aligned(method, proba, numbers)

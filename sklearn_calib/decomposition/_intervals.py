@@ -119,10 +119,11 @@ def compute_uncertainty_law(
     multinomial covariance, of which the sum and the sum of squares are had from the
     slopes towards each label.
     """
+    # size: one over the number of rows
     k, size = (
         len(frequencies),
         float(squares.sum()),
-    )  # size: one over the number of rows
+    )
     even = loss.undecided(k)
     towards = loss.slope(np.tile(even, (k, 1)), np.eye(k) / even - 1)
     top, trace = loss.of_labels(even[None])[0, 0], -(even @ np.diag(towards))

@@ -15,9 +15,8 @@ TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 OF_FEATURES = ("grouping", "irreducible")
 SIGNIFICANCE = 0.05  # of each gain, one-sided: what is beyond it is found
 PROBABILITY = 0.8  # with which a gain of `smallest_seen` would have been found
-_NAMED = (
-    3  # columns in a sentence, each with at least a tenth of the gains of the splits
-)
+# columns in a sentence, each with at least a tenth of the gains of the splits
+_NAMED = 3
 
 Action = Literal["recalibrate", "retrain", "both", "neither"]
 

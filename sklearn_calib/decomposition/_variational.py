@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 _MULTICLASS = (*MULTICLASS_REDUCTIONS, "canonical")
 _DIRECTIONS = ("over", "under")
-PROBA_TOLERANCE = (
-    1e-12  # recalibrated probabilities that differ by less from the given are these
-)
+# recalibrated probabilities that differ by less from the given are these
+PROBA_TOLERANCE = 1e-12
 _Pairs = list[tuple[IntArray, IntArray]]
 
 
@@ -203,9 +202,8 @@ def _make_folds(question, cv) -> _Pairs:
             (np.flatnonzero(fold != j), np.flatnonzero(fold == j))
             for j in range(fold.max() + 1)
         ]
-    if not hasattr(cv, "split") and not isinstance(
-        question.rows, slice
-    ):  # pairs of all rows
+    # pairs of all rows
+    if not hasattr(cv, "split") and not isinstance(question.rows, slice):
         cv = [
             tuple(np.flatnonzero(np.isin(question.rows, part)) for part in pair)
             for pair in cv

@@ -233,9 +233,8 @@ class CumulativeDifferenceDisplay(Display):
         ax.plot(*path, zorder=2, **{"label": label} | self.styles_["path"])
         low, high = min(path[1].min(), -height), max(path[1].max(), height)
         right = path[1][path[0] > 0.4]
-        above = (
-            high - right.max() >= right.min() - low
-        )  # where the legend has more room
+        # where the legend has more room
+        above = high - right.max() >= right.min() - low
         space = (high - low or 1.0) * np.array([0.06, 0.22])
         below, on_top = space if above else space[::-1]
         ax.set(

@@ -285,9 +285,8 @@ default="isotonic"
             width_ratios=widths,
             layout="constrained",
         )
-        figure.get_layout_engine().set(
-            h_pad=0.12
-        )  # a title is below the label of another panel
+        # a title is below the label of another panel
+        figure.get_layout_engine().set(h_pad=0.12)
         return [*axes.values()]
 
     _styled = BARS
@@ -314,9 +313,8 @@ default="isotonic"
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_over_expected", "ratio_low", "ratio_high")
         )
-        low, high = (
-            np.where(np.isnan(end), value, end) for end in (low, high)
-        )  # no interval
+        # no interval
+        low, high = (np.where(np.isnan(end), value, end) for end in (low, high))
         styles = [self._choose_style(row) for row in rows]
         ax.axvline(1, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1)
         for style in self.styles_.values():

@@ -206,9 +206,8 @@ def _document_fitted(fitted, kind, tabulate):
     rows = canonical_proba(scores, kind=kind)
     results, own = np.asarray(root(rows)), np.asarray(fitted.predict_proba(rows))
     worst = float(np.abs(results - own).max())
-    if (
-        worst > CHECK_ROW_TOLERANCE + 100 * error
-    ):  # sums of classes may enlarge the errors of tables
+    # sums of classes may enlarge the errors of tables
+    if worst > CHECK_ROW_TOLERANCE + 100 * error:
         raise invalid_input(
             expected=f"nodes that give what {type(fitted).__name__}.predict_proba gives",
             got=f"a difference of {worst:.2g}",
@@ -473,9 +472,8 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
             raise invalid_field(
                 "classes", expected="bytes in base64", got="something else"
             ) from None
-    if (
-        kind == "int" and max(names) >= 2**63
-    ):  # numpy would make floats of them beside a -1
+    # numpy would make floats of them beside a -1
+    if kind == "int" and max(names) >= 2**63:
         return np.asarray(names, dtype=np.uint64 if min(names) >= 0 else object)
     return np.asarray(names)
 

@@ -143,7 +143,7 @@ class RowExpression:
         )
 
     def against_rest(self) -> Iterator[Self]:
-        """Iterate over each class against the rest, as `each_against_rest` does."""
+        """Iterate over each class against the rest, as `iter_one_vs_rest` does."""
         others, log_others = self.sum_others()
         for c in range(self.k):
             exact = None
@@ -160,9 +160,8 @@ class RowExpression:
         if kind == "proba":
             return self.p.column(1)
         log = self.log
-        if (
-            kind == "rank" and self.exact is None
-        ):  # a zero comes before the smallest float64
+        # a zero comes before the smallest float64
+        if kind == "rank" and self.exact is None:
             log = (self.p > 0.0).where(
                 self._log_at_least(MIN_FLOAT), float(LOG_OF_ZERO)
             )
@@ -246,7 +245,7 @@ def _pair_thresholds(order):
 
 
 def round_expression(x: Any, least: float) -> Any:
-    """Round to 36 significant bits, as `without_rounding_noise` does.
+    """Round to 36 significant bits, as `round_to_36_bits` does.
 
     `power` is the power of two above |x| [Rump, Ogita, Oishi (2008), NextPowerTwo], or
     0 where x is one, which needs no rounding; adding 1.5 * 2^16 of it leaves 36 bits.

@@ -20,10 +20,11 @@ INPUT, OUTPUT = "scores", "calibrated"
 METADATA = "sklearn_calib_map"
 ERROR = "largest_float32_error"
 _OLDEST_OPSET = 13
+# logits: their differences must not overflow
 MAX_LOGIT_BY_DTYPE = {
     "float64": 1e150,
     "float32": 1e37,
-}  # logits: their differences must not overflow
+}
 
 _MOST_ROWS = 20_000  # on which float32 is measured
 _GRID = np.linspace(-40, 40, 1601)

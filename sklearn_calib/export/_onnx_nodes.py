@@ -293,9 +293,8 @@ class GraphExpression(RowExpression):
             self.p.graph.add("CumSum", self.p, np.array(1), exclusive=1, reverse=end)
             for end in (0, 1)
         )
-        others = (
-            before + after
-        )  # in the order of `iter_one_vs_rest`: steps see the last digit
+        # in the order of `iter_one_vs_rest`: steps see the last digit
+        others = before + after
         classes, log_others = np.arange(self.k), None
         if self.exact is not None:
             log_others = [

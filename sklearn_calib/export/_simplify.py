@@ -142,9 +142,8 @@ def _fewer_knots(node, tolerance):
     )
     first, last = 0, len(node.knots) - 1
     kept = [0]
-    if (
-        node.domain is None
-    ):  # the lines beyond the ends are those of the first and last piece
+    # the lines beyond the ends are those of the first and last piece
+    if node.domain is None:
         first, last, kept = 1, max(last - 1, 1), [0, 1]
     at = first
     while at < last:
@@ -161,9 +160,8 @@ def _find_last_knot(node, at, last, tolerance, length):
         end = min(at + size, last)
         run = slice(at + 1, end + 1)
         width = length(node.knots[at], node.knots[run])
-        if (
-            not width[0] > _SMALLEST_WIDTH
-        ):  # of log-odds so far out that only ratios have digits
+        # of log-odds so far out that only ratios have digits
+        if not width[0] > _SMALLEST_WIDTH:
             return at + 1
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rise = node.values[run] - node.values[at]

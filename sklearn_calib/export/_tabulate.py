@@ -9,19 +9,16 @@ from .._kernels._log_odds import round_to_36_bits
 from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Curve, PiecewiseLinear
 
-MAX_TABULATED_LOG_ODDS = (
-    1e6  # log-odds beyond, in units of the largest point, get the value there
-)
-_FINEST = (
-    1e-3  # the first grid's step at log-odds 0; outwards it widens with the log-odds
-)
+# log-odds beyond, in units of the largest point, get the value there
+MAX_TABULATED_LOG_ODDS = 1e6
+# the first grid's step at log-odds 0; outwards it widens with the log-odds
+_FINEST = 1e-3
 _N_GRID = 1001
 _SMALLEST_BOUND, _LARGEST_BOUND = 1e-9, 0.1
 _MOST_KNOTS = 1_000_000
 _PROBES = (1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16)
-_SHARE = (
-    0.5  # of the bound is allowed at the probes: between them the curve may be farther
-)
+# of the bound is allowed at the probes: between them the curve may be farther
+_SHARE = 0.5
 
 
 def tabulate_curves(

@@ -234,14 +234,14 @@ def build_event_rows(
     weight, events, expected = event.moments[:3]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.array([events, fits[4], fits[5]]) / expected
+    # 0 where all scores are equal, and no slope exists
     slope, tilt = (
         fits[6],
         max(tilt, 1e-300),
-    )  # 0 where all scores are equal, and no slope exists
+    )
     half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
-    middle = np.where(
-        np.isfinite(slope), slope, 0.0
-    )  # the whole line where there is no slope
+    # the whole line where there is no slope
+    middle = np.where(np.isfinite(slope), slope, 0.0)
     largest = np.sort(found.largest[0])
     above = n_resamples - np.searchsorted(largest, _lower_by_rounding(found.sigma))
     columns = [

@@ -26,9 +26,8 @@ from ..recalibrators import is_missing_value
 WHOLE = "all rows"
 MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
 _MOST_NUMBERS = 2**62  # of combinations
-MAX_GROUPS_BEFORE_WARNING = (
-    5000  # groups, beyond which the largest of all is large by chance alone
-)
+# groups, beyond which the largest of all is large by chance alone
+MAX_GROUPS_BEFORE_WARNING = 5000
 
 
 class Grouping(NamedTuple):

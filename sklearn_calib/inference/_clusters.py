@@ -44,19 +44,16 @@ from ..recalibrators import encode_groups
 
 MOST_CELLS = 4096
 MOST_EVENTS = 50  # rows, or clusters, that have the rarest class
-_LEAST_SKEWNESS = (
-    1e-4  # of a gamma law; below it all digits that matter are those of a normal one
-)
+# of a gamma law; below it all digits that matter are those of a normal one
+_LEAST_SKEWNESS = 1e-4
 _FEW_ROWS = 30  # whose largest loss says little of those of other rows
 _UNSEEN = 1e-300  # a weight, or a variance, instead of 0
-MIN_CLUSTERS_PER_OUTCOME = (
-    5  # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
-)
+# clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
+MIN_CLUSTERS_PER_OUTCOME = 5
 _AT_ONCE = 2**22  # signs that are held at a time
 _MOST_VOTES = 50  # that stand for a soft label
-COVARIANCE_TOLERANCE = (
-    1e-9  # of the covariance in clusters of one row, over their variance
-)
+# of the covariance in clusters of one row, over their variance
+COVARIANCE_TOLERANCE = 1e-9
 
 
 def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Predictions:
@@ -210,9 +207,8 @@ class ClusterSample(PooledPredictions):
         mass = np.bincount(cell, problem.weight, n)
         mean = np.bincount(cell, problem.weight * score, n) / mass
         last = np.append(starts[1:], len(score)) - 1
-        mean = np.clip(
-            mean, ordered[starts], ordered[last]
-        )  # equal ones stay as they are
+        # equal ones stay as they are
+        mean = np.clip(mean, ordered[starts], ordered[last])
         self.proba = np.column_stack([1 - mean, mean])
         self.groups, self.place, self.rows = groups, 2 * cell + hit, problem.weight
         self._items = items

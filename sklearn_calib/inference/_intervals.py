@@ -52,9 +52,8 @@ _OF_OTHER_PACKAGES = (
     "recall",
     "average_precision",
 )
-_LARGEST_STRENGTH = (
-    64.0  # of an error, in units of the observed one: probabilities are then 0 or 1
-)
+# of an error, in units of the observed one: probabilities are then 0 or 1
+_LARGEST_STRENGTH = 64.0
 
 
 @dataclass(frozen=True)
@@ -455,9 +454,8 @@ def _recalibrate_law(predictions, recalibrator, unit=1.0, rows=None):
         np.append(predictions.codes[seen], absent),
         unit * predictions.weight[places],
     )
-    with (
-        ignore_calibration_warnings()
-    ):  # a constant or a smoothed law is a law all the same
+    # a constant or a smoothed law is a law all the same
+    with ignore_calibration_warnings():
         fitted = fit_clone(
             recalibrator, predictions.proba[places], codes, numbers, weight
         )
@@ -575,9 +573,8 @@ class _Line:
             (self.compute_truth(t) * self.predictions.weight[:, None]).T.ravel(),
             self.predictions.classes,
         )
-        everything.items = np.tile(
-            np.arange(len(self.plain)), k
-        )  # copies are no further rows
+        # copies are no further rows
+        everything.items = np.tile(np.arange(len(self.plain)), k)
         value = self.evaluate_population(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding
 

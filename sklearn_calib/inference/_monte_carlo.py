@@ -13,10 +13,11 @@ from ..metrics import Measure, all_metrics, validate_predictions
 from ._clusters import ClusterSample, reads_residuals, warn_few_events, with_cluster_ids
 from ._resampling import pool_rows, simulate_if_calibrated
 
+# a sign keeps |a bin|
 _OF_BINS = (
     "expected_calibration_error",
     "maximum_calibration_error",
-)  # a sign keeps |a bin|
+)
 
 
 @dataclass(frozen=True)

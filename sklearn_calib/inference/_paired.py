@@ -94,9 +94,8 @@ class PairedLosses:
         self._sums = [
             0
         ] * 6  # of w, w^2, w l1, w l2, w^2 d and w^2 d^2 with d = l2 - l1
-        self._clusters: dict[Any, tuple[float, float]] | None = (
-            None  # sums of w and w d of each
-        )
+        # sums of w and w d of each
+        self._clusters: dict[Any, tuple[float, float]] | None = None
 
     def add(
         self,
@@ -477,9 +476,8 @@ def _check_for_summaries(measure, needs_rows):
 
 def _combine_intervals(measure, one, two):
     """Combine two intervals into one of their difference."""
-    difference = (
-        two.on_these_rows - one.on_these_rows
-    )  # inside, also where a part leaves one out
+    # inside, also where a part leaves one out
+    difference = two.on_these_rows - one.on_these_rows
     low, high = min(two.low - one.high, difference), max(two.high - one.low, difference)
     return PairedDifference(
         measure,

@@ -333,10 +333,11 @@ def _find_copy_folds(estimator, codes, groups):
 #: outcome.
 TARGETS = ("O/E", "calibration in the large", "intercept")
 LOSS = "log loss"  # whose relative overfitting stands in for those
+# models of a task, and their predictions
 MODELS_PER_TASK, PREDICTIONS_PER_TASK = (
     25,
     1 << 22,
-)  # models of a task, and their predictions
+)
 _NAN = float("nan")
 
 

@@ -271,10 +271,11 @@ class PooledRows:
             / self.mass[:, None]
         )
         last = np.append(starts[1:], len(proba)) - 1
+        # equal ones stay as is
         for column, ends in (
             (0, (last, starts)),
             (1, (starts, last)),
-        ):  # equal ones stay as is
+        ):
             mean[:, column] = np.clip(
                 mean[:, column], *(proba[end, column] for end in ends)
             )

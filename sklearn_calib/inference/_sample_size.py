@@ -323,9 +323,8 @@ class _Law(NamedTuple):
     @property
     def c_statistic(self) -> float:
         events, others = self.weight * self.p, self.weight * (1 - self.p)
-        first = np.flatnonzero(
-            np.append(True, np.diff(self.p) > 0)
-        )  # of equal predictions
+        # of equal predictions
+        first = np.flatnonzero(np.append(True, np.diff(self.p) > 0))
         events, others = np.add.reduceat(events, first), np.add.reduceat(others, first)
         below = np.cumsum(others) - others / 2
         return float(events @ below / (events.sum() * others.sum()))
@@ -339,9 +338,8 @@ class _Law(NamedTuple):
     def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
         """Compute the net benefit at t over phi, and its variance times the number of rows."""
         acts = (self.p >= t).astype(float)
-        if (
-            self.step
-        ):  # the node next to the threshold acts for a part of what it stands for
+        # the node next to the threshold acts for a part of what it stands for
+        if self.step:
             acts = np.clip((self.z - logit(t)) / self.step + 0.5, 0.0, 1.0)
         events, others = self.weight * self.p, self.weight * (1 - self.p)
         hits = float(events @ acts / events.sum())

@@ -405,9 +405,8 @@ def validation_summary(
                     expected="at least three groups", got=got, hint=cure
                 )
             warn_few_events(predictions, problem)
-        weight = (
-            problem.weight / problem.weight.max()
-        )  # only ratios matter; squares are finite
+        # only ratios matter; squares are finite
+        weight = problem.weight / problem.weight.max()
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
         two = Predictions(both, codes, None if equal else problem.weight, np.arange(2))
@@ -497,10 +496,11 @@ class _MovedLines:
             return [missing] * 4
         start = line.compute_log_likelihood(self.z, self.hit, self.weight)
         if self.certain:
+            # any intercept fits as well
             return [
                 missing,
                 *self._estimate_both(start, 0.0, start),
-            ]  # any intercept fits as well
+            ]
         large, top = line.maximise_likelihood(self.z, self.one, self.hit, self.weight)
         of_large = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():

@@ -20,12 +20,10 @@ from ._fit import ABSENT, FREE, fit_leverages, read_linear, refine_fits
 if TYPE_CHECKING:
     from ._fit import LinearFit
 
-MAX_DISPERSION = (
-    0.5  # of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
-)
-MIN_ROWS_PER_FEATURE = (
-    1.1  # from which least squares gives the angle without a covariance
-)
+# of the rows' sizes beyond a normal law's; 0.6 for a t law of 10 degrees
+MAX_DISPERSION = 0.5
+# from which least squares gives the angle without a covariance
+MIN_ROWS_PER_FEATURE = 1.1
 
 
 @dataclass(frozen=True)

@@ -29,13 +29,11 @@ FREE, PENALISED, ABSENT = "free", "penalised", "absent"
 MAX_GRADIENT = 1e-10  # the gradient, relative to what it would be without cancellation
 MAX_STALLED_GRADIENT = 1e-6  # the same, where quasi-Newton steps have ended too early
 MAX_NEWTON_COEFFICIENTS = 1000  # Newton's method takes their Hessian
-MAX_SCORE_ERROR = (
-    1e-3  # of a standard deviation: scores nearer to the minimum's are converged
-)
+# of a standard deviation: scores nearer to the minimum's are converged
+MAX_SCORE_ERROR = 1e-3
 MAX_HESSIAN_ROWS = 20_000  # rows of the matrix that is factorised: 3.2 GB, some minutes
-MAX_FOREIGN_MOVE = (
-    0.2  # farther away, the rows are others or the training has hardly begun
-)
+# farther away, the rows are others or the training has hardly begun
+MAX_FOREIGN_MOVE = 0.2
 
 
 @dataclass(frozen=True)

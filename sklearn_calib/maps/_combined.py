@@ -49,9 +49,8 @@ class Mixture(CalibrationMap):
         total = 0.0
         for weight, part in zip(self.weights.tolist(), self.parts, strict=True):
             total = total + weight * rows.after(part).proba
-        return rows.with_proba(
-            rows.xp.clip(total, None, 1.0)
-        )  # the weights are rounded
+        # the weights are rounded
+        return rows.with_proba(rows.xp.clip(total, None, 1.0))
 
     def lower(self, rows: Any) -> Any:
         weighted = zip(self.weights.tolist(), self.parts, strict=True)

@@ -227,9 +227,8 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
         _check_numbers(value, at, max(dimensions))
     try:
         table = np.array(value)
-        if table.dtype == object and _are_all_kinds(
-            table.ravel().tolist(), int, float
-        ):  # long integers
+        # long integers
+        if table.dtype == object and _are_all_kinds(table.ravel().tolist(), int, float):
             table = table.astype(np.float64)
     except OverflowError:
         raise invalid_field(

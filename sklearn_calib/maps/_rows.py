@@ -122,9 +122,8 @@ class Rows:
         if key in self._results:
             return self._results[key]
         found: Rows = part.apply(self)
-        if (
-            found is not self
-        ):  # rows that hold themselves would wait for the garbage collector
+        # rows that hold themselves would wait for the garbage collector
+        if found is not self:
             self._results[key] = found
         return found
 
@@ -315,9 +314,8 @@ class TensorRows:
         if not is_centred:
             logits = logits - self.row_max(logits)
         power = self.xp.exp(logits)
-        return self.with_proba(
-            power / self.row_sum(power)
-        )  # in place it would break gradients
+        # in place it would break gradients
+        return self.with_proba(power / self.row_sum(power))
 
     def row_max(self, table: Any) -> Any:
         """Return the largest number of each row as a column."""

@@ -87,18 +87,16 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
             an array of shape (n_samples, n_labels), or a list of n_labels arrays of
             shape (n_samples, 2).
         """
-        if "calibrated_pairs_" not in vars(
-            self
-        ):  # the question costs half a millisecond
+        # the question costs half a millisecond
+        if "calibrated_pairs_" not in vars(self):
             check_is_fitted(self)
         if isinstance(self.classes_, list):
             return self._predict_label_proba(X)
         total = np.zeros((1, len(self.classes_)))
         for recalibrator, scores in self._iter_scores(X):
             proba = np.asarray(recalibrator.predict_proba(scores))
-            if (
-                recalibrator.classes_ is not self.classes_
-            ):  # perhaps fewer, or sorted ones
+            # perhaps fewer, or sorted ones
+            if recalibrator.classes_ is not self.classes_:
                 proba = align_columns(proba, recalibrator.classes_, self.classes_)
             total = total + proba
         return total / len(self.calibrated_pairs_)
@@ -159,9 +157,8 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         """
         fit = MethodMapping().add(caller="fit", callee="fit")
         recalibrator = resolve_recalibrator(self.recalibrator)
-        if isinstance(
-            self.recalibrator, str
-        ):  # no instance on which the user could request it
+        # no instance on which the user could request it
+        if isinstance(self.recalibrator, str):
             recalibrator.set_fit_request(sample_weight=True)
             if "groups" in signature(recalibrator.fit).parameters:
                 recalibrator.set_fit_request(groups=True)

@@ -342,9 +342,8 @@ class CalibratedModel(CalibratedClassifier):
             context = context if groups is None else context.with_groups(groups)
         folds = context.make_folds(self.cv)
         ensemble = ensemble and self._can_fit_each(context, folds)
-        n_tasks = (
-            len(folds) if ensemble else len(folds) + 1
-        )  # the last fits to all rows
+        # the last fits to all rows
+        n_tasks = len(folds) if ensemble else len(folds) + 1
         with report_fit(self, n_tasks, context.X, context.y_encoded) as progress:
             tasks = make_task_contexts(progress, n_tasks, "fold")
             fits = Parallel(n_jobs=self.n_jobs)(

@@ -129,9 +129,8 @@ def _encode_set(estimator, pair, params, name, number, labelling):
             key = name.removesuffix(_own_name(name)) + other
             if params.get(key) is not None:
                 params[key] = _drop_rows(params[key], number, kept)
-    if (
-        labelling.coded or _own_name(name) == "eval_y"
-    ):  # which LightGBM 4.7 takes as codes
+    # which LightGBM 4.7 takes as codes
+    if labelling.coded or _own_name(name) == "eval_y":
         return X, np.searchsorted(labelling.present, codes)
     return X, labelling.classes[codes]
 

@@ -19,11 +19,11 @@ from .._group_folds import FastStratifiedGroupKFold
 from .._simplex_array import stack_rows
 from .._sklearn_compat import (
     check_method_params,
+    convert_to_namespace,
     get_array_namespace,
     routing_enabled,
     safe_indexing,
     safe_split,
-    to_namespace_of,
 )
 from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, Self
 from .._validation import (
@@ -250,7 +250,11 @@ class FitContext:
         if params:
             labelling = Labelling(self.classes, present, is_encoded)
             params = encode_eval_labels(estimator, params, labelling)
-        fit(X, to_namespace_of(local if is_encoded else self.classes[y], X), **params)
+        fit(
+            X,
+            convert_to_namespace(local if is_encoded else self.classes[y], X),
+            **params,
+        )
         if is_encoded or np.array_equal(estimator.classes_, self.classes[present]):
             return present
         return read_labels(estimator.classes_, classes=self.classes)[1]
@@ -263,9 +267,8 @@ class FitContext:
         model = estimator.estimator if is_frozen else estimator
         step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
         weight = self.estimator_params.get(f"{step}sample_weight")
-        own_labels = model.classes_[
-            np.argsort(columns)[self.y_encoded]
-        ]  # perhaps encoded ones
+        # perhaps encoded ones
+        own_labels = model.classes_[np.argsort(columns)[self.y_encoded]]
         return model, read_linear(model, self.X, own_labels, weight), not is_frozen
 
     def compute_scores(
@@ -378,9 +381,8 @@ class SoftLabelContext(FitContext):
         first = np.flatnonzero(starts)
         item_number = np.cumsum(starts) - 1
         order = np.lexsort((self.y_encoded, -self.weight, item_number))
-        likeliest = self.y_encoded[
-            order[first]
-        ]  # the class of the largest share of each item
+        # the class of the largest share of each item
+        likeliest = self.y_encoded[order[first]]
         params = check_method_params(self.X, params=self.splitter_params, indices=first)
         item_X = safe_indexing(self.X, first)
         numbers = np.arange(len(first))

@@ -74,9 +74,8 @@ def fit_search_fold(
                 train, estimator, staging and staging.fit
             )
         except Exception as error:
-            if (
-                caller.error_score == "raise" or caller.param_grid is None
-            ):  # nothing else to choose
+            # nothing else to choose
+            if caller.error_score == "raise" or caller.param_grid is None:
                 raise
             seconds = time.perf_counter() - start
             return SearchFold(

@@ -47,12 +47,13 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
         return True
 
     def predict_proba(self, X: Features) -> FloatArray:
+        # the second: XGBoost's
         names = (
             "predict_proba",
             "inplace_predict",
             "predict",
             "__call__",
-        )  # the second: XGBoost's
+        )
         name = next(name for name in names if hasattr(self.model, name))
         try:
             proba = getattr(self.model, name)(X)
@@ -63,9 +64,8 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
             raise invalid_input(
                 expected=rule, got=got, hint=_TORCH, error=TypeError
             ) from error
-        proba = (
-            proba.detach().cpu() if hasattr(proba, "detach") else proba
-        )  # a torch tensor
+        # a torch tensor
+        proba = proba.detach().cpu() if hasattr(proba, "detach") else proba
         proba = np.asarray(proba)
         columns = 2 if proba.ndim == 1 else max(2, proba.shape[-1])
         if name == "predict" and proba.dtype.kind != "f":

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 GRID_CELLS = 1 << 14  # of the grid; the bandwidth found is rarely below 20 of them
 # over the bandwidth: frequencies beyond are damped to 1e-16; eight points for each
 _BAND = 2.75
-LOG_BANDWIDTH_TOLERANCE = (
-    1e-7  # the last step, of the logarithm: the error is of the order of its square
-)
+# the last step, of the logarithm: the error is of the order of its square
+LOG_BANDWIDTH_TOLERANCE = 1e-7
 MIN_BANDWIDTH, FIRST_BANDWIDTH = 1e-9, 0.02  # bandwidths
 #: The logarithm of what each frequency is damped by, at the bandwidth 1.
 _EXPONENTS = -((np.pi * np.arange(GRID_CELLS)) ** 2) / 2

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
     from . import BinaryProblem
 
-_KEPT_CELLS = (
-    1 << 14
-)  # up to here resamples share the orders of all widths: a few megabytes
+# up to here resamples share the orders of all widths: a few megabytes
+_KEPT_CELLS = 1 << 14
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
@@ -97,10 +96,11 @@ def interval_calibration_error(
     >>> 0.05 < interval_calibration_error(y, proba) < 0.3
     True
     """
+    # the limit of narrow intervals
     best, width = (
         np.abs(problem.cells.residual).sum(),
         1.0,
-    )  # the limit of narrow intervals
+    )
     while width > 1e-9:
         mean = _over_shifts(problem, width)
         best = min(best, mean + width)

@@ -62,9 +62,8 @@ def _compute_canonical_error(
         "biased": _distinct_pairs,
     }[estimator]
     gram = predictions.derive_from_proba(gram_of, float(bandwidth))
-    weight = (
-        predictions.weight / predictions.weight.max()
-    )  # products of large ones would overflow
+    # products of large ones would overflow
+    weight = predictions.weight / predictions.weight.max()
     if place is not None:
         sums = np.zeros_like(proba)
         np.add.at(sums, (place, predictions.codes), weight)

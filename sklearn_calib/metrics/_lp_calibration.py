@@ -59,9 +59,8 @@ def _read_float32(y_proba, input_name="y_proba"):
         block = table[start : start + size]
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
         if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
-            return np.asarray(
-                read_proba(table, input_name=input_name)
-            )  # divided, or refused
+            # divided, or refused
+            return np.asarray(read_proba(table, input_name=input_name))
     return table
 
 

@@ -309,9 +309,8 @@ class Measure(Generic[P]):
                 continue
             known = signature(self).parameters
             hint = suggest_name(name, known)
-            if (
-                name in known
-            ):  # of the measure itself, where another function evaluates it
+            # of the measure itself, where another function evaluates it
+            if name in known:
                 hint = f"Leave it out: {self.spec.name} takes it where it is called by itself"
             names = ", ".join(sorted(self.option_names)) or "none"
             raise invalid_input(

@@ -447,9 +447,8 @@ class Predictions:
                     score_order.score, hit, weight, share, title, score_order
                 )
                 problems.append(problem)
-        self._problems[multiclass] = (
-            problems  # when it is whole: threads share predictions
-        )
+        # when it is whole: threads share predictions
+        self._problems[multiclass] = problems
         return list(problems)
 
 

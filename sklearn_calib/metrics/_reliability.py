@@ -42,9 +42,8 @@ MAX_BINS = 10**6  # whose edges are held
 
 _STRATEGIES = get_args(CurveStrategy)
 _BELT_POINTS = 201
-_MAX_POINTS = (
-    1000  # of an isotonic curve: more cannot be seen, and bands need points x resamples
-)
+# of an isotonic curve: more cannot be seen, and bands need points x resamples
+_MAX_POINTS = 1000
 
 
 @dataclass(frozen=True)

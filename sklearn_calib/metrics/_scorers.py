@@ -64,9 +64,8 @@ class ProbabilityScorer(BaseScorer):
         self._warn_overlap("Some of the scorer's options are given twice.", kwargs)
         options = {**self._kwargs, **kwargs}
         check_indexes(X, y_true)
-        if (
-            "multilabel" in options
-        ):  # scikit-learn takes two labels for one with two classes
+        # scikit-learn takes two labels for one with two classes
+        if "multilabel" in options:
             proba = estimator.predict_proba(X)
         else:
             proba, known = (
@@ -74,9 +73,8 @@ class ProbabilityScorer(BaseScorer):
                 estimator.classes_,
             )
             options.setdefault("labels", np.sort(known))
-            if (
-                np.ndim(proba) == 1
-            ):  # scikit-learn gives that of the last of its classes
+            # scikit-learn gives that of the last of its classes
+            if np.ndim(proba) == 1:
                 proba = np.column_stack([1 - proba, proba])
             proba = align_columns(proba, known, options["labels"])
         return self._sign * self._score_func(y_true, proba, **options)

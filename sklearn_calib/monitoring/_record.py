@@ -152,9 +152,8 @@ class Record:
         """Count the rows that wait."""
         waiting, self._waiting, self._n_waiting = self._waiting, [], 0
         for z, hit, number, time, says, code in _join_waiting(waiting):
-            block = (
-                np.cumsum(says) - 1
-            )  # rows that say nothing go with those before them
+            # rows that say nothing go with those before them
+            block = np.cumsum(says) - 1
             ahead = np.bincount(code[block < 0], minlength=self.n_classes)
             if self.blocks:
                 self.blocks[-1].labels = self.blocks[-1].labels + ahead

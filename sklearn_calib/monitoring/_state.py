@@ -26,9 +26,8 @@ def save_state(monitor: Any) -> dict[str, Any]:
     settings, classes = monitor._get_settings(), to_list(monitor.classes_)
     for what, labels in (("groups", settings["groups"]), ("classes", classes)):
         for label in labels or ():
-            if not isinstance(
-                label, str | int | float | bool
-            ):  # JSON gives others back changed
+            # JSON gives others back changed
+            if not isinstance(label, str | int | float | bool):
                 rule = f"{what} that are numbers, booleans or text"
                 raise invalid_input(
                     expected=rule, got=repr(label), hint="Convert them first"

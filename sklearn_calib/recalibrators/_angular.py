@@ -26,12 +26,10 @@ _NOISIEST = 30.0  # more noise changes no shape of the curve
 START_POINTS = 1000  # points that the start is chosen by
 _MOST_STEPS = 20  # of Newton, and halvings of one; three steps are usual
 _DIFFERENCE = 1e-5  # between points whose slopes are compared
-_FLAT = (
-    1e-12  # curvature beside the largest one, and change of a loss, that rounding hides
-)
-_NOISE = (
-    1e-12  # the norm of log-odds that differ by rounding alone, relative to their mean
-)
+# curvature beside the largest one, and change of a loss, that rounding hides
+_FLAT = 1e-12
+# the norm of log-odds that differ by rounding alone, relative to their mean
+_NOISE = 1e-12
 
 
 class AngularCalibration(Recalibrator):

@@ -40,28 +40,29 @@ from .._validation import (
 from ..exceptions import add_error_context, invalid_input
 
 Kind = Literal["proba", "logits"]
-Rows = tuple[
-    AnyArray, IntArray, FloatArray
-]  # logits up to a constant per row, codes, weights
+# logits up to a constant per row, codes, weights
+Rows = tuple[AnyArray, IntArray, FloatArray]
 
+# rows of the sample that lie together, and places if there are as many
 _PIECE, _PLACES = (
     1000,
     20,
-)  # rows of the sample that lie together, and places if there are as many
+)
+# its rows; ten times as many if classes are few
 _SAMPLE, _SAMPLE_ENTRIES = (
     20_000,
     4_000_000,
-)  # its rows; ten times as many if classes are few
+)
 _SAMPLE_SHARE = 20  # but of more than 20,000 rows no more than one in so many
+# of more classes no more entries, in shorter pieces
 _MANY_CLASSES, _MOST_ENTRIES = (
     2000,
     5_000_000,
-)  # of more classes no more entries, in shorter pieces
+)
 # of functions that load a block, at most one in so many is called for the sample
 _LOADED = 10
-_SLICE_ENTRIES = (
-    1 << 18
-)  # of an array: what is checked is still in the cache when it is summed
+# of an array: what is checked is still in the cache when it is summed
+_SLICE_ENTRIES = 1 << 18
 
 
 class ScoreBlock:
@@ -112,9 +113,8 @@ class ScoreBlock:
                 )
             self.scores = held
         shape = getattr(self.scores, "shape", None)
-        if shape is None or hasattr(
-            self.scores, "iloc"
-        ):  # no array that slices cut into rows
+        # no array that slices cut into rows
+        if shape is None or hasattr(self.scores, "iloc"):
             self.scores = read_numbers(self.scores, "scores")
             shape = self.scores.shape
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
@@ -361,9 +361,8 @@ class Blocks:
             warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
 
     def _join_parts(self, parts):
-        if (
-            len({z.shape[1] for z, *_ in parts}) != 1
-        ):  # without rows or of different widths:
+        # without rows or of different widths:
+        if len({z.shape[1] for z, *_ in parts}) != 1:
             self.sum_over_slices(lambda *_: 0)  # says which block it is
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 

@@ -20,9 +20,8 @@ from ._softmax_family import FittedSoftmax
 from ._structured_matrix import StructuredMatrixScaling
 
 _PRIOR_ROWS = 2  # for each class, whose labels follow the scores
-_NATS = (
-    2.0  # for each class beyond two that the offsets must save on the calibration rows
-)
+# for each class beyond two that the offsets must save on the calibration rows
+_NATS = 2.0
 _PENALTY_FOR_TWO = 4.0
 _PRIOR = 0.9  # of the first map
 _SMALLEST_WEIGHT = 0.01
@@ -199,9 +198,8 @@ class _TwoSteps(FittedSoftmax):
     def _fit_first_step(self, log, codes, weight):
         """Fit the temperature, or temperature and offsets if that is clearly better."""
         fit, k = fit_temperature(log, codes, weight), log.shape[1]
-        if (
-            fit.status == "separable"
-        ):  # no finite optimum without an invented row of all labels
+        # no finite optimum without an invented row of all labels
+        if fit.status == "separable":
             fit = fit_temperature(log, codes, weight, 1.0 / (self.n_samples_ + 1.0))
         start = fit.beta if fit.status == "inside" else 0.0
         joint = fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k, start)

@@ -80,9 +80,8 @@ def _is_mask(value):
 
 def _read_column(column, name):
     """Convert a column to an array: float64 for numbers and dates, else objects."""
-    named = (
-        getattr(getattr(column, "dtype", None), "name", "") == "category"
-    )  # of pandas
+    # of pandas
+    named = getattr(getattr(column, "dtype", None), "name", "") == "category"
     if isinstance(column, np.ma.MaskedArray):
         column = column.astype(object).filled(None)
     values = to_numpy_dates(

@@ -196,9 +196,8 @@ class GroupRecalibration(ByGroup):
     def _predict_second(
         self, proba: FloatArray, columns: dict[Any, AnyArray]
     ) -> FloatArray:
-        self._schema.encode_columns(
-            columns
-        )  # refuses numbers as text, which would be new groups
+        # refuses numbers as text, which would be new groups
+        self._schema.encode_columns(columns)
         group = self._find_group(_make_keys(select_columns(columns, self.group_names_)))
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]

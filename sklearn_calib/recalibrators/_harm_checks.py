@@ -23,12 +23,10 @@ TEST_LEVEL = 1e-4  # of scores that say nothing, and of rows that are independen
 _MIN_TIED_ROWS = 5  # of a score that counts
 _MIN_TIED_SCORES = 20  # that have so many rows
 _MAX_RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
-_MAX_LOSS_ROWS = (
-    4_000  # with more an overfitted map is not to be expected, and refits cost
-)
-_MIN_LOSS_ROWS = (
-    500  # with fewer, 3 standard errors of skewed differences are no evidence
-)
+# with more an overfitted map is not to be expected, and refits cost
+_MAX_LOSS_ROWS = 4_000
+# with fewer, 3 standard errors of skewed differences are no evidence
+_MIN_LOSS_ROWS = 500
 _MAX_ERRORS = 3.0  # standard errors
 _MAX_LOSS_RATIO = 1.05  # a map that learns nothing costs its parameters / (2 n) nats
 _MIN_COPIED_FRACTION = 0.2  # of the rows, which must be copies of others
@@ -94,9 +92,8 @@ def negative_rank_correlation(
     """
     plain = np.asarray(proba)
     two = plain.shape[1] == 2
-    score = (
-        plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)
-    )  # mean position
+    # mean position
+    score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)
     share = weight / weight.max()
     outcome = share * y_encoded
     if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
@@ -163,9 +160,8 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
         hits = np.bincount(tie, weights=y_encoded == column)[large]
         value = np.zeros(len(large))
         value[tie] = digits[:, column]
-        order = np.lexsort(
-            (hits / count, value[large])
-        )  # of equal columns the rising order
+        # of equal columns the rising order
+        order = np.lexsort((hits / count, value[large]))
         if _have_alternating_labels(count[order], hits[order], len(columns)):
             return True
     return False
@@ -240,9 +236,8 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     continuous = [
         c for c in table.T if len(np.unique(c)) >= _MIN_CONTINUOUS_FRACTION * different
     ]
-    if (
-        len(continuous) < 2
-    ):  # one alone may be rounded: then equal numbers are no wonder
+    # one alone may be rounded: then equal numbers are no wonder
+    if len(continuous) < 2:
         return None
     groups = (
         np.unique(key, return_inverse=True)[1]
@@ -253,9 +248,8 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
         return None
     sizes = np.bincount(groups)
     got = f"{len(sizes)} different rows of X among {n}, nearly equal ones counted once"
-    if len(sizes) < 2 * n_folds or sizes.max() > n / (
-        2 * n_folds
-    ):  # or clusters of their own
+    # or clusters of their own
+    if len(sizes) < 2 * n_folds or sizes.max() > n / (2 * n_folds):
         if equal:
             warn_leaky_folds(got)
         return None
@@ -336,9 +330,8 @@ def warn_if_harmful(
         return
     scores, y_encoded = scores[positive], y_encoded[positive]
     n = len(positive)
-    second = np.empty(
-        n, dtype=bool
-    )  # halves with the same number of rows of each class
+    # halves with the same number of rows of each class
+    second = np.empty(n, dtype=bool)
     second[np.argsort(y_encoded, kind="stable")] = np.arange(n) % 2 == 1
     for half in (second, ~second):
         if len(np.unique(y_encoded[half])) < len(classes):

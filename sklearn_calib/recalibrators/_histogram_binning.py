@@ -147,9 +147,8 @@ class HistogramBinning(Recalibrator):
         self.bin_weights_ = total
 
     def _make_map(self):
-        if (
-            self.strategy == "uniform"
-        ):  # bins contain their right edges, steps their left ones
+        # bins contain their right edges, steps their left ones
+        if self.strategy == "uniform":
             return maps.make_steps(
                 "proba", np.nextafter(self._cuts, np.inf), self.bin_values_
             )

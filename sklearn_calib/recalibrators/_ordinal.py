@@ -186,9 +186,8 @@ class OrdinalCalibration(Recalibrator):
         self.slope_, self.shifts_ = fit.slope, fit.shifts
 
     def _get_fitted_columns(self):
-        return getattr(
-            self, "_columns", np.arange(len(self.classes_))
-        )  # older pickles have none
+        # older pickles have none
+        return getattr(self, "_columns", np.arange(len(self.classes_)))
 
     def _make_scale_map(self):
         """Return the map of columns in the order of the scale."""

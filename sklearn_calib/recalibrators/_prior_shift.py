@@ -37,9 +37,8 @@ from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
 _SLACK = 1e-6  # how far frequencies may be from the sum of 1
-EQUAL_COUNTS = (
-    1.05  # largest to smallest: a part of rows that were resampled to equal ones
-)
+# largest to smallest: a part of rows that were resampled to equal ones
+EQUAL_COUNTS = 1.05
 MEAN_TOLERANCE = 1e-9  # of a mean from its target, relative
 
 
@@ -534,9 +533,8 @@ class PriorShift(Recalibrator):
         check_level(level)
         check_indexes(X, sample_weight)
         proba = self._rows_to_map(X)
-        self._set_input_features(
-            X, proba, reset=False
-        )  # refuses other names of columns
+        # refuses other names of columns
+        self._set_input_features(X, proba, reset=False)
         weight = canonical_weight(sample_weight, len(proba))
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
         adapted = copy.copy(self)
@@ -725,9 +723,8 @@ class PriorShift(Recalibrator):
             return self.map_(proba)
         if self._changes_nothing():
             return np.array(proba)
-        return shift_posterior(
-            proba, self._compute_offsets()
-        )  # in which zeros stay zeros
+        # in which zeros stay zeros
+        return shift_posterior(proba, self._compute_offsets())
 
     def _make_map(self):
         if self._changes_nothing():

@@ -17,6 +17,7 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
+# the ones that cross-validation tries
 _DEGREES = (
     1,
     2,
@@ -30,7 +31,7 @@ _DEGREES = (
     16,
     18,
     20,
-)  # the ones that cross-validation tries
+)
 _WORST_GAP = 1e-6
 _MAX_CONSTRAINTS = 200
 
@@ -378,9 +379,8 @@ class RestrictedPolynomialRegression(Recalibrator):
                     else:
                         losses[i, j] += _compute_largest_error(fit.coef, *held)
         i, j = np.unravel_index(losses.argmin(), losses.shape)
-        if not np.isfinite(
-            losses[i, j]
-        ):  # where the highest degree cannot either, `_fit` says so
+        # where the highest degree cannot either, `_fit` says so
+        if not np.isfinite(losses[i, j]):
             return degrees[-1], bounds[-1]
         return degrees[i], bounds[j]
 
@@ -420,9 +420,8 @@ class RestrictedPolynomialRegression(Recalibrator):
         known = _Known(*columns[:-1], tuple(columns[-1].tolist()))
         for i, j in np.argwhere(known.low[:, None] > known.high):
             same = known.slope[i] == known.slope[j]
-            ahead = (
-                known.at[i] <= known.at[j] and not known.slope[i]
-            )  # of values, which rise
+            # of values, which rise
+            ahead = known.at[i] <= known.at[j] and not known.slope[i]
             if same and (ahead or known.at[i] == known.at[j]):
                 got = f"{known.text[i]} and {known.text[j]}"
                 raise invalid_input(

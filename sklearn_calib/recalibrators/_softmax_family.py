@@ -52,9 +52,8 @@ class SoftmaxRegression(FittedSoftmax):
 
     temperature_scaling_: TemperatureScaling
 
-    _laplace = (
-        False  # mix the temperature-scaled probabilities with the uniform ones first
-    )
+    # mix the temperature-scaled probabilities with the uniform ones first
+    _laplace = False
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "penalty": [Interval(Real, 0, None, closed="left")],
     }

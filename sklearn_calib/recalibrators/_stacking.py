@@ -58,9 +58,8 @@ def name_chains(recalibrators: object) -> Chains:
         parts = [step for _, step in one.steps] if isinstance(one, Pipeline) else []
         known = parts and all(isinstance(part, Recalibrator) for part in parts)
         if known:
-            chains[name] = tuple(
-                parts
-            )  # not copies, so that what is shared can be seen
+            # not copies, so that what is shared can be seen
+            chains[name] = tuple(parts)
         else:
             chains[name] = (whole if isinstance(one, str) else one,)
     return chains
@@ -104,18 +103,16 @@ def compute_fold_masses(
         unit = np.full(len(unit), end[-1] / most)
     if whole:
         unit = np.ones(len(unit))
-    copies = np.repeat(
-        np.arange(len(order)), count.astype(np.intp)
-    )  # places in `order`
+    # places in `order`
+    copies = np.repeat(np.arange(len(order)), count.astype(np.intp))
     key, label = key[order][copies], codes[order][copies]
     place = np.arange(len(key))  # the copies of a row get keys of their own
     first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
     number = place - np.maximum.accumulate(np.where(first, place, 0))
     key = scrambled(key + number.astype(np.uint64) * ODD)
     first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
-    np.minimum.at(
-        first, label, key
-    )  # classes in an order that is theirs, whatever their numbers
+    # classes in an order that is theirs, whatever their numbers
+    np.minimum.at(first, label, key)
     deal = np.lexsort((key, label, first[label]))
     fold, n_folds = np.empty(len(deal), dtype=np.intp), int(cv)
     if groups is None:
@@ -124,9 +121,8 @@ def compute_fold_masses(
             raise invalid_input(
                 expected=rule, got=f"{n_folds}", hint="Pass for instance cv=5"
             )
-        fold[deal] = (
-            np.arange(len(deal)) % n_folds
-        )  # on from class to class: none stays empty
+        # on from class to class: none stays empty
+        fold[deal] = np.arange(len(deal)) % n_folds
     else:
         own = groups[order][copies]
         n_folds = min(n_folds, len(np.unique(own)))
@@ -179,9 +175,8 @@ def _hash_rows(proba, codes, count):
     neither depends on the order of the classes. Equal rows with different labels get
     different numbers: they must not be dealt out in parallel.
     """
-    digits = np.rint(np.asarray(proba) * 2.0**36).astype(
-        np.uint64
-    )  # without rounding noise
+    # without rounding noise
+    digits = np.rint(np.asarray(proba) * 2.0**36).astype(np.uint64)
     count = count.astype(np.uint64)
     key, place = np.zeros((2, len(proba)), dtype=np.uint64)
     for column in digits.T:

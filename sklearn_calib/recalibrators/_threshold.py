@@ -16,10 +16,11 @@ from ..exceptions import invalid_input
 from ..maps import CalibrationMap, Ranges, Rows
 
 ScoreKind = Literal["proba", "logits"]
+# of what `canonical_proba` takes
 _ENDS = {
     "proba": (0.0, 1.0),
     "logits": (-1e150, 1e150),
-}  # of what `canonical_proba` takes
+}
 _TYPES = ("float64", "float32")
 
 

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
     from ._models import Model
 
 ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
+# where rows have options of their own
 _OF_OPTIONS = (
     "identity",
     "auto",
     "temperature",
-)  # where rows have options of their own
+)
 _FOLDS = 5
 _N_SUMMARY_CELLS = 4096  # of a summary; moves no score by more than 1/512 of it
 _MAX_SAMPLE_ENTRIES = 50_000  # rows times classes

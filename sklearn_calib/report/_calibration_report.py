@@ -321,9 +321,8 @@ def _write_codes(models, columns, y_true, named, source, fitted):
         names = _find_column_names(columns, y_true, named.get(key))
         classes = model.classes
         if is_single_column(named.get(key)) and model.positive == classes[0]:
-            classes = classes[
-                ::-1
-            ]  # the order of a recalibrator, where the column is the last
+            # the order of a recalibrator, where the column is the last
+            classes = classes[::-1]
         codes[key] = _write_code(
             names, source, classes, model.predictions is not None, fitted
         )

@@ -101,9 +101,8 @@ def _audit_label(model, n_labels, level, rng):
     seeds = rng.integers(2**63, size=2)
     row = _audit_by_draws(model, level, _DRAWS, seeds[0], _EXACT_ROWS)
     bound = compute_chernoff_bound(model.predictions) / _BOUND_SHARE
-    enough = (
-        SIGNIFICANCE_LEVEL / _DRAWS_OF_LEVEL / n_labels
-    )  # of this label, for its adjusted p-value
+    # of this label, for its adjusted p-value
+    enough = SIGNIFICANCE_LEVEL / _DRAWS_OF_LEVEL / n_labels
     p = row.p_value
     if (1 + _DRAWS) * enough < 1 and bound > enough and p <= _IN_DOUBT:
         p = compute_range_p_value(
@@ -287,14 +286,16 @@ def _average_measures(functions, rows, models, pooled, table, level):
 
 
 FORMAT, SCHEMA = "sklearn-calib-label-report", 1
+# resamples of all labels together, and of one at least
 _N_TOTAL_DRAWS, _MIN_LABEL_DRAWS = (
     6000,
     20,
-)  # resamples of all labels together, and of one at least
+)
+# of more labels by its name alone
 _FEW_LABELS, _COSTLY = (
     100,
     "lower_distance_to_calibration",
-)  # of more labels by its name alone
+)
 
 
 @dataclass

@@ -182,9 +182,8 @@ class PredictionsModel(Model):
         """
         if get_absent_mask(self.predictions.proba) is not None:
             return None
-        if (
-            self.predictions.clusters is not None
-        ):  # intervals are those of independent rows
+        # intervals are those of independent rows
+        if self.predictions.clusters is not None:
             return decompose_predictions(self.predictions).without_intervals()
         if self.two_classes and not has_exact_log(self.predictions.proba):
             return super().decompose_log_loss()

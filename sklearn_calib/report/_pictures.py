@@ -26,10 +26,11 @@ if TYPE_CHECKING:
     from ._models import Model
 
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
+# of more classes: the worst, and the most frequent of the others
 SHOWN_CLASSES, _WORST = (
     12,
     6,
-)  # of more classes: the worst, and the most frequent of the others
+)
 _BINS, _SMALL_BINS, _CLASS_BINS = 15, 10, 5
 _BANDS = 200  # draws of clusters
 _N_BAND_CELLS = 4096  # bands are drawn from so many cells of a summary

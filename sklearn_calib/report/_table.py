@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from ..metrics import Measure
     from ._models import Model
 
+# of a sample that is drawn from hundreds of times
 _FEWEST_CELLS, _MOST_CELLS = (
     1024,
     4096,
-)  # of a sample that is drawn from hundreds of times
+)
 _ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
 _RESAMPLES = 200
 

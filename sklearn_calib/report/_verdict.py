@@ -292,9 +292,8 @@ def _describe_size(findings):
             )
             numbers["worst"] = worst._asdict()
         return Sentence("size", text + ".", numbers)
-    if (
-        row.low == row.high
-    ):  # certain predictions that are all right: no resample differs
+    # certain predictions that are all right: no resample differs
+    if row.low == row.high:
         return None
     text = (
         f"On average they are off by at most {_to_points(high)} percentage points "

@@ -14,9 +14,8 @@ from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
 
 _ADAPTERS: dict[type | str, "Staging"] = {}
-_KNOWN: "WeakKeyDictionary[type, Staging | None]" = (
-    WeakKeyDictionary()
-)  # by exact class
+# by exact class
+_KNOWN: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()
 
 
 class Staging:
@@ -267,9 +266,8 @@ def classifier_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
     piped = isinstance(estimator, Pipeline)
     learner = estimator[-1] if piped else estimator
     staging = _find_adapter(learner)
-    if (
-        staging is None or type(staging).logits is Staging.logits
-    ):  # no need to transform
+    # no need to transform
+    if staging is None or type(staging).logits is Staging.logits:
         return None
     return staging.logits(learner, _transform_features(estimator, X) if piped else X)
 
@@ -326,9 +324,8 @@ class _PipelineStaging(Staging):
         return self.inner.staged_scores(fitted[-1], _transform_features(fitted, X))
 
     def staged_proba(self, fitted, X):
-        if (
-            type(self.inner).staged_proba is Staging.staged_proba
-        ):  # no need to transform
+        # no need to transform
+        if type(self.inner).staged_proba is Staging.staged_proba:
             return None
         return self.inner.staged_proba(fitted[-1], _transform_features(fitted, X))
 

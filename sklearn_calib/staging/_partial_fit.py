@@ -59,9 +59,8 @@ class PartialFitStaging(Staging):
             random_state=check_random_state(asked["random_state"]), early_stopping=False
         )
         classes = np.unique(y)
-        if (
-            getattr(estimator, "class_weight", None) == "balanced"
-        ):  # partial_fit cannot know it
+        # partial_fit cannot know it
+        if getattr(estimator, "class_weight", None) == "balanced":
             asked["class_weight"] = "balanced"
             balanced = compute_class_weight("balanced", classes=classes, y=y)
             estimator.set_params(class_weight=dict(zip(classes, balanced, strict=True)))

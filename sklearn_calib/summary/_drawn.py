@@ -16,11 +16,12 @@ from ..recalibrators import (
     resolve_recalibrator,
 )
 
+# of scores; rows
 _SAMPLE_ENTRIES, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS = (
     500_000,
     20_000,
     100_000,
-)  # of scores; rows
+)
 _STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
 _OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are kept whatever the others are
 _SHARE = 2  # a class keeps one in so many of the rows that would be its share
@@ -252,9 +253,8 @@ class RowDraw:
             (rows.stratum, 1, _OF_STRATUM),
         ):
             n_groups = len(limit) // size
-            order = np.argsort(
-                group, kind="stable"
-            )  # of each group the smallest keys first
+            # of each group the smallest keys first
+            order = np.argsort(group, kind="stable")
             ends = np.bincount(group, minlength=n_groups).cumsum()
             starts = np.append(0, ends[:-1])
             place = np.empty(len(order), dtype=np.intp)

@@ -44,9 +44,8 @@ class Labels:
 
     def __init__(self, classes: ArrayLike | None, pos_label: object) -> None:
         self.pos_label = pos_label
-        self.doubt: tuple[str, str, str] | None = (
-            None  # what `describe_doubtful_order` said of a batch
-        )
+        # what `describe_doubtful_order` said of a batch
+        self.doubt: tuple[str, str, str] | None = None
         self.silent = False  # whether that is left to whoever asks
         self.classes: AnyArray | None = None
         self.guessed = classes is None and pos_label is None
@@ -257,9 +256,8 @@ class Scores(NamedTuple):
         """Yield rows in pieces: (their place, float64 probabilities)."""
         for start in range(0, len(self.raw), _BLOCK_ROWS):
             rows = slice(start, start + _BLOCK_ROWS)
-            block = self.raw[rows].astype(
-                np.float64, order="F"
-            )  # columns lie side by side
+            # columns lie side by side
+            block = self.raw[rows].astype(np.float64, order="F")
             if self.outside:
                 block = np.clip(block, 0.0, 1.0)
             if self.uneven:

@@ -368,9 +368,8 @@ def fold_parts(
         jobs = [delayed(_fold_part)(make_path_absolute(part), make) for part in parts]
         tallies = _in_processes(n_jobs, jobs)
     for number, tally in enumerate(tallies):
-        with add_error_context(
-            source=parts[number].name
-        ):  # summaries may be of other classes
+        # summaries may be of other classes
+        with add_error_context(source=parts[number].name):
             total.merge(tally)
         report_progress(number, 1.0)
     return total
@@ -429,9 +428,8 @@ class Tally:
         empty = CalibrationSummary(
             plan.max_cells, plan.multiclass, plan.classes, plan.pos_label
         )
-        empty._labels.silent = (
-            True  # other processes have no one who would read a warning
-        )
+        # other processes have no one who would read a warning
+        empty._labels.silent = True
         return empty
 
     def add_summary(self, part: SummaryPart) -> None:
@@ -457,9 +455,8 @@ class Tally:
             column for name in plan.prob for column in list_columns(name, block.columns)
         ]
         scores = [self._get_scores(block, name) for name in names]
-        proba = (
-            scores[0] if len(scores) == 1 else np.stack(scores).T
-        )  # columns lie side by side
+        # columns lie side by side
+        proba = scores[0] if len(scores) == 1 else np.stack(scores).T
         rest = [
             None if name is None else number_values(block, name)
             for name in (plan.weight, plan.counts)

@@ -34,9 +34,8 @@ class CellTable:
 
     def __init__(self, n_columns: int) -> None:
         self._shift = 0
-        self._table: AnyArray | None = np.zeros(
-            (0, n_columns), np.int64
-        )  # None: outdated
+        # None: outdated
+        self._table: AnyArray | None = np.zeros((0, n_columns), np.int64)
         self._slots: AnyArray | None = None
         self._filled = 0
         self._room = 0

@@ -259,9 +259,8 @@ def _build_metadata(summary):
                 expected=rule, got=repr(label), hint="Convert the labels first"
             )
     pos_label = labels.pos_label
-    soft = (
-        {"soft": True} if summary.soft else {}
-    )  # files of other rows stay as they are
+    # files of other rows stay as they are
+    soft = {"soft": True} if summary.soft else {}
     return soft | {
         "format": _FORMAT + _VERSION,
         "max_cells": summary.max_cells,

@@ -154,9 +154,8 @@ class CalibrationSummary(Storable):
     0.0
     """
 
-    drawn: RowDraw | None = (
-        None  # a sample of the rows, where whoever reads them asks for one
-    )
+    # a sample of the rows, where whoever reads them asks for one
+    drawn: RowDraw | None = None
     patterns: PatternCells | None = None  # rows by groups, where they are asked for
     soft = False  # whether some rows came as shares, whose items cells do not keep
 

@@ -25,9 +25,8 @@ def _open_pyplot():
     before = plt.get_fignums()
     current = plt.gcf().number if before else None
     try:
-        with plt.rc_context(
-            {"figure.max_open_warning": 0}
-        ):  # how many are open is the caller's
+        # how many are open is the caller's
+        with plt.rc_context({"figure.max_open_warning": 0}):
             yield plt
     finally:
         for number in set(plt.get_fignums()) - set(before):
@@ -147,9 +146,8 @@ def check_inputs_untouched(display: Any) -> None:
     changes = "plot changes what the constructor was given"
     assert digest(_get_inputs(display)) == before, changes
     try:
-        _plot_bare(
-            _change_inputs(display, _make_read_only)
-        )  # an array that was sorted earlier is seen, too
+        # an array that was sorted earlier is seen, too
+        _plot_bare(_change_inputs(display, _make_read_only))
     except ValueError as error:
         raise AssertionError(changes) from error
 
@@ -279,9 +277,8 @@ def check_names(display: Any) -> None:
         axes = _plot_bare(renamed)
         axes[0].figure.canvas.draw()
         seen = _visible_texts(axes[0].figure)
-        own_word = (
-            name in seen
-        )  # a word of the display itself that is an input by chance
+        # a word of the display itself that is an input by chance
+        own_word = name in seen
         assert _HOSTILE in seen or own_word, (
             f"{_HOSTILE!r} in place of {name!r} is not shown"
         )

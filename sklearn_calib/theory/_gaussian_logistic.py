@@ -141,9 +141,8 @@ class GaussianLogisticModel:
         self.smallest = smallest
         self._nodes, self._weights = self._spectral_rule()
         inverse_mean = self._weights @ (1 / self._nodes)
-        self.scale_ = float(
-            -special.ndtri(error_rate) / np.sqrt(inverse_mean)
-        )  # prop. 7.3
+        # prop. 7.3
+        self.scale_ = float(-special.ndtri(error_rate) / np.sqrt(inverse_mean))
 
     @staticmethod
     def loss_of_weights(

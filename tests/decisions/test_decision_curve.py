@@ -119,9 +119,8 @@ def test_intervals():
     assert (again.band_high != curve.band_high).all()
     same(decision_curve(Y, 0.9 * P, level=0.9).over_all, curve.over_all)
     single = decision_curve(Y, P, thresholds=[0.5], n_resamples=20_000)
-    assert single.band_high == pytest.approx(
-        single.high, abs=5e-3
-    )  # one threshold: no more
+    # one threshold: no more
+    assert single.band_high == pytest.approx(single.high, abs=5e-3)
 
 
 def test_weights_and_labels():

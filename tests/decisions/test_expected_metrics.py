@@ -71,9 +71,8 @@ def test_table_and_z():
     assert np.trace(plain.confusion) == pytest.approx(200 * plain.accuracy)
     assert plain.confusion[1, 1] == pytest.approx(P[P > 0.5].sum())
     certain = expected_metrics(Y.astype(float), y_true=Y)
-    assert (
-        certain.z("accuracy") == 0
-    )  # 200 shares of 1/200 are 1 in most orders of a BLAS only
+    # 200 shares of 1/200 are 1 in most orders of a BLAS only
+    assert certain.z("accuracy") == 0
     assert certain.accuracy == pytest.approx(1, abs=1e-14)
     assert expected_metrics(1.0 - Y, y_true=Y).z("accuracy") == -np.inf
     nothing = expected_metrics(np.full(9, 0.1), y_true=[0, 1] * 4 + [0], threshold=0.5)

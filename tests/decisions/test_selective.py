@@ -98,9 +98,8 @@ def test_everything_is_answered():
         model.predict([[0.5]]).tolist() == [0]
         and model.predict([[0.5]]).dtype.kind == "i"
     )
-    one = selective(
-        np.array([0.9]), [1], max_risk=0.95
-    )  # one row: 1 - delta ** 1 is the bound
+    # one row: 1 - delta ** 1 is the bound
+    one = selective(np.array([0.9]), [1], max_risk=0.95)
     assert one.risk_bound_ == pytest.approx(0.9)
 
 

@@ -131,9 +131,8 @@ def test_signs_that_the_docstring_allows():
     rng = np.random.default_rng(1)
     y = (rng.random(2000) < 0.05).astype(int)
     useless = rng.uniform(0.4, 0.6, 2000)
-    assert (
-        decompose_loss(y, useless).sharpness < 0
-    )  # no class frequencies in temperature scaling
+    # no class frequencies in temperature scaling
+    assert decompose_loss(y, useless).sharpness < 0
     assert decompose_loss(y, useless, recalibrator="isotonic").sharpness >= 0
 
 
@@ -221,9 +220,8 @@ def test_one_definition_with_exact_zeros():
     assert refinement_error(y, proba) == pytest.approx(after, abs=1e-9)
     assert decompose_loss(y, proba).refinement == pytest.approx(after, abs=1e-9)
     assert fitted.loss_ == pytest.approx(after, abs=1e-9)
-    sharp = np.repeat(
-        [0.0, 1.0], [3000, 3000]
-    )  # one error among certain scores: it is cut off
+    # one error among certain scores: it is cut off
+    sharp = np.repeat([0.0, 1.0], [3000, 3000])
     y = sharp.astype(int)
     y[0] = 1
     after = log_loss(y, TemperatureScaling().fit(sharp, y).predict_proba(sharp))

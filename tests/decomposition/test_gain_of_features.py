@@ -221,18 +221,18 @@ def test_more_rows_show_less():
     """The size that would be seen falls about like 1 / n."""
     proba = canonical_proba(np.linspace(0.1, 0.9, 400))
     w = np.full(400, 1 / 400)
-    sizes = [
-        smallest_seen(get_loss("log"), proba, k * w) for k in (1, 1 / 3)
-    ]  # 9 times the rows
+    # 9 times the rows
+    sizes = [smallest_seen(get_loss("log"), proba, k * w) for k in (1, 1 / 3)]
     assert 8 < sizes[0] / sizes[1] < 9.5
 
 
 def test_the_gain_that_would_have_been_seen():
     """For a small one: n gain - 30 = (1.645 + 0.842) sqrt(2 n gain), so n gain = 56.6."""
+    # 10^6 rows
     proba, w = (
         canonical_proba(np.linspace(0.1, 0.9, 400)),
         np.full(400, 1 / 20_000),
-    )  # 10^6 rows
+    )
     assert smallest_seen(get_loss("log"), proba, w) * 1e6 == pytest.approx(
         56.6, rel=0.02
     )

@@ -35,10 +35,11 @@ def test_panels_show_the_instability(found):
     order = np.argsort(moved.predicted)
     (low, high), ((x, errors),), ((_, changed),), curves = display.points()
     np.testing.assert_array_equal(x, moved.predicted[order])
+    # medians of 5 neighbours
     for (_, shown), given in (
         (low, moved.low),
         (high, moved.high),
-    ):  # medians of 5 neighbours
+    ):
         places = order[[43, 44, 45, 46, 47]]
         assert shown[45] == pytest.approx(np.median(given[places]), abs=0.02)
     for (_, shown), given in (

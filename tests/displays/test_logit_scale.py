@@ -65,9 +65,8 @@ def test_places_are_log_odds_and_the_ends_lie_in_margins():
         -0.04,
         1.04,
     )
-    assert axis.locate_fraction(1e-30) == axis.locate_fraction(
-        expit(axis.low)
-    )  # never among the zeros
+    # never among the zeros
+    assert axis.locate_fraction(1e-30) == axis.locate_fraction(expit(axis.low))
 
 
 @pytest.mark.parametrize(
@@ -224,9 +223,8 @@ def test_displays_on_the_same_axes_take_colours_in_turn(rare):
     p, y = rare
     for scale in ("linear", "logit"):
         first = draw(y, p, name="one", scale=scale, n_resamples=9)
-        second = draw(
-            y, p**0.8, name="two", n_resamples=9, ax=first.axes_
-        )  # the scale it finds
+        # the scale it finds
+        second = draw(y, p**0.8, name="two", n_resamples=9, ax=first.axes_)
         third = draw(y, {"three": p**0.6, "four": p**0.5}, ax=first.axes_)
         ax = first.axes_[0]
         assert [line.get_color() for line in named(ax)] == ["C0", "C1", "C2", "C3"] or [

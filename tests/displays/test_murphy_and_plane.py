@@ -100,9 +100,8 @@ def test_scale_of_the_thresholds(rows):
     p, y = rows
     few = {"n_resamples": 1}
     assert murphy(y, p, **few).ax_.get_xscale() == "linear"
-    assert (
-        murphy(y, 0.03 * p, **few).ax_.get_xscale() == "function"
-    )  # the median is below 0.02
+    # the median is below 0.02
+    assert murphy(y, 0.03 * p, **few).ax_.get_xscale() == "function"
     assert murphy(y, 0.03 * p, scale="linear", **few).ax_.get_xscale() == "linear"
     wide = murphy(y, p, scale="logit", **few)
     t = wide.curves["model"].threshold

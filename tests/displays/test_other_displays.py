@@ -85,9 +85,8 @@ def test_decomposition_bars():
         == "B"
     )
     bare = DecompositionDisplay.from_predictions(y, proba, recalibrator="isotonic").ax_
-    assert (
-        bare.get_xlabel() == "log loss [nats]"
-    )  # no interval is known: no whisker, and no word
+    # no interval is known: no whisker, and no word
+    assert bare.get_xlabel() == "log loss [nats]"
     assert not [line for line in bare.lines if line.get_marker() == "|"]
 
 

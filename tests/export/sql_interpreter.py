@@ -242,9 +242,8 @@ class Reader:
             typed = self.manual.typed
             if typed and self.skip("::", typed):
                 return ("number", float(text))
-            if "e" not in text or (
-                typed and not float(text).is_integer()
-            ):  # decimals are exact
+            # decimals are exact
+            if "e" not in text or (typed and not float(text).is_integer()):
                 raise SqlError(f"{text} is an exact decimal")
             return ("number", float(text))
         if self.peek("(", "SELECT"):

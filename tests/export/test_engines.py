@@ -24,10 +24,11 @@ from sklearn_calib.export import to_sql
 from sklearn_calib.export._document import to_document
 
 pytestmark = [pytest.mark.slow, pytest.mark.whole]
+# characters; longer ones take them minutes
 LONGEST = {
     "spark": 20_000,
     "clickhouse": 20_000,
-}  # characters; longer ones take them minutes
+}
 NAMES = ["p", 'a "`quoted`"', "p;-- \\", "Σ"]
 EDGES = [0.1, 0.3, 0.6]
 # deeper than DataFusion and Polars read an expression; queries are not

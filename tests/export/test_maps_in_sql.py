@@ -44,9 +44,8 @@ DEEP = ("auto", "pipeline", "default")
 
 @cache
 def maps(name, k, n, kind):
-    tables = (
-        {"tabulate": 1e-4} if name in TABULATED else {}
-    )  # tens of thousands of pieces at 1e-6
+    # tens of thousands of pieces at 1e-6
+    tables = {"tabulate": 1e-4} if name in TABULATED else {}
     return to_document(fitted(name, k, n), input=kind, **tables)
 
 
@@ -81,9 +80,8 @@ def test_deep_expressions(name):
         check_expression("sqlite", name, 300, 100, kind)
     sql = to_sql(maps(name, 2, 300, "proba"), "p", dialect="sqlite", into=None)
     assert sql.split("*/ ", 1)[1].startswith("(WITH ")
-    with (
-        sqlite() as database
-    ):  # and NULL, beside a column that has the name of a stage's
+    # and NULL, beside a column that has the name of a stage's
+    with sqlite() as database:
         database.execute("CREATE TABLE scores (p REAL, step_0_0 REAL)")
         database.execute("INSERT INTO scores VALUES (NULL, .5), (.3, NULL), (.7, 1)")
         found = database.execute(f"SELECT {sql} FROM scores WHERE {sql} > 0").fetchall()
@@ -345,12 +343,10 @@ def test_literals_are_doubles():
     """A number without exponent is a decimal, with other rounding, for most databases."""
     for dialect in DIALECTS:
         sql = to_sql(fitted("isotonic", 2), "p", dialect=dialect).split("*/")[1]
-        sql = re.sub(
-            r"'\{[^']*\}'::float8\[\]\)?( \+ 1)?", "", sql
-        )  # arrays of doubles
-        sql = re.sub(
-            r"0 AS i|\[i \+ \d+\]|THEN \d+ ELSE 0 END|SELECT i \+", "", sql
-        )  # places
+        # arrays of doubles
+        sql = re.sub(r"'\{[^']*\}'::float8\[\]\)?( \+ 1)?", "", sql)
+        # places
+        sql = re.sub(r"0 AS i|\[i \+ \d+\]|THEN \d+ ELSE 0 END|SELECT i \+", "", sql)
         numbers = re.findall(r"(?<![\w.])\d[\d.]*(?:e[+-]?\d+)?", sql)
         assert numbers and all("e" in text for text in numbers), dialect
 

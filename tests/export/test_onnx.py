@@ -35,10 +35,11 @@ onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 
 EXACT = 1e-8
+# of ten classes more than ten seconds each
 LARGE = {
     "online",
     "trend_filtering_ensemble",
-}  # of ten classes more than ten seconds each
+}
 # kinds of nodes that more than two classes bring
 OF_MORE_CLASSES = {
     "isotonic": 3,
@@ -138,10 +139,11 @@ def test_no_tensor_is_longer_than_the_rows():
     assert n_edges > 2000
     assert len(model.graph.node) < 40 + 5 * np.log2(n_edges)
     lengths = {max(tensor.dims, default=1) for tensor in model.graph.initializer}
+    # the table itself, no copies of it
     assert sorted(lengths)[-2:] == [
         n_edges,
         n_edges + 1,
-    ]  # the table itself, no copies of it
+    ]
 
 
 @pytest.mark.parametrize("slope", [1 + 3e-8, 1 - 2e-8])

@@ -291,9 +291,8 @@ def test_the_model_of_issue_1246():
     assert np.array_equal(labels, model.predict(new))
     exact = model.predict_proba(new)
     assert np.abs(proba - exact).max() <= 1e-5
-    of_scores = np.zeros_like(
-        exact
-    )  # the map in Python, on the scores of the ONNX classifiers
+    # the map in Python, on the scores of the ONNX classifiers
+    of_scores = np.zeros_like(exact)
     for estimator, recalibrator, _ in model.calibrated_pairs_:
         scores = skl2onnx.to_onnx(
             estimator[-1],
@@ -360,9 +359,8 @@ def test_members_that_have_not_seen_a_class(estimator):
     X, y, new = data(3)
     rare = np.flatnonzero(y == 2)[:10]
     kept = np.append(np.flatnonzero(y < 2), rare)
-    fold = np.isin(
-        np.arange(len(kept)), np.flatnonzero(kept == kept)[-10:]
-    )  # class 2 alone
+    # class 2 alone
+    fold = np.isin(np.arange(len(kept)), np.flatnonzero(kept == kept)[-10:])
     folds = [
         (np.flatnonzero(~fold), np.flatnonzero(fold | (np.arange(len(kept)) % 2 == 0)))
     ]

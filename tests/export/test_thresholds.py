@@ -37,9 +37,8 @@ OWN = ("pipeline", "top_label.per_class")  # no recalibrator; for several classe
 #: Scores that may be on the wrong side have a probability this near the target:
 #: rounding.
 LAST_BITS = 4e-15
-OF_INTEGRALS = (
-    1e-13  # the same of the angular method, which is flat at both ends but for rounding
-)
+# the same of the angular method, which is flat at both ends but for rounding
+OF_INTEGRALS = 1e-13
 #: Or they are log-odds this near a threshold, over the smaller probability of the two
 #: classes: the other one rounds to either side of a step.
 NEAR = 1e-15
@@ -208,9 +207,8 @@ def test_rising_falling_flat_and_outside():
     steps = HistogramBinning(2).fit([0.1, 0.2, 0.7, 0.9], [0, 0, 1, 1])
     low, high = second(steps, [0.1, 0.9], "proba")
     at_step = steps.threshold(high)
-    assert (
-        at_step.score == steps.threshold((low + high) / 2).score
-    )  # the left end of the piece
+    # the left end of the piece
+    assert at_step.score == steps.threshold((low + high) / 2).score
     assert steps.threshold(low).score == 0.0
     above, below = steps.threshold([np.nextafter(high, 1), np.nextafter(low, 0)])
     assert above.score is None and above.intervals == ()

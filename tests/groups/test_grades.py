@@ -57,9 +57,8 @@ def test_beside_probcal(case):
     theirs = ("n", "k", "predicted", "binomial", "jeffreys", "low", "high", "prudent")
     for name, key in zip(ours, theirs, strict=True):
         values = np.array([getattr(row, name) for row in found], dtype=float)
-        many = (
-            max(case["n"]) > 4000
-        )  # of which probcal's tails have some 3e-12 of error
+        # of which probcal's tails have some 3e-12 of error
+        many = max(case["n"]) > 4000
         assert np.abs(values - case[key]).max() <= (1e-11 if many else 1e-12), name
 
 
@@ -74,9 +73,8 @@ def test_binomial_tail_of_many_rows_in_sixty_digits():
                 term * (n - j) / (j + 1) * Decimal(p) / (1 - Decimal(p)),
             )
         exact = float(1 - total)
-    assert (
-        abs(float(compute_binomial_p(k, n, p)) - exact) < 5e-12
-    )  # scipy 1.10; newer ones 1e-15
+    # scipy 1.10; newer ones 1e-15
+    assert abs(float(compute_binomial_p(k, n, p)) - exact) < 5e-12
 
 
 def test_counts_are_rows_and_classes_may_be_swapped():

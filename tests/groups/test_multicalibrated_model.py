@@ -161,9 +161,8 @@ def test_labels_weights_and_decision_functions(data):
         "yes",
     }
     new, missing = X.assign(kind="c"), X.assign(kind=None)
-    assert np.array_equal(
-        model.predict_proba(new), model.predict_proba(missing)
-    )  # weight 0
+    # weight 0
+    assert np.array_equal(model.predict_proba(new), model.predict_proba(missing))
 
 
 @pytest.mark.slow

@@ -276,9 +276,8 @@ def test_monotone_keeps_the_order_inside_a_group(monotone):
     rng = np.random.default_rng(0)
     p = rng.random(2000)
     side = rng.random(2000) < 0.5
-    y = (rng.random(2000) < np.where(side, 1 - np.abs(2 * p - 1), p)).astype(
-        int
-    )  # not monotone
+    # not monotone
+    y = (rng.random(2000) < np.where(side, 1 - np.abs(2 * p - 1), p)).astype(int)
     model = fitted(p, y, {"side": side}, monotone=monotone, n_rounds=3)
     grid = np.linspace(0.001, 0.999, 400)
     falls = [

@@ -458,9 +458,8 @@ def test_few_rows_are_said():
             found = calibrated_mean(*call)
         assert (found.low, found.high) == (found.labels_low, found.labels_high)
         assert found.power == (0.0,) and found.low < found.high
-    assert (
-        found.estimate == found.high == 1 and 0.95 < found.low < 0.98
-    )  # n / (n + t^2)
+    # n / (n + t^2)
+    assert found.estimate == found.high == 1 and 0.95 < found.low < 0.98
     with pytest.warns(CalibrationWarning, match="labels that differ"):
         all_five = calibrated_mean(np.full(120, 5), score, rest, bounds=(1, 5))
     assert all_five.low == pytest.approx(1 + 4 * found.low) and all_five.high == 5
@@ -607,9 +606,8 @@ def test_the_test_of_selection_is_that_of_draws_without_replacement():
     gap = both[:100].mean(axis=0) - both.mean(axis=0)
     spread = np.cov(both.T) * (1 / 100 - 1 / total)
     statistic = gap @ np.linalg.solve(spread, gap)
-    assert found == pytest.approx(
-        np.exp(-statistic / 2), rel=1e-9
-    )  # chi-squared, 2 degrees
+    # chi-squared, 2 degrees
+    assert found == pytest.approx(np.exp(-statistic / 2), rel=1e-9)
 
 
 def test_false_alarms_come_as_rarely_as_stated():
@@ -640,8 +638,7 @@ def test_labels_of_unequal_weights_are_not_tested_for_selection_and_the_result_s
         found.selection_pvalue is None and found.to_dict()["selection_pvalue"] is None
     )
     assert "not tested whether the labels were drawn at random" in str(found)
-    with pytest.warns(
-        CalibrationWarning, match="beyond chance"
-    ):  # equal ones are no weights
+    # equal ones are no weights
+    with pytest.warns(CalibrationWarning, match="beyond chance"):
         same = calibrated_mean(*given, sample_weight=np.full(200, 3.0), bounds=(0, 1))
     assert same.selection_pvalue < 1e-3

@@ -136,9 +136,8 @@ def test_null_laws():
         compute_maximum_survival(2.0001), abs=1e-4
     )
     assert compute_range_survival(0.1) == compute_maximum_survival(0.1) == 1
-    assert compute_maximum_survival(0.2) == pytest.approx(
-        1, abs=1e-9
-    )  # where the tail's series is not
+    # where the tail's series is not
+    assert compute_maximum_survival(0.2) == pytest.approx(1, abs=1e-9)
     almost = 1 - 4 / np.pi * np.exp(-(np.pi**2) / 2)
     assert compute_maximum_survival(0.5) == pytest.approx(almost, abs=1e-9)
 
@@ -159,9 +158,8 @@ def test_hosmer_lemeshow_by_hand():
         share = np.array([part.mean() * (1 - part.mean()) for part in parts])
         scale += np.mean((1 - 6 * share) / (2 * 50 * share))
     assert found.pvalue == pytest.approx(stats.chi2.sf(total / scale, 10 / scale))
-    even = np.tile(
-        [0.3, 0.4, 0.5, 0.6], 50
-    )  # 15 expected events in a bin: the chi-square law
+    # 15 expected events in a bin: the chi-square law
+    even = np.tile([0.3, 0.4, 0.5, 0.6], 50)
     plain = hosmer_lemeshow_test(np.arange(200) % 2, even, n_bins=4)
     assert plain.pvalue == stats.chi2.sf(plain.statistic, 4)
     training = hosmer_lemeshow_test(y, p, held_out=False)
@@ -359,6 +357,5 @@ def test_hosmer_lemeshow_keeps_its_level_where_events_are_rare(shift, n):
     labels = rng.random((150, n)) < p
     found = [hosmer_lemeshow_test(y, p, labels=[False, True]).pvalue for y in labels]
     rejected = np.mean(np.array(found) <= 0.05)
-    assert rejected <= 0.05 + 2 * 0.018, (
-        rejected
-    )  # the chi-square law rejects .065 to .14
+    # the chi-square law rejects .065 to .14
+    assert rejected <= 0.05 + 2 * 0.018, rejected

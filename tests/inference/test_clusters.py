@@ -279,9 +279,8 @@ def test_tests_of_clusters(test):
     how = {} if test is cox_test else {"n_resamples": 99}
     many = test(y, p, groups=groups, **how)
     one = test(few, scores_, groups=np.arange(100), **how)
-    assert many.pvalue == pytest.approx(
-        one.pvalue, abs=0.021
-    )  # bins of equal scores may differ
+    # bins of equal scores may differ
+    assert many.pvalue == pytest.approx(one.pvalue, abs=0.021)
     alone = test(y, p)
     assert many.pvalue > 1.1 * alone.pvalue
     off = expit(logit(p) + 1.5)

@@ -32,9 +32,8 @@ def test_the_spline_is_a_logistic_regression_on_the_basis():
     wanted = model.fit(basis(z), y).predict_proba(basis(z))[:, 1]
     curve = reliability_curve(y, p, strategy="spline")
     found = np.interp(p, curve.predicted, curve.observed)
-    np.testing.assert_allclose(
-        found, wanted, atol=5e-3
-    )  # the knots are quantiles of cells
+    # the knots are quantiles of cells
+    np.testing.assert_allclose(found, wanted, atol=5e-3)
 
 
 @SMOOTH
@@ -112,9 +111,10 @@ def test_coverage(strategy):
         truth = expit(0.6 * quantiles)
         below.append(truth < low)
         above.append(truth > high)
+    # three standard deviations of a share of 5 % of 150 are 5.3 %
     for side in (
         below,
         above,
-    ):  # three standard deviations of a share of 5 % of 150 are 5.3 %
+    ):
         assert np.mean(side, axis=0).max() <= 0.104
         assert np.mean(side) >= 0.01

@@ -196,9 +196,8 @@ def test_the_law_is_the_recalibrated_one():
     law = _recalibrate_law(case_of(p, y, weight), "platt")
     expected = PlattScaling().fit(p, y, sample_weight=weight).predict_proba(p)
     np.testing.assert_allclose(law, expected, atol=1e-12)
-    one = case_of(
-        np.full(20, 0.5), np.ones(20, dtype=int)
-    )  # one class, one score: no warning
+    # one class, one score: no warning
+    one = case_of(np.full(20, 0.5), np.ones(20, dtype=int))
     assert _recalibrate_law(one, "platt").shape == (20, 2)
 
 

@@ -126,9 +126,8 @@ def test_coverage():
         y, p, q = rows(150, seed)
         found = paired_difference(y, p, q, "brier_loss", level=0.8)
         misses += found.low > TRUTH, found.high < TRUTH
-    assert (misses > 12).all() and (misses < 55).all(), (
-        misses
-    )  # 30 expected on each side
+    # 30 expected on each side
+    assert (misses > 12).all() and (misses < 55).all(), misses
 
 
 _z = 1.5 * np.random.default_rng(1).normal(size=1_000_000)

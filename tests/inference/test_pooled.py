@@ -98,9 +98,8 @@ def test_equal_scores_are_cells_and_nothing_else_changes():
 
 def test_where_cells_are_not_used():
     y, p = draw(0, 5000)
-    assert (
-        pool_rows(validate_predictions(y, p)) is None
-    )  # too few rows to save anything
+    # too few rows to save anything
+    assert pool_rows(validate_predictions(y, p)) is None
     logits = canonical_proba(
         np.random.default_rng(0).normal(0, 900, 50_000), kind="logits"
     )
@@ -126,10 +125,11 @@ def test_cells_give_the_statistic_and_its_law(name, n_resamples=199):
     spread = rows.std()
     moved = abs(found.ranked - found.statistic)
     assert moved < 0.1 * spread
+    # one threshold, one bin
     of_few_sums = (
         "expected_cost_score",
         "maximum_calibration_error",
-    )  # one threshold, one bin
+    )
     assert moved > 0 or name in of_few_sums
     assert found.null_distribution.mean() == pytest.approx(
         rows.mean(), abs=4 * spread * np.sqrt(2 / n_resamples)

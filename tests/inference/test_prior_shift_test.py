@@ -66,9 +66,8 @@ def test_sees_what_a_shift_of_frequencies_cannot_explain():
     rng = np.random.default_rng(2)
     (p, y), (target, _) = scores(500, 0.5, rng), scores(500, 0.2, rng, shift=0.7)
     assert prior_shift_test(p, y, target, n_resamples=199).pvalue == 0.005
-    assert (
-        ks_2samp(p, scores(500, 0.2, rng)[0]).pvalue < 1e-6
-    )  # which a shift alone would be
+    # which a shift alone would be
+    assert ks_2samp(p, scores(500, 0.2, rng)[0]).pvalue < 1e-6
     assert (
         prior_shift_test(p, y, scores(500, 0.2, rng)[0], n_resamples=199).pvalue > 0.05
     )

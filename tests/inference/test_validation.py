@@ -135,10 +135,11 @@ KEPT = json.loads(
         encoding="utf-8"
     )
 )
+# splines of MASS; the k-d tree of loess
 TOLERANCE = {
     "confint": 2e-5,
     "interpolate": 4e-3,
-}  # splines of MASS; the k-d tree of loess
+}
 
 
 @pytest.mark.parametrize("name", ["golden", "breast cancer"])
@@ -254,10 +255,11 @@ def test_coverage(ci):
 @pytest.mark.parametrize("ci", ["profile", "sandwich"])
 def test_coverage_two_sided(ci):
     for name, missed in simulated(300, 300, level=0.9, ci=ci).items():
+        # 15 expected, sd 3.8
         assert (missed >= 4).all() and (missed <= 27).all(), (
             name,
             missed,
-        )  # 15 expected, sd 3.8
+        )
 
 
 # -- what does not exist --------------------------------------------------------------------------
@@ -315,9 +317,8 @@ def test_certain_and_right():
     y = np.arange(40) % 2
     with pytest.warns(CalibrationWarning, match="threshold that separates them"):
         found = validate(y, y.astype(float), n_resamples=2)
-    assert np.isnan(
-        found["calibration in the large"].estimate
-    )  # any shift fits as well
+    # any shift fits as well
+    assert np.isnan(found["calibration in the large"].estimate)
     assert found["slope"].estimate == np.inf
     assert found["O/E"].estimate == 1
 

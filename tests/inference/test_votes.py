@@ -31,9 +31,8 @@ def test_copies_are_drawn_as_the_rows_they_are_copies_of(times, statistic):
         found = calibration_test(y[groups], p[groups], groups=groups, **how)
         assert found.statistic == pytest.approx(few.statistic)
         assert found.pvalue == pytest.approx(few.pvalue, abs=0.1)
-        both = (
-            np.round(each.null_distribution, 9) for each in (found, few)
-        )  # sums are ties
+        # sums are ties
+        both = (np.round(each.null_distribution, 9) for each in (found, few))
         assert stats.ks_2samp(*both).statistic < 0.12
 
 

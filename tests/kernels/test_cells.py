@@ -72,9 +72,8 @@ def test_cells_are_nested_and_stay_between_cuts():
         finer = keys
         for shift in SHIFTS:
             cells = find_cell_starts(keys, high, shift)
-            assert np.array_equal(
-                find_cell_starts(finer, high, shift), cells
-            )  # of cells of one less
+            # of cells of one less
+            assert np.array_equal(find_cell_starts(finer, high, shift), cells)
             assert np.array_equal(
                 np.searchsorted(CUT_KEYS[side], cells, side="right"),
                 np.searchsorted(CUT_KEYS[side], keys, side="right"),
@@ -120,10 +119,11 @@ def test_mean_scores_stay_in_their_bins():
                 weights=rows,
                 minlength=n_bins + 1,
             )
+            # 0 is in the first bin
             counts[1], found[1] = (
                 counts[:2].sum(),
                 found[:2].sum(),
-            )  # 0 is in the first bin
+            )
             assert np.array_equal(counts[1:], found[1:])
             exact = np.bincount(
                 np.searchsorted(edges_of_bins, edges), minlength=n_bins + 1

@@ -68,9 +68,8 @@ def test_blocks(n, d, intercept, kind):
     root = rng.standard_normal((n, r, r)) * 0.4
     W = root @ root.transpose(0, 2, 1)
     rows = np.column_stack([np.ones(n), X]) if intercept else X
-    wide = np.stack(
-        [np.kron(np.eye(r), row[:, None]) for row in rows]
-    )  # (n, r columns, r)
+    # (n, r columns, r)
+    wide = np.stack([np.kron(np.eye(r), row[:, None]) for row in rows])
     hessian = np.einsum("iua,iab,ivb->uv", wide, W, wide)
     P = np.full(rows.shape[1], penalty)
     P[:intercept] = 0

@@ -59,9 +59,8 @@ def test_conditions_of_optimality(seed, centre, width, slope, weights, constrain
         np.abs(gradient[~held]) < 1e-6
     ).all()  # digits of features in a narrow range
     assert (gradient[held] > -1e-6).all()
-    rounding = 1e-13 + 1e-16 * np.max(
-        np.abs(features) @ np.abs(fit.coef)
-    )  # terms that cancel
+    # terms that cancel
+    rounding = 1e-13 + 1e-16 * np.max(np.abs(features) @ np.abs(fit.coef))
     assert fit.loss == pytest.approx(loss(features, y, w, fit.coef), abs=rounding)
     for _ in range(20):
         other = fit.coef * np.exp(rng.normal(size=3) * 10.0 ** -rng.integers(0, 9, 3))

@@ -286,9 +286,8 @@ def test_calibrated_model_two_classes_text_labels_and_frames():
     assert_allclose(prefit.predict_proba(X), model.predict_proba(X), atol=1e-6)
     weighted = CalibratedModel(LogisticRegression(C=10), "platt", cv="alo")
     twice = weighted.fit(X, labels, sample_weight=np.full(150, 2.0))
-    assert (
-        twice.estimator_.coef_.std() > model.estimator_.coef_.std()
-    )  # a weaker penalty
+    # a weaker penalty
+    assert twice.estimator_.coef_.std() > model.estimator_.coef_.std()
     assert u.shape == (150,)
 
 

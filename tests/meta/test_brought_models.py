@@ -481,9 +481,8 @@ def test_a_bare_model_says_what_to_write(cls, model):
     with pytest.raises(TypeError, match=message):
         cls(model).fit(X, y)
     if isinstance(model, Bare):
-        CalibratedModel(FrozenEstimator(model), "platt").fit(
-            X, y
-        )  # what the message says
+        # what the message says
+        CalibratedModel(FrozenEstimator(model), "platt").fit(X, y)
 
 
 @pytest.mark.parametrize("piped", [False, True])

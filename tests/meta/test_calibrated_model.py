@@ -249,9 +249,8 @@ def test_two_labels(labels):
 def test_class_missing_in_a_fold(ensemble):
     X, y = make_classification(300, n_informative=6, n_classes=3, random_state=0)
     rare = np.flatnonzero(y == 2)
-    kept = np.r_[
-        np.flatnonzero(y != 2), rare[:1]
-    ]  # one row: absent from most train or test parts
+    # one row: absent from most train or test parts
+    kept = np.r_[np.flatnonzero(y != 2), rare[:1]]
     X, y = X[kept], y[kept]
     options = {"cv": KFold(4), "ensemble": ensemble}
     model = CalibratedModel(LogisticRegression(), "temperature", **options).fit(X, y)
@@ -379,9 +378,8 @@ def test_parallel_and_reproducible(data):
     X, y = data
     one = CalibratedModel(LogisticRegression()).fit(X, y).predict_proba(X)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # joblib where shared memory is short
+        # joblib where shared memory is short
+        warnings.simplefilter("ignore", UserWarning)
         two = CalibratedModel(LogisticRegression(), n_jobs=2).fit(X, y).predict_proba(X)
     np.testing.assert_array_equal(one, two)
 

@@ -115,9 +115,8 @@ def test_the_folds_keep_copies_together(noise):
     given = CalibratedModel(LogisticRegression()).fit(X, y, groups=found)
     assert np.array_equal(model.predict_proba(X), given.predict_proba(X))
     with pytest.warns(CalibrationWarning, match="folds keep them together"):
-        stack = CalibratedModel(LogisticRegression(), "auto").fit(
-            X, y
-        )  # told the groups, too
+        # told the groups, too
+        stack = CalibratedModel(LogisticRegression(), "auto").fit(X, y)
     given = CalibratedModel(LogisticRegression(), "auto").fit(X, y, groups=found)
     assert np.array_equal(stack.predict_proba(X), given.predict_proba(X))
 

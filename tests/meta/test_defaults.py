@@ -172,9 +172,8 @@ def test_hard_data(scores, y, excess):
         return
     held = np.arange(len(y)) % 2 == 0
     half = DefaultCalibration().fit(scores[~held], y[~held], classes=range(k))
-    best = PlattScaling().fit(
-        scores[held], y[held], classes=range(k)
-    )  # has seen these rows
+    # has seen these rows
+    best = PlattScaling().fit(scores[held], y[held], classes=range(k))
     after, bound = (
         log_loss(y[held], part.predict_proba(scores[held]), labels=range(k))
         for part in (half, best)

@@ -239,10 +239,11 @@ def test_model_selection_of_scikit_learn(data):
             CalibratedModel(estimator, cv=2), X, Y, scoring="roc_auc", cv=2
         )
         assert (scores > 0.6).all()
+    # two labels are not two classes
     for estimator in (
         NB,
         OneVsRestClassifier(GaussianNB()),
-    ):  # two labels are not two classes
+    ):
         model = clone(estimator).fit(X, Y[:, :2])
         for average in ("macro", "micro"):
             found = get_scorer("neg_brier_loss", multilabel=average)(model, X, Y[:, :2])
@@ -348,9 +349,8 @@ def test_labels_that_lose_their_frequency_are_said(ensemble):
     with pytest.warns(CalibrationWarning, match=message) as caught:
         CalibratedModel(Logits(), "temperature", ensemble=ensemble).fit(z, Y)
     assert sum("labels without" in str(w.message) for w in caught) == 1
-    CalibratedModel(Logits(), "default", ensemble=ensemble).fit(
-        z, Y
-    )  # warnings are errors
+    # warnings are errors
+    CalibratedModel(Logits(), "default", ensemble=ensemble).fit(z, Y)
     with pytest.warns(CalibrationWarning, match="1 of 3 labels without"):
         unknown = Y.astype(float)
         unknown[::7, 0] = np.nan

@@ -554,9 +554,8 @@ def test_joblib_backends(backend, n_jobs):
     search = RefineThenCalibrateCV(GaussianNB(), {"var_smoothing": [1e-9, 1e-2]}, cv=3)
     expected = clone(search).fit(X, y)
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", UserWarning
-        )  # joblib where shared memory is short
+        # joblib where shared memory is short
+        warnings.simplefilter("ignore", UserWarning)
         with joblib.parallel_config(backend):
             fitted = search.set_params(n_jobs=n_jobs).fit(X, y)
             model = CalibratedModel(GaussianNB(), n_jobs=n_jobs).fit(X, y)

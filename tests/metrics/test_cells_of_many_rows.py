@@ -93,9 +93,8 @@ def test_weights_resamples_and_scores_outside_keep_their_order():
     )
     case = validate_predictions(y, p)
     one, other = (case.with_labels(labels).problems()[0] for labels in (y, 1 - y))
-    assert (
-        one.cells.score is other.cells.score
-    )  # what depends on the scores is made once
+    # what depends on the scores is made once
+    assert one.cells.score is other.cells.score
     assert np.array_equal(one.cells.hits, case.problems()[0].cells.hits)
     assert np.array_equal(one.cells.hits + other.cells.hits, one.cells.mass)
 

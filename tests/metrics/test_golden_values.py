@@ -80,9 +80,8 @@ def datasets():
             (y, np.column_stack([1 - counts.sum(axis=1), counts]), weight),
         )
         certain = np.where(proba.max(axis=1, keepdims=True) > 0.9, proba > 0.5, proba)
-        right = (
-            certain[np.arange(len(y)), y] > 0
-        )  # the log loss of a certain mistake is a convention
+        # the log loss of a certain mistake is a convention
+        right = certain[np.arange(len(y)), y] > 0
         yield f"saturated-{k}", (y[right], certain[right].astype(float), None)
 
 
@@ -108,9 +107,8 @@ def test_golden_values(data):
     for key, (measure, y, proba, weight, options) in CASES.items():
         if key.split()[0] == data:
             value = measure(y, proba, sample_weight=weight, **options)
-            tolerance = (
-                1e-6 if "lower_distance" in key else 1e-11
-            )  # an interior-point method
+            # an interior-point method
+            tolerance = 1e-6 if "lower_distance" in key else 1e-11
             assert value == pytest.approx(expected[key], abs=tolerance), key
 
 

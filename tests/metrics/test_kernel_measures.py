@@ -48,9 +48,8 @@ def test_random_intervals_average_over_the_shift(rows):
     v, y, w = rows
     r = w / w.sum() * (y - v)
     for width in (0.07, 0.25, 1.0):
-        cuts = np.unique(
-            np.concatenate([[0, width], v % width])
-        )  # constant between these
+        # constant between these
+        cuts = np.unique(np.concatenate([[0, width], v % width]))
         total = 0.0
         for low, high in pairwise(cuts):
             cell = np.floor((v - (low + high) / 2) / width).astype(int)

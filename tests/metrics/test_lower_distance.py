@@ -85,9 +85,8 @@ def test_equals_the_least_cost_flow():
             graph = networkx.DiGraph()
             for k in range(11):
                 graph.add_node(k, demand=int(want[k] - have[k]))
-            all_mass = int(
-                have.sum()
-            )  # a bound: networkx 3.0 takes large free flows for infinite
+            # a bound: networkx 3.0 takes large free flows for infinite
+            all_mass = int(have.sum())
             for k in range(10):
                 graph.add_edge(k, k + 1, weight=1, capacity=all_mass)
                 graph.add_edge(k + 1, k, weight=1, capacity=all_mass)

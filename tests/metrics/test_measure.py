@@ -81,9 +81,8 @@ def test_an_unknown_option_is_refused_by_name(measure):
 def test_resamples_equal_fresh_evaluations(measure, k):
     """Sharing the order of the scores changes nothing, also where weights become 0."""
     proba, y = make_overconfident(k, 300)
-    proba = canonical_proba(
-        proba.round(2) / proba.round(2).sum(axis=1, keepdims=True)
-    )  # ties
+    # ties
+    proba = canonical_proba(proba.round(2) / proba.round(2).sum(axis=1, keepdims=True))
     case = validate_predictions(y, proba)
     measure.evaluate(case)  # so that there is an order to share
     rng = np.random.default_rng(0)

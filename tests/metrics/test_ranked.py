@@ -100,9 +100,8 @@ def test_the_order_of_the_classes_matters_and_labels_name_it():
         ValueError, expected="the order of a scale", hint=r"Pass order=\['fair', 'good'"
     ):
         ranked_probability_score(names[y], moved)
-    with refuses(
-        ValueError, expected="the order of a scale"
-    ):  # classes_ of a classifier are sorted
+    # classes_ of a classifier are sorted
+    with refuses(ValueError, expected="the order of a scale"):
         ranked_probability_score(names[y], moved, labels=sorted(names))
     for count in (2, 3):
         with refuses(ValueError, expected="every class of"):

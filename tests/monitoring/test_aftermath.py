@@ -309,9 +309,8 @@ def test_the_mean_of_many_classes_and_of_absent_ones():
     count = np.bincount(y[kept][rows], minlength=12) + 0.5
     assert_allclose(found.class_rates, count / count.sum(), rtol=1e-12)
     assert "PriorShift(mean=diagnosis.class_rates)" in found.advice
-    advised_mean(found).fit(
-        proba[kept][rows], y[kept][rows], classes=np.arange(12)
-    )  # no warning
+    # no warning
+    advised_mean(found).fit(proba[kept][rows], y[kept][rows], classes=np.arange(12))
 
 
 @pytest.mark.parametrize("stream", [None, "class 0"])

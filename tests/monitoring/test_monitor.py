@@ -248,9 +248,8 @@ def test_an_impossible_event():
     assert "1 event of probability 0" in detector.alarms_[0].meaning
     again = CalibrationMonitor.from_state_dict(json.loads(whole(detector)))
     assert again.alarms_ == detector.alarms_
-    far = canonical_proba(
-        [-800.0, 900.0], kind="logits"
-    )  # 0 and 1 as numbers, but known better
+    # 0 and 1 as numbers, but known better
+    far = canonical_proba([-800.0, 900.0], kind="logits")
     logits = CalibrationMonitor().update([1, 1], far)
     assert logits.impossible_ == 0 and 100 < logits.log_e_value_ < 1000
 
@@ -535,13 +534,13 @@ def test_after_a_merge_time_goes_on_from_the_later_one(kind, late_first):
         merged.update(0, 0.2, time=late, only_later=True)
     assert whole(merged) == before
     assert merged.update(0, 0.2, time=late).n_samples_ == 3
+    # also one that had no rows
     for dated in (
         merged,
         CalibrationMonitor().merge(merged),
-    ):  # also one that had no rows
-        untimed = dated.merge(
-            CalibrationMonitor().update(0, 0.2)
-        )  # nor by one without times
+    ):
+        # nor by one without times
+        untimed = dated.merge(CalibrationMonitor().update(0, 0.2))
         with refuses(ValueError, expected=f"rows from {late} on"):
             untimed.update(0, 0.2, time=middle)
 

@@ -81,9 +81,8 @@ def test_intervals_of_a_regression_on_the_score():
     model = LogisticRegression(C=np.inf, tol=1e-10).fit(x[:, None], y)
     ends = logistic_intervals(model, x[:, None], x[:, None], level=0.9)
     back = expit((logit(ends) - model.intercept_) / model.coef_[0, 0])
-    np.testing.assert_allclose(
-        acp.intervals_, back[np.argsort(x)], atol=1e-3
-    )  # smoothed targets
+    # smoothed targets
+    np.testing.assert_allclose(acp.intervals_, back[np.argsort(x)], atol=1e-3)
     wide = AdaptiveCalibration("interval", level=0.999).fit(expit(x), y)
     assert (np.diff(wide.intervals_) > np.diff(acp.intervals_)).all()
 

@@ -407,9 +407,8 @@ def test_exact_zeros_of_a_forest():
     assert (calib == 0).any() and (test == 0).any()
     stack = StackedCalibration().fit(calib, y[1000:2000])
     found = log_loss(y[2000:], stack.predict_proba(test))
-    sigmoid = PlattScaling("proba").fit(
-        calib, y[1000:2000]
-    )  # scikit-learn's for forests
+    # scikit-learn's for forests
+    sigmoid = PlattScaling("proba").fit(calib, y[1000:2000])
     assert found < log_loss(y[2000:], test)
     assert found < 1.01 * log_loss(y[2000:], sigmoid.predict_proba(test))
 

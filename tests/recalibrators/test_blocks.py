@@ -405,9 +405,8 @@ def test_fit_of_a_memory_map_makes_no_copy(memory_map, monkeypatch):
     most = peak(lambda: mapped.fit(p, y))
     close(mapped, whole)
     assert mapped.floor_ == pytest.approx(whole.floor_)
-    assert (
-        most < p.size * 8
-    )  # the sample of 20,000 rows and labels: not once all in float64
+    # the sample of 20,000 rows and labels: not once all in float64
+    assert most < p.size * 8
     with refuses(ValueError, expected="one class for each"):
         TemperatureScaling().fit(p, np.minimum(y, 3))
     with pytest.raises(ValueError, match=r"block 0: .* in row 77777"):

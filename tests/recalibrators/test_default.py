@@ -83,9 +83,8 @@ def test_structured_pair_is_vector_scaling():
     )
     np.testing.assert_allclose(pair.A, other.A, atol=1e-6)
     np.testing.assert_allclose(pair.b, other.b - other.b.mean(), atol=1e-6)
-    middle = (np.abs(np.exp(log[1]) - 0.5) < 0.3).astype(
-        int
-    )  # the best map is not monotone
+    # the best map is not monotone
+    middle = (np.abs(np.exp(log[1]) - 0.5) < 0.3).astype(int)
     free = fit_softmax_regression(log, middle, np.ones(400), np.full(2, 1e-3), 1e-3)
     kept = fit_structured_pair(log, middle, np.ones(400), 1e-3)
     assert (free.A < -1).any() and (kept.A >= -1).all()
@@ -200,9 +199,8 @@ def test_separable_rows_of_one_class_and_no_information():
     eta, _ = rows(30, 3)
     scores = canonical_proba(eta, kind="logits")
     y = eta.argmax(axis=1)
-    proba = (
-        DefaultCalibration().fit(scores, y).predict_proba(scores)
-    )  # warnings are errors
+    # warnings are errors
+    proba = DefaultCalibration().fit(scores, y).predict_proba(scores)
     assert (proba > 0).all() and log_loss(proba, y) < 0.3
     with pytest.warns(CalibrationWarning, match="none of 1, 2"):
         alone = DefaultCalibration().fit(

@@ -227,9 +227,8 @@ def check_as_scikit_learn(monkeypatch, method, *place):
     """In float32 with values: numpy's results are float64 by contract, and a tensor's are not."""
 
     def rows(n_samples, random_state, **options):
-        z, y = problem(
-            32, 2
-        )  # scikit-learn's accuracy of tensors is a float32; of 32 rows exact
+        # scikit-learn's accuracy of tensors is a float32; of 32 rows exact
+        z, y = problem(32, 2)
         p = np.array(canonical_proba(z, kind="logits"))
         one_column = get_tags(method).input_tags.one_d_array  # the first of them
         return p[:, ::-1].copy() if one_column else p, y
@@ -373,10 +372,11 @@ def test_tensors_of_every_kind(dispatch, monkeypatch, entries):
                 and float(abs(found.detach().sum(1) - 1).max()) < 1e-6
             )
             if kind == "proba":
+                # one stays, one copies
                 for one in (
                     PlattScaling(),
                     IsotonicCalibration(),
-                ):  # one stays, one copies
+                ):
                     q = one.fit(given, labels).predict_proba(given)
                     assert isinstance(q, np.ndarray) == (
                         type(one) is IsotonicCalibration

@@ -45,9 +45,8 @@ def test_no_method_returns_the_base_rate_in_silence(name):
     proba, y = falling()
     method = get_recalibrator(name)
     if not said(lambda: method.fit(proba, y)):
-        assert (
-            log_loss(y, method.predict_proba(proba)) < 0.66
-        )  # the base rate has 0.693
+        # the base rate has 0.693
+        assert log_loss(y, method.predict_proba(proba)) < 0.66
 
 
 def test_what_the_warning_says_works():

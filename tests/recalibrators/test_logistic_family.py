@@ -263,9 +263,8 @@ def test_beta_ab_is_finite_where_another_threshold_separates():
 
 def test_quadratic_interval():
     p = np.linspace(0.05, 0.95, 60)
-    y = ((p > 0.3) & (p < 0.7)).astype(
-        int
-    )  # the maximum likelihood had probabilities of 1e-65
+    # the maximum likelihood had probabilities of 1e-65
+    y = ((p > 0.3) & (p < 0.7)).astype(int)
     for labels in (y, 1 - y):
         with pytest.warns(
             CalibrationWarning, match="a threshold or an interval separates"

@@ -35,9 +35,8 @@ def test_the_mean_is_the_target(mean, weighted):
         brentq(above, -20, 20, xtol=1e-14), abs=1e-11
     )
     log_odds = logit(shift.predict_proba(P)[:, 1])
-    assert (
-        np.abs(log_odds - logit(P) - shift.offset_[1]).max() < 1e-12
-    )  # an offset, nothing else
+    # an offset, nothing else
+    assert np.abs(log_odds - logit(P) - shift.offset_[1]).max() < 1e-12
 
 
 def test_a_mean_is_not_what_bayes_gives():

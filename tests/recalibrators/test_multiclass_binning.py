@@ -313,9 +313,8 @@ def test_what_stands_for_an_absent_class_is_not_split():
     expected = method.fit(P, y)
     with pytest.warns(CalibrationWarning, match="none of 2"):
         found = clone(method).fit(P, np.minimum(y, 1), classes=range(3))
-    np.testing.assert_array_equal(
-        found.bins_, expected.bins_
-    )  # which the labels do not choose
+    # which the labels do not choose
+    np.testing.assert_array_equal(found.bins_, expected.bins_)
     assert 0.1 < found.mass_in_bins_ == expected.mass_in_bins_ < 0.8
     assert abs(found.predict_proba(P)[:, 2].mean() - P[:, 2].mean()) < 0.03
     with (
@@ -396,9 +395,8 @@ def test_split_bound_is_not_loose():
         largest.append(
             max(cells.clip(0).sum(axis=1).max(), -cells.clip(max=0).sum(axis=1).min())
         )
-    margin = (
-        model.error_bound_ - inside - model.beta_ / 6
-    )  # the lightest cells are left alone
+    # the lightest cells are left alone
+    margin = model.error_bound_ - inside - model.beta_ / 6
     assert 1 < margin / np.mean(largest) < 6
 
 

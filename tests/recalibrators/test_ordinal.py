@@ -263,14 +263,12 @@ def test_classes_do_not_move_columns():
         with pytest.warns(CalibrationWarning, match=message) as caught:
             method.fit(proba, names, classes=GRADES)
         assert caught[0].filename == __file__
-        method.fit(
-            P, names, classes=GRADES
-        )  # warnings are errors: columns that are in that order
+        # warnings are errors: columns that are in that order
+        method.fit(P, names, classes=GRADES)
     PlattScaling().fit(proba, names)
     with refuses(ValueError, expected="the order of a scale"):
-        OrdinalCalibration().fit(
-            proba, names
-        )  # sorted by the alphabet they are no scale
+        # sorted by the alphabet they are no scale
+        OrdinalCalibration().fit(proba, names)
     with pytest.warns(
         CalibrationWarning, match=r"order of labels=\['poor', .*fit \['excellent'"
     ):

@@ -100,9 +100,8 @@ def test_equal_numbers_look_resampled(counts):
     ):
         shift = PriorShift.from_class_weight("balanced", y)
     assert np.abs(shift.prior_ - shift.training_prior_).max() < 0.02
-    PriorShift.from_class_weight(
-        "balanced", np.repeat([0, 1], [20, 23])
-    )  # warnings are errors
+    # warnings are errors
+    PriorShift.from_class_weight("balanced", np.repeat([0, 1], [20, 23]))
     PriorShift.from_class_weight({1: 9}, y)  # moves something
 
 
@@ -204,9 +203,8 @@ def test_penalised_weights_minimise_their_objective():
         best = min(found, key=lambda result: result.fun).x
         kept = np.maximum(best, 0) * fitted.training_prior_
         assert np.abs(weights - kept / kept.sum() / fitted.training_prior_).max() < 1e-5
-    assert np.array_equal(
-        weights, np.ones(3)
-    )  # the largest penalty leaves everything as it is
+    # the largest penalty leaves everything as it is
+    assert np.array_equal(weights, np.ones(3))
 
 
 def test_absent_classes_are_found_and_said():
@@ -358,9 +356,8 @@ def test_pipeline_with_calibration():
     rng = np.random.default_rng(6)
     proba, y = three_classes(3000, [0.4, 0.3, 0.3], rng)
     target, truth = three_classes(3000, [0.1, 0.2, 0.7], rng)
-    proba, target = (
-        softmax(2 * np.log(p), axis=1) for p in (proba, target)
-    )  # overconfident
+    # overconfident
+    proba, target = (softmax(2 * np.log(p), axis=1) for p in (proba, target))
     pipe = make_pipeline(TemperatureScaling(), PriorShift("em")).fit(proba, y)
     shift = pipe[-1].adapt(pipe[:-1].transform(target))
     moved = make_pipeline(pipe[:-1], shift)

@@ -93,9 +93,8 @@ def test_auto_warns_and_groups_cure():
     with pytest.warns(CalibrationWarning, match=RULE):
         shared = StackedCalibration(few, cv=2).fit(proba, y)
     own = np.repeat(np.arange(100), 6)
-    StackedCalibration(few, cv=2).fit(
-        proba, y, groups=own
-    )  # a warning would be an error
+    # a warning would be an error
+    StackedCalibration(few, cv=2).fit(proba, y, groups=own)
     single, label = proba[::6], y[::6]
     weighted = StackedCalibration(few, cv=2).fit(
         single, label, sample_weight=np.full(100, 6.0)

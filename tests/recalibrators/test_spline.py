@@ -249,9 +249,8 @@ def test_heavy_and_light_weights():
         )
         assert np.isfinite(proba).all()
     light = SplineCalibration().fit(p, y, sample_weight=np.full(1000, 1e-9))
-    assert (
-        np.abs(light.predict_proba(p)[:, 1] - p).max() < 1e-3
-    )  # the prior alone is left
+    # the prior alone is left
+    assert np.abs(light.predict_proba(p)[:, 1] - p).max() < 1e-3
 
 
 def test_chain_of_matrix_and_spline_for_several_classes():

@@ -137,9 +137,8 @@ def test_a_refit_reaches_the_stage(data, learner):
         pytest.skip("an objective for more than two classes")
     staging = find_staging(learner)
     if name(learner) == "XGBRFClassifier":
-        assert (
-            staging.limited(learner, 1).n_estimators == STAGES
-        )  # all trees are one round
+        # all trees are one round
+        assert staging.limited(learner, 1).n_estimators == STAGES
         return
     whole = staging.prepared(clone(learner))
     staging.fit(whole, X, y)

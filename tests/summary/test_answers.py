@@ -82,9 +82,8 @@ def test_cross_validation_of_weights_and_of_few_rows():
     w = np.random.default_rng(0).gamma(1.0, size=len(p))
     summary = CalibrationSummary().update(y, p, w)
     given = {"cv": 3, "measures": ["log_loss"]}
-    with pytest.warns(
-        CalibrationWarning, match="got none of 1"
-    ):  # its only event is held out
+    # its only event is held out
+    with pytest.warns(CalibrationWarning, match="got none of 1"):
         found = summary.cross_validate(["identity", "platt"], **given)
     assert found["identity"]["log_loss"] == pytest.approx(
         summary.measure("log_loss"), rel=1e-9
@@ -325,9 +324,8 @@ def test_what_is_refused(call, message):
 
 def test_measures_that_need_single_rows_are_refused():
     summary = CalibrationSummary().update([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.4])
-    assert (
-        summary.measure("variational_calibration_error") >= 0
-    )  # exact cells are the rows
+    # exact cells are the rows
+    assert summary.measure("variational_calibration_error") >= 0
     y, p = np.arange(9000) % 2, np.random.default_rng(0).random(9000)
     coarse = CalibrationSummary(4096).update(y, p)
     asked = (

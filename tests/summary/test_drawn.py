@@ -193,9 +193,8 @@ def test_other_readings(table):
     percent = table.assign(**(100 * table[P]))
     np.testing.assert_allclose(drawn(percent, percent=True).scores.sum(axis=1), 1)
     off = table.assign(**(0.7 * table[P]))
-    off.loc[239, P] = (
-        0.6 * table.loc[239, P]
-    )  # the farthest from 1, however sums are rounded
+    # the farthest from 1, however sums are rounded
+    off.loc[239, P] = 0.6 * table.loc[239, P]
     np.testing.assert_allclose(drawn(off, tolerance=0.5).scores.sum(axis=1), 1)
     with refuses(
         ValueError, expected=".*rows that sum to 1", value=r"a sum of 0\.6", row=239

@@ -571,9 +571,8 @@ def test_coarser_summaries_have_labels_of_their_own():
 def test_settling_the_classes_of_a_coarser_summary_leaves_the_first_as_it_was():
     first = CalibrationSummary()
     coarse = first.coarsen(4096)
-    coarse.update(
-        [0, 2, 1], [[0.5, 0.3, 0.2]] * 3
-    )  # three classes, which the first never saw
+    # three classes, which the first never saw
+    coarse.update([0, 2, 1], [[0.5, 0.3, 0.2]] * 3)
     assert coarse.classes.tolist() == [0, 1, 2]
     assert first.classes.tolist() == [0, 1] and not first.n_samples
     first.update([0, 1], [0.2, 0.7])
@@ -582,9 +581,8 @@ def test_settling_the_classes_of_a_coarser_summary_leaves_the_first_as_it_was():
 
     first = CalibrationSummary(pos_label="b").update(["b"], [0.4])
     coarse = first.coarsen(4096)
-    first.update(
-        ["a"], [0.1]
-    )  # the other way round: the copy does not learn from the first
+    # the other way round: the copy does not learn from the first
+    first.update(["a"], [0.1])
     assert first.classes.tolist() == ["a", "b"]
     assert coarse.classes is None and coarse.positive_label == "b"
 

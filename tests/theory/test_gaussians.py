@@ -153,9 +153,8 @@ def test_every_corner_is_solved(spectrum):
         assert (limit.calibration > -1e-12).all()
         assert (np.diff(limit.norm) > 0).all()
         one = GaussianLogisticModel(ratio, 0.001, spectrum).limit(strengths[-1])
-        assert one.norm[0] == pytest.approx(
-            limit.norm[-1], rel=1e-9
-        )  # from another start
+        # from another start
+        assert one.norm[0] == pytest.approx(limit.norm[-1], rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -195,9 +195,8 @@ def one(name, seed):
                     criterion, 0.0
                 )
         chosen = {criterion: min(found)[1:] for criterion, found in table.items()}
-        if (
-            task == "tune"
-        ):  # a stage by this rule is not a value to compare candidates by
+        # a stage by this rule is not a value to compare candidates by
+        if task == "tune":
             for odd in ("last stage", "refinement, one standard error"):
                 chosen.pop(odd)
         wanted = set(chosen.values())

@@ -47,9 +47,8 @@ def data():
         stored = np.load(folder / name / f"{name}.npz")
         yield name, canonical_proba(stored["logits"], kind="logits"), stored["labels"]
     stored = np.load(folder / "imdb_cv_cleanlab" / "imdb_cv_cleanlab.npz")
-    proba = stored["probs"] / stored["probs"].sum(
-        axis=1, keepdims=True
-    )  # rounded to 2e-5
+    # rounded to 2e-5
+    proba = stored["probs"] / stored["probs"].sum(axis=1, keepdims=True)
     yield "imdb_cv_cleanlab", canonical_proba(proba), stored["labels"]
     name = "fivethirtyeight_soccer"
     table = pd.read_csv(folder / name / f"{name}.csv.gz")

@@ -75,9 +75,8 @@ def bars():
         (100_000, 1000, np.float32, "<= 0.7 s"),
     ):
         P = np.empty((n, k), dtype)
-        for start in range(
-            0, n, 1000
-        ):  # small blocks, which the peak of memory does not see
+        # small blocks, which the peak of memory does not see
+        for start in range(0, n, 1000):
             P[start : start + 1000] = setting.softmax(
                 3 * rng.standard_normal((1000, k))
             )
