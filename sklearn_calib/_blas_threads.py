@@ -27,7 +27,8 @@ class _SingleBlasThread:
     """
 
     def __init__(self) -> None:
-        self.lock, self.inside = threading.Lock(), 0
+        self.lock = threading.Lock()
+        self.inside = 0
         self.limiter: Any = None
 
     def __enter__(self) -> None:

@@ -146,7 +146,8 @@ class CellBinomialSampler:
     def __init__(self, rows: IntArray, chance: FloatArray, *, of_rows: bool) -> None:
         self.rows = rows
         self.few = int(rows.sum()) <= MIN_ROWS_PER_CELL * len(rows)
-        self._given, self._of_rows = chance, of_rows
+        self._given = chance
+        self._of_rows = of_rows
 
     @cached_property
     def _cell(self):
@@ -238,7 +239,8 @@ def weight_of_some(
     drawn = np.where(some < counts, some * mean, weight)
     if not equal:
         split = (variance > 0) & (some > 0) & (some < counts)
-        n, k = counts[split], some[split]
+        n = counts[split]
+        k = some[split]
         size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
         share = rng.beta(size * k / n, size * (n - k) / n)
         # down to 1e-300; a share near 1 is rounded to 1 as well

@@ -78,7 +78,8 @@ def attach_log_proba(
     `absent` tells which options each row does not have; their probability is 0.
     """
     out = np.asarray(proba).view(SimplexArray)
-    out._log, out._absent = log, absent
+    out._log = log
+    out._absent = absent
     out.flags.writeable = False
     return out
 
@@ -141,7 +142,8 @@ def log_proba(proba: FloatArray) -> FloatArray:
 
 def compute_masked_log_proba(proba: FloatArray) -> FloatArray:
     """Return `log_proba`, with -inf for the options that a row does not have."""
-    absent, exact = get_absent_mask(proba), get_exact_log(proba)
+    absent = get_absent_mask(proba)
+    exact = get_exact_log(proba)
     if absent is None:
         return log_proba(proba)
     log = log_proba(np.asarray(proba)) if exact is None else exact.copy()
@@ -210,9 +212,12 @@ def apply_softmax(logits: AnyArray) -> FloatArray:
     """Return the softmax of rows with its logarithms; of one column the sigmoid."""
     if logits.shape[1] == 1:
         return convert_log_odds(logits[:, 0].astype(np.float64, copy=False))
-    proba, log = np.empty(logits.shape), np.empty(logits.shape)
+    proba = np.empty(logits.shape)
+    log = np.empty(logits.shape)
     for block in iter_row_blocks(logits):
-        z, p, lp = logits[block], proba[block], log[block]
+        z = logits[block]
+        p = proba[block]
+        lp = log[block]
         # the transposed copy makes the maximum fast
         top = np.ascontiguousarray(z.T).max(axis=0)[:, None]
         np.exp(np.subtract(z, top, out=lp, dtype=np.float64), out=p)

@@ -57,10 +57,12 @@ def _find_caller_level():
     Frames of scikit-learn do not: it wraps methods, and calls them in searches and
     pipelines.
     """
-    level, frame = 1, sys._getframe(1)
+    level = 1
+    frame = sys._getframe(1)
     while (
         frame.f_back
         and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_OWN
     ):
-        frame, level = frame.f_back, level + 1
+        frame = frame.f_back
+        level = level + 1
     return level

@@ -146,7 +146,8 @@ def _name_calibrated_column(name):
 
 
 def _make_unused_name(name, taken):
-    found, number = name, 1
+    found = name
+    number = 1
     while found.casefold() in taken:
         number += 1
         found = f"{name}_{number}"
@@ -160,16 +161,20 @@ class Calibration:
     def __init__(
         self, found: "ExportedMap", names: Sequence[str], options: Any
     ) -> None:
-        self.map, self.names, self.options = found, names, options
+        self.map = found
+        self.names = names
+        self.options = options
         self.codes = _match_columns(found, names, options)
 
     def __call__(self, table: Block) -> tuple[FloatArray, Any]:
         """Return numbers of shape (n_rows, n_columns), and which rows have none, if any."""
-        kept, missing = table, None
+        kept = table
+        missing = None
         if self.options.allow_missing:
             holes = table.columns.isna().any(axis=1).to_numpy()
             if holes.any():
-                kept, missing = table.select_rows(~holes), holes
+                kept = table.select_rows(~holes)
+                missing = holes
         scores = np.column_stack(
             [get_probability(kept, name, self.options) for name in self.names]
         )
@@ -184,7 +189,8 @@ class Calibration:
 
         from .._validation import read_proba
 
-        kind, absent = self.options.score_kind, self.options.absent
+        kind = self.options.score_kind
+        absent = self.options.absent
         flip = self.codes == [0]  # the one column is of the first class
         given = scores if len(self.codes) == 1 else scores[:, np.argsort(self.codes)]
         proba = read_proba(
@@ -206,7 +212,8 @@ def _match_columns(found, names, options):
 
     from .._validation import find_columns
 
-    k, known = len(found.classes_), ", ".join(label_names(found))
+    k = len(found.classes_)
+    known = ", ".join(label_names(found))
     if len(names) != k and (k != 2 or len(names) != 1):
         raise invalid_option(
             expected=(

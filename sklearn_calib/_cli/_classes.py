@@ -217,7 +217,8 @@ def find_order_error(
 
     if options.any_order or len(classes) != max(n_columns, 2):
         return None  # calibration_report words the latter
-    proba, is_single = scores, n_columns == 1
+    proba = scores
+    is_single = n_columns == 1
     if options.score_kind == "proba":
         proba = read_proba(scores, tolerance=1 - 1e-6)
     soft = bool(options.soft_labels)

@@ -261,7 +261,8 @@ def _fit_temperature(summary, drawn):
     with ignore_calibration_warnings():
         if drawn is None:
             return summary.fit(fitted)
-        numbers, proba = np.arange(drawn.scores.shape[1]), drawn.scores
+        numbers = np.arange(drawn.scores.shape[1])
+        proba = drawn.scores
         if np.isnan(proba).any():
             proba = read_proba(proba, absent="nan")
         predictions = DrawnSample(drawn, numbers, proba=proba).predictions
@@ -328,11 +329,10 @@ def describe_verdict(
     names: list[str], found: "dict[str, PairedDifference]"
 ) -> list[str]:
     """Return which model is better, in sentences."""
-    loss, after = found["log_loss"], found[_AFTER]
-    better, recalibrated = (
-        _name_better_model(names, loss),
-        _name_better_model(names, after),
-    )
+    loss = found["log_loss"]
+    after = found[_AFTER]
+    better = _name_better_model(names, loss)
+    recalibrated = _name_better_model(names, after)
     if better is None:
         said = [
             f"These rows do not show which model is better: the log loss of {names[1]} is that of "

@@ -59,7 +59,8 @@ def run_demo(options: Request) -> int:
         f"measured on {len(y_test)}"
     )
     model = GaussianNB(var_smoothing=1e-3).fit(X, y)
-    scores, before = model.predict_proba(X_calib), model.predict_proba(X_test)
+    scores = model.predict_proba(X_calib)
+    before = model.predict_proba(X_test)
     proba = {}
     with show_progress("recalibrating") as advance:
         methods = {

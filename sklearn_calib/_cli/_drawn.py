@@ -61,11 +61,14 @@ def summarize_rows(rows: PredictionBatch, options: Request) -> "CalibrationSumma
     names = [f"column {number}" for number in range(len(rows.names))]
     data: dict[str, Any] = dict(zip(names, np.asarray(rows.given).T, strict=True))
     data["label"] = rows.labels
-    weight, group = None, None
+    weight = None
+    group = None
     if rows.weight is not None:
-        data["weight"], weight = rows.weight, "weight"
+        data["weight"] = rows.weight
+        weight = "weight"
     if rows.together is not None:
-        data["group"], group = rows.together, "group"
+        data["group"] = rows.together
+        group = "group"
     draw = Draw(group=group, kind=options.score_kind, tolerance=options.sum_tolerance)
     return summarize(
         data, label="label", prob=names, weight=weight, classes=rows.classes, _draw=draw
@@ -86,7 +89,8 @@ def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample"
             hint="Give the rows themselves",
         )
     sample = DrawnSample(drawn, classes, options.score_kind)
-    labels, n_columns = classes[drawn.codes], drawn.scores.shape[1]
+    labels = classes[drawn.codes]
+    n_columns = drawn.scores.shape[1]
     predictions = sample.predictions
     check_order(
         labels, predictions.proba, classes, n_columns, options, predictions.weight
@@ -127,7 +131,8 @@ def gains_by_features(
     from ..decomposition import decompose_by_features, enough_for_features
 
     sample = get_sample(summary, options)
-    drawn, predictions = sample.drawn, sample.predictions
+    drawn = sample.drawn
+    predictions = sample.predictions
     print_note(f"--features: a sample of {drawn.n_drawn:,} rows")
     frame = drawn.extras.copy()
     decimal = options.csv_options.get("decimal")
@@ -184,7 +189,8 @@ def soft_sample(
     from .._validation import read_proba
     from ..summary import rows_to_draw
 
-    ends, most = np.cumsum(drawn.counts), rows_to_draw(len(classes))
+    ends = np.cumsum(drawn.counts)
+    most = rows_to_draw(len(classes))
     place = np.arange(ends[-1])
     if len(place) > most:  # items that are alike are counted: each is one of them
         chosen = np.random.default_rng(0).choice(
@@ -260,7 +266,8 @@ def _estimate_mean_error(drawn, held, moved, mean):
     That of all rows, which are a sample themselves; and, where rows stand for others of
     their stratum, that of drawing so many of these: the masses of the strata are known.
     """
-    weight, share = held.predictions.weight, drawn.share[held.rows]
+    weight = held.predictions.weight
+    share = drawn.share[held.rows]
     _, stratum = np.unique(drawn.stratum[held.rows], return_inverse=True)
     stratum = stratum.ravel()
     own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)

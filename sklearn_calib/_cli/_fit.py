@@ -125,7 +125,8 @@ def run_fit(options: Request) -> int:
             if options.scale is None and is_large(files, options, several=False):
                 rows, n_seen = read_items(files, options)
             else:
-                rows, n_seen = load_rows(files, options), None
+                rows = load_rows(files, options)
+                n_seen = None
             return _fit_rows(expand_soft_labels(rows), options, n_seen)
         of_tables = find_whole_options(options, ("prediction", "scale", "absent"))
         whole = method.capabilities.ordered or bool(of_tables)
@@ -213,7 +214,8 @@ def _fit_drawn(summary: Any, options: Request) -> int:
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
     sample = get_sample(summary, options)
-    drawn, predictions = sample.drawn, sample.predictions
+    drawn = sample.drawn
+    predictions = sample.predictions
     classes: Any = sample.classes
     groups = get_clusters(drawn, options)
     counts = np.bincount(drawn.codes, drawn.counts, len(classes)).astype(int)
@@ -397,7 +399,8 @@ def cross_validated_rows(
     )
     if groups is not None:
         codes = read_labels(labels, classes=classes)[1]
-        of_rows, n = LogLoss().of_rows, len(labels)
+        of_rows = LogLoss().of_rows
+        n = len(labels)
         moved = of_rows(after, codes) - of_rows(read_proba(proba), codes)
         weight = canonical_weight(sample_weight, n)
         found = by_group(found, moved, weight, encode_groups(groups, n))
@@ -406,7 +409,8 @@ def cross_validated_rows(
 
 def describe_gain(method: str, gain: "PairedDifference") -> list[str]:
     """Return what recalibration changes, in words."""
-    low, high = -gain.high, -gain.low
+    low = -gain.high
+    high = -gain.low
     error = (high - low) / 2 / NormalDist().inv_cdf((1 + gain.level) / 2)
     said = [
         f"{method}: the log loss of rows that its fit has not seen is {gain.second:.4f}, as given "

@@ -129,7 +129,8 @@ def _get_mean_fields(report, measure):
 
 def _read_rows(files, options):
     """Return all rows, whose labels are those of each column."""
-    tables, reading = [], Tables(options)
+    tables = []
+    reading = Tables(options)
     for file in files:
         table = reading.load_columns(file, partial(_pick_columns, options))
         columns = _find_columns(options, list(table.columns))[1]

@@ -236,7 +236,8 @@ def summarize_files(
             expected="rows with features", got="summaries", hint="Leave --features out"
         )
     if not tables:
-        name, groups = files[0] if len(files) == 1 else f"{len(files)} summaries", None
+        name = files[0] if len(files) == 1 else f"{len(files)} summaries"
+        groups = None
         if options.by:
             summary, groups = audit_saved(files, options.groups_among(()))
         else:

@@ -143,7 +143,8 @@ def _translate_text(text, argument, hints):
 
 
 def _translate_assignment(found):
-    name, value = found[1], found[2]
+    name = found[1]
+    value = found[2]
     if found[0] in _ASSIGNMENTS:
         return _ASSIGNMENTS[found[0]]
     option = OPTIONS[name]

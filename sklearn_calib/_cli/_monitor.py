@@ -58,7 +58,8 @@ class Order:
             self._left -= len(self._seen[-1].labels)
             if self._left:
                 return None
-        rows, self._seen = join_batches(self._seen), None
+        rows = join_batches(self._seen)
+        self._seen = None
         batches = self._batches
         labels = rows.labels
         if batches.options.soft_labels:

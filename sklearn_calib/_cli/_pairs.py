@@ -88,7 +88,9 @@ class Pairs:
     """
 
     def __init__(self, models: Sequence[PairedModel], options: Request) -> None:
-        self.models, self.options, self.n_rows = models, options, 0
+        self.models = models
+        self.options = options
+        self.n_rows = 0
         self.one_file = models[0].file == models[1].file
         self.tables = Tables(options)
         self._tables: list[Block] | None = None
@@ -104,7 +106,8 @@ class Pairs:
                 self.labels = self.labels or options.label_columns(present)
         self._check_columns()
         order = self._find_classes()
-        self.classes, self.is_flipped = order.classes, order.is_flipped
+        self.classes = order.classes
+        self.is_flipped = order.is_flipped
 
     def iter_batches(
         self, advance: Callable[[float], Any]
@@ -132,7 +135,8 @@ class Pairs:
             if options.soft_labels:
                 found = self._get_shares(kept, differing)
                 kinds |= found.kinds
-                labels, votes = found.shares, found.number
+                labels = found.shares
+                votes = found.number
             else:
                 labels = self._encode_labels(kept, differing)
             if kept[0].n_rows and not differing.n_rows:
@@ -258,7 +262,8 @@ class Pairs:
 
     def _find_classes(self):
         """Return the classes of the first file, one for each column."""
-        options, n_columns = self.options, len(self.models[0].columns)
+        options = self.options
+        n_columns = len(self.models[0].columns)
         order = find_class_order([self.models[0].file], n_columns, options, self.labels)
         if max(n_columns, 2) != len(order.classes) and options.prediction is None:
             raise invalid_option(
@@ -287,10 +292,8 @@ class Pairs:
         if weight is not None and not weight.any():
             return
         rows = soft_rows(batch.labels, weight)
-        items, scores = (
-            rows.items,
-            [np.asarray(proba)[rows.items] for proba in batch.scores],
-        )
+        items = rows.items
+        scores = [np.asarray(proba)[rows.items] for proba in batch.scores]
         groups = (
             items + self.n_rows if batch.together is None else batch.together[items]
         )
@@ -317,16 +320,16 @@ class _Differing:
     """Rows whose labels are not the same in both files."""
 
     def __init__(self, options: Request) -> None:
-        self.options, self.n_rows, self._first = options, 0, ""
+        self.options = options
+        self.n_rows = 0
+        self._first = ""
 
     def compare_labels(self, tables: Sequence[Block], first: Any, second: Any) -> None:
         """Compare the labels of a block."""
         places = np.flatnonzero(first != second)
         if len(places) and not self.n_rows:
-            label, place = (
-                self.options.label_columns(list(tables[0].columns))[0],
-                places[0],
-            )
+            label = self.options.label_columns(list(tables[0].columns))[0]
+            place = places[0]
             one, two = (quoted(table.columns[label].iloc[place]) for table in tables)
             self._first = f"{one} and {two} in row {tables[0].get_file_row(place)}"
         self.n_rows += len(places)

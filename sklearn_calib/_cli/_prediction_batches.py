@@ -139,11 +139,14 @@ class PredictionBatches:
         options: Request,
         known_classes: AnyArray | None = None,
     ) -> None:
-        self.files, self.options, self.tables = files, options, Tables(options)
+        self.files = files
+        self.options = options
+        self.tables = Tables(options)
         roles = options.find_roles(
             self.tables.list_columns(files[0], options.pick_columns)
         )
-        self.names, self.labels = roles.scores, roles.labels
+        self.names = roles.scores
+        self.labels = roles.labels
         self._without_label = False
         self.classes = self._find_classes(known_classes)
         self.names = in_class_order(self.names, self.classes)
@@ -179,7 +182,8 @@ class PredictionBatches:
     def _iter_tables(self, whole):
         from .._validation import check_votes
 
-        kinds, dtypes = set[str](), set[Any]()
+        kinds = set[str]()
+        dtypes = set[Any]()
         for file in self.files:
             for table in self.tables.iter_blocks(
                 file, self.options.pick_columns, whole
@@ -260,7 +264,8 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     tables: list[Any] = []
     batches: list[PredictionBatch] = []
     kinds: frozenset[str] = frozenset()
-    reading, roles = Tables(options), list[Roles]()
+    reading = Tables(options)
+    roles = list[Roles]()
 
     def pick_columns(present: Sequence[str]) -> list[str]:
         roles[len(tables) :] = [options.find_roles(present)]
@@ -364,10 +369,8 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
         check_classes(classes, n_columns, options)
         labels = classes[codes]
         rows = _match_columns(rows, classes)
-        scores, classes = (
-            rows.scores,
-            order_classes(classes, positive, n_columns).column_classes,
-        )
+        scores = rows.scores
+        classes = order_classes(classes, positive, n_columns).column_classes
         if options.score_kind == "logits":
             scores = read_proba(scores, kind="logits", absent=absent)
         elif absent:

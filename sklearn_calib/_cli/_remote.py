@@ -43,10 +43,8 @@ def local_files(
     """
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
     if query is not None and not (len(remote) == len(patterns) == 1):
-        rule, cure = (
-            "one address of a database for --query",
-            "Write postgresql://host/name",
-        )
+        rule = "one address of a database for --query"
+        cure = "Write postgresql://host/name"
         raise invalid_option(
             expected=rule, got=", ".join(map(quoted, patterns)), hint=cure
         )
@@ -70,10 +68,8 @@ def local_files(
         _refuse_pipe(pattern)
     here = "the standard input" if "-" in patterns else query and "the rows of a query"
     if here and workers is not None:
-        rule, cure = (
-            "files that the workers of --dask can read",
-            "Name files, or leave --dask out",
-        )
+        rule = "files that the workers of --dask can read"
+        cure = "Name files, or leave --dask out"
         raise invalid_option(expected=rule, got=here, hint=cure)
     with ExitStack() as stack:
         folder = ""
@@ -160,7 +156,8 @@ def _fetch_pattern(pattern, folder, query):
         if getattr(error, "errno", None) in NO_ROOM:
             raise
         got = f"{quoted(pattern, 200)} ({plain(error_reason(error, pattern), 200).rstrip('.')})"
-        rule, cure = "an address that can be read", "Check it, or download the file"
+        rule = "an address that can be read"
+        cure = "Check it, or download the file"
         raise invalid_input(
             expected=rule, got=got, hint=cure, error=Exception
         ) from None  # whose text has what is secret
@@ -168,7 +165,8 @@ def _fetch_pattern(pattern, folder, query):
 
 def _save_query_rows(address, query, path):
     """Return the rows of a query in a file; the first of them tell the types of the columns."""
-    pa, writer = require("pyarrow", "cli"), None
+    pa = require("pyarrow", "cli")
+    writer = None
     with ExitStack() as stack:
         for piece in run_query(address, query):
             table = pa.Table.from_pandas(piece, preserve_index=False)

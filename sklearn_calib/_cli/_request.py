@@ -107,7 +107,8 @@ class Request(argparse.Namespace):
     def find_roles(self, present: Sequence[str]) -> "Roles":
         """Return the columns that are named among those that are present; refuse two roles."""
         scores = parse_columns(self.prob, present)
-        labels, groups = self.label_columns(present), self.groups_among(present)
+        labels = self.label_columns(present)
+        groups = self.groups_among(present)
         check_different(labels, scores)
         _check_groups(groups, labels, scores)
         others = [*filter(None, (self.weight, self.time, self.group, self.prediction))]

@@ -117,7 +117,8 @@ _JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
 
 def write_repair_commands(options: Request) -> str:
     """Write ``fit`` with the files and options of an audit, then ``apply``, one line each."""
-    fit, apply = Parser(), Parser()
+    fit = Parser()
+    apply = Parser()
     columns = fit.add_columns()
     columns.add_scale()
     columns.add_prediction()
@@ -128,7 +129,8 @@ def write_repair_commands(options: Request) -> str:
     apply.add_scale()
     apply.add_reading(missing=("absent",))
     ending = ".jsonl" if any(map(_JSON_LINES.search, options.files)) else ".csv"
-    new, repaired = f"new{ending}", f"repaired{ending}"
+    new = f"new{ending}"
+    repaired = f"repaired{ending}"
     lines = (
         [
             "fit",

@@ -298,10 +298,8 @@ def _to_csv(source, file):
     from pyarrow import csv as arrow_csv
 
     sep = "\t" if _strip_compression(source.options.out).endswith(".tsv") else ","
-    schema, form = (
-        _extend_schema(source, twice=True),
-        arrow_csv.WriteOptions(delimiter=sep),
-    )
+    schema = _extend_schema(source, twice=True)
+    form = arrow_csv.WriteOptions(delimiter=sep)
     try:
         with arrow_csv.CSVWriter(file, schema, write_options=form) as writer:
             for batch, share in _iter_batches(source, schema):
@@ -353,7 +351,10 @@ class _Typed:
     """Parquet, Arrow, workbooks: columns keep their types, and the metadata of the first file."""
 
     def __init__(self, files, names, new, fill, options):
-        self.files, self.names, self.new, self.fill = files, list(names), new, fill
+        self.files = files
+        self.names = list(names)
+        self.new = new
+        self.fill = fill
         self.options = options
         self.sources = [
             _open_typed_source(file, options.skip_rows or 0) for file in files
@@ -396,7 +397,8 @@ class _Typed:
         for number, (file, source) in enumerate(
             zip(self.files, self.sources, strict=True)
         ):
-            first, batches = 0, iter_batches(source, _PARQUET_BATCH_ROWS)
+            first = 0
+            batches = iter_batches(source, _PARQUET_BATCH_ROWS)
             while True:
                 with translate_read_errors(file):  # which may be cut off
                     batch, share = next(batches, (None, 1.0))
@@ -441,7 +443,10 @@ class _Text:
     """Files of text: into their own format every row stays as it is, with new cells at its end."""
 
     def __init__(self, files, names, new, fill, options):
-        self.files, self.names, self.new, self.fill = files, list(names), new, fill
+        self.files = files
+        self.names = list(names)
+        self.new = new
+        self.fill = fill
         self.options = options
         self.first: CsvText | None = None
 
@@ -543,7 +548,8 @@ def _iter_records(written: CsvText) -> list[str]:
     """Return the rows of a text with their ends, without blank lines, which are no rows."""
     lines = io.StringIO(written.text, newline="").readlines()
     if '"' in written.text:
-        rows, begin = [], 0
+        rows = []
+        begin = 0
         reader = csv.reader(lines, delimiter=written.sep, skipinitialspace=True)
         for _ in reader:
             rows.append("".join(lines[begin : reader.line_num]))
@@ -558,7 +564,8 @@ def _extend_row(written: CsvText, line: str, cells: str) -> str:
 
     It gets the cells that it lacks, and empty ones go.
     """
-    sep, width = written.sep, len(written.header)
+    sep = written.sep
+    width = len(written.header)
     bare = line.rstrip("\r\n")
     count = bare.count(sep) + 1
     # a separator inside quotes may stand in for a cell that the row lacks
@@ -645,7 +652,8 @@ class _Kind:
     """The type of a column of csv: whole numbers, other numbers, else text (so is 007)."""
 
     def __init__(self):
-        self.fit, self.filled = [*_NUMBERS], False
+        self.fit = [*_NUMBERS]
+        self.filled = False
 
     def add_cells(self, column):
         """Take the cells of one more block into account."""

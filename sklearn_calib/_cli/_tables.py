@@ -41,11 +41,9 @@ class Tables:
     """
 
     def __init__(self, options: Request) -> None:
-        self._options, self._form, self._drop = (
-            options,
-            options.csv_options,
-            options.drop_missing,
-        )
+        self._options = options
+        self._form = options.csv_options
+        self._drop = options.drop_missing
         self.reset_counts()
 
     def reset_counts(self) -> None:
@@ -90,7 +88,8 @@ class Tables:
         self.n_rows += np.count_nonzero(whole)
         if whole.all():
             return [*tables]
-        first, holes = tables[0], np.flatnonzero(~whole)
+        first = tables[0]
+        holes = np.flatnonzero(~whole)
         count, rows = self._left_out.get(first.file, (0, []))
         rows = rows + [first.get_file_row(place) for place in holes[: 5 - len(rows)]]
         self._left_out[first.file] = count + len(holes), rows

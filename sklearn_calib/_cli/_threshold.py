@@ -159,7 +159,8 @@ def _show_thresholds(
 def _write_sql(found: "ExportedMap", targets: list[float], options: Request) -> str:
     from ..export import to_sql
 
-    edges, bands = sorted(set(targets)), None
+    edges = sorted(set(targets))
+    bands = None
     if options.names is not None:
         names = parse_names(options.names)
         if edges[0] == 0:

@@ -35,10 +35,8 @@ class ArrowFile:
     metadata = None  # which parquet has
 
     def __init__(self, source: BinaryIO) -> None:
-        self._ipc, self._source = (
-            pyarrow_that("reads Arrow files", "pyarrow.ipc"),
-            source,
-        )
+        self._ipc = pyarrow_that("reads Arrow files", "pyarrow.ipc")
+        self._source = source
         self._is_stream = self._source.read(4) == b"\xff\xff\xff\xff"
         self.schema_arrow = self._open_reader(None).schema
 
@@ -86,7 +84,8 @@ def iter_batches(
         yield from source.iter_row_slices(batch_size, columns)
         return
     groups = None if group is None else [group]
-    done, total = first, source.metadata.num_rows
+    done = first
+    total = source.metadata.num_rows
     for batch in source.iter_batches(batch_size, row_groups=groups, columns=columns):
         done += batch.num_rows
         yield batch, done / total
@@ -286,10 +285,8 @@ def workbook_in_arrow(stream: Any, file: str, skip_rows: int = 0) -> ArrowFile:
             columns.append(
                 pa.array(frame[name].map(str, na_action="ignore"), from_pandas=True)
             )
-    table, sink = (
-        pa.Table.from_arrays(columns, names=list(frame)),
-        pa.BufferOutputStream(),
-    )
+    table = pa.Table.from_arrays(columns, names=list(frame))
+    sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     return ArrowFile(pa.BufferReader(sink.getvalue()))

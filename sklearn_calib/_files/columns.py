@@ -301,7 +301,8 @@ class Coded:
     """
 
     def __init__(self, values: AnyArray, codes: AnyArray) -> None:
-        self.values, self.codes = values, codes
+        self.values = values
+        self.codes = codes
         self.shape = codes.shape
 
     def __len__(self) -> int:

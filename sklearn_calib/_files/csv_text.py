@@ -223,7 +223,9 @@ def row_blocks(
     `file` is its name.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
-    rest, above, data = "", title.count("\n"), b" "
+    rest = ""
+    above = title.count("\n")
+    data = b" "
     left = len(title)
     while data:
         data = stream.read(size)
@@ -231,7 +233,8 @@ def row_blocks(
         rest += text[left:]
         left = max(0, left - len(text))
         if end := _find_last_row_end(rest, sep) if data else len(rest):
-            block, rest = rest[:end], rest[end:]
+            block = rest[:end]
+            rest = rest[end:]
             yield block
             above += block.count("\n")
         line = len(rest) - 1 - max(rest.rfind("\n"), rest.rfind("\r"))
@@ -366,7 +369,10 @@ class CsvCells:
         decimal: str,
         as_text: Collection[int],
     ) -> None:
-        self.width, self.places, self.sep, self.decimal = width, places, sep, decimal
+        self.width = width
+        self.places = places
+        self.sep = sep
+        self.decimal = decimal
         self.as_text = {*as_text}
         # columns that pyarrow would give a type that pandas has not
         self._unclear = set(as_text)

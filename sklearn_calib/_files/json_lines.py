@@ -63,13 +63,17 @@ def json_frames(
     begun = io.TextIOWrapper(
         io.BytesIO(head), encoding, errors="replace", newline=""
     ).read()
-    source, unit = stream, "line"
+    source = stream
+    unit = "line"
     if begun.lstrip(_BLANK).startswith("["):
-        begun, unit = _split_array(stream, encoding, file), "object"
-        source, encoding = io.BytesIO(begun.encode()), "utf-8"
+        begun = _split_array(stream, encoding, file)
+        unit = "object"
+        source = io.BytesIO(begun.encode())
+        encoding = "utf-8"
     if len(head) >= _HEAD:  # the last line is cut
         begun = begun[: begun.rfind("\n", 0, len(head)) % (len(begun) + 1)]
-    reader, above = _Reader(file, unit), 0
+    reader = _Reader(file, unit)
+    above = 0
     needed = reader.choose_columns(begun, pick, cut=len(head) >= _HEAD)
     for text in row_blocks(source, encoding, None, size, file):
         frame = reader.read_frame(text, above, needed)
@@ -81,7 +85,8 @@ class _Reader:
     """Fields of the lines of one file: where they stand, and of which kind their values are."""
 
     def __init__(self, file, unit):
-        self.file, self.unit = file, unit
+        self.file = file
+        self.unit = unit
         self.paths = {}  # of each column: names of fields, and places in lists
         self.kinds = {}  # of each column of which a value has been seen
         self.whole = set()  # columns of whole numbers alone
@@ -91,7 +96,8 @@ class _Reader:
 
     def choose_columns(self, text, pick, cut=False):
         """Return the names of the columns to read, after the first lines have shown all columns."""
-        rows, paths = [row for _, row in self._iter_objects(text, 0)], {}
+        rows = [row for _, row in self._iter_objects(text, 0)]
+        paths = {}
         for row in rows:
             paths |= dict.fromkeys(_iter_paths(row))
         names = [".".join(map(str, path)) for path in paths]
@@ -235,7 +241,8 @@ class _Reader:
                     "Rename one of them",
                 ) from error
             except RecursionError as error:
-                rule, got = "objects of some hundred levels at most", "a deeper one"
+                rule = "objects of some hundred levels at most"
+                got = "a deeper one"
                 cure = "Leave out the field that is so deep"
                 raise self._invalid_value(rule, got, number, cure) from error
             except (StopIteration, ValueError) as error:
@@ -299,7 +306,8 @@ class _Reader:
         raise AssertionError(name)
 
     def _invalid_line(self, line, number, error):
-        why, part = str(error).partition(":")[0], line
+        why = str(error).partition(":")[0]
+        part = line
         if isinstance(error, json.JSONDecodeError):
             why = f"{error.msg.partition(' (')[0].lower()} at character {error.pos + 1}"
             part = line[max(0, error.pos - 20) :]

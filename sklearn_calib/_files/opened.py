@@ -69,10 +69,8 @@ def get_path_text(path: Any, address: bool = False) -> str:
     try:
         text = os.fsdecode(path)
     except TypeError:
-        got, cure = (
-            f"the {type(path).__name__} {plain(path)}",
-            "Pass text or a pathlib.Path",
-        )
+        got = f"the {type(path).__name__} {plain(path)}"
+        cure = "Pass text or a pathlib.Path"
         raise invalid_input(
             expected="the path of a file", got=got, hint=cure, error=TypeError
         ) from None
@@ -152,10 +150,8 @@ def _expand_address(text):
         filesystem, path = fs.FileSystem.from_uri(text + more)
         info = filesystem.get_file_info(path)
     except Exception as error:  # of half a dozen kinds
-        filesystem, said = (
-            None,
-            error_reason(error, text).partition("\n")[0].rstrip("."),
-        )
+        filesystem = None
+        said = error_reason(error, text).partition("\n")[0].rstrip(".")
     # not where the error of pyarrow, which holds passwords, would be shown
     if filesystem is None:
         cure = "Pass a pyarrow.dataset.Dataset made with that file system"
@@ -291,7 +287,8 @@ class _Zstandard(io.RawIOBase):
     """What a file of Zstandard holds, read from its beginning."""
 
     def __init__(self, path):
-        self._path, self._file = path, None
+        self._path = path
+        self._file = None
         self._start_reading()
 
     def _start_reading(self):

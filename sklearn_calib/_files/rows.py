@@ -46,10 +46,8 @@ class Counting(NamedTuple):
             first + name.replace(last, 2 * last) + last
             for name in (*self.columns, self.counts or "", self.into)
         )
-        number, given = (
-            f"SUM({counts})" if self.counts else "COUNT(*)",
-            ", ".join(names),
-        )
+        number = f"SUM({counts})" if self.counts else "COUNT(*)"
+        given = ", ".join(names)
         inner = query.strip().rstrip(";")
         return f"SELECT {given}, {number} AS {into} FROM (\n{inner}\n) counted GROUP BY {given}"
 

@@ -108,7 +108,8 @@ def table_blocks(
     **form
         How the file is written, as in `load_table`.
     """
-    rows, forms = 0, dict[tuple[str, str], Any]()
+    rows = 0
+    forms = dict[tuple[str, str], Any]()
 
     def pick_some(names: Sequence[str]) -> Any:
         # without a column no row is counted: folders may hold all that is needed
@@ -217,10 +218,8 @@ def translate_read_errors(
 def _invalid_file(error, file):
     """Return what to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
-        rule, byte = (
-            f"{error.encoding} text in {quoted(file)}",
-            error.object[error.start],
-        )
+        rule = f"{error.encoding} text in {quoted(file)}"
+        byte = error.object[error.start]
         encoding = "csv={'encoding': ...}"
         cure = (
             "Name the encoding, such as cp1252 of Windows in Western Europe, with "
@@ -242,7 +241,8 @@ def _iter_typed_blocks(kind, stream, file, pick, form, size, *arrow):
     if size is not None:
         yield from _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow)
         return
-    frames, decimal = [], None
+    frames = []
+    decimal = None
     for block in _iter_checked_blocks(
         kind, stream, file, pick, form, _BLOCK_BYTES, *arrow
     ):
@@ -308,11 +308,9 @@ def _find_row_groups(source, wanted):
 
 
 def _iter_csv_blocks(stream, file, pick, form, size, as_text):
-    decimal, given, skip_rows = (
-        form.get("decimal"),
-        form.get("header"),
-        form.get("skip_rows") or 0,
-    )
+    decimal = form.get("decimal")
+    given = form.get("header")
+    skip_rows = form.get("skip_rows") or 0
     head = read_head(stream, _HEAD)
     encoding = detect_encoding(head, file, form.get("encoding"))
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
@@ -327,7 +325,8 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     texts = {header.index(name) for name in as_text if name in header}
     cells = CsvCells(len(header), places, sep, decimal or ".", texts)
     decimal = "." if decimal is None and sep == "," else decimal
-    first, frames = 0, []
+    first = 0
+    frames = []
     for number, text in enumerate(
         row_blocks(stream, encoding, sep, size or _BLOCK_BYTES, file, title)
     ):

@@ -62,7 +62,8 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
     if mode is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
     path = os.path.realpath(path)
-    folder, mark = os.path.dirname(path), _make_lock_name(path)
+    folder = os.path.dirname(path)
+    mark = _make_lock_name(path)
     _remove_leftovers(folder, mark)
     temporary = ""
     try:

@@ -79,7 +79,8 @@ def render_html_table(table: Table) -> str:
         _render_heading(name, place < table.names)
         for place, name in enumerate(table.header)
     )
-    groups, between = [[row] for row in table.rows], ""
+    groups = [[row] for row in table.rows]
+    between = ""
     if table.names > 1:
         groups = [
             [*rows]
@@ -120,7 +121,8 @@ def _render_heading(name, of_text):
 
     An empty corner is a plain cell, which is not read out.
     """
-    text, kind = _allow_breaks(escape_html(name)), ' class="text"' if of_text else ""
+    text = _allow_breaks(escape_html(name))
+    kind = ' class="text"' if of_text else ""
     return f'<th scope="col"{kind}>{text}</th>' if text else "<td></td>"
 
 

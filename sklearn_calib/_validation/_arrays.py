@@ -37,7 +37,8 @@ def read_array(values: object, what: str) -> AnyArray:
     """
     values = collect_lazy_frame(values)
     if sparse.issparse(values):
-        rule, cure = f"a dense array of {what}", "Call .toarray() on it first"
+        rule = f"a dense array of {what}"
+        cure = "Call .toarray() on it first"
         raise invalid_input(
             expected=rule, got="a sparse matrix", hint=cure, error=TypeError
         )

@@ -161,7 +161,8 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
         counted = any(np.array_equal(each, np.arange(len(index))) for each in numbers)
         if counted and not (len(index) - 1 in index and len(index) - 1 in first):
             continue  # other labels, without a look at each of them
-        own, others = index.tolist(), first.tolist()
+        own = index.tolist()
+        others = first.tolist()
         apart = {*own} ^ {*others}
         if not apart:
             got = "one index in two orders, of which neither is followed"
@@ -267,7 +268,8 @@ def find_likely_order(
     rows = np.flatnonzero(np.isin(codes, moved))
     if not len(rows):
         return None
-    scores, mine = proba[rows], codes[rows]
+    scores = proba[rows]
+    mine = codes[rows]
     top = moved[scores[:, moved].argmax(axis=1)]
     farther = np.average(
         (top == column[mine]) * 1.0 - (top == mine),
@@ -301,7 +303,8 @@ def describe_doubtful_order(
     is the argument's name. Returns what is expected, what was got and the hint, as
     `warn_calibration` takes them.
     """
-    names, plain = classes.tolist(), np.asarray(proba)
+    names = classes.tolist()
+    plain = np.asarray(proba)
     if not has_own_order(classes) or not len(plain) or plain.shape[1] != len(names):
         return None
     places = find_likely_order(plain, codes, weight)
@@ -364,7 +367,8 @@ class Ranks(NamedTuple):
 
 def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> Ranks:
     """Count the pairs that a score ranks correctly; `hit` marks the rows of the class."""
-    ones, others = float(hit.sum()), float((~hit).sum())
+    ones = float(hit.sum())
+    others = float((~hit).sum())
     return Ranks(stats.rankdata(score)[hit].sum() - ones * (ones + 1) / 2, ones, others)
 
 

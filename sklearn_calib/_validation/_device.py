@@ -13,10 +13,8 @@ from ..exceptions import invalid_input
 from ._rounded import BRAIN_SLACK, SLACK, get_half_tolerance
 
 # entries: of the cache, and of what fills a GPU
-HOST_BLOCK, DEVICE_BLOCK = (
-    1 << 18,
-    1 << 24,
-)
+HOST_BLOCK = 1 << 18
+DEVICE_BLOCK = 1 << 24
 LARGEST_LOGIT = 1e150  # differences of larger ones overflow
 
 Check = Callable[..., Any]
@@ -69,15 +67,16 @@ class DeviceScores:
             )
         table = xp.reshape(array, (-1, 1)) if array.ndim == 1 else array
         if 0 in table.shape:
-            got, cure = (
-                f"shape {tuple(array.shape)}",
-                "Check the selection that produced it",
-            )
+            got = f"shape {tuple(array.shape)}"
+            cure = "Check the selection that produced it"
             raise invalid_input(
                 expected="at least one row and one column of scores", got=got, hint=cure
             )
-        self.array, self.kind, self.xp = table, kind, xp
-        self.shape, self.device = tuple(map(int, table.shape)), table.device
+        self.array = table
+        self.kind = kind
+        self.xp = xp
+        self.shape = tuple(map(int, table.shape))
+        self.device = table.device
         brain = "bfloat16" in str(table.dtype)
         if tolerance is None:
             half = (
@@ -151,8 +150,10 @@ class DeviceScores:
 
     def _checked(self, part):
         """Divide rows by their sums; return None if something may be wrong."""
-        xp, plain = self.xp, part.detach() if hasattr(part, "detach") else part
-        lowest, highest = float(xp.min(plain)), float(xp.max(plain))
+        xp = self.xp
+        plain = part.detach() if hasattr(part, "detach") else part
+        lowest = float(xp.min(plain))
+        highest = float(xp.max(plain))
         if self.kind == "logits":
             return (
                 part if lowest >= -LARGEST_LOGIT and highest <= LARGEST_LOGIT else None

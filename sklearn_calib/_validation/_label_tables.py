@@ -76,10 +76,8 @@ def _label_scores(scores, n_labels):
                 pairs.append(_make_pair(part))
         lengths = {len(pair) for pair in pairs}
         if len(lengths) > 1:
-            rule, cure = (
-                "as many rows for each label",
-                "Check that all come from the same rows",
-            )
+            rule = "as many rows for each label"
+            cure = "Check that all come from the same rows"
             raise invalid_input(expected=rule, got=f"{sorted(lengths)} rows", hint=cure)
     else:
         table = read_numbers(scores, "scores")
@@ -97,7 +95,8 @@ def _label_scores(scores, n_labels):
             with add_error_context(source=f"label {number}"):
                 pairs.append(read_proba(column))
     if n_labels is not None and len(pairs) != n_labels:
-        got, cure = f"{len(pairs)}", "Pass the labels in the order of the columns of y"
+        got = f"{len(pairs)}"
+        cure = "Pass the labels in the order of the columns of y"
         raise invalid_input(expected=f"scores of {n_labels} labels", got=got, hint=cure)
     return LabelScores(pairs, listed)
 

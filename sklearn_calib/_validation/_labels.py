@@ -270,7 +270,8 @@ def hint_at_survival(table: AnyArray) -> str:
 def _find_unique(labels):
     _check_present(labels)
     if labels.dtype.kind in "iub":
-        lowest, highest = int(labels.min()), int(labels.max())
+        lowest = int(labels.min())
+        highest = int(labels.max())
         if highest - lowest < _MAX_COUNTED_RANGE:  # counting beats sorting
             start = labels.dtype.type(lowest)
             if labels.dtype.kind == "u":  # may be too large for intp

@@ -233,7 +233,8 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
         # far below the others for the softmax, whose logarithms then are those of the
         # rest
         if kind == "logits":
-            lowest, highest = np.nanmin(table), np.nanmax(table)
+            lowest = np.nanmin(table)
+            highest = np.nanmax(table)
             if not (np.isfinite(lowest) and np.isfinite(highest)):
                 lowest, highest = 0.0, 0.0  # refused below, with its place
             filler = float(lowest) - 800.0 - (float(highest) - float(lowest))
@@ -308,10 +309,12 @@ def _get_finite_range(table, cure, first=0):
 
     Reject NaN and infinity. Row 0 is called `first`.
     """
-    lowest, highest = np.inf, -np.inf
+    lowest = np.inf
+    highest = -np.inf
     for block in iter_row_blocks(table):
         part = table[block]
-        low, high = float(part.min()), float(part.max())
+        low = float(part.min())
+        high = float(part.max())
         if not (np.isfinite(low) and np.isfinite(high)):
             row, column = np.argwhere(~np.isfinite(part))[0]
             raise invalid_input(
@@ -321,7 +324,8 @@ def _get_finite_range(table, cure, first=0):
                 row=first + block.start + row,
                 column=column,
             )
-        lowest, highest = min(lowest, low), max(highest, high)
+        lowest = min(lowest, low)
+        highest = max(highest, high)
     return lowest, highest
 
 
@@ -390,10 +394,8 @@ def _simplex_from_proba(
     if error[worst] > (slack if tolerance is None else tolerance + 1e-9) and not (
         tolerance is None and warn_rounded_rows(table, error[worst], eps)
     ):
-        got, cure = (
-            f"a sum of {total[worst]:.6g}",
-            suggest_division(table, error[worst], eps),
-        )
+        got = f"a sum of {total[worst]:.6g}"
+        cure = suggest_division(table, error[worst], eps)
         raise invalid_input(
             expected="rows that sum to 1", got=got, hint=cure, row=first + worst
         )

@@ -198,7 +198,8 @@ def count_votes(table: FloatArray) -> Votes:
     off = ~whole & (np.abs(total - 1) > _SLACK)
     if off.any():
         row = int(off.argmax())
-        rule, got = f"{rule}, shares with a sum of 1", f"a sum of {total[row]:g}"
+        rule = f"{rule}, shares with a sum of 1"
+        got = f"a sum of {total[row]:g}"
         raise invalid_input(
             expected=rule,
             got=got,

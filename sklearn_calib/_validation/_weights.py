@@ -122,7 +122,8 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
         and weight.max() <= MAX_WEIGHT_SUM
     ):
         return  # what nearly all are; a NaN is neither
-    bad, rule = ~np.isfinite(weight) | (weight < 0), " >= 0 and finite"
+    bad = ~np.isfinite(weight) | (weight < 0)
+    rule = " >= 0 and finite"
     cure = "Drop those rows or give them weight 0"
     if keeps_unit and not bad.any():
         bad = (weight > MAX_WEIGHT_SUM) | ((weight < MIN_WEIGHT_SUM) & (weight > 0))

@@ -171,7 +171,8 @@ def make_overconfident(
     """
     n_classes = check_count(n_classes, "n_classes", 2)
     n_samples = check_count(n_samples, "n_samples", 2 * n_classes)
-    expected, hint = "a sharpness above 0", "Leave the default"
+    expected = "a sharpness above 0"
+    hint = "Leave the default"
     check_between("sharpness", sharpness, 0, np.inf, expected=expected, hint=hint)
     rng = generator(random_state)
     logits = 1.5 * rng.normal(size=(n_samples, n_classes))

@@ -97,7 +97,8 @@ class DecidingClassifier(BaseMetaClassifier):
 
     def _store_classes(self, estimator, classes):
         """Set what the fitted classifier tells; `classes` are those of the labels and costs."""
-        self.estimator_, self.classes_ = estimator, classes
+        self.estimator_ = estimator
+        self.classes_ = classes
         self._copy_feature_names(estimator)
 
 
@@ -341,7 +342,8 @@ default=None
         if costs is None and self.costs_ is not None:
             return proba, self.costs_
         given = self.costs(X) if costs is None else costs
-        n_rows, actions = len(proba), self.actions_
+        n_rows = len(proba)
+        actions = self.actions_
         return proba, canonical_costs(
             given, self.classes_, n_rows=n_rows, actions=actions
         )

@@ -256,7 +256,8 @@ def expected_metrics(
 
 def _read_classes(proba, y_true, labels):
     """Return the classes of the columns, and the encoded labels, or None without `y_true`."""
-    k, codes = proba.shape[1], None
+    k = proba.shape[1]
+    codes = None
     classes: AnyArray = np.arange(k)
     if y_true is not None:
         classes, codes = read_labels(y_true, classes=labels)

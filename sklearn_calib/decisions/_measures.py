@@ -172,7 +172,9 @@ def calibration_decision_loss(
     """
     cells = problem.cells
     kept = cells.mass > 0  # of resampled weights
-    score, mass, hits = cells.score[kept], cells.mass[kept], cells.hits[kept]
+    score = cells.score[kept]
+    mass = cells.mass[kept]
+    hits = cells.hits[kept]
     rate = isotonic_regression(hits / mass, sample_weight=mass)
     rate = np.clip(rate, 0.0, 1.0)
     breaks, intercept, slope = compute_regret_pieces(score, rate, rate, mass)

@@ -250,7 +250,9 @@ class SelectiveClassifier(DecidingClassifier):
             )
         given = None if groups is None else _read_groups(groups, len(codes))
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
-        estimator, rows, held_out = self.estimator, slice(None), X
+        estimator = self.estimator
+        rows = slice(None)
+        held_out = X
         if not self._is_frozen:
             X, codes = indexable(X, codes)
             rng = legacy_generator(self.random_state)
@@ -392,10 +394,8 @@ class SelectiveClassifier(DecidingClassifier):
 
     def _choose_thresholds(self, proba, codes, weight, groups):
         """Set the threshold, or that of each group."""
-        error, confidence = (
-            (proba.argmax(axis=1) != codes).astype(float),
-            proba.max(axis=1),
-        )
+        error = (proba.argmax(axis=1) != codes).astype(float)
+        confidence = proba.max(axis=1)
         for name in ("threshold_", *(f"{part}s_" for part in Cutoff._fields)):
             vars(self).pop(name, None)
         whole: dict[Hashable, Any] = {None: slice(None)}
@@ -430,7 +430,9 @@ class SelectiveClassifier(DecidingClassifier):
         counted = np.ones(len(error))
         if self.coverage is not None:
             kept = weight > 0
-            confidence, error, counted = confidence[kept], error[kept], weight[kept]
+            confidence = confidence[kept]
+            error = error[kept]
+            counted = weight[kept]
         if not len(error):
             return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
         level, mass, errors = compute_risk_by_coverage(
@@ -487,7 +489,8 @@ def _measure_answers(answered, error, counted, delta):
 
     See Notes of the class.
     """
-    total, mass = float(counted.sum()), float(counted @ answered)
+    total = float(counted.sum())
+    mass = float(counted @ answered)
     risk = float((counted * error) @ answered) / mass if mass else np.nan
     size = total**2 / float(counted @ counted)
     low, high = compute_exact_interval(mass / total * size, size, 1 - delta)

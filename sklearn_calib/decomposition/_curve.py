@@ -219,11 +219,9 @@ def refinement_curve(
 
 def _temperature_stage(predictions, loss, start, rows):
     """Compute criterion, refinement, losses of some rows, and the start of the next stage."""
-    z, codes, weight = (
-        log_proba(raise_zeros(predictions).proba),
-        predictions.codes,
-        predictions.weight,
-    )
+    z = log_proba(raise_zeros(predictions).proba)
+    codes = predictions.codes
+    weight = predictions.weight
     smooth = fit_temperature(
         z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_FITS
     )

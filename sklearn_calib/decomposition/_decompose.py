@@ -452,12 +452,10 @@ def _recalibrate(predictions, recalibrator, cv, fit=None):
     """Recalibrate in sample or out of fold; `fit` is the temperature of all rows."""
     if _is_plain_temperature(recalibrator):
         predictions = raise_zeros(predictions)
-    proba, codes, weight, classes = (
-        predictions.proba,
-        predictions.codes,
-        predictions.weight,
-        predictions.classes,
-    )
+    proba = predictions.proba
+    codes = predictions.codes
+    weight = predictions.weight
+    classes = predictions.classes
     if _is_plain_temperature(recalibrator) and cv is None:
         # the exact limit also where every label is an arg max, without the fallback of
         # the class

@@ -41,7 +41,8 @@ from ._parts import OF_FEATURES, PROBABILITY, SIGNIFICANCE, TERMS, LossDecomposi
 if TYPE_CHECKING:
     from ..metrics import Predictions
 
-FEWEST_ROWS, FEWEST_OF_CLASS = 50, 5
+FEWEST_ROWS = 50
+FEWEST_OF_CLASS = 5
 _FOLDS = 5
 MAX_FEATURE_SHIFT = 12.0  # log-odds by which a feature moves the truth, at most
 _SHOWN = 4096  # rows that `smallest_seen` is computed from
@@ -134,7 +135,8 @@ def enough_for_features(predictions: "Predictions") -> bool:
 
 
 def _too_few_rows(predictions):
-    n_rows, counts = len(predictions.codes), np.bincount(predictions.codes)
+    n_rows = len(predictions.codes)
+    counts = np.bincount(predictions.codes)
     rule = f"at least {FEWEST_ROWS} rows of positive weight, {FEWEST_OF_CLASS} of each of two "
     got = f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}"
     return invalid_input(
@@ -211,8 +213,11 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
     gains : dict of column to float
         What the trees were made of.
     """
-    proba, codes, weight = predictions.proba, predictions.codes, predictions.weight
-    numbers, gains = np.arange(len(predictions.classes)), dict.fromkeys(columns, 0.0)
+    proba = predictions.proba
+    codes = predictions.codes
+    weight = predictions.weight
+    numbers = np.arange(len(predictions.classes))
+    gains = dict.fromkeys(columns, 0.0)
     fold = np.empty(len(codes), dtype=np.intp)
     maps: list[list[FloatArray]] = [[], []]
     for number, (train, test) in enumerate(folds):
@@ -260,9 +265,11 @@ def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
     """
     rows = 1 / float(w @ w)
     step = -(-len(proba) // _SHOWN)
-    log, w = log_proba(proba[::step]), w[::step] / w[::step].sum()
+    log = log_proba(proba[::step])
+    w = w[::step] / w[::step].sum()
     top = np.eye(log.shape[1])[np.asarray(log).argmax(axis=1)]
-    needed, nats = ndtri(1 - SIGNIFICANCE) + ndtri(PROBABILITY), LogLoss()
+    needed = ndtri(1 - SIGNIFICANCE) + ndtri(PROBABILITY)
+    nats = LogLoss()
 
     def gain_and_deviation(move, rule=rule):
         moved = [np.asarray(apply_softmax(log + sign * move * top)) for sign in (-1, 1)]
@@ -290,7 +297,8 @@ def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
 
     if not is_seen(MAX_FEATURE_SHIFT):
         return None
-    low, high = 0.0, MAX_FEATURE_SHIFT
+    low = 0.0
+    high = MAX_FEATURE_SHIFT
     while high - low > 1e-3 * high:
         half = (low + high) / 2
         low, high = (low, half) if is_seen(half) else (half, high)

@@ -74,7 +74,8 @@ def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float
     mass = np.bincount(place, predictions.weight, n)
     ones = np.bincount(place, predictions.weight * predictions.codes, n)
     kept = mass > 0
-    mass, ones = mass[kept], ones[kept]
+    mass = mass[kept]
+    ones = ones[kept]
     p = np.clip(isotonic_regression(ones / mass, sample_weight=mass), 0.0, 1.0)
     without, event = np.ascontiguousarray(loss.of_labels(np.column_stack([1 - p, p])).T)
     return float((ones @ event + (mass - ones) @ without) / mass.sum())

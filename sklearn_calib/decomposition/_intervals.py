@@ -55,14 +55,16 @@ class Law:
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return all values whose own variance allows the estimate, after removing its bias."""
-        z, center = ndtri((1 + level) / 2), self.estimate - self.bias
+        z = ndtri((1 + level) / 2)
+        center = self.estimate - self.bias
         if not self.curved:
             error = np.sqrt(self.variance)
             low, high = (
                 center - error * _invert_hall(x, self.skewness) for x in (z, -z)
             )
         else:
-            x, distance = center - self.origin, abs(self.estimate - self.origin)
+            x = center - self.origin
+            distance = abs(self.estimate - self.origin)
             slope = (
                 min(self.slope, self.variance / distance)
                 if distance > 0
@@ -120,13 +122,12 @@ def compute_uncertainty_law(
     slopes towards each label.
     """
     # size: one over the number of rows
-    k, size = (
-        len(frequencies),
-        float(squares.sum()),
-    )
+    k = len(frequencies)
+    size = float(squares.sum())
     even = loss.undecided(k)
     towards = loss.slope(np.tile(even, (k, 1)), np.eye(k) / even - 1)
-    top, trace = loss.of_labels(even[None])[0, 0], -(even @ np.diag(towards))
+    top = loss.of_labels(even[None])[0, 0]
+    trace = -(even @ np.diag(towards))
     square = even @ towards**2 @ even
     return Law(
         float(w @ rows),
@@ -159,11 +160,13 @@ def compute_temperature_laws(
     fitted, score, slope, information, cross, spread = _compute_derivatives(
         predictions, beta, loss
     )
-    total, bend = w @ information, w @ cross
+    total = w @ information
+    bend = w @ cross
     refined = fitted - (w @ slope) * score / total
     # second order, for labels drawn from the recalibrated probabilities: u is the error
     # of beta, v that of the loss's mean slope between 1 and beta
-    uu, vv = squares @ information / total**2, squares @ spread
+    uu = squares @ information / total**2
+    vv = squares @ spread
     uv = squares @ cross / total
     bias = uv - bend / 2 * uu
     curved = uu * (vv - bend * uv + bend**2 / 4 * uu) + bias**2
@@ -198,13 +201,15 @@ def _compute_derivatives(predictions, beta, loss):
     (which is the second derivative of the expected loss), and the variance of the
     latter.
     """
-    codes, rows = predictions.codes, np.arange(len(predictions.codes))
+    codes = predictions.codes
+    rows = np.arange(len(predictions.codes))
     log = log_proba(predictions.proba)
     proba = canonical_proba(beta * log, kind="logits")
     p = np.asarray(proba)
     d = log - np.einsum("ij,ij->i", p, log)[:, None]
     moved = p * d  # the derivative of p
-    information, score = np.einsum("ij,ij->i", moved, d), -d[rows, codes]
+    information = np.einsum("ij,ij->i", moved, d)
+    score = -d[rows, codes]
     slopes = loss.slope(proba, d)
     cross = -np.einsum("ij,ij->i", moved, slopes)
     spread = np.einsum("ij,ij->i", p * slopes, slopes)
@@ -226,7 +231,8 @@ def _compute_moments(
     The sum of cubed weights, squares^2 / w, is exact where the weights of an entry are
     equal.
     """
-    centred, left = rows - w @ rows, 1.0 - float(squares.sum())
+    centred = rows - w @ rows
+    left = 1.0 - float(squares.sum())
     total = float(squares @ centred**2)
     skewness = float((squares**2 / w) @ centred**3) / total**1.5 if total > 0 else 0.0
     return (total / left if left > 0 else np.inf), skewness

@@ -139,7 +139,8 @@ class LossDecomposition:
         check_level(level)
         if self.action is None:
             return None
-        loss, rows = get_loss(self.loss).title, f"{self.n_rows:,} rows"
+        loss = get_loss(self.loss).title
+        rows = f"{self.n_rows:,} rows"
         number = len(self.feature_gains or ())
         columns = "the feature" if number == 1 else f"the {number} features"
         mapped = f"by {self._format_term('calibration', level)}"

@@ -158,7 +158,8 @@ def _estimate_error(question, norm, recalibrator, cv, direction):
     weight = question.weight / question.weight.sum()
     pairs = _make_folds(question, cv)
     if not pairs:  # one prediction for all rows: its frequency is all there is
-        rows, recalibrated = slice(None), question.proba.copy()
+        rows = slice(None)
+        recalibrated = question.proba.copy()
         recalibrated[:, question.compared] += weight @ question.compute_residual(rows)
         return float(
             weight @ _compute_terms(question, rows, recalibrated, norm, direction)
@@ -181,7 +182,8 @@ def _make_folds(question, cv) -> _Pairs:
     depend neither on the order of the rows nor on whether equal rows are counted or
     repeated.
     """
-    n, key = len(question.codes), question.key
+    n = len(question.codes)
+    key = question.key
     if isinstance(cv, bool | float | str) or cv is None:
         raise invalid_input(
             expected="cv as a number of folds or a splitter",

@@ -187,7 +187,8 @@ class Display:
         self._draw(*axes, **options)
         for ax in axes:
             ax.spines[["top", "right"]].set_visible(False)
-        self.axes_, self.figure_ = axes, axes[0].figure
+        self.axes_ = axes
+        self.figure_ = axes[0].figure
         if count == 1:
             self.ax_ = axes[0]
         return self

@@ -179,7 +179,8 @@ class CalibratingFunctionDisplay(Display):
         functions = {}
         for name, fitted in recalibrators.items():
             if len(fitted.classes_) != 2:
-                rule, got = "recalibrators of two classes", len(fitted.classes_)
+                rule = "recalibrators of two classes"
+                got = len(fitted.classes_)
                 cure = (
                     "Draw one class against the rest: fit on its column and y == label"
                 )

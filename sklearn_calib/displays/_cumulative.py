@@ -208,7 +208,8 @@ class CumulativeDifferenceDisplay(Display):
         ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--")
         for values, style in zip((below, above), self.styles_.values(), strict=True):
             ax.step(*values, **style)
-        error, expected = found.averaged_two_bin, found.sigma**2
+        error = found.averaged_two_bin
+        expected = found.sigma**2
         title = f"averaged two-bin error {error:.3g}, {expected:.3g} if calibrated"
         add_legend(ax, title=title, title_fontsize="small")
         ax.set(xlim=(0, 1), xlabel="threshold", ylabel="cumulative difference")
@@ -231,7 +232,8 @@ class CumulativeDifferenceDisplay(Display):
         if found.sigma > 0:
             label += f", {found.range / found.sigma:.1f} standard deviations"
         ax.plot(*path, zorder=2, **{"label": label} | self.styles_["path"])
-        low, high = min(path[1].min(), -height), max(path[1].max(), height)
+        low = min(path[1].min(), -height)
+        high = max(path[1].max(), height)
         right = path[1][path[0] > 0.4]
         # where the legend has more room
         above = high - right.max() >= right.min() - low

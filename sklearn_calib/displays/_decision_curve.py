@@ -214,7 +214,8 @@ class DecisionCurveDisplay(ModelsDisplay):
         }
 
     def _draw(self, ax, *below):
-        limits, before = self._compute_limits(), ax.get_ylim() if ax.lines else ()
+        limits = self._compute_limits()
+        before = ax.get_ylim() if ax.lines else ()
         drawn = [*self._in_turn(ax)]
         for curve, style in drawn:
             ax.plot(curve.threshold, _scale_value(curve), zorder=3, **style)

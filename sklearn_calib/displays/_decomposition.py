@@ -256,7 +256,8 @@ class DecompositionDisplay(ModelsDisplay):
         parts = list(self.parts.values())
         refinement, calibration = self._stack_terms()
         loss = get_loss(parts[0].loss)
-        best, unit = loss.range[0], escape_mathtext(loss.label)
+        best = loss.range[0]
+        unit = escape_mathtext(loss.label)
         bars = [("refinement", refinement - best, best, 0.12)]
         if self._is_split():  # what remains, and what the features gain
             remains, gained = np.array(

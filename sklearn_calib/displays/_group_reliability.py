@@ -270,7 +270,8 @@ default="isotonic"
         return sorted(known[: self.n_dots], key=lambda row: row.observed_over_expected)
 
     def _new_axes(self, plt):
-        dots, count = len(self._select_dots()), len(self.curves)
+        dots = len(self._select_dots())
+        count = len(self.curves)
         columns = (1 if count < 3 else 2) * bool(count) if dots else min(count, 4)
         lines = max(-(-count // max(columns, 1)), 1)
         left = 6.6 if dots else 0.0

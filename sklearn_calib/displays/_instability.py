@@ -205,14 +205,17 @@ class InstabilityDisplay(Display):
     }
 
     def _draw(self, ranges, errors, decisions, curves):
-        found, panels = self.instability, self.points()
+        found = self.instability
+        panels = self.points()
         order = np.argsort(found.predicted, kind="stable")
         some = order[
             np.unique(
                 np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp)
             )
         ]
-        predicted, low, high = found.predicted[some], found.low[some], found.high[some]
+        predicted = found.predicted[some]
+        low = found.low[some]
+        high = found.high[some]
         draw_unit_square(ranges)
         several, one = self.styles_.values()
         ranges.vlines(predicted, low, high, lw=0.7, **{"alpha": 0.35} | several)

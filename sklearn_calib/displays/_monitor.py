@@ -97,7 +97,8 @@ class MonitorDisplay(Display):
             The logarithms of e-value and detector, and slope and shift; against the
             rows, or the times where the monitor knows them.
         """
-        x, history = self._get_x(), self.history
+        x = self._get_x()
+        history = self.history
         return [
             [
                 (x, self._convert_log(history.log_e_value)),

@@ -433,7 +433,8 @@ def _pool_folds(cv_results, X, has_one_label):
             got=f"no {' and no '.join(repr(m) for m in sorted(missing))}",
             hint="Call cross_validate(..., return_estimator=True, return_indices=True)",
         )
-    models, tests = cv_results["estimator"], cv_results["indices"]["test"]
+    models = cv_results["estimator"]
+    tests = cv_results["indices"]["test"]
     classes = models[0].classes_
     if has_one_label:
         classes = np.sort(classes)
@@ -499,7 +500,8 @@ class Panel:
     def __init__(self, ax: Axes, curves: list[ReliabilityCurve], logit: bool) -> None:
         from mpl_toolkits.axes_grid1 import make_axes_locatable
 
-        self.ax, self.logit = ax, logit
+        self.ax = ax
+        self.logit = logit
         known = find_histogram(ax)
         self.alone = known is None and len(curves) == 1
         if known is None:
@@ -539,18 +541,22 @@ class Panel:
         if self.logit:
             curve = _select_points(curve, self.axis.is_inside(curve.predicted))
         draw_curve(self.ax, curve, style, bands)
-        color, binned = style["color"], curve.strategy in _BINNED
+        color = style["color"]
+        binned = curve.strategy in _BINNED
         if self.logit:
             self._mark_ends(curve, color, binned)
-            shares, edges = curve.log_odds_histogram[1:-1], expit(HISTOGRAM_EDGES)
+            shares = curve.log_odds_histogram[1:-1]
+            edges = expit(HISTOGRAM_EDGES)
             self._draw_ends(curve, color)
         else:
-            shares, edges = curve.histogram, np.linspace(0, 1, len(curve.histogram) + 1)
+            shares = curve.histogram
+            edges = np.linspace(0, 1, len(curve.histogram) + 1)
         self.histogram.stairs(shares, edges, color=color, fill=self.alone, alpha=0.8)
 
     def _mark_ends(self, curve, color, binned):
         """Open markers where a prediction or a frequency is exactly 0 or 1."""
-        x, y = curve.predicted, curve.observed
+        x = curve.predicted
+        y = curve.observed
         ends = (x <= 0) | (x >= 1) | (((y <= 0) | (y >= 1)) & binned)
         if ends.any():
             self.ax.plot(

@@ -172,7 +172,8 @@ class WitnessDisplay(Display):
             Two panels: observed frequencies against predicted probabilities, and the
             witness at 0, at its scores and at 1.
         """
-        ends, curve = np.concatenate([[0.0], self.witness.scores, [1.0]]), self.curve
+        ends = np.concatenate([[0.0], self.witness.scores, [1.0]])
+        curve = self.curve
         return [[(curve.predicted, curve.observed)], [(ends, self.witness(ends))]]
 
     _figure: ClassVar = {

@@ -125,7 +125,9 @@ class _Printer:
     """Prints one program: a line for each expression that is used twice, and tables."""
 
     def __init__(self, language: Language, name: str, program: Program) -> None:
-        self.language, self.name, self.program = language, name, program
+        self.language = language
+        self.name = name
+        self.program = program
         self._tables: dict[bytes, tuple[str, np.ndarray]] = {}
         self._said: dict[int, str] = {}
         self._depth: dict[int, int] = {}
@@ -134,7 +136,8 @@ class _Printer:
 
     def write_file(self, document: MapDocument) -> str:
         """Return the whole file."""
-        program, language = self.program, self.language
+        program = self.program
+        language = self.language
         self._uses = count_uses([program.valid, *program.outputs])
         check = self._write_lines([program.valid])
         body = self._write_lines(program.outputs)
@@ -165,7 +168,8 @@ class _Printer:
                 not leaf and (self._uses[id(one)] > 1 or depth > _DEEPEST)
             ):
                 self._n_lines += 1
-                name, depth = f"t{self._n_lines}", 0
+                name = f"t{self._n_lines}"
+                depth = 0
                 whole = one.op == "search" or one.op in CONDITIONS
                 lines.append(self.language.assign(name, text, whole))
                 text = name

@@ -204,7 +204,8 @@ def _document_fitted(fitted, kind, tabulate):
     root = read_map(found.to_tree(), len(classes))  # with all its checks
     scores = make_check_scores(len(classes), kind)
     rows = canonical_proba(scores, kind=kind)
-    results, own = np.asarray(root(rows)), np.asarray(fitted.predict_proba(rows))
+    results = np.asarray(root(rows))
+    own = np.asarray(fitted.predict_proba(rows))
     worst = float(np.abs(results - own).max())
     # sums of classes may enlarge the errors of tables
     if worst > CHECK_ROW_TOLERANCE + 100 * error:
@@ -285,7 +286,8 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
 
 def _check_names(document, tree):
     """Refuse labels that changed places while the map, whose columns are theirs, did not."""
-    names, kind = document["classes"], document["classes_type"]
+    names = document["classes"]
+    kind = document["classes_type"]
     stated = document[MAP_CHECKSUM]
     for other in (sorted(names), names[::-1]):
         if other != names and compute_map_checksum(other, kind, tree) == stated:
@@ -385,7 +387,8 @@ def _read_check_rows(check, k):
                 f"check[{i}]", expected="a row and its result", got=short_repr(pair)
             )
     row = Numbers(length=k)
-    scores, results = [], []
+    scores = []
+    results = []
     for i, (given, result) in enumerate(check):
         scores.append(row.read(given, f"check[{i}][0]"))
         results.append(row.read(result, f"check[{i}][1]"))

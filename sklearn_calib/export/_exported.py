@@ -83,7 +83,8 @@ class ExportedMap(Recalibrator):
     def _store_nodes(self, found=None):
         """Keep the nodes, which are otherwise read at each use; `found` is the document, read."""
         found = found or read_document(self.document)
-        self.classes_, self.n_features_in_ = found.classes, len(found.classes)
+        self.classes_ = found.classes
+        self.n_features_in_ = len(found.classes)
         self._root = found.root
         return self
 

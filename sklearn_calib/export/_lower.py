@@ -209,7 +209,8 @@ class RowExpression:
             return self.origin
         if self.exact is not None:
             return make_margin_origin(self.score("logit"))
-        zero, one = self.p.column(0), self.p.column(1)
+        zero = self.p.column(0)
+        one = self.p.column(1)
         scaled = zero * _INVERSE
         beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
         order = (one <= zero).where(one, beyond * _INVERSE)
@@ -235,7 +236,8 @@ class RowExpression:
 
 
 def _pair_thresholds(order):
-    one, zero = np.minimum(order, 0.5), 1.0 / np.maximum(order, 2.0)
+    one = np.minimum(order, 0.5)
+    zero = 1.0 / np.maximum(order, 2.0)
     beyond = (2.0 - np.clip(order / _INVERSE, 1.0, 2.0)) / _INVERSE
     zero = np.where(order < _INVERSE, zero, beyond)
     small = order < 1.0
@@ -395,7 +397,9 @@ def _search_keys(levels: list[Any], keys: IntArray, base: int):
     conditions: list[Any] = []
     at = 0
     while at < len(levels):
-        code, code_of_keys, largest_code = rank, rank_of_keys, float(len(keys))
+        code = rank
+        code_of_keys = rank_of_keys
+        largest_code = float(len(keys))
         while at < len(levels) and (largest_code + 1) * base < _EXACT_INTEGERS:
             code = code * float(base) + levels[at]
             code_of_keys = code_of_keys * base + keys[:, at]

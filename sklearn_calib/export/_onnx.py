@@ -16,7 +16,8 @@ from ._exported import to_dict
 from ._onnx_models import convert_model, find_models, run_onnx
 from ._onnx_nodes import Graph, GraphExpression, Tensor
 
-INPUT, OUTPUT = "scores", "calibrated"
+INPUT = "scores"
+OUTPUT = "calibrated"
 METADATA = "sklearn_calib_map"
 ERROR = "largest_float32_error"
 _OLDEST_OPSET = 13
@@ -179,7 +180,8 @@ def _apply_map(document, scores):
 
 
 def _build_model(onnx, graph, nodes, document):
-    helper, k = onnx.helper, len(document.classes)
+    helper = onnx.helper
+    k = len(document.classes)
     constants = [
         onnx.numpy_helper.from_array(a, name) for name, a in graph.constants.items()
     ]
@@ -227,7 +229,8 @@ def _make_rows_at_knots(document):
     most = _MOST_ROWS // k
     if len(margin) > most:
         margin = margin[np.linspace(0, len(margin) - 1, most).astype(int)]
-    one, others = expit(margin)[:, None], expit(-margin)[:, None] / (k - 1)
+    one = expit(margin)[:, None]
+    others = expit(-margin)[:, None] / (k - 1)
     blocks = [np.where(np.arange(k) == c, one, others) for c in range(k == 2, k)]
     rng = np.random.default_rng(0)
     spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MOST_ROWS, 1))

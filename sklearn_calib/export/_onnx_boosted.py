@@ -110,7 +110,8 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
     elif double:  # XGBoost itself reads float32
         narrow = scope.get_unique_variable_name("float32")
         container.add_node("Cast", [name], [narrow], to=1)
-        name, double = narrow, False
+        name = narrow
+        double = False
     if double:
         for key in [key for key in _DOUBLES if key in trees]:
             values = np.asarray(trees.pop(key), dtype=np.float64)
@@ -197,12 +198,11 @@ def _find_converter(package):
         return partial(convert_sklearn_random_forest_classifier, op_version=VERSION)
     folder = "onnxmltools.convert"
     if package == "xgboost":
-        path, name = f"{folder}.xgboost.operator_converters.XGBoost", "convert_xgboost"
+        path = f"{folder}.xgboost.operator_converters.XGBoost"
+        name = "convert_xgboost"
     else:
-        path, name = (
-            f"{folder}.lightgbm.operator_converters.LightGbm",
-            "convert_lightgbm",
-        )
+        path = f"{folder}.lightgbm.operator_converters.LightGbm"
+        name = "convert_lightgbm"
     return getattr(require(path, "export"), name)
 
 

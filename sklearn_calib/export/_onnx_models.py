@@ -34,7 +34,8 @@ MAX_ROW_ERROR = 1e-4  # a difference that no row may have
 _FAR_IN_DOUBLE = 1e-7  # the same if all is in float64, and no map a table
 #: What scores may be off, relative to their size, if something computes them in float32
 #: or nothing.
-_SINGLE_SLACK, _DOUBLE_SLACK = 2.0**-19, 2.0**-34
+_SINGLE_SLACK = 2.0**-19
+_DOUBLE_SLACK = 2.0**-34
 
 #: The estimators of this package that have a converter.
 MODELS = tuple(
@@ -183,7 +184,8 @@ def _convert_model(scope, operator, container):
     known = known.astype(str if known.dtype.kind in "UO" else np.int64)
     label = graph.add_constant(known).entries(mean.find_top_column().change_shape(-1))
     _add_constants(graph, container)
-    out, kind = operator.outputs, guess_proto_type(operator.outputs[1].type)
+    out = operator.outputs
+    kind = guess_proto_type(operator.outputs[1].type)
     container.add_node("Identity", [label.name], [out[0].full_name])
     container.add_node("Cast", [mean.name], [out[1].full_name], to=kind)
 
@@ -225,7 +227,8 @@ def _compute_scores(model, pair, scope, operator, container, graph):
     graph.slack = _SINGLE_SLACK if of_trees or not double else _DOUBLE_SLACK
     if kind == "margins":
         estimator, last = _unwrap_classifier(pair.estimator, boosted.BoostedMargins)
-    k, own = len(model.classes_), len(last.classes_)
+    k = len(model.classes_)
+    own = len(last.classes_)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
     options = {
         name: v for name, v in options.items() if container.has_options(last, name)

@@ -295,7 +295,8 @@ class GraphExpression(RowExpression):
         )
         # in the order of `iter_one_vs_rest`: steps see the last digit
         others = before + after
-        classes, log_others = np.arange(self.k), None
+        classes = np.arange(self.k)
+        log_others = None
         if self.exact is not None:
             log_others = [
                 self.exact.columns(np.delete(classes, c)).log_sum_exp() for c in classes

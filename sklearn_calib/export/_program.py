@@ -39,7 +39,8 @@ class Expr:
     __slots__ = ("args", "data", "op")
 
     def __init__(self, op: str, *args: "Expr", data: object = None) -> None:
-        self.op, self.args = op, args
+        self.op = op
+        self.args = args
         self.data: Any = data
 
     def is_number(self, value: float) -> bool:

@@ -111,13 +111,17 @@ def _tabulate_map(node, tolerance):
 
 
 def _fewer_steps(node, tolerance):
-    starts, values, start = [0], [], 0
+    starts = [0]
+    values = []
+    start = 0
     while start < len(node.values):
         rest = node.values[start:]
-        end, size = 0, _FIRST_BLOCK
+        end = 0
+        size = _FIRST_BLOCK
         while end == 0:
             block = rest[:size]
-            low, high = np.minimum.accumulate(block), np.maximum.accumulate(block)
+            low = np.minimum.accumulate(block)
+            high = np.maximum.accumulate(block)
             far = np.flatnonzero(high - low > 2 * tolerance)
             if len(far) or size >= len(rest):
                 end = int(far[0]) if len(far) else len(rest)
@@ -140,11 +144,14 @@ def _fewer_knots(node, tolerance):
         if node.scale == "proba"
         else lambda low, high: high - low
     )
-    first, last = 0, len(node.knots) - 1
+    first = 0
+    last = len(node.knots) - 1
     kept = [0]
     # the lines beyond the ends are those of the first and last piece
     if node.domain is None:
-        first, last, kept = 1, max(last - 1, 1), [0, 1]
+        first = 1
+        last = max(last - 1, 1)
+        kept = [0, 1]
     at = first
     while at < last:
         at = _find_last_knot(node, at, last, tolerance, length)

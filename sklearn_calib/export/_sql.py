@@ -41,7 +41,8 @@ class Printer:
 
     def write_expression(self, root: Expr) -> str:
         """Write one expression."""
-        said, depth = dict(self.names), dict.fromkeys(self.names, 1)
+        said = dict(self.names)
+        depth = dict.fromkeys(self.names, 1)
         for one in list(iter_expressions([root], said)):
             said[id(one)] = self._write_operation(
                 one, [said[id(arg)] for arg in one.args]
@@ -144,9 +145,11 @@ def _count_symbols(one, depths):
 def merge_equal_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Remove empty pieces and edges between equal values from step functions."""
     count = int(np.searchsorted(edges, UNREACHED_EDGE))
-    edges, values = edges[:count], values[: count + 1]
+    edges = edges[:count]
+    values = values[: count + 1]
     last = np.append(edges[1:] > edges[:-1], True)[:count]
-    edges, values = edges[last], np.concatenate([values[:1], values[1:][last]])
+    edges = edges[last]
+    values = np.concatenate([values[:1], values[1:][last]])
     change = (values[1:] != values[:-1]).reshape(len(edges), -1).any(axis=1)
     return edges[change], np.concatenate([values[:1], values[1:][change]])
 
@@ -225,7 +228,8 @@ class Query(Statement):
         names = name_entries(
             self.program, [self.dialect.write_column(name) for name in self.columns]
         )
-        parts, before = [], self.table
+        parts = []
+        before = self.table
         source = [self.source] if isinstance(self.source, str) else self.source
         prefix = _find_unused_name([*self.kept, *source])
         for number, stage in enumerate(stages):
@@ -244,7 +248,8 @@ class Query(Statement):
             name = self.dialect.quote_name(f"{prefix}{number}", "stage")
             origin = f" FROM {before}{self.dialect.fence}" if before else ""
             parts.append(f"{name} AS {self.dialect.once}(SELECT {chosen}{origin})")
-            names, before = carried | made, name
+            names = carried | made
+            before = name
         final = ",\n".join(
             [
                 *kept,
@@ -358,10 +363,8 @@ class Join(Statement):
         return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, query, ""])
 
     def _write_query(self, table, names):
-        quote, column = (
-            self.dialect.quote,
-            self.dialect.quote_name(self.columns, "columns"),
-        )
+        quote = self.dialect.quote
+        column = self.dialect.quote_name(self.columns, "columns")
         score = self.dialect.cast.format(f"s.{column}", self.dialect.double)
         names = names | name_entries(self.program, [score])
         printer = Printer(self.dialect, names)
@@ -574,7 +577,8 @@ def _write_bands(dialect, fitted, document, score, bands):
     )
     kind: Any = document.input
     found = own.threshold(edges, input=kind) if edges else []
-    literal, whens = dialect.write_literal, []
+    literal = dialect.write_literal
+    whens = []
     for one, name in reversed([*zip(found, names[1:], strict=True)]):
         ends = [
             f"{score} >= {literal(low)} AND {score} <= {literal(high)}"

@@ -14,7 +14,8 @@ MAX_TABULATED_LOG_ODDS = 1e6
 # the first grid's step at log-odds 0; outwards it widens with the log-odds
 _FINEST = 1e-3
 _N_GRID = 1001
-_SMALLEST_BOUND, _LARGEST_BOUND = 1e-9, 0.1
+_SMALLEST_BOUND = 1e-9
+_LARGEST_BOUND = 0.1
 _MOST_KNOTS = 1_000_000
 _PROBES = (1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16)
 # of the bound is allowed at the probes: between them the curve may be farther
@@ -57,7 +58,8 @@ def tabulate_curves(
         )
     if not root.children():
         return root, 0.0
-    parts, largest = [], 0.0
+    parts = []
+    largest = 0.0
     for part in root.parts:  # type: ignore[attr-defined]
         table, error = (None, 0.0) if part is None else tabulate_curves(part, bound)
         parts.append(table)
@@ -82,7 +84,8 @@ def _check_tolerance(bound, name):
 
 def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     """Return the table of a curve."""
-    value, piece = curve.compute_log_odds, curve.find_pieces
+    value = curve.compute_log_odds
+    piece = curve.find_pieces
     farthest = max(
         MAX_TABULATED_LOG_ODDS,
         MAX_TABULATED_LOG_ODDS * float(np.abs(curve.points).max(initial=0.0)),
@@ -91,10 +94,12 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
     grid = _FINEST * np.sinh(np.linspace(-widest, widest, _N_GRID))
     x = np.unique(round_to_36_bits(np.append(grid, curve.points), 0))
     knots = [np.array([x, value(x), piece(x)])]  # a row of each
-    begin, end = knots[0][:, :-1], knots[0][:, 1:]
+    begin = knots[0][:, :-1]
+    end = knots[0][:, 1:]
     total = len(x)
     while begin.shape[1]:
-        low, high = begin[0], end[0]
+        low = begin[0]
+        high = end[0]
         good = (begin[2] == end[2]) & (
             _measure_error(value, begin, end) <= _SHARE * bound
         )

@@ -75,7 +75,8 @@ def pool_rows(
     if not has_exact_log(pair):
         pair = _round_to_counted(pair)
     log = log_proba(pair)
-    z, proba = log[:, 1] - log[:, 0], np.asarray(pair)
+    z = log[:, 1] - log[:, 0]
+    proba = np.asarray(pair)
     order = np.argsort(proba[:, 1], kind="stable")
     score = proba[order, 1]
     alone = score[1:] > score[:-1]
@@ -179,7 +180,8 @@ def _coarsen_cells(cells):
     mean = np.add.reduceat((mass * t)[order], starts) / np.add.reduceat(
         mass[order], starts
     )
-    rest, side = 1.0 - mean, high[order][starts]
+    rest = 1.0 - mean
+    side = high[order][starts]
     proba = np.column_stack([np.where(side, mean, rest), np.where(side, rest, mean)])
     log = log_proba(proba)
     return found._replace(step=step[starts], proba=proba, z=log[:, 1] - log[:, 0])
@@ -196,7 +198,8 @@ def select_group_cells(
     groups : sequence of ndarray
         The combinations that each group consists of.
     """
-    member, found = np.zeros(int(cells.pattern.max()) + 1, dtype=bool), []
+    member = np.zeros(int(cells.pattern.max()) + 1, dtype=bool)
+    found = []
     for group in groups:
         member[group] = True
         found.append(np.flatnonzero(member[cells.pattern]).astype(np.int32))

@@ -43,10 +43,14 @@ class Event:
         sums = cells.weight, cells.squares, cells.counts
         weight, squares, self.counts = (column.sum(axis=1) for column in sums)
         power = np.exp2(np.frexp(weight.max())[1])  # one scale for all that follows
-        self.title, self.row, self.step = title, cells.pattern, cells.step
-        self.score, self.z = np.ascontiguousarray(cells.proba[:, 1]), cells.z
+        self.title = title
+        self.row = cells.pattern
+        self.step = cells.step
+        self.score = np.ascontiguousarray(cells.proba[:, 1])
+        self.z = cells.z
         self.unit = unit * power
-        self.hits, self.weight = cells.weight[:, 1] / power, weight / power
+        self.hits = cells.weight[:, 1] / power
+        self.weight = weight / power
         self.squares = squares / power / power
         self._moments = weight_moments(self.counts, self.weight, self.squares)
         self.low = self.high = None
@@ -68,7 +72,8 @@ class Event:
             self.starts,
             self.moments,
         )
-        variance, tilt = self.moments[3], self.moments[5]
+        variance = self.moments[3]
+        tilt = self.moments[5]
         self.scales = np.zeros((3, len(groups)))
         np.divide(1.0, np.sqrt(variance), out=self.scales[0], where=variance > 0)
         self.scales[1] = self.moments[4]
@@ -110,7 +115,8 @@ class Event:
             hit = (uniform >= self.low[:, None]) & (uniform < self.high[:, None])
         else:
             hit = uniform < self.score[:, None]
-        one, zero = self.weight * (1 - self.score), -self.weight * self.score
+        one = self.weight * (1 - self.score)
+        zero = -self.weight * self.score
         residual = np.where(hit, one[:, None], zero[:, None])
         if len(self.several):
             residual[self.several] = self._residuals_of_several(rng, uniform.shape[1])
@@ -118,7 +124,8 @@ class Event:
 
     def _residuals_of_several(self, rng, n_draws):
         some = self.several
-        counts, p = self.counts[some, None], self.score[some, None]
+        counts = self.counts[some, None]
+        p = self.score[some, None]
         ones = rng.binomial(counts, p, (len(some), n_draws))
         mean, variance, equal = self._moments
         weight = self.weight[some, None]
@@ -165,7 +172,8 @@ def draw_events(
     def batch(start, seed):
         wanted = min(DRAWS_PER_BLOCK, n_resamples - start)
         rng = np.random.default_rng(seed)
-        uniform, work = rng.random((n, DRAWS_PER_BLOCK)), np.empty((4, DRAWS_PER_BLOCK))
+        uniform = rng.random((n, DRAWS_PER_BLOCK))
+        work = np.empty((4, DRAWS_PER_BLOCK))
         parts = [event.drawn(uniform, rng, work)[:, :, :wanted] for event in events]
         found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         np.abs(found[1:], out=found[1:])
@@ -235,10 +243,8 @@ def build_event_rows(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.array([events, fits[4], fits[5]]) / expected
     # 0 where all scores are equal, and no slope exists
-    slope, tilt = (
-        fits[6],
-        max(tilt, 1e-300),
-    )
+    slope = fits[6]
+    tilt = max(tilt, 1e-300)
     half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
     # the whole line where there is no slope
     middle = np.where(np.isfinite(slope), slope, 0.0)

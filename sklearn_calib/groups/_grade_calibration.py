@@ -158,7 +158,8 @@ class GradeCalibration(Shown):
         """Build the section of a report: the summary and the table."""
         cells = [*map(self._cells, self.rows), self._portfolio_cells()]
         table = Table(_HEADER, cells, "", "names unbroken", spare=(6,))
-        red, amber = self.lights[1], self.lights[0]
+        red = self.lights[1]
+        amber = self.lights[0]
         note = (
             f"Observed rates with {self.level:.0%} intervals (Clopper, Pearson). Jeffreys p, "
             "binomial p: small where the probability of the grade is too low. Lights by Jeffreys "

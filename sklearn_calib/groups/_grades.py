@@ -119,7 +119,8 @@ class Grades(Shown):
         values, counts = np.unique(_read_scores(y_proba), return_counts=True)
         before = np.cumsum(counts)[:-1]  # rows below each value but the first
         inside = values[1:] < 1
-        values, before = values[1:][inside], before[inside]
+        values = values[1:][inside]
+        before = before[inside]
         if not len(values):
             cure = "Pass more rows, or edges of your own"
             raise invalid_input(
@@ -337,7 +338,8 @@ def _fit_blocks(
 
 def _join_blocks(starts, events, rows, least):
     """Join neighbours, from the first on, until each has at least `least` events."""
-    first, total = [0], 0.0
+    first = [0]
+    total = 0.0
     for number, found in enumerate(events):
         if total >= least:
             first.append(number)

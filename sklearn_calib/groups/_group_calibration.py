@@ -392,9 +392,7 @@ def _split_keys(summaries, names):
         isinstance(name, str) for name in names
     )
     if not listed or len(names) != width:
-        rule, cure = (
-            f"{width} names of columns as groups",
-            "Pass what summarize had as by",
-        )
+        rule = f"{width} names of columns as groups"
+        cure = "Pass what summarize had as by"
         raise invalid_input(expected=rule, got=repr(names)[:80], hint=cure)
     return {name: [key[j] for key in keys] for j, name in enumerate(names)}

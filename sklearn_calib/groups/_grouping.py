@@ -199,7 +199,9 @@ def make_groups(
     partitions: Sequence[Partition], n: int, rule: Audit, counts: IntArray | None = None
 ) -> Grouping:
     """Collect the groups of partitions of `n` rows, or of values that stand for `counts` rows."""
-    names, rows, small = [WHOLE], [np.arange(n, dtype=np.int32)], 0
+    names = [WHOLE]
+    rows = [np.arange(n, dtype=np.int32)]
+    small = 0
     n = n if counts is None else int(counts.sum())
     sizes = [_count_sizes(one, counts) for one in partitions]
     for one, size in zip(partitions, sizes, strict=True):
@@ -225,7 +227,8 @@ def number_patterns(partitions: Sequence[Partition]) -> IntArray:
         if size * width > _MOST_NUMBERS:
             pattern = np.unique(pattern, return_inverse=True)[1]
             size = int(pattern.max(initial=0)) + 1
-        pattern, size = pattern * width + one.codes + 1, size * width
+        pattern = pattern * width + one.codes + 1
+        size = size * width
     return np.unique(pattern, return_inverse=True)[1]
 
 
@@ -240,7 +243,8 @@ def _collect_groups(partition, size, limit, least, names, rows):
 
     A group at the limit has the same rows as one that is there already.
     """
-    codes, new = partition.codes, (size > 0) & (size < limit)
+    codes = partition.codes
+    new = (size > 0) & (size < limit)
     if len(partition.names) < 2**15:
         codes = codes.astype(np.int16)  # sorted in linear time
     order = np.argsort(codes, kind="stable").astype(np.int32)
@@ -360,10 +364,8 @@ def partition_column(
         codes, None if counts is None else counts[~missing], len(distinct)
     )
     if len(distinct) <= MOST_VALUES and whole:
-        place, texts = (
-            slice(None),
-            [f"{name} = {_format_value(value)}" for value in distinct],
-        )
+        place = slice(None)
+        texts = [f"{name} = {_format_value(value)}" for value in distinct]
     elif ordered:
         place, texts = _bin_values(name, distinct, n_rows, rule.n_bins, whole)
     else:

@@ -188,8 +188,10 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         with atomic_fit(self) as new:
             context = new._make_context(X, y, sample_weight, fit_params)
             if isinstance(new.estimator, FrozenEstimator):
-                estimator, columns = context.estimator, context.all_columns
-                rows, cv = context.all_rows, new.cv
+                estimator = context.estimator
+                columns = context.all_columns
+                rows = context.all_rows
+                cv = new.cv
                 features = _choose_features(estimator, context.X, new.groups)
                 scores = context.compute_scores(estimator, columns, features)
             else:
@@ -260,7 +262,8 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     def _predict_out_of_fold(self, context):
         """Return out-of-fold scores, their rows, and the folds of these."""
         cv = check_cv(self.cv, context.y_encoded, classifier=True)
-        scores, rows = [], []
+        scores = []
+        rows = []
         splits = [*cv.split(context.X, context.y_encoded, **context.split_params)]
         check_cv_pairs(splits)
         for train, test in splits:

@@ -203,7 +203,8 @@ class GroupCalibration(Shown):
         n : int
             How many groups at most.
         """
-        shown, more = self.worst(n), len(self.rows) - n
+        shown = self.worst(n)
+        more = len(self.rows) - n
         rest = [f"... and {more} more, less far off"] if more > 0 else []
         table = Table(
             _HEADER,

@@ -98,7 +98,8 @@ def _check_finite(values, name):
     numbers = np.asarray(read_numbers(values, name), dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
-        cure, row = "Leave out rows without a score", wrong[0]
+        cure = "Leave out rows without a score"
+        row = wrong[0]
         raise invalid_input(
             expected=f"finite numbers as {name}",
             got=f"{numbers[row]}",
@@ -111,7 +112,8 @@ def _check_finite(values, name):
 def _check_inside(numbers, name, low, high):
     wrong = np.flatnonzero((numbers < low) | (numbers > high))
     if len(wrong):
-        got, row = f"{numbers[wrong[0]]:g}", wrong[0]
+        got = f"{numbers[wrong[0]]:g}"
+        row = wrong[0]
         cure = "Say what the lowest and the highest score can be, such as "
         cure += "scale=(1, 10), or scale=None"
         cure += " for any numbers"
@@ -153,11 +155,13 @@ def _encode_verdicts(given):
     names, codes = np.unique([str(value) for value in together], return_inverse=True)
     n = len(given[0])
     if len(names) > max(_VERDICTS, n):
-        got, cure = f"{len(names)} different texts", "Pass the column of the scores"
+        got = f"{len(names)} different texts"
+        cure = "Pass the column of the scores"
         raise invalid_input(expected="verdicts of some classes", got=got, hint=cure)
     labelled = np.bincount(codes[:n], minlength=len(names)) > 0
     if n and not labelled.all():
-        name, count = names[~labelled][0], int((~labelled[codes]).sum())
+        name = names[~labelled][0]
+        count = int((~labelled[codes]).sum())
         got = f"none of {quoted(name)}, and {count} such rows of {len(codes) - n} without a label"
         cure = "Spell verdicts alike, label some of those rows, or join rare verdicts to others"
         known = ", ".join(quoted(known) for known in names[labelled][:5])
@@ -197,7 +201,8 @@ def _check_bounds(bounds, outcome):
     low, high = _check_ends(bounds, "bounds")
     wrong = np.flatnonzero((outcome < low) | (outcome > high))
     if len(wrong):
-        rule, row = f"labels within bounds, {low:g} to {high:g}", wrong[0]
+        rule = f"labels within bounds, {low:g} to {high:g}"
+        row = wrong[0]
         raise invalid_input(
             expected=rule, got=f"{outcome[row]:g}", hint="Pass wider ones", row=row
         )
@@ -393,10 +398,8 @@ def _read_outcome(y, pos_label):
                 )
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if len(wrong):
-                cure, row = (
-                    "Pass the rows without a label as score_unlabelled",
-                    wrong[0],
-                )
+                cure = "Pass the rows without a label as score_unlabelled"
+                row = wrong[0]
                 raise invalid_input(
                     expected="a label in every row",
                     got=f"{numbers[row]}",
@@ -421,7 +424,8 @@ def _read_outcome(y, pos_label):
         check_column_owner(codes, classes, "pos_label")
         return codes.astype(np.float64), known[1], True
     if len(known) == 2 and pos_label not in known:
-        got, cure = repr(pos_label), "Pass one of them"
+        got = repr(pos_label)
+        cure = "Pass one of them"
         raise invalid_input(
             "pos_label", expected=f"pos_label among {known}", got=got, hint=cure
         )
@@ -436,7 +440,8 @@ def _is_numeric(labels):
 
 
 def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
-    n, total = len(outcome), scores.n_rows
+    n = len(outcome)
+    total = scores.n_rows
     weight = canonical_weight(sample_weight, n)
     wrong = np.flatnonzero(weight <= 0)
     if len(wrong):
@@ -452,7 +457,8 @@ def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     if groups is None and groups_unlabelled is None:
         return scores._replace(outcome=outcome, weight=weight)
     if groups is None or (groups_unlabelled is None and total > n):
-        rule, cure = "groups and groups_unlabelled", "Name the cluster of every row"
+        rule = "groups and groups_unlabelled"
+        cure = "Name the cluster of every row"
         raise invalid_input(expected=rule, got="one of the two", hint=cure)
     first = read_array(groups, "groups")
     rest = (
@@ -499,7 +505,8 @@ def _check_options(rows, limits, recalibrator):
 
 def _is_map_useless(rows):
     """Return whether scores cannot help, with a warning that gives the reason."""
-    n, units = len(rows.outcome), rows.n_units
+    n = len(rows.outcome)
+    units = rows.n_units
     alone = "The result is that of the labels alone"
     if rows.n_rows == n:
         warn_calibration(
@@ -530,7 +537,8 @@ def _compare_scores(rows):
     low and of middling scores; of verdicts they say whether it is the first or the
     second most frequent one.
     """
-    n, total = len(rows.outcome), rows.n_rows
+    n = len(rows.outcome)
+    total = rows.n_rows
     if n == total or np.ptp(rows.weight) > 0:
         return None
     if rows.verdict is None:
@@ -544,7 +552,8 @@ def _compare_scores(rows):
     found -= found.mean(axis=0)
     gap = found[:n].mean(axis=0)
     if rows.cluster is None:  # the variance of draws without replacement
-        spread, units = found.T @ found / (total - 1) * (1 / n - 1 / total), np.inf
+        spread = found.T @ found / (total - 1) * (1 / n - 1 / total)
+        units = np.inf
     else:
         moved = -found / total
         moved[:n] += found[:n] / n
@@ -597,7 +606,8 @@ def _warn_copied_scores(rows, y):
 
 def _compute_errors(rows, recalibrator, n_folds, power):
     """Compute the errors of labels by row or cluster, and what the scores remove from them."""
-    n, total = len(rows.outcome), rows.n_rows
+    n = len(rows.outcome)
+    total = rows.n_rows
     share = rows.weight / rows.weight.sum()
     size = total if rows.keys is None else len(rows.keys)
     labelled = None if rows.cluster is None else rows.cluster[:n]
@@ -628,12 +638,14 @@ def _cross_fit(rows, recalibrator, n_folds, share):
     Each less its mean over all rows: the maps of the folds differ most in their
     heights, which is no knowledge about rows.
     """
-    n, total = len(rows.outcome), rows.n_rows
+    n = len(rows.outcome)
+    total = rows.n_rows
     if recalibrator is None:
         moved = rows.number - rows.number.mean()
         return moved[:n], moved
     map_of = _make_map_function(rows, recalibrator)
-    gap, mean = np.zeros(n), np.zeros(total)
+    gap = np.zeros(n)
+    mean = np.zeros(total)
     folds = _assign_folds(rows, n_folds)
     for number in range(folds.max() + 1):
         test = folds == number
@@ -675,7 +687,8 @@ def _make_map_function(rows, method):
     """Return the function of labelled rows that fits the map of a method."""
     if rows.verdict is not None:
         return partial(_average_verdicts, rows)
-    shares, by_line = bool(np.isin(rows.outcome, (0, 1)).all()), equals(method, LINE)
+    shares = bool(np.isin(rows.outcome, (0, 1)).all())
+    by_line = equals(method, LINE)
     if by_line and not shares:
         return partial(_fit_unless_constant, rows, _fit_line)
     method = resolve_recalibrator("platt" if by_line else method)
@@ -686,8 +699,11 @@ def _make_map_function(rows, method):
 
 def _average_verdicts(rows, train):
     """Compute the mean label of each verdict, shrunk by one row of the mean of all."""
-    outcome, weight, verdict = rows.outcome[train], rows.weight[train], rows.verdict
-    codes, n_names = verdict[train], int(verdict.max()) + 1
+    outcome = rows.outcome[train]
+    weight = rows.weight[train]
+    verdict = rows.verdict
+    codes = verdict[train]
+    n_names = int(verdict.max()) + 1
     middle = np.average(outcome, weights=weight)
     total = np.bincount(codes, weights=weight * outcome, minlength=n_names)
     mass = np.bincount(codes, weights=weight, minlength=n_names)
@@ -696,7 +712,9 @@ def _average_verdicts(rows, train):
 
 def _fit_unless_constant(rows, fit, train):
     """Fit a map, or return the mean label if all labels or all scores are equal."""
-    number, outcome, weight = rows.number, rows.outcome[train], rows.weight[train]
+    number = rows.number
+    outcome = rows.outcome[train]
+    weight = rows.weight[train]
     if np.ptp(outcome) == 0 or np.ptp(number[train]) == 0:
         return np.full(len(number), np.average(outcome, weights=weight))
     return fit(number, train, outcome, weight)
@@ -705,7 +723,8 @@ def _fit_unless_constant(rows, fit, train):
 def _fit_line(number, train, outcome, weight):
     """Fit a line by least squares."""
     x = number[train]
-    middle, height = np.average(x, weights=weight), np.average(outcome, weights=weight)
+    middle = np.average(x, weights=weight)
+    height = np.average(outcome, weights=weight)
     moved = weight * (x - middle)
     slope = moved @ (outcome - height) / (moved @ (x - middle))
     return height + slope * (number - middle)
@@ -713,15 +732,20 @@ def _fit_line(number, train, outcome, weight):
 
 def _recalibrate_scores(number, train, outcome, weight, *, method, proba, shares):
     """Fit a recalibrator; numbers become fractions of the range of the outcome."""
-    low, high = outcome.min(), outcome.max()
+    low = outcome.min()
+    high = outcome.max()
     if shares:
-        seen, codes = train, outcome.astype(np.intp)
+        seen = train
+        codes = outcome.astype(np.intp)
     else:  # as a row with the event and one without
         share = (outcome - low) / (high - low)
-        seen, codes = np.tile(train, 2), np.repeat([1, 0], len(train))
+        seen = np.tile(train, 2)
+        codes = np.repeat([1, 0], len(train))
         weight = np.concatenate([weight * share, weight * (1 - share)])
         kept = weight > 0
-        seen, codes, weight = seen[kept], codes[kept], weight[kept]
+        seen = seen[kept]
+        codes = codes[kept]
+        weight = weight[kept]
     both = np.arange(2)
     with ignore_calibration_warnings():  # of fits of folds, which no map is kept of
         fitted = fit_clone(method, proba[seen], codes, both, weight)

@@ -217,16 +217,20 @@ class CalibratedMean(Shown):
         """
         hint = "Pass for instance 0.05"
         check_between("width", width, 0, inf, expected="a width > 0", hint=hint)
-        n, total = self.n_labelled, self.n_labelled + self.n_unlabelled
+        n = self.n_labelled
+        total = self.n_labelled + self.n_unlabelled
         ratio = self._errors.worth / n  # of what is independent to rows
         label = self.labels_se**2 * n
         rest = label
         if not alone and n < total:
             rest = max((self.se**2 - label / n * n / total) / (1 / n - 1 / total), 0.0)
-        rows, reach = total, (self.high - self.low) / 2
-        t, se = get_student_quantile(self._errors.worth, self.level), self.se
+        rows = total
+        reach = (self.high - self.low) / 2
+        t = get_student_quantile(self._errors.worth, self.level)
+        se = self.se
         if alone:
-            reach, se = (self.labels_high - self.labels_low) / 2, self.labels_se
+            reach = (self.labels_high - self.labels_low) / 2
+            se = self.labels_se
         beyond = max(reach - t * se, 0.0) * n
         for _ in range(100):  # fewer rows have a larger quantile
             half = max(width / 2 - beyond / rows, 0.0) / get_student_quantile(
@@ -240,7 +244,8 @@ class CalibratedMean(Shown):
                     got=got,
                     hint="Ask for more",
                 )
-            before, rows = rows, max(ceil(rest / free), 10)
+            before = rows
+            rows = max(ceil(rest / free), 10)
             if rows == before:
                 break
         return rows
@@ -330,7 +335,8 @@ def _pair_errors(one, two):
             )
             cure = "Pass the same rows in the same order, or groups= with a name of each item"
             raise invalid_input(expected="the same rows", got=got, hint=cure)
-        keys, places = None, [np.arange(len(each.own)) for each in (one, two)]
+        keys = None
+        places = [np.arange(len(each.own)) for each in (one, two)]
     else:
         keys = np.union1d(one.keys, two.keys)
         if len(keys) > min(len(one.keys), len(two.keys)):
@@ -343,7 +349,8 @@ def _pair_errors(one, two):
             )
         places = [np.searchsorted(keys, each.keys) for each in (one, two)]
     size = len(one.own)
-    own, gains = np.zeros(size), np.zeros((size, 2))
+    own = np.zeros(size)
+    gains = np.zeros((size, 2))
     for column, (each, place) in enumerate(zip((one, two), places, strict=True)):
         sign = 1 - 2 * column
         own[place] += sign * each.own
@@ -351,7 +358,8 @@ def _pair_errors(one, two):
     moves = np.array([one.moves[0], -two.moves[0]])
     power = np.concatenate([one.power, two.power])
     n = min(one.n_labelled, two.n_labelled)
-    total, least = min(one.n_samples, two.n_samples), min(one.worth, two.worth)
+    total = min(one.n_samples, two.n_samples)
+    least = min(one.worth, two.worth)
     return RowErrors(
         own, gains, keys, moves, least, n, total, one.tuned and two.tuned, power
     )
@@ -371,14 +379,17 @@ def build_mean(
     selection_pvalue: float | None = None,
 ) -> CalibratedMean:
     """Build the result: powers, standard errors and intervals."""
-    own, gains, size = errors.own, errors.gains, errors.worth
+    own = errors.own
+    gains = errors.gains
+    size = errors.worth
     alone = compute_variance(own, size, 1)
     power = choose_power(own, gains) if errors.tuned else errors.power
     spread = compute_variance(
         own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power)
     )
     if errors.tuned and not spread < alone:
-        power, spread = np.zeros_like(power), alone
+        power = np.zeros_like(power)
+        spread = alone
     estimate = labels - float(errors.moves @ power)
     if bounds is not None:
         labels, estimate = (
@@ -428,7 +439,8 @@ def build_mean(
 
 def _share_intervals(labels, estimate, spreads, errors, level, bounds):
     """Compute both intervals of a share, or of numbers scaled to their bounds."""
-    low, reach = bounds[0], bounds[1] - bounds[0]
+    low = bounds[0]
+    reach = bounds[1] - bounds[0]
     first, second = ((value - low) / reach for value in (labels, estimate))
     alone, spread = (value / reach**2 for value in spreads)
     size = errors.worth

@@ -81,7 +81,9 @@ def spiegelhalter_test(
     """
     given = y_true, y_proba, sample_weight, labels, pos_label
     problem, predictions = _one_problem(given, groups, soft_labels, warn=False)
-    p, hit, w = problem.score, problem.hit, problem.weight
+    p = problem.score
+    hit = problem.hit
+    w = problem.weight
     if predictions.clusters is not None:
         found = run_score_test(
             (1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters
@@ -429,7 +431,8 @@ def _rank_among_draws(
     """Compute a statistic of cells and its rank among draws."""
     items = None if predictions.items is None else predictions.items[problem.rows]
     sample = ClusterSample(problem, predictions.clusters, items=items)
-    score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
+    score = sample.proba[:, 1]
+    mass = sample.weight.sum(axis=1)
     variance = (sample.squares.sum(axis=1) * score * (1 - score)).sum()
     null = draw(sample, n_resamples, generator(random_state))
     observed, *null = (

@@ -102,7 +102,8 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
     """
     if predictions.clusters is None:
         return
-    groups, share = predictions.clusters[problem.rows], np.ones(len(problem.score))
+    groups = predictions.clusters[problem.rows]
+    share = np.ones(len(problem.score))
     if predictions.items is not None:  # rows of one item are one
         items = predictions.items[problem.rows]
         share /= np.bincount(items)[items]
@@ -194,7 +195,8 @@ class ClusterSample(PooledPredictions):
         most_cells: int = MOST_CELLS,
         items: IntArray | None = None,
     ) -> None:
-        score, hit = problem.score, problem.hit > 0
+        score = problem.score
+        hit = problem.hit > 0
         order = np.argsort(score, kind="stable")
         ordered = score[order]
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
@@ -210,7 +212,9 @@ class ClusterSample(PooledPredictions):
         # equal ones stay as they are
         mean = np.clip(mean, ordered[starts], ordered[last])
         self.proba = np.column_stack([1 - mean, mean])
-        self.groups, self.place, self.rows = groups, 2 * cell + hit, problem.weight
+        self.groups = groups
+        self.place = 2 * cell + hit
+        self.rows = problem.weight
         self._items = items
         self.counts = np.bincount(self.place, minlength=2 * n).reshape(shape)
         self.weight: FloatArray
@@ -218,7 +222,8 @@ class ClusterSample(PooledPredictions):
             np.bincount(self.place, w, 2 * n).reshape(shape).astype(np.float64)
             for w in (problem.weight, problem.weight**2)
         )
-        self.n_samples, self.n_clusters = len(score), int(groups.max()) + 1
+        self.n_samples = len(score)
+        self.n_clusters = int(groups.max()) + 1
         given = problem.weight, (groups, self.place)
         self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
 
@@ -269,7 +274,8 @@ class ClusterSample(PooledPredictions):
             size = min(step, n_draws - start)
             signs = factor * (2.0 * rng.integers(0, 2, (size, self.n_clusters)) - 1)
             sums = (self.table.T @ signs.T).T
-            zeros, ones = sums[:, ::2], sums[:, 1::2]
+            zeros = sums[:, ::2]
+            ones = sums[:, 1::2]
             turned[start : start + size] = middle + ones - (zeros + ones) * law
         return turned
 
@@ -308,7 +314,8 @@ class ClusterSample(PooledPredictions):
         else:
             ones = np.zeros(len(cell), dtype=np.int64)
             for _ in range(votes):
-                u, shared = rng.random(len(cell)), rng.random(self.n_clusters)
+                u = rng.random(len(cell))
+                shared = rng.random(self.n_clusters)
                 follows = rng.random(len(cell)) < alike
                 ones += np.where(follows, shared[groups], u) < chance
         total = self.weight.sum(axis=1)
@@ -320,16 +327,22 @@ class ClusterSample(PooledPredictions):
     @cached_property
     def _draw_probabilities(self):
         """Return cell, weight and cluster of each item, the votes, and the chance to follow."""
-        cell, groups, mass, votes = self.place // 2, self.groups, self.rows, 1
+        cell = self.place // 2
+        groups = self.groups
+        mass = self.rows
+        votes = 1
         ones = mass * (self.place % 2)
         if self._items is not None:
             _, first, items = np.unique(
                 self._items, return_index=True, return_inverse=True
             )
-            cell, groups = cell[first], groups[first]
-            ones, mass = np.bincount(items, ones), np.bincount(items, mass)
+            cell = cell[first]
+            groups = groups[first]
+            ones = np.bincount(items, ones)
+            mass = np.bincount(items, mass)
         p = self.proba[cell, 1]
-        residual, known = ones - mass * p, mass**2 @ (p * (1 - p))
+        residual = ones - mass * p
+        known = mass**2 @ (p * (1 - p))
         seen = residual @ residual
         if seen == 0 or known == 0:
             return cell, mass, groups, 1, 0.0
@@ -377,11 +390,9 @@ class ClusterSample(PooledPredictions):
         )
         ones = self.table[:, 1::2] @ of_bin
         mass = (ones + self.table[:, ::2] @ of_bin).toarray()
-        ones, total, seen = (
-            ones.toarray(),
-            mass.sum(axis=0),
-            np.count_nonzero(mass, axis=0),
-        )
+        ones = ones.toarray()
+        total = mass.sum(axis=0)
+        seen = np.count_nonzero(mass, axis=0)
         squares = np.bincount(cell_bin, self.squares.sum(axis=1), n_bins)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.clip(ones.sum(axis=0) / total, 0.0, 1.0)

@@ -265,7 +265,8 @@ class InternalValidation(Shown):
         if pos_label is None:
             if len(self.classes) > 2:
                 known = self.classes[:10].tolist()
-                rule, got = f" among {known}", "none for more than two classes"
+                rule = f" among {known}"
+                got = "none for more than two classes"
                 raise invalid_input(
                     "pos_label",
                     expected=("pos_label" + rule),
@@ -416,7 +417,8 @@ class InternalValidation(Shown):
         return [Section(tables=[table], notes=self._list_notes())]
 
     def _list_notes(self):
-        what, most = f"{self.n_resamples} bootstrap samples", self.n_resamples
+        what = f"{self.n_resamples} bootstrap samples"
+        most = self.n_resamples
         if self.n_folds:
             most = self.n_resamples // self.n_folds
             what = f"{self.n_folds} folds, {most} time{'s' * (most > 1)}"
@@ -448,7 +450,9 @@ def _for_json(value):
 def _make_fitted_line(intercept, slope, classes, proba):
     """Make a fitted `PlattScaling` with these parameters."""
     made = PlattScaling()
-    made.classes_, made.n_features_in_ = classes, 2
+    made.classes_ = classes
+    made.n_features_in_ = 2
     made.floor_ = estimate_floor(proba)
-    made.slope_, made.intercept_ = slope, intercept
+    made.slope_ = slope
+    made.intercept_ = intercept
     return made

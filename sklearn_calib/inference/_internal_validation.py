@@ -277,7 +277,8 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
         check_known(what, given, known)
     check_level(level)
     if not isinstance(keep_predictions, bool | np.bool_):
-        rule, got = "keep_predictions as True or False", repr(keep_predictions)[:60]
+        rule = "keep_predictions as True or False"
+        got = repr(keep_predictions)[:60]
         raise invalid_input(expected=rule, got=got, hint="Pass False to save memory")
     check_jobs(n_jobs)
 
@@ -294,10 +295,12 @@ def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
     if not weight.all():
         kept = np.flatnonzero(weight)
         X, codes = safe_split(estimator, X, codes, kept)
-        weight, present = weight[kept], np.unique(codes)
+        weight = weight[kept]
+        present = np.unique(codes)
         if len(present) < len(classes):
             lost = classes[np.setdiff1d(np.arange(len(classes)), present)][:5].tolist()
-            rule, got = "a row of weight above 0 of each class", f"none of {lost}"
+            rule = "a row of weight above 0 of each class"
+            got = f"none of {lost}"
             raise invalid_input(
                 expected=rule, got=got, hint="Leave these rows out of X and y"
             )
@@ -353,7 +356,8 @@ def _select_measures(measures, n_classes):
             hint=cure,
             error=TypeError,
         )
-    known, found = all_metrics(), {}
+    known = all_metrics()
+    found = {}
     for measure in measures:
         name = measure.spec.name if isinstance(measure, Measure) else measure
         if isinstance(measure, Measure):

@@ -410,7 +410,8 @@ def _prepare_cells(summary, function, options):
         or not function.spec.poolable
         or (several and not function.has_pos_label)
     ):
-        rule, got = "a measure of one two-class problem, with a summary", repr(name)
+        rule = "a measure of one two-class problem, with a summary"
+        got = repr(name)
         raise invalid_input(
             expected=rule, got=got, hint="Pass the labels and probabilities of the rows"
         )
@@ -425,10 +426,8 @@ def _prepare_cells(summary, function, options):
 def _prepare_clusters(predictions, function, options):
     """Return the cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
-        rule, got = (
-            "a calibration error with its default options, with groups",
-            function.spec.name,
-        )
+        rule = "a calibration error with its default options, with groups"
+        got = function.spec.name
         raise invalid_input(
             expected=rule,
             got=repr(got),
@@ -450,10 +449,8 @@ def _recalibrate_law(predictions, recalibrator, unit=1.0, rows=None):
     # middle row
     absent = np.setdiff1d(numbers, predictions.codes[seen])
     places = np.append(seen, 0 * absent + seen[len(seen) // 2])
-    codes, weight = (
-        np.append(predictions.codes[seen], absent),
-        unit * predictions.weight[places],
-    )
+    codes = np.append(predictions.codes[seen], absent)
+    weight = unit * predictions.weight[places]
     # a constant or a smoothed law is a law all the same
     with ignore_calibration_warnings():
         fitted = fit_clone(
@@ -496,7 +493,8 @@ def _make_simulation(predictions, function, options, sample, settings):
 def _invert_test(line, predictions, law, observed, tail, progress):
     """Lower end and estimate along the line to `law`, upper end of two lines; the mean at t = 0."""
     near = 1e-12 * max(1.0, abs(observed))  # rounding makes nothing larger or smaller
-    shaped, done = line(law), count(1)
+    shaped = line(law)
+    done = count(1)
 
     def is_reached(line, too_small):
         found = line.compute_limit(line.find_first(too_small))
@@ -519,7 +517,8 @@ def _invert_test(line, predictions, law, observed, tail, progress):
         )
         for each in (shaped, line(shift))
     )
-    high, chance = max(low, *highs), float(shaped.simulated(0.0).mean())
+    high = max(low, *highs)
+    chance = float(shaped.simulated(0.0).mean())
     return low, min(max(low, estimate), high), high, chance
 
 
@@ -547,7 +546,8 @@ def _shift_predictions(predictions, size):
     direction = seen - weight @ plain
     largest = np.abs(direction).max()
     if largest < 1e-12:  # on average right: any direction
-        direction, largest = np.eye(plain.shape[1])[0] - 1 / plain.shape[1], 1.0
+        direction = np.eye(plain.shape[1])[0] - 1 / plain.shape[1]
+        largest = 1.0
     return plain + direction * (max(size, 1e-6) / largest)
 
 
@@ -555,7 +555,8 @@ class _Line:
     """Truths p + t (law - p), t >= 0: the measure on labels drawn from each, and its limit."""
 
     def __init__(self, predictions, evaluate_population, simulate, law):
-        self.predictions, self.evaluate_population = predictions, evaluate_population
+        self.predictions = predictions
+        self.evaluate_population = evaluate_population
         self.plain = np.asarray(predictions.proba)
         self.step = law - self.plain
         self.simulated = cache(lambda t: simulate(self.compute_truth(t)))
@@ -583,11 +584,13 @@ class _Line:
 
         The largest tried if none is.
         """
-        low, high = 0.0, 1.0
+        low = 0.0
+        high = 1.0
         if not too_small(self.simulated(low)):
             return 0.0
         while high < _LARGEST_STRENGTH and too_small(self.simulated(high)):
-            low, high = high, 2 * high
+            low = high
+            high = 2 * high
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2
             low, high = (

@@ -191,7 +191,8 @@ def binning_sample_size(
 def _compute_paper_size(beta, delta, k, bins):
     n_levels = choose_n_levels(beta)
     pools = np.floor(np.log2(max(bins, 1))) + 1
-    first, accuracy = delta / 3, beta / 12
+    first = delta / 3
+    accuracy = beta / 12
     log_sets = log_level_sets(n_levels, k)
     choice = max(
         np.log(4 / (accuracy * first)) / (2 * accuracy**2),

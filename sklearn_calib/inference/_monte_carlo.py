@@ -64,9 +64,11 @@ class MonteCarloResult:
 
 def missing_scores(y_true: object, instead: str) -> InvalidInputError:
     """Return the error for labels without probabilities; a summary needs `instead`."""
-    got, cure = "labels alone", "Pass both"
+    got = "labels alone"
+    cure = "Pass both"
     if hasattr(y_true, "significant_bits"):  # a CalibrationSummary
-        got, cure = "a summary", instead
+        got = "a summary"
+        cure = instead
     return invalid_input(
         expected="labels and probabilities of rows", got=got, hint=cure, error=TypeError
     )

@@ -236,13 +236,17 @@ class PairedLosses:
             )
         mean = (two - one) / total
         around = max(spread - 2 * mean * moved + mean**2 * squares, Fraction(0))
-        freedom, half = total**2 - squares, float("inf")
+        freedom = total**2 - squares
+        half = float("inf")
         if freedom > 0:
             half = float(ndtri((1 + level) / 2) * np.sqrt(float(around / freedom)))
         if self._clusters is not None:
             half = self._compute_cluster_half_width(level)
-        first, second, middle = float(one / total), float(two / total), float(mean)
-        low, high = middle - half, middle + half
+        first = float(one / total)
+        second = float(two / total)
+        middle = float(mean)
+        low = middle - half
+        high = middle + half
         return PairedDifference(
             measure, first, second, middle, low, high, level, "normal"
         )
@@ -433,14 +437,17 @@ def _compare_losses(measure, loss, first, second, level):
     ends = few_event_interval(first, label_losses, level)
     if ends is None:
         return found
-    low, high = min(ends[0], found.low), max(ends[1], found.high)
+    low = min(ends[0], found.low)
+    high = max(ends[1], found.high)
     return replace(found, low=low, high=high, method="gamma")
 
 
 def _bootstrap_difference(measure, first, second, level, random):
     """Return the difference of a measure that no other interval fits, from resampled rows."""
-    evaluate, groups = all_metrics()[measure].evaluate, first.clusters
-    one, two = evaluate(first), evaluate(second)
+    evaluate = all_metrics()[measure].evaluate
+    groups = first.clusters
+    one = evaluate(first)
+    two = evaluate(second)
     middle = two - one
     # the same seed draws the same rows
     draws_one = simulate_bootstrap_distribution(
@@ -478,7 +485,8 @@ def _combine_intervals(measure, one, two):
     """Combine two intervals into one of their difference."""
     # inside, also where a part leaves one out
     difference = two.on_these_rows - one.on_these_rows
-    low, high = min(two.low - one.high, difference), max(two.high - one.low, difference)
+    low = min(two.low - one.high, difference)
+    high = max(two.high - one.low, difference)
     return PairedDifference(
         measure,
         one.on_these_rows,

@@ -69,12 +69,11 @@ class Refits:
         weighted: bool,
         groups: IntArray | None,
     ) -> None:
-        self.estimator, self.X = estimator, X
-        self.classes, self.codes, self.groups = (
-            predictions.classes,
-            predictions.codes,
-            groups,
-        )
+        self.estimator = estimator
+        self.X = X
+        self.classes = predictions.classes
+        self.codes = predictions.codes
+        self.groups = groups
         self.weight = predictions.weight if weighted else None
         plain = not (
             _is_from_package("xgboost", estimator) or self.classes.dtype.kind == "S"
@@ -194,10 +193,8 @@ class Refits:
                 for train, test in parts:
                     proba[test] = self.predict_all_rows(self.fit(train), train)[test]
                 return Refit(proba, np.ones(len(self.codes)), redrawn)
-        rule, got = (
-            "rows of each class outside every fold",
-            f"{_MOST_DRAWS} partitions without",
-        )
+        rule = "rows of each class outside every fold"
+        got = f"{_MOST_DRAWS} partitions without"
         raise invalid_input(
             expected=rule,
             got=got,
@@ -334,10 +331,8 @@ def _find_copy_folds(estimator, codes, groups):
 TARGETS = ("O/E", "calibration in the large", "intercept")
 LOSS = "log loss"  # whose relative overfitting stands in for those
 # models of a task, and their predictions
-MODELS_PER_TASK, PREDICTIONS_PER_TASK = (
-    25,
-    1 << 22,
-)
+MODELS_PER_TASK = 25
+PREDICTIONS_PER_TASK = 1 << 22
 _NAN = float("nan")
 
 
@@ -355,7 +350,8 @@ class Judge:
     def __init__(
         self, predictions: Predictions, named: Mapping[str, str | Measure]
     ) -> None:
-        self.predictions, self.named = predictions, dict(named)
+        self.predictions = predictions
+        self.named = dict(named)
         self._hit = (predictions.codes == predictions.positive).astype(np.float64)
         self._quick = [
             name for name, what in self.named.items() if isinstance(what, str)
@@ -413,7 +409,8 @@ class Judge:
 
     def without_relation(self, proba: FloatArray) -> FloatArray:
         """Compute the measures for labels unrelated to predictions: each with each."""
-        predictions, k = self.predictions, proba.shape[1]
+        predictions = self.predictions
+        k = proba.shape[1]
         share = (
             np.bincount(predictions.codes, predictions.weight, k)
             / predictions.weight.sum()
@@ -492,10 +489,8 @@ def _subset_rows(refits, judge, rngs, judged, keep):
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
         predicted = np.stack([judge.columns(one.proba) for one in refitted])
-        count, weight = (
-            np.stack([one.counts for one in refitted]),
-            judge.predictions.weight,
-        )
+        count = np.stack([one.counts for one in refitted])
+        weight = judge.predictions.weight
         values = judge.compute_measures(
             predicted, [_WEIGHTS[rows](weight, count) for rows in judged]
         )
@@ -522,7 +517,8 @@ def build_cross_validation_rows(
     """Build the rows of a cross-validation: means over the repetitions."""
     rows = []
     for name, apparent, several in zip(named, own, values, strict=True):
-        corrected, n_used = _finite_mean(several), int(np.isfinite(several).sum())
+        corrected = _finite_mean(several)
+        n_used = int(np.isfinite(several).sum())
         original = float(apparent)
         optimism = original - corrected
         rows.append(
@@ -542,7 +538,8 @@ def build_bootstrap_rows(
     ci: str,
 ) -> list[InternalValidationRow]:
     """Build the rows of a bootstrap; `nothing` adds the .632+ estimate."""
-    overall, against = 0.0, "original" if nothing is None else "left"
+    overall = 0.0
+    against = "original" if nothing is None else "left"
     if nothing is not None:
         place = [*named].index(LOSS)
         left = _finite_mean(found.values["left"][place])
@@ -597,7 +594,8 @@ def _finite_mean(values):
 
 def compute_relative_overfitting(apparent: float, left: float, nothing: float) -> float:
     """Compute R' of Efron and Tibshirani (1997), eq. 28, between 0 and 1."""
-    worst, moved = nothing - apparent, left - apparent
+    worst = nothing - apparent
+    moved = left - apparent
     return min(moved / worst, 1.0) if worst * moved > 0 else 0.0
 
 

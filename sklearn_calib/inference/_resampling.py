@@ -164,7 +164,8 @@ def simulate_batches(
     check_progress(progress)
     sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
     rngs = spawned(random_state, len(sizes))
-    found, done = [], 0
+    found = []
+    done = 0
     batches = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
         delayed(batch)(size, rng) for size, rng in zip(sizes, rngs, strict=True)
     )
@@ -259,7 +260,8 @@ class PooledRows:
         starts: IntArray,
         place: tuple[IntArray, ...] = (),
     ) -> None:
-        self._place, self._starts = place, starts
+        self._place = place
+        self._starts = starts
         rows = np.diff(np.append(starts, len(proba)))
         self._rows = CellBinomialSampler(
             rows, proba[:, 1] / proba.sum(axis=1), of_rows=True
@@ -291,7 +293,9 @@ class PooledRows:
 
         Where cells hold many rows, all rows of a cell get the mean chance of these.
         """
-        other, chance, rows = copy(self), law[self._place], self._rows.rows
+        other = copy(self)
+        chance = law[self._place]
+        rows = self._rows.rows
         many = self._weight is None and not self._rows.few
         if many:
             chance = np.add.reduceat(chance, self._starts) / rows
@@ -306,7 +310,8 @@ class PooledRows:
     def _make_predictions(self, ones):
         """Return the cells as `Predictions`, two rows each, with these weights of label 1."""
         weight = np.empty((len(ones), 2))
-        weight[:, 0], weight[:, 1] = self.mass - ones, ones
+        weight[:, 0] = self.mass - ones
+        weight[:, 1] = ones
         return self._cells.with_weight(weight.ravel())
 
     def relabelled(self, rng: np.random.Generator) -> Predictions:
@@ -348,11 +353,14 @@ def pool_rows(
     if has_exact_log(predictions.proba):
         return None
     if len(predictions.classes) == 2:
-        proba, hit, column = np.asarray(predictions.proba), predictions.codes == 1, 1
+        proba = np.asarray(predictions.proba)
+        hit = predictions.codes == 1
+        column = 1
     else:
         (problem,) = predictions.problems()
         proba = np.column_stack([1.0 - problem.score, problem.score])
-        hit, column = problem.hit == 1, np.asarray(predictions.proba).argmax(axis=1)
+        hit = problem.hit == 1
+        column = np.asarray(predictions.proba).argmax(axis=1)
     order = np.lexsort((-proba[:, 0], proba[:, 1]))
     proba = proba[order]
     new = (proba[1:] != proba[:-1]).any(axis=1)

@@ -322,17 +322,21 @@ class _Law(NamedTuple):
 
     @property
     def c_statistic(self) -> float:
-        events, others = self.weight * self.p, self.weight * (1 - self.p)
+        events = self.weight * self.p
+        others = self.weight * (1 - self.p)
         # of equal predictions
         first = np.flatnonzero(np.append(True, np.diff(self.p) > 0))
-        events, others = np.add.reduceat(events, first), np.add.reduceat(others, first)
+        events = np.add.reduceat(events, first)
+        others = np.add.reduceat(others, first)
         below = np.cumsum(others) - others / 2
         return float(events @ below / (events.sum() * others.sum()))
 
     def compute_slope_variance(self) -> float:
         """Compute the variance of the slope, times the number of rows."""
         each = self.weight * self.p * (1 - self.p)
-        a, b, ab = each.sum(), each @ self.z**2, each @ self.z
+        a = each.sum()
+        b = each @ self.z**2
+        ab = each @ self.z
         return float(a / (a * b - ab**2))
 
     def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
@@ -341,7 +345,8 @@ class _Law(NamedTuple):
         # the node next to the threshold acts for a part of what it stands for
         if self.step:
             acts = np.clip((self.z - logit(t)) / self.step + 0.5, 0.0, 1.0)
-        events, others = self.weight * self.p, self.weight * (1 - self.p)
+        events = self.weight * self.p
+        others = self.weight * (1 - self.p)
         hits = float(events @ acts / events.sum())
         alarms = float(others @ acts / others.sum())
         w = (1 - phi) / phi * t / (1 - t)
@@ -372,12 +377,14 @@ def _make_distribution(
         )
     if linear_predictor is not None:
         mean, deviation = _mean_and_deviation(linear_predictor)
-        means, parts = [mean], [1.0]
+        means = [mean]
+        parts = [1.0]
     else:  # equal variances: the log-odds themselves are calibrated at a distance of the variance
         deviation = sqrt(2) * float(ndtri(c_statistic))
         means = [float(logit(prevalence)) + sign * deviation**2 / 2 for sign in (-1, 1)]
         parts = [1 - prevalence, prevalence]
-    low, high = min(means) - _REACH * deviation, max(means) + _REACH * deviation
+    low = min(means) - _REACH * deviation
+    high = max(means) + _REACH * deviation
     z = np.linspace(low, high, _NODES)
     weight = sum(
         part * np.exp(-(((z - mean) / deviation) ** 2) / 2)
@@ -410,7 +417,8 @@ def _make_sample_distribution(y_proba, sample_weight):
     check_indexes(y_proba, sample_weight)
     weight = canonical_weight(sample_weight, len(proba))
     kept = weight > 0
-    p, weight = np.asarray(proba)[kept, 1], weight[kept]
+    p = np.asarray(proba)[kept, 1]
+    weight = weight[kept]
     if len(p) < MIN_PREDICTIONS:
         cure = "Pass more" + _OR_LAW
         raise invalid_input(
@@ -420,7 +428,8 @@ def _make_sample_distribution(y_proba, sample_weight):
             hint=cure,
         )
     order = np.argsort(p, kind="stable")
-    p, weight = p[order], weight[order]
+    p = p[order]
+    weight = weight[order]
     inside = np.clip(p, MIN_FLOAT32, np.nextafter(1, 0))
     z = np.log(inside) - np.log1p(-inside)
     law = _Law(p, z, weight / weight.sum())

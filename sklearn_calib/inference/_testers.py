@@ -220,7 +220,8 @@ class CalibrationTester(BaseEstimator):
     def _compute_required(self):
         """Return the rows for the verdict, and the margins of both kinds of predictions."""
         check_known("method", self.method, _METHODS)
-        tolerance, epsilon = self.tolerance, self.epsilon
+        tolerance = self.tolerance
+        epsilon = self.epsilon
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
             if not is_number(value):
                 raise invalid_input(

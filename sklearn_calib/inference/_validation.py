@@ -429,8 +429,11 @@ def validation_summary(
 
 
 def _compute_rates(problem, weight, level, groups=None):
-    p, hit = problem.score, problem.hit
-    expected, observed, total = weight @ p, weight @ hit, weight.sum()
+    p = problem.score
+    hit = problem.hit
+    expected = weight @ p
+    observed = weight @ hit
+    total = weight.sum()
     if not expected > 0:
         raise invalid_input(
             expected="a prediction above 0",
@@ -438,10 +441,8 @@ def _compute_rates(problem, weight, level, groups=None):
             hint="O/E needs expected events: leave this class out",
         )
     if groups is not None:
-        events, said = (
-            np.bincount(groups, weight * hit),
-            np.bincount(groups, weight * p),
-        )
+        events = np.bincount(groups, weight * hit)
+        said = np.bincount(groups, weight * p)
         low, high, z = compare_totals(events, said, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
@@ -463,12 +464,10 @@ class _MovedLines:
 
     def __init__(self, problem, weight, level, ci, groups=None):
         self.z = compute_finite_log_odds(problem.score, 1 - problem.score)
-        self.hit, self.weight, self.title, self.ci = (
-            problem.hit,
-            weight,
-            problem.title,
-            ci,
-        )
+        self.hit = problem.hit
+        self.weight = weight
+        self.title = problem.title
+        self.ci = ci
         self.one = np.ones_like(self.z)
         self.certain = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.one, self.z])
@@ -597,10 +596,8 @@ class _MovedLines:
 
         Each climb begins where the last ended.
         """
-        given, free = (
-            self.columns[:, held],
-            np.ascontiguousarray(self.columns[:, 1 - held]),
-        )
+        given = self.columns[:, held]
+        free = np.ascontiguousarray(self.columns[:, 1 - held])
         last = [start]
 
         def maximise_at(c):
@@ -647,13 +644,15 @@ def _compute_overall(predictions, weight, smoother, draws, groups=None):
     observed, ranked, drawn = simulate_if_calibrated(
         predictions, sample, evaluate, **draws
     )
-    p, hit = predictions.second, predictions.codes
+    p = predictions.second
+    hit = predictions.codes
     brier = spiegelhalter_test(
         hit, p, sample_weight=weight, labels=[0, 1], groups=groups
     ).pvalue
     rows = []
     for number, name in enumerate(_QUANTITIES):
-        null, pvalue = drawn[:, number], _NAN
+        null = drawn[:, number]
+        pvalue = _NAN
         if name in _CURVE:
             found = MonteCarloResult.from_draws(
                 observed[number], null, name, ranked[number]
@@ -675,13 +674,16 @@ def _validate_cells(predictions, smoother):
     """Return the `_QUANTITIES` of two classes; NaN if one needs both outcomes."""
     (problem,) = predictions.problems()
     score, mass, hits = problem.cells
-    rest, total = mass - hits, mass.sum()
+    rest = mass - hits
+    total = mass.sum()
     rate = hits.sum() / total
     brier = (hits @ (1 - score) ** 2 + rest @ score**2) / total
     loss = (
         hits @ compute_log_losses(score) + rest @ compute_log_losses(1 - score)
     ) / total
-    scaled, area, r2 = _NAN, _NAN, _NAN
+    scaled = _NAN
+    area = _NAN
+    r2 = _NAN
     if 0 < rate < 1:
         scaled = 1 - brier / (rate * (1 - rate))
         below = np.cumsum(rest) - rest / 2

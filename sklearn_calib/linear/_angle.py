@@ -426,7 +426,8 @@ def estimate_by_least_squares(
     """
     n = len(y)
     if intercept:
-        X, y = X - X.mean(axis=0), y - y.mean()
+        X = X - X.mean(axis=0)
+        y = y - y.mean()
     fitted = X @ lstsq(X, y, check_finite=False, lapack_driver="gelsy")[0]
     psi = y - fitted
     v = 1 - seen.d / n

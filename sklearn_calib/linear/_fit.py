@@ -25,7 +25,9 @@ from .._validation import canonical_weight, check_indexes, read_labels, read_num
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 
-FREE, PENALISED, ABSENT = "free", "penalised", "absent"
+FREE = "free"
+PENALISED = "penalised"
+ABSENT = "absent"
 MAX_GRADIENT = 1e-10  # the gradient, relative to what it would be without cancellation
 MAX_STALLED_GRADIENT = 1e-6  # the same, where quasi-Newton steps have ended too early
 MAX_NEWTON_COEFFICIENTS = 1000  # Newton's method takes their Hessian
@@ -313,7 +315,8 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
         found = _minimise_newton(fit, objective, found)  # an ill-conditioned fit
     coef, intercept = _unpack_parameters(fit, found)
     better = replace(fit, coef=coef, intercept=intercept)
-    before, after = fit.scores, better.scores
+    before = fit.scores
+    after = better.scores
     spread = np.std(after)
     moved = np.sqrt(np.mean((after - before) ** 2)) / spread if spread > 0 else 0.0
     if not np.isfinite(after).all() or (moved > MAX_FOREIGN_MOVE and not own):
@@ -431,10 +434,8 @@ def _warn_if_moved(fits):
     what = "standard deviations between its scores and the minimum's, which are used"
     close = MAX_SCORE_ERROR
     if fits[0].l1 > 0:
-        what, close = (
-            "relative error of the conditions of optimality",
-            10 * MAX_SCORE_ERROR,
-        )
+        what = "relative error of the conditions of optimality"
+        close = 10 * MAX_SCORE_ERROR
     if moved > close:
         cure = "Fit with a smaller tol and a larger max_iter"
         warn_calibration(

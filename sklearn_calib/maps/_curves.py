@@ -124,7 +124,8 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
     @cached_property
     def _make_piece_tables(self):
         """Return the start and the length of each piece, and other terms of its t."""
-        low, high = self.knots[:-1], self.knots[1:]
+        low = self.knots[:-1]
+        high = self.knots[1:]
         if self.scale == "input":
             return low, high - low
         return (
@@ -155,7 +156,8 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         if self.domain is not None:
             x = np.clip(x, *self.domain)
         place = rows.count_reached_targets(self, self.knots[1:-1], self._move_numbers)
-        low, high = self.knots[:-1], self.knots[1:]
+        low = self.knots[:-1]
+        high = self.knots[1:]
         start = place.select_from(low)
         if self.scale == "input":
             with np.errstate(over="ignore"):
@@ -238,7 +240,8 @@ class PiecewiseCubic(CurveBetweenKnots):
         )
         t = move_into(at, 0.0, 1.0)
         beyond = (at - t) * width
-        s, square = 1.0 - t, t * t
+        s = 1.0 - t
+        square = t * t
         return (
             s * s * (1.0 + 2.0 * t) * first
             + square * (3.0 - 2.0 * t) * last
@@ -249,7 +252,8 @@ class PiecewiseCubic(CurveBetweenKnots):
     @property
     def _compute_widths(self):
         """Return the lengths of the pieces."""
-        low, high = self.knots[:-1], self.knots[1:]
+        low = self.knots[:-1]
+        high = self.knots[1:]
         return (
             high - low if self.scale == "input" else subtract_probabilities(low, high)
         )
@@ -267,8 +271,11 @@ class PiecewiseCubic(CurveBetweenKnots):
 
     def lower_piece(self, place: Any, t: Any) -> Any:
         """Write the cubic in powers of t, and straight lines beyond the knots."""
-        width, rise, at = self._compute_widths, np.diff(self.values), t
-        left, right = width * self.slopes[:-1], width * self.slopes[1:]
+        width = self._compute_widths
+        rise = np.diff(self.values)
+        at = t
+        left = width * self.slopes[:-1]
+        right = width * self.slopes[1:]
         if self._goes_beyond:
             t = np.clip(at, 0.0, 1.0)
         powers = [
@@ -292,10 +299,8 @@ class PiecewiseCubic(CurveBetweenKnots):
         s = 1 - t.
         """
         fall = self.values[:-1] - self.values[1:]
-        rise, end = (
-            self._compute_widths * self.slopes[:-1],
-            self._compute_widths * self.slopes[1:],
-        )
+        rise = self._compute_widths * self.slopes[:-1]
+        end = self._compute_widths * self.slopes[1:]
         return 6 * fall + 3 * (rise + end), -6 * fall - 4 * rise - 2 * end, rise
 
     def direction(self) -> int | None:

@@ -39,7 +39,9 @@ class OneVsRest(CalibrationMap):
             )
 
     def apply(self, rows: Any) -> Any:
-        pairs, k, n_rows = rows.against_rest, rows.n_classes, rows.proba.shape[0]
+        pairs = rows.against_rest
+        k = rows.n_classes
+        n_rows = rows.proba.shape[0]
         blocks = [slice(column * n_rows, (column + 1) * n_rows) for column in range(k)]
         if len(self.parts) == 1:
             second = pairs.after(self.parts[0]).proba[:, 1]

@@ -101,5 +101,6 @@ class ClippedChebyshev(FunctionOfScore):
 
 def join_slopes(slope: FloatArray, noise: Any) -> int | None:
     """Return the direction of a function with these slopes, of which `noise` is rounding."""
-    falls, rises = bool((slope < -noise).any()), bool((slope > noise).any())
+    falls = bool((slope < -noise).any())
+    rises = bool((slope > noise).any())
     return join_directions([-int(falls), int(rises)])

@@ -77,7 +77,8 @@ class Ranges:
         if not len(at):
             return
         ends = np.append(self.starts, self._last)
-        here, apart = self.starts[at], _JUMP_DISTANCE[self.dtype]
+        here = self.starts[at]
+        apart = _JUMP_DISTANCE[self.dtype]
         low = here - np.minimum((here - ends[at - 1]) // np.uint64(2), apart)
         high = here + np.minimum((ends[at + 1] - here) // np.uint64(2), apart)
         left, right = value(decode_floats(np.append(low, high), self.dtype)).reshape(
@@ -102,13 +103,16 @@ class Ranges:
         turns = (np.diff(sign) != 0) & (np.diff(range_number) == 0)
         if turns.any():
             range_number = range_number[:-1][turns]
-            before, after = there[:-1][turns], there[1:][turns] + 1
-            low, high = x[range_number, before], x[range_number, after]
+            before = there[:-1][turns]
+            after = there[1:][turns] + 1
+            low = x[range_number, before]
+            high = x[range_number, after]
             self._add_cuts(self._find_extremes(value, low, high, sign[:-1][turns]))
 
     def _make_grid(self, number):
         """Return keys of each range, in even steps and in even steps of log-odds."""
-        starts, stops = self.starts[:, None], self.stops[:, None]
+        starts = self.starts[:, None]
+        stops = self.stops[:, None]
         low, high = (decode_floats(ends, self.dtype) for ends in (starts, stops))
         share = np.linspace(0.0, 1.0, number)
         even = low + share * (high - low)
@@ -128,10 +132,12 @@ class Ranges:
         """Return keys where a function is largest (sign 1) or smallest, each between two others."""
         while ((high - low) > 2).any():
             third = (high - low) // np.uint64(3)
-            one, other = low + third, high - third
+            one = low + third
+            other = high - third
             y = value(decode_floats(np.append(one, other), self.dtype)).reshape(2, -1)
             beyond = sign * y[0] < sign * y[1]
-            low, high = np.where(beyond, one, low), np.where(beyond, high, other)
+            low = np.where(beyond, one, low)
+            high = np.where(beyond, high, other)
         return low + np.uint64(1)
 
 

@@ -44,7 +44,9 @@ class Rows:
         exact_log: FloatArray | None = None,
         absent: AnyArray | None = None,
     ) -> None:
-        self.proba, self.exact_log, self.absent = proba, exact_log, absent
+        self.proba = proba
+        self.exact_log = exact_log
+        self.absent = absent
         self._results: dict[Any, Any] = {}
 
     @classmethod
@@ -204,7 +206,8 @@ class Rows:
 
     def select(self, rows: Any) -> "Rows":
         """Return some rows."""
-        log, absent = self.exact_log, self.absent
+        log = self.exact_log
+        absent = self.absent
         return Rows(
             self.proba[rows],
             None if log is None else log[rows],
@@ -252,7 +255,9 @@ class TensorRows:
         is_normalised: bool = False,
         constants: dict[Any, Any] | None = None,
     ) -> None:
-        self.xp, self._proba, self._log = xp, proba, log
+        self.xp = xp
+        self._proba = proba
+        self._log = log
         self._is_normalised = is_normalised
         self._constants = {} if constants is None else constants
 
@@ -358,7 +363,8 @@ class TensorRows:
     @property
     def against_rest(self) -> "TensorRows":
         """Return the pairs (others, c) of each class c: n rows of class 0, n of class 1, ..."""
-        xp, own = self.xp, self._proba if self._log is None else self.log
+        xp = self.xp
+        own = self._proba if self._log is None else self.log
         others = self._combine_others(own)
         blocks = []
         for column in range(self.n_classes):

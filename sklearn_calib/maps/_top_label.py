@@ -66,7 +66,8 @@ class TopLabel(CalibrationMap):
         return share_rest(part.apply(pairs).proba, given, top, self.rest)
 
     def lower(self, rows: Any) -> Any:
-        is_top, exact = rows.is_top(), None
+        is_top = rows.is_top()
+        exact = None
         log_others = is_top.where(rows.lowest, rows.log)
         if rows.exact is not None:
             log_top = is_top.where(rows.exact, 0.0).sum()
@@ -74,7 +75,8 @@ class TopLabel(CalibrationMap):
         p: Any = np.column_stack([is_top.where(0.0, rows.p).sum(), rows.p.max()])
         pair = rows.make_rows(p, 2, exact)
         found = [p if part is None else pair.after(part).p for part in self.parts]
-        rest, top = found[0].column(0), found[0].column(1)
+        rest = found[0].column(0)
+        top = found[0].column(1)
         if len(found) > 1:  # the numbers of the part of the predicted class
             of_parts = (
                 np.column_stack([one.column(side) for one in found]) for side in (0, 1)

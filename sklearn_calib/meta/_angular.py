@@ -214,13 +214,15 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 angle = replace(angle, cos_theta=-angle.cos_theta)
             recalibrator = angular_recalibrator(angle, labels, context.classes, link)
             new.calibrated_pairs_ = [CalibratedPair(estimator, recalibrator, columns)]
-            new.cos_theta_, new.theta_ = recalibrator.cos_theta_, recalibrator.theta_
+            new.cos_theta_ = recalibrator.cos_theta_
+            new.theta_ = recalibrator.theta_
             new.inner_product_ = new.cos_theta_ * angle.norm
             new.link_params_ = {
                 "slope": recalibrator.link_slope_,
                 "intercept": recalibrator.link_intercept_,
             }
-            new.method_, new.diagnostics_ = angle.method, angle.diagnostics
+            new.method_ = angle.method
+            new.diagnostics_ = angle.diagnostics
             new._copy_feature_names(estimator)
             return self
 

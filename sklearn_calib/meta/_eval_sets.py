@@ -80,7 +80,8 @@ def _encode_pairs(estimator, params, name, labelling):
 
 def _encode_separate(estimator, params, name, labelling):
     of_features = name.removesuffix(_own_name(name)) + _APART[_own_name(name)]
-    labels, features = params[name], params.get(of_features)
+    labels = params[name]
+    features = params.get(of_features)
     several = isinstance(labels, tuple) and isinstance(features, tuple)
     if features is None or (several and len(features) != len(labels)):
         return  # the learner says what is missing

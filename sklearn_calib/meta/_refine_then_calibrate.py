@@ -50,7 +50,8 @@ from ._search import (
     run_parallel_lazily,
 )
 
-_MIN_ROWS, _MIN_ERRORS = 1000, 10
+_MIN_ROWS = 1000
+_MIN_ERRORS = 10
 
 
 @suggest_argument_names
@@ -383,7 +384,9 @@ class RefineThenCalibrateCV(CalibratedClassifier):
 
     def _search_candidates(self, context, candidates, fits, wanted):
         """Return the rows of cv_results_, the best candidate, and the errors of failing fits."""
-        rows, best, failures = [], None, []
+        rows = []
+        best = None
+        failures = []
         for number, params in enumerate(candidates):
             folds = list(islice(fits, self.n_splits_))
             seconds = sum(fold.seconds for fold in folds)
@@ -472,14 +475,16 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 winner.position
             ]
         )
-        self.best_params_, self.best_score_ = winner.params, -float(winner.criterion)
+        self.best_params_ = winner.params
+        self.best_score_ = -float(winner.criterion)
         self.refinement_curve_ = winner.curve
         staged = winner.staging is not None
         self.best_stage_ = int(winner.curve.stage[winner.position]) if staged else None
 
     def _finish_fit(self, context, winner):
         """Recalibrate the chosen model, and refit it."""
-        stage, staging = self.best_stage_, winner.staging
+        stage = self.best_stage_
+        staging = winner.staging
         folds = [fold.truncate_estimator(staging, stage) for fold in winner.folds]
         scores = stack_rows([fold.compute_scores(context) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])

@@ -195,7 +195,9 @@ def _iter_fold_stages(context, fold, staging, wanted):
             yield None
             continue
         if len(fold.columns) == 1:
-            kind, scores, proba = "proba", np.ones((len(fold.rows), 1)), None
+            kind = "proba"
+            scores = np.ones((len(fold.rows), 1))
+            proba = None
         canonical = read_scores(kind, scores)
         yield canonical, canonical if proba is None else read_scores("proba", proba)
 

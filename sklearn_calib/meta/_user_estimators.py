@@ -60,7 +60,8 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
         except TypeError as error:
             if not _is_torch_module(self.model):
                 raise
-            rule, got = "a model that takes X", f"a module of torch ({error})"
+            rule = "a model that takes X"
+            got = f"a module of torch ({error})"
             raise invalid_input(
                 expected=rule, got=got, hint=_TORCH, error=TypeError
             ) from error
@@ -149,10 +150,8 @@ def check_gives_proba(
     end = inner.steps[-1][1] if isinstance(inner, Pipeline) else inner
     got = f"{type(end).__name__}, which has no predict_proba"
     if isinstance(inner, type):
-        got, cure = (
-            f"the class {inner.__name__}",
-            "Make one of it, fit it and pass that",
-        )
+        got = f"the class {inner.__name__}"
+        cure = "Make one of it, fit it and pass that"
     elif hasattr(end, "__sklearn_tags__") and is_outlier_detector(end):
         got = f"{type(end).__name__}, which learns no labels"
         cure = f"{_OUTLIERS}, and write {call.format('its probabilities')}"
@@ -176,7 +175,8 @@ def check_clonable(estimator: object) -> None:
         return
     ends = [estimator.steps[-1][1]] if isinstance(estimator, Pipeline) else [estimator]
     if hasattr(ends[0], "__sklearn_tags__") and is_outlier_detector(ends[0]):
-        rule, got = "a classifier", f"{type(ends[0]).__name__}, which learns no labels"
+        rule = "a classifier"
+        got = f"{type(ends[0]).__name__}, which learns no labels"
         raise invalid_input(expected=rule, got=got, hint=_OUTLIERS, error=TypeError)
     able = any(
         hasattr(estimator, name) for name in ("predict_proba", "decision_function")

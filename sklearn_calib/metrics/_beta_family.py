@@ -70,7 +70,8 @@ class BetaFamilyLoss(ProperLoss):
     beta: float
     floored: bool = field(default=True, repr=False)
 
-    name, title = "beta_family", "beta-family loss"
+    name = "beta_family"
+    title = "beta-family loss"
     n_classes = 2
 
     def __post_init__(self) -> None:
@@ -93,7 +94,8 @@ class BetaFamilyLoss(ProperLoss):
 
     def of_labels(self, proba: FloatArray) -> FloatArray:
         self.check_classes(np.shape(proba)[1])
-        z, least = compute_log_odds(proba), -_REACH if self.floored else -np.inf
+        z = compute_log_odds(proba)
+        least = -_REACH if self.floored else -np.inf
         without = _integrate_cost(np.maximum(-z, least), self.beta, self.alpha)
         return np.column_stack(
             [without, _integrate_cost(np.maximum(z, least), self.alpha, self.beta)]
@@ -144,7 +146,8 @@ def _integrate_cost(z, a, b):
     )
     # before the first edge the density is that of exp(a t), beyond the last of exp(-(b
     # + 1) t)
-    before, beyond = np.maximum(-_REACH - z, 0.0), np.maximum(z - _REACH, 0.0)
+    before = np.maximum(-_REACH - z, 0.0)
+    beyond = np.maximum(z - _REACH, 0.0)
     left = before * _compute_density(-_REACH, a, b) * exprel(-a * before)
     return behind[place] * np.exp(-(b + 1) * beyond) + half * sums + left
 

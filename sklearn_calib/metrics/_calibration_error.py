@@ -115,7 +115,8 @@ def _compute_error(
     """Return the error behind the three names."""
     n_bins = _check_options(predictions, norm, strategy, n_bins, debias, bin_weight)
     power = 2 if norm == "l2" else 1
-    errors, shares = [], []
+    errors = []
+    shares = []
     for problem in predictions.problems(multiclass):
         gap, variance, mass = _bin_gaps(problem, n_bins, strategy, debias)
         if norm == "max":
@@ -187,7 +188,9 @@ def _bin_gaps(problem, n_bins, strategy, debias):
 
 def _uniform_sums(problem, n_bins):
     """Compute mass and summed residuals of equally wide bins, without sorting."""
-    score, hit, weight = problem.score, problem.hit, problem.weight
+    score = problem.score
+    hit = problem.hit
+    weight = problem.weight
     if len(score) >= MANY_ROWS:
         from .._kernels._score_sums import sum_uniform_bins
 

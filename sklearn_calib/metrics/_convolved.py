@@ -89,7 +89,10 @@ def _find_fixed_point(error):
     By secants of log error - log bandwidth, whose slope is -1 at most, and -1.5 for
     noise.
     """
-    u, slope, low, high = np.log(FIRST_BANDWIDTH), 1.5, np.log(MIN_BANDWIDTH), 0.0
+    u = np.log(FIRST_BANDWIDTH)
+    slope = 1.5
+    low = np.log(MIN_BANDWIDTH)
+    high = 0.0
     before = None
     for _ in range(200):
         gap = np.log(max(error(np.exp(u)), np.finfo(float).tiny)) - u

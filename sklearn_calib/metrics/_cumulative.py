@@ -62,7 +62,8 @@ class CumulativeDifferences:
 
 
 def _measure_path(path, statistic):
-    high, low = max(path.max(), 0.0), min(path.min(), 0.0)
+    high = max(path.max(), 0.0)
+    low = min(path.min(), 0.0)
     return float(min(high - low if statistic == "range" else max(high, -low), 1.0))
 
 

@@ -97,10 +97,8 @@ def interval_calibration_error(
     True
     """
     # the limit of narrow intervals
-    best, width = (
-        np.abs(problem.cells.residual).sum(),
-        1.0,
-    )
+    best = np.abs(problem.cells.residual).sum()
+    width = 1.0
     while width > 1e-9:
         mean = _over_shifts(problem, width)
         best = min(best, mean + width)
@@ -113,7 +111,8 @@ def interval_calibration_error(
 def _over_shifts(problem, width):
     from .._kernels._score_sums import average_shifted_intervals
 
-    score, residual = problem.cells.score, problem.cells.residual
+    score = problem.cells.score
+    residual = problem.cells.residual
     kept = len(score) <= _KEPT_CELLS
     found = (
         problem.derive_from_scores(_by_offset, width)

@@ -31,7 +31,8 @@ def _compute_canonical_error(
     _check_options(kernel, estimator)
     if estimator == "auto":
         estimator = "unbiased" if predictions.items is None else "biased"
-    proba, place = np.asarray(predictions.proba), None
+    proba = np.asarray(predictions.proba)
+    place = None
     if estimator == "biased":  # rows of one vector add up, as those of every label do
         proba, place = predictions.derive_from_proba(_merge_equal_rows)
     else:

@@ -184,9 +184,11 @@ def _compute_distance(problem, resolution, method, bounded):
         )
     n_cells = int(np.ceil(1 / (resolution or _ROUNDED) - 1e-9))
     cells = problem.cells
-    hits, misses = cells.hits, np.maximum(cells.mass - cells.hits, 0.0)
+    hits = cells.hits
+    misses = np.maximum(cells.mass - cells.hits, 0.0)
     total = cells.mass.sum()
-    hits, misses = hits / total, misses / total
+    hits = hits / total
+    misses = misses / total
     if method == "rounded":
         value, lower = kernel.bracket_distance(
             cells.score, hits, misses, n_cells, 1 / n_cells

@@ -199,7 +199,8 @@ def lp_calibration_test(
     )
     error, n_cells = _compute_label_error(predictions, p, n_levels, estimator)
     value = error(predictions.codes)
-    rng, table = generator(random_state), predictions.proba
+    rng = generator(random_state)
+    table = predictions.proba
     draws = (draw_labels(table, rng.random(len(table))) for _ in range(n_resamples))
     drawn = np.array([error(codes) for codes in draws])
     return LpCalibrationResult(
@@ -225,7 +226,8 @@ def _compute_label_error(predictions, p, n_levels, estimator):
         predictions.check_single_labels(
             "pairs of different rows", "Take estimator='plugin'"
         )
-    table, weight = predictions.proba, predictions.weight / predictions.weight.sum()
+    table = predictions.proba
+    weight = predictions.weight / predictions.weight.sum()
     order, starts = predictions.derive_from_proba(group_rows, int(n_levels))
 
     def compute_error(codes):

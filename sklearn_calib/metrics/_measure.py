@@ -189,7 +189,8 @@ class Measure(Generic[P]):
         """Return the measure of anything that can be validated; see `validate_predictions`."""
         self._check_call(y_true, rest)
         own: dict[str, Any] = dict(options)
-        sample_weight, labels = own.pop("sample_weight", None), own.pop("labels", None)
+        sample_weight = own.pop("sample_weight", None)
+        labels = own.pop("labels", None)
         soft_labels = check_flag(own.pop("soft_labels", None), "soft_labels")
         multilabel = own.pop("multilabel", None)
         if multilabel is not None:

@@ -160,7 +160,8 @@ class BinaryProblem:
             if pooled is not None:
                 return Cells(*pooled)
         order, starts, score = self._score_order.sort_scores
-        weight, hits = np.ones(len(self.hit)), self.hit[order]
+        weight = np.ones(len(self.hit))
+        hits = self.hit[order]
         if (self.weight != 1).any():  # gathering them takes as long as the sort
             weight = self.weight[order]
             hits = weight * hits
@@ -368,7 +369,9 @@ class Predictions:
         """Return a resample, which shares what depends on the predictions."""
         changed = copy(self)
         vars(changed).pop("weight", None)
-        changed.codes, changed._weight, changed._problems = codes, weight, {}
+        changed.codes = codes
+        changed._weight = weight
+        changed._problems = {}
         changed.is_resample = True
         return changed
 
@@ -430,7 +433,8 @@ class Predictions:
                 )
                 for number, rows, score, target in two_classes
             ]
-        score_orders, total = self._score_orders[multiclass], self.weight.sum()
+        score_orders = self._score_orders[multiclass]
+        total = self.weight.sum()
         problems = []
         for score_order in score_orders:
             hit = (self.codes[score_order.rows] == score_order.target).astype(float)

@@ -34,7 +34,9 @@ class LogLoss(ProperLoss):
     """
 
     floored: bool = field(default=True, repr=False)
-    name, title, unit = "log", "log loss", "nats"
+    name = "log"
+    title = "log loss"
+    unit = "nats"
     is_likelihood = True
 
     def of_labels(self, proba: FloatArray) -> FloatArray:
@@ -76,7 +78,8 @@ class BrierLoss(ProperLoss):
     [[0.5625, 0.0625]]
     """
 
-    name, title = "brier", "Brier loss"
+    name = "brier"
+    title = "Brier loss"
     range = (0.0, 2.0)
 
     def of_labels(self, proba: FloatArray) -> FloatArray:
@@ -116,7 +119,8 @@ class SphericalLoss(ProperLoss):
     [[-0.3162, -0.9487]]
     """
 
-    name, title = "spherical", "spherical loss"
+    name = "spherical"
+    title = "spherical loss"
     range = (-1.0, 0.0)
 
     def of_labels(self, proba: FloatArray) -> FloatArray:
@@ -128,7 +132,9 @@ class SphericalLoss(ProperLoss):
         return losses * (rate - np.einsum("ij,ij,ij->i", losses, losses, rate)[:, None])
 
 
-LOG, BRIER, SPHERICAL = LogLoss(), BrierLoss(), SphericalLoss()
+LOG = LogLoss()
+BRIER = BrierLoss()
+SPHERICAL = SphericalLoss()
 
 
 @measure(loss=LOG, poolable=True)

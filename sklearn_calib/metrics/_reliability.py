@@ -108,10 +108,8 @@ class ReliabilityCurves(list[ReliabilityCurve]):
             raise AttributeError(f"ReliabilityCurves has no {name}")
         if len(self) != 1:
             titles = ", ".join(repr(curve.title) for curve in self[:5])
-            got, cure = (
-                f"{len(self)} ({titles})",
-                f"Take one of them, such as curves[0].{name}",
-            )
+            got = f"{len(self)} ({titles})"
+            cure = f"Take one of them, such as curves[0].{name}"
             raise invalid_input(
                 expected="one curve", got=got, hint=cure, error=AttributeError
             )
@@ -263,7 +261,8 @@ class CurveRows:
     @classmethod
     def from_problem(cls, problem: BinaryProblem) -> "CurveRows":
         """Return the rows of a two-class problem."""
-        score, weight = problem.score, problem.weight
+        score = problem.score
+        weight = problem.weight
         hits = weight * problem.hit
 
         def redraw_labels(rng):

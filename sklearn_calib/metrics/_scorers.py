@@ -49,7 +49,8 @@ class ProbabilityScorer(BaseScorer):
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
             return NotImplemented
-        options, others = self._kwargs, other._kwargs
+        options = self._kwargs
+        others = other._kwargs
         return (
             self._score_func == other._score_func
             and options.keys() == others.keys()
@@ -68,10 +69,8 @@ class ProbabilityScorer(BaseScorer):
         if "multilabel" in options:
             proba = estimator.predict_proba(X)
         else:
-            proba, known = (
-                method_caller(estimator, "predict_proba", X),
-                estimator.classes_,
-            )
+            proba = method_caller(estimator, "predict_proba", X)
+            known = estimator.classes_
             options.setdefault("labels", np.sort(known))
             # scikit-learn gives that of the last of its classes
             if np.ndim(proba) == 1:

@@ -20,7 +20,8 @@ def integrate_two_bins(score: FloatArray, path: FloatArray) -> float:
     `score` are the distinct scores, increasing, and `path` the sums of the residuals up
     to each.
     """
-    total, below = path[-1], path[:-1]
+    total = path[-1]
+    below = path[:-1]
     steps = np.diff(score) * below
     # b^2 + (t - b)^2 = 2 b^2 - 2 t b + t^2, where the last is there for all thresholds
     area = 2 * (steps @ below) - 2 * total * steps.sum() + total**2
@@ -29,7 +30,8 @@ def integrate_two_bins(score: FloatArray, path: FloatArray) -> float:
 
 def compute_expected_two_bins(problem: "BinaryProblem") -> float:
     """Compute the mean of the error over labels drawn from the scores."""
-    weight, score = problem.weight, problem.score
+    weight = problem.weight
+    score = problem.score
     return float(weight**2 @ (score * (1 - score)) / weight.sum() ** 2)
 
 

@@ -141,11 +141,10 @@ def shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
         if len(found.log_odds)
         else (centre, None)
     )
-    low, high = border.min(axis=0).tolist(), border.max(axis=0).tolist()
-    n, calibrated = (
-        round(float(found.rows.sum())),
-        cells.is_in_region(found, level, 0.0, 1.0),
-    )
+    low = border.min(axis=0).tolist()
+    high = border.max(axis=0).tolist()
+    n = round(float(found.rows.sum()))
+    calibrated = cells.is_in_region(found, level, 0.0, 1.0)
     return ShiftRegion(
         float(shift),
         float(slope),

@@ -192,8 +192,10 @@ class CalibrationMonitor:
             hint=cure,
         )
         check_between("alpha", alpha, 0, 1, expected="alpha between 0 and 1", hint=cure)
-        self.alarm, self.multiclass = alarm, multiclass
-        self.average_run_length, self.alpha = float(average_run_length), float(alpha)
+        self.alarm = alarm
+        self.multiclass = multiclass
+        self.average_run_length = float(average_run_length)
+        self.alpha = float(alpha)
         self._given = None if classes is None else _join_names(classes, "classes", 2)
         self.groups = None if groups is None else _join_names(groups, "groups", 1)
         self.reset()
@@ -722,12 +724,12 @@ class CalibrationMonitor:
         gain, impossible = ratios(
             rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE_GRID
         )
-        gain, impossible = (
-            gain.reshape(n, parallel, -1),
-            impossible.reshape(n, parallel),
-        )
-        self._rows, self._taken = rows, 0
-        certain, first = impossible.any(axis=1), 0
+        gain = gain.reshape(n, parallel, -1)
+        impossible = impossible.reshape(n, parallel)
+        self._rows = rows
+        self._taken = 0
+        certain = impossible.any(axis=1)
+        first = 0
         while first < n:  # an alarm is raised when no later row has been added
             row, statistic = grid.detect_change(
                 self._detector,
@@ -753,7 +755,8 @@ class CalibrationMonitor:
 
     def _record_rows(self, until):
         """Give the records the rows before one of the block."""
-        rows, first = self._rows, self._taken
+        rows = self._rows
+        first = self._taken
         if rows is None or first == until:
             return
         self._taken = until
@@ -762,9 +765,12 @@ class CalibrationMonitor:
         time = None if rows.time is None else rows.time[new]
         with np.errstate(invalid="ignore"):
             z = rows.log_pair[new, :, 1] - rows.log_pair[new, :, 0]
-        hit, code, group = rows.hit[new], rows.label[new], rows.group[new]
+        hit = rows.hit[new]
+        code = rows.label[new]
+        group = rows.group[new]
         if hit.dtype != bool:  # of shares one label each
-            hit, code = grid.draw_label(hit, number), grid.draw_class(code, number)
+            hit = grid.draw_label(hit, number)
+            code = grid.draw_class(code, number)
         n_groups, n_columns = self._impossible.shape
         for place in np.unique(group).tolist() if n_groups > 1 else (0,):
             own = group == place if n_groups > 1 else slice(None)
@@ -835,7 +841,9 @@ class CalibrationMonitor:
         self._record_rows(n_samples - self.n_samples_)
         largest = int(parts.argmax())
         stream = None if parts.size == 1 else self._stream_names()[largest]
-        slope, shift, meaning = self.slope_, self.shift_, self.meaning_
+        slope = self.slope_
+        shift = self.shift_
+        meaning = self.meaning_
         diagnosed = (
             None
             if log_statistic == math.inf

@@ -49,8 +49,12 @@ class Stretch:
         counts: IntArray,
         labels: IntArray,
     ) -> None:
-        self.level, self.first, self.last, self.when = level, first, last, when
-        self.counts, self.labels = counts, labels
+        self.level = level
+        self.first = first
+        self.last = last
+        self.when = when
+        self.counts = counts
+        self.labels = labels
         self._gains: FloatArray | None = None
 
     @property
@@ -140,7 +144,9 @@ class Record:
         """
         says = np.isfinite(z)
         if not says.all():
-            z, hit, number = z[says], hit[says], number[says]
+            z = z[says]
+            hit = hit[says]
+            number = number[says]
             time = None if time is None else time[says]
         self._waiting.append(Waiting(z, hit, number, time, says, code))
         self._n_waiting += len(code)
@@ -150,7 +156,9 @@ class Record:
 
     def settle(self) -> "Record":
         """Count the rows that wait."""
-        waiting, self._waiting, self._n_waiting = self._waiting, [], 0
+        waiting = self._waiting
+        self._waiting = []
+        self._n_waiting = 0
         for z, hit, number, time, says, code in _join_waiting(waiting):
             # rows that say nothing go with those before them
             block = np.cumsum(says) - 1
@@ -176,8 +184,10 @@ class Record:
             labels = labels.reshape(n_parts, self.n_classes)
             ends = np.append(starts[1:], len(z)) - 1
             for start, end in zip(starts, ends, strict=True):
-                when, own = None if time is None else time[start], part[start]
-                first, last = int(number[start]), int(number[end])
+                when = None if time is None else time[start]
+                own = part[start]
+                first = int(number[start])
+                last = int(number[end])
                 self._put(first, last, when, parts[own], labels[own])
         return self
 
@@ -196,7 +206,8 @@ class Record:
 
     def _thin(self):
         """Merge the two oldest of too many blocks of one size."""
-        level, end = 0, len(self.blocks)
+        level = 0
+        end = len(self.blocks)
         while True:
             start = end
             while start and self._is_free(self.blocks[start - 1], level):
@@ -209,7 +220,8 @@ class Record:
             )
             both.add(new.counts, new.labels, new.last)
             self.blocks[start : start + 2] = [both]
-            level, end = level + 1, start + 1
+            level = level + 1
+            end = start + 1
 
     def _is_free(self, block, level):
         return block.level == level and block.first > self.kept
@@ -292,7 +304,8 @@ class Record:
             ]
             for block in self.blocks
         ]
-        every, fresh = _to_sparse(self.every), _to_sparse(self.fresh)
+        every = _to_sparse(self.every)
+        fresh = _to_sparse(self.fresh)
         numbers = {key: getattr(self, key) for key in _NUMBERS}
         return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
 

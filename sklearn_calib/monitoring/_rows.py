@@ -87,10 +87,8 @@ def read_rows(
     """Read a batch, or one row with a scalar label, as two-class problems with their classes."""
     one = not isinstance(y, list | tuple) and np.ndim(y) == 0 and np.ndim(y_proba) <= 1
     if one and not isinstance(y, set | dict) and y is not None:
-        y, y_proba = (
-            np.reshape(np.asarray(y), 1),
-            np.reshape(np.asarray(y_proba), (1, -1)),
-        )
+        y = np.reshape(np.asarray(y), 1)
+        y_proba = np.reshape(np.asarray(y_proba), (1, -1))
     proba = read_proba(y_proba)
     columns = proba.shape[1]
     if classes is None:
@@ -109,12 +107,15 @@ def read_rows(
         if soft
         else _encode_labels(y, proba, classes)
     )
-    every, hits, pairs = np.arange(len(proba)), [], []
+    every = np.arange(len(proba))
+    hits = []
+    pairs = []
     for problem, pair in iter_two_class_pairs(multiclass, proba):
         pairs.append(exact_log(pair))
         hits.append(label[every, problem.target] if soft else label == problem.target)
     group = _group_codes(groups, known_groups, len(proba))
-    log_pair, hit = np.stack(pairs, axis=1), np.column_stack(hits)
+    log_pair = np.stack(pairs, axis=1)
+    hit = np.column_stack(hits)
     if time is None:
         return BatchRows(log_pair, hit, label, group, None, None), classes
     with add_error_context("time"):
@@ -181,10 +182,8 @@ def _group_codes(groups, known, n):
     places = {name: place for place, name in enumerate(known.tolist())}
     for code, name in enumerate(names.tolist()):
         if name not in places:
-            cure, row = (
-                "Name all groups when the monitor is made",
-                np.argmax(codes == code),
-            )
+            cure = "Name all groups when the monitor is made"
+            row = np.argmax(codes == code)
             raise invalid_input(
                 expected=f"groups among {[*places]}", got=repr(name), hint=cure, row=row
             )

@@ -23,7 +23,8 @@ _COUNTS = {"n_samples": "n_samples_", "n_alarms": "n_alarms_", "n_before": "_n_b
 
 def save_state(monitor: Any) -> dict[str, Any]:
     """Return `CalibrationMonitor.state_dict`."""
-    settings, classes = monitor._get_settings(), to_list(monitor.classes_)
+    settings = monitor._get_settings()
+    classes = to_list(monitor.classes_)
     for what, labels in (("groups", settings["groups"]), ("classes", classes)):
         for label in labels or ():
             # JSON gives others back changed

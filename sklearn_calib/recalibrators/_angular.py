@@ -174,7 +174,8 @@ class AngularCalibration(Recalibrator):
             raise AttributeError(
                 "AngularCalibration.platt_equivalent_ exists for probit and logit"
             )
-        a, b = scale * self.link_slope_, scale * self.link_intercept_
+        a = scale * self.link_slope_
+        b = scale * self.link_intercept_
         shrink = 1 / np.hypot(1, a * np.sin(self.theta_))
         return float(self.cos_theta_ * shrink / self.norm_), float(b / a * (shrink - 1))
 
@@ -195,7 +196,8 @@ class AngularCalibration(Recalibrator):
         if callable(self.link):
             t = np.linspace(-30, 30, 601)
             value = np.asarray(self.link(t), dtype=float)
-            low, high = value.min(), value.max()
+            low = value.min()
+            high = value.max()
             if value.shape != t.shape or not (low >= 0 and high <= 1):
                 raise invalid_input(
                     "link",
@@ -231,7 +233,8 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
         """Return (mu's coefficient of s, tau, intercept) and the Jacobian."""
         values[free] = found
         theta, a, b = values
-        cos, sin = np.cos(theta), np.sin(theta)
+        cos = np.cos(theta)
+        sin = np.sin(theta)
         jacobian = np.array(
             [[-a * sin, cos, 0.0], [a * cos, sin, 0.0], [0.0, 0.0, 1.0]]
         )
@@ -239,7 +242,8 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
 
     starts = [0.2, 0.8, 1.3], [0.5, 1.5, 4.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, np.pi / 2), (1e-6, _STEEPEST), (None, None)
-    starts, bounds = compress(starts, free), compress(bounds, free)
+    starts = compress(starts, free)
+    bounds = compress(bounds, free)
     values[free] = _minimise_from_grid(
         link, s, codes, share, split_parameters, starts, bounds
     )
@@ -252,7 +256,8 @@ def _fit_any_line(link, s, codes, share, intercept):
     In units of the scores that decide a logistic fit (few huge scores make the others
     tiny).
     """
-    centre, unit = 0.0, 1.0
+    centre = 0.0
+    unit = 1.0
     if not threshold_separates(s, codes, increasing=True):
         line = np.column_stack([s, np.ones_like(s)])
         slope, constant = fit_logistic(line, codes.astype(float), share, (0,)).coef
@@ -269,7 +274,8 @@ def _fit_any_line(link, s, codes, share, intercept):
 
     starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
     bounds = (0, _STEEPEST), (0, _NOISIEST), (None, None)
-    starts, bounds = compress(starts, free), compress(bounds, free)
+    starts = compress(starts, free)
+    bounds = compress(bounds, free)
     found = _minimise_from_grid(
         link, (s - centre) / unit, codes, share, split_parameters, starts, bounds
     )
@@ -344,7 +350,9 @@ def _polish_minimum(loss, point, bounds):
                 break
         else:
             break
-        point, value, slope = moved, reached, then
+        point = moved
+        value = reached
+        slope = then
     return point
 
 

@@ -56,7 +56,8 @@ Candidates = Sequence[RecalibratorLike] | Mapping[str, RecalibratorLike]
 
 _FEWEST_ROWS = 20  # with fewer the weights are those of the prior
 _MANY_ROWS = 1000  # for a curve that falls; fewer are for lines
-_CLASSES_FOR_SHARED, _CLASSES_FOR_MATRIX = 50, 200
+_CLASSES_FOR_SHARED = 50
+_CLASSES_FOR_MATRIX = 200
 _ROWS_FOR_WEIGHTS = 200_000
 _SMALLEST_WEIGHT = 1e-3
 _SMALLEST_LIKELIHOOD = 1e-12
@@ -405,7 +406,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     def _without_failures(self, chains, outside):
         """Return the candidates that no fold failed to fit; warn about the others."""
-        kept, error = list(chains), None
+        kept = list(chains)
+        error = None
         for name in chains:
             errors = [
                 found[name]
@@ -511,11 +513,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
 def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     """Return the candidates of "auto" for k classes and a number of rows."""
-    default, spline, few = (
-        DefaultCalibration(),
-        SplineCalibration(),
-        n_rows < _MANY_ROWS,
-    )
+    default = DefaultCalibration()
+    spline = SplineCalibration()
+    few = n_rows < _MANY_ROWS
     found: Chains = {"identity": (Identity(),)}
     if k == 2:
         found |= {
@@ -530,10 +530,8 @@ def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
             found["quadratic"] = (QuadraticScaling(),)
         return found
     found["temperature"] = (TemperatureScaling(laplace=True),)
-    one_for_all, shared = (
-        OneVsRest(VennAbers(), shared=True),
-        OneVsRest(spline, shared=True),
-    )
+    one_for_all = OneVsRest(VennAbers(), shared=True)
+    shared = OneVsRest(spline, shared=True)
     if k < _CLASSES_FOR_SHARED:
         found |= {"default": (default,), "default, spline": (default, spline)}
         found |= {"default, shared spline": (default, shared)} if few else {}
@@ -566,7 +564,8 @@ def _number_groups(groups):
 
 def _no_usable_method_error(error):
     """Return the error if no candidate remains: an exception, or all maps decrease."""
-    got, cure = "only maps that fall", "Check which column is the positive class"
+    got = "only maps that fall"
+    cure = "Check which column is the positive class"
     if error is not None:
         got = f"none: {type(error).__name__}: {error}"
         cure = "Add 'identity' to the candidates"
@@ -587,7 +586,8 @@ def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
         test = left > 0
         fitted, found = fit_chains(chains, proba, codes, mass)
         share = 1 / (mass.sum() + 1)
-        rows, given = np.flatnonzero(test), proba[test]
+        rows = np.flatnonzero(test)
+        given = proba[test]
         own = np.asarray(given)[np.arange(len(rows)), codes[rows]]
         for name, predicted in predict_chains(fitted, given, np.arange(proba.shape[1])):
             if not isinstance(predicted, Exception):

@@ -480,7 +480,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         if self.capabilities.takes_logarithm:
             self.floor_ = estimate_floor(proba)
             proba = clip_to_floor(proba, self.floor_)
-        learned, labels, masses = proba, y_encoded, weight
+        learned = proba
+        labels = y_encoded
+        masses = weight
         absent = np.flatnonzero(
             np.bincount(y_encoded, minlength=len(self.classes_)) == 0
         )
@@ -597,7 +599,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _check_fit_shapes(self, proba, classes):
         check_column_labels(classes, proba.shape[1])
-        n_classes, most = len(classes), self.capabilities.max_classes
+        n_classes = len(classes)
+        most = self.capabilities.max_classes
         if most is not None and n_classes > most:
             raise invalid_input(
                 expected=f"at most {most} classes, with more this method takes minutes",
@@ -789,7 +792,9 @@ def make_fit_input(
         )
     if sample_weight is not None and not (kept := weight > 0).all():
         items = np.flatnonzero(kept) if items is None else items[kept]
-        proba, y_encoded, weight = proba[kept], y_encoded[kept], weight[kept]
+        proba = proba[kept]
+        y_encoded = y_encoded[kept]
+        weight = weight[kept]
     if has_own_order(classes):
         warn_column_order(proba, y_encoded, classes, "classes")
     chosen = slice(None) if items is None else items

@@ -145,7 +145,8 @@ class _Sorted:
             self._before[:-1], (np.arange(n_bins) - BIN_EDGE_TOLERANCE) * size
         )
         starts = np.unique(starts[starts < len(self.knots)])
-        before, after = self.knots[starts[1:] - 1], self.knots[starts[1:]]
+        before = self.knots[starts[1:] - 1]
+        after = self.knots[starts[1:]]
         cuts = (before + after) / 2
         # the mean of neighbouring floats is one of them
         cuts = np.where(cuts > before, cuts, after)
@@ -153,9 +154,11 @@ class _Sorted:
         n = zeros + ones
         middle = (np.append(0.0, cuts) + np.append(cuts, 1.0)) / 2
         if prior == "bdeu2":
-            count, mean = 2.0, np.clip(middle, 0.005, 0.995)
+            count = 2.0
+            mean = np.clip(middle, 0.005, 0.995)
         else:
-            count, mean = 2.0 / len(n), np.full(len(n), 0.5)
+            count = 2.0 / len(n)
+            mean = np.full(len(n), 0.5)
         evidence = compute_log_evidence(n, ones, count, mean)
         values = (ones + (scores + middle) / (ones + 1)) / (n + 1)
         return evidence, cuts, np.clip(values, 0.0, 1.0)
@@ -164,7 +167,8 @@ class _Sorted:
 def _select_before_elbow(weights):
     """Return the positions of the heaviest models, before the weights level out."""
     order = np.argsort(-weights, kind="stable")
-    falling, spread = weights[order], weights.var()
+    falling = weights[order]
+    spread = weights.var()
     k = 0
     while k + 1 < len(order) and falling[k] == falling[k + 1]:
         k += 1

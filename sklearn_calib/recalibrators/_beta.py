@@ -111,7 +111,8 @@ class BetaCalibration(Recalibrator):
         check_converged("BetaCalibration", fit.gap, fit.loss)
         coef = fit.coef.tolist()
         intercept = 0.0 if self.parameters == "ab" else coef.pop()
-        self.a_, self.b_ = coef[0], coef[-1]
+        self.a_ = coef[0]
+        self.b_ = coef[-1]
         self.c_ = float(intercept - self.a_ * centre[0] - self.b_ * centre[1])
 
     def _make_map(self):

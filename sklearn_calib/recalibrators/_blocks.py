@@ -44,21 +44,15 @@ Kind = Literal["proba", "logits"]
 Rows = tuple[AnyArray, IntArray, FloatArray]
 
 # rows of the sample that lie together, and places if there are as many
-_PIECE, _PLACES = (
-    1000,
-    20,
-)
+_PIECE = 1000
+_PLACES = 20
 # its rows; ten times as many if classes are few
-_SAMPLE, _SAMPLE_ENTRIES = (
-    20_000,
-    4_000_000,
-)
+_SAMPLE = 20_000
+_SAMPLE_ENTRIES = 4_000_000
 _SAMPLE_SHARE = 20  # but of more than 20,000 rows no more than one in so many
 # of more classes no more entries, in shorter pieces
-_MANY_CLASSES, _MOST_ENTRIES = (
-    2000,
-    5_000_000,
-)
+_MANY_CLASSES = 2000
+_MOST_ENTRIES = 5_000_000
 # of functions that load a block, at most one in so many is called for the sample
 _LOADED = 10
 # of an array: what is checked is still in the cache when it is summed
@@ -90,7 +84,8 @@ class ScoreBlock:
             self._read_item(item)
 
     def _read_item(self, item):
-        kind, classes = self.kind, self._known_classes
+        kind = self.kind
+        classes = self._known_classes
         item = item() if callable(item) else item
         if not isinstance(item, tuple | list) or len(item) not in (2, 3):
             size = f" of length {len(item)}" if isinstance(item, tuple | list) else ""
@@ -124,7 +119,8 @@ class ScoreBlock:
             raise invalid_input(
                 expected=rule, got=f"shape {tuple(shape)}", hint="Reshape them"
             )
-        self.n_rows, self.single = int(shape[0]), len(shape) == 1 or shape[1] == 1
+        self.n_rows = int(shape[0])
+        self.single = len(shape) == 1 or shape[1] == 1
         columns = 2 if self.single else int(shape[1])
         if classes is not None and self.n_rows and len(classes) != columns:
             rule = f"{len(classes)} columns of scores, one per class"
@@ -165,12 +161,11 @@ class ScoreBlock:
     ) -> tuple[Rows, FloorStatistics, float]:
         """Return the rows with positive weight, and the `end` and `lowest` of `Reading`."""
         with add_error_context(source=self.source):
-            part, codes, weight = (
-                self.scores[place],
-                self.codes[place],
-                self.weight[place],
-            )
-            kept, lowest = weight > 0, np.inf
+            part = self.scores[place]
+            codes = self.codes[place]
+            weight = self.weight[place]
+            kept = weight > 0
+            lowest = np.inf
             if self.kind == "logits":
                 z = canonical_logits(part, input_name="scores", first=place.start)
                 z = z if kept.all() else z[kept]
@@ -300,9 +295,12 @@ class Blocks:
             )
         if classes is not None:
             classes = read_labels(classes, classes=classes, input_name="classes")[0]
-        self.blocks, self.map = blocks, map
-        self.kind, self.classes = kind, classes
-        self.n_passes, self.floor = 0, SMALLEST_PROBABILITY
+        self.blocks = blocks
+        self.map = map
+        self.kind = kind
+        self.classes = classes
+        self.n_passes = 0
+        self.floor = SMALLEST_PROBABILITY
         self._sample: Any = None
 
     def sum_over_slices(self, function: Callable[..., Any]) -> Any:
@@ -335,8 +333,10 @@ class Blocks:
                 got="all-zero weights",
                 hint=cure,
             )
-        self.n_classes, self.single = total.n_classes, total.single
-        used, self.floor = self.floor, total.end.floor
+        self.n_classes = total.n_classes
+        self.single = total.single
+        used = self.floor
+        self.floor = total.end.floor
         if used != self.floor and total.lowest < max(used, self.floor):
             return self.sum_over_slices(function)
         return total.value
@@ -380,10 +380,8 @@ class Blocks:
             every = [
                 self._make_block(number, item) for number, item in enumerate(blocks)
             ]
-            share, most = (
-                sum(block.n_rows for block in every) // _SAMPLE_SHARE,
-                _most_rows(every),
-            )
+            share = sum(block.n_rows for block in every) // _SAMPLE_SHARE
+            most = _most_rows(every)
             return [self._copy_some_rows(every, min(most, max(_SAMPLE, share)), rng)]
         groups = []
         chosen = rng.permutation(len(blocks))[: max(1, len(blocks) // _LOADED)]

@@ -112,7 +112,8 @@ class _Track:
     """Rows that follow a correction as it grows: their bins and their log-odds."""
 
     def __init__(self, rows, coding):
-        self.rows, self.margin = rows, rows.margin
+        self.rows = rows
+        self.margin = rows.margin
         self.raised = rows.margin  # that before the round, and its trees
         self.codes = np.zeros((len(rows.margin), len(rows.columns) + 1), np.uint8)
         coding.write_bins(rows.columns, self.codes)
@@ -147,7 +148,8 @@ class Correction:
         """Grow one more step on the training rows, with leaves of at least `least`."""
         from .._kernels._offset_trees import boost_trees
 
-        s, rows = options, track.rows
+        s = options
+        rows = track.rows
         n_steps, n_trees = s._count_steps()
         if not self.rounds or len(self.rounds[-1].trees) == n_steps:
             edges = np.empty(0)
@@ -254,13 +256,10 @@ def cross_validate_steps(
     ]
     mass = sum(held.rows.weight.sum() for _, held in tracks)
     n_steps, _ = options._count_steps()
-    losses, best = (
-        [
-            sum(sum_losses(before[test], rows.take_rows(test)) for _, test in folds)
-            / mass
-        ],
-        0,
-    )
+    losses = [
+        sum(sum_losses(before[test], rows.take_rows(test)) for _, test in folds) / mass
+    ]
+    best = 0
     for number in range(1, options.n_rounds * n_steps + 1):
         for correction, (train, held) in zip(corrections, tracks, strict=True):
             correction.grow_step(train, options, least, [held])

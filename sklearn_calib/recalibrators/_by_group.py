@@ -125,7 +125,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self.one_vs_rest_ = []
         for number, pair in enumerate(iter_one_vs_rest(rows.proba)):
             part = clone(self)
-            part.classes_, part.n_features_in_ = np.arange(2), 2
+            part.classes_ = np.arange(2)
+            part.n_features_in_ = 2
             part.group_names_ = self.group_names_
             hit = (rows.y_encoded == number).astype(np.intp)
             part._fit(rows._replace(proba=pair, y_encoded=hit))

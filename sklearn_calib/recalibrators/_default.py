@@ -117,13 +117,15 @@ class DefaultCalibration(Recalibrator):
     capabilities = replace(FittedSoftmax.capabilities, monotone=True, weights="counts")
 
     def _fit(self, proba, codes, weight):
-        k, rows = proba.shape[1], np.arange(len(codes))
+        k = proba.shape[1]
+        rows = np.arange(len(codes))
         candidates = [
             _TwoSteps(),
             *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else []),
         ]
         candidates += [_TwoSteps(offsets=False)] if k == 2 else []
-        given, fits = _log_scores(proba), []
+        given = _log_scores(proba)
+        fits = []
         for one in candidates:
             one._fit(given, codes, weight)
             true = one._compute_proba(given)[rows, codes]
@@ -164,7 +166,8 @@ class _TwoSteps(FittedSoftmax):
         self.offsets = offsets
 
     def _fit(self, given, codes, weight):
-        self.n_samples_, two = float(weight.sum()), given.ndim == 1
+        self.n_samples_ = float(weight.sum())
+        two = given.ndim == 1
         given, k = self._squeeze_log_proba(given), 2 if two else given.shape[1]
         if two:
             prior_rows = _PRIOR_ROWS * k
@@ -197,7 +200,8 @@ class _TwoSteps(FittedSoftmax):
 
     def _fit_first_step(self, log, codes, weight):
         """Fit the temperature, or temperature and offsets if that is clearly better."""
-        fit, k = fit_temperature(log, codes, weight), log.shape[1]
+        fit = fit_temperature(log, codes, weight)
+        k = log.shape[1]
         # no finite optimum without an invented row of all labels
         if fit.status == "separable":
             fit = fit_temperature(log, codes, weight, 1.0 / (self.n_samples_ + 1.0))

@@ -32,7 +32,9 @@ class DeviceMap:
     def __init__(
         self, found: CalibrationMap, scores: DeviceScores, n_classes: int
     ) -> None:
-        self._map, self._scores, self._k = found, scores, n_classes
+        self._map = found
+        self._scores = scores
+        self._k = n_classes
         self._xp = scores.xp
         self._constants: dict[Any, Any] = {}  # arrays of the map on the device
 

@@ -110,7 +110,8 @@ class DirichletCalibration(FittedSoftmax):
         self.intercept_penalty = intercept_penalty
 
     def _fit(self, proba, codes, weight):
-        k, z = proba.shape[1], log_proba(np.asarray(proba))
+        k = proba.shape[1]
+        z = log_proba(np.asarray(proba))
         if self.penalty == "auto":
             fit, scale = self._fit_tuned(z, codes, weight)
         else:
@@ -121,7 +122,8 @@ class DirichletCalibration(FittedSoftmax):
             )
             ridge = np.full((k, k), self.penalty / (k * (k - 1)))
             np.fill_diagonal(ridge, 1e-8)
-            fit, scale = fit_softmax_regression(z.T, codes, weight, ridge, mu / k), 1.0
+            fit = fit_softmax_regression(z.T, codes, weight, ridge, mu / k)
+            scale = 1.0
         self._keep_fit(fit, scale)
 
     def _fit_tuned(self, z, codes, weight):
@@ -136,10 +138,8 @@ class DirichletCalibration(FittedSoftmax):
         beta = temperature.beta if temperature.status == "inside" else 1.0
         n_rows = float(weight.sum()) * get_rows_per_weight(weight)
         tuned = fit_tuned_softmax_regression(beta * z.T, codes, weight, n_rows)
-        self.off_diagonal_penalty_, self.own_penalty_ = (
-            tuned.off_diagonal,
-            tuned.diagonal,
-        )
+        self.off_diagonal_penalty_ = tuned.off_diagonal
+        self.own_penalty_ = tuned.diagonal
         self.leave_one_out_loss_ = tuned.leave_one_out_loss
         return tuned.fit, beta
 

@@ -93,7 +93,8 @@ class ENIR(OnLogOdds):
         rows = get_rows_per_weight(weight)
         self.log_odds_, mass, share = pool_log_odds(proba, codes, weight)
         mass = mass * rows
-        path, scores = PenaltyPath(share, mass), RangeSums(mass * self.knots_)
+        path = PenaltyPath(share, mass)
+        scores = RangeSums(mass * self.knots_)
         lams = thin_values(np.append(0.0, find_breakpoints(path.merges)), MAX_PENALTIES)
         price = 2.0 if self.criterion == "aic" else compute_bic_penalty(mass.sum())
         models = []

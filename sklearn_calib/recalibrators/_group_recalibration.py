@@ -181,13 +181,16 @@ class GroupRecalibration(ByGroup):
             )
         base = self._compute_base(data.proba)
         self.floor_ = estimate_floor(base)
-        z, group = self._compute_score(base), self._find_group(keys)
-        target, number = data.y_encoded.astype(float), len(self.groups_)
+        z = self._compute_score(base)
+        group = self._find_group(keys)
+        target = data.y_encoded.astype(float)
+        number = len(self.groups_)
         lines = fit_shrunken_lines(
             z, target, data.weight, group, number, line, self.strength,
             compute_weighted_deviation(z, data.weight),
         )  # fmt: skip
-        self.intercepts_, self.slopes_ = lines[:, 0].copy(), lines[:, 1].copy()
+        self.intercepts_ = lines[:, 0].copy()
+        self.slopes_ = lines[:, 1].copy()
         parts = (np.ones(len(z)), target, np.asarray(data.proba)[:, 1])
         self._sums = np.column_stack(
             [np.bincount(group, data.weight * part, minlength=number) for part in parts]

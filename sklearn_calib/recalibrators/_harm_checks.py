@@ -169,11 +169,14 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
 
 def _have_alternating_labels(count, hits, n_tests):
     """Return whether too many neighbouring scores have rows of opposite labels only."""
-    all_hit, none = hits == count, hits == 0
-    first, second = count[:-1], count[1:]
+    all_hit = hits == count
+    none = hits == 0
+    first = count[:-1]
+    second = count[1:]
     both = first + second
     most = np.exp(first * np.log(first / both) + second * np.log(second / both))
-    falls, rises = all_hit[:-1] & none[1:], none[:-1] & all_hit[1:]
+    falls = all_hit[:-1] & none[1:]
+    rises = none[:-1] & all_hit[1:]
     for start in (0, 1):
         found = min(falls[start::2].sum(), rises[start::2].sum())
         expected = most[start::2].sum()
@@ -195,7 +198,8 @@ def warn_leaky_folds(got: str, hint: str = NAME_GROUPS) -> None:
 
 def warn_repeated_cells(counts: IntArray) -> None:
     """Warn of repeated rows of two classes, counted by class in cells of increasing scores."""
-    count, hits = counts.sum(axis=1).astype(float), counts[:, 1].astype(float)
+    count = counts.sum(axis=1).astype(float)
+    hits = counts[:, 1].astype(float)
     large = count >= _MIN_TIED_ROWS
     if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < count.sum():
         return
@@ -328,7 +332,8 @@ def warn_if_harmful(
         return
     if not _MIN_LOSS_ROWS <= len(positive) <= _MAX_LOSS_ROWS:
         return
-    scores, y_encoded = scores[positive], y_encoded[positive]
+    scores = scores[positive]
+    y_encoded = y_encoded[positive]
     n = len(positive)
     # halves with the same number of rows of each class
     second = np.empty(n, dtype=bool)
@@ -450,7 +455,8 @@ def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tes
     if errors[worst] <= norm.isf(norm.sf(_MAX_ERRORS) / (len(classes) - 1) / n_tests):
         return None
     total = weight.sum()
-    mean, rate = weight @ proba[:, worst] / total, weight @ hit[:, worst] / total
+    mean = weight @ proba[:, worst] / total
+    rate = weight @ hit[:, worst] / total
     return worst, mean, rate, errors[worst]
 
 

@@ -98,8 +98,10 @@ class IsotonicCalibration(Recalibrator):
         else:  # the ends of each flat piece say it all
             inside = np.zeros(len(values), dtype=bool)
             inside[1:-1] = (values[1:-1] == values[:-2]) & (values[1:-1] == values[2:])
-            knots, values = knots[~inside], values[~inside]
-        self.knots_, self.values_ = knots, values
+            knots = knots[~inside]
+            values = values[~inside]
+        self.knots_ = knots
+        self.values_ = values
 
     def _make_map(self):
         if self.prediction == "step" and not self.centred:
@@ -129,6 +131,7 @@ def _center_blocks(knots, values, mass):
     knots = np.concatenate([np.where(flat, low, centre), high[flat]])
     values = np.concatenate([value, value[flat]])
     order = np.lexsort((values, knots))
-    knots, values = knots[order], values[order]
+    knots = knots[order]
+    values = values[order]
     first = np.r_[True, np.diff(knots) > 0]
     return knots[first], values[first]

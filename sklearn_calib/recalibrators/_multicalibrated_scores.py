@@ -191,7 +191,8 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
             float(least),
         )
         n_steps, n_trees = self._count_steps()
-        self.n_rounds_, self.n_trees_ = -(-best // n_steps), best * n_trees
+        self.n_rounds_ = -(-best // n_steps)
+        self.n_trees_ = best * n_trees
         gains = (
             np.sum([one.gains for one in self._corrections], axis=(0, 1))
             if best

@@ -275,7 +275,8 @@ class MulticlassBinning(Recalibrator):
         found = calibrate_cells(
             heavy, labels, first, rule, self._make_estimates(sums, k, rng)
         )
-        self.n_iter_, self.n_merges_ = found.n_iter, found.n_merges
+        self.n_iter_ = found.n_iter
+        self.n_merges_ = found.n_merges
         self._keep_bins(found)
         self._warn_small_cells(found, len(proba))
         self.error_bound_ = self._bound_error(found, size, weight[chosen].sum(), k)
@@ -331,7 +332,8 @@ class MulticlassBinning(Recalibrator):
 
     def _compute_sums(self, proba, codes, weight):
         """Compute label masses and the mean prediction of each cell, and the sample size."""
-        b, k = len(self.bins_), proba.shape[1]
+        b = len(self.bins_)
+        k = proba.shape[1]
         cell = self._find_cell(proba)
         inside = cell >= 0
         size = float(weight.sum())
@@ -354,7 +356,8 @@ class MulticlassBinning(Recalibrator):
             return SinglePool(sums[0][0])
         noise = None
         if self.noise == "laplace":
-            b, size = max(len(self.bins_), 1), sums[0][2]
+            b = max(len(self.bins_), 1)
+            size = sums[0][2]
             failure = self.delta / (3 * len(sums))
             scale = np.sqrt(2 / (size * np.log(4 * b * k / failure)))
             noise = partial(rng.laplace, 0, scale)
@@ -366,7 +369,8 @@ class MulticlassBinning(Recalibrator):
 
     def _keep_bins(self, found):
         self._group = found.group
-        self._prediction, self._touched = found.prediction, found.touched
+        self._prediction = found.prediction
+        self._touched = found.touched
         self.groups_ = []
         for g in np.unique(found.group):
             mass = found.labels[g].sum()
@@ -432,7 +436,8 @@ class MulticlassBinning(Recalibrator):
 
 def _find_mass_bound(threshold, size, delta):
     """Compute the mass below which cells outside lie, with 1 - delta / 2 (Chernoff)."""
-    low, high = threshold, 1.0
+    low = threshold
+    high = 1.0
     for _ in range(60):
         middle = (low + high) / 2
         enough = size * middle * (1 - threshold / middle) ** 2 / 2 >= np.log(

@@ -253,7 +253,8 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
     # -- the three poolings -------------------------------------------------------------------
 
     def _fit_each(self, data, method):
-        self.recalibrators_, lost = [], []
+        self.recalibrators_ = []
+        lost = []
         for label in range(len(data.pairs)):
             fitted = data.fit_method(method, [label])
             if fitted is None:
@@ -320,7 +321,8 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         line = clone(self.pooled_)
         for name in ("classes_", "n_features_in_", "floor_"):
             setattr(line, name, getattr(self.pooled_, name))
-        line.intercept_, line.slope_ = intercept, slope
+        line.intercept_ = intercept
+        line.slope_ = slope
         return line
 
     # -- the machinery ------------------------------------------------------------------------

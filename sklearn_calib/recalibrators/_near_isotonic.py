@@ -135,7 +135,8 @@ class NearIsotonicCalibration(OnLogOdds):
             )
         else:
             best = self.penalty * rows
-        self.breakpoints_, self.penalty_ = found / rows, float(best) / rows
+        self.breakpoints_ = found / rows
+        self.penalty_ = float(best) / rows
         self.values_ = np.clip(path.expand_solution(best), 0.0, 1.0)
 
     def _compute_cost(self, path, lam):

@@ -92,7 +92,8 @@ class OneVsRest(CombinedRecalibrator):
         ]
         if self.shared:
             weight = np.tile(weight, len(pairs))
-            pairs, labels = [stack_rows(pairs)], [np.concatenate(labels)]
+            pairs = [stack_rows(pairs)]
+            labels = [np.concatenate(labels)]
         self.recalibrators_ = [
             fit_clone(self.recalibrator, pair, label, np.arange(2), weight)
             for pair, label in zip(pairs, labels, strict=True)

@@ -143,7 +143,9 @@ class OnlineCalibration(Recalibrator):
             )
         given = classes if known is None else known
         rows = self._validate_fit(X, y, sample_weight, given, keeps_unit=True)
-        proba, codes, weight = rows.proba, rows.y_encoded, rows.weight
+        proba = rows.proba
+        codes = rows.y_encoded
+        weight = rows.weight
         n_classes = len(rows.classes)
         with restore_if_raised(self):
             self._set_input_features(X, proba, reset=known is None)
@@ -194,10 +196,8 @@ class OnlineCalibration(Recalibrator):
         self.log_weights_ = log_weight
 
     def _predict_proba(self, proba):
-        z, weight = (
-            np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS),
-            np.exp(self.log_weights_),
-        )
+        z = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
+        weight = np.exp(self.log_weights_)
         out = np.empty(len(z))
         for rows in iter_row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
             out[rows] = compute_pair_proba(1.0, z[rows], FINE_GRID) @ weight

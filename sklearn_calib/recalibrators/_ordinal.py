@@ -175,7 +175,8 @@ class OrdinalCalibration(Recalibrator):
         self.order_ = self.classes_[columns]
         self._columns = columns
         self._warn_column_order(proba, codes)
-        proba, codes = take_columns(proba, columns), np.argsort(columns)[codes]
+        proba = take_columns(proba, columns)
+        codes = np.argsort(columns)[codes]
         share = weight / weight.sum()
         target = (
             np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
@@ -183,7 +184,8 @@ class OrdinalCalibration(Recalibrator):
         target[np.arange(len(codes)), codes] += share
         fit = fit_ordinal(compute_cumulative_log_odds(log_proba(proba)), target)
         check_converged("OrdinalCalibration", fit.gap, fit.loss)
-        self.slope_, self.shifts_ = fit.slope, fit.shifts
+        self.slope_ = fit.slope
+        self.shifts_ = fit.shifts
 
     def _get_fitted_columns(self):
         # older pickles have none

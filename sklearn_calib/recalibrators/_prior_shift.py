@@ -133,10 +133,8 @@ def offset_to_mean(
         raise invalid_input(
             expected="a mean above 0 and below 1", got=f"{float(mean):g}", hint=cure
         )
-    target, ranges = (
-        class_frequencies(mean, classes, "mean"),
-        find_reachable_means(proba, weight),
-    )
+    target = class_frequencies(mean, classes, "mean")
+    ranges = find_reachable_means(proba, weight)
     columns = [1] if len(classes) == 2 else range(len(classes))
     for column in columns:
         low, high = ranges[column]
@@ -586,10 +584,8 @@ class PriorShift(Recalibrator):
     def _by_confusion(self, proba, weight, level):
         known = self._confusion
         if known is None:
-            rule, cure = (
-                f"a fit with prior={self.prior!r}",
-                "Call fit again after set_params",
-            )
+            rule = f"a fit with prior={self.prior!r}"
+            cure = "Call fit again after set_params"
             raise invalid_input(expected=rule, got="one with another prior", hint=cure)
         self._check_present(known.frequencies)
         guess = select_predictions(proba, self.confusion == "hard")
@@ -669,7 +665,8 @@ class PriorShift(Recalibrator):
         self._check_fit_shapes(proba, self.classes_)
         proba = match_columns(proba, X, self.classes_)
         self._set_input_features(X, proba, reset=True)
-        proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
+        proba = proba[weight > 0]
+        weight = weight[weight > 0] / weight.max()
         self._meet_mean(proba, weight)
         return True
 

@@ -72,7 +72,8 @@ class QuadraticScaling(Recalibrator):
         )
         check_converged("QuadraticScaling", fit.gap, fit.loss)
         self._centred = fit.coef.tolist()
-        self._centre, self._spread = float(centre), float(spread)
+        self._centre = float(centre)
+        self._spread = float(spread)
         constant, linear, square = self._centred
         self.a_ = square / self._spread**2
         self.b_ = linear / self._spread - 2 * self.a_ * self._centre

@@ -226,7 +226,8 @@ class RestrictedPolynomialRegression(Recalibrator):
             return
         x = self._to_unit(knots)
         own = None if known is None else self._move_constraints(known)
-        self.degree_, bound = degrees[0], bounds[0]
+        self.degree_ = degrees[0]
+        bound = bounds[0]
         if len(degrees) * len(bounds) > 1:
             self.degree_, bound = self._choose_candidate(
                 x, share, mass, degrees, bounds, own
@@ -240,7 +241,9 @@ class RestrictedPolynomialRegression(Recalibrator):
             raise self._impossible_constraints(
                 known, f"a rising polynomial of degree {self.degree_}"
             )
-        self.coef_, self.l1_, self.optimality_gap_ = fit.coef, fit.l1, float(fit.gap)
+        self.coef_ = fit.coef
+        self.l1_ = fit.l1
+        self.optimality_gap_ = float(fit.gap)
         self.constraint_gap_ = (
             0.0 if known is None else self._measure_violation(known, own)
         )
@@ -261,7 +264,8 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _fit_constant(self, mean, bound, known):
         """Fit a constant if all scores, and points of constraints, are equal."""
-        low, high = 0.0, bound
+        low = 0.0
+        high = bound
         if known is not None:
             low = known.low[~known.slope].max(initial=0.0)
             high = min(known.high[~known.slope].min(initial=1.0), bound)
@@ -408,10 +412,8 @@ class RestrictedPolynomialRegression(Recalibrator):
                 hint=cure,
             )
         if len(self.constraints) > _MAX_CONSTRAINTS:
-            rule, got = (
-                f"at most {_MAX_CONSTRAINTS} constraints",
-                str(len(self.constraints)),
-            )
+            rule = f"at most {_MAX_CONSTRAINTS} constraints"
+            got = str(len(self.constraints))
             raise invalid_input(
                 expected=rule, got=got, hint="Bound the map at fewer points"
             )

@@ -38,8 +38,10 @@ class FittedSoftmax(Recalibrator):
     def _keep_fit(self, fit, scale=1.0):
         self.coef_ = scale * (fit.A + (1.0 if fit.A.ndim == 1 else np.eye(len(fit.A))))
         self.intercept_ = fit.b - fit.b.mean()
-        self.objective_, self.gradient_norm_ = fit.objective, fit.gradient_norm
-        self.newton_decrement_, self.n_iter_ = fit.decrement, fit.n_iter
+        self.objective_ = fit.objective
+        self.gradient_norm_ = fit.gradient_norm
+        self.newton_decrement_ = fit.decrement
+        self.n_iter_ = fit.n_iter
 
 
 class SoftmaxRegression(FittedSoftmax):
@@ -75,7 +77,8 @@ class SoftmaxRegression(FittedSoftmax):
     def _scale_inputs(self, proba):
         if self._laplace:
             step = self.temperature_scaling_
-            beta, share = step.inverse_temperature_, 1.0 / (step.n_samples_ + 1.0)
+            beta = step.inverse_temperature_
+            share = 1.0 / (step.n_samples_ + 1.0)
             return log_proba(
                 mix_with_uniform(scale_proba(log_proba(proba), beta), share)
             )

@@ -149,7 +149,8 @@ class SplineCalibration(Recalibrator):
         )
         cells = kernel.coarsen_cells(kernel.make_cells(score, codes, weight), MAX_CELLS)
         few = kernel.coarsen_cells(cells, _CELLS_FOR_PENALTY)
-        same, cells = few is cells, kernel.add_prior_points(cells, self.prior)
+        same = few is cells
+        cells = kernel.add_prior_points(cells, self.prior)
         few = cells if same else kernel.add_prior_points(few, self.prior)
         knots = kernel.choose_knots(cells.x, cells.mass.sum(axis=0), self.n_knots)
         pull = np.array([1.0, min(1.0, spread)])
@@ -158,7 +159,9 @@ class SplineCalibration(Recalibrator):
         if self.monotone:
             curve = kernel.make_increasing(curve, cells, isotonic_regression)
         self.knots_, self.values_, self.slopes_ = curve
-        self.penalty_, self.edf_, self.loo_ = fit.penalty, fit.edf, fit.loo
+        self.penalty_ = fit.penalty
+        self.edf_ = fit.edf
+        self.loo_ = fit.loo
 
     def _make_map(self):
         return maps.PiecewiseCubic(

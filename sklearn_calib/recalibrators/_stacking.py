@@ -105,7 +105,8 @@ def compute_fold_masses(
         unit = np.ones(len(unit))
     # places in `order`
     copies = np.repeat(np.arange(len(order)), count.astype(np.intp))
-    key, label = key[order][copies], codes[order][copies]
+    key = key[order][copies]
+    label = codes[order][copies]
     place = np.arange(len(key))  # the copies of a row get keys of their own
     first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
     number = place - np.maximum.accumulate(np.where(first, place, 0))
@@ -114,7 +115,8 @@ def compute_fold_masses(
     # classes in an order that is theirs, whatever their numbers
     np.minimum.at(first, label, key)
     deal = np.lexsort((key, label, first[label]))
-    fold, n_folds = np.empty(len(deal), dtype=np.intp), int(cv)
+    fold = np.empty(len(deal), dtype=np.intp)
+    n_folds = int(cv)
     if groups is None:
         if n_folds > len(deal):
             rule = f"at most {len(deal)} folds as cv, one for each row"
@@ -129,7 +131,8 @@ def compute_fold_masses(
         fold = assign_group_folds(own, label, key, n_folds)[own]
     folds = []
     for one in range(n_folds):
-        left, kept = np.zeros(len(codes)), np.zeros(len(codes))
+        left = np.zeros(len(codes))
+        kept = np.zeros(len(codes))
         left[order] = unit * np.bincount(copies[fold == one], minlength=len(order))
         kept[order] = unit * np.bincount(copies[fold != one], minlength=len(order))
         folds.append((kept, left))
@@ -146,7 +149,8 @@ def assign_group_folds(
     each row that decides between groups of one size, so that neither the names of the
     groups nor the order of the rows matters.
     """
-    n_groups, k = groups.max() + 1, codes.max() + 1
+    n_groups = groups.max() + 1
+    k = codes.max() + 1
     counts = np.bincount(groups * k + codes, minlength=n_groups * k).reshape(
         n_groups, k
     )
@@ -195,7 +199,9 @@ def fit_chains(
     known to the stack, which judges by the losses: it is not repeated.
     """
     kept = weight > 0
-    proba, codes, weight = proba[kept], codes[kept], weight[kept]
+    proba = proba[kept]
+    codes = codes[kept]
+    weight = weight[kept]
     classes = np.arange(proba.shape[1])
     inner = {
         tuple(map(id, steps[:end]))

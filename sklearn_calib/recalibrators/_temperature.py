@@ -155,9 +155,12 @@ class TemperatureScaling(Recalibrator):
     def _fit_in_passes(self, X, y, sample_weight, classes):
         if self.criterion != "log_loss":
             return False
-        kind, least = "proba", _MAP_ENTRIES
+        kind = "proba"
+        least = _MAP_ENTRIES
         if (held := read_device_scores(X, kind, read_proba)) is not None:
-            X, kind, least = held, held.kind, _DEVICE_ENTRIES
+            X = held
+            kind = held.kind
+            least = _DEVICE_ENTRIES
         elif not isinstance(X, np.memmap):
             return False
         if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:
@@ -292,11 +295,13 @@ class TemperatureScaling(Recalibrator):
             np.arange(blocks.n_classes) if blocks.classes is None else blocks.classes
         )
         self.n_features_in_ = 1 if blocks.single else blocks.n_classes
-        self.floor_, self.n_iter_ = blocks.floor, blocks.n_passes
+        self.floor_ = blocks.floor
+        self.n_iter_ = blocks.n_passes
 
     def _fit(self, proba, codes, weight):
         start = getattr(self, "_last", None) if self.warm_start else None
-        total, options = float(weight.sum()), get_absent_mask(proba) is not None
+        total = float(weight.sum())
+        options = get_absent_mask(proba) is not None
         z = compute_masked_log_proba(proba)
         if options and self.criterion != "log_loss":
             raise invalid_input(

@@ -180,29 +180,36 @@ def _check_targets(target):
 
 
 def _make_thresholds(value, ranges, targets, input):
-    starts, stops, dtype = ranges.starts, ranges.stops, ranges.dtype
+    starts = ranges.starts
+    stops = ranges.stops
+    dtype = ranges.dtype
     of_range, of_target, keys, first, last = find_crossings(
         value, starts, stops, targets, dtype
     )
     ends = value(decode_floats(np.concatenate([starts, stops]), dtype))
-    lowest, highest = float(ends.min()), float(ends.max())
+    lowest = float(ends.min())
+    highest = float(ends.max())
     found = []
     for number, target in enumerate(targets.tolist()):
         mine = of_target == number
         crossing = np.zeros(len(starts), dtype=np.uint64)
         crossing[of_range[mine]] = keys[mine]
-        begin, end = first[:, number], last[:, number]
+        begin = first[:, number]
+        end = last[:, number]
         low = np.where(begin, starts, crossing)[begin | end]
         high = np.where(end, stops, crossing - np.uint64(1))[begin | end]
         low, high = _join_intervals(low, high)
         whole = starts[0], stops[-1]
         pairs = decode_floats(np.stack([low, high]), dtype).T.tolist()
-        score, side = None, ""
+        score = None
+        side = ""
         if lowest <= target <= highest and len(low) == 1:
             if high[0] == whole[1]:
-                score, side = pairs[0][0], ">="
+                score = pairs[0][0]
+                side = ">="
             elif low[0] == whole[0]:
-                score, side = pairs[0][1], "<="
+                score = pairs[0][1]
+                side = "<="
         intervals = tuple((one, other) for one, other in pairs)
         found.append(Threshold(target, score, side, intervals, lowest, highest, input))
     return found

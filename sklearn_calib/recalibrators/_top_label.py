@@ -110,7 +110,9 @@ class TopLabel(CombinedRecalibrator):
         self.rest_inverse_temperature_ = 1.0
         wrong = codes != top
         if self.rest == "temperature" and proba.shape[1] > 2 and wrong.any():
-            top, codes, weight = top[wrong], codes[wrong], weight[wrong]
+            top = top[wrong]
+            codes = codes[wrong]
+            weight = weight[wrong]
             log, _ = maps.find_others(proba[wrong], top)
             fit = fit_temperature(
                 log, codes - (codes > top), weight, 1.0 / (weight.sum() + 1.0)

@@ -149,8 +149,11 @@ class TrendFiltering(Recalibrator):
             )
         else:
             best = next(iter_fits(proba, codes, weight, "aicc", lam=self.penalty))
-        self.line_, self.penalty_, self.df_ = best, best.lam, best.df
-        self.knots_, self.values_ = best.knots, best.values
+        self.line_ = best
+        self.penalty_ = best.lam
+        self.df_ = best.df
+        self.knots_ = best.knots
+        self.values_ = best.values
 
     def _make_map(self):
         return self.line_.make_map()
@@ -195,11 +198,9 @@ def _make_points(score, codes, weight):
     def sum_by_step(values):
         return np.bincount(step, weights=values)[present]
 
-    mass, first, second = (
-        sum_by_step(weight),
-        sum_by_step(weight * score),
-        sum_by_step(weight * codes),
-    )
+    mass = sum_by_step(weight)
+    first = sum_by_step(weight * score)
+    second = sum_by_step(weight * codes)
     if len(present) > MAX_POINTS:
         cell = _find_cell_starts(first / mass, mass)
         mass, first, second = (

@@ -138,7 +138,8 @@ class VectorScaling(SoftmaxRegression):
     def _fit_passes(self, blocks, tol):
         temperature = TemperatureScaling()
         temperature._fit_passes(blocks, None)
-        self.temperature_scaling_, beta = temperature, temperature.inverse_temperature_
+        self.temperature_scaling_ = temperature
+        beta = temperature.inverse_temperature_
 
         def run_pass(coef, intercept):
             return blocks.sum_over_slices(

@@ -154,7 +154,8 @@ def make_advice(
         and get_absent_mask(model.predictions.proba) is not None
     )
     names = _OF_OPTIONS if options else ADVISED
-    steps, all_predictions = len(names) + 1, {}
+    steps = len(names) + 1
+    all_predictions = {}
     with ignore_calibration_warnings():
         for number, name in enumerate(names, 1):
             all_predictions[name] = source.predict_held_out(name)
@@ -173,7 +174,8 @@ def make_advice(
     rows = [
         _make_row(name, all_predictions[name], losses, error, whole) for name in names
     ]
-    given, recalibrated = all_predictions["identity"], all_predictions["auto"]
+    given = all_predictions["identity"]
+    recalibrated = all_predictions["auto"]
     return Advice(
         rows=rows,
         best=min(rows, key=lambda row: row.loss).method,
@@ -234,7 +236,8 @@ class _CellSource(_Source):
 
     def __init__(self, model):
         super().__init__(model)
-        self.n_rows, summary = model.summary.n_samples, model.summary
+        self.n_rows = model.summary.n_samples
+        summary = model.summary
         self._summary = (
             summary.coarsen(_N_SUMMARY_CELLS)
             if summary.max_cells > _N_SUMMARY_CELLS
@@ -328,7 +331,8 @@ class _ClusterSource(_Source):
         splitter = FastStratifiedGroupKFold(
             _FOLDS, shuffle=True, random_state=int(rng.integers(2**31))
         )
-        codes, clusters = self._predictions.codes, self._predictions.clusters
+        codes = self._predictions.codes
+        clusters = self._predictions.clusters
         self._folds = [*splitter.split(codes, codes, clusters)]
         return all(len(test) for _, test in self._folds)
 

@@ -365,8 +365,11 @@ def _write_code(
     more : str, default=""
         Further arguments of the fit, such as ", groups=groups".
     """
-    before, after = "from sklearn_calib.recalibrators import get_recalibrator\n\n", ""
-    proba, labels, new = "y_proba", "y_true", "new_proba"
+    before = "from sklearn_calib.recalibrators import get_recalibrator\n\n"
+    after = ""
+    proba = "y_proba"
+    labels = "y_true"
+    new = "new_proba"
     if names is not None:
         label, columns = names
         wanted = repr(columns[0] if len(columns) == 1 else list(columns))
@@ -374,10 +377,13 @@ def _write_code(
         table = f"table = pd.read_{reader}({source or 'predictions.csv'!r})\n"
         before = f"import pandas as pd\n{before}{table}"
         after = f'new = pd.read_{reader}("new_predictions.csv")\n'
-        proba, labels, new = f"table[{wanted}]", f"table[{label!r}]", f"new[{wanted}]"
+        proba = f"table[{wanted}]"
+        labels = f"table[{label!r}]"
+        new = f"new[{wanted}]"
     fit = f'get_recalibrator("auto").fit({proba}, {labels}, classes={list(classes)!r}{more})'
     if names is None and not rows:
-        before, fit = "", 'summary.fit("auto")'
+        before = ""
+        fit = 'summary.fit("auto")'
     return (
         f"{before}recalibrator = {fit}\n{after}repaired = recalibrator.predict_proba({new})"
         "  # columns: recalibrator.classes_\n"
@@ -419,7 +425,8 @@ def _check_one_label(y_true):
 def check_no_model(given: Any, function: str = "calibration_report") -> None:
     """Raise TypeError if a model is given instead of its probabilities."""
     if hasattr(given, "predict") or callable(given):
-        rule, call = "probabilities", f"{function}(y, {{}})"
+        rule = "probabilities"
+        call = f"{function}(y, {{}})"
         check_gives_proba(given, call, rule)
         cure = f"Write {call.format('model.predict_proba(X)')}"
         raise invalid_input(

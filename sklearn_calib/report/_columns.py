@@ -92,11 +92,9 @@ def find_column_order(
 
 def find_better_order(predictions: Predictions) -> ColumnOrder | None:
     """Return `find_column_order` of checked rows."""
-    plain, codes, weight = (
-        np.asarray(predictions.proba),
-        predictions.codes,
-        predictions.weight,
-    )
+    plain = np.asarray(predictions.proba)
+    codes = predictions.codes
+    weight = predictions.weight
     places = find_likely_order(plain, codes, weight)
     if places is None:
         return None
@@ -217,7 +215,8 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     ranks = rankdata(proba, axis=0) - 0.5
     hits = np.nan_to_num(table)
     rest = np.where(np.isnan(table), 0.0, 1.0 - table)
-    ones, zeros = hits.sum(axis=0), rest.sum(axis=0)
+    ones = hits.sum(axis=0)
+    zeros = rest.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gap = ranks.T @ (hits / ones) - ranks.T @ (rest / zeros)  # columns by labels
         error = np.sqrt((1 / ones + 1 / zeros) / 12)
@@ -226,7 +225,8 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     places = np.empty(len(labels), dtype=np.intp)
     places[labels] = columns
     label = np.arange(len(places))
-    new, own = area[places, label], area[label, label]
+    new = area[places, label]
+    own = area[label, label]
     gain = new - own
     sure = (
         (new >= _LEAST_AREA) & (gain >= _LEAST_GAIN) & (gain >= _LEAST_ERRORS * error)

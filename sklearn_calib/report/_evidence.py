@@ -163,7 +163,8 @@ def collect_evidence(
 
 def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     """Return bins of equal weight with intervals that hold one by one; ties share a bin."""
-    score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
+    score = sample.proba[:, 1]
+    mass = sample.weight.sum(axis=1)
     place = bin_distinct_values(score, mass, n_bins, "quantile")
     rows = np.bincount(place, sample.counts.sum(axis=1), n_bins)
     sums = sum_bins(place, n_bins, mass, mass * score, sample.weight[:, 1])
@@ -240,17 +241,23 @@ def fit_event_line(sample: "Cells") -> Line | None:
     few = not used.any() or min(sample.counts[used].sum(axis=0)) < _FEWEST_EVENTS
     if few or np.ptp(z[used]) == 0:
         return None
-    weight, squares = sample.weight.T.ravel(), sample.squares.T.ravel()
-    hit, both = np.repeat([0.0, 1.0], len(z)), np.tile(z, 2)
+    weight = sample.weight.T.ravel()
+    squares = sample.squares.T.ravel()
+    hit = np.repeat([0.0, 1.0], len(z))
+    both = np.tile(z, 2)
     kept = (weight > 0) & np.tile(used, 2)
-    of_row, both = z, both[kept]
-    hit, weight, squares = hit[kept], weight[kept], squares[kept]
+    of_row = z
+    both = both[kept]
+    hit = hit[kept]
+    weight = weight[kept]
+    squares = squares[kept]
     if threshold_separates(both, hit):
         return None
     (intercept, slope), _ = fit_line(both, hit, weight)
     n_clusters = freedom = None
     if isinstance(sample, ClusterSample):
-        cell, rows = sample.place // 2, used[sample.place // 2]
+        cell = sample.place // 2
+        rows = used[sample.place // 2]
         columns = np.column_stack([np.ones(rows.sum()), of_row[cell[rows]]])
         groups = np.unique(sample.groups[rows], return_inverse=True)[1].ravel()
         if groups.max() == 0:
@@ -262,7 +269,8 @@ def fit_event_line(sample: "Cells") -> Line | None:
             sample.rows[rows],
             groups,
         )
-        n_clusters, freedom = sample.n_clusters, float(both_freedoms[1])
+        n_clusters = sample.n_clusters
+        freedom = float(both_freedoms[1])
     else:
         columns = np.column_stack([np.ones_like(both), both])
         predicted = intercept + slope * both
@@ -288,7 +296,8 @@ def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int
     """
     never = sample.proba == 0
     if items is not None and isinstance(sample, ClusterSample):
-        sure, wrong = never.any(axis=1)[sample.place // 2], never.ravel()[sample.place]
+        sure = never.any(axis=1)[sample.place // 2]
+        wrong = never.ravel()[sample.place]
         return len(np.unique(items[sure])), len(np.unique(items[wrong]))
     return int(sample.counts[never.any(axis=1)].sum()), int(sample.counts[never].sum())
 
@@ -322,7 +331,8 @@ def find_smallest_error(
     """
     if not critical > 0:
         return None, True  # labels that cannot vary
-    score, rows = sample.proba[:, 1], sample.weight.sum(axis=1)
+    score = sample.proba[:, 1]
+    rows = sample.weight.sum(axis=1)
     errors = DetectableErrors(
         score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth
     )

@@ -162,7 +162,8 @@ def compute_chernoff_bound(predictions: "Predictions") -> float:
     or too small: P(S >= s) <= min over t of E exp(t S - t s), for independent rows with
     the probabilities p (Chernoff, 1952), times four.
     """
-    p, hit = predictions.second, predictions.codes == 1
+    p = predictions.second
+    hit = predictions.codes == 1
     odds = np.clip(compute_log_odds(predictions.proba), -30, 30)
     center = predictions.weight * (
         odds - np.average(odds, weights=predictions.weight * (p * (1 - p) + 1e-12))
@@ -232,10 +233,8 @@ class _LabelTable(NamedTuple):
             moved[rows] += counted * (
                 loss.of_rows(predictions.proba, predictions.codes) - mean
             )
-            of_labels, proba = (
-                loss.of_labels(predictions.proba),
-                np.asarray(predictions.proba),
-            )
+            of_labels = loss.of_labels(predictions.proba)
+            proba = np.asarray(predictions.proba)
             expected = predictions.mean((proba * of_labels).sum(axis=1))
             either = counted[:, None] * (of_labels - expected)
             second += float((proba * either**2).sum())
@@ -258,11 +257,10 @@ def _average_measures(functions, rows, models, pooled, table, level):
     for function in functions:
         own = [row for row in rows if row.measure == function.spec.name]
         values = [row.value for row in own]
-        macro, micro = float(np.mean(values)), function.evaluate(pooled)
-        low, high = (
-            np.mean([row.low for row in own]),
-            np.mean([row.high for row in own]),
-        )
+        macro = float(np.mean(values))
+        micro = function.evaluate(pooled)
+        low = np.mean([row.low for row in own])
+        high = np.mean([row.high for row in own])
         micro_low = micro_high = np.nan
         if (loss := function.spec.loss) is not None:
             low, high = macro + table.compute_interval(
@@ -285,17 +283,14 @@ def _average_measures(functions, rows, models, pooled, table, level):
     return found
 
 
-FORMAT, SCHEMA = "sklearn-calib-label-report", 1
+FORMAT = "sklearn-calib-label-report"
+SCHEMA = 1
 # resamples of all labels together, and of one at least
-_N_TOTAL_DRAWS, _MIN_LABEL_DRAWS = (
-    6000,
-    20,
-)
+_N_TOTAL_DRAWS = 6000
+_MIN_LABEL_DRAWS = 20
 # of more labels by its name alone
-_FEW_LABELS, _COSTLY = (
-    100,
-    "lower_distance_to_calibration",
-)
+_FEW_LABELS = 100
+_COSTLY = "lower_distance_to_calibration"
 
 
 @dataclass

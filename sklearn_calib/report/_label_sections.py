@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 PAIRS_DRAWN = 200  # resamples of a label at most
 SHOWN = 100  # labels in a page, the worst
-_IN_TEXT, _DRAWN = 20, 3
+_IN_TEXT = 20
+_DRAWN = 3
 _NAMED, _NAME = 5, 40  # labels in a sentence, and letters of a name
 _MIN_EVENTS = 10  # events, or rows without: fewer say hardly anything
 _IN_LINE = ("log_loss", "expected_calibration_error")

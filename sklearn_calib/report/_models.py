@@ -75,7 +75,8 @@ class Model:
         most : int, default=None
             About how many; by default all that were drawn with a summary.
         """
-        draw, classes = self.summary.drawn, self.summary.classes
+        draw = self.summary.drawn
+        classes = self.summary.classes
         if draw is None or classes is None:
             return None
         rows = (draw if most is None else draw.reduce_draw(most)).rows()
@@ -111,7 +112,8 @@ class Model:
 
     def test_model_grades(self, grades: Grades) -> GradeCalibration:
         """Test rating grades of the cells."""
-        rows, summary = self.summary.rows(), self.summary
+        rows = self.summary.rows()
+        summary = self.summary
         found = grade_calibration(
             rows.y,
             rows.proba,
@@ -136,13 +138,15 @@ class PredictionsModel(Model):
         self.predictions = predictions
         self.classes = predictions.classes.tolist()
         self.positive = predictions.classes[predictions.positive]
-        self.n_samples, self.n_clusters = predictions.n_items, predictions.n_clusters
+        self.n_samples = predictions.n_items
+        self.n_clusters = predictions.n_clusters
 
     def sample_rows(self, most: int | None = None) -> DrawnSample | None:
         predictions = self.predictions
         n_classes = len(predictions.classes)
         most = rows_to_draw(n_classes) if most is None else most
-        draw, rows = RowDraw(n_classes, most), np.arange(len(predictions.codes))
+        draw = RowDraw(n_classes, most)
+        rows = np.arange(len(predictions.codes))
         proba = np.asarray(predictions.proba)
         draw.add(
             predictions.codes,
@@ -192,10 +196,8 @@ class PredictionsModel(Model):
     def test_model_grades(self, grades: Grades) -> GradeCalibration:
         """Test rating grades of the cells."""
         predictions = self.predictions
-        counts, y = (
-            predictions.weight * predictions.unit,
-            predictions.classes[predictions.codes],
-        )
+        counts = predictions.weight * predictions.unit
+        y = predictions.classes[predictions.codes]
         if not (counts == np.floor(counts)).all():
             got = f"{counts[counts != np.floor(counts)][0]:.6g}"
             rule = "whole numbers >= 0 as sample_weight, for grades count rows"

@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
 FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 # of more classes: the worst, and the most frequent of the others
-SHOWN_CLASSES, _WORST = (
-    12,
-    6,
-)
-_BINS, _SMALL_BINS, _CLASS_BINS = 15, 10, 5
+SHOWN_CLASSES = 12
+_WORST = 6
+_BINS = 15
+_SMALL_BINS = 10
+_CLASS_BINS = 5
 _BANDS = 200  # draws of clusters
 _N_BAND_CELLS = 4096  # bands are drawn from so many cells of a summary
-_BEFORE, _AFTER = "before", "after recalibration (auto)"
+_BEFORE = "before"
+_AFTER = "after recalibration (auto)"
 
 
 def _draw_figure(title, note, says, series, frame=LARGE):
@@ -87,7 +88,8 @@ def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
 
 def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> str:
     """Draw the diagrams of `make_curves`, large for a few models, as HTML that is safe."""
-    few, on_log_odds = len(report.accuracy) <= FEW_MODELS, has_rare_events(report)
+    few = len(report.accuracy) <= FEW_MODELS
+    on_log_odds = has_rare_events(report)
     keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
     keys += _KEYS_AFTER if any(report.advice.values()) else ()
     keys += (_KEY_RARE,) if on_log_odds else ()
@@ -150,7 +152,8 @@ def has_rare_events(report: Any) -> bool:
         if not model.two_classes:
             return False
         (sample,) = model.summary.samples()
-        score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
+        score = sample.proba[:, 1]
+        mass = sample.weight.sum(axis=1)
         if mass[score < MAX_RARE_MEDIAN].sum() < 0.5 * mass.sum():
             return False
     return True
@@ -161,7 +164,8 @@ def draw_classes(report: Any, name: str) -> str:
 
     Empty of two classes, and of a summary.
     """
-    advice, predictions = report.advice.get(name), report._models[name].predictions
+    advice = report.advice.get(name)
+    predictions = report._models[name].predictions
     if len(report.classes) < 3 or predictions is None:
         return ""
     all_predictions = (
@@ -207,7 +211,8 @@ def _make_class_curves(
 
 
 def _make_large_series(summary, level, tone, model):
-    cells, given = coarsen_to_draw(summary), {"level": level, "n_bins": _BINS}
+    cells = coarsen_to_draw(summary)
+    given = {"level": level, "n_bins": _BINS}
     (steps,) = cells.reliability_curve(strategy="isotonic", n_resamples=0)
     if model.n_clusters is None:
         (curve,) = cells.reliability_curve(**given)
@@ -286,8 +291,12 @@ _KEYS_AFTER = (
 )
 
 
-_WIDTH, _HEIGHT = 376, 300
-_LEFT, _TOP, _RIGHT, _BOTTOM = 74, 22, 356, 250
+_WIDTH = 376
+_HEIGHT = 300
+_LEFT = 74
+_TOP = 22
+_RIGHT = 356
+_BOTTOM = 250
 _LETTER = 7.2
 _MOST_ROWS = 2_000_000  # of a difference by paired rows: some 0.3 s for a million
 
@@ -299,7 +308,8 @@ def draw_comparison(report: Any) -> str:
     """
     if len(report.decomposition) < 2:
         return ""
-    parts, pair = _draw_plane(report), _find_pair(report)
+    parts = _draw_plane(report)
+    pair = _find_pair(report)
     if pair is not None:
         parts += _draw_murphy(report, *_compute_difference(report, *pair))
     return f'<div class="drawn">\n<div class="pair">\n{parts}</div>\n</div>'
@@ -311,7 +321,8 @@ def _draw_plane(report):
     x = np.array([one.calibration for one in parts.values()])
     y = np.array([one.uncertainty - one.refinement for one in parts.values()])
     plane = LossPlane.from_points(x, y, next(iter(parts.values())).uncertainty)
-    drawn, losses = [], []
+    drawn = []
+    losses = []
     for loss, ends in plane.iter_loss_lines():
         points = [
             _to_place(*plane.locate_fraction(a, b)) for a, b in zip(*ends, strict=True)
@@ -388,17 +399,20 @@ def _draw_murphy(report, found, axis):
     """Draw the difference."""
     scale = 1 - found.threshold
     lines = [scale * line for line in (found.difference, found.low, found.high)]
-    low, high = min(lines[1].min(), 0.0), max(lines[2].max(), 0.0)
+    low = min(lines[1].min(), 0.0)
+    high = max(lines[2].max(), 0.0)
     pad = 0.06 * (high - low) or 1e-3
     limits = low - pad, high + pad
-    share, ticks = np.asarray, None
+    share = np.asarray
+    ticks = None
     if axis is not None:
         share = axis.locate_fraction
         ticks = [
             (axis.locate_fraction(p), text)
             for p, text in axis.place_ticks((_RIGHT - _LEFT) / _LETTER)
         ]
-    x, zero = share(found.threshold), -limits[0] / (limits[1] - limits[0])
+    x = share(found.threshold)
+    zero = -limits[0] / (limits[1] - limits[0])
     middle, below, above = (
         [
             _to_place(a, b)
@@ -427,7 +441,8 @@ def _draw_murphy(report, found, axis):
 def _describe_difference(found: "NetBenefitDifference", report: Any) -> str:
     """Return the picture in words."""
     first, second = map(plain, report._models)
-    better, worse = (found.high < 0).mean(), (found.low > 0).mean()
+    better = (found.high < 0).mean()
+    worse = (found.low > 0).mean()
     return (
         f"Mean elementary scores of {second} less those of {first}: at {better:.0%} of the "
         f"thresholds {second} is better beyond chance, at {worse:.0%} {first} is."
@@ -463,7 +478,8 @@ def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
     ]
     if x_ticks is not None:
         at_x = x_ticks
-    parts, grid = [], ""
+    parts = []
+    grid = ""
     for share, text in at_x:
         x, _ = _to_place(share, 0)
         grid += f"M{x:.1f} {_TOP}V{_BOTTOM}"

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
 
 
-_FORMAT, _SCHEMA = "sklearn-calib-report", 1
+_FORMAT = "sklearn-calib-report"
+_SCHEMA = 1
 
 
 @dataclass
@@ -485,11 +486,9 @@ class CalibrationReport(WrittenReport):
 
 def _describe_model(report, name):
     """Return the part of `to_dict` about one model."""
-    parts, line, advice = (
-        report.decomposition.get(name),
-        report.line(name),
-        report.advice[name],
-    )
+    parts = report.decomposition.get(name)
+    line = report.line(name)
+    advice = report.advice[name]
     below, zeros = report.floored[name]
     used = report.features.get(name)
     keys = "risk", "calibration", "refinement", "uncertainty"

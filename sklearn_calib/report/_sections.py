@@ -63,7 +63,8 @@ def _make_parts(
     report: Any, names: Iterable[str], part: Callable[[str], Section]
 ) -> list[Section]:
     """Return a part for each model, under its name if there are several; closed if many."""
-    several, many = len(report.accuracy) > 1, _has_many_models(report)
+    several = len(report.accuracy) > 1
+    many = _has_many_models(report)
     return [
         part(name)._replace(
             name=name if several and not many else "",
@@ -117,7 +118,8 @@ def _list_verdicts(report):
     rows = []
     for name, verdict in report.verdicts.items():
         by_topic = {sentence.topic: sentence.numbers for sentence in verdict.sentences}
-        size, direction = by_topic.get("size"), by_topic.get("direction", {})
+        size = by_topic.get("size")
+        direction = by_topic.get("direction", {})
         rows.append(
             (
                 plain(name, _NAME),

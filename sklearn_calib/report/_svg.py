@@ -84,7 +84,8 @@ class Frame(NamedTuple):
         """Return the frame whose axes are on log-odds, with room for the curves."""
         axis = LogitAxis.from_curves(curves)
         ticks = axis.place_ticks(self.side / _LETTER)
-        left, width = self.left + _MORE, self.width + _MORE
+        left = self.left + _MORE
+        width = self.width + _MORE
         return self._replace(
             left=left, width=width, axis=axis, ticks=tuple(p for p, _ in ticks)
         )
@@ -114,7 +115,8 @@ def draw_diagram(
     """
     parts = _draw_axes(frame, series[0].curve.title == "confidence")
     parts += [_draw_margins(frame)]
-    left, bottom = frame.left, frame.top + frame.side
+    left = frame.left
+    bottom = frame.top + frame.side
     if len(series) == 1:
         parts.append(_draw_band(frame, series[0].curve))
     parts.append(
@@ -150,11 +152,15 @@ def _draw_path(points: Iterable[tuple[float, float]]) -> str:
 
 def _draw_axes(frame, confidence):
     """Draw grid, numbers and names of the axes."""
-    left, right = frame.left, frame.left + frame.side
-    low, high = frame.bars[1], frame.bars[0]
-    grid, numbers = "", []
+    left = frame.left
+    right = frame.left + frame.side
+    low = frame.bars[1]
+    high = frame.bars[0]
+    grid = ""
+    numbers = []
     for tick in frame.ticks:
-        x, y = frame.locate_x(tick), frame.locate_y(tick)
+        x = frame.locate_x(tick)
+        y = frame.locate_y(tick)
         grid += f"M{_to_xy(left, y)}H{_to_px(right)}"
         grid += f"M{_to_xy(x, frame.top)}V{frame.top + frame.side}"
         text = f"{tick:g}" if frame.axis is None else probability(tick)
@@ -186,7 +192,8 @@ def _draw_margins(frame):
     """Draw dotted lines behind which exact zeros and ones lie."""
     if frame.axis is None or not frame.axis.margin_borders:
         return ""
-    right, bottom = frame.left + frame.side, frame.top + frame.side
+    right = frame.left + frame.side
+    bottom = frame.top + frame.side
     lines = "".join(
         f"M{_to_px(frame.locate_x(p))} {frame.top}V{bottom}M{frame.left} "
         f"{_to_px(frame.locate_y(p))}H{right}"
@@ -227,7 +234,8 @@ def _draw_band(frame, curve):
 
 def _draw_series(frame, series):
     curve = series.curve
-    x, y = frame.locate_x(curve.predicted), frame.locate_y(curve.observed)
+    x = frame.locate_x(curve.predicted)
+    y = frame.locate_y(curve.observed)
     parts = []
     if series.steps is not None:
         parts.append(
@@ -236,7 +244,8 @@ def _draw_series(frame, series):
         )
     else:
         parts.append(f'<path class="line" d="{_draw_path(zip(x, y, strict=True))}"/>')
-    low, high = curve.confidence_low, curve.confidence_high
+    low = curve.confidence_low
+    high = curve.confidence_high
     if low is not None and high is not None:
         bars = zip(x, frame.locate_y(low), frame.locate_y(high), strict=True)
         bars = "".join(f"M{_to_xy(across, a)}V{_to_px(b)}" for across, a, b in bars)
@@ -257,7 +266,8 @@ def draw_steps(frame: Frame, curve: "ReliabilityCurve") -> str:
     Steps lie midway between the points; points that repeat the value before them are
     left out.
     """
-    x, y = curve.predicted, curve.observed
+    x = curve.predicted
+    y = curve.observed
     rises = np.flatnonzero(np.diff(y)) + 1
     path = f"M{_to_xy(frame.locate_x(x[0]), frame.locate_y(y[0]))}"
     for number in rises:

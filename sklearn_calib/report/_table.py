@@ -31,10 +31,8 @@ if TYPE_CHECKING:
     from ._models import Model
 
 # of a sample that is drawn from hundreds of times
-_FEWEST_CELLS, _MOST_CELLS = (
-    1024,
-    4096,
-)
+_FEWEST_CELLS = 1024
+_MOST_CELLS = 4096
 _ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
 _RESAMPLES = 200
 
@@ -144,7 +142,8 @@ def measure_models(
     total = sum(
         len(seeds) * part.n_resamples for parts in plans.values() for part in parts
     )
-    done, rows = 0, []
+    done = 0
+    rows = []
     for name, model in models.items():
         found = {
             f: _make_sum_row(name, f, model, level)
@@ -209,10 +208,8 @@ def _plan_draws(model, functions, n_resamples):
         predictions = model.predictions
         if predictions is None:
             names = ", ".join(f.spec.name for f in on_rows)
-            rule, cure = (
-                "measures of cells",
-                "Report on the rows themselves, or leave these out",
-            )
+            rule = "measures of cells"
+            cure = "Report on the rows themselves, or leave these out"
             raise invalid_input(expected=rule, got=names, hint=cure)
         together = partial(
             simulate_bootstrap_distribution, predictions, groups=predictions.clusters
@@ -237,7 +234,8 @@ def _evaluate_whole(function, model, predictions):
 
 def _make_rows(title, model, part, values, level):
     resampled, null = values
-    rows, longer = {}, 1.0
+    rows = {}
+    longer = 1.0
     if model.n_clusters is not None:
         longer = small_sample_inflation(
             model.predictions.weight, model.predictions.clusters, level
@@ -291,7 +289,9 @@ def make_draw_interval(
     ):
         low, high = np.quantile(resampled, [tail, 1 - tail])
     else:
-        z, square, spread = ndtri(1 - tail), np.mean(resampled**2), np.std(resampled)
+        z = ndtri(1 - tail)
+        square = np.mean(resampled**2)
+        spread = np.std(resampled)
         noise = np.sqrt(max(square - value**2, spread**2))
         low = max(np.sqrt(max(2 * value**2 - square, 0.0)) - z * spread, 0.0)
         if function.spec.name in OF_LARGEST:
@@ -304,8 +304,10 @@ def make_draw_interval(
 
 def _make_sum_row(name, function, model, level):
     """Make a row from the mean, its standard error, and the law for drawn labels."""
-    sums, key = model.summary.totals._asdict(), ADDED_UP[function.spec.name]
-    weight, squares = sums["weight"], sums["squared_weight"]
+    sums = model.summary.totals._asdict()
+    key = ADDED_UP[function.spec.name]
+    weight = sums["weight"]
+    squares = sums["squared_weight"]
     value = sums[key] / weight
     spread = (
         sums[f"squared_{key}"]
@@ -314,8 +316,10 @@ def _make_sum_row(name, function, model, level):
     )
     freedom = weight**2 - squares
     error = np.sqrt(max(spread, 0.0) / freedom) if freedom > 0 else np.inf
-    half, spread = ndtri((1 + level) / 2) * error, np.sqrt(sums[f"variance_of_{key}"])
-    loss, predictions = function.spec.loss, model.predictions
+    half = ndtri((1 + level) / 2) * error
+    spread = np.sqrt(sums[f"variance_of_{key}"])
+    loss = function.spec.loss
+    predictions = model.predictions
     ends = value - half, value + half
     ends = _make_loss_interval(loss, model, level) or ends
     if model.n_clusters is not None:
@@ -334,12 +338,14 @@ def _make_sum_row(name, function, model, level):
 
 def _make_loss_interval(loss, model, level):
     """Return the ends that need no draws, of few events or clusters; None for other rows."""
-    predictions, counts = model.predictions, None
+    predictions = model.predictions
+    counts = None
     if loss is None or (predictions is None and not model.two_classes):
         return None
     if predictions is None:
         (sample,) = model.summary.samples()
-        predictions, counts = sample.predictions, sample.counts
+        predictions = sample.predictions
+        counts = sample.counts
     found = mean_loss_interval(predictions, loss, level, counts)
     return None if found is None else found[1:]
 

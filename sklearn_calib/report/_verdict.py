@@ -100,8 +100,10 @@ class Verdict(str):
         evidence: Evidence,
     ) -> "Verdict":
         made = super().__new__(cls, " ".join(sentence.text for sentence in sentences))
-        made.calibrated, made.p_value = calibrated, p_value
-        made.sentences, made.evidence = sentences, evidence
+        made.calibrated = calibrated
+        made.p_value = p_value
+        made.sentences = sentences
+        made.evidence = evidence
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -141,8 +143,10 @@ class _Findings:
         self.rows = f"{model.n_samples} rows" + (
             "" if n is None else f" in {n} clusters"
         )
-        self.level, self.error = report.level, _find_error(report, name)
-        whole, tested = model.pool_cells(), model.pool_cells(_TESTED_CELLS)
+        self.level = report.level
+        self.error = _find_error(report, name)
+        whole = model.pool_cells()
+        tested = model.pool_cells(_TESTED_CELLS)
         self.test = _run_test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
         self.certain = *count_certain(whole, items), len(whole.proba)
@@ -154,7 +158,8 @@ class _Findings:
         of = self.evidence = collect_evidence(
             whole, coarse, self.level, critical, inflation
         )
-        low, high = self.error.low, self.error.high
+        low = self.error.low
+        high = self.error.high
         if of.unseen > 0:
             low = max(min(low, self.error.value - of.unseen), 0.0)
         self.ends = low, min(max(high, of.unseen), 1.0)
@@ -194,7 +199,8 @@ def _find_error(report, name):
     for row in report.rows:
         if row.model == name and row.measure == _ERROR and not np.isnan(row.high):
             return row
-    models, functions = {name: report._models[name]}, [all_metrics()[_ERROR]]
+    models = {name: report._models[name]}
+    functions = [all_metrics()[_ERROR]]
     (row,) = measure_models(models, functions, report.level, "auto", report._seed)
     return row
 
@@ -203,14 +209,16 @@ def _compute_inflation(model, sample, test):
     """Return how much clusters enlarge the mean square of the statistic."""
     if model.n_clusters is None:
         return 1.0
-    p, mass = sample.proba[:, 1], sample.weight.sum()
+    p = sample.proba[:, 1]
+    mass = sample.weight.sum()
     alone = (sample.squares.sum(axis=1) * p * (1 - p)).sum() / mass**2
     return float(np.mean(test.null_distribution**2) / alone) if alone > 0 else 1.0
 
 
 def _run_test(sample, seed):
     """Run `calibration_test` by the kernel calibration error, all draws at once."""
-    score, mass = sample.proba[:, 1], sample.weight.sum(axis=1)
+    score = sample.proba[:, 1]
+    mass = sample.weight.sum(axis=1)
     kernel = np.exp(-np.abs(score[:, None] - score) / KERNEL_BANDWIDTH)
     drawn = sample.events(_DRAWS, np.random.default_rng(seed))
     residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
@@ -246,7 +254,8 @@ def _write_interval(findings, ends, show):
 
 
 def _describe_calibration(findings):
-    p, rows = findings.test.pvalue, findings.rows
+    p = findings.test.pvalue
+    rows = findings.rows
     numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE_LEVEL}
     numbers |= {
         "test": findings.test.name,
@@ -352,11 +361,14 @@ def _describe_slope(findings):
     low, high = line.slope_interval(findings.level)
     if low <= 1 <= high:
         return None
-    word, said = "overconfident", "They are too extreme (overconfident)"
+    word = "overconfident"
+    said = "They are too extreme (overconfident)"
     if high < 0:
-        word, said = "backwards", "They run backwards, higher ones come true less often"
+        word = "backwards"
+        said = "They run backwards, higher ones come true less often"
     elif low > 1:
-        word, said = "underconfident", "They are too cautious (underconfident)"
+        word = "underconfident"
+        said = "They are too cautious (underconfident)"
     text = (
         f"{said}: the slope of the log-odds is {line.slope:.2f} "
         f"({_write_interval(findings, (low, high), '{:.2f}'.format)}), 1 would be right."
@@ -408,7 +420,8 @@ def _describe_groups(findings):
     wrong = [row for row in findings.groups.rejected if row.group != WHOLE]
     if not wrong:
         return None
-    worst, level = wrong[0], findings.groups.level
+    worst = wrong[0]
+    level = findings.groups.level
     number = "one group is" if len(wrong) == 1 else f"{len(wrong)} groups are"
     text = f"But {number} not calibrated; the worst is {plain(worst.group, 100)}"
     p = f"adjusted p = {worst.adjusted_p_value:.3f})."
@@ -424,7 +437,8 @@ def _describe_groups(findings):
 
 
 def _describe_power(findings):
-    seen, blind = findings.evidence.smallest_seen, findings.evidence.blind
+    seen = findings.evidence.smallest_seen
+    blind = findings.evidence.blind
     numbers = {"smallest_error": seen, "probability": TARGET_POWER, "blind": blind}
     if seen is None:
         text = f"With {findings.rows} like these no error could be seen."
@@ -446,7 +460,8 @@ def _describe_gain(findings):
     advice = findings.advice
     if advice is None:
         return None
-    row, given = advice.row("auto"), advice.row("identity")
+    row = advice.row("auto")
+    given = advice.row("identity")
     half = ndtri((1 + findings.level) / 2) * row.standard_error
     ends = row.gain - half, row.gain + half
     numbers = {"loss": given.loss, "recalibrated_loss": row.loss, "gain": row.gain}

@@ -17,16 +17,15 @@ from ..recalibrators import (
 )
 
 # of scores; rows
-_SAMPLE_ENTRIES, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS = (
-    500_000,
-    20_000,
-    100_000,
-)
+_SAMPLE_ENTRIES = 500_000
+_MIN_SAMPLE_ROWS = 20_000
+_MAX_SAMPLE_ROWS = 100_000
 _STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
 _OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are kept whatever the others are
 _SHARE = 2  # a class keeps one in so many of the rows that would be its share
 _LAST = np.iinfo(np.uint64).max
-_OF_LABELS, _HALF = np.uint64(0xBF58476D1CE4E5B9), np.uint64(32)
+_OF_LABELS = np.uint64(0xBF58476D1CE4E5B9)
+_HALF = np.uint64(32)
 
 
 def rows_to_draw(n_classes: int) -> int:
@@ -277,7 +276,8 @@ class RowDraw:
         share = (self._seen / np.maximum(drawn, 1))[rows.stratum]
         if hasattr(rows.extras, "iloc"):
             rows = rows._replace(extras=rows.extras.reset_index(drop=True))
-        codes, n_seen = rows.stratum // self._steps, int(self._seen.sum())
+        codes = rows.stratum // self._steps
+        n_seen = int(self._seen.sum())
         return rows._replace(codes=codes, share=share, n_seen=n_seen)
 
 
@@ -339,7 +339,8 @@ class DrawnSample:
         kind: Literal["proba", "logits"] = "proba",
         proba: FloatArray | None = None,
     ) -> None:
-        self.drawn, self.classes = drawn, classes
+        self.drawn = drawn
+        self.classes = classes
         if proba is None:
             proba = read_proba(drawn.scores, kind=kind)
         self.squares = drawn.counts * drawn.count_weight**2
@@ -353,7 +354,8 @@ class DrawnSample:
 
         The digits of the rows decide; a group, numbered from 0, stays in one fold.
         """
-        predictions, counts = self.predictions, self.drawn.counts.astype(np.float64)
+        predictions = self.predictions
+        counts = self.drawn.counts.astype(np.float64)
         return compute_fold_masses(
             predictions.proba, predictions.codes, counts, n_folds, _MOST_DEALT, groups
         )
@@ -365,11 +367,15 @@ class DrawnSample:
         groups: AnyArray | None = None,
     ) -> HeldOut:
         """Recalibrate each row by a fit to the folds that it is not in."""
-        predictions, unit = self.predictions, self.drawn.count_weight
+        predictions = self.predictions
+        unit = self.drawn.count_weight
         numbers = np.arange(len(self.classes))
-        proba, rows, left = [], [], []
+        proba = []
+        rows = []
+        left = []
         for kept, out in folds:
-            seen, needed = np.flatnonzero(kept > 0), np.flatnonzero(out > 0)
+            seen = np.flatnonzero(kept > 0)
+            needed = np.flatnonzero(out > 0)
             if not len(needed):
                 continue
             weight = (kept * unit)[seen]
@@ -386,7 +392,9 @@ class DrawnSample:
             )
             rows.append(needed)
             left.append(out[needed])
-        place, mass = np.concatenate(rows), np.concatenate(left)
-        codes, weight = predictions.codes[place], mass * unit[place]
+        place = np.concatenate(rows)
+        mass = np.concatenate(left)
+        codes = predictions.codes[place]
+        weight = mass * unit[place]
         recalibrated = Predictions(np.vstack(proba), codes, weight, self.classes, 1)
         return HeldOut(recalibrated, place, mass * unit[place] ** 2)

@@ -99,7 +99,9 @@ class Labels:
                 return classes, codes[places[y.codes]]
             except ValueError:
                 y = np.asarray(y)  # the message names the row
-        classes, is_single, columns = self.classes, columns == 1, max(columns, 2)
+        classes = self.classes
+        is_single = columns == 1
+        columns = max(columns, 2)
         if columns != self.n_classes:
             if not (self.guessed and empty and columns > 2):
                 rule = f"scores of {self.n_classes} classes"
@@ -207,16 +209,15 @@ class Labels:
         else:
             same = self.class_text == other.class_text
         if not same:
-            got, cure = (
-                f"{self.class_text} and {other.class_text}",
-                "Summarise them with one classes=",
-            )
+            got = f"{self.class_text} and {other.class_text}"
+            cure = "Summarise them with one classes="
             raise invalid_input(
                 expected="summaries of the same classes", got=got, hint=cure
             )
         self.doubt = self.doubt or other.doubt
         if self.classes is None:
-            self.classes, self.positive = other.classes, other.positive
+            self.classes = other.classes
+            self.positive = other.positive
 
     @property
     def positive_label(self) -> object:
@@ -332,11 +333,13 @@ def check_scores(y_proba: ArrayLike) -> Scores:
     outside = uneven = False
     for start in range(0, len(raw), _BLOCK_ROWS):
         block = raw[start : start + _BLOCK_ROWS]
-        low, high = block.min(), block.max()
+        low = block.min()
+        high = block.max()
         fine = low >= -slack and high <= 1 + slack
         if fine and raw.ndim == 2:
             error = np.abs(_row_sums(block) - 1.0).max()
-            fine, uneven = error <= slack, uneven or error > _SUM_TOLERANCE
+            fine = error <= slack
+            uneven = uneven or error > _SUM_TOLERANCE
         if not fine:
             return Scores(valid_proba(raw), False, False)  # divided, or refused
         outside = outside or low < 0 or high > 1
@@ -398,7 +401,8 @@ def _one_per_row(values, n, name):
     if numbers.ndim == 0:
         numbers = np.full(n, numbers)
     if numbers.shape != (n,):
-        got, cure = f"shape {numbers.shape}", "Check the rows that they belong to"
+        got = f"shape {numbers.shape}"
+        cure = "Check the rows that they belong to"
         raise invalid_input(
             expected=f"one of {name} per row, shape ({n},)", got=got, hint=cure
         )

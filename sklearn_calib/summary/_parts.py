@@ -204,7 +204,8 @@ def _iter_frames(data, needed, source):
             yield source, frame, share
         return
     if hasattr(data, "scanner"):  # pyarrow.dataset
-        schema, name = data.schema, "the dataset"
+        schema = data.schema
+        name = "the dataset"
     else:
         data = _open_reader(data)
         schema = data.schema
@@ -275,7 +276,8 @@ def _open_reader(data):
     if isinstance(data, pa.Table):
         return data.to_reader()
     if not hasattr(data, "__arrow_c_stream__"):
-        got, cure = f"a {type(data).__name__}", "Turn it into an Arrow table first"
+        got = f"a {type(data).__name__}"
+        cure = "Turn it into an Arrow table first"
         rule = "paths, a table, a dataset, a dict of arrays, or an object with __arrow_c_stream__"
         raise invalid_input(
             expected=f"data as {rule}", got=got, hint=cure, error=TypeError

@@ -68,7 +68,8 @@ class PatternCells(CellTable):
         """Add rows, which were checked; see `CellState.add`."""
         weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
         if weights and self.pairs.shape[1] < cells.WEIGHTED_COLUMNS:
-            self._table, self._slots = _widen_pairs(self.pairs), None
+            self._table = _widen_pairs(self.pairs)
+            self._slots = None
         if self._slots is None:
             self._rebuild_table()
         self._fill_slots(p, q, y, pattern, *weights)
@@ -86,18 +87,25 @@ class PatternCells(CellTable):
             part = two_class_part(codes, block, positive)
         else:
             part = _compute_confidence(codes, block)
-        p, q, hit = part.p, part.q, part.hit
+        p = part.p
+        q = part.q
+        hit = part.hit
         if weight is not None:
             kept = weight > 0
-            pattern, p, hit, weight = pattern[kept], p[kept], hit[kept], weight[kept]
+            pattern = pattern[kept]
+            p = p[kept]
+            hit = hit[kept]
+            weight = weight[kept]
             q = q[kept] if len(q) else q
         self.add(pattern, p, q, hit, weight)
 
     def merge(self, other: "PatternCells") -> None:
         """Add the rows of another."""
-        mine, theirs = self.pairs, other.pairs
+        mine = self.pairs
+        theirs = other.pairs
         if mine.shape[1] != theirs.shape[1]:
-            mine, theirs = _widen_pairs(mine), _widen_pairs(theirs)
+            mine = _widen_pairs(mine)
+            theirs = _widen_pairs(theirs)
         self._shift = max(self._shift, other._shift)
         self._table = _add_equal_pairs(
             _coarsen_pairs(np.concatenate([mine, theirs]), self._shift)
@@ -169,10 +177,8 @@ def _add_equal_pairs(pairs):
     if len(starts) == len(pairs):
         return pairs
     found = pairs[starts]
-    whole, numbers = (
-        slice(cells.N0, cells.OFFSET),
-        slice(cells.OFFSET, cells.PATTERN_COLUMN),
-    )
+    whole = slice(cells.N0, cells.OFFSET)
+    numbers = slice(cells.OFFSET, cells.PATTERN_COLUMN)
     found[:, whole] = np.add.reduceat(pairs[:, whole], starts)
     cells.view_as_float(found)[:, numbers] = np.add.reduceat(
         cells.view_as_float(pairs)[:, numbers], starts

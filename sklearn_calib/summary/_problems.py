@@ -186,7 +186,8 @@ def joint_totals(
         return [*heads, *(sums[i] for i in (0, 0, 1, 2, 3, 4, 4, 5, 6, 7))], whole
     c = np.ones(len(codes)) if count is None else count.astype(np.float64)
     w = np.ones(len(codes)) if weight is None else weight
-    cw, cv = c * w, c * w**2
+    cw = c * w
+    cv = c * w**2
     rows = [c * (w > 0), cw, cv, cw * hit, c * ((w > 0) & (true == 0))]
     for own, square, mean, spread in (terms[:4], terms[4:]):
         rows += [cw * own, cv * own, cv * square, cw * mean, cv * spread]
@@ -279,7 +280,8 @@ def _test_cox(table: AnyArray, totals: dict[str, float]) -> _Result:
 def _test_cumulative(
     table: AnyArray, totals: dict[str, float], *, statistic: str
 ) -> _Result:
-    score, weight = compute_mean_scores(table)[:, 1], get_label_sums(table)[0]
+    score = compute_mean_scores(table)[:, 1]
+    weight = get_label_sums(table)[0]
     residual = weight[:, 1] - weight.sum(axis=1) * score
     return tests.run_cumulative_test(
         score, residual, totals["squared_variance"], statistic

@@ -82,7 +82,8 @@ class CellSample(PooledPredictions):
         weight: FloatArray,
         squares: FloatArray,
     ) -> None:
-        self.proba, self.counts = proba, np.asarray(counts, dtype=np.int64)
+        self.proba = proba
+        self.counts = np.asarray(counts, dtype=np.int64)
         self.weight = np.asarray(weight, dtype=np.float64)
         self.squares = np.asarray(squares, dtype=np.float64)
         self.n_samples = int(self.counts.sum())
@@ -106,7 +107,8 @@ class CellSample(PooledPredictions):
         """
         zeros, ones = self.counts.T.astype(np.float64)
         second = self.proba[:, 1] > 0.5
-        wrong, n = zeros[second].sum() + ones[~second].sum(), zeros.sum() + ones.sum()
+        wrong = zeros[second].sum() + ones[~second].sum()
+        n = zeros.sum() + ones.sum()
         if 2 * wrong - n < FARTHER * n or not (zeros.any() and ones.any()):
             return False
         return are_ranked_well([self.backwards], 2)
@@ -244,7 +246,8 @@ class CellSample(PooledPredictions):
         folds : list of Fold
         """
         warn_repeated_cells(self.counts)
-        left, folds = Fold(self.counts, self.weight, self.squares), []
+        left = Fold(self.counts, self.weight, self.squares)
+        folds = []
         for folds_left in range(n_folds, 1, -1):
             counts = rng.binomial(left.counts, 1 / folds_left)
             share = counts / np.maximum(left.counts, 1)
@@ -277,14 +280,13 @@ class CellSample(PooledPredictions):
         squares : ndarray of shape (n_rows,)
             Their sums of squared weights.
         """
-        codes, rows = (
-            np.tile(np.arange(2), len(self.proba)),
-            np.repeat(self.proba, 2, axis=0),
-        )
+        codes = np.tile(np.arange(2), len(self.proba))
+        rows = np.repeat(self.proba, 2, axis=0)
         proba_of_folds = []
         for fold in folds:
             train = np.maximum(self.weight - fold.weight, 0.0).ravel()
-            seen, needed = train > 0, fold.weight.any(axis=1)
+            seen = train > 0
+            needed = fold.weight.any(axis=1)
             fitted = fit_recalibrator(
                 clone(recalibrator),
                 rows[seen],
@@ -304,8 +306,10 @@ class CellSample(PooledPredictions):
                 *((fold.weight, fold.squares) for fold in folds), strict=True
             )
         )
-        kept, codes = weight > 0, np.tile(codes, len(folds))
-        proba, classes = np.vstack(proba_of_folds)[kept], np.arange(2)
+        kept = weight > 0
+        codes = np.tile(codes, len(folds))
+        proba = np.vstack(proba_of_folds)[kept]
+        classes = np.arange(2)
         return Predictions(proba, codes[kept], weight[kept], classes, 1), squares[kept]
 
     @cached_property

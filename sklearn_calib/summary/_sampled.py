@@ -77,7 +77,8 @@ def draw_batch(
     proba = convert_scores(draw, scores)
     if soft:
         summary.update(labels, proba, *rest, soft_labels=True)
-        batch, extras = _iter_items(labels, proba, *rest), _with_shares(labels, extras)
+        batch = _iter_items(labels, proba, *rest)
+        extras = _with_shares(labels, extras)
     else:
         batch = summary._iter_checked_blocks(labels, proba, *rest)
     digest = [] if extras is None else digest_columns(extras)

@@ -415,7 +415,8 @@ class Tally:
     """Summaries by group, of one plan; of all rows if the plan has no groups."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan, self.needed = plan, plan.all_columns
+        self.plan = plan
+        self.needed = plan.all_columns
         self.numbers = (*plan.prob, plan.weight)
         self.groups: dict[tuple[Any, ...], CalibrationSummary] = {}
         self.left_out = 0  # rows with a missing value
@@ -434,7 +435,8 @@ class Tally:
 
     def add_summary(self, part: SummaryPart) -> None:
         """Add the summary of a part."""
-        folders, draw = folder_values(part.path), self.plan.draw
+        folders = folder_values(part.path)
+        draw = self.plan.draw
         key = tuple(folders.get(name) for name in self.plan.by)
         if None in key or (draw is not None and draw.groups):
             raise invalid_grouping(part)
@@ -523,10 +525,8 @@ class Tally:
 
     def _add_group(self, key):
         if len(self.groups) == _MOST_GROUPS:
-            got, cure = (
-                "more",
-                "Group by columns of few values, for instance by the day",
-            )
+            got = "more"
+            cure = "Group by columns of few values, for instance by the day"
             raise invalid_input(
                 expected=f"at most {_MOST_GROUPS} groups by {', '.join(self.plan.by)}",
                 got=got,
@@ -583,9 +583,11 @@ def iter_groups(
         yield (), None
         return
     columns = [encode_column(block, name, None) for name in by]
-    code, size = columns[0].codes, len(columns[0].values)
+    code = columns[0].codes
+    size = len(columns[0].values)
     for column in columns[1:]:
-        code, size = code * len(column.values) + column.codes, size * len(column.values)
+        code = code * len(column.values) + column.codes
+        size = size * len(column.values)
         if size > _SMALL:
             code = np.unique(code, return_inverse=True)[1]
             size = int(code.max(initial=0)) + 1
@@ -625,7 +627,8 @@ def fold_dask(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
                 hint=suggest_name(missing[0], data.columns),
             )
         pieces = data[needed].to_delayed()
-    fold, merge = dask.delayed(_fold_piece), dask.delayed(_merge_tallies)
+    fold = dask.delayed(_fold_piece)
+    merge = dask.delayed(_merge_tallies)
     tallies = [fold(piece, f"partition {i}", make) for i, piece in enumerate(pieces)]
     while len(tallies) > 1:
         starts = range(0, len(tallies), _SPLIT_EVERY)
@@ -639,16 +642,15 @@ def _iter_array_pieces(data, needed):
     """Return dicts of the blocks of arrays that lie side by side."""
     arrays = {name: data[name] for name in needed if name in data}
     if len(arrays) < len(needed):
-        got, cure = f"{[*data][:30]}", "Name the arrays as label= and prob= do"
+        got = f"{[*data][:30]}"
+        cure = "Name the arrays as label= and prob= do"
         raise invalid_input(expected=f"arrays {needed}", got=got, hint=cure)
     first = next(array for array in arrays.values() if hasattr(array, "dask"))
     columns = []
     for name, array in arrays.items():
         if not hasattr(array, "dask"):
-            got, cure = (
-                f"a {type(array).__name__}",
-                "Turn it into one with dask.array.from_array",
-            )
+            got = f"a {type(array).__name__}"
+            cure = "Turn it into one with dask.array.from_array"
             raise invalid_input(
                 expected=f"{name!r} as a dask array like the others", got=got, hint=cure
             )

@@ -75,7 +75,8 @@ class CellTable:
         """Start a hash table with these cells."""
         from .._kernels._cells_compiled import insert_cells, make_empty_slots
 
-        self._room, self._filled = room, len(cells)
+        self._room = room
+        self._filled = len(cells)
         self._slots = make_empty_slots(room, cells.shape[1])
         insert_cells(self._slots, cells, self._shift)
 
@@ -101,7 +102,8 @@ class CellState(CellTable):
         from .._kernels._cells_compiled import get_occupied_cells, merge_cells_to_limit
 
         if self._table is None:
-            cells, shift = get_occupied_cells(self._slots), self._shift
+            cells = get_occupied_cells(self._slots)
+            shift = self._shift
             self._table, self._shift = merge_cells_to_limit(
                 cells, shift, self.max_cells
             )
@@ -163,9 +165,12 @@ class CellState(CellTable):
         from .._kernels._cells_compiled import merge_cells_to_limit
 
         self.max_cells = min(self.max_cells, other.max_cells)
-        mine, theirs, shift = self.table, other.table, max(self.shift, other.shift)
+        mine = self.table
+        theirs = other.table
+        shift = max(self.shift, other.shift)
         if WEIGHTED_COLUMNS in (mine.shape[1], theirs.shape[1]):
-            mine, theirs = add_weight_columns(mine), add_weight_columns(theirs)
+            mine = add_weight_columns(mine)
+            theirs = add_weight_columns(theirs)
         both = np.concatenate([mine, theirs])
         self._table, self._shift = merge_cells_to_limit(both, shift, self.max_cells)
         self._slots = None
@@ -173,9 +178,11 @@ class CellState(CellTable):
 
     def is_close_to(self, other: "CellState", tolerance: float) -> bool:
         """Return whether cells and counts are the same, and other sums up to a tolerance."""
-        mine, theirs = self.table, other.table
+        mine = self.table
+        theirs = other.table
         if mine.shape[1] != theirs.shape[1]:
-            mine, theirs = add_weight_columns(mine), add_weight_columns(theirs)
+            mine = add_weight_columns(mine)
+            theirs = add_weight_columns(theirs)
         if mine.shape != theirs.shape or self.shift != other.shift:
             return False
         numbers = slice(OFFSET, None)
@@ -233,7 +240,9 @@ class CellState(CellTable):
     ) -> None:
         """Restore the state of these cells, in the order of their scores."""
         CellState.__init__(self, max_cells)
-        self.sums, self._shift, self._table = sums, shift, table
+        self.sums = sums
+        self._shift = shift
+        self._table = table
 
 
 def count_rows_across(state: CellState, edges: AnyArray) -> int:

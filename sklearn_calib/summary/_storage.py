@@ -42,7 +42,8 @@ _FORMAT = "sklearn-calib summary "
 _VERSION = "1"
 _WHOLE = ("id", "n0", "n1")
 _REAL = ("offset", "w0", "w1", "v0", "v1")
-_PACKED, _PACKED_ID = "packed_offset", "packed_id"
+_PACKED = "packed_offset"
+_PACKED_ID = "packed_id"
 _MOST_PACKED = 2.0**61  # the bits of larger integers might be a NaN
 _LEVEL = 19
 
@@ -127,7 +128,8 @@ class Storable:
         ...     CalibrationSummary.from_parquet(path) == summary
         True
         """
-        path, parquet = get_path_text(path), require("pyarrow.parquet", "cli")
+        path = get_path_text(path)
+        parquet = require("pyarrow.parquet", "cli")
         table = _pack_table(_to_table(self))
         whole = ("problem", *_WHOLE)
         encoding = {
@@ -167,7 +169,8 @@ class Storable:
             The file is truncated, damaged, of another version or no summary; it is
             named.
         """
-        path, parquet = get_path_text(path), require("pyarrow.parquet", "cli")
+        path = get_path_text(path)
+        parquet = require("pyarrow.parquet", "cli")
         with open(path, "rb") as file:
             try:
                 table = parquet.ParquetFile(file).read()
@@ -336,7 +339,8 @@ def _assemble_summary(cls, table, metadata):
     summary = cls.__new__(cls)
     summary.__init__(**{key: metadata[key] for key in ("max_cells", "multiclass")})
     labels = summary._labels
-    labels.pos_label, labels.guessed = metadata["pos_label"], metadata["guessed"]
+    labels.pos_label = metadata["pos_label"]
+    labels.guessed = metadata["guessed"]
     classes = metadata["classes"]
     classes = None if classes is None else np.array(classes)
     summary._create_states(classes)
@@ -426,10 +430,8 @@ def _common_zeros(table, shift):
 
 def _pack_ids(ids, table):
     start, high = decode_cells(ids)
-    coarse, zeros = (
-        _repeat_for_cells(table, "shift") > 0,
-        _repeat_for_cells(table, "zeros"),
-    )
+    coarse = _repeat_for_cells(table, "shift") > 0
+    zeros = _repeat_for_cells(table, "zeros")
     at_cut = coarse & (start & ((1 << STEP_BITS) - 1) != 0)
     code = np.where(at_cut, start >> STEP_BITS << 1 | 1, start >> zeros)
     return np.where(high, ~code, code)
@@ -437,10 +439,8 @@ def _pack_ids(ids, table):
 
 def _unpack_ids(packed, table):
     code, high = decode_cells(packed)
-    coarse, zeros = (
-        _repeat_for_cells(table, "shift") > 0,
-        _repeat_for_cells(table, "zeros"),
-    )
+    coarse = _repeat_for_cells(table, "shift") > 0
+    zeros = _repeat_for_cells(table, "zeros")
     cut = [
         cuts[np.searchsorted(cuts >> STEP_BITS, code >> 1).clip(max=len(cuts) - 1)]
         for cuts in CUT_KEYS

@@ -257,13 +257,15 @@ class CalibrationSummary(Storable):
         """Yield checked rows in blocks: codes, probabilities, weights, counts."""
         check_indexes(y_true, y_proba, sample_weight, counts)
         scores = check_scores(y_proba)
-        y_true, n = one_label_per_row(y_true, len(scores.raw)), len(scores.raw)
+        y_true = one_label_per_row(y_true, len(scores.raw))
+        n = len(scores.raw)
         weight = check_weight(sample_weight, n)
         count = check_counts(counts, n)
         if not n:
             return
         columns = 1 if scores.raw.ndim == 1 else scores.raw.shape[1]
-        sure, more = weight, 0
+        sure = weight
+        more = 0
         if check_flag(soft_labels, "soft_labels"):
             given = y_true, scores, weight, count, y_proba
             y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given)
@@ -332,15 +334,14 @@ class CalibrationSummary(Storable):
             Other classes, or another `multiclass`.
         """
         if not isinstance(other, CalibrationSummary):
-            got, cure = type(other).__name__, "Summarise the rows first"
+            got = type(other).__name__
+            cure = "Summarise the rows first"
             raise invalid_input(
                 expected="a CalibrationSummary", got=got, hint=cure, error=TypeError
             )
         if self.multiclass != other.multiclass:
-            got, cure = (
-                f"{self.multiclass!r} and {other.multiclass!r}",
-                "Summarise again",
-            )
+            got = f"{self.multiclass!r} and {other.multiclass!r}"
+            cure = "Summarise again"
             raise invalid_input(
                 expected="summaries of one multiclass option", got=got, hint=cure
             )
@@ -553,7 +554,8 @@ class CalibrationSummary(Storable):
         """Return (probabilities in the order of the classes, codes, weights) of `rows`."""
         codes, proba, weight = expand_cells(self._states[0])
         if self._labels.positive == 0:
-            codes, proba = 1 - codes, np.ascontiguousarray(proba[:, ::-1])
+            codes = 1 - codes
+            proba = np.ascontiguousarray(proba[:, ::-1])
         return proba, codes, weight
 
     def _check_filled(self):
@@ -566,10 +568,8 @@ class CalibrationSummary(Storable):
 
     def _check_two_classes(self, what):
         if self._joint is not None:
-            rule, cure = (
-                "a summary of two classes",
-                f"Of {what} the rows themselves are needed",
-            )
+            rule = "a summary of two classes"
+            cure = f"Of {what} the rows themselves are needed"
             raise invalid_input(
                 expected=rule, got=f"one of {len(self.classes)}", hint=cure
             )
@@ -641,7 +641,8 @@ class CalibrationSummary(Storable):
         """
         measure = self._get_measure(name, exact=self.exact)
         measure.check_options(options)
-        predictions, totals = self.predictions(), self.totals
+        predictions = self.predictions()
+        totals = self.totals
         if name in ADDED_UP:
             return getattr(totals, ADDED_UP[name]) / totals.weight
         return measure.evaluate(predictions, **self._adapt_options(measure, options))
@@ -829,10 +830,8 @@ class CalibrationSummary(Storable):
     def _check_reads_cells(measure):
         """Refuse a measure that reads more than the weight of each label at each score."""
         if not measure.spec.poolable:
-            rule, cure = (
-                "a measure that cells are enough for",
-                "Measure the rows themselves",
-            )
+            rule = "a measure that cells are enough for"
+            cure = "Measure the rows themselves"
             raise invalid_input(
                 expected=rule,
                 got=f"{measure.spec.name!r}, which needs single rows",

@@ -88,7 +88,8 @@ class ColumnValues:
             self._numbers, self._counts, self._shift = thin_values(
                 values, counts, self._shift
             )
-            self._waiting, self._n_waiting = [], 0
+            self._waiting = []
+            self._n_waiting = 0
         return self._numbers, self._counts
 
     @property

@@ -256,7 +256,8 @@ def check_axes_count(display: Any) -> None:
 
 def check_settings_untouched(display: Any) -> None:
     with _open_pyplot() as plt:
-        settings, backend = dict(plt.rcParams), plt.get_backend()
+        settings = dict(plt.rcParams)
+        backend = plt.get_backend()
         figure = require("matplotlib.figure", "plot").Figure
         with (
             mock.patch.object(plt, "show") as window,

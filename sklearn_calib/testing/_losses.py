@@ -16,7 +16,8 @@ from ._contract import assert_refused
 
 def make_rows(k: int) -> tuple[FloatArray, FloatArray]:
     """Return predictions in the middle, near the edges, undecided and certain, and truths."""
-    rng, even = np.random.default_rng(0), np.full(k, 1 / k)
+    rng = np.random.default_rng(0)
+    even = np.full(k, 1 / k)
     inner = [rng.dirichlet(np.full(k, a), 12) for a in (5.0, 1.0, 0.2)]
     proba = np.asarray(canonical_proba(np.vstack([*inner, even, np.eye(k)])))
     return proba, np.vstack([np.random.default_rng(1).dirichlet(np.ones(k), 40), even])
@@ -125,7 +126,8 @@ def check_slope(
     loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
 ) -> None:
     """Check the slope against central differences; its expectation at the row is 0."""
-    rng, step = np.random.default_rng(5), 1e-5
+    rng = np.random.default_rng(5)
+    step = 1e-5
     proba = truths[(truths > 1e-3).all(axis=1)]
     rate = rng.normal(size=proba.shape)
     rate -= np.einsum("ij,ij->i", proba, rate)[:, None]

@@ -191,10 +191,8 @@ def check_metric_bad_input(
 
 def check_scorer(metric: Measure, k: int, proba: AnyArray, y: AnyArray) -> None:
     names = np.array(["a", "b", "c", "d"])
-    labels, scale = (
-        names[y],
-        {"order": names[:k]} if "order" in metric.option_names else {},
-    )
+    labels = names[y]
+    scale = {"order": names[:k]} if "order" in metric.option_names else {}
     model = DummyClassifier(strategy="prior").fit(np.zeros((len(y), 1)), labels)
     X = np.zeros((len(y), 1))
     value = get_scorer(metric.spec.scorer_name, **scale)(model, X, labels)

@@ -90,10 +90,8 @@ def check_order_invariance(
     )
     proba = np.abs(proba) / np.abs(proba).sum(axis=1, keepdims=True)  # many ties
     order = np.random.default_rng(2).permutation(len(y))
-    first, second = (
-        fit_quietly(recalibrator, proba, y),
-        fit_quietly(recalibrator, proba[order], y[order]),
-    )
+    first = fit_quietly(recalibrator, proba, y)
+    second = fit_quietly(recalibrator, proba[order], y[order])
     assert_same(first.predict_proba(proba), second.predict_proba(proba))
 
 
@@ -202,10 +200,8 @@ def check_dtypes(
             short = (short / short.sum(axis=1, keepdims=True)).astype(dtype)
         double = short.astype(np.float64)
         double /= double.sum(axis=1, keepdims=True)
-        first, second = (
-            fit_quietly(recalibrator, short, y),
-            fit_quietly(recalibrator, double, y),
-        )
+        first = fit_quietly(recalibrator, short, y)
+        second = fit_quietly(recalibrator, double, y)
         assert_same(first.predict_proba(short), second.predict_proba(double))
 
 
@@ -272,9 +268,11 @@ def check_inputs_untouched(
 
 def check_no_side_effects(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     proba, y = make_overconfident(k, 5000)
-    random, errors = _global_random_state(), np.geterr()
+    random = _global_random_state()
+    errors = np.geterr()
     filters = list(warnings.filters)
-    fitted, output = clone(recalibrator), io.StringIO()
+    fitted = clone(recalibrator)
+    output = io.StringIO()
     with contextlib.redirect_stdout(output):
         fitted.fit(proba, y).predict_proba(proba)
     assert not output.getvalue(), "something was printed"
@@ -346,7 +344,8 @@ def check_bad_input(
 
 def check_constructor(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
     """Check that the constructor stores its arguments untouched, and that each has a constraint."""
-    cls, given = type(recalibrator), recalibrator.get_params(deep=False)
+    cls = type(recalibrator)
+    given = recalibrator.get_params(deep=False)
     built = cls(**given)
     for name, value in given.items():
         assert vars(built).get(name) is value, f"the constructor changed {name}"
@@ -379,7 +378,8 @@ def check_refit(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
         fresh = clone(recalibrator).fit(second, y_second)
     left = {name for name in set(vars(used)) - set(vars(fresh)) if name[0] != "_"}
     assert not left, f"attributes of an earlier fit are still there: {sorted(left)}"
-    again, once = used.predict_proba(second), fresh.predict_proba(second)
+    again = used.predict_proba(second)
+    once = fresh.predict_proba(second)
     if not getattr(recalibrator, "warm_start", False):
         assert np.array_equal(again, once), "the second fit remembers the first"
     assert np.abs(again - once).max() < 1e-6, "the second fit remembers the first"
@@ -433,7 +433,8 @@ def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> 
         return
     # next to 1 single precision knows only 1 and 1 - 6e-8; what moves the scores moves
     # the result
-    step, rows = 2.0**-32, np.array([0.3, 0.6])
+    step = 2.0**-32
+    rows = np.array([0.3, 0.6])
     moved, near = (fitted.predict_proba(p)[:, 1] for p in (rows + step, rows))
     coarse = fitted.predict_proba(rows + 2.0**-12)[:, 1]
     reacts = coarse != near
@@ -451,7 +452,8 @@ def check_capabilities(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None
     assert re.search(r"O\(.+\)|fits", declared.cost), (
         f"no cost of a fit: {declared.cost!r}"
     )
-    sizes, lifted = [], False
+    sizes = []
+    lifted = False
     for n in (400, 4000):
         proba, y = make_overconfident(k, n)
         fitted = fit_quietly(recalibrator, proba, y)
@@ -497,7 +499,8 @@ def _largest_jump(fitted):
 
     grid = np.linspace(0.001, 0.999, 4001)
     at = int(np.abs(np.diff(compute_curve(grid))).argmax())
-    low, high = grid[at], grid[at + 1]
+    low = grid[at]
+    high = grid[at + 1]
     for _ in range(40):
         middle = (low + high) / 2
         left, center, right = compute_curve(np.array([low, middle, high]))

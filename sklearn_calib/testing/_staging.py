@@ -140,10 +140,8 @@ def check_fit_with_so_many_stages(
         _fit_learner(estimator, X, y),
         _fit_learner(estimator, X, y),
     )
-    ours, theirs = (
-        _stage_scores(staging, model, X)[0],
-        _stage_scores(staging, twin, X)[0],
-    )
+    ours = _stage_scores(staging, model, X)[0]
+    theirs = _stage_scores(staging, twin, X)[0]
     repeatable = np.abs(ours[-1] - theirs[-1]).max() <= TOLERANCE
     stage = (len(ours) + 1) // 2
     limited = clone(staging.limited(staging.prepared(clone(estimator)), stage))
@@ -159,11 +157,9 @@ def check_truncation_leaves_the_model_alone(
     estimator: Estimator, k: int, X: AnyArray, y: AnyArray
 ) -> None:
     staging, model = _fit_learner(estimator, X, y)
-    before, params, attributes = (
-        model.predict(X),
-        repr(model.get_params()),
-        dict(vars(model)),
-    )
+    before = model.predict(X)
+    params = repr(model.get_params())
+    attributes = dict(vars(model))
     scores, _ = _stage_scores(staging, model, X)
     for stage in reversed(_some_stages(len(scores))):
         short = staging.truncated(model, stage)
@@ -187,7 +183,8 @@ def check_preparation_leaves_the_estimator_alone(
     estimator: Estimator, k: int, *_: AnyArray
 ) -> None:
     mine = clone(estimator)
-    before, attributes = repr(mine.get_params()), set(vars(mine))
+    before = repr(mine.get_params())
+    attributes = set(vars(mine))
     staging = _find_adapter(mine)
     staging.limited(staging.prepared(mine), 2)
     assert repr(mine.get_params()) == before, "prepared or limited changed a parameter"
@@ -210,10 +207,8 @@ def check_truncated_models_travel(
 
 def check_rows_alone(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) -> None:
     staging, model = _fit_learner(estimator, X, y)
-    scores, some = (
-        _stage_scores(staging, model, X)[0],
-        _stage_scores(staging, model, X[:3])[0],
-    )
+    scores = _stage_scores(staging, model, X)[0]
+    some = _stage_scores(staging, model, X[:3])[0]
     for whole, part in zip(scores, some, strict=True):
         assert_same(whole[:3], part)
 

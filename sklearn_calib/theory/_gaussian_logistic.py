@@ -249,7 +249,8 @@ class GaussianLogisticModel:
                 got=repr(strength),
                 hint="The limit without regularisation need not exist",
             )
-        rows, start = [], None
+        rows = []
+        start = None
         for value in strengths:
             inner, norm, start = self._weights_at(value, start)
             rows.append((*self.loss_of_weights(inner, norm, loss), inner, norm))
@@ -301,7 +302,10 @@ class GaussianLogisticModel:
 
     def _weights_at(self, strength, start):
         """Solve for the inner product and norm of the weights (corrected equations)."""
-        s, share, c2, r = self._nodes, self._weights, self.scale_**2, self.ratio
+        s = self._nodes
+        share = self._weights
+        c2 = self.scale_**2
+        r = self.ratio
         steps, density = make_normal_rule()
 
         def compute_equations(log_unknowns):
@@ -322,7 +326,8 @@ class GaussianLogisticModel:
         new, inner, norm = compute_equations(solution)
         residual = np.abs(new - solution).max()
         if not residual < _RESIDUAL:
-            rule, cure = f"a residual below {_RESIDUAL:g}", "Use a larger strength"
+            rule = f"a residual below {_RESIDUAL:g}"
+            cure = "Use a larger strength"
             raise invalid_input(
                 expected=rule, got=f"{residual:.2g}", hint=cure, error=RuntimeError
             )
