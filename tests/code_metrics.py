@@ -28,14 +28,14 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 471_200,
-    "tokens per 100 code lines": 794,
+    "tokens": 470_000,
+    "tokens per 100 code lines": 791,
     "where parameters": 0,
     "tuples that are only unpacked": 0,
     "vague constants": 0,
     "percent of function names of one word": 13.2,
     "percent of function names with a participle": 3.9,
-    "percent of function names with of": 0.4,
+    "percent of function names with of": 0.3,
     "percent of docstrings that are not imperative": 3.4,
     "files": 370,
     "row types": 39,
