@@ -24,9 +24,13 @@ def unknown_name(
     expected = f"{what} among {', '.join(names)}" if names else f"no {what}"
     if argument is None and what.isidentifier():
         argument = what
-    hint = suggest_name(name, names, otherwise)
-    got = repr(name)[:200]
-    return invalid_input(argument, expected=expected, got=got, hint=hint, error=error)
+    return invalid_input(
+        argument,
+        expected=expected,
+        got=repr(name)[:200],
+        hint=suggest_name(name, names, otherwise),
+        error=error,
+    )
 
 
 def check_known(
@@ -69,8 +73,14 @@ def number_or_nan(value: object) -> float:
 
 def check_level(level: object) -> None:
     """Raise ValueError unless a confidence level is a number between 0 and 1."""
-    hint = "Pass for instance 0.95"
-    check_between("level", level, 0, 1, expected="a level between 0 and 1", hint=hint)
+    check_between(
+        "level",
+        level,
+        0,
+        1,
+        expected="a level between 0 and 1",
+        hint="Pass for instance 0.95",
+    )
 
 
 def check_between(
@@ -131,9 +141,11 @@ def check_sizes(params: dict[str, Any]) -> None:
             size in (0, math.inf) or _MIN_PARAMETER_SIZE <= size <= _MAX_PARAMETER_SIZE
         ):
             bounds = f"{_MIN_PARAMETER_SIZE:g} to {_MAX_PARAMETER_SIZE:g}"
-            expected = f"{name} of 0, or from {bounds} in size"
             raise invalid_input(
-                name, expected=expected, got=got, hint="Take one of these"
+                name,
+                expected=f"{name} of 0, or from {bounds} in size",
+                got=got,
+                hint="Take one of these",
             )
 
 

@@ -63,9 +63,10 @@ def check_seed(random_state: RandomStateLike) -> None:
 
 
 def _invalid_random_state(random_state: object) -> InvalidInputError:
-    rule = "random_state as a whole number from 0, a Generator, a RandomState or None"
     return invalid_input(
-        expected=rule, got=repr(random_state), hint="Pass for instance random_state=0"
+        expected="random_state as a whole number from 0, a Generator, a RandomState or None",
+        got=repr(random_state),
+        hint="Pass for instance random_state=0",
     )
 
 

@@ -100,15 +100,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _without_room(error):
     """Return what to tell where the system takes or gives no file, such as a temporary one."""
-    cure = "Check the disk and the permissions"
+    hint = "Check the disk and the permissions"
     if error.errno in NO_ROOM:
-        cure = "Make room, or name a folder for temporary files with TMPDIR"
+        hint = "Make room, or name a folder for temporary files with TMPDIR"
     file = f" for {quoted(error.filename, 200)}" if error.filename else ""
     return str(
         invalid_option(
             expected="files that the system reads and writes",
             got=f"{describe_os_error(error)}{file}",
-            hint=cure,
+            hint=hint,
         )
     )
 

@@ -198,7 +198,8 @@ def _parse_edge(text):
     try:
         return any_number(text)
     except Exception:
-        cure = as_number(text) or "Write for instance --grades 0.01,0.02,0.05"
         raise invalid_option(
-            expected="edges or a file in --grades", got=quoted(text), hint=cure
+            expected="edges or a file in --grades",
+            got=quoted(text),
+            hint=as_number(text) or "Write for instance --grades 0.01,0.02,0.05",
         ) from None

@@ -65,15 +65,15 @@ def match_named_classes(
         if positive not in text.values():
             labels_as_text = sorted({str(value) for value in text.values()})
             known = ", ".join(plain(name, 40) for name in labels_as_text[:30])
-            cure = "Name both classes with --classes, since the table shows one of them alone"
+            hint = "Name both classes with --classes, since the table shows one of them alone"
             if len(labels_as_text) > 1:
-                cure = suggest_name(
+                hint = suggest_name(
                     options.positive, labels_as_text, "Name one of the labels"
                 )
             raise invalid_option(
                 expected=f"--positive among {known}",
                 got=quoted(options.positive),
-                hint=cure,
+                hint=hint,
             )
     return classes, positive
 

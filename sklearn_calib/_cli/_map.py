@@ -39,9 +39,10 @@ def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
         raise
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or "binary content"
-        cure = "Name a file that sklearn-calib fit, or to_json, has written"
         raise invalid_option(
-            expected=f"a calibration map in {quoted(file, 200)}", got=said, hint=cure
+            expected=f"a calibration map in {quoted(file, 200)}",
+            got=said,
+            hint="Name a file that sklearn-calib fit, or to_json, has written",
         ) from error
 
 
@@ -50,12 +51,12 @@ def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
     wanted = found.document["input"]
     if kind == wanted:
         return
-    cure = "Add --scale logits" if wanted == "logits" else "Leave --scale logits out"
+    hint = "Add --scale logits" if wanted == "logits" else "Leave --scale logits out"
     words = {"proba": "probabilities", "logits": "logits"}
     raise invalid_option(
         expected=f"{words[wanted]}, for which the map in {quoted(file, 200)} was written",
         got=f"{words[kind]}",
-        hint=f"{cure}, and name the columns of the {words[wanted]} with --prob",
+        hint=f"{hint}, and name the columns of the {words[wanted]} with --prob",
     )
 
 

@@ -238,11 +238,11 @@ def _get_column(table, role, name, verdicts, options):
 def _within_scale(table, name, options):
     numbers = number_column(table, name)
     if options.scale is not None:
-        cure = (
+        hint = (
             "Add --scale with the lowest and the highest score possible, such as --scale 1,10, or "
             "--scale any"
         )
-        check_scale(table, name, numbers, options.scale, cure)
+        check_scale(table, name, numbers, options.scale, hint)
     return numbers
 
 

@@ -381,8 +381,8 @@ class Parser(Options, argparse.ArgumentParser):
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
             options = self._list_options(given[0]) if unknown.startswith("--") else ()
             near = find_nearest_name(unknown.partition("=")[0], options)
-            cure = f" (do you mean {near}?)" if near else ""
-            self.error(f"unrecognized arguments: {plain(' '.join(extra), 200)}{cure}")
+            hint = f" (do you mean {near}?)" if near else ""
+            self.error(f"unrecognized arguments: {plain(' '.join(extra), 200)}{hint}")
         return found
 
     def _list_options(self, command):
@@ -492,9 +492,9 @@ def any_number(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        cure = as_number(text) or "Write one with a point"
+        hint = as_number(text) or "Write one with a point"
         raise argparse.ArgumentTypeError(
-            f"expected a number, got {text!r}. {cure}"
+            f"expected a number, got {text!r}. {hint}"
         ) from None
 
 

@@ -337,14 +337,15 @@ class _Differing:
     def raise_if_different(self) -> None:
         """Refuse where there are some."""
         if self.n_rows:
-            cure = (
+            hint = (
                 "Check the files"
                 if self.options.id
                 else "Match the rows with --id COLUMN"
             )
-            got = f"{self._first} (of {self.n_rows} such rows)"
             raise invalid_option(
-                expected="the same labels in both files", got=got, hint=cure
+                expected="the same labels in both files",
+                got=f"{self._first} (of {self.n_rows} such rows)",
+                hint=hint,
             )
 
 

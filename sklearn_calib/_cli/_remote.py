@@ -43,10 +43,10 @@ def local_files(
     """
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
     if query is not None and not (len(remote) == len(patterns) == 1):
-        rule = "one address of a database for --query"
-        cure = "Write postgresql://host/name"
         raise invalid_option(
-            expected=rule, got=", ".join(map(quoted, patterns)), hint=cure
+            expected="one address of a database for --query",
+            got=", ".join(map(quoted, patterns)),
+            hint="Write postgresql://host/name",
         )
     if remote and not allow_remote and query is None:
         raise invalid_option(
@@ -68,9 +68,11 @@ def local_files(
         _refuse_pipe(pattern)
     here = "the standard input" if "-" in patterns else query and "the rows of a query"
     if here and workers is not None:
-        rule = "files that the workers of --dask can read"
-        cure = "Name files, or leave --dask out"
-        raise invalid_option(expected=rule, got=here, hint=cure)
+        raise invalid_option(
+            expected="files that the workers of --dask can read",
+            got=here,
+            hint="Name files, or leave --dask out",
+        )
     with ExitStack() as stack:
         folder = ""
         if any(map(_is_copied, patterns)) or "-" in patterns:
@@ -108,11 +110,10 @@ def _refuse_pipe(pattern):
     with suppress(OSError, ValueError):
         is_pipe = stat.S_ISFIFO(os.stat(pattern).st_mode)
     if is_pipe:
-        hint = "Write its rows into a file, or lead them to the standard input, whose name is -"
         raise invalid_option(
             expected="a file, which can be read again",
             got=f"the pipe {quoted(pattern)}",
-            hint=hint,
+            hint="Write its rows into a file, or lead them to the standard input, whose name is -",
         )
 
 
@@ -155,11 +156,11 @@ def _fetch_pattern(pattern, folder, query):
     ) as error:  # no such host, file or permission
         if getattr(error, "errno", None) in NO_ROOM:
             raise
-        got = f"{quoted(pattern, 200)} ({plain(error_reason(error, pattern), 200).rstrip('.')})"
-        rule = "an address that can be read"
-        cure = "Check it, or download the file"
         raise invalid_input(
-            expected=rule, got=got, hint=cure, error=Exception
+            expected="an address that can be read",
+            got=f"{quoted(pattern, 200)} ({plain(error_reason(error, pattern), 200).rstrip('.')})",
+            hint="Check it, or download the file",
+            error=Exception,
         ) from None  # whose text has what is secret
 
 
@@ -181,9 +182,10 @@ def _save_query_rows(address, query, path):
             try:
                 writer.write_table(table.cast(schema))
             except pa.ArrowInvalid as error:
-                cure = "Cast them in the query"
                 raise invalid_option(
-                    expected="columns of one type", got=plain(error, 200), hint=cure
+                    expected="columns of one type",
+                    got=plain(error, 200),
+                    hint="Cast them in the query",
                 ) from error
     return path
 

@@ -73,11 +73,10 @@ def _parse_condition(text):
 
     known = ["accuracy", *all_metrics()]
     if measure not in known:
-        cure = suggest_name(measure, known, "Name one of them")
         raise invalid_option(
             expected=f"in --fail-if one of {', '.join(known)}",
             got=quoted(measure),
-            hint=cure,
+            hint=suggest_name(measure, known, "Name one of them"),
         )
     fields = ("value",) if measure == "accuracy" else _FIELDS
     if (field or "value") not in fields:
@@ -93,12 +92,13 @@ def _parse_condition(text):
         except ValueError:
             limit = math.nan
         if not math.isfinite(limit):
-            cure = "Write one with a point, or if_calibrated for the limit of chance"
+            hint = "Write one with a point, or if_calibrated for the limit of chance"
             if find_nearest_name(given, ["if_calibrated"]):
-                cure = "Write if_calibrated for the limit of chance"
-            cure = as_number(given) or cure
+                hint = "Write if_calibrated for the limit of chance"
             raise invalid_option(
-                expected="a number at the end of --fail-if", got=quoted(text), hint=cure
+                expected="a number at the end of --fail-if",
+                got=quoted(text),
+                hint=as_number(given) or hint,
             )
     return Condition(measure, field or "value", sign, limit)
 

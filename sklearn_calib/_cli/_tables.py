@@ -202,8 +202,8 @@ def get_probability(table: Block, name: str, options: Request) -> FloatArray:
     except InvalidInputError as error:
         several = len(parse_names(options.prob)) > 1 or name not in options.prob
         if several and FILL in error.hint:
-            cure = "Where that is an option which the row does not have, add --missing absent."
-            error.set_fields(remark=cure)
+            hint = "Where that is an option which the row does not have, add --missing absent."
+            error.set_fields(remark=hint)
         raise
     signed = in_percent(table, name)
     if (scale := options.scale) is not None and not signed:

@@ -124,11 +124,13 @@ def _parse_target(text):
     except Exception:
         value = math.nan
     if not 0 <= value <= 1:
-        cure = (
-            as_number(text) or "Write for instance --at 0.02; divide percentages by 100"
-        )
         raise invalid_option(
-            expected="probabilities from 0 to 1 in --at", got=f"{text!r}", hint=cure
+            expected="probabilities from 0 to 1 in --at",
+            got=f"{text!r}",
+            hint=(
+                as_number(text)
+                or "Write for instance --at 0.02; divide percentages by 100"
+            ),
         )
     return value
 

@@ -158,9 +158,13 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
     endless = np.flatnonzero(np.isinf(numbers))
     if len(endless):
         places = block.describe_rows(endless)
-        got = f"{numbers[endless[0]]} in {places} of column {quoted(name)} of {block.source_name}"
         raise invalid_input(
-            expected="a number in every row", got=got, hint="Repair those rows"
+            expected="a number in every row",
+            got=(
+                f"{numbers[endless[0]]} in {places} of column {quoted(name)} of "
+                f"{block.source_name}"
+            ),
+            hint="Repair those rows",
         )
     return numbers
 
@@ -372,9 +376,14 @@ def _check_booleans(block, name, labels):
         block.forms is not None
         and block.forms.setdefault((name, "boolean"), boolean) != boolean
     ):
-        rule = f"only numbers or only booleans in column {quoted(name)} of {block.source_name}"
-        got = f"{quoted(labels.values[labels.codes[0]])} in row {block.get_file_row(0)}"
-        raise invalid_input(expected=rule, got=got, hint="Write all labels alike")
+        raise invalid_input(
+            expected=(
+                f"only numbers or only booleans in column {quoted(name)} of "
+                f"{block.source_name}"
+            ),
+            got=f"{quoted(labels.values[labels.codes[0]])} in row {block.get_file_row(0)}",
+            hint="Write all labels alike",
+        )
 
 
 def encode_column(block: Block, name: str, what: str | None = "value") -> Coded:

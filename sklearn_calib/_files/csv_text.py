@@ -58,14 +58,14 @@ def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
     if b"\0" in head and not encoding.lower().startswith(
         ("utf-16", "utf-32", "utf_16", "utf_32")
     ):
-        cure = "Export it as text."
+        hint = "Export it as text."
         if head.count(0) * 3 > len(head.strip(b"\0")) > 0:  # every other byte
-            cure += " If it is UTF-16 without its mark, name utf-16-le or utf-16-be as "
-            cure += "csv={'encoding': ...}"
+            hint += " If it is UTF-16 without its mark, name utf-16-le or utf-16-be as "
+            hint += "csv={'encoding': ...}"
         raise invalid_input(
             expected="a table as text, or a parquet or Arrow file",
             got=f"binary content in {quoted(file)}",
-            hint=cure,
+            hint=hint,
         )
     return encoding
 
@@ -160,23 +160,23 @@ def check_columns(
             (other for other in present if str(other).startswith(f"{name}.")), None
         )
         near = inside or find_nearest_name(name, present)
-        cure = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
+        hint = "Check the spelling." if near is None else f"Do you mean {quoted(near)}?"
         if sep is not None and len(present) == 1:
-            cure = "Name the separator with csv={'sep': ...}"
-            cure += ", or leave out lines above the names with "
-            cure += "csv={'skip_rows': ...}"
+            hint = "Name the separator with csv={'sep': ...}"
+            hint += ", or leave out lines above the names with "
+            hint += "csv={'skip_rows': ...}"
         elif sep is not None and looks_like_data(present):
-            cure = "Where the first line is no line of names, give all names with "
-            cure += "csv={'header': [...]}"
+            hint = "Where the first line is no line of names, give all names with "
+            hint += "csv={'header': [...]}"
         for n_above, cells in below:
             if {*needed} <= {str(cell).strip('" ') for cell in cells}:
-                cure = (
+                hint = (
                     "The names stand further below: leave out the rows above them with "
                 )
-                cure += f"csv={{'skip_rows': {n_above}}}"
+                hint += f"csv={{'skip_rows': {n_above}}}"
                 break
         raise invalid_input(
-            expected=f"a column {quoted(name)} in {plain(file)}", got=known, hint=cure
+            expected=f"a column {quoted(name)} in {plain(file)}", got=known, hint=hint
         )
 
 

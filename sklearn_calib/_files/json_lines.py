@@ -55,9 +55,10 @@ def json_frames(
     """
     head = read_head(stream, _HEAD)
     if not head.strip():
-        cure = "Check the export"
         raise invalid_input(
-            expected=f"rows in {plain(file)}", got="an empty file", hint=cure
+            expected=f"rows in {plain(file)}",
+            got="an empty file",
+            hint="Check the export",
         )
     encoding = detect_encoding(head, file, encoding)
     begun = io.TextIOWrapper(
@@ -110,8 +111,8 @@ class _Reader:
             check_columns(needed, names, self.file)
         except InvalidInputError as error:
             if cut and not set(needed) <= set(names):
-                cure = "Columns are those of the first MB: put a line that has all of them on top"
-                error.set_fields(remark=f"{cure}.")
+                hint = "Columns are those of the first MB: put a line that has all of them on top"
+                error.set_fields(remark=f"{hint}.")
                 raise
             if len(rows) > 1 or len(names) < _TABLE_OBJECT_VALUES:
                 raise
@@ -243,14 +244,14 @@ class _Reader:
             except RecursionError as error:
                 rule = "objects of some hundred levels at most"
                 got = "a deeper one"
-                cure = "Leave out the field that is so deep"
-                raise self._invalid_value(rule, got, number, cure) from error
+                hint = "Leave out the field that is so deep"
+                raise self._invalid_value(rule, got, number, hint) from error
             except (StopIteration, ValueError) as error:
                 raise self._invalid_line(line, number, error) from error
             if not isinstance(row, dict):
                 got = f"{quoted(line, 40)}"
-                cure = "Write the names of the fields into each line"
-                raise self._invalid_value("an object in each line", got, number, cure)
+                hint = "Write the names of the fields into each line"
+                raise self._invalid_value("an object in each line", got, number, hint)
             yield number, row
 
     def _check_object(self, pairs):
@@ -289,19 +290,19 @@ class _Reader:
             named = f"of column {quoted(name)}"
             if kind is None:
                 got = "a list" if isinstance(value, list) else "an object"
-                cure = f"Its fields are columns, such as {plain(name, 40)}.{_first_name(value)}"
+                hint = f"Its fields are columns, such as {plain(name, 40)}.{_first_name(value)}"
                 raise self._invalid_value(
-                    f"one value in each row {named}", got, number, cure
+                    f"one value in each row {named}", got, number, hint
                 )
             said = {"number": "numbers", "text": "text", "boolean": "true or false"}[
                 known
             ]
-            cure = "Write all values of the column in one way"
+            hint = "Write all values of the column in one way"
             if known == "number" and kind == "text":
-                cure = "Write the number without quotes, and null where there is none"
+                hint = "Write the number without quotes, and null where there is none"
             got = f"the {kind} {quoted(json.dumps(value))}"
             raise self._invalid_value(
-                f"{said} in all rows {named}, as in those above", got, number, cure
+                f"{said} in all rows {named}, as in those above", got, number, hint
             )
         raise AssertionError(name)
 

@@ -46,9 +46,10 @@ def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        cure = "Run: pip install 'sklearn-calib[cli]'"
         raise invalid_input(
-            expected=f"pyarrow, which {does}", got="no such package", hint=cure
+            expected=f"pyarrow, which {does}",
+            got="no such package",
+            hint="Run: pip install 'sklearn-calib[cli]'",
         ) from error
 
 
@@ -69,17 +70,17 @@ def get_path_text(path: Any, address: bool = False) -> str:
     try:
         text = os.fsdecode(path)
     except TypeError:
-        got = f"the {type(path).__name__} {plain(path)}"
-        cure = "Pass text or a pathlib.Path"
         raise invalid_input(
-            expected="the path of a file", got=got, hint=cure, error=TypeError
+            expected="the path of a file",
+            got=f"the {type(path).__name__} {plain(path)}",
+            hint="Pass text or a pathlib.Path",
+            error=TypeError,
         ) from None
     if is_address(text) and not (address and ADDRESS.match(text)):
-        cure = "Download the file, or write it here and send it there"
         raise invalid_input(
             expected="the path of a local file",
             got=f"the address {quoted(text)}",
-            hint=cure,
+            hint="Download the file, or write it here and send it there",
         )
     return text
 
@@ -154,11 +155,10 @@ def _expand_address(text):
         said = error_reason(error, text).partition("\n")[0].rstrip(".")
     # not where the error of pyarrow, which holds passwords, would be shown
     if filesystem is None:
-        cure = "Pass a pyarrow.dataset.Dataset made with that file system"
         raise invalid_input(
             expected="an address that pyarrow can open",
             got=f"{quoted(text)} ({plain(said)})",
-            hint=cure,
+            hint="Pass a pyarrow.dataset.Dataset made with that file system",
         )
     if info.type == fs.FileType.Directory:
         below = filesystem.get_file_info(fs.FileSelector(path, recursive=True))
@@ -197,12 +197,10 @@ def _one_format(paths, folder):
         if any(path.lower().endswith(endings) for path in paths)
     ]
     if len(kinds) != 1:
-        got = f"{' and '.join(kinds) or 'none'} in {quoted(folder)}"
-        cure = "Name the files with a pattern, for instance '**/*.parquet'"
         raise invalid_input(
             expected=f"a folder of tables of one kind ({', '.join(_KINDS)})",
-            got=got,
-            hint=cure,
+            got=f"{' and '.join(kinds) or 'none'} in {quoted(folder)}",
+            hint="Name the files with a pattern, for instance '**/*.parquet'",
         )
     return paths
 

@@ -81,12 +81,12 @@ def run_query(
         except (InvalidInputError, TypeError):
             raise
         except Exception as error:  # of each driver its own
-            got = plain(
-                error_reason(getattr(error, "orig", error), address), 300
-            ).rstrip(".")
-            cure = "Check the query, the address and the driver"
             raise invalid_input(
-                expected="a query that the database answers", got=got, hint=cure
+                expected="a query that the database answers",
+                got=plain(
+                    error_reason(getattr(error, "orig", error), address), 300
+                ).rstrip("."),
+                hint="Check the query, the address and the driver",
             ) from error
         yield from iter_pieces(result, ())
 
@@ -106,13 +106,11 @@ def _execute_query(source, query, stack):
         stream = source.sql(query).__arrow_c_stream__()  # DuckDB 1.1 takes no schema
         return (batch for batch in reader._import_from_c_capsule(stream))
     if not hasattr(source, "cursor"):
-        rule = "the address, an engine or a connection of a database, for query"
-        cure = "Connect first"
         raise invalid_input(
             "query",
-            expected=rule,
+            expected="the address, an engine or a connection of a database, for query",
             got=f"a {type(source).__name__}",
-            hint=cure,
+            hint="Connect first",
             error=TypeError,
         )
     cursor = _open_cursor(source)
@@ -168,10 +166,9 @@ def _count_read_rows(pieces):
         raise
     except Exception as error:  # a connection that is lost
         reason = plain(error_reason(error, ""), 200)
-        got = f"{type(error).__name__} after {n_rows:,} rows ({reason})"
         raise invalid_input(
             expected="rows to the end",
-            got=got,
+            got=f"{type(error).__name__} after {n_rows:,} rows ({reason})",
             hint="Run it again; nothing was kept",
             error=OSError,
         ) from error
@@ -189,17 +186,17 @@ def _fetch_frames(result):
     if callable(names := getattr(result, "keys", None)):
         described = [(name,) for name in names()]
     if described is None:
-        cure = "Execute a query that returns rows first"
         raise invalid_input(
-            expected="a cursor with a result", got="one without", hint=cure
+            expected="a cursor with a result",
+            got="one without",
+            hint="Execute a query that returns rows first",
         )
     columns = [str(column[0]) for column in described]
     if twice := [name for name in columns if columns.count(name) > 1]:
-        cure = "Name them with AS"
         raise invalid_input(
             expected="columns of different names",
             got=f"{quoted(twice[0])} twice",
-            hint=cure,
+            hint="Name them with AS",
         )
     while rows := result.fetchmany(PIECE_ROWS):
         yield _make_frame(rows, columns)
@@ -229,9 +226,11 @@ def _gather_tables(iterator, names):
 def _name_values(values, names):
     names = getattr(values, "_fields", names)
     if len(values) != len(names):
-        rule = f"tuples of {len(names)}, {', '.join(map(quoted, names))}"
-        cure = "Give the columns in this order, or dicts by name"
-        raise invalid_input(expected=rule, got=f"one of {len(values)}", hint=cure)
+        raise invalid_input(
+            expected=f"tuples of {len(names)}, {', '.join(map(quoted, names))}",
+            got=f"one of {len(values)}",
+            hint="Give the columns in this order, or dicts by name",
+        )
     return dict(zip(names, values, strict=True))
 
 

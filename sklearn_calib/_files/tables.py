@@ -218,18 +218,21 @@ def translate_read_errors(
 def _invalid_file(error, file):
     """Return what to tell of a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
-        rule = f"{error.encoding} text in {quoted(file)}"
         byte = error.object[error.start]
         encoding = "csv={'encoding': ...}"
-        cure = (
-            "Name the encoding, such as cp1252 of Windows in Western Europe, with "
-            + encoding
+        return invalid_input(
+            expected=f"{error.encoding} text in {quoted(file)}",
+            got=f"the byte 0x{byte:02x}",
+            hint=(
+                "Name the encoding, such as cp1252 of Windows in Western Europe, with "
+                + encoding
+            ),
         )
-        return invalid_input(expected=rule, got=f"the byte 0x{byte:02x}", hint=cure)
     said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
-    got = f"{quoted(file)} ({plain(said, 200).rstrip('.')})"
     return invalid_input(
-        expected="a readable table", got=got, hint="Check the path and the format"
+        expected="a readable table",
+        got=f"{quoted(file)} ({plain(said, 200).rstrip('.')})",
+        hint="Check the path and the format",
     )
 
 
@@ -264,12 +267,11 @@ def _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow):
         yield Block(load_workbook(stream, file, pick, skip_rows), file, ".")
         return
     if skip_rows:
-        cure = "Leave such lines out of the file"
         raise invalid_input(
             "skip_rows",
             expected="a csv file or a workbook for skip_rows=",
             got=plain(file),
-            hint=cure,
+            hint="Leave such lines out of the file",
         )
     first = 0
     for frame, share, text in json_frames(

@@ -37,20 +37,20 @@ def read_array(values: object, what: str) -> AnyArray:
     """
     values = collect_lazy_frame(values)
     if sparse.issparse(values):
-        rule = f"a dense array of {what}"
-        cure = "Call .toarray() on it first"
         raise invalid_input(
-            expected=rule, got="a sparse matrix", hint=cure, error=TypeError
+            expected=f"a dense array of {what}",
+            got="a sparse matrix",
+            hint="Call .toarray() on it first",
+            error=TypeError,
         )
     if isinstance(values, np.ma.MaskedArray):
         masked = np.argwhere(np.ma.getmaskarray(values))
         if len(masked):
             row = masked[0][0] if values.ndim else None
-            cure = "Drop those rows, or fill them with .filled(value)"
             raise invalid_input(
                 expected=f"{what} without masked entries",
                 got="a masked entry",
-                hint=cure,
+                hint="Drop those rows, or fill them with .filled(value)",
                 row=row,
             )
     try:
@@ -58,10 +58,10 @@ def read_array(values: object, what: str) -> AnyArray:
         raw = np.asarray(values) if xp is None else to_numpy(values, xp)
     except Exception as error:  # each library of arrays raises its own kinds
         said = str(error).partition("\n")[0].rstrip(".")[:120]
-        cure = "Turn it into a numpy array first"
+        hint = "Turn it into a numpy array first"
         # of a GPU, or part of a gradient, or of half precision
         if hasattr(values, "device"):
-            cure = (
+            hint = (
                 "Copy it to the host, for a tensor with .detach().float().cpu(); or call "
                 "sklearn.set_config(array_api_dispatch=True): maps that are arithmetic then stay "
                 "on the device, and everything else copies by itself"
@@ -69,7 +69,7 @@ def read_array(values: object, what: str) -> AnyArray:
         raise invalid_input(
             expected=f"an array of {what} with rows of one length",
             got=f"{_with_article(values)} that numpy cannot read ({said})",
-            hint=cure,
+            hint=hint,
         ) from error
     if raw.dtype.kind == "V" and "float" in raw.dtype.name:  # of JAX: bfloat16, float8
         raw = raw.astype(np.float32)
@@ -121,13 +121,13 @@ def _read_object_numbers(raw, what):
 
 
 def _invalid_numbers(what, got, row=None, column=None):
-    cure = "Convert the columns first, for instance with .astype(float)"
+    hint = "Convert the columns first, for instance with .astype(float)"
     if what == "labels":
-        cure = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"
+        hint = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"
     return invalid_input(
         expected=f"numbers as {what}",
         got=got,
-        hint=cure,
+        hint=hint,
         error=TypeError,
         row=row,
         column=column,
@@ -162,9 +162,10 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
         else:
             if not groups.columns.is_unique:
                 twice = groups.columns[groups.columns.duplicated()][0]
-                got = f"{quoted(twice)} twice"
                 raise invalid_input(
-                    expected="different names of columns", got=got, hint="Rename them"
+                    expected="different names of columns",
+                    got=f"{quoted(twice)} twice",
+                    hint="Rename them",
                 )
             yield from (
                 (name, groups.iloc[:, i]) for i, name in enumerate(groups.columns)
@@ -226,7 +227,8 @@ def check_names_differ(table: object) -> None:
     """Raise ValueError if two columns of a table have one name."""
     names = [*map(str, getattr(table, "columns", ()))]
     if len(set(names)) < len(names):
-        cure = "Rename the columns, or pass X.to_numpy()"
         raise invalid_input(
-            expected="columns of different names", got=str(names[:10]), hint=cure
+            expected="columns of different names",
+            got=str(names[:10]),
+            hint="Rename the columns, or pass X.to_numpy()",
         )

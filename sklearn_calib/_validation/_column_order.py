@@ -156,7 +156,7 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
         first = index if first is None else first
         if index is first or len(index) != len(first) or index.equals(first):
             continue
-        rule = "one index for labels, scores, weights and groups of the same rows"
+        expected = "one index for labels, scores, weights and groups of the same rows"
         numbers = [each for each in (index, first) if each.dtype.kind not in "mM"]
         counted = any(np.array_equal(each, np.arange(len(index))) for each in numbers)
         if counted and not (len(index) - 1 in index and len(index) - 1 in first):
@@ -165,13 +165,16 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
         others = first.tolist()
         apart = {*own} ^ {*others}
         if not apart:
-            got = "one index in two orders, of which neither is followed"
-            warn_calibration(expected=rule, got=got, hint=_REMEDY)
+            warn_calibration(
+                expected=expected,
+                got="one index in two orders, of which neither is followed",
+                hint=_REMEDY,
+            )
             break
         if not counted:
             label = next(label for label in own + others if label in apart)
             raise invalid_input(
-                expected=rule, got=f"{label!r} in some only", hint=_REMEDY
+                expected=expected, got=f"{label!r} in some only", hint=_REMEDY
             )
     return first
 

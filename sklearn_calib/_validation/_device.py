@@ -60,17 +60,17 @@ class DeviceScores:
         tolerance: float | None = None,
     ) -> None:
         if array.ndim not in (1, 2):
-            got = f"{array.ndim} dimensions {tuple(array.shape)}"
-            cure = "Reshape to (n_samples, n_classes)"
             raise invalid_input(
-                expected="one or two dimensions of scores", got=got, hint=cure
+                expected="one or two dimensions of scores",
+                got=f"{array.ndim} dimensions {tuple(array.shape)}",
+                hint="Reshape to (n_samples, n_classes)",
             )
         table = xp.reshape(array, (-1, 1)) if array.ndim == 1 else array
         if 0 in table.shape:
-            got = f"shape {tuple(array.shape)}"
-            cure = "Check the selection that produced it"
             raise invalid_input(
-                expected="at least one row and one column of scores", got=got, hint=cure
+                expected="at least one row and one column of scores",
+                got=f"shape {tuple(array.shape)}",
+                hint="Check the selection that produced it",
             )
         self.array = table
         self.kind = kind
@@ -94,12 +94,13 @@ class DeviceScores:
             first = self[:1]
         except Exception as error:  # each library raises its own kinds
             said = str(error).partition("\n")[0].rstrip(".")[:120]
-            cure = "Convert it first, by .to_dense() if it is sparse or .float() if it is of 8 bits"
-            got = f"one of dtype {table.dtype} whose numbers cannot be read ({said})"
             raise invalid_input(
                 expected="a dense tensor of real numbers as scores",
-                got=got,
-                hint=cure,
+                got=f"one of dtype {table.dtype} whose numbers cannot be read ({said})",
+                hint=(
+                    "Convert it first, by .to_dense() if it is sparse or .float() if "
+                    "it is of 8 bits"
+                ),
                 error=TypeError,
             ) from error
         if not xp.isdtype(table.dtype, ("bool", "integral", "real floating")):

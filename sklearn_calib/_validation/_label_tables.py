@@ -76,9 +76,11 @@ def _label_scores(scores, n_labels):
                 pairs.append(_make_pair(part))
         lengths = {len(pair) for pair in pairs}
         if len(lengths) > 1:
-            rule = "as many rows for each label"
-            cure = "Check that all come from the same rows"
-            raise invalid_input(expected=rule, got=f"{sorted(lengths)} rows", hint=cure)
+            raise invalid_input(
+                expected="as many rows for each label",
+                got=f"{sorted(lengths)} rows",
+                hint="Check that all come from the same rows",
+            )
     else:
         table = read_numbers(scores, "scores")
         if table.ndim != 2 or table.size == 0:
@@ -95,9 +97,11 @@ def _label_scores(scores, n_labels):
             with add_error_context(source=f"label {number}"):
                 pairs.append(read_proba(column))
     if n_labels is not None and len(pairs) != n_labels:
-        got = f"{len(pairs)}"
-        cure = "Pass the labels in the order of the columns of y"
-        raise invalid_input(expected=f"scores of {n_labels} labels", got=got, hint=cure)
+        raise invalid_input(
+            expected=f"scores of {n_labels} labels",
+            got=f"{len(pairs)}",
+            hint="Pass the labels in the order of the columns of y",
+        )
     return LabelScores(pairs, listed)
 
 

@@ -193,15 +193,15 @@ def _find_positions(known, wanted, codes):
     unknown = columns < 0
     if unknown.any():
         label = known[unknown][:1].tolist()[0]
-        cure = f"{PASS_ALL_CLASSES}, or drop those rows"
+        hint = f"{PASS_ALL_CLASSES}, or drop those rows"
         if len(wanted) and isinstance(label, str) != isinstance(
             wanted.tolist()[0], str
         ):
-            cure += _ENCODING
+            hint += _ENCODING
         raise invalid_input(
             expected=f"labels among {wanted.tolist()}",
             got=repr(label),
-            hint=cure,
+            hint=hint,
             row=np.flatnonzero(codes == np.flatnonzero(unknown)[0])[0],
         )
     return columns
@@ -223,9 +223,11 @@ SURVIVAL = (
 def _label_array(y):
     labels = read_array(y, "labels")
     if len(labels.dtype.names or ()) == 2:
-        got = f"records of {', '.join(labels.dtype.names)}"
         raise invalid_input(
-            expected="one class label per row", got=got, hint=SURVIVAL, error=TypeError
+            expected="one class label per row",
+            got=f"records of {', '.join(labels.dtype.names)}",
+            hint=SURVIVAL,
+            error=TypeError,
         )
     if labels.dtype.kind in "cV":
         complex_ = labels.dtype.kind == "c"
@@ -285,9 +287,11 @@ def _find_unique(labels):
             position[present] = np.arange(len(present))
             return present.astype(labels.dtype) + start, position[offset]
     if labels.dtype.kind == "f" and float(np.abs(labels).max()) >= _DISTINCT_FLOATS:
-        got = f"{np.abs(labels).max():g}, where neighbouring integers are one float"
-        cure = "Pass an array of integers, or text"
-        raise invalid_input(expected="floats below 2**53 as labels", got=got, hint=cure)
+        raise invalid_input(
+            expected="floats below 2**53 as labels",
+            got=f"{np.abs(labels).max():g}, where neighbouring integers are one float",
+            hint="Pass an array of integers, or text",
+        )
     try:
         return np.unique(labels, return_inverse=True)
     except TypeError:
@@ -308,11 +312,10 @@ def _check_present(labels):
     elif labels.dtype.kind == "O":
         for kind in set(map(type, labels)):
             if kind.__hash__ is None:
-                cure = "Pass one number or text for each row"
                 raise invalid_input(
                     expected="labels that are single values",
                     got=kind.__name__,
-                    hint=cure,
+                    hint="Pass one number or text for each row",
                     error=TypeError,
                 )
         missing = np.fromiter(

@@ -42,11 +42,12 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
     if found is None:
         return False
     how, bound = found
-    got = f"sums up to {bound:.2g} away from it, as {how} make them"
-    cure = "Each row is divided by its sum, and this not said with " + _format_division(
-        bound
+    warn_calibration(
+        expected="rows that sum to 1",
+        got=f"sums up to {bound:.2g} away from it, as {how} make them",
+        hint="Each row is divided by its sum, and this not said with "
+        + _format_division(bound),
     )
-    warn_calibration(expected="rows that sum to 1", got=got, hint=cure)
     return True
 
 

@@ -217,17 +217,17 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
         table = _read_numeric_table(scores)
         nothing = np.isnan(table.astype(np.float64, copy=False))
         if table.shape[1] == 1:
-            cure = "Pass one column for each option"
             raise invalid_input(
-                expected="several columns of scores with absent", got="one", hint=cure
+                expected="several columns of scores with absent",
+                got="one",
+                hint="Pass one column for each option",
             )
         empty = np.flatnonzero(nothing.all(axis=1))
         if len(empty):
-            cure = "Drop or repair those rows first"
             raise invalid_input(
                 expected="an option in every row",
                 got="none",
-                hint=cure,
+                hint="Drop or repair those rows first",
                 row=first + empty[0],
             )
         # far below the others for the softmax, whose logarithms then are those of the
@@ -292,8 +292,8 @@ def _logit_table(scores, first=0):
     table = _read_numeric_table(scores)
     if table.dtype != np.float32:
         table = table.astype(np.float64, copy=False)
-    cure = "For log-probabilities with -inf pass their exponentials with kind='proba'"
-    lowest, highest = _get_finite_range(table, cure, first)
+    hint = "For log-probabilities with -inf pass their exponentials with kind='proba'"
+    lowest, highest = _get_finite_range(table, hint, first)
     largest = max(highest, -lowest)
     if largest > LARGEST_LOGIT:
         raise invalid_input(
@@ -370,11 +370,11 @@ def _simplex_from_proba(
     slack = get_sum_tolerance(raw.dtype, raw.shape[1])
     eps = float(np.finfo(raw.dtype).eps) if raw.dtype.kind == "f" else 0.0
     table = raw.astype(np.float64, copy=False)
-    cure = "Drop or repair those rows first"
+    hint = "Drop or repair those rows first"
     if table.shape[1] > 2:
-        cure += "; where NaN is an option that the row does not have, pass what "
-        cure += "canonical_proba(scores, absent='nan') returns"
-    lowest, highest = _get_finite_range(table, cure, first)
+        hint += "; where NaN is an option that the row does not have, pass what "
+        hint += "canonical_proba(scores, absent='nan') returns"
+    lowest, highest = _get_finite_range(table, hint, first)
     if lowest < -slack or highest > 1 + slack:
         row, column = np.argwhere((table < -slack) | (table > 1 + slack))[0]
         raise invalid_input(
@@ -394,10 +394,11 @@ def _simplex_from_proba(
     if error[worst] > (slack if tolerance is None else tolerance + 1e-9) and not (
         tolerance is None and warn_rounded_rows(table, error[worst], eps)
     ):
-        got = f"a sum of {total[worst]:.6g}"
-        cure = suggest_division(table, error[worst], eps)
         raise invalid_input(
-            expected="rows that sum to 1", got=got, hint=cure, row=first + worst
+            expected="rows that sum to 1",
+            got=f"a sum of {total[worst]:.6g}",
+            hint=suggest_division(table, error[worst], eps),
+            row=first + worst,
         )
     if error[worst] > ROW_SUM_TOLERANCE:
         if np.may_share_memory(table, raw):

@@ -111,13 +111,12 @@ def soft_rows(
     if classes is not None:
         known = read_labels(classes, classes=classes, input_name="classes")[0]
         if len(known) != k:
-            cure = (
-                "For more than two classes pass soft labels with one column per class"
-            )
             raise invalid_input(
                 expected=f"{k} classes, as the soft labels have",
                 got=f"{len(known)}",
-                hint=cure,
+                hint=(
+                    "For more than two classes pass soft labels with one column per class"
+                ),
             )
     shares = match_columns(shares, y, known, column_names(scores))
     weight = read_raw_weight(sample_weight, n)
@@ -172,25 +171,23 @@ def count_votes(table: FloatArray) -> Votes:
     ([[0.75, 0.25], [0.0, 1.0]], [4.0, 1.0], ['counts'])
     """
     given = np.asarray(table, dtype=np.float64)
-    rule = "shares from 0 to 1, or whole numbers of votes, one column per class"
+    expected = "shares from 0 to 1, or whole numbers of votes, one column per class"
     wrong = ~(np.isfinite(given) & (given >= 0))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        cure = "Repair that row, or leave it out"
         raise invalid_input(
-            expected=rule,
+            expected=expected,
             got=f"{given[row, column]:g}",
-            hint=cure,
+            hint="Repair that row, or leave it out",
             row=row,
             column=column,
         )
     total = given.sum(axis=1)
     if not total.all():
-        cure = "Drop rows that nobody judged"
         raise invalid_input(
             expected="a share or a vote in every row",
             got="none",
-            hint=cure,
+            hint="Drop rows that nobody judged",
             row=total.argmin(),
         )
     whole = (given == np.floor(given)).all(axis=1)
@@ -198,11 +195,9 @@ def count_votes(table: FloatArray) -> Votes:
     off = ~whole & (np.abs(total - 1) > _SLACK)
     if off.any():
         row = int(off.argmax())
-        rule = f"{rule}, shares with a sum of 1"
-        got = f"a sum of {total[row]:g}"
         raise invalid_input(
-            expected=rule,
-            got=got,
+            expected=f"{expected}, shares with a sum of 1",
+            got=f"a sum of {total[row]:g}",
             hint="Divide the row by its sum, or give the numbers of votes",
             row=row,
         )
@@ -219,17 +214,18 @@ def count_votes(table: FloatArray) -> Votes:
 def check_votes(kinds: frozenset[str]) -> None:
     """Refuse a table of which some rows are shares and others counts, or many labels per row."""
     if "shares" in kinds and len(kinds) > 1:
-        cure = "Give one kind: a row of counts weighs as many rows as it has votes"
         raise invalid_input(
-            expected="shares, or numbers of votes, in all rows", got="both", hint=cure
+            expected="shares, or numbers of votes, in all rows",
+            got="both",
+            hint="Give one kind: a row of counts weighs as many rows as it has votes",
         )
     if kinds == {"marks"}:
-        cure = "For many labels per row see the page Many labels"
-        cure += "; votes of annotators are counts"
+        hint = "For many labels per row see the page Many labels"
+        hint += "; votes of annotators are counts"
         raise invalid_input(
             expected="soft labels whose rows sum to 1",
             got="0 and 1 alone, several 1 in a row",
-            hint=cure,
+            hint=hint,
         )
 
 
@@ -255,21 +251,18 @@ def _read_shares(y):
         and (given >= 0).all()
         and (given == np.floor(given)).all()
     ):
-        cure = "Divide each row by its sum, and pass the sums as sample_weight"
         raise invalid_input(
             expected="soft labels in [0, 1]",
             got="whole numbers, which may be counts of votes",
-            hint=cure,
+            hint="Divide each row by its sum, and pass the sums as sample_weight",
         )
     if wrong.any():
         place = tuple(np.argwhere(wrong)[0])
         column = place[1] if raw.ndim == 2 else None
-        cure = "Drop rows that nobody judged; of k votes of n pass k / n, with sample_weight n"
-        got = f"{given[place]:g}"
         raise invalid_input(
             expected="soft labels in [0, 1]",
-            got=got,
-            hint=cure,
+            got=f"{given[place]:g}",
+            hint="Drop rows that nobody judged; of k votes of n pass k / n, with sample_weight n",
             row=place[0],
             column=column,
         )
@@ -280,11 +273,10 @@ def _read_shares(y):
     off = error > max(_SLACK, _DIGITS * unit)
     if off.any() and not (error.max() <= _DIGITS * _BRAIN_UNIT and are_bfloat16(given)):
         row = int(off.argmax())
-        cure = "Divide each row by its sum; for many labels per row see the page Many labels"
         raise invalid_input(
             expected="soft labels whose rows sum to 1",
             got=f"{total[row]:g}",
-            hint=cure,
+            hint="Divide each row by its sum; for many labels per row see the page Many labels",
             row=row,
         )
     return given / total[:, None], unit

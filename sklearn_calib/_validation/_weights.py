@@ -123,21 +123,21 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
     ):
         return  # what nearly all are; a NaN is neither
     bad = ~np.isfinite(weight) | (weight < 0)
-    rule = " >= 0 and finite"
-    cure = "Drop those rows or give them weight 0"
+    expected = " >= 0 and finite"
+    hint = "Drop those rows or give them weight 0"
     if keeps_unit and not bad.any():
         bad = (weight > MAX_WEIGHT_SUM) | ((weight < MIN_WEIGHT_SUM) & (weight > 0))
-        rule = f" of 0 or from {MIN_WEIGHT_SUM:g} to {MAX_WEIGHT_SUM:g}"
-        cure = (
+        expected = f" of 0 or from {MIN_WEIGHT_SUM:g} to {MAX_WEIGHT_SUM:g}"
+        hint = (
             "Divide all weights by the same number, or give the lightest rows weight 0"
         )
     if bad.any():
         row = int(bad.argmax())
         raise invalid_input(
             "sample_weight",
-            expected=("sample_weight" + rule),
+            expected=("sample_weight" + expected),
             got=f"{weight[row]:g}",
-            hint=cure,
+            hint=hint,
             row=row,
         )
 

@@ -138,7 +138,7 @@ def make_high_dimensional(
         raise unknown_name("a callable, or a link", link, _LINKS, "Choose one")
     n_samples = check_count(n_samples, "n_samples")
     n_features = check_count(n_features, "n_features")
-    for value, least, most, rule in (
+    for value, least, most, expected in (
         (link_slope, 0, np.inf, "link_slope > 0"),
         (link_intercept, -np.inf, np.inf, "a finite link_intercept"),
         (correlation, -1, 1, "a correlation between -1 and 1"),
@@ -146,7 +146,7 @@ def make_high_dimensional(
     ):
         if not is_number(value) or not least < value < most:
             raise invalid_input(
-                expected=rule, got=repr(value), hint="Choose a value in the range"
+                expected=expected, got=repr(value), hint="Choose a value in the range"
             )
     rng = legacy_generator(random_state)
     matrix, root = _make_covariance(covariance, correlation, n_features)

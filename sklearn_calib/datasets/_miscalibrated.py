@@ -171,9 +171,14 @@ def make_overconfident(
     """
     n_classes = check_count(n_classes, "n_classes", 2)
     n_samples = check_count(n_samples, "n_samples", 2 * n_classes)
-    expected = "a sharpness above 0"
-    hint = "Leave the default"
-    check_between("sharpness", sharpness, 0, np.inf, expected=expected, hint=hint)
+    check_between(
+        "sharpness",
+        sharpness,
+        0,
+        np.inf,
+        expected="a sharpness above 0",
+        hint="Leave the default",
+    )
     rng = generator(random_state)
     logits = 1.5 * rng.normal(size=(n_samples, n_classes))
     true = np.asarray(canonical_proba(logits, kind="logits"))

@@ -49,10 +49,9 @@ def canonical_costs(
     table = table.astype(np.float64)
     if not np.isfinite(table).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
-        got = f"costs[{', '.join(map(str, place))}] = {table[place]}"
         raise invalid_input(
             expected="finite costs",
-            got=got,
+            got=f"costs[{', '.join(map(str, place))}] = {table[place]}",
             hint="Write a large number for what must not happen",
         )
     frame: Any = costs
@@ -93,9 +92,10 @@ def canonical_actions(
     names = list(actions) if np.iterable(actions) else []
     named = all(isinstance(name, Hashable) for name in names)
     if len(names) < 2 or not named or len({*names}) < len(names):
-        rule = "the names of at least two different actions"
         raise invalid_input(
-            expected=rule, got=repr(actions)[:200], hint="Name each action once"
+            expected="the names of at least two different actions",
+            got=repr(actions)[:200],
+            hint="Name each action once",
         )
     return make_name_array(names)
 
@@ -137,28 +137,24 @@ def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
         return np.arange(1, 100) / 100
     table = read_numbers(thresholds, "thresholds").astype(np.float64)
     if table.ndim != 1 or not len(table):
-        rule = "thresholds of shape (n_thresholds,), at least one"
         raise invalid_input(
-            expected=rule,
+            expected="thresholds of shape (n_thresholds,), at least one",
             got=f"shape {table.shape}",
             hint="Pass a list of probabilities",
         )
     outside = ~((table > 0) & (table < 1))
     if outside.any():
-        got = f"{table[outside][0]:g}"
-        cure = "At 0 everyone is acted on and at 1 nobody, so leave them out"
         raise invalid_input(
             "thresholds",
             expected="thresholds strictly between 0 and 1",
-            got=got,
-            hint=cure,
+            got=f"{table[outside][0]:g}",
+            hint="At 0 everyone is acted on and at 1 nobody, so leave them out",
         )
     if (np.diff(table) <= 0).any():
         row = int((np.diff(table) <= 0).argmax())
-        got = f"{table[row]:g} before {table[row + 1]:g}"
         raise invalid_input(
             expected="increasing thresholds",
-            got=got,
+            got=f"{table[row]:g} before {table[row + 1]:g}",
             hint="Pass them through numpy.unique",
         )
     return table

@@ -440,14 +440,13 @@ def decision_difference(
 def _check_arguments(thresholds, level, prevalence, n_resamples):
     check_level(level)
     if prevalence is not None:
-        cure = "Leave it out unless the rows of each class were sampled by themselves"
         check_between(
             "prevalence",
             prevalence,
             0,
             1,
             expected="a prevalence strictly between 0 and 1",
-            hint=cure,
+            hint="Leave it out unless the rows of each class were sampled by themselves",
         )
     check_count(n_resamples, "n_resamples")
     return canonical_thresholds(thresholds)
@@ -455,10 +454,9 @@ def _check_arguments(thresholds, level, prevalence, n_resamples):
 
 def _check_sampled(hit, prevalence):
     if prevalence is not None and len(np.unique(hit)) < 2:
-        got = "rows of one class only"
         raise invalid_input(
             expected="rows of both classes with prevalence=",
-            got=got,
+            got="rows of one class only",
             hint="Leave prevalence out",
         )
 

@@ -277,31 +277,32 @@ def _read_classes(proba, y_true, labels):
 def _find_positive(classes, pos_label):
     """Find the column of the positive class."""
     if pos_label is not None and len(classes) != 2:
-        cure = "Leave pos_label out, or pass one class against the others"
         raise invalid_input(
-            expected="two classes with pos_label=", got=f"{len(classes)}", hint=cure
+            expected="two classes with pos_label=",
+            got=f"{len(classes)}",
+            hint="Leave pos_label out, or pass one class against the others",
         )
-    cure = "Name one of the labels; without y_true pass labels= too"
-    return find_positive(classes, pos_label, cure)
+    hint = "Name one of the labels; without y_true pass labels= too"
+    return find_positive(classes, pos_label, hint)
 
 
 def _predict_classes(proba, threshold, positive):
     """Return the position of the predicted class of each row."""
     if threshold is None:
         return proba.argmax(axis=1)
-    cure = "Leave it out to predict the class with the largest probability"
     check_between(
         "threshold",
         threshold,
         0,
         1,
         expected="a threshold strictly between 0 and 1",
-        hint=cure,
+        hint="Leave it out to predict the class with the largest probability",
     )
     if proba.shape[1] != 2:
-        cure = "Leave threshold out, or pass one class against the others"
         raise invalid_input(
-            expected="two classes with threshold=", got=f"{proba.shape[1]}", hint=cure
+            expected="two classes with threshold=",
+            got=f"{proba.shape[1]}",
+            hint="Leave threshold out, or pass one class against the others",
         )
     return np.where(proba[:, positive] >= threshold, positive, 1 - positive)
 

@@ -242,11 +242,10 @@ class SelectiveClassifier(DecidingClassifier):
         check_indexes(X, y, groups, fit_params.get("sample_weight"))
         classes, codes = self._check_estimator(y)
         if any(equals(self.abstain_label, label) for label in classes.tolist()):
-            cure = "Leave it out, or choose another word"
             raise invalid_input(
                 expected="an abstain_label that is no class",
                 got=repr(self.abstain_label),
-                hint=cure,
+                hint="Leave it out, or choose another word",
             )
         given = None if groups is None else _read_groups(groups, len(codes))
         weight = canonical_weight(fit_params.get("sample_weight"), len(codes))
@@ -335,9 +334,10 @@ class SelectiveClassifier(DecidingClassifier):
         known = getattr(self, "thresholds_", None)
         if known is None:
             if groups is not None:
-                cure = "Leave them out, or pass groups to fit"
                 raise invalid_input(
-                    expected="rows without groups, as in fit", got="groups", hint=cure
+                    expected="rows without groups, as in fit",
+                    got="groups",
+                    hint="Leave them out, or pass groups to fit",
                 )
             return self.threshold_
         if groups is None:
@@ -364,27 +364,31 @@ class SelectiveClassifier(DecidingClassifier):
             self.max_risk is not None
         )
         for name in names:
-            cure = (
+            hint = (
                 "Pass for instance 0.05" if name == "max_risk" else "Leave the default"
             )
-            rule = f"{name} strictly between 0 and 1"
-            check_between("?", getattr(self, name), 0, 1, expected=rule, hint=cure)
+            check_between(
+                "?",
+                getattr(self, name),
+                0,
+                1,
+                expected=f"{name} strictly between 0 and 1",
+                hint=hint,
+            )
         share = self.coverage
         if share is not None:
             if not is_number(share) or not 0 < share <= 1:
-                cure = "Pass for instance 0.9"
                 raise invalid_input(
                     "coverage",
                     expected="coverage above 0 and at most 1",
                     got=repr(share),
-                    hint=cure,
+                    hint="Pass for instance 0.9",
                 )
             if self.max_risk is not None:
-                got = f"max_risk={self.max_risk!r} and coverage={share!r}"
                 raise invalid_input(
                     "max_risk",
                     expected="max_risk or coverage",
-                    got=got,
+                    got=f"max_risk={self.max_risk!r} and coverage={share!r}",
                     hint="Leave one of them out",
                 )
         if not equals(self.method, "sgr"):
@@ -501,10 +505,9 @@ def _read_groups(groups, n_samples):
     """Return the group of each row, none of which is missing."""
     given = np.asarray(groups)
     if given.shape != (n_samples,):
-        got = f"shape {given.shape}"
         raise invalid_input(
             expected=f"one group for each of the {n_samples} rows",
-            got=got,
+            got=f"shape {given.shape}",
             hint="Pass one column",
         )
     given = given.astype(object) if given.dtype.kind not in "biufUS" else given
@@ -512,9 +515,11 @@ def _read_groups(groups, n_samples):
         [one is None or one != one for one in given.tolist()], dtype=bool
     )
     if missing.any():
-        cure = "Name a group of its own for these rows"
         raise invalid_input(
-            expected="a group in every row", got="none", hint=cure, row=missing.argmax()
+            expected="a group in every row",
+            got="none",
+            hint="Name a group of its own for these rows",
+            row=missing.argmax(),
         )
     return given
 

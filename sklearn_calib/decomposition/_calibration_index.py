@@ -73,10 +73,10 @@ def smooth_frequencies(
     else:
         method = resolve_recalibrator(smoother, input_name="smoother")
     if isinstance(method, Identity):
-        rule = "a smoother that learns from the labels"
-        got = "Identity, whose curve is the predictions, so that every index is 0"
         raise invalid_input(
-            expected=rule, got=got, hint="Leave smoother out, or take 'cox' or 'spline'"
+            expected="a smoother that learns from the labels",
+            got="Identity, whose curve is the predictions, so that every index is 0",
+            hint="Leave smoother out, or take 'cox' or 'spline'",
         )
     given, points = (
         np.column_stack([1 - score, score]) for score in (problem.score, cells.score)

@@ -170,17 +170,15 @@ def refinement_curve(
         isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
     )
     if isinstance(staged_proba, str) or not several:
-        cure = "Pass a list with one array for each stage"
         raise invalid_input(
             expected="staged_proba, one table for each stage",
             got=repr(staged_proba)[:60],
-            hint=cure,
+            hint="Pass a list with one array for each stage",
         )
     if stages is not None and np.ndim(stages) != 1:
-        got = repr(stages)[:60]
         raise invalid_input(
             expected="stages, one number or name for each stage",
-            got=got,
+            got=repr(stages)[:60],
             hint="Leave it out for 1, 2, ...",
         )
     for number, given in enumerate(staged_proba):

@@ -326,8 +326,14 @@ def refinement_error(
     """
     rule = get_loss(loss)
     if start is not None:
-        hint = "Pass an inverse temperature, or None"
-        check_between("start", start, 0, np.inf, expected="start above 0", hint=hint)
+        check_between(
+            "start",
+            start,
+            0,
+            np.inf,
+            expected="start above 0",
+            hint="Pass an inverse temperature, or None",
+        )
     in_sample = _in_sample(rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(read_proba, kind=kind)
     if in_sample and kind == "logits":

@@ -137,10 +137,11 @@ def enough_for_features(predictions: "Predictions") -> bool:
 def _too_few_rows(predictions):
     n_rows = len(predictions.codes)
     counts = np.bincount(predictions.codes)
-    rule = f"at least {FEWEST_ROWS} rows of positive weight, {FEWEST_OF_CLASS} of each of two "
-    got = f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}"
+    expected = f"at least {FEWEST_ROWS} rows of positive weight, {FEWEST_OF_CLASS} of each of two "
     return invalid_input(
-        expected=f"{rule}classes, for features", got=got, hint="Leave features out"
+        expected=f"{expected}classes, for features",
+        got=f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}",
+        hint="Leave features out",
     )
 
 
@@ -154,10 +155,10 @@ def feature_columns(
     check_indexes(features, first=predictions.index)
     columns = read_group_columns(features, predictions.n_given, "features")
     if len(columns) > MOST_COLUMNS:
-        got = f"{len(columns)}"
-        cure = "Choose those that may matter, or principal components of them"
         raise invalid_input(
-            expected=f"at most {MOST_COLUMNS} features", got=got, hint=cure
+            expected=f"at most {MOST_COLUMNS} features",
+            got=f"{len(columns)}",
+            hint="Choose those that may matter, or principal components of them",
         )
     if SCORE in columns:
         raise invalid_input(
@@ -190,10 +191,10 @@ def make_row_folds(
         np.concatenate([test for _, test in folds]), minlength=len(predictions.codes)
     )
     if (tested != 1).any():
-        got = f"{np.count_nonzero(tested != 1)} rows that are not"
-        cure = "Pass a number of folds, or a splitter such as GroupKFold"
         raise invalid_input(
-            expected="folds that test each row once, with features", got=got, hint=cure
+            expected="folds that test each row once, with features",
+            got=f"{np.count_nonzero(tested != 1)} rows that are not",
+            hint="Pass a number of folds, or a splitter such as GroupKFold",
         )
     return folds
 

@@ -215,9 +215,10 @@ def _make_folds(question, cv) -> _Pairs:
     pairs = [(np.arange(n)[train], np.arange(n)[test]) for train, test in found]
     tested = np.bincount(np.concatenate([test for _, test in pairs]), minlength=n)
     if (tested != 1).any():
-        got = f"{int((tested != 1).sum())} rows that are tested never or more than once"
         raise invalid_input(
-            expected="folds that test each row once", got=got, hint="Pass cv=5"
+            expected="folds that test each row once",
+            got=f"{int((tested != 1).sum())} rows that are tested never or more than once",
+            hint="Pass cv=5",
         )
     return pairs
 
@@ -241,9 +242,8 @@ def _check_options(norm, recalibrator, direction):
     ):
         raise unknown_name("direction", direction, (None, *_DIRECTIONS))
     if equals(recalibrator, "identity") or isinstance(recalibrator, Identity):
-        rule = "a recalibrator that learns from the labels"
         raise invalid_input(
-            expected=rule,
+            expected="a recalibrator that learns from the labels",
             got="Identity, which finds no error",
             hint="Leave recalibrator out",
         )

@@ -150,14 +150,16 @@ class Display:
         fit = isinstance(several, list | tuple) and len(several) == len(curves)
         fit = fit and all(isinstance(one, Mapping) for one in several)
         if not fit or (given and not curves):
-            rule = f"a dict or a list of {len(curves)} dicts as curve_kwargs"
-            cure = (
+            hint = (
                 f"The curves are {', '.join(map(str, curves))}"
                 if curves
                 else "Leave it out"
             )
             raise invalid_input(
-                "curve_kwargs", expected=rule, got=repr(given)[:200], hint=cure
+                "curve_kwargs",
+                expected=f"a dict or a list of {len(curves)} dicts as curve_kwargs",
+                got=repr(given)[:200],
+                hint=hint,
             )
         for name in (
             name for one in several for name in one if name not in self._styled
@@ -180,9 +182,10 @@ class Display:
         strange = [ax for ax in axes if not hasattr(ax, "get_legend_handles_labels")]
         if len(axes) != count or strange:
             got = repr(strange[0])[:60] if strange else f"{len(axes)}"
-            rule = f"{count} axes, one per panel"
             raise invalid_input(
-                expected=rule, got=got, hint="Leave them out for a new figure"
+                expected=f"{count} axes, one per panel",
+                got=got,
+                hint="Leave them out for a new figure",
             )
         self._draw(*axes, **options)
         for ax in axes:

@@ -179,13 +179,14 @@ class CalibratingFunctionDisplay(Display):
         functions = {}
         for name, fitted in recalibrators.items():
             if len(fitted.classes_) != 2:
-                rule = "recalibrators of two classes"
                 got = len(fitted.classes_)
-                cure = (
-                    "Draw one class against the rest: fit on its column and y == label"
-                )
                 raise invalid_input(
-                    "recalibrators", expected=rule, got=f"{got} in {name}", hint=cure
+                    "recalibrators",
+                    expected="recalibrators of two classes",
+                    got=f"{got} in {name}",
+                    hint=(
+                        "Draw one class against the rest: fit on its column and y == label"
+                    ),
                 )
             both = np.column_stack([1 - scores, scores])
             functions[name] = np.asarray(fitted.predict_proba(both))[:, 1]

@@ -361,10 +361,9 @@ class ReliabilityDisplay(ModelsDisplay):
             scale = "logit" if drawn == {"logit"} else "linear"
         if drawn - {scale}:
             (other,) = drawn - {scale}
-            got = f"axes with a display of scale={other!r}"
             raise invalid_input(
                 expected=f"axes for scale={scale!r}",
-                got=got,
+                got=f"axes with a display of scale={other!r}",
                 hint="Leave scale out, or pass other axes",
             )
         return self._drawn_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")

@@ -123,10 +123,9 @@ class Dialect:
     def quote_name(self, name: str, what: str) -> str:
         """Quote a name as an identifier, with any characters."""
         if not isinstance(name, str) or not name or not name.isprintable():
-            got = repr(name)[:80]
             raise invalid_input(
                 expected=f"{what}: a text of printable characters",
-                got=got,
+                got=repr(name)[:80],
                 hint="Pass its name",
             )
         return self.quote(name)

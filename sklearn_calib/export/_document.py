@@ -141,10 +141,10 @@ class MapDocument:
         if "scale" not in self.notes:
             return
         low, high = self.notes["scale"]
-        got = f"one fitted to numbers from {low:g} to {high:g}"
-        cure = "Make a column of probabilities of them and fit to that; apply follows the scale"
         raise invalid_input(
-            expected="a map of probabilities or logits", got=got, hint=cure
+            expected="a map of probabilities or logits",
+            got=f"one fitted to numbers from {low:g} to {high:g}",
+            hint="Make a column of probabilities of them and fit to that; apply follows the scale",
         )
 
     def rows(self, scores: FloatArray) -> FloatArray:
@@ -291,14 +291,13 @@ def _check_names(document, tree):
     stated = document[MAP_CHECKSUM]
     for other in (sorted(names), names[::-1]):
         if other != names and compute_map_checksum(other, kind, tree) == stated:
-            cure = (
-                "The columns do not move with the names: write them back as they were"
-            )
             raise invalid_field(
                 "classes",
                 expected=f"the order of the map's columns, {short_repr(other)}",
                 got=short_repr(names),
-                hint=cure,
+                hint=(
+                    "The columns do not move with the names: write them back as they were"
+                ),
             )
 
 
@@ -364,12 +363,11 @@ def _check_schema(document):
         )
     schema = document["schema"]
     if isinstance(schema, bool) or schema != SCHEMA:
-        cure = "Read it with the version of sklearn-calib that wrote it, or export the map again"
         raise invalid_field(
             "schema",
             expected=f"{SCHEMA}, which this version reads",
             got=short_repr(schema),
-            hint=cure,
+            hint="Read it with the version of sklearn-calib that wrote it, or export the map again",
         )
 
 

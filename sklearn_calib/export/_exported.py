@@ -459,11 +459,10 @@ def _get_content(source):
     except FileNotFoundError:
         if not is_text:
             raise
-        cure = "Check the name and the folder; JSON itself begins with a brace"
         raise invalid_input(
             expected="a file or JSON text",
             got=f"{quoted(source)}, not found",
-            hint=cure,
+            hint="Check the name and the folder; JSON itself begins with a brace",
             error=FileNotFoundError,
         ) from None
     if size > MAX_BYTES:

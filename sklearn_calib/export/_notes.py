@@ -33,9 +33,10 @@ def write_notes(
 def _write_scale(scale):
     ends = list(scale) if isinstance(scale, list | tuple) else scale
     if not _is_scale(ends):
-        rule = "scale as two numbers, the lower one first"
         raise invalid_input(
-            expected=rule, got=repr(scale)[:60], hint="Write (0, 100) for percentages"
+            expected="scale as two numbers, the lower one first",
+            got=repr(scale)[:60],
+            hint="Write (0, 100) for percentages",
         )
     return ends
 
@@ -45,9 +46,10 @@ def _write_date(date):
     try:
         datetime.datetime.fromisoformat(text)
     except (TypeError, ValueError):
-        hint = "Write year, month, day"
         raise invalid_input(
-            expected="a date such as '2026-11-23'", got=repr(date)[:60], hint=hint
+            expected="a date such as '2026-11-23'",
+            got=repr(date)[:60],
+            hint="Write year, month, day",
         ) from None
     return text
 
@@ -58,9 +60,11 @@ def _write_columns(columns):
     for role, names in given.items():
         names = [names] if isinstance(names, str) else names
         if not isinstance(role, str) or not _are_names(names):
-            rule = "names of columns as texts, or a dict of roles with them"
-            hint = "Write {'label': 'y', 'scores': ['p']}"
-            raise invalid_input(expected=rule, got=repr(columns)[:60], hint=hint)
+            raise invalid_input(
+                expected="names of columns as texts, or a dict of roles with them",
+                got=repr(columns)[:60],
+                hint="Write {'label': 'y', 'scores': ['p']}",
+            )
         roles[role] = list(names)
     return roles
 

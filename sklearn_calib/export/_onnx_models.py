@@ -118,10 +118,9 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
     try:
         "".join(map(str, labels.ravel())).encode()
     except UnicodeEncodeError:
-        got = ascii(labels.tolist())
         raise invalid_input(
             expected="labels whose characters UTF-8 has",
-            got=got,
+            got=ascii(labels.tolist()),
             hint="Fit with other names",
         ) from None
     models = find_models(fitted)
@@ -364,10 +363,11 @@ def _compare_rows(found, fitted, X, tabulate):
         try:
             proba = run_onnx(found, _rows_for_onnx(fitted, part))[1]
         except Exception as error:
-            got = f"one that does not run ({str(error)[:300]})"
-            cure = f"Its converter fails for this dtype of X: try the other, or {alone}"
             raise invalid_input(
-                expected=rule, got=got, hint=cure, error=RuntimeError
+                expected=rule,
+                got=f"one that does not run ({str(error)[:300]})",
+                hint=f"Its converter fails for this dtype of X: try the other, or {alone}",
+                error=RuntimeError,
             ) from error
         far = np.abs(proba - expected).max(axis=1)
         farthest = max(farthest, float(far.max()))

@@ -64,10 +64,10 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     True
     """
     if not is_number(tolerance) or not 0 < tolerance <= _LARGEST_TOLERANCE:
-        rule = "a tolerance"
-        rule += f" above 0, up to {_LARGEST_TOLERANCE:g}"
+        expected = "a tolerance"
+        expected += f" above 0, up to {_LARGEST_TOLERANCE:g}"
         raise invalid_input(
-            "simplify", expected=rule, got=repr(tolerance), hint="Take 1e-4"
+            "simplify", expected=expected, got=repr(tolerance), hint="Take 1e-4"
         )
     document = to_document(source)
     root = _simplify_map(document.root, float(tolerance), len(document.classes))

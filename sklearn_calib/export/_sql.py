@@ -215,11 +215,10 @@ class Query(Statement):
         roots = [self.program.valid, *self.program.outputs]
         every = list(iter_expressions(roots))
         if len(every) > MAX_QUERY_OPERATIONS:
-            cure = "Use to_json, to_onnx or to_code, or a method with fewer parameters"
             raise invalid_input(
                 expected=f"a map of at most {MAX_QUERY_OPERATIONS} operations",
                 got=f"{len(every)}",
-                hint=cure,
+                hint="Use to_json, to_onnx or to_code, or a method with fewer parameters",
             )
         results = self._quote_results(into)
         kept = [self.dialect.quote_name(name, "keep") for name in self.kept]
@@ -512,31 +511,30 @@ def to_sql(
     document = to_document(fitted, input=input, tabulate=tabulate)
     head = f"/* {document.head} */"
     if not isinstance(columns, str | Sequence):
-        cure = "Pass for instance columns='p'"
         raise invalid_input(
             expected="columns as a name or a list of names",
             got=repr(columns),
-            hint=cure,
+            hint="Pass for instance columns='p'",
         )
     if bands is not None and not isinstance(columns, str):
-        cure = "Name one column, the score of the second class"
         raise invalid_input(
             expected="one column where there are bands",
             got=repr(columns)[:80],
-            hint=cure,
+            hint="Name one column, the score of the second class",
         )
     names, k = require_unique_names(columns, "columns"), len(document.classes)
     if len(names) == 1 and k != 2:
-        cure = "Pass the names of all columns, one for each class"
         raise invalid_input(
-            expected="two classes where there is one column", got=f"{k}", hint=cure
+            expected="two classes where there is one column",
+            got=f"{k}",
+            hint="Pass the names of all columns, one for each class",
         )
     if len(names) not in (1, k):
-        rule, cure = (
+        expected, hint = (
             f"{k} columns, one for each class",
             "Pass them in the order of the labels",
         )
-        raise invalid_input(expected=rule, got=f"{len(names)}", hint=cure)
+        raise invalid_input(expected=expected, got=f"{len(names)}", hint=hint)
     program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
         return f"{head}\n{Query(known, program, names, source, keep).write_query(into)}"
@@ -593,8 +591,8 @@ def _write_bands(dialect, fitted, document, score, bands):
 
 def _read_bands(bands, dialect):
     """Return the lower edges of all bands but the first, and the SQL literal of each band."""
-    rule = "bands as increasing probabilities, or as a dict from names to them, the first 0"
-    cure = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"
+    expected = "bands as increasing probabilities, or as a dict from names to them, the first 0"
+    hint = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"
     known = isinstance(bands, Mapping | Sequence | np.ndarray)
     values = (
         [*(bands.values() if isinstance(bands, Mapping) else bands)]
@@ -607,5 +605,5 @@ def _read_bands(bands, dialect):
         return values, [str(number) for number in range(len(values) + 1)]
     good = good and all(isinstance(name, str) and name.isprintable() for name in bands)
     if not good or values[:1] != [0]:
-        raise invalid_input(expected=rule, got=repr(bands)[:80], hint=cure)
+        raise invalid_input(expected=expected, got=repr(bands)[:80], hint=hint)
     return values[1:], [dialect.text(name) for name in bands]

@@ -75,9 +75,11 @@ def _check_tolerance(bound, name):
             hint="Pass tabulate=1e-6 for a table of it, right to that difference",
         )
     if not _SMALLEST_BOUND <= bound <= _LARGEST_BOUND:
-        rule = f"tabulate from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}"
         raise invalid_input(
-            "tabulate", expected=rule, got=repr(bound), hint="Take 1e-6"
+            "tabulate",
+            expected=f"tabulate from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}",
+            got=repr(bound),
+            hint="Take 1e-6",
         )
     return bound
 
@@ -109,9 +111,10 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
         knots.append(np.array([x, value(x), piece(x)]))
         total += len(x)
         if total > _MOST_KNOTS:
-            got = f"more than {_MOST_KNOTS} for {curve.name}"
             raise invalid_input(
-                expected="a table of fewer knots", got=got, hint="Raise tabulate"
+                expected="a table of fewer knots",
+                got=f"more than {_MOST_KNOTS} for {curve.name}",
+                hint="Raise tabulate",
             )
         begin = np.hstack([begin[:, split], knots[-1]])
         end = np.hstack([knots[-1], end[:, split]])

@@ -323,8 +323,14 @@ def grade_calibration(
     """
     check_seed(random_state)
     check_level(level)
-    rule = "prudent_level between 0 and 1"
-    check_between("prudent_level", prudent_level, 0, 1, expected=rule, hint="Pass 0.75")
+    check_between(
+        "prudent_level",
+        prudent_level,
+        0,
+        1,
+        expected="prudent_level between 0 and 1",
+        hint="Pass 0.75",
+    )
     n_resamples = check_count(n_resamples, "n_resamples", hint="Pass 999")
     amber, red = _check_lights(lights)
     bands = to_grades(grades)
@@ -404,11 +410,10 @@ def _check_counts(counts, n):
         return np.ones(n)
     found = np.asarray(counts)
     if found.shape != (n,) or found.dtype.kind not in "iuf":
-        got = f"{found.dtype} of shape {found.shape}"
         raise invalid_input(
             "counts",
             expected=f"counts, {n} whole numbers",
-            got=got,
+            got=f"{found.dtype} of shape {found.shape}",
             hint="Pass one number for each row",
         )
     if (

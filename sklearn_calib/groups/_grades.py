@@ -64,29 +64,34 @@ class Grades(Shown):
         names = _to_list(self.names)
         if names is None:
             names = [str(number + 1) for number in range(len(edges) + 1)]
-        rule = f"{len(edges) + 1} different names as texts, one more than edges"
+        expected = f"{len(edges) + 1} different names as texts, one more than edges"
         named = isinstance(names, Sequence) and not isinstance(names, str)
         texts = [str(name) for name in names] if named else []
         good = named and all(isinstance(name, str) and name for name in names)
         if not good or len({*texts}) != len(edges) + 1 or len(texts) != len(edges) + 1:
-            cure = "Name each grade once, the best first, or leave names out"
             raise invalid_input(
-                expected=rule, got=plain(repr(self.names), 80), hint=cure
+                expected=expected,
+                got=plain(repr(self.names), 80),
+                hint="Name each grade once, the best first, or leave names out",
             )
         object.__setattr__(self, "edges", edges)
         object.__setattr__(self, "names", tuple(texts))
 
     def _check_edges(self):
         edges = _to_list(self.edges)
-        cure = "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02"
-        rule = "edges that increase, between 0 and 1"
+        hint = "Pass for instance [0.01, 0.02, 0.05]; 2 percent are 0.02"
+        expected = "edges that increase, between 0 and 1"
         if isinstance(edges, str) or not isinstance(edges, Sequence):
-            raise invalid_input(expected=rule, got=plain(repr(edges), 80), hint=cure)
+            raise invalid_input(
+                expected=expected, got=plain(repr(edges), 80), hint=hint
+            )
         good = (
             all(is_number(edge) and 0 < edge < 1 for edge in edges) and len(edges) > 0
         )
         if not good or any(one >= other for one, other in itertools.pairwise(edges)):
-            raise invalid_input(expected=rule, got=plain(repr(edges), 80), hint=cure)
+            raise invalid_input(
+                expected=expected, got=plain(repr(edges), 80), hint=hint
+            )
         return tuple(float(edge) for edge in edges)
 
     # -- other ways to make them ----------------------------------------------------------------
@@ -122,11 +127,10 @@ class Grades(Shown):
         values = values[1:][inside]
         before = before[inside]
         if not len(values):
-            cure = "Pass more rows, or edges of your own"
             raise invalid_input(
                 expected="probabilities of more than one grade",
                 got="none that differ",
-                hint=cure,
+                hint="Pass more rows, or edges of your own",
             )
         places = np.arange(1, n_grades) * (counts.sum() / n_grades)
         nearest = np.abs(np.subtract.outer(places, before)).argmin(axis=1)
@@ -208,9 +212,11 @@ class Grades(Shown):
             predictions.codes == predictions.positive,
         )
         if not 2 * min_events <= hit.sum():
-            rule = f"at least {2 * min_events:g} events, {min_events:g} for each of two grades"
             raise invalid_input(
-                expected=rule,
+                expected=(
+                    f"at least {2 * min_events:g} events, {min_events:g} for each of "
+                    "two grades"
+                ),
                 got=f"{hit.sum()}",
                 hint="Pass more rows, or a smaller min_events",
             )
@@ -222,11 +228,10 @@ class Grades(Shown):
             starts = np.delete(starts, first + 1)
             events, rows = (_with_next(one, first) for one in (events, rows))
         if len(starts) < 2:
-            cure = "Recalibrate first, or pass edges of your own"
             raise invalid_input(
                 expected="rates that rise with the probability",
                 got="none that do",
-                hint=cure,
+                hint="Recalibrate first, or pass edges of your own",
             )
         return cls(starts[1:].tolist())
 
@@ -312,11 +317,10 @@ def to_grades(grades: Any) -> Grades:
 def check_two_classes(predictions: Any) -> None:
     """Refuse predictions of several classes."""
     if len(predictions.classes) != 2:
-        cure = "Pass the probability of one class, and whether it came true"
         raise invalid_input(
             expected="two classes, whose probability has grades",
             got=f"{len(predictions.classes)}",
-            hint=cure,
+            hint="Pass the probability of one class, and whether it came true",
         )
 
 
@@ -375,9 +379,8 @@ def _check_not_swapped(y_true, y_proba):
         for array in (np.asarray(y_true), np.asarray(y_proba))
     )
     if first and not second:
-        cure = "Pass the labels first: Grades.fit(y_true, y_proba)"
         raise invalid_input(
             expected="labels as y_true, then probabilities",
             got="them the other way round",
-            hint=cure,
+            hint="Pass the labels first: Grades.fit(y_true, y_proba)",
         )

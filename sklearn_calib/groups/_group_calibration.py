@@ -161,9 +161,11 @@ def group_calibration(
     given = sample_weight, labels, pos_label
     if y_proba is None and isinstance(y_true, Mapping):
         if any(one is not None for one in given):
-            rule, cure = "summaries alone", "Give weights and labels to summarize"
+            expected, hint = "summaries alone", "Give weights and labels to summarize"
             raise invalid_input(
-                expected=rule, got="also sample_weight, labels or pos_label", hint=cure
+                expected=expected,
+                got="also sample_weight, labels or pos_label",
+                hint=hint,
             )
         return audit_summaries(y_true, groups, **options)
     predictions = validate_predictions(y_true, y_proba, *given)  # type: ignore[arg-type]
@@ -372,12 +374,10 @@ def _check_alike(summaries, how):
             ("auto", "confidence") if first.multiclass in ("auto", "confidence") else ()
         )
     if how.multiclass not in own:
-        cure = "Labels of several classes that are drawn together need the rows: pass y_proba"
-        got = f"multiclass={how.multiclass!r} of {first.multiclass!r}"
         raise invalid_input(
             expected="the positive class, or the confidence, of summaries",
-            got=got,
-            hint=cure,
+            got=f"multiclass={how.multiclass!r} of {first.multiclass!r}",
+            hint="Labels of several classes that are drawn together need the rows: pass y_proba",
         )
 
 
@@ -392,7 +392,9 @@ def _split_keys(summaries, names):
         isinstance(name, str) for name in names
     )
     if not listed or len(names) != width:
-        rule = f"{width} names of columns as groups"
-        cure = "Pass what summarize had as by"
-        raise invalid_input(expected=rule, got=repr(names)[:80], hint=cure)
+        raise invalid_input(
+            expected=f"{width} names of columns as groups",
+            got=repr(names)[:80],
+            hint="Pass what summarize had as by",
+        )
     return {name: [key[j] for key in keys] for j, name in enumerate(names)}

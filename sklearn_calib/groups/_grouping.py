@@ -146,11 +146,11 @@ class Audit(NamedTuple):
         """Refuse what is out of range."""
         check_seed(self.random_state)
         check_level(self.level)
-        cure = "Pass 999 for p-values down to 0.001"
-        check_count(self.n_resamples, "n_resamples", hint=cure)
+        hint = "Pass 999 for p-values down to 0.001"
+        check_count(self.n_resamples, "n_resamples", hint=hint)
         known = ("auto", "confidence", "classwise")
-        cure = "See the user guide, Groups and fairness"
-        check_known("multiclass", self.multiclass, known, cure)
+        hint = "See the user guide, Groups and fairness"
+        check_known("multiclass", self.multiclass, known, hint)
         check_count(self.n_bins, "n_bins", 2)
         if check_count(self.depth, "depth") > 2:
             raise invalid_input(
@@ -188,9 +188,10 @@ def make_partitions(
     with add_error_context("groups"):
         found = [*_iter_partitions(groups, n_samples, rule, take, counts)]
     if not found:
-        cure = "Name a column, or pass a list of boolean masks"
         raise invalid_input(
-            expected="groups with at least one column", got="none", hint=cure
+            expected="groups with at least one column",
+            got="none",
+            hint="Name a column, or pass a list of boolean masks",
         )
     return found
 
@@ -269,11 +270,11 @@ def _iter_intersections(partitions, sizes):
 
 def _suggest_bins(names, small, rule):
     if len(names) == 1 and small:
-        got = f"{small} groups, all of them smaller"
         coarser = "lower min_rows, or pass coarser groups"
-        cure = "Only all rows together are reported; " + coarser
         warn_calibration(
-            expected=f"a group of at least {rule.min_rows} rows", got=got, hint=cure
+            expected=f"a group of at least {rule.min_rows} rows",
+            got=f"{small} groups, all of them smaller",
+            hint="Only all rows together are reported; " + coarser,
         )
     if len(names) > MAX_GROUPS_BEFORE_WARNING:
         less = "depth=1, " if rule.depth == 2 else ""
@@ -317,7 +318,7 @@ def _are_masks(groups):
 def _partition_mask(mask, number, n_samples, take):
     name = getattr(mask, "name", None)
     name = f"mask {number}" if name is None else plain(name)
-    cure = "Pass a table or a dict for columns of values, a list for masks"
+    hint = "Pass a table or a dict for columns of values, a list for masks"
     values = read_array(mask, "booleans")
     if values.dtype.kind == "O" and all(
         isinstance(one, bool | np.bool_) for one in values
@@ -327,12 +328,11 @@ def _partition_mask(mask, number, n_samples, take):
         raise invalid_input(
             expected="boolean masks in a list of groups",
             got=f"dtype {values.dtype} in {name}",
-            hint=cure,
+            hint=hint,
         )
     if len(values) != n_samples:
-        rule = f"masks with one entry for each of the {n_samples} rows"
         raise invalid_input(
-            expected=rule,
+            expected=f"masks with one entry for each of the {n_samples} rows",
             got=f"{len(values)} in {name}",
             hint="Take the masks of the same rows",
         )
@@ -345,11 +345,10 @@ def partition_column(
     """Return the groups of one column whose values stand for one row each, or for `counts` rows."""
     values, missing = _split_missing(values)
     if values.dtype.kind == "V":
-        cure = "Pass a dict of its fields, each an array"
         raise invalid_input(
             expected="one value for each row",
             got=f"records in column {name}",
-            hint=cure,
+            hint="Pass a dict of its fields, each an array",
         )
     if values.dtype.kind not in "biufmMO":
         values = values.astype(str)

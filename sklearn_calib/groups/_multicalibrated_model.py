@@ -318,11 +318,10 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
         return read_group_columns(groups(X), n_rows)
     if _is_all(groups):
         if sparse.issparse(X):
-            cure = "Pass groups=[...] with positions of the columns that matter"
             raise invalid_input(
                 expected="a dense X with groups='all'",
                 got="a sparse matrix",
-                hint=cure,
+                hint="Pass groups=[...] with positions of the columns that matter",
                 error=TypeError,
             )
         return read_group_columns(X, n_rows)
@@ -330,11 +329,10 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
     is_one = not isinstance(groups, list | tuple) and np.ndim(groups) == 0
     wanted = [groups] if is_one else list(groups)
     if any(isinstance(name, bool | np.bool_) for name in wanted):
-        cure = "Pass np.flatnonzero(mask)"
         raise invalid_input(
             expected="names or positions of columns as groups",
             got="booleans",
-            hint=cure,
+            hint="Pass np.flatnonzero(mask)",
         )
     if all(isinstance(name, Integral) for name in wanted):
         return _by_position(X, [int(name) for name in wanted], n_rows)
@@ -353,12 +351,10 @@ def _by_position(X, wanted, n_rows):
     X = X if hasattr(X, "shape") else np.asarray(X)
     number = X.shape[1]
     if unknown := [place for place in wanted if not -number <= place < number]:
-        got = f"{unknown[0]}"
-        cure = "Count the columns of X from 0"
         raise invalid_input(
             expected=f"positions below {number} as groups, the columns of X",
-            got=got,
-            hint=cure,
+            got=f"{unknown[0]}",
+            hint="Count the columns of X from 0",
         )
     picked = safe_indexing(X, wanted, axis=1)
     found = read_group_columns(

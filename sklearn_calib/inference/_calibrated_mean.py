@@ -87,9 +87,10 @@ def _read_scores(score, score_unlabelled, scale):
 def _read_column(values, name):
     values = read_array(values, name)
     if values.ndim != 1:
-        cure = "Pass one number or one verdict for each row"
         raise invalid_input(
-            expected=f"{name} of one column", got=f"shape {values.shape}", hint=cure
+            expected=f"{name} of one column",
+            got=f"shape {values.shape}",
+            hint="Pass one number or one verdict for each row",
         )
     return values
 
@@ -98,12 +99,11 @@ def _check_finite(values, name):
     numbers = np.asarray(read_numbers(values, name), dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
-        cure = "Leave out rows without a score"
         row = wrong[0]
         raise invalid_input(
             expected=f"finite numbers as {name}",
             got=f"{numbers[row]}",
-            hint=cure,
+            hint="Leave out rows without a score",
             row=row,
         )
     return numbers
@@ -114,14 +114,14 @@ def _check_inside(numbers, name, low, high):
     if len(wrong):
         got = f"{numbers[wrong[0]]:g}"
         row = wrong[0]
-        cure = "Say what the lowest and the highest score can be, such as "
-        cure += "scale=(1, 10), or scale=None"
-        cure += " for any numbers"
+        hint = "Say what the lowest and the highest score can be, such as "
+        hint += "scale=(1, 10), or scale=None"
+        hint += " for any numbers"
         raise invalid_input(
             name,
             expected=f"{name} from {low:g} to {high:g}",
             got=got,
-            hint=cure,
+            hint=hint,
             row=row,
         )
 
@@ -139,34 +139,41 @@ def _encode_verdicts(given):
             None,
         )
         if row is not None:
-            cure = "Drop such rows, or call it a verdict of its own"
             raise invalid_input(
                 expected=f"a verdict in every row of {name}",
                 got="none",
-                hint=cure,
+                hint="Drop such rows, or call it a verdict of its own",
                 row=row,
             )
     together = [value for values in given for value in values.tolist()]
     kinds = Counter(_get_kind(value) for value in together)
     if len(kinds) > 1:
-        got = " and ".join(f"{count} of {kind}" for kind, count in kinds.items())
-        cure = "Write the same verdict the same way everywhere"
-        raise invalid_input(expected="verdicts of one kind", got=got, hint=cure)
+        raise invalid_input(
+            expected="verdicts of one kind",
+            got=" and ".join(f"{count} of {kind}" for kind, count in kinds.items()),
+            hint="Write the same verdict the same way everywhere",
+        )
     names, codes = np.unique([str(value) for value in together], return_inverse=True)
     n = len(given[0])
     if len(names) > max(_VERDICTS, n):
-        got = f"{len(names)} different texts"
-        cure = "Pass the column of the scores"
-        raise invalid_input(expected="verdicts of some classes", got=got, hint=cure)
+        raise invalid_input(
+            expected="verdicts of some classes",
+            got=f"{len(names)} different texts",
+            hint="Pass the column of the scores",
+        )
     labelled = np.bincount(codes[:n], minlength=len(names)) > 0
     if n and not labelled.all():
         name = names[~labelled][0]
         count = int((~labelled[codes]).sum())
-        got = f"none of {quoted(name)}, and {count} such rows of {len(codes) - n} without a label"
-        cure = "Spell verdicts alike, label some of those rows, or join rare verdicts to others"
         known = ", ".join(quoted(known) for known in names[labelled][:5])
-        rule = f"a label for some rows of each verdict, as for {known}"
-        raise invalid_input(expected=rule, got=got, hint=cure)
+        raise invalid_input(
+            expected=f"a label for some rows of each verdict, as for {known}",
+            got=(
+                f"none of {quoted(name)}, and {count} such rows of {len(codes) - n} "
+                "without a label"
+            ),
+            hint="Spell verdicts alike, label some of those rows, or join rare verdicts to others",
+        )
     return _Judged(None, codes.ravel(), names[codes[:n]], True)
 
 
@@ -187,9 +194,12 @@ def _check_ends(pair, name, otherwise=""):
     ends = list(pair) if np.ndim(pair) == 1 and len(pair) == 2 else []
     fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
     if not (fits and ends[0] < ends[1]):
-        rule = " ".join(filter(None, [f"{name} as (lowest, highest)", otherwise]))
         raise invalid_input(
-            expected=rule, got=repr(pair)[:60], hint="Pass for instance (1, 10)"
+            expected=" ".join(
+                filter(None, [f"{name} as (lowest, highest)", otherwise])
+            ),
+            got=repr(pair)[:60],
+            hint="Pass for instance (1, 10)",
         )
     return float(ends[0]), float(ends[1])
 
@@ -201,10 +211,12 @@ def _check_bounds(bounds, outcome):
     low, high = _check_ends(bounds, "bounds")
     wrong = np.flatnonzero((outcome < low) | (outcome > high))
     if len(wrong):
-        rule = f"labels within bounds, {low:g} to {high:g}"
         row = wrong[0]
         raise invalid_input(
-            expected=rule, got=f"{outcome[row]:g}", hint="Pass wider ones", row=row
+            expected=f"labels within bounds, {low:g} to {high:g}",
+            got=f"{outcome[row]:g}",
+            hint="Pass wider ones",
+            row=row,
         )
     return low, high
 
@@ -353,8 +365,11 @@ def calibrated_mean(
     check_indexes(y, score, sample_weight, groups)
     check_indexes(score_unlabelled, groups_unlabelled)
     if bounds is not None and positive is not None:
-        cure = "Leave bounds out: a share is between 0 and 1"
-        raise invalid_combination("bounds", "labels of classes", hint=cure)
+        raise invalid_combination(
+            "bounds",
+            "labels of classes",
+            hint="Leave bounds out: a share is between 0 and 1",
+        )
     limits = _check_bounds(bounds, outcome)
     is_share = is_share and limits in (None, (0.0, 1.0))  # not where labels could be 5
     limits = (0.0, 1.0) if is_share else limits
@@ -390,44 +405,44 @@ def _read_outcome(y, pos_label):
         if pos_label is None and _is_numeric(labels):
             numbers = np.asarray(read_numbers(y, "labels"), dtype=np.float64)
             if numbers.ndim != 1:
-                cure = "Pass one label for each row"
                 raise invalid_input(
                     expected="labels of one column",
                     got=f"shape {numbers.shape}",
-                    hint=cure,
+                    hint="Pass one label for each row",
                 )
             wrong = np.flatnonzero(~np.isfinite(numbers))
             if len(wrong):
-                cure = "Pass the rows without a label as score_unlabelled"
                 row = wrong[0]
                 raise invalid_input(
                     expected="a label in every row",
                     got=f"{numbers[row]}",
-                    hint=cure,
+                    hint="Pass the rows without a label as score_unlabelled",
                     row=row,
                 )
             return numbers, None, bool(np.isin(numbers, (0, 1)).all())
     classes, codes = read_labels(y, input_name="y")
     if len(classes) > 2:
-        got = f"{len(classes)}: {classes[:5].tolist()}"
-        cure = "For the share of one of them " + _ONE_LABEL
         raise invalid_input(
-            expected="labels of two classes, or numbers", got=got, hint=cure
+            expected="labels of two classes, or numbers",
+            got=f"{len(classes)}: {classes[:5].tolist()}",
+            hint="For the share of one of them " + _ONE_LABEL,
         )
     known = classes.tolist()
     if pos_label is None:
         if len(known) == 1:
-            cure = "Name the class whose share it is with pos_label="
             raise invalid_input(
-                expected="labels of two classes", got=f"one, {known[0]!r}", hint=cure
+                expected="labels of two classes",
+                got=f"one, {known[0]!r}",
+                hint="Name the class whose share it is with pos_label=",
             )
         check_column_owner(codes, classes, "pos_label")
         return codes.astype(np.float64), known[1], True
     if len(known) == 2 and pos_label not in known:
-        got = repr(pos_label)
-        cure = "Pass one of them"
         raise invalid_input(
-            "pos_label", expected=f"pos_label among {known}", got=got, hint=cure
+            "pos_label",
+            expected=f"pos_label among {known}",
+            got=repr(pos_label),
+            hint="Pass one of them",
         )
     event = [label == pos_label for label in known]
     return np.asarray(event, dtype=np.float64)[codes], pos_label, True
@@ -445,21 +460,22 @@ def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
     weight = canonical_weight(sample_weight, n)
     wrong = np.flatnonzero(weight <= 0)
     if len(wrong):
-        cure = "Pass 1 / probability that the row was labelled"
         raise invalid_input(
             "sample_weight",
             expected="sample_weight above 0",
             got="0",
-            hint=cure,
+            hint="Pass 1 / probability that the row was labelled",
             row=wrong[0],
         )
     weight = weight * (n / weight.sum())
     if groups is None and groups_unlabelled is None:
         return scores._replace(outcome=outcome, weight=weight)
     if groups is None or (groups_unlabelled is None and total > n):
-        rule = "groups and groups_unlabelled"
-        cure = "Name the cluster of every row"
-        raise invalid_input(expected=rule, got="one of the two", hint=cure)
+        raise invalid_input(
+            expected="groups and groups_unlabelled",
+            got="one of the two",
+            hint="Name the cluster of every row",
+        )
     first = read_array(groups, "groups")
     rest = (
         first[:0]
@@ -467,10 +483,10 @@ def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
         else read_array(groups_unlabelled, "groups")
     )
     if len(first) != n or len(rest) != total - n:
-        got = f"{len(first)} and {len(rest)}"
-        cure = "Pass one for each row"
         raise invalid_input(
-            expected=f"{n} groups and {total - n} groups_unlabelled", got=got, hint=cure
+            expected=f"{n} groups and {total - n} groups_unlabelled",
+            got=f"{len(first)} and {len(rest)}",
+            hint="Pass one for each row",
         )
     names = np.concatenate([first, rest])
     codes = encode_groups(names, total)
@@ -484,23 +500,27 @@ def _check_options(rows, limits, recalibrator):
     """Refuse what has no interval."""
     what = "rows" if rows.cluster is None else "clusters"
     if rows.n_units < 2:
-        cure = "Label more of them, drawn at random"
         raise invalid_input(
-            expected=f"labels of two {what} or more", got="those of 1", hint=cure
+            expected=f"labels of two {what} or more",
+            got="those of 1",
+            hint="Label more of them, drawn at random",
         )
     if limits is None and np.ptp(rows.outcome) == 0:
         bounds = "bounds=(1, 5)"
-        cure = "Say between which numbers labels can be, such as " + bounds
-        cure += ", or label more rows"
+        hint = "Say between which numbers labels can be, such as " + bounds
+        hint += ", or label more rows"
         raise invalid_input(
             expected="labels that differ",
             got=f"{rows.outcome[0]:g} in all rows",
-            hint=cure,
+            hint=hint,
         )
     if recalibrator is None and rows.number is None:
-        cure = "Leave recalibrator out: each verdict gets the mean of its labels"
-        rule = "scores that are numbers with recalibrator=None"
-        raise invalid_input("recalibrator", expected=rule, got="verdicts", hint=cure)
+        raise invalid_input(
+            "recalibrator",
+            expected="scores that are numbers with recalibrator=None",
+            got="verdicts",
+            hint="Leave recalibrator out: each verdict gets the mean of its labels",
+        )
 
 
 def _is_map_useless(rows):
@@ -513,10 +533,9 @@ def _is_map_useless(rows):
             expected="rows without a label", got="labels in all rows", hint=alone
         )
     elif units < MIN_LABELLED_ROWS:
-        got = f"{units} {'rows' if rows.cluster is None else 'clusters'}"
         warn_calibration(
             expected="at least ten labelled rows or clusters for a map of scores",
-            got=got,
+            got=f"{units} {'rows' if rows.cluster is None else 'clusters'}",
             hint=alone,
         )
     elif np.ptp(rows.outcome) == 0:
@@ -599,9 +618,11 @@ def _warn_copied_scores(rows, y):
             str(v) for v in np.asarray(y).tolist()
         ]
     if n >= MIN_COPIED_ROWS and same:
-        got = f"equal ones in all {n} labelled rows: it looks like the same column"
-        cure = "Check where the scores come from"
-        warn_calibration(expected="scores that are not the labels", got=got, hint=cure)
+        warn_calibration(
+            expected="scores that are not the labels",
+            got=f"equal ones in all {n} labelled rows: it looks like the same column",
+            hint="Check where the scores come from",
+        )
 
 
 def _compute_errors(rows, recalibrator, n_folds, power):

@@ -147,12 +147,12 @@ class CalibratedMean(Shown):
         True
         """
         if not isinstance(other, CalibratedMean):
-            got, cure = (
+            got, hint = (
                 type(other).__name__,
                 "Pass what calibrated_mean gives for the other system",
             )
             raise invalid_input(
-                expected="a CalibratedMean", got=got, hint=cure, error=TypeError
+                expected="a CalibratedMean", got=got, hint=hint, error=TypeError
             )
         if self.outcome == "difference" or other.outcome == "difference":
             raise invalid_input(
@@ -161,11 +161,10 @@ class CalibratedMean(Shown):
                 hint="Subtract the means of two systems",
             )
         if self.level != other.level:
-            got = f"{self.level:g} and {other.level:g}"
             raise invalid_input(
                 "level",
                 expected="one level",
-                got=got,
+                got=f"{self.level:g} and {other.level:g}",
                 hint="Compute both with the same level=",
             )
         errors = _pair_errors(self._errors, other._errors)
@@ -215,8 +214,14 @@ class CalibratedMean(Shown):
         >>> found.labels_needed(0.05) < found.labels_needed(0.05, alone=True)
         True
         """
-        hint = "Pass for instance 0.05"
-        check_between("width", width, 0, inf, expected="a width > 0", hint=hint)
+        check_between(
+            "width",
+            width,
+            0,
+            inf,
+            expected="a width > 0",
+            hint="Pass for instance 0.05",
+        )
         n = self.n_labelled
         total = self.n_labelled + self.n_unlabelled
         ratio = self._errors.worth / n  # of what is independent to rows
@@ -238,10 +243,9 @@ class CalibratedMean(Shown):
             )
             free = half**2 - (0 if alone else (label - rest) / total)
             if free <= 0 or rest / free > total:
-                got = f"{width:g}, too narrow for {total} rows"
                 raise invalid_input(
                     expected="a width that labels of all rows would give",
-                    got=got,
+                    got=f"{width:g}, too narrow for {total} rows",
                     hint="Ask for more",
                 )
             before = rows
@@ -324,28 +328,30 @@ def _format_cells(estimate, se, low, high):
 def _pair_errors(one, two):
     """Compute errors of the difference, with a column of gains for each system."""
     if (one.keys is None) != (two.keys is None):
-        cure = "Pass groups= for both"
         raise invalid_input(
-            expected="clusters of both or of none", got="those of one", hint=cure
+            expected="clusters of both or of none",
+            got="those of one",
+            hint="Pass groups= for both",
         )
     if one.keys is None:
         if (one.n_labelled, one.n_samples) != (two.n_labelled, two.n_samples):
-            got = " and ".join(
-                f"{x.n_labelled} of {x.n_samples} labelled" for x in (one, two)
+            raise invalid_input(
+                expected="the same rows",
+                got=" and ".join(
+                    f"{x.n_labelled} of {x.n_samples} labelled" for x in (one, two)
+                ),
+                hint="Pass the same rows in the same order, or groups= with a name of each item",
             )
-            cure = "Pass the same rows in the same order, or groups= with a name of each item"
-            raise invalid_input(expected="the same rows", got=got, hint=cure)
         keys = None
         places = [np.arange(len(each.own)) for each in (one, two)]
     else:
         keys = np.union1d(one.keys, two.keys)
         if len(keys) > min(len(one.keys), len(two.keys)):
             lonely = np.setxor1d(one.keys, two.keys)
-            cure = "Pass the items that both systems answered"
             raise invalid_input(
                 expected="the same clusters",
                 got=f"{lonely[0]!r} in one alone",
-                hint=cure,
+                hint="Pass the items that both systems answered",
             )
         places = [np.searchsorted(keys, each.keys) for each in (one, two)]
     size = len(one.own)

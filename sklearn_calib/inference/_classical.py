@@ -196,11 +196,10 @@ def hosmer_lemeshow_test(
     n_bins = check_count(n_bins, "n_bins", lost + 1, "Use more bins")
     if predictions.clusters is not None:
         if lost:
-            cure = "Test on rows that the model has not seen"
             raise invalid_input(
                 expected="held_out=True, with groups or soft labels",
                 got="held_out=False",
-                hint=cure,
+                hint="Test on rows that the model has not seen",
             )
 
         def compute_statistic(score, mass, hits, _):

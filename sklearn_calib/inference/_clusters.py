@@ -82,9 +82,10 @@ def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Pred
         1
     ].ravel()
     if not len(codes) or codes.max() == 0:
-        cure = "Pass one value for each question or patient, say, or leave groups out"
         raise invalid_input(
-            expected="at least two groups, which are drawn", got="one", hint=cure
+            expected="at least two groups, which are drawn",
+            got="one",
+            hint="Pass one value for each question or patient, say, or leave groups out",
         )
     return predictions.with_clusters(codes)
 
@@ -113,10 +114,13 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
     fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
     if fewest < MIN_CLUSTERS_PER_OUTCOME:
         got = f"{fewest:.2g} for the rarer outcome ({problem.title})"
-        cure = "Tests at .05 may reject calibrated predictions in .1 to .3 of all cases, and the "
-        cure += "slope says little: take more clusters, or several studies together; look at O/E"
-        rule = "five clusters with an event and five without, by the predictions"
-        warn_calibration(expected=rule, got=got, hint=cure)
+        hint = "Tests at .05 may reject calibrated predictions in .1 to .3 of all cases, and the "
+        hint += "slope says little: take more clusters, or several studies together; look at O/E"
+        warn_calibration(
+            expected="five clusters with an event and five without, by the predictions",
+            got=got,
+            hint=hint,
+        )
 
 
 def reads_residuals(name: str) -> bool:
@@ -518,12 +522,12 @@ def few_event_interval(
         return None
     rare = seen == fewest
     if not fewest:
-        got = f"none with the label {predictions.classes[np.argmax(rare)]}"
-        cure = (
-            "A mean loss gets an interval that counts one row of it; collect such rows"
-        )
         warn_calibration(
-            expected="rows of every class, for an interval", got=got, hint=cure
+            expected="rows of every class, for an interval",
+            got=f"none with the label {predictions.classes[np.argmax(rare)]}",
+            hint=(
+                "A mean loss gets an interval that counts one row of it; collect such rows"
+            ),
         )
     if of_labels is None or fewest >= min(MOST_EVENTS, 2 / 3 * n / n_classes):
         return None

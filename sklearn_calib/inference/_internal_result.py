@@ -236,9 +236,13 @@ class InternalValidation(Shown):
         >>> bool(moved.mean_absolute_error.mean() < 0.05)
         True
         """
-        rule = "a threshold between 0 and 1"
         check_between(
-            "threshold", threshold, 0, 1, expected=rule, hint="Pass for instance 0.1"
+            "threshold",
+            threshold,
+            0,
+            1,
+            expected="a threshold between 0 and 1",
+            hint="Pass for instance 0.1",
         )
         column = self._find_column(pos_label)
         models = self._get_model_predictions(column)
@@ -265,12 +269,11 @@ class InternalValidation(Shown):
         if pos_label is None:
             if len(self.classes) > 2:
                 known = self.classes[:10].tolist()
-                rule = f" among {known}"
-                got = "none for more than two classes"
+                expected = f" among {known}"
                 raise invalid_input(
                     "pos_label",
-                    expected=("pos_label" + rule),
-                    got=got,
+                    expected=("pos_label" + expected),
+                    got="none for more than two classes",
                     hint="Name the class whose probability it is about",
                 )
             return self.positive
@@ -283,18 +286,16 @@ class InternalValidation(Shown):
 
     def _get_model_predictions(self, column):
         if self.method == "cross_validation":
-            cure = "Take method='optimism'"
             raise invalid_input(
                 expected="models of bootstrap samples",
                 got="those of a cross-validation",
-                hint=cure,
+                hint="Take method='optimism'",
             )
         if self.resampled is None:
-            cure = "Call internal_validation with keep_predictions=True"
             raise invalid_input(
                 expected="the predictions of the resampled models",
                 got="none that were kept",
-                hint=cure,
+                hint="Call internal_validation with keep_predictions=True",
             )
         if self.resampled.ndim == 3:
             return self.resampled[:, :, column].astype(np.float64)
@@ -363,27 +364,26 @@ class InternalValidation(Shown):
         """
         check_known("kind", kind, ("corrected", "heuristic"))
         if len(self.classes) > 2:
-            cure = "Validate each class against the others: y == label"
             raise invalid_input(
-                expected="two classes", got=f"{len(self.classes)}", hint=cure
+                expected="two classes",
+                got=f"{len(self.classes)}",
+                hint="Validate each class against the others: y == label",
             )
         if (n_parameters is None) == (kind == "heuristic"):
-            rule = "n_parameters with kind='heuristic', and not without"
-            cure = "Pass the number of parameters that were estimated, without the intercept"
             raise invalid_input(
-                expected=rule,
+                expected="n_parameters with kind='heuristic', and not without",
                 got=f"n_parameters={n_parameters!r} with kind={kind!r}",
-                hint=cure,
+                hint="Pass the number of parameters that were estimated, without the intercept",
             )
         intercept, slope = (
             self.line if kind == "corrected" else self._compute_heuristic(n_parameters)
         )
         if not (slope > 0 and isfinite(slope) and isfinite(intercept)):
-            cure = "The model holds nothing for new rows: take fewer features, or more rows"
+            hint = "The model holds nothing for new rows: take fewer features, or more rows"
             if isnan(slope):
-                cure = "Take method='.632+' or 'cross_validation': the model is certain of its rows"
+                hint = "Take method='.632+' or 'cross_validation': the model is certain of its rows"
             raise invalid_input(
-                expected="a finite slope above 0", got=f"{slope:.4g}", hint=cure
+                expected="a finite slope above 0", got=f"{slope:.4g}", hint=hint
             )
         if self.positive == 0:  # of the second class
             intercept = -intercept
@@ -393,9 +393,10 @@ class InternalValidation(Shown):
 
     def _compute_heuristic(self, n_parameters):
         if not (is_number(n_parameters) and n_parameters >= 0):
-            cure = "Count the coefficients without the intercept"
             raise invalid_input(
-                expected="a number n_parameters >= 0", got=repr(n_parameters), hint=cure
+                expected="a number n_parameters >= 0",
+                got=repr(n_parameters),
+                hint="Count the coefficients without the intercept",
             )
         z = compute_log_odds(self.proba) * (1 if self.positive else -1)
         hit = (self.codes == self.positive).astype(np.float64)

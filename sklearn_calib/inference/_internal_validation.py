@@ -277,9 +277,11 @@ def _check_options(method, ci, level, keep_predictions, n_jobs):
         check_known(what, given, known)
     check_level(level)
     if not isinstance(keep_predictions, bool | np.bool_):
-        rule = "keep_predictions as True or False"
-        got = repr(keep_predictions)[:60]
-        raise invalid_input(expected=rule, got=got, hint="Pass False to save memory")
+        raise invalid_input(
+            expected="keep_predictions as True or False",
+            got=repr(keep_predictions)[:60],
+            hint="Pass False to save memory",
+        )
     check_jobs(n_jobs)
 
 
@@ -299,18 +301,19 @@ def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
         present = np.unique(codes)
         if len(present) < len(classes):
             lost = classes[np.setdiff1d(np.arange(len(classes)), present)][:5].tolist()
-            rule = "a row of weight above 0 of each class"
-            got = f"none of {lost}"
             raise invalid_input(
-                expected=rule, got=got, hint="Leave these rows out of X and y"
+                expected="a row of weight above 0 of each class",
+                got=f"none of {lost}",
+                hint="Leave these rows out of X and y",
             )
         groups = (
             None if groups is None else np.unique(groups[kept], return_inverse=True)[1]
         )
     if groups is not None and groups.max() == 0:
-        cure = "Pass one value for each patient, say, or leave groups out"
         raise invalid_input(
-            expected="at least two groups, which are drawn", got="one", hint=cure
+            expected="at least two groups, which are drawn",
+            got="one",
+            hint="Pass one value for each patient, say, or leave groups out",
         )
     positive = len(classes) - 1 if len(classes) == 2 else 1
     if pos_label is not None:
@@ -324,18 +327,20 @@ def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
 
 def _check_features(X, n_rows):
     """Check that features can be indexed, and have as many rows as labels."""
-    rule = f"X as a table of {n_rows} rows, one for each label"
+    expected = f"X as a table of {n_rows} rows, one for each label"
     try:
         (table,) = indexable(X)
         found = table.shape[0] if hasattr(table, "shape") else len(table)
     except (TypeError, IndexError):
-        cure = "Pass an array or a DataFrame"
         raise invalid_input(
-            expected=rule, got=f"a {type(X).__name__}", hint=cure, error=TypeError
+            expected=expected,
+            got=f"a {type(X).__name__}",
+            hint="Pass an array or a DataFrame",
+            error=TypeError,
         ) from None
     if found != n_rows:
         raise invalid_input(
-            expected=rule,
+            expected=expected,
             got=f"{found} rows",
             hint="Pass the rows of y, in their order",
         )
@@ -349,11 +354,10 @@ def _select_measures(measures, n_classes):
     elif isinstance(measures, str | Measure):
         measures = [measures]
     elif not isinstance(measures, Iterable):
-        cure = "Leave measures out for the usual ones"
         raise invalid_input(
             expected="measures as a list of names",
             got=repr(measures)[:60],
-            hint=cure,
+            hint="Leave measures out for the usual ones",
             error=TypeError,
         )
     known = all_metrics()

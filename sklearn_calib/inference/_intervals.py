@@ -360,11 +360,10 @@ def _check_isotonic(measure, method):
     """Raise for the bootstrap of an isotonic measure, which does not hold the truth."""
     if measure.startswith("isotonic") and method != "inversion":
         other = measure.replace("isotonic", "temperature")
-        cure = f"Take {other!r}, or the loss of a map that was fitted to other rows"
         raise invalid_input(
             expected="a measure whose bootstrap holds the truth",
             got=repr(measure),
-            hint=cure,
+            hint=f"Take {other!r}, or the loss of a map that was fitted to other rows",
         )
 
 
@@ -380,10 +379,13 @@ def _draw_values(predictions, sample, groups, measured, how):
 def _invalid_measure(measure: Any) -> InvalidInputError:
     """Raise for a name that is not a measure of this package."""
     if str(measure).lower() in _OF_OTHER_PACKAGES:
-        got = f"{measure!r}, which says how well classes are separated or found"
-        cure = "validation_summary(y, p) has an interval of the AUC. Here take 'calibration_error'"
         raise invalid_input(
-            expected="a measure of calibration, or a loss", got=got, hint=cure
+            expected="a measure of calibration, or a loss",
+            got=f"{measure!r}, which says how well classes are separated or found",
+            hint=(
+                "validation_summary(y, p) has an interval of the AUC. Here take "
+                "'calibration_error'"
+            ),
         )
     return unknown_name("a measure", measure, all_metrics(), "See the list")
 
@@ -410,10 +412,10 @@ def _prepare_cells(summary, function, options):
         or not function.spec.poolable
         or (several and not function.has_pos_label)
     ):
-        rule = "a measure of one two-class problem, with a summary"
-        got = repr(name)
         raise invalid_input(
-            expected=rule, got=got, hint="Pass the labels and probabilities of the rows"
+            expected="a measure of one two-class problem, with a summary",
+            got=repr(name),
+            hint="Pass the labels and probabilities of the rows",
         )
     value = summary.measure(name, **options)
     if several:  # the problem is a two-class one by now
@@ -426,10 +428,9 @@ def _prepare_cells(summary, function, options):
 def _prepare_clusters(predictions, function, options):
     """Return the cells of clusters to draw from, for a calibration error."""
     if options or not function.has_pos_label or not reads_residuals(function.spec.name):
-        rule = "a calibration error with its default options, with groups"
         got = function.spec.name
         raise invalid_input(
-            expected=rule,
+            expected="a calibration error with its default options, with groups",
             got=repr(got),
             hint="Take method='bootstrap', or leave groups out",
         )

@@ -158,9 +158,13 @@ def binning_sample_size(
             hint="At 1 no polynomial number of rows suffices",
         )
     for name, value in (("epsilon", epsilon), ("delta", delta)):
-        cure = "Choose a value in the range"
         check_between(
-            "value", value, 0, 1, expected=f"{name} between 0 and 1", hint=cure
+            "value",
+            value,
+            0,
+            1,
+            expected=f"{name} between 0 and 1",
+            hint="Choose a value in the range",
         )
     delta = float(delta)  # of half precision it would overflow
     n_classes = check_count(n_classes, "n_classes", 2, "Change it")
@@ -174,10 +178,9 @@ def binning_sample_size(
         )
     beta = get_cell_tolerance(p, epsilon)
     if not beta > 1e-100:
-        got = f"p={p}, epsilon={epsilon}"
         raise invalid_input(
             expected="p and epsilon whose number of rows can be written",
-            got=got,
+            got=f"p={p}, epsilon={epsilon}",
             hint="Take a larger p",
         )
     bins = 6 / beta if n_bins is None else n_bins

@@ -65,12 +65,12 @@ class MonteCarloResult:
 def missing_scores(y_true: object, instead: str) -> InvalidInputError:
     """Return the error for labels without probabilities; a summary needs `instead`."""
     got = "labels alone"
-    cure = "Pass both"
+    hint = "Pass both"
     if hasattr(y_true, "significant_bits"):  # a CalibrationSummary
         got = "a summary"
-        cure = instead
+        hint = instead
     return invalid_input(
-        expected="labels and probabilities of rows", got=got, hint=cure, error=TypeError
+        expected="labels and probabilities of rows", got=got, hint=hint, error=TypeError
     )
 
 
@@ -203,8 +203,8 @@ def calibration_test(
     """
     if y_proba is None:
         raise missing_scores(y_true, "Call its method test")
-    cure = "Pass 999 for p-values down to 0.001"
-    n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
+    hint = "Pass 999 for p-values down to 0.001"
+    n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
     )
@@ -216,10 +216,10 @@ def calibration_test(
     )
     if predictions.clusters is not None:
         if not (reads_cells and reads_residuals(name)):
-            rule = "a calibration error or a proper loss with its default options, with groups"
-            rule += " or soft labels"
+            expected = "a calibration error or a proper loss with its default options, with groups"
+            expected += " or soft labels"
             raise invalid_input(
-                expected=rule,
+                expected=expected,
                 got=f"the statistic {name!r}",
                 hint="Leave groups or options out",
             )

@@ -142,18 +142,19 @@ class PairedLosses:
             check_weights(weight, keeps_unit=True)
         shapes = [np.shape(each) for each in (one, two, weight) if each is not None]
         if one.ndim != 1 or len(set(shapes)) > 1:
-            cure = "Pass one number for each row"
             raise invalid_input(
-                expected="columns of one length", got=f"shapes {shapes}", hint=cure
+                expected="columns of one length",
+                got=f"shapes {shapes}",
+                hint="Pass one number for each row",
             )
         moved = two - one
         wrong = np.flatnonzero(~np.isfinite(moved))
         if len(wrong):
-            row, cure = wrong[0], "Cut off the loss, as log_loss does"
+            row, hint = wrong[0], "Cut off the loss, as log_loss does"
             raise invalid_input(
                 expected="finite losses",
                 got=f"{one[row]} and {two[row]}",
-                hint=cure,
+                hint=hint,
                 row=row,
             )
         self._add_clusters(groups, one, moved, weight)
@@ -179,10 +180,9 @@ class PairedLosses:
     def _add_clusters(self, groups, one, moved, weight):
         """Add the sums of w and w d of each cluster."""
         if self.n_samples and (groups is None) != (self._clusters is None):
-            got = "groups in some blocks only"
             raise invalid_input(
                 expected="groups in all blocks or in none",
-                got=got,
+                got="groups in some blocks only",
                 hint="Pass them each time",
             )
         if groups is None:
@@ -473,11 +473,10 @@ def _check_for_summaries(measure, needs_rows):
             hint="Pass the rows",
         )
     if measure == "accuracy" or all_metrics()[measure].spec.proper:
-        cure = "Add up the losses of each row with PairedLosses"
         raise invalid_input(
             expected=f"rows for {measure!r}",
             got="summaries, which keep no pairs",
-            hint=cure,
+            hint="Add up the losses of each row with PairedLosses",
         )
 
 

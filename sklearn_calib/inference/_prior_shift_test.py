@@ -137,8 +137,8 @@ def prior_shift_test(
     >>> prior_shift_test(p[source], y[source], p[~source] ** 2).pvalue < 0.05  # other scores
     True
     """
-    cure = "Pass 999 for p-values down to 0.001"
-    n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
+    hint = "Pass 999 for p-values down to 0.001"
+    n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
     classes, codes = read_labels(y, input_name="y")
     source = read_proba(proba_source, input_name="proba_source")
     check_same_length(codes, source)

@@ -96,13 +96,10 @@ class Refits:
         if self.weight is not None:
             name = _find_fit_argument(self.estimator, "sample_weight")
             if name is None:
-                rule = "an estimator whose fit takes sample_weight"
-                got = f"{type(self.estimator).__name__}, fitted without weights"
-                cure = "The measures use them; take another estimator to fit with them as well"
                 warn_calibration(
-                    expected=rule,
-                    got=got,
-                    hint=cure,
+                    expected="an estimator whose fit takes sample_weight",
+                    got=f"{type(self.estimator).__name__}, fitted without weights",
+                    hint="The measures use them; take another estimator to fit with them as well",
                     estimator=self,
                     category=UserWarning,
                 )
@@ -193,11 +190,9 @@ class Refits:
                 for train, test in parts:
                     proba[test] = self.predict_all_rows(self.fit(train), train)[test]
                 return Refit(proba, np.ones(len(self.codes)), redrawn)
-        rule = "rows of each class outside every fold"
-        got = f"{_MOST_DRAWS} partitions without"
         raise invalid_input(
-            expected=rule,
-            got=got,
+            expected="rows of each class outside every fold",
+            got=f"{_MOST_DRAWS} partitions without",
             hint="Give rare classes more rows, or groups that are finer",
         )
 
@@ -217,11 +212,10 @@ class Refits:
             rarest = int(np.bincount(pairs[:, 0]).min())
         if rarest < 2:
             kind = "rows" if self.groups is None else "groups"
-            cure = "Leave that class out, or take method='optimism'"
             raise invalid_input(
                 expected=f"two {kind} of each class for folds",
                 got=f"{rarest}",
-                hint=cure,
+                hint="Leave that class out, or take method='optimism'",
             )
         return min(FOLDS, rarest)
 
@@ -231,10 +225,11 @@ def check_estimator_given(estimator: Estimator) -> None:
     if isinstance(estimator, type) or not (
         hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     ):
-        rule = "estimator as a classifier of scikit-learn's kind"
-        cure = "Pass an instance, such as LogisticRegression(), and then X and y"
         raise invalid_input(
-            expected=rule, got=repr(estimator)[:60], hint=cure, error=TypeError
+            expected="estimator as a classifier of scikit-learn's kind",
+            got=repr(estimator)[:60],
+            hint="Pass an instance, such as LogisticRegression(), and then X and y",
+            error=TypeError,
         )
     if isinstance(estimator, FrozenEstimator):
         raise invalid_input(

@@ -239,8 +239,8 @@ def validation_sample_size(
     widths = {"oe_width": oe_width, "slope_width": slope_width, "c_width": c_width}
     for name, width in {**widths, "net_benefit_width": net_benefit_width}.items():
         if width is not None:
-            cure = "Pass the width of an interval, or None"
-            check_between("width", width, 0, np.inf, expected=f"{name} > 0", hint=cure)
+            hint = "Pass the width of an interval, or None"
+            check_between("width", width, 0, np.inf, expected=f"{name} > 0", hint=hint)
     for name, share in (
         ("c_statistic", c_statistic),
         ("prevalence", prevalence),
@@ -248,7 +248,7 @@ def validation_sample_size(
     ):
         if share is not None:
             low = 0.5 if name == "c_statistic" else 0
-            cure = (
+            hint = (
                 "0.5 is chance, 1 certainty"
                 if low
                 else "Pass a share, such as 0.1 for 10 %"
@@ -259,7 +259,7 @@ def validation_sample_size(
                 low,
                 1,
                 expected=f"{name} strictly between {low:g} and 1",
-                hint=cure,
+                hint=hint,
             )
     law = _make_distribution(
         y_proba, linear_predictor, c_statistic, prevalence, sample_weight
@@ -294,8 +294,11 @@ def validation_sample_size(
     if error is not None:
         found += _rows_for_errors(law, error)
     if not found:
-        cure = "Give one of the widths, a threshold or an error"
-        raise invalid_input(expected="at least one target", got="none", hint=cure)
+        raise invalid_input(
+            expected="at least one target",
+            got="none",
+            hint="Give one of the widths, a threshold or an error",
+        )
     targets = [
         SampleSizeTarget(
             name, value, width, se, ceil(rows * _BELOW), ceil(rows * phi * _BELOW)
@@ -362,9 +365,10 @@ def _make_distribution(
     given = [what is not None for what in (y_proba, linear_predictor)]
     if sum(given) > 1 or not (any(given) or both):
         got = "both of the first" if sum(given) > 1 else "none"
-        rule = "y_proba, or linear_predictor, or c_statistic with prevalence"
         raise invalid_input(
-            expected=rule, got=got, hint="Pass one law of the predictions"
+            expected="y_proba, or linear_predictor, or c_statistic with prevalence",
+            got=got,
+            hint="Pass one law of the predictions",
         )
     if y_proba is not None:
         return _make_sample_distribution(y_proba, sample_weight)
@@ -396,9 +400,8 @@ def _make_distribution(
 def _mean_and_deviation(given):
     values = [number_or_nan(value) for value in given] if np.ndim(given) == 1 else []
     if len(values) != 2 or not np.isfinite(values).all() or not values[1] > 0:
-        rule = "linear_predictor as (mean, standard deviation > 0)"
         raise invalid_input(
-            expected=rule,
+            expected="linear_predictor as (mean, standard deviation > 0)",
             got=repr(given),
             hint="Those of the log-odds, such as (-2.5, 1.2)",
         )
@@ -408,11 +411,10 @@ def _mean_and_deviation(given):
 def _make_sample_distribution(y_proba, sample_weight):
     proba = read_proba(y_proba)
     if proba.shape[1] != 2:
-        cure = "Pass the column of one class, proba[:, c], or the largest of each row"
         raise invalid_input(
             expected="probabilities of two classes",
             got=f"{proba.shape[1]} columns",
-            hint=cure,
+            hint="Pass the column of one class, proba[:, c], or the largest of each row",
         )
     check_indexes(y_proba, sample_weight)
     weight = canonical_weight(sample_weight, len(proba))
@@ -420,12 +422,11 @@ def _make_sample_distribution(y_proba, sample_weight):
     p = np.asarray(proba)[kept, 1]
     weight = weight[kept]
     if len(p) < MIN_PREDICTIONS:
-        cure = "Pass more" + _OR_LAW
         raise invalid_input(
             "y_proba",
             expected=f"at least {MIN_PREDICTIONS} rows of y_proba",
             got=f"{len(p)}",
-            hint=cure,
+            hint="Pass more" + _OR_LAW,
         )
     order = np.argsort(p, kind="stable")
     p = p[order]
@@ -435,12 +436,13 @@ def _make_sample_distribution(y_proba, sample_weight):
     law = _Law(p, z, weight / weight.sum())
     uncertain = z[(p > 0) & (p < 1)]
     if not len(uncertain) or np.ptp(uncertain) < 1e-9:
-        got = f"{len(np.unique(p))} different, of which {len(np.unique(uncertain))} are not 0 or 1"
-        cure = "Nothing can be learned about a slope or an order of such predictions"
         raise invalid_input(
             expected="predictions that differ, and not by certain ones alone",
-            got=got,
-            hint=cure,
+            got=(
+                f"{len(np.unique(p))} different, of which {len(np.unique(uncertain))} "
+                "are not 0 or 1"
+            ),
+            hint="Nothing can be learned about a slope or an order of such predictions",
         )
     return law
 
@@ -456,22 +458,22 @@ def _rows_for_c_statistic(c, phi, se):
 def _rows_for_errors(law, error):
     sizes = np.atleast_1d(np.asarray(error, dtype=object)).ravel().tolist()
     for size in sizes:
-        rule = "an error strictly between 0 and 0.5"
         check_between(
             "size",
             size,
             0,
             0.5,
-            expected=rule,
+            expected="an error strictly between 0 and 0.5",
             hint="Write 0.02 for 2 percentage points",
         )
     errors = DetectableErrors(*_pool_scores(law))
     for size in map(float, sizes):
         rows = errors.count_rows(size)
         if rows is None:
-            rule = "an error that some 1e12 rows of such predictions would show"
             raise invalid_input(
-                expected=rule, got=f"{size:g}", hint="Ask for a larger one"
+                expected="an error that some 1e12 rows of such predictions would show",
+                got=f"{size:g}",
+                hint="Ask for a larger one",
             )
         yield f"error of {size:.4g}", size, None, None, max(rows, 2.0)
 

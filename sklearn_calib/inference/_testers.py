@@ -231,10 +231,10 @@ class CalibrationTester(BaseEstimator):
                 )
         _, times, parts = _METHODS[self.method]
         if not (tolerance >= 0 and times * tolerance < epsilon <= 1):
-            rule = f"0 <= {'4 ' * (times == 4)}tolerance < epsilon <= 1"
-            got = f"tolerance={tolerance}, epsilon={epsilon}"
             raise invalid_input(
-                expected=rule, got=got, hint="Use method='distance' or another epsilon"
+                expected=f"0 <= {'4 ' * (times == 4)}tolerance < epsilon <= 1",
+                got=f"tolerance={tolerance}, epsilon={epsilon}",
+                hint="Use method='distance' or another epsilon",
             )
         check_between(
             "delta",

@@ -156,10 +156,9 @@ class ValidationSummary(Shown):
 
     def _get_only_table(self):
         if len(self.tables) != 1:
-            got = f"{len(self.tables)} tables"
             raise invalid_input(
                 expected="one table",
-                got=got,
+                got=f"{len(self.tables)} tables",
                 hint="Take one out of tables first",
                 error=KeyError,
             )
@@ -371,8 +370,8 @@ def validation_summary(
     """
     check_level(level)
     check_known("ci", ci, ("profile", "wald", "sandwich"))
-    cure = "An ICI says nothing without its draws"
-    n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
+    hint = "An ICI says nothing without its draws"
+    n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, soft_labels=soft_labels
     )
@@ -382,11 +381,10 @@ def validation_summary(
     if predictions.clusters is None:
         how = ci if equal else how
     elif not equals(smoother, "loess"):
-        cure = "Leave smoother out"
         raise invalid_input(
             expected="smoother='loess' with groups or soft labels",
             got=repr(smoother)[:60],
-            hint=cure,
+            hint="Leave smoother out",
         )
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     tables = []
@@ -397,12 +395,12 @@ def validation_summary(
                 1
             ].ravel()
             if own.max() < 2:
-                got, cure = (
+                got, hint = (
                     f"{own.max() + 1} ({problem.title})",
                     "More clusters are needed, not more rows",
                 )
                 raise invalid_input(
-                    expected="at least three groups", got=got, hint=cure
+                    expected="at least three groups", got=got, hint=hint
                 )
             warn_few_events(predictions, problem)
         # only ratios matter; squares are finite
@@ -488,9 +486,9 @@ class _MovedLines:
         """Compute (estimate, interval, p-value) of each row."""
         missing, got = (_NAN, _NOTHING, _NAN), f"the same in all rows ({self.title})"
         if (self.hit == self.hit[0]).all():
-            cure = "There is no slope, AUC or R2: take rows of both"
+            hint = "There is no slope, AUC or R2: take rows of both"
             warn_calibration(
-                expected="both outcomes", got=got, hint=cure, estimator=self
+                expected="both outcomes", got=got, hint=hint, estimator=self
             )
             return [missing] * 4
         start = line.compute_log_likelihood(self.z, self.hit, self.weight)
@@ -503,11 +501,11 @@ class _MovedLines:
         large, top = line.maximise_likelihood(self.z, self.one, self.hit, self.weight)
         of_large = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
-            cure = "There is no slope: check where the predictions come from"
+            hint = "There is no slope: check where the predictions come from"
             warn_calibration(
                 expected="at least two different predictions",
                 got=got,
-                hint=cure,
+                hint=hint,
                 estimator=self,
             )
             return [of_large, missing, missing, missing]

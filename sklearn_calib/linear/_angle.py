@@ -274,10 +274,9 @@ def _compute_cosine(inner: float, t2: float, norm: float) -> float | None:
     """Return the cosine, or warn and return None if the estimate is out of range."""
     if t2 > 0 and inner > 0 and inner <= norm * np.sqrt(t2):
         return float(inner / np.sqrt(t2) / norm)
-    got = f"<w*, w>^2 = ({inner:.3g})^2 / {t2:.3g} for a norm of {norm:.3g}"
     warn_calibration(
         expected="a squared inner product between 0 and the squared norm",
-        got=got,
+        got=f"<w*, w>^2 = ({inner:.3g})^2 / {t2:.3g} for a norm of {norm:.3g}",
         hint=(
             "The signal is weak or the rows are few; the likelihood of the "
             "leave-one-out scores is used instead"

@@ -437,9 +437,10 @@ def _warn_if_moved(fits):
         what = "relative error of the conditions of optimality"
         close = 10 * MAX_SCORE_ERROR
     if moved > close:
-        cure = "Fit with a smaller tol and a larger max_iter"
         warn_calibration(
-            expected="a converged fit", got=f"{moved:.2g} {what}", hint=cure
+            expected="a converged fit",
+            got=f"{moved:.2g} {what}",
+            hint="Fit with a smaller tol and a larger max_iter",
         )
 
 

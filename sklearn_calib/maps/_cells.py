@@ -45,13 +45,17 @@ class Cells(CalibrationMap):
         for name in ("keys", "rows"):
             table = getattr(self, name)
             if len(table) and table.shape[1] != k:
-                rule = f"{k} numbers for each cell"
                 raise invalid_field(
-                    f"{at}.{name}", expected=rule, got=f"{table.shape[1]}"
+                    f"{at}.{name}",
+                    expected=f"{k} numbers for each cell",
+                    got=f"{table.shape[1]}",
                 )
         if len(self.keys) != len(self.rows):
-            rule = f"{len(self.keys)} of them, one for each key"
-            raise invalid_field(f"{at}.rows", expected=rule, got=f"{len(self.rows)}")
+            raise invalid_field(
+                f"{at}.rows",
+                expected=f"{len(self.keys)} of them, one for each key",
+                got=f"{len(self.rows)}",
+            )
         found = list(map(tuple, self.keys.tolist()))
         if any(later <= earlier for earlier, later in itertools.pairwise(found)):
             raise invalid_field(

@@ -106,16 +106,22 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             )
         if self.scale == "proba":
             if self.input == "proba":
-                rule = "'input', where x is a probability"
-                raise invalid_field(f"{at}.scale", expected=rule, got="'proba'")
+                raise invalid_field(
+                    f"{at}.scale",
+                    expected="'input', where x is a probability",
+                    got="'proba'",
+                )
             ends = self.knots[[0, -1]]
             if (
                 self.domain is None
                 or self.domain[0] < ends[0]
                 or self.domain[1] > ends[1]
             ):
-                rule = "a domain within the knots, where scale is 'proba'"
-                raise invalid_field(f"{at}.domain", expected=rule, got="another")
+                raise invalid_field(
+                    f"{at}.domain",
+                    expected="a domain within the knots, where scale is 'proba'",
+                    got="another",
+                )
         if self.link is None and self.domain is not None:
             Numbers("", -_VALUE_SLACK, 1 + _VALUE_SLACK).read(
                 self.values, f"{at}.values"

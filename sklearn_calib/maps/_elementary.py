@@ -72,8 +72,11 @@ class Raised(CalibrationMap):
 
     def check(self, k: int, at: str) -> None:
         if self.floor > 1 / k:
-            rule = f"a number <= {1 / k:.6g}, one over the classes"
-            raise invalid_field(f"{at}.floor", expected=rule, got=f"{self.floor}")
+            raise invalid_field(
+                f"{at}.floor",
+                expected=f"a number <= {1 / k:.6g}, one over the classes",
+                got=f"{self.floor}",
+            )
 
     def apply(self, rows: Any) -> Any:
         return rows.clip_to_floor(self.floor)

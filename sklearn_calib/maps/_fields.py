@@ -266,8 +266,8 @@ def _check_numbers(values, at, depth):
         elif isinstance(value, bool) or not isinstance(
             value, int | float | np.number | np.ndarray
         ):
-            rule = "a number" if depth == 1 else "a number or a list of numbers"
-            raise invalid_field(f"{at}[{i}]", expected=rule, got=short_repr(value))
+            expected = "a number" if depth == 1 else "a number or a list of numbers"
+            raise invalid_field(f"{at}[{i}]", expected=expected, got=short_repr(value))
 
 
 def _are_all_kinds(values, *kinds):

@@ -54,9 +54,10 @@ def _read_node(tree, k, at, depth, budget):
     known = get_schema_fields(cls)
     for extra in tree:
         if extra not in known and extra != "node":
-            rule = f"the fields {', '.join(known) or 'none'}"
             raise invalid_field(
-                f"{at}.{str(extra)[:40]}", expected=rule, got=short_repr(extra)
+                f"{at}.{str(extra)[:40]}",
+                expected=f"the fields {', '.join(known) or 'none'}",
+                got=short_repr(extra),
             )
     if cls.is_binary and k != 2:
         raise invalid_field(

@@ -40,8 +40,11 @@ class SoftmaxAffine(CalibrationMap):
     def check(self, k: int, at: str) -> None:
         if self.coef.shape not in ((), (k,), (k, k)):
             shape = "x".join(map(str, self.coef.shape))
-            rule = f"one number, {k} or {k}x{k} of them"
-            raise invalid_field(f"{at}.coef", expected=rule, got=f"{shape} numbers")
+            raise invalid_field(
+                f"{at}.coef",
+                expected=f"one number, {k} or {k}x{k} of them",
+                got=f"{shape} numbers",
+            )
         if self.intercept.ndim:
             check_length(self.intercept, k, f"{at}.intercept")
 

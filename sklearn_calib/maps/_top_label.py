@@ -41,9 +41,11 @@ class TopLabel(CalibrationMap):
                 got=f"{len(self.parts)}",
             )
         if k == 2:
-            cure = "For two classes the part says it all"
             raise invalid_field(
-                at, expected="more than two classes", got="two", hint=cure
+                at,
+                expected="more than two classes",
+                got="two",
+                hint="For two classes the part says it all",
             )
 
     def apply(self, rows: Any) -> Any:

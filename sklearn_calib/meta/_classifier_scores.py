@@ -63,10 +63,10 @@ def _check_not_pairs(estimator, logits, n_classes):
         and np.shape(logits)[1:] == (n_pairs,)
         and (is_ovo or n_pairs != n_classes)
     ):
-        got = f"{n_pairs}, one per pair of classes, of {type(estimator).__name__}"
-        cure = "Set its decision_function_shape='ovr'"
         raise invalid_input(
-            expected=f"{n_classes} columns of scores, one per class", got=got, hint=cure
+            expected=f"{n_classes} columns of scores, one per class",
+            got=f"{n_pairs}, one per pair of classes, of {type(estimator).__name__}",
+            hint="Set its decision_function_shape='ovr'",
         )
 
 

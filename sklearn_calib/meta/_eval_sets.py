@@ -67,11 +67,13 @@ def _encode_pairs(estimator, params, name, labelling):
     for number, pair in enumerate(given):
         if not _is_pair(pair):  # CatBoost's Pool or the path of a file
             if labelling.coded:
-                rule = (
-                    "eval_set as pairs (X, y), whose labels can be written as numbers"
+                raise invalid_input(
+                    expected=(
+                        "eval_set as pairs (X, y), whose labels can be written as numbers"
+                    ),
+                    got=type(pair).__name__,
+                    hint="Pass eval_set=[(X_valid, y_valid)], or labels 0, 1, ... in y as well",
                 )
-                cure = "Pass eval_set=[(X_valid, y_valid)], or labels 0, 1, ... in y as well"
-                raise invalid_input(expected=rule, got=type(pair).__name__, hint=cure)
             done.append(pair)
             continue
         done.append(_encode_set(estimator, pair, params, name, number, labelling))
@@ -116,13 +118,11 @@ def _encode_set(estimator, pair, params, name, number, labelling):
     check_same_length(codes, range(rows))
     kept = np.flatnonzero(np.isin(codes, labelling.present))
     if not len(kept):
-        got = f"classes {labelling.classes[np.unique(codes)][:10].tolist()} only"
-        cure = "Pass rows of all classes, and stratified folds"
         raise invalid_input(
             name,
             expected="a row of a class that the fold is trained on",
-            got=got,
-            hint=cure,
+            got=f"classes {labelling.classes[np.unique(codes)][:10].tolist()} only",
+            hint="Pass rows of all classes, and stratified folds",
         )
     if len(kept) < len(codes):
         X, codes = safe_split(estimator, X, codes, kept)

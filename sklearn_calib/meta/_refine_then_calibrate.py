@@ -283,9 +283,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         with atomic_fit(self) as new:
             context = new._make_context(X, y, sample_weight, fit_params)
             if new.error_score != "raise" and not np.isnan(new.error_score):
-                rule = "error_score 'raise' or numpy.nan"
                 raise invalid_input(
-                    expected=rule,
+                    expected="error_score 'raise' or numpy.nan",
                     got=repr(new.error_score),
                     hint="The criterion is a loss: use nan",
                 )

@@ -60,10 +60,11 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
         except TypeError as error:
             if not _is_torch_module(self.model):
                 raise
-            rule = "a model that takes X"
-            got = f"a module of torch ({error})"
             raise invalid_input(
-                expected=rule, got=got, hint=_TORCH, error=TypeError
+                expected="a model that takes X",
+                got=f"a module of torch ({error})",
+                hint=_TORCH,
+                error=TypeError,
             ) from error
         # a torch tensor
         proba = proba.detach().cpu() if hasattr(proba, "detach") else proba
@@ -151,22 +152,22 @@ def check_gives_proba(
     got = f"{type(end).__name__}, which has no predict_proba"
     if isinstance(inner, type):
         got = f"the class {inner.__name__}"
-        cure = "Make one of it, fit it and pass that"
+        hint = "Make one of it, fit it and pass that"
     elif hasattr(end, "__sklearn_tags__") and is_outlier_detector(end):
         got = f"{type(end).__name__}, which learns no labels"
-        cure = f"{_OUTLIERS}, and write {call.format('its probabilities')}"
+        hint = f"{_OUTLIERS}, and write {call.format('its probabilities')}"
     elif hasattr(inner, "decision_function"):
-        cure = (
+        hint = (
             "Give it probabilities: CalibratedModel(FrozenEstimator(model)).fit(X, y) with rows "
             "that it has not seen; from sklearn.frozen import FrozenEstimator"
         )
     elif hasattr(inner, "predict") and not hasattr(inner, "__sklearn_tags__"):
-        cure = f"If its predict gives probabilities, write {call.format('model.predict(X)')}"
+        hint = f"If its predict gives probabilities, write {call.format('model.predict(X)')}"
     elif callable(inner):
-        cure = f"If it gives probabilities, write {call.format('model(X)')}"
+        hint = f"If it gives probabilities, write {call.format('model(X)')}"
     else:
-        cure = f"Compute probabilities and write {call.format('probabilities')}"
-    raise invalid_input(expected=rule, got=got, hint=cure, error=TypeError)
+        hint = f"Compute probabilities and write {call.format('probabilities')}"
+    raise invalid_input(expected=rule, got=got, hint=hint, error=TypeError)
 
 
 def check_clonable(estimator: object) -> None:
@@ -175,16 +176,21 @@ def check_clonable(estimator: object) -> None:
         return
     ends = [estimator.steps[-1][1]] if isinstance(estimator, Pipeline) else [estimator]
     if hasattr(ends[0], "__sklearn_tags__") and is_outlier_detector(ends[0]):
-        rule = "a classifier"
-        got = f"{type(ends[0]).__name__}, which learns no labels"
-        raise invalid_input(expected=rule, got=got, hint=_OUTLIERS, error=TypeError)
+        raise invalid_input(
+            expected="a classifier",
+            got=f"{type(ends[0]).__name__}, which learns no labels",
+            hint=_OUTLIERS,
+            error=TypeError,
+        )
     able = any(
         hasattr(estimator, name) for name in ("predict_proba", "decision_function")
     )
     if not able and hasattr(ends[0], "__sklearn_tags__") and is_regressor(ends[0]):
-        got = f"{type(ends[0]).__name__}, which predicts numbers"
         raise invalid_input(
-            expected="a classifier", got=got, hint=_NUMBERS, error=TypeError
+            expected="a classifier",
+            got=f"{type(ends[0]).__name__}, which predicts numbers",
+            hint=_NUMBERS,
+            error=TypeError,
         )
     if (hasattr(estimator, "fit") and able) or hasattr(estimator, "get_params"):
         return

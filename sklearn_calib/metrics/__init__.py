@@ -159,8 +159,8 @@ def get_loss(loss: LossLike, n_classes: int | None = None) -> ProperLoss:
     if isinstance(loss, str):
         found = all_losses().get(loss)
     if found is None:
-        cure = "Check the spelling, or pass a ProperLoss"
-        raise _unknown_name("a loss", loss, all_losses(), cure, argument="loss")
+        hint = "Check the spelling, or pass a ProperLoss"
+        raise _unknown_name("a loss", loss, all_losses(), hint, argument="loss")
     if n_classes is not None:
         found.check_classes(n_classes)
     return found
@@ -207,8 +207,8 @@ def get_scorer(name: str, **options: _Any) -> ProbabilityScorer:
     }
     if isinstance(name, str) and name in scorers:
         return scorers[name].scorer(**options)
-    cure = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
-    raise _unknown_name("a scorer", name, sorted(scorers), cure, argument="name")
+    hint = "For scikit-learn's own scorers call sklearn.metrics.get_scorer"
+    raise _unknown_name("a scorer", name, sorted(scorers), hint, argument="name")
 
 
 __all__ = [

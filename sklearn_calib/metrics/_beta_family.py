@@ -77,11 +77,10 @@ class BetaFamilyLoss(ProperLoss):
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
             if not -1 < value <= MAX_PARAMETER:
-                cure = "The log loss has alpha = beta = 0, the Brier loss 1"
                 raise invalid_input(
                     expected=f"{name} above -1, at most {MAX_PARAMETER}",
                     got=repr(value),
-                    hint=cure,
+                    hint="The log loss has alpha = beta = 0, the Brier loss 1",
                 )
 
     @property

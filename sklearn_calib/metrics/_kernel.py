@@ -45,11 +45,10 @@ def _compute_canonical_error(
             expected="at least two rows", got=f"{n}", hint="Take estimator='biased'"
         )
     if n > _MOST_ROWS and estimator != "linear":
-        cure = "Pass a random sample of the rows, or estimator='linear'"
         raise invalid_input(
             expected=f"at most {_MOST_ROWS} rows for all of their pairs",
             got=f"{n}",
-            hint=cure,
+            hint="Pass a random sample of the rows, or estimator='linear'",
         )
     if isinstance(bandwidth, str) and bandwidth == "median":
         bandwidth = predictions.derive_from_proba(
@@ -190,9 +189,11 @@ def kernel_calibration_error(
 
     _check_options(kernel, estimator)
     if estimator not in ("auto", "biased"):
-        cure = "Pass multiclass='canonical' too, which treats two classes as well"
-        rule = "estimator 'auto' or 'biased' for two-class problems"
-        raise invalid_input(expected=rule, got=repr(estimator), hint=cure)
+        raise invalid_input(
+            expected="estimator 'auto' or 'biased' for two-class problems",
+            got=repr(estimator),
+            hint="Pass multiclass='canonical' too, which treats two classes as well",
+        )
     _check_bandwidth(bandwidth)
     cells = problem.cells
     square = compute_laplace_square(cells.score, cells.residual, float(bandwidth))
@@ -215,7 +216,8 @@ def _check_bandwidth(bandwidth, other=""):
         bandwidth, bool
     )
     if not (number and np.isfinite(bandwidth) and bandwidth > 0):
-        rule = f"a finite bandwidth above 0{other}"
         raise invalid_input(
-            expected=rule, got=repr(bandwidth), hint="Leave the default"
+            expected=f"a finite bandwidth above 0{other}",
+            got=repr(bandwidth),
+            hint="Leave the default",
         )

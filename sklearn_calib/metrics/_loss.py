@@ -152,11 +152,10 @@ class ProperLoss:
     def check_classes(self, n_classes: int) -> None:
         """Raise ValueError where the loss is not one of so many classes."""
         if self.n_classes not in (None, n_classes):
-            cure = "Choose a loss of any number of classes, or pass one class against the others"
             raise invalid_input(
                 expected=f"{self.n_classes} classes for {self.name}",
                 got=str(n_classes),
-                hint=cure,
+                hint="Choose a loss of any number of classes, or pass one class against the others",
             )
 
     def measure(self) -> Measure:

@@ -250,9 +250,10 @@ def _check_options(p, n_levels, estimator):
         )
     known = is_number(n_levels) and 1 <= n_levels <= MAX_LEVELS
     if not known or int(n_levels) != n_levels:
-        rule = f"a whole number of n_levels from 1 to {MAX_LEVELS}"
         raise invalid_input(
-            expected=rule, got=repr(n_levels), hint="Leave the default, 20"
+            expected=f"a whole number of n_levels from 1 to {MAX_LEVELS}",
+            got=repr(n_levels),
+            hint="Leave the default, 20",
         )
     check_known("estimator", estimator, ("plugin", "unbiased"), "Choose one of them")
     if estimator == "unbiased" and p != 2:

@@ -119,11 +119,10 @@ def _require_arrays(call: Function) -> Function:
                     other for other in options if find_nearest_name(other, [name])
                 ]
                 got = f"{others[0]}=" if others else "none"
-                hint = f"Write {name}="
                 raise invalid_input(
                     expected=f"{name}, {_ARRAYS[name]}",
                     got=got,
-                    hint=hint,
+                    hint=f"Write {name}=",
                     error=TypeError,
                 )
         return call(self, *arrays, **options)
@@ -195,8 +194,11 @@ class Measure(Generic[P]):
         multilabel = own.pop("multilabel", None)
         if multilabel is not None:
             if soft_labels:
-                hint = "Call it for the column of each label, with soft_labels=True"
-                raise invalid_combination("soft_labels", "multilabel", hint=hint)
+                raise invalid_combination(
+                    "soft_labels",
+                    "multilabel",
+                    hint="Call it for the column of each label, with soft_labels=True",
+                )
             return self._evaluate_labels(
                 y_true, y_proba, multilabel, sample_weight, labels, own
             )
@@ -239,12 +241,10 @@ class Measure(Generic[P]):
                 error=TypeError,
             )
         if rest:
-            hint = "Pass everything else by name, such as sample_weight="
-            got = f"{2 + len(rest)} positional arguments"
             raise invalid_input(
                 expected="two of them, y_true and y_proba",
-                got=got,
-                hint=hint,
+                got=f"{2 + len(rest)} positional arguments",
+                hint="Pass everything else by name, such as sample_weight=",
                 error=TypeError,
             )
 

@@ -342,9 +342,10 @@ class Predictions:
     def check_single_labels(self, option: str, cure: str) -> None:
         """Raise ValueError for soft labels, where an option needs rows that are independent."""
         if self.items is not None:
-            got = "soft labels, of which one row stands for several"
             raise invalid_input(
-                expected=f"rows of one label each, for {option}", got=got, hint=cure
+                expected=f"rows of one label each, for {option}",
+                got="soft labels, of which one row stands for several",
+                hint=cure,
             )
 
     def with_labels(self, codes: IntArray) -> "Predictions":

@@ -108,10 +108,11 @@ class ReliabilityCurves(list[ReliabilityCurve]):
             raise AttributeError(f"ReliabilityCurves has no {name}")
         if len(self) != 1:
             titles = ", ".join(repr(curve.title) for curve in self[:5])
-            got = f"{len(self)} ({titles})"
-            cure = f"Take one of them, such as curves[0].{name}"
             raise invalid_input(
-                expected="one curve", got=got, hint=cure, error=AttributeError
+                expected="one curve",
+                got=f"{len(self)} ({titles})",
+                hint=f"Take one of them, such as curves[0].{name}",
+                error=AttributeError,
             )
         return getattr(self[0], name)
 
@@ -456,9 +457,13 @@ def check_bins(
         or not isinstance(n_bins, int | np.integer)
         or not 1 <= n_bins <= MAX_BINS
     ):
-        rule = "n_bins >= 1, 'cube_root' or 'sweep'"
-        rule = (
-            f"n_bins <= {MAX_BINS}" if is_number(n_bins) and n_bins > MAX_BINS else rule
+        expected = "n_bins >= 1, 'cube_root' or 'sweep'"
+        expected = (
+            f"n_bins <= {MAX_BINS}"
+            if is_number(n_bins) and n_bins > MAX_BINS
+            else expected
         )
-        raise invalid_input(expected=rule, got=repr(n_bins), hint="Pass a whole number")
+        raise invalid_input(
+            expected=expected, got=repr(n_bins), hint="Pass a whole number"
+        )
     return int(n_bins)

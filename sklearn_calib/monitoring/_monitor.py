@@ -181,17 +181,16 @@ class CalibrationMonitor:
     ) -> None:
         check_known("alarm", alarm, _ALARMS)
         check_known("multiclass", multiclass, _MULTICLASS)
-        rule = "average_run_length above 1, at most 1e12"
-        cure = "Leave it out for the default"
+        hint = "Leave it out for the default"
         check_between(
             "average_run_length",
             average_run_length,
             1,
             1e12 + 1,
-            expected=rule,
-            hint=cure,
+            expected="average_run_length above 1, at most 1e12",
+            hint=hint,
         )
-        check_between("alpha", alpha, 0, 1, expected="alpha between 0 and 1", hint=cure)
+        check_between("alpha", alpha, 0, 1, expected="alpha between 0 and 1", hint=hint)
         self.alarm = alarm
         self.multiclass = multiclass
         self.average_run_length = float(average_run_length)
@@ -331,11 +330,10 @@ class CalibrationMonitor:
             not isinstance(other, CalibrationMonitor)
             or self._get_settings() != other._get_settings()
         ):
-            cure = "Make both with the same arguments"
             raise invalid_input(
                 expected="a monitor of the same settings and classes",
                 got="another",
-                hint=cure,
+                hint="Make both with the same arguments",
             )
         if other.classes_ is None:
             return self
@@ -352,10 +350,9 @@ class CalibrationMonitor:
             self.classes_ = other.classes_
             self._allocate_state()
         elif not np.array_equal(self.classes_, other.classes_):
-            got = f"{self.classes_.tolist()} and {other.classes_.tolist()}"
             raise invalid_input(
                 expected="monitors of the same classes",
-                got=got,
+                got=f"{self.classes_.tolist()} and {other.classes_.tolist()}",
                 hint="Merge those of one model",
             )
         self._total = self._total + other._total
@@ -582,11 +579,10 @@ class CalibrationMonitor:
         (1, 'line')
         """
         if not self.alarms_:
-            cure = "Until then region() says where shift and slope are"
             raise invalid_input(
                 expected="a monitor that has raised an alarm",
                 got="none so far",
-                hint=cure,
+                hint="Until then region() says where shift and slope are",
             )
         stream = self.alarms_[-1].stream if stream is None else stream
         record = self._records[find_stream(self._stream_names(), stream)]

@@ -94,11 +94,10 @@ def read_rows(
     if classes is None:
         classes = np.arange(columns)
     if columns != len(classes):
-        cure = "Pass one column per class" + _OR_SECOND
         raise invalid_input(
             expected=f"scores of {len(classes)} classes",
             got=f"{columns} columns",
-            hint=cure,
+            hint="Pass one column per class" + _OR_SECOND,
         )
     check_indexes(y, y_proba, groups, time)
     proba = match_columns(proba, y_proba, classes)
@@ -162,8 +161,11 @@ def exact_log(proba: FloatArray) -> FloatArray:
 def _group_codes(groups, known, n):
     if known is None:
         if groups is not None:
-            cure = "Pass groups=, the names of all groups, when the monitor is made"
-            raise invalid_input(expected="rows without groups", got="groups", hint=cure)
+            raise invalid_input(
+                expected="rows without groups",
+                got="groups",
+                hint="Pass groups=, the names of all groups, when the monitor is made",
+            )
         return np.zeros(n, dtype=np.intp)
     if groups is None:
         raise invalid_input(
@@ -182,10 +184,12 @@ def _group_codes(groups, known, n):
     places = {name: place for place, name in enumerate(known.tolist())}
     for code, name in enumerate(names.tolist()):
         if name not in places:
-            cure = "Name all groups when the monitor is made"
             row = np.argmax(codes == code)
             raise invalid_input(
-                expected=f"groups among {[*places]}", got=repr(name), hint=cure, row=row
+                expected=f"groups among {[*places]}",
+                got=repr(name),
+                hint="Name all groups when the monitor is made",
+                row=row,
             )
     return np.array([places[name] for name in names.tolist()])[codes]
 
@@ -216,9 +220,11 @@ def _read_times(time, n):
         bad = np.isnat(found)
     if bad.any():
         row = int(bad.argmax())
-        rule = "times that are numbers, dates, or text in ISO form such as 2026-03-01T12:00"
         raise invalid_input(
-            expected=rule, got=repr(str(raw[row])), hint="Convert them first", row=row
+            expected="times that are numbers, dates, or text in ISO form such as 2026-03-01T12:00",
+            got=repr(str(raw[row])),
+            hint="Convert them first",
+            row=row,
         )
     return found, raw
 
@@ -279,9 +285,9 @@ def check_time_goes_on(
         )
     if rows.time[0] < last or (strict and rows.time[0] == last):
         said = written or format_time(last)
-        rule = f"rows after {said}" if strict else f"rows from {said} on"
+        expected = f"rows after {said}" if strict else f"rows from {said} on"
         raise invalid_input(
-            expected=f"{rule}, the time of the last row",
+            expected=f"{expected}, the time of the last row",
             got=f"one of {rows.written(0) or format_time(rows.time[0])}",
             hint=TIME_RUNS_BACKWARDS,
         )

@@ -29,9 +29,10 @@ def save_state(monitor: Any) -> dict[str, Any]:
         for label in labels or ():
             # JSON gives others back changed
             if not isinstance(label, str | int | float | bool):
-                rule = f"{what} that are numbers, booleans or text"
                 raise invalid_input(
-                    expected=rule, got=repr(label), hint="Convert them first"
+                    expected=f"{what} that are numbers, booleans or text",
+                    got=repr(label),
+                    hint="Convert them first",
                 )
     columns = monitor._impossible.shape[1]
     records = [
@@ -74,27 +75,26 @@ def restore_monitor(cls: Any, state: Any) -> Any:
     """Restore a monitor: `CalibrationMonitor.from_state_dict`."""
     found = state.get("format") if isinstance(state, dict) else None
     if found != _FORMAT:
-        cure = "Give what state_dict returned"
         raise invalid_input(
-            expected="the state of a monitor", got="something else", hint=cure
+            expected="the state of a monitor",
+            got="something else",
+            hint="Give what state_dict returned",
         )
     version: Any = state.get("version")
     if isinstance(version, bool) or version != _VERSION:
-        cure = "Read it with the version of sklearn-calib that wrote it, or start anew"
         raise invalid_input(
             expected=f"a state of version {_VERSION}",
             got=f"version {version!r}",
-            hint=cure,
+            hint="Read it with the version of sklearn-calib that wrote it, or start anew",
         )
     try:
         found = _from_dict(cls, state)
         if state[ENTRY] != compute_checksum(state):
             raise ValueError("its content has another checksum")
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        got = f"{type(error).__name__}: {error}".rstrip(".")
         raise invalid_input(
             expected="an unchanged state",
-            got=got,
+            got=f"{type(error).__name__}: {error}".rstrip("."),
             hint="Take the last state that was whole",
         ) from error
     return found

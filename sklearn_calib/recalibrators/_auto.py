@@ -565,11 +565,11 @@ def _number_groups(groups):
 def _no_usable_method_error(error):
     """Return the error if no candidate remains: an exception, or all maps decrease."""
     got = "only maps that fall"
-    cure = "Check which column is the positive class"
+    hint = "Check which column is the positive class"
     if error is not None:
         got = f"none: {type(error).__name__}: {error}"
-        cure = "Add 'identity' to the candidates"
-    return invalid_input(expected="a candidate that can be fitted", got=got, hint=cure)
+        hint = "Add 'identity' to the candidates"
+    return invalid_input(expected="a candidate that can be fitted", got=got, hint=hint)
 
 
 def _find_decreasing(fitted, proba):

@@ -633,12 +633,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
     def _check_absent(self, proba):
         if get_absent_mask(proba) is not None and not self.capabilities.absent:
-            got = "rows without some of them (absent='nan')"
-            cure = (
-                "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
-            )
             raise invalid_input(
-                expected="scores of all classes in every row", got=got, hint=cure
+                expected="scores of all classes in every row",
+                got="rows without some of them (absent='nan')",
+                hint=(
+                    "Take 'temperature', 'identity' or 'auto', which keep such options at 0"
+                ),
             )
 
     def _maps_tensors(self):

@@ -100,11 +100,10 @@ class ScoreBlock:
         self._check = read_proba if held is None else held.check  # knows its tolerance
         if held is not None:
             if held.kind != kind:
-                cure = "Pass the tensor itself, and say by kind= what it holds"
                 raise invalid_input(
                     expected=f"scores of the kind {kind!r}",
                     got=repr(held.kind),
-                    hint=cure,
+                    hint="Pass the tensor itself, and say by kind= what it holds",
                 )
             self.scores = held
         shape = getattr(self.scores, "shape", None)
@@ -113,19 +112,19 @@ class ScoreBlock:
             self.scores = read_numbers(self.scores, "scores")
             shape = self.scores.shape
         if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
-            rule = (
-                "scores of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)"
-            )
             raise invalid_input(
-                expected=rule, got=f"shape {tuple(shape)}", hint="Reshape them"
+                expected=(
+                    "scores of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)"
+                ),
+                got=f"shape {tuple(shape)}",
+                hint="Reshape them",
             )
         self.n_rows = int(shape[0])
         self.single = len(shape) == 1 or shape[1] == 1
         columns = 2 if self.single else int(shape[1])
         if classes is not None and self.n_rows and len(classes) != columns:
-            rule = f"{len(classes)} columns of scores, one per class"
             raise invalid_input(
-                expected=rule,
+                expected=f"{len(classes)} columns of scores, one per class",
                 got=f"{columns}",
                 hint="Pass the columns in the order of classes",
             )
@@ -269,16 +268,17 @@ class Blocks:
         map: Callable[..., Iterable[Any]],
     ) -> None:
         if kind not in ("proba", "logits"):
-            cure = "Say which of the two the scores are"
             raise invalid_input(
-                "kind", expected="kind 'proba' or 'logits'", got=repr(kind), hint=cure
+                "kind",
+                expected="kind 'proba' or 'logits'",
+                got=repr(kind),
+                hint="Say which of the two the scores are",
             )
         if isinstance(blocks, np.ndarray | str) or not isinstance(blocks, Iterable):
-            cure = "Pass a list of tuples (scores, labels)"
             raise invalid_input(
                 expected="a list of blocks",
                 got=type(blocks).__name__,
-                hint=cure,
+                hint="Pass a list of tuples (scores, labels)",
                 error=TypeError,
             )
         if isinstance(blocks, Iterator):
@@ -327,11 +327,10 @@ class Blocks:
             )
         total = reduce(operator.add, parts, total)
         if total.value is None:
-            cure = "Pass no weights for equal weights"
             raise invalid_input(
                 expected="at least one sample_weight above 0",
                 got="all-zero weights",
-                hint=cure,
+                hint="Pass no weights for equal weights",
             )
         self.n_classes = total.n_classes
         self.single = total.single

@@ -173,11 +173,10 @@ def make_folds(
         check_fold_count(cv, codes)
         random_state = legacy_generator(random_state)
         if groups is not None and (found := len(np.unique(np.asarray(groups)))) < cv:
-            cure = "Pass fewer folds as cv, or groups that are finer"
             raise invalid_input(
                 expected=f"at least {cv} groups, one for each fold",
                 got=f"{found}",
-                hint=cure,
+                hint="Pass fewer folds as cv, or groups that are finer",
             )
         kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
         cv = kind(int(cv), shuffle=True, random_state=random_state)
@@ -201,9 +200,8 @@ def check_fold_count(cv: int, codes: IntArray) -> None:
     """Refuse numbers of stratified folds that some class cannot be split into."""
     most = int(np.bincount(codes).max())
     if isinstance(cv, bool) or not 2 <= cv <= most:
-        rule = f"2 to {most} folds as cv, for the {most} rows of the largest class"
         raise invalid_input(
-            expected=rule,
+            expected=f"2 to {most} folds as cv, for the {most} rows of the largest class",
             got=repr(cv)[:60],
             hint="Pass for instance cv=5, or more rows",
         )

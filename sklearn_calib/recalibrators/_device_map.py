@@ -84,7 +84,9 @@ def device_map(model: Any, X: Any) -> DeviceMap | None:
         return None
     n_classes = len(model.classes_)
     if max(2, scores.shape[1]) != n_classes:
-        rule = f"{n_classes} columns of scores, one per class"
-        cure = "Pass the columns in the order of classes_"
-        raise invalid_input(expected=rule, got=f"{scores.shape[1]}", hint=cure)
+        raise invalid_input(
+            expected=f"{n_classes} columns of scores, one per class",
+            got=f"{scores.shape[1]}",
+            hint="Pass the columns in the order of classes_",
+        )
     return DeviceMap(model._map_with_floor(), scores, n_classes)

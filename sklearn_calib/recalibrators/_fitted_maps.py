@@ -31,15 +31,17 @@ def get_map(fitted: Estimator) -> CalibrationMap:
         steps = list_steps(fitted)
         return make_chain(*(get_map(step) for step in steps)) if steps else Identity()
     if not isinstance(fitted, Recalibrator):
-        cure = "Other estimators cannot be written as a map"
+        hint = "Other estimators cannot be written as a map"
         if hasattr(fitted, "recalibrator_"):
-            cure = "Pass the map on its scores alone, model.recalibrator_"
+            hint = "Pass the map on its scores alone, model.recalibrator_"
         elif hasattr(fitted, "calibrated_pairs_"):
-            cure = "Pass the map of one fold, model.calibrated_pairs_[0].recalibrator, or fit "
-            cure += "with ensemble=False, which makes one map, model.recalibrator_"
-        rule = "a recalibrator of this package, or a pipeline of them"
+            hint = "Pass the map of one fold, model.calibrated_pairs_[0].recalibrator, or fit "
+            hint += "with ensemble=False, which makes one map, model.recalibrator_"
         raise invalid_input(
-            expected=rule, got=type(fitted).__name__, hint=cure, error=TypeError
+            expected="a recalibrator of this package, or a pipeline of them",
+            got=type(fitted).__name__,
+            hint=hint,
+            error=TypeError,
         )
     check_is_fitted(fitted)
     if reason := fitted.capabilities.not_exported:

@@ -52,9 +52,11 @@ def read_group_columns(
 def _read_columns(groups, what):
     if groups is None or isinstance(groups, str):
         got = "none" if groups is None else f"the text {quoted(groups)}"
-        cure = f"Pass {what}=, a table of columns, or one column"
         raise invalid_input(
-            expected=f"a table of {what}", got=got, hint=cure, error=TypeError
+            expected=f"a table of {what}",
+            got=got,
+            hint=f"Pass {what}=, a table of columns, or one column",
+            error=TypeError,
         )
     masks = (
         isinstance(groups, list | tuple) and len(groups) and all(map(_is_mask, groups))
@@ -101,10 +103,9 @@ def _read_column(column, name):
     values = values.astype(object)
     kinds = set(map(type, values.ravel()))
     if unhashable := [kind for kind in kinds if kind.__hash__ is None]:
-        got = f"{unhashable[0].__name__} in column {quoted(name)}"
         raise invalid_input(
             expected="single values as groups",
-            got=got,
+            got=f"{unhashable[0].__name__} in column {quoted(name)}",
             hint="Pass text or numbers",
             error=TypeError,
         )
@@ -214,10 +215,9 @@ def _read_numbers(column, name):
         if texts := [
             v for v in dict.fromkeys(column.tolist()) if not is_missing_value(v)
         ]:
-            got = f"{texts[0]!r} in column {quoted(name)}"
             raise invalid_input(
                 expected="numbers, as at fit",
-                got=got,
+                got=f"{texts[0]!r} in column {quoted(name)}",
                 hint="Pass the column as it was at fit",
             )
         return np.full(len(column), np.nan)

@@ -141,9 +141,10 @@ class GroupRecalibration(ByGroup):
 
         check_is_fitted(self)
         if len(self.classes_) > 2:
-            cure = "Call it on one_vs_rest_[c], one table for each class"
             raise invalid_input(
-                expected="two classes", got=f"{len(self.classes_)}", hint=cure
+                expected="two classes",
+                got=f"{len(self.classes_)}",
+                hint="Call it on one_vs_rest_[c], one table for each class",
             )
         frame = pd.DataFrame(
             [*self.groups_, ("all",) * len(self.group_names_)],

@@ -135,11 +135,10 @@ class OnlineCalibration(Recalibrator):
         self._validate_params()
         known = getattr(self, "classes_", None)
         if known is not None and classes is not None and [*classes] != [*known]:  # type: ignore[misc]
-            cure = "Leave classes out, or call fit to begin anew"
             raise invalid_input(
                 expected=f"the classes of earlier rows, {[*known]}",
                 got=f"{classes}",
-                hint=cure,
+                hint="Leave classes out, or call fit to begin anew",
             )
         given = classes if known is None else known
         rows = self._validate_fit(X, y, sample_weight, given, keeps_unit=True)

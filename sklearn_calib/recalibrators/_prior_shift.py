@@ -59,11 +59,10 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
             found[column] = number
         if len(value) != k:
             missing = classes[np.isnan(found)][:5].tolist()
-            cure = "Give every class its frequency, 0 if it is absent"
             raise invalid_input(
                 expected=f"all {k} classes in {name}",
                 got=f"none of {missing}",
-                hint=cure,
+                hint="Give every class its frequency, 0 if it is absent",
             )
     else:
         try:
@@ -75,23 +74,22 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
                 hint="Pass one for each class",
             ) from None
     if found.shape != (k,):
-        got = f"shape {found.shape}"
         raise invalid_input(
             expected=f"{k} numbers in {name}, one for each class",
-            got=got,
+            got=f"shape {found.shape}",
             hint="Pass one for each",
         )
     if not ((found >= 0) & (found < np.inf)).all():
         wrong = found[~((found >= 0) & (found < np.inf))][0]
-        cure = "Pass the frequencies of the classes"
         raise invalid_input(
-            expected=f"finite numbers >= 0 in {name}", got=f"{wrong:g}", hint=cure
+            expected=f"finite numbers >= 0 in {name}",
+            got=f"{wrong:g}",
+            hint="Pass the frequencies of the classes",
         )
     if abs(found.sum() - 1) > _SLACK:
-        got = f"{found.sum():.6g}"
         raise invalid_input(
             expected=f"numbers with sum 1 in {name}",
-            got=got,
+            got=f"{found.sum():.6g}",
             hint="Divide them by their sum",
         )
     return found / found.sum()
@@ -129,9 +127,10 @@ def offset_to_mean(
 ) -> FloatArray:
     """Compute the offset of the logarithms that gives the rows the weighted mean `mean`."""
     if isinstance(mean, Real) and not 0 < float(mean) < 1:
-        cure = "Divide percentages by 100"
         raise invalid_input(
-            expected="a mean above 0 and below 1", got=f"{float(mean):g}", hint=cure
+            expected="a mean above 0 and below 1",
+            got=f"{float(mean):g}",
+            hint="Divide percentages by 100",
         )
     target = class_frequencies(mean, classes, "mean")
     ranges = find_reachable_means(proba, weight)
@@ -144,22 +143,21 @@ def offset_to_mean(
                 if hasattr(classes[column], "item")
                 else classes[column]
             )
-            rule = f"a mean of {label!r} above {low:.6g} and below {high:.6g}"
-            cure = (
-                "Choose another mean, or raise probabilities of exactly 0 and 1 before"
-            )
-            got = f"{target[column]:.6g}"
+            expected = f"a mean of {label!r} above {low:.6g} and below {high:.6g}"
             raise invalid_input(
-                expected=f"{rule} (rows of exactly 0 and 1 cannot move)",
-                got=got,
-                hint=cure,
+                expected=f"{expected} (rows of exactly 0 and 1 cannot move)",
+                got=f"{target[column]:.6g}",
+                hint=(
+                    "Choose another mean, or raise probabilities of exactly 0 and 1 before"
+                ),
             )
     found = fit_mean_offset(proba, weight, target)
     if not (np.abs(found.means / target - 1) <= MEAN_TOLERANCE).all():
-        rule = f"means that these rows can have, not {np.round(target, 6).tolist()}"
-        got = f"{np.round(found.means, 6).tolist()} as the nearest"
-        cure = "Probabilities of exactly 0 stay 0: raise them before, or choose other means"
-        raise invalid_input(expected=rule, got=got, hint=cure)
+        raise invalid_input(
+            expected=f"means that these rows can have, not {np.round(target, 6).tolist()}",
+            got=f"{np.round(found.means, 6).tolist()} as the nearest",
+            hint="Probabilities of exactly 0 stay 0: raise them before, or choose other means",
+        )
     return found.offset
 
 
@@ -584,20 +582,20 @@ class PriorShift(Recalibrator):
     def _by_confusion(self, proba, weight, level):
         known = self._confusion
         if known is None:
-            rule = f"a fit with prior={self.prior!r}"
-            cure = "Call fit again after set_params"
-            raise invalid_input(expected=rule, got="one with another prior", hint=cure)
+            raise invalid_input(
+                expected=f"a fit with prior={self.prior!r}",
+                got="one with another prior",
+                hint="Call fit again after set_params",
+            )
         self._check_present(known.frequencies)
         guess = select_predictions(proba, self.confusion == "hard")
         if self.prior == "rlls":
             self.prior_ = estimate_regularised_prior(known, guess, weight, self.penalty)
             return
         if known.class_squares is None:
-            rule = "predictions that tell the classes apart"
-            got = "a confusion matrix without an inverse"
             raise invalid_input(
-                expected=rule,
-                got=got,
+                expected="predictions that tell the classes apart",
+                got="a confusion matrix without an inverse",
                 hint="Take confusion='soft', prior='em' or prior='rlls'",
             )
         found = estimate_confusion_prior(known, guess, weight, level)
@@ -681,11 +679,12 @@ class PriorShift(Recalibrator):
             if not (
                 value is default or (isinstance(value, str | Real) and value == default)
             ):
-                cure = (
-                    f"A mean takes the place of frequencies: leave {name} out, or mean"
-                )
                 raise invalid_input(
-                    expected="mean alone", got=f"{name}={value!r} beside it", hint=cure
+                    expected="mean alone",
+                    got=f"{name}={value!r} beside it",
+                    hint=(
+                        f"A mean takes the place of frequencies: leave {name} out, or mean"
+                    ),
                 )
         self.offset_ = offset_to_mean(self.mean, proba, weight, self.classes_)
 

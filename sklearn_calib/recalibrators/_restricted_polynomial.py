@@ -314,11 +314,10 @@ class RestrictedPolynomialRegression(Recalibrator):
             or degrees[0] < 1
             or degrees[-1] > 60
         ):
-            cure = "Pass an int, a list of them or 'cv'"
             raise invalid_input(
                 expected="degrees that are integers from 1 to 60",
                 got=repr(self.degree),
-                hint=cure,
+                hint="Pass an int, a list of them or 'cv'",
             )
         if not len(bounds) or not bounds[0] > 0:
             raise invalid_input(
@@ -405,17 +404,16 @@ class RestrictedPolynomialRegression(Recalibrator):
         if self.constraints is None or len(self.constraints) == 0:
             return None
         if self.solver == "ipm":
-            cure = "Use solver='auto'"
             raise invalid_input(
                 expected="a solver of programs with constraints",
                 got="solver='ipm'",
-                hint=cure,
+                hint="Use solver='auto'",
             )
         if len(self.constraints) > _MAX_CONSTRAINTS:
-            rule = f"at most {_MAX_CONSTRAINTS} constraints"
-            got = str(len(self.constraints))
             raise invalid_input(
-                expected=rule, got=got, hint="Bound the map at fewer points"
+                expected=f"at most {_MAX_CONSTRAINTS} constraints",
+                got=str(len(self.constraints)),
+                hint="Bound the map at fewer points",
             )
         parts = [_parse_constraint(entry, self.scale) for entry in self.constraints]
         columns = [np.array(column) for column in zip(*parts, strict=True)]
@@ -425,10 +423,9 @@ class RestrictedPolynomialRegression(Recalibrator):
             # of values, which rise
             ahead = known.at[i] <= known.at[j] and not known.slope[i]
             if same and (ahead or known.at[i] == known.at[j]):
-                got = f"{known.text[i]} and {known.text[j]}"
                 raise invalid_input(
                     expected="constraints that a map that rises can fulfil",
-                    got=got,
+                    got=f"{known.text[i]} and {known.text[j]}",
                     hint="Drop one",
                 )
         return known
@@ -460,13 +457,11 @@ class RestrictedPolynomialRegression(Recalibrator):
         )
 
     def _impossible_constraints(self, known, what):
-        got = ", ".join(known.text[:4]) + ("" if len(known.text) <= 4 else ", ...")
-        cure = "Use a higher degree, a larger bound l1, or fewer constraints"
         return invalid_input(
             "constraints",
             expected=f"constraints that {what} can fulfil",
-            got=got,
-            hint=cure,
+            got=", ".join(known.text[:4]) + ("" if len(known.text) <= 4 else ", ..."),
+            hint="Use a higher degree, a larger bound l1, or fewer constraints",
         )
 
 
@@ -482,15 +477,15 @@ class _Known(NamedTuple):
 
 def _parse_constraint(entry, scale):
     """Parse a constraint into (at, slope, low, high, text)."""
-    rule = "constraints as (quantity, at, relation, bound)"
-    cure = "Write for instance ('value', 0.0, '==', 0.0) or ('slope', 0.5, '<=', 2.0)"
+    expected = "constraints as (quantity, at, relation, bound)"
+    hint = "Write for instance ('value', 0.0, '==', 0.0) or ('slope', 0.5, '<=', 2.0)"
     got = repr(entry)[:80]
     if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) != 4:
-        raise invalid_input(expected=rule, got=got, hint=cure)
+        raise invalid_input(expected=expected, got=got, hint=hint)
     quantity, at, relation, bound = entry
     if quantity not in ("value", "slope") or relation not in ("<=", ">=", "=="):
-        rule += ", quantity 'value' or 'slope', relation '<=', '>=' or '=='"
-        raise invalid_input(expected=rule, got=got, hint=cure)
+        expected += ", quantity 'value' or 'slope', relation '<=', '>=' or '=='"
+        raise invalid_input(expected=expected, got=got, hint=hint)
     numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in (at, bound))
     if not numbers or not 0 <= at <= 1 or (scale == "logit" and at in (0, 1)):
         between = (
@@ -502,7 +497,7 @@ def _parse_constraint(entry, scale):
             "constraints",
             expected=f"constraints at probabilities {between}",
             got=got,
-            hint=cure,
+            hint=hint,
         )
     if not 0 <= bound <= (1 if quantity == "value" else np.finfo(float).max):
         what = "values from 0 to 1" if quantity == "value" else "slopes of at least 0"
@@ -510,7 +505,7 @@ def _parse_constraint(entry, scale):
             "constraints",
             expected=f"constraints with bounds on {what}",
             got=got,
-            hint=cure,
+            hint=hint,
         )
     slope = quantity == "slope"
     name = "P'" if slope else "P"

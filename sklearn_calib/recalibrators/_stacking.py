@@ -119,9 +119,10 @@ def compute_fold_masses(
     n_folds = int(cv)
     if groups is None:
         if n_folds > len(deal):
-            rule = f"at most {len(deal)} folds as cv, one for each row"
             raise invalid_input(
-                expected=rule, got=f"{n_folds}", hint="Pass for instance cv=5"
+                expected=f"at most {len(deal)} folds as cv, one for each row",
+                got=f"{n_folds}",
+                hint="Pass for instance cv=5",
             )
         # on from class to class: none stays empty
         fold[deal] = np.arange(len(deal)) % n_folds

@@ -269,9 +269,11 @@ class TemperatureScaling(Recalibrator):
         if start is None and self.warm_start:
             start = getattr(self, "_last", None)
         elif start is not None and not 0 < start < np.inf:
-            cure = "Pass the inverse_temperature_ of an earlier fit, or None"
             raise invalid_input(
-                "start", expected="start > 0", got=repr(start), hint=cure
+                "start",
+                expected="start > 0",
+                got=repr(start),
+                hint="Pass the inverse_temperature_ of an earlier fit, or None",
             )
         with atomic_fit(self) as new:
             new._fit_passes(Blocks(blocks, kind, classes, map), start)

@@ -162,19 +162,20 @@ def _check_targets(target):
     given = np.atleast_1d(np.asarray(target, dtype=object))
     for one in given.ravel():
         if not is_number(one) or not 0 <= one <= 1:
-            cure = (
-                "Pass a calibrated probability, such as 0.02; divide percentages by 100"
-            )
             raise invalid_input(
-                "targets", expected="targets from 0 to 1", got=repr(one)[:60], hint=cure
+                "targets",
+                expected="targets from 0 to 1",
+                got=repr(one)[:60],
+                hint=(
+                    "Pass a calibrated probability, such as 0.02; divide percentages by 100"
+                ),
             )
     if given.ndim > 1 or not len(given):
-        cure = "Pass a number or a list of numbers"
         raise invalid_input(
             "target",
             expected="one target or a list of them",
             got=f"shape {given.shape}",
-            hint=cure,
+            hint="Pass a number or a list of numbers",
         )
     return given.astype(np.float64)
 

@@ -425,14 +425,13 @@ def _check_one_label(y_true):
 def check_no_model(given: Any, function: str = "calibration_report") -> None:
     """Raise TypeError if a model is given instead of its probabilities."""
     if hasattr(given, "predict") or callable(given):
-        rule = "probabilities"
+        expected = "probabilities"
         call = f"{function}(y, {{}})"
-        check_gives_proba(given, call, rule)
-        cure = f"Write {call.format('model.predict_proba(X)')}"
+        check_gives_proba(given, call, expected)
         raise invalid_input(
-            expected=rule,
+            expected=expected,
             got=f"the model {type(given).__name__}",
-            hint=cure,
+            hint=f"Write {call.format('model.predict_proba(X)')}",
             error=TypeError,
         )
 

@@ -136,11 +136,11 @@ def check_summary_order(models: Mapping[str, Model]) -> None:
             check_column_order(sample.predictions, name)
         if model.two_classes and model.summary.samples()[0].exchanged:
             positive = np.asarray(model.positive).tolist()
-            rule = f"probabilities of the class {positive!r} in the summary {name}"
-            cure = "Summarise the other column, or 1 - p"
-            cure += "; if they are meant, pass check_columns=False"
+            expected = f"probabilities of the class {positive!r} in the summary {name}"
+            hint = "Summarise the other column, or 1 - p"
+            hint += "; if they are meant, pass check_columns=False"
             raise invalid_input(
-                expected=rule, got="those of the other class", hint=cure
+                expected=expected, got="those of the other class", hint=hint
             )
 
 

@@ -199,10 +199,12 @@ class PredictionsModel(Model):
         counts = predictions.weight * predictions.unit
         y = predictions.classes[predictions.codes]
         if not (counts == np.floor(counts)).all():
-            got = f"{counts[counts != np.floor(counts)][0]:.6g}"
-            rule = "whole numbers >= 0 as sample_weight, for grades count rows"
-            cure = "Leave grades= out, or sample_weight"
-            raise invalid_input("sample_weight", expected=rule, got=got, hint=cure)
+            raise invalid_input(
+                "sample_weight",
+                expected="whole numbers >= 0 as sample_weight, for grades count rows",
+                got=f"{counts[counts != np.floor(counts)][0]:.6g}",
+                hint="Leave grades= out, or sample_weight",
+            )
         return grade_calibration(
             y,
             predictions.proba,

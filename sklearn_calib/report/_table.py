@@ -99,12 +99,11 @@ def choose_measures(
     if names is None:
         return [f for f in registered.values() if f.spec.in_report]
     if isinstance(names, str) or not isinstance(names, Iterable):
-        cure = "Pass a list of names, also of one"
         raise invalid_input(
             "measures",
             expected="measures as a list of names",
             got=repr(names),
-            hint=cure,
+            hint="Pass a list of names, also of one",
         )
     names = [*names]
     for measure in names:
@@ -208,9 +207,11 @@ def _plan_draws(model, functions, n_resamples):
         predictions = model.predictions
         if predictions is None:
             names = ", ".join(f.spec.name for f in on_rows)
-            rule = "measures of cells"
-            cure = "Report on the rows themselves, or leave these out"
-            raise invalid_input(expected=rule, got=names, hint=cure)
+            raise invalid_input(
+                expected="measures of cells",
+                got=names,
+                hint="Report on the rows themselves, or leave these out",
+            )
         together = partial(
             simulate_bootstrap_distribution, predictions, groups=predictions.clusters
         )

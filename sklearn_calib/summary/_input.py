@@ -62,19 +62,19 @@ class Labels:
     def _check_classes(self):
         n_classes = len(self.classes)
         if n_classes < 2:
-            cure = "Name them in the order of the columns"
             raise invalid_input(
-                expected="at least two classes", got=f"{n_classes}", hint=cure
+                expected="at least two classes",
+                got=f"{n_classes}",
+                hint="Name them in the order of the columns",
             )
         if self.pos_label is None:
             return
         if n_classes > 2:
-            cure = "Leave pos_label out"
             raise invalid_input(
                 "pos_label",
                 expected="pos_label with two classes",
                 got=f"{n_classes} classes",
-                hint=cure,
+                hint="Leave pos_label out",
             )
         self.positive = find_positive(self.classes, self.pos_label)
 
@@ -104,9 +104,11 @@ class Labels:
         columns = max(columns, 2)
         if columns != self.n_classes:
             if not (self.guessed and empty and columns > 2):
-                rule = f"scores of {self.n_classes} classes"
-                cure = "Pass one column per class"
-                raise invalid_input(expected=rule, got=f"{columns} columns", hint=cure)
+                raise invalid_input(
+                    expected=f"scores of {self.n_classes} classes",
+                    got=f"{columns} columns",
+                    hint="Pass one column per class",
+                )
             classes = np.arange(columns)
         if y is None:
             read_labels(y, input_name="y")  # words the error
@@ -184,21 +186,21 @@ class Labels:
         others = known[[not equals(self.pos_label, label) for label in known.tolist()]]
         if not len(others):
             return None
-        cure = "Pass classes=, both classes in the order of the columns of y_proba"
+        hint = "Pass classes=, both classes in the order of the columns of y_proba"
         if len(others) > 1:
-            got = f"{known.tolist()[:10]}"
             raise invalid_input(
                 expected=f"the label {self.pos_label!r} and one other",
-                got=got,
-                hint=cure,
+                got=f"{known.tolist()[:10]}",
+                hint=hint,
             )
         both = np.sort(np.array([others[0], self.pos_label]))
         if not is_single and others[0] != both[0]:
-            rule = (
-                f"pos_label {self.pos_label!r} to be the second of the sorted classes"
-            )
             raise invalid_input(
-                expected=rule, got=f"also the label {others[0]!r}", hint=cure
+                expected=(
+                    f"pos_label {self.pos_label!r} to be the second of the sorted classes"
+                ),
+                got=f"also the label {others[0]!r}",
+                hint=hint,
             )
         return both
 
@@ -209,10 +211,10 @@ class Labels:
         else:
             same = self.class_text == other.class_text
         if not same:
-            got = f"{self.class_text} and {other.class_text}"
-            cure = "Summarise them with one classes="
             raise invalid_input(
-                expected="summaries of the same classes", got=got, hint=cure
+                expected="summaries of the same classes",
+                got=f"{self.class_text} and {other.class_text}",
+                hint="Summarise them with one classes=",
             )
         self.doubt = self.doubt or other.doubt
         if self.classes is None:
@@ -292,9 +294,10 @@ def soft_batch(
         How many more rows than items.
     """
     if known.classes is None:
-        cure = "Pass classes=, both classes in the order of the columns of y_proba"
         raise invalid_input(
-            expected="all classes, for soft labels", got="pos_label alone", hint=cure
+            expected="all classes, for soft labels",
+            got="pos_label alone",
+            hint="Pass classes=, both classes in the order of the columns of y_proba",
         )
     raw = scores.raw
     columns = 2 if raw.ndim == 1 else raw.shape[1]
@@ -356,10 +359,10 @@ def one_label_per_row(y: Any, n: int) -> Any:
     """Return labels of a batch of so many rows; None, which others refuse, stays None."""
     y = collect_lazy_frame(y)
     if y is not None and np.shape(y)[:1] != (n,):
-        got = f"labels of shape {np.shape(y)} and {n} rows"
-        cure = "Check that both come from the same selection"
         raise invalid_input(
-            expected="as many labels as rows of scores", got=got, hint=cure
+            expected="as many labels as rows of scores",
+            got=f"labels of shape {np.shape(y)} and {n} rows",
+            hint="Check that both come from the same selection",
         )
     return y
 
@@ -401,9 +404,9 @@ def _one_per_row(values, n, name):
     if numbers.ndim == 0:
         numbers = np.full(n, numbers)
     if numbers.shape != (n,):
-        got = f"shape {numbers.shape}"
-        cure = "Check the rows that they belong to"
         raise invalid_input(
-            expected=f"one of {name} per row, shape ({n},)", got=got, hint=cure
+            expected=f"one of {name} per row, shape ({n},)",
+            got=f"shape {numbers.shape}",
+            hint="Check the rows that they belong to",
         )
     return numbers

@@ -122,11 +122,10 @@ def folder_values(path: str) -> dict[str, Any]:
 def check_form(csv: Any) -> dict[str, Any]:
     """Return how csv files are written, with `skip_rows`, or raise ValueError."""
     if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
-        got = repr(sorted(csv) if isinstance(csv, dict) else csv)
         raise invalid_input(
             "csv",
             expected=f"csv with {sorted(FORM)}",
-            got=got,
+            got=repr(sorted(csv) if isinstance(csv, dict) else csv),
             hint="Leave out the others",
         )
     csv = {**(csv or {})}
@@ -152,9 +151,10 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
         elif is_parquet or filesystem is None:
             parts.append(part)
         else:
-            cure = "Download it, or write parquet"
             raise invalid_input(
-                expected="parquet files at an address", got=quoted(name), hint=cure
+                expected="parquet files at an address",
+                got=quoted(name),
+                hint="Download it, or write parquet",
             )
     return parts
 
@@ -276,10 +276,14 @@ def _open_reader(data):
     if isinstance(data, pa.Table):
         return data.to_reader()
     if not hasattr(data, "__arrow_c_stream__"):
-        got = f"a {type(data).__name__}"
-        cure = "Turn it into an Arrow table first"
-        rule = "paths, a table, a dataset, a dict of arrays, or an object with __arrow_c_stream__"
+        expected = (
+            "paths, a table, a dataset, a dict of arrays, or an object with "
+            "__arrow_c_stream__"
+        )
         raise invalid_input(
-            expected=f"data as {rule}", got=got, hint=cure, error=TypeError
+            expected=f"data as {expected}",
+            got=f"a {type(data).__name__}",
+            hint="Turn it into an Arrow table first",
+            error=TypeError,
         )
     return pa.RecordBatchReader._import_from_c_capsule(data.__arrow_c_stream__())

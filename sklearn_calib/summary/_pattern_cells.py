@@ -137,9 +137,10 @@ class PatternCells(CellTable):
             self._shift = _least_shift(self.pairs, self._shift, _FINE)
             self._table = _add_equal_pairs(_coarsen_pairs(self.pairs, self._shift))
         if len(self.pairs) > _MAX_PAIRS:
-            rule = f"at most {_MAX_PAIRS} combinations of groups and scores"
             raise invalid_input(
-                expected=rule, got="more", hint="Name fewer columns to group by"
+                expected=f"at most {_MAX_PAIRS} combinations of groups and scores",
+                got="more",
+                hint="Name fewer columns to group by",
             )
 
     def _rebuild_table(self):

@@ -227,12 +227,11 @@ def check_kind(asked: Multiclass, kind: Multiclass) -> None:
     """Raise ValueError where a summary of several classes was made for another option."""
     kind = "confidence" if kind == "auto" else kind
     if asked not in ("auto", kind):
-        cure = f"Summarise the rows with CalibrationSummary(multiclass={asked!r})"
         raise invalid_input(
             "multiclass",
             expected=f"multiclass {kind!r}, which was summarised",
             got=repr(asked),
-            hint=cure,
+            hint=f"Summarise the rows with CalibrationSummary(multiclass={asked!r})",
         )
 
 
@@ -291,11 +290,10 @@ def _test_cumulative(
 def _count_rows(table):
     """Return the numbers of rows and of events in each cell."""
     if table.shape[1] == WEIGHTED_COLUMNS:
-        cure = "Test 'spiegelhalter', 'kuiper' or a measure"
         raise invalid_input(
             expected="rows without sample_weight for this test",
             got="weighted ones",
-            hint=cure,
+            hint="Test 'spiegelhalter', 'kuiper' or a measure",
         )
     return table[:, N0] + table[:, N1], table[:, N1]
 

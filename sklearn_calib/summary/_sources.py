@@ -250,10 +250,9 @@ def summarize(
     check_flag(soft_labels, "soft_labels")
     check_flag(in_database, "in_database")
     if in_database and (query is None or drop_missing):
-        rule = "query without drop_missing, for in_database=True"
         got = "no query" if query is None else "drop_missing=True"
         raise invalid_input(
-            expected=rule,
+            expected="query without drop_missing, for in_database=True",
             got=got,
             hint="Write what is to be counted as a query, with WHERE p IS NOT NULL",
         )
@@ -274,9 +273,10 @@ def summarize(
             )
     for name, names in (("prob", prob), ("by", by)):
         if not isinstance(names, str | Sequence | None):
-            rule = f"{name} as the name of a column, or a list of names"
             raise invalid_input(
-                expected=rule, got=repr(names)[:60], hint="Pass a text, or a list"
+                expected=f"{name} as the name of a column, or a list of names",
+                got=repr(names)[:60],
+                hint="Pass a text, or a list",
             )
     check_jobs(n_jobs)
     check_progress(progress)
@@ -318,9 +318,10 @@ def summarize(
         if not (labels and probs) and any(
             not isinstance(one, SummaryPart) for one in parts
         ):
-            cure = "Name the columns of the labels and of the probabilities"
             raise invalid_input(
-                expected="label= and prob=", got="none of one of them", hint=cure
+                expected="label= and prob=",
+                got="none of one of them",
+                hint="Name the columns of the labels and of the probabilities",
             )
         total = fold_parts(parts, make, n_jobs, progress)
     total.warn_left_out()
@@ -525,12 +526,10 @@ class Tally:
 
     def _add_group(self, key):
         if len(self.groups) == _MOST_GROUPS:
-            got = "more"
-            cure = "Group by columns of few values, for instance by the day"
             raise invalid_input(
                 expected=f"at most {_MOST_GROUPS} groups by {', '.join(self.plan.by)}",
-                got=got,
-                hint=cure,
+                got="more",
+                hint="Group by columns of few values, for instance by the day",
             )
         self.groups[key] = self.make_summary()
         return self.groups[key]
@@ -620,10 +619,9 @@ def fold_dask(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
     else:
         missing = [name for name in needed if name not in data.columns]
         if missing:
-            got = f"{[*data.columns][:30]}"
             raise invalid_input(
                 expected=f"the column {missing[0]!r}",
-                got=got,
+                got=f"{[*data.columns][:30]}",
                 hint=suggest_name(missing[0], data.columns),
             )
         pieces = data[needed].to_delayed()
@@ -642,17 +640,19 @@ def _iter_array_pieces(data, needed):
     """Return dicts of the blocks of arrays that lie side by side."""
     arrays = {name: data[name] for name in needed if name in data}
     if len(arrays) < len(needed):
-        got = f"{[*data][:30]}"
-        cure = "Name the arrays as label= and prob= do"
-        raise invalid_input(expected=f"arrays {needed}", got=got, hint=cure)
+        raise invalid_input(
+            expected=f"arrays {needed}",
+            got=f"{[*data][:30]}",
+            hint="Name the arrays as label= and prob= do",
+        )
     first = next(array for array in arrays.values() if hasattr(array, "dask"))
     columns = []
     for name, array in arrays.items():
         if not hasattr(array, "dask"):
-            got = f"a {type(array).__name__}"
-            cure = "Turn it into one with dask.array.from_array"
             raise invalid_input(
-                expected=f"{name!r} as a dask array like the others", got=got, hint=cure
+                expected=f"{name!r} as a dask array like the others",
+                got=f"a {type(array).__name__}",
+                hint="Turn it into one with dask.array.from_array",
             )
         if array.ndim == 2:
             array = array.rechunk({1: -1})
@@ -740,11 +740,10 @@ def find_classes(
     if type(data).__name__ == "RecordBatchReader" or type(data).__module__.startswith(
         "dask"
     ):
-        cure = "Pass classes= to summarize yourself"
         raise invalid_input(
             expected="data that can be read twice",
             got=f"a {type(data).__name__}",
-            hint=cure,
+            hint="Pass classes= to summarize yourself",
             error=TypeError,
         )
     if not isinstance(label, str):
@@ -773,11 +772,10 @@ def find_classes(
                 else:
                     found |= dict.fromkeys(values.tolist())
                 if len(found) + len(texts) > _MOST_CLASSES:
-                    cure = "Name the column of the labels"
                     raise invalid_input(
                         expected=f"at most {_MOST_CLASSES} different labels",
                         got="more",
-                        hint=cure,
+                        hint="Name the column of the labels",
                     )
                 if _enough and len(found) + len(texts) >= _enough:
                     return _sort_groups(found, texts, decimal)

@@ -176,10 +176,10 @@ class Storable:
                 table = parquet.ParquetFile(file).read()
             except Exception as error:  # pyarrow has a dozen kinds for a damaged file
                 said = plain(str(error).partition("\n")[0].rstrip(".")[:120])
-                rule = f"a parquet file, {plain(path, 200)}"
-                cure = "It is truncated, damaged or of another format: write it again"
                 raise invalid_input(
-                    expected=rule, got=f"one that cannot be read ({said})", hint=cure
+                    expected=f"a parquet file, {plain(path, 200)}",
+                    got=f"one that cannot be read ({said})",
+                    hint="It is truncated, damaged or of another format: write it again",
                 ) from error
         return _from_table(cls, table, path)
 
@@ -257,9 +257,10 @@ def _build_metadata(summary):
     classes = None if labels.classes is None else labels.classes.tolist()
     for label in [*(classes or ()), labels.pos_label]:
         if not isinstance(label, str | int | float | np.number | np.bool_ | None):
-            rule = "classes that are numbers, booleans or text"
             raise invalid_input(
-                expected=rule, got=repr(label), hint="Convert the labels first"
+                expected="classes that are numbers, booleans or text",
+                got=repr(label),
+                hint="Convert the labels first",
             )
     pos_label = labels.pos_label
     # files of other rows stay as they are
@@ -300,13 +301,13 @@ def _from_texts(texts):
 
 def _from_table(cls, table, name):
     """Return the summary of a table; `name` is what errors call it."""
-    cure = "Give what to_arrow or to_parquet made"
+    hint = "Give what to_arrow or to_parquet made"
     found = (table.schema.metadata or {}).get(KEY)
     if found is None:
         raise invalid_input(
             expected=f"a calibration summary in {name}",
             got="a table without its metadata",
-            hint=cure,
+            hint=hint,
         )
     try:
         metadata = json.loads(found)
@@ -315,12 +316,11 @@ def _from_table(cls, table, name):
         raise invalid_input(
             expected=f"a calibration summary in {name}",
             got="metadata that cannot be read",
-            hint=cure,
+            hint=hint,
         ) from None
     if version != _FORMAT + _VERSION:
-        rule = f"{_FORMAT + _VERSION!r} in {name}"
         raise invalid_input(
-            expected=rule,
+            expected=f"{_FORMAT + _VERSION!r} in {name}",
             got=repr(version),
             hint="Read it with the version of sklearn-calib that wrote it",
         )

@@ -170,9 +170,8 @@ class CalibrationSummary(Storable):
             max_cells, bool
         )
         if not whole or not LEAST_CELLS <= max_cells <= _MOST_CELLS:
-            rule = f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}"
             raise invalid_input(
-                expected=rule,
+                expected=f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}",
                 got=repr(max_cells),
                 hint="Leave the default, or take 4096",
             )
@@ -334,16 +333,17 @@ class CalibrationSummary(Storable):
             Other classes, or another `multiclass`.
         """
         if not isinstance(other, CalibrationSummary):
-            got = type(other).__name__
-            cure = "Summarise the rows first"
             raise invalid_input(
-                expected="a CalibrationSummary", got=got, hint=cure, error=TypeError
+                expected="a CalibrationSummary",
+                got=type(other).__name__,
+                hint="Summarise the rows first",
+                error=TypeError,
             )
         if self.multiclass != other.multiclass:
-            got = f"{self.multiclass!r} and {other.multiclass!r}"
-            cure = "Summarise again"
             raise invalid_input(
-                expected="summaries of one multiclass option", got=got, hint=cure
+                expected="summaries of one multiclass option",
+                got=f"{self.multiclass!r} and {other.multiclass!r}",
+                hint="Summarise again",
             )
         if self._labels.guessed and other._labels.guessed:  # no rows, no classes yet
             if not self.n_samples:
@@ -404,9 +404,8 @@ class CalibrationSummary(Storable):
         True
         """
         if not is_number(max_cells) or not max_cells <= self.max_cells:
-            rule = f"max_cells of at most {self.max_cells}, the summary's own"
             raise invalid_input(
-                expected=rule,
+                expected=f"max_cells of at most {self.max_cells}, the summary's own",
                 got=repr(max_cells),
                 hint="Finer cells need the rows again",
             )
@@ -568,10 +567,10 @@ class CalibrationSummary(Storable):
 
     def _check_two_classes(self, what):
         if self._joint is not None:
-            rule = "a summary of two classes"
-            cure = f"Of {what} the rows themselves are needed"
             raise invalid_input(
-                expected=rule, got=f"one of {len(self.classes)}", hint=cure
+                expected="a summary of two classes",
+                got=f"one of {len(self.classes)}",
+                hint=f"Of {what} the rows themselves are needed",
             )
 
     # -- what it answers ----------------------------------------------------------------------
@@ -656,11 +655,10 @@ class CalibrationSummary(Storable):
         """
         single = options.get("estimator") in ("unbiased", "linear")
         if options.get("debias") or single or options.get("multiclass") == "canonical":
-            cure = "Measure the rows themselves, or without that option"
             raise invalid_input(
                 expected="options that read weights of scores",
                 got="one that reads single rows",
-                hint=cure,
+                hint="Measure the rows themselves, or without that option",
             )
         if options.get("cv") is not None:
             raise invalid_input(
@@ -719,11 +717,10 @@ class CalibrationSummary(Storable):
         self._check_filled()
         self._check_two_classes("a recalibrator of several classes")
         if getattr(getattr(model, "capabilities", None), "ordered", False):
-            cure = "Fit it to the rows themselves, in the order of time"
             raise invalid_input(
                 expected="a method that needs no order of the rows",
                 got=type(model).__name__,
-                hint=cure,
+                hint="Fit it to the rows themselves, in the order of time",
             )
         rows = self.rows()
         return fit_recalibrator(
@@ -830,36 +827,34 @@ class CalibrationSummary(Storable):
     def _check_reads_cells(measure):
         """Refuse a measure that reads more than the weight of each label at each score."""
         if not measure.spec.poolable:
-            rule = "a measure that cells are enough for"
-            cure = "Measure the rows themselves"
             raise invalid_input(
-                expected=rule,
+                expected="a measure that cells are enough for",
                 got=f"{measure.spec.name!r}, which needs single rows",
-                hint=cure,
+                hint="Measure the rows themselves",
             )
 
     def _check_independent(self):
         """Refuse what counts rows, where several of them may belong to one item."""
         if self.soft:
             given = "soft_labels=True"
-            cure = (
-                "Pass the rows themselves with "
-                + given
-                + "; measure and fit read cells"
-            )
             raise invalid_input(
                 expected="rows that are independent",
                 got="a summary of soft labels",
-                hint=cure,
+                hint=(
+                    "Pass the rows themselves with "
+                    + given
+                    + "; measure and fit read cells"
+                ),
             )
 
     def _only_state(self):
         """Return the cells of the only two-class problem."""
         self._check_filled()
         if len(self._states) > 1:
-            cure = "Summarise with multiclass='confidence', or use the rows themselves"
             raise invalid_input(
-                expected="one two-class problem", got=f"{len(self._states)}", hint=cure
+                expected="one two-class problem",
+                got=f"{len(self._states)}",
+                hint="Summarise with multiclass='confidence', or use the rows themselves",
             )
         return self._states[0]
 
@@ -923,8 +918,8 @@ class CalibrationSummary(Storable):
         if statistic in CLASSICAL:
             state = self._only_state()
             return SignificanceResult(*run_classical_test(statistic, state, options))
-        cure = "Pass 999 for p-values down to 0.001"
-        n_resamples = check_count(n_resamples, "n_resamples", hint=cure)
+        hint = "Pass 999 for p-values down to 0.001"
+        n_resamples = check_count(n_resamples, "n_resamples", hint=hint)
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
         measure = all_metrics().get(name)
         if measure is None:

@@ -155,11 +155,12 @@ class ColumnValues:
         for value, count in others:
             self.others[value] = self.others.get(value, 0) + count
         if len(self.others) > _MAX_TEXTS:
-            rule = (
-                f"at most {_MAX_TEXTS} different values of column {quoted(self.name)}"
-            )
             raise invalid_input(
-                expected=rule, got="more", hint="Group by a column of fewer values"
+                expected=(
+                    f"at most {_MAX_TEXTS} different values of column {quoted(self.name)}"
+                ),
+                got="more",
+                hint="Group by a column of fewer values",
             )
 
     def _queue_values(self, values, counts):

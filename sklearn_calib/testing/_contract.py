@@ -117,9 +117,11 @@ def _find_kind(thing):
         return "staging", (2, 3)
     if hasattr(thing, "plot"):
         return "displays", ()
-    rule = "a recalibrator, measure, loss, display or classifier"
     raise invalid_input(
-        expected=rule, got=repr(thing)[:60], hint="Pass an instance", error=TypeError
+        expected="a recalibrator, measure, loss, display or classifier",
+        got=repr(thing)[:60],
+        hint="Pass an instance",
+        error=TypeError,
     )
 
 

@@ -326,10 +326,11 @@ class GaussianLogisticModel:
         new, inner, norm = compute_equations(solution)
         residual = np.abs(new - solution).max()
         if not residual < _RESIDUAL:
-            rule = f"a residual below {_RESIDUAL:g}"
-            cure = "Use a larger strength"
             raise invalid_input(
-                expected=rule, got=f"{residual:.2g}", hint=cure, error=RuntimeError
+                expected=f"a residual below {_RESIDUAL:g}",
+                got=f"{residual:.2g}",
+                hint="Use a larger strength",
+                error=RuntimeError,
             )
         return float(inner), float(norm), solution
 
