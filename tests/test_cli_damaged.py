@@ -7,7 +7,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from sklearn_calib._cli import _streams, main
+from sklearn_calib._cli import main
+from sklearn_calib._files import tables
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
 
@@ -16,7 +17,7 @@ from sklearn_calib.recalibrators import PlattScaling
 def test_a_damaged_part_of_a_parquet_file(tmp_path, monkeypatch, capsys, out):
     """Its first row groups can be read, its footer too, one page in the last group cannot."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(_streams, "_PARQUET_BATCH_ROWS", 100)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 100)
     p = np.random.default_rng(0).random(400)
     to_json(PlattScaling().fit(p, np.arange(400) % 2), "map.json")
     pd.DataFrame({"p": p}).to_parquet(

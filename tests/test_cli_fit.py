@@ -18,6 +18,7 @@ import pytest
 from systems import symlink
 
 from sklearn_calib._cli import _apply, _export, _fit, _streams, main
+from sklearn_calib._files import tables
 from sklearn_calib._files.csv_text import exact_numbers
 from sklearn_calib._files.tables import table_blocks
 from sklearn_calib.datasets import make_overconfident
@@ -416,7 +417,7 @@ def parquet_of_all_kinds(frame):
 
 def test_parquet_keeps_all_columns_and_their_types(rows, monkeypatch):
     frame, fitted = rows
-    monkeypatch.setattr(_streams, "_PARQUET_BATCH_ROWS", 64)
+    monkeypatch.setattr(tables, "_BATCH_ROWS", 64)
     table = parquet_of_all_kinds(frame)
     pq.write_table(table, "in.parquet", row_group_size=150)
     assert apply("in.parquet", "out.parquet") == 0
@@ -711,7 +712,7 @@ def test_a_full_disk_leaves_nothing(rows, capsys, monkeypatch):
         raise OSError(28, "No space left on device")
         yield
 
-    monkeypatch.setattr(_streams._Text, "append_to_csv", full)
+    monkeypatch.setattr(_streams, "_append_to_lines", full)
     before = left()
     assert apply("cal.csv", "out.csv") == 2
     assert "No space left on device" in one_sentence(capsys) and left() == before
@@ -725,15 +726,15 @@ def peak_of(n_rows, rng):
     highest = []
     pool = pa.default_memory_pool()
     rise = pool.bytes_allocated()
-    fill = _streams.arrow_frame
+    fill = tables.arrow_frame
 
-    def watched(table):
+    def watched(table, **how):
         highest.append(pool.bytes_allocated() - rise)
-        return fill(table)
+        return fill(table, **how)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_streams, "arrow_frame", watched)
-        patch.setattr(_streams, "_PARQUET_BATCH_ROWS", 50_000)
+        patch.setattr(tables, "arrow_frame", watched)
+        patch.setattr(tables, "_BATCH_ROWS", 50_000)
         tracemalloc.start()
         assert apply("in.parquet", "out.parquet") == 0
         _, peak = tracemalloc.get_traced_memory()

@@ -19,6 +19,8 @@ from sklearn_calib._files import tables
 from sklearn_calib._files.columns import in_percent, number_column
 from sklearn_calib._files.tables import table_blocks
 from sklearn_calib.exceptions import InvalidInputError
+from sklearn_calib.export import to_json
+from sklearn_calib.recalibrators import PlattScaling
 from sklearn_calib.summary import _parts, summarize
 from sklearn_calib.summary._sampled import Draw
 
@@ -204,3 +206,21 @@ def test_row_groups_in_several_processes_share_the_form_of_text(tmp_path):
             refuses(ValueError, hint="Write all of them in percent, or none"),
         ):
             summarize(path, label="y", prob="p", n_jobs=n_jobs)
+
+
+def test_apply_reads_text_of_parquet_as_fit_does(small, capsys):
+    """A decimal comma was refused, and a block without % was read after one with it."""
+    p = np.random.default_rng(0).random(40).round(3)
+    to_json(PlattScaling().fit(p, np.arange(40) % 2), "map.json")
+    words = ["apply", "map.json", "t.parquet", "--prob", "p", "--out", "out.parquet"]
+    found = []
+    for cells in (p, [f"{value:.3f}".replace(".", ",") for value in p]):
+        pd.DataFrame({"p": cells}).to_parquet("t.parquet")
+        assert main(words) == 0
+        found.append(pd.read_parquet("out.parquet")["p_calibrated"].tolist())
+    assert found[0] == found[1]
+    cells = [f"{value:.1f}%" if row < 20 else f"{value}" for row, value in enumerate(p)]
+    pd.DataFrame({"p": cells}).to_parquet("t.parquet")
+    capsys.readouterr()
+    assert main(words) == 2
+    assert "Write all of them in percent, or none" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from ._options import format_examples
 from ._outputs import check_writable
 from ._remote import local_files
 from ._request import Request, check_different, parse_columns, parse_names
-from ._streams import append_columns, get_format
+from ._streams import CopiedTable, append_columns, get_format
 from ._tables import get_probability
 
 if TYPE_CHECKING:
@@ -99,8 +99,9 @@ def run_apply(options: Request) -> int:
         check_columns(names, present, files[0])
         new = _new_names(names, present, options)
         fill = Calibration(found, names, options)
+        copied = CopiedTable(files, names, new, fill, options)
         with show_progress("applying") as advance:
-            n_rows = append_columns(files, names, new, fill, options, into, advance)
+            n_rows = append_columns(copied, into, advance)
     if options.out == "-":
         return 0
     screen = Screen()
@@ -166,27 +167,22 @@ class Calibration:
         self.options = options
         self.codes = _match_columns(found, names, options)
 
-    def __call__(self, table: Block) -> tuple[FloatArray, Any]:
-        """Return numbers of shape (n_rows, n_columns), and which rows have none, if any."""
-        kept = table
-        missing = None
+    def __call__(self, table: Block) -> FloatArray:
+        """Return numbers of shape (n_rows, n_columns), NaN in rows that miss a probability."""
+        kept = np.ones(table.n_rows, dtype=bool)
         if self.options.allow_missing:
-            holes = table.columns.isna().any(axis=1).to_numpy()
-            if holes.any():
-                kept = table.select_rows(~holes)
-                missing = holes
-        scores = np.column_stack(
-            [get_probability(kept, name, self.options) for name in self.names]
+            kept = table.find_filled_rows(self.names)
+        rows = table if kept.all() else table.select_rows(kept)
+        # places stay, so that messages name the right rows
+        scores = np.full((len(kept), len(self.names)), 1 / max(2, len(self.names)))
+        scores[kept] = np.column_stack(
+            [get_probability(rows, name, self.options) for name in self.names]
         )
-        if missing is not None:  # places stay, so that messages name the right rows
-            full = np.full((len(missing), len(self.names)), 1 / max(2, len(self.names)))
-            full[~missing] = scores
-            scores = full
         with add_error_context(source=plain(table.file)):
-            return self._calibrate_scores(scores, table.first), missing
+            found = self._calibrate_scores(scores, table.first)
+        return found if kept.all() else np.where(kept[:, None], found, np.nan)
 
     def _calibrate_scores(self, scores, first):
-
         from .._validation import read_proba
 
         kind = self.options.score_kind

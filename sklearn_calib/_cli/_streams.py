@@ -10,27 +10,15 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from functools import cached_property, partial
+from contextlib import ExitStack, contextmanager, nullcontext
+from functools import partial
 from typing import Any, BinaryIO
 
-import numpy as np
-
-from .._argument_checks import require
-from .._files.arrow import (
-    ArrowFile,
-    arrow_frame,
-    check_types,
-    flatten_records,
-    flatten_schema,
-    iter_batches,
-    parquet_file,
-    workbook_in_arrow,
-)
-from .._files.columns import Block
+from .._files.arrow import flatten_schema
+from .._files.columns import NO_ROWS, Block
 from .._files.csv_text import allow_long_cells
 from .._files.opened import detect_format, open_decompressed
-from .._files.tables import CsvText, check_columns, table_blocks, translate_read_errors
+from .._files.tables import CsvText, table_blocks, translate_read_errors
 from .._files.whole import whole_file
 from .._show import plain, quoted
 from .._typing import FloatArray, Progress
@@ -39,108 +27,6 @@ from ._messages import invalid_option
 from ._outputs import unwritable_output
 
 _BLANK = " \t\r\n"
-
-
-def longer_lines(table: Block, new: Sequence[str], values: Any, missing: Any) -> str:
-    """Return the text of a block whose objects have new fields, at their ends.
-
-    Lines stay as they are.
-    """
-    lines = [line for line in table.text.split("\n") if line.strip(_BLANK)]
-    fields = _format_fields(new, values, missing)
-    if len(lines) != len(fields):
-        raise invalid_option(
-            expected=f"one object in each line of {plain(table.file)}",
-            got=f"{len(lines)} lines for {len(fields)} objects",
-            hint="Write each object into a line of its own",
-        )
-    _check_new(lines, new, table)
-    return "".join(map(_with_fields, lines, fields))
-
-
-def _check_new(lines, new, table):
-    """Refuse a new field that an object has: which are there is known of the first lines."""
-    for name in new:
-        said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
-        for place, line in enumerate(lines):
-            if any(each in line for each in said) and name in json.loads(line):
-                raise invalid_option(
-                    expected="a new name",
-                    got=(
-                        f"{quoted(name)}, which row {table.first + place} of {plain(table.file)} "
-                        "has"
-                    ),
-                    hint="Choose another with --name",
-                )
-
-
-def _format_fields(names, values, missing):
-    """Return the new fields of each row as text."""
-    keys = [json.dumps(name, ensure_ascii=False) for name in names]
-    columns = [
-        [
-            f"{key}: {'null' if value != value else repr(value)}"
-            for value in column.tolist()
-        ]
-        for key, column in zip(keys, np.asarray(values).T, strict=True)
-    ]
-    return _join_row_texts(columns, ", ", missing, [f"{key}: null" for key in keys])
-
-
-def _join_row_texts(columns, sep, missing, empty):
-    """Return texts of columns as one text for each row.
-
-    Rows that have none get the `empty` ones.
-    """
-    rows = (
-        columns[0] if len(columns) == 1 else map(sep.join, zip(*columns, strict=True))
-    )
-    if missing is None:
-        return [*rows]
-    return [
-        sep.join(empty) if hole else row
-        for row, hole in zip(rows, missing, strict=True)
-    ]
-
-
-def _with_fields(line, fields):
-    bare = line.rstrip(_BLANK)
-    inside = bare[:-1].rstrip(_BLANK)  # without the last brace
-    comma = "" if inside.lstrip(_BLANK + "\ufeff") == "{" else ", "
-    end = "\r\n" if line.endswith("\r") else "\n"
-    return f"{inside}{comma}{fields}}}{end}"
-
-
-def format_json_rows(table: Any) -> bytes:
-    """Return the rows of an Arrow table as JSON lines; what is no number is null."""
-    lines = []
-    for row in table.to_pylist():
-        try:
-            lines.append(
-                json.dumps(row, ensure_ascii=False, allow_nan=False, default=_as_text)
-            )
-        except ValueError:
-            row = _without_nan(row)
-            lines.append(json.dumps(row, ensure_ascii=False, default=_as_text))
-    return "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
-
-
-def _without_nan(value):
-    if isinstance(value, dict):
-        return {name: _without_nan(below) for name, below in value.items()}
-    if isinstance(value, list):
-        return [_without_nan(below) for below in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _as_text(value):
-    """Return dates, decimals and bytes as text."""
-    if isinstance(value, bytes):
-        return value.decode(errors="backslashreplace")
-    return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-
-_PARQUET_BATCH_ROWS = 2**18  # of a parquet file at a time
 _PARQUET = (".parquet", ".parq", ".pq")
 _CSV = (".csv", ".tsv", ".txt")
 _JSON = (".jsonl", ".ndjson")
@@ -149,10 +35,10 @@ _PACKED: dict[str, Callable[[BinaryIO], Any]] = {  # the same rows make the same
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),
 }
+_ONE_BY_ONE = "Apply the map to them one after the other"
 
-#: Of the columns that are named: numbers of shape (n_rows, n_new), and rows without
-#: (None: none)
-Fill = Callable[[Block], tuple[FloatArray, Any]]
+#: From the columns that are named to numbers of shape (n_rows, n_new), NaN for none.
+Fill = Callable[[Block], FloatArray]
 
 
 def get_format(out: str) -> str:
@@ -160,13 +46,13 @@ def get_format(out: str) -> str:
 
     "text" is the one read.
     """
-    name = out.lower()
-    if name.endswith(_PARQUET):
+    if out.lower().endswith(_PARQUET):
         return "parquet"
     if out == "-" or (os.path.exists(out) and not os.path.isfile(out)):
         return "text"
-    if _strip_compression(name).endswith((*_CSV, *_JSON)):
-        return "csv" if _strip_compression(name).endswith(_CSV) else "jsonl"
+    bare = _strip_compression(out)
+    if bare.endswith((*_CSV, *_JSON)):
+        return "csv" if bare.endswith(_CSV) else "jsonl"
     raise invalid_option(
         expected=(
             "a table to write that ends in "
@@ -184,80 +70,126 @@ def _strip_compression(out):
     return name if ending in _PACKED else out.lower()
 
 
-def append_columns(
-    files: Sequence[str],
-    names: Sequence[str],
-    new: Sequence[str],
-    fill: Fill,
-    options: Any,
-    into: str,
-    progress: Progress,
-) -> int:
-    """Write the rows of all files with new columns, whole or not at all; returns their number.
+class CopiedTable:
+    """The rows of some files of one format, and the columns that they get.
 
     Parameters
     ----------
     files : sequence of str
-        All of one format, with the same columns; fields of JSON lines may differ.
+        With the same columns; fields of JSON lines may differ.
     names, new : sequences of str
         Columns that `fill` is given, and names of those that it gives.
     fill : callable
     options : Namespace
         How csv files are to be read, and ``out``, where the table goes; "-" is the
         standard output.
-    into : {"csv", "parquet", "jsonl", "text"}
-    progress : callable
-        Called as ``progress(done, total)``, in thousandths.
+
+    Attributes
+    ----------
+    kind : str
+        What `detect_format` calls the files.
     """
-    kinds = [_get_kind(file) for file in files]
-    if len(different := list(dict.fromkeys(kinds))) > 1:
-        first, other = (
-            f"{'JSON lines' if kind == 'json' else kind} {plain(files[kinds.index(kind)])}"
-            for kind in different[:2]
-        )
-        raise invalid_option(
-            expected="files of one format",
-            got=f"{first} and {other}",
-            hint="Apply the map to them one after the other",
-        )
-    source = (_Text if kinds[0] in ("csv", "json") else _Typed)(
-        files, names, new, fill, options
-    )
-    if into == "text":
-        into = "jsonl" if kinds[0] == "json" else "csv"
-    if kinds[0] == "json" and into != "jsonl":
-        raise invalid_option(
-            expected=(
-                "a name that ends in .jsonl for the fields of JSON lines, which may hold others"
-            ),
-            got=quoted(options.out, 200),
-            hint="Choose such a name with --out",
-        )
-    write = {"parquet": _to_parquet, "csv": _to_csv, "jsonl": _to_jsonl}[into]
-    if kinds[0] == "json" or kinds[0] == into == "csv":
-        write = _Text.append_to_csv if into == "csv" else _Text.append_to_objects
-    with _open_output(options.out) as file, allow_long_cells():
-        total = 0
-        for n_rows, share in write(source, file):
-            total += n_rows
-            progress(int(1000 * share), 1000)
-        return total
+
+    def __init__(
+        self,
+        files: Sequence[str],
+        names: Sequence[str],
+        new: Sequence[str],
+        fill: Fill,
+        options: Any,
+    ) -> None:
+        self.files = files
+        self.names = list(names)
+        self.new = new
+        self.fill = fill
+        self.options = options
+        kinds = [_get_kind(file) for file in files]
+        self.kind = kinds[0]
+        for kind, file in zip(kinds, files, strict=True):
+            if kind != self.kind:
+                shown = (
+                    f"{'JSON lines' if each == 'json' else each} {plain(name)}"
+                    for each, name in ((self.kind, files[0]), (kind, file))
+                )
+                raise invalid_option(
+                    expected="files of one format",
+                    got=" and ".join(shown),
+                    hint=_ONE_BY_ONE,
+                )
+
+    def iter_tables(self) -> Iterator[tuple[Block, float]]:
+        """Yield blocks, and how much has been read; refuse files of other columns."""
+        first = None
+        for number, file in enumerate(self.files):
+            for table in table_blocks(
+                file,
+                lambda present: self.names,
+                keep_columns=True,
+                **self.options.csv_options,
+            ):
+                form = table.written
+                same = "the columns and types"
+                if isinstance(form, str):  # fields of JSON lines may differ
+                    form = first
+                elif isinstance(form, CsvText):
+                    form = (form.header, form.sep, form.encoding)
+                    same = "the columns, separator and encoding"
+                else:
+                    form = form.schema
+                if first is None:
+                    first = form
+                if form != first:
+                    raise invalid_option(
+                        expected=f"{same} of {plain(self.files[0])} in {plain(file)}",
+                        got="others",
+                        hint=_ONE_BY_ONE,
+                    )
+                yield table, (number + table.share) / len(self.files)
 
 
 def _get_kind(file):
     """Return the kind of a table, which `detect_format` names."""
-    with translate_read_errors(file):
-        with open(file, "rb") as stream:
-            begun = detect_format(stream, file)
-        with open_decompressed(file) as stream:
-            kind = detect_format(stream, file)
-    if kind in ("parquet", "arrow") and begun != kind:
+    with translate_read_errors(file), open_decompressed(file) as stream:
+        return detect_format(stream, file)
+
+
+def append_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
+    """Write all rows with new columns, whole or not at all; returns their number.
+
+    Parameters
+    ----------
+    copied : CopiedTable
+    into : {"csv", "parquet", "jsonl", "text"}
+    progress : callable
+        Called as ``progress(done, total)``, in thousandths.
+    """
+    out = copied.options.out
+    is_json = copied.kind == "json"
+    if into == "text":
+        into = "jsonl" if is_json else "csv"
+    if is_json and into != "jsonl":
         raise invalid_option(
-            expected="text or plain parquet",
-            got=f"a packed table in {plain(file)}",
-            hint="Unpack it first",
+            expected=(
+                "a name that ends in .jsonl for the fields of JSON lines, which may hold others"
+            ),
+            got=quoted(out, 200),
+            hint="Choose such a name with --out",
         )
-    return kind
+    write = {"parquet": _write_parquet, "csv": _write_csv, "jsonl": _write_json}[into]
+    if is_json:
+        write = _append_to_objects
+    elif copied.kind == into == "csv":
+        write = _append_to_lines
+    total = 0
+    with _open_output(out) as file, allow_long_cells():
+        for n_rows, share in write(copied, file):
+            total += n_rows
+            progress(int(1000 * share), 1000)
+        if not total:
+            raise invalid_option(
+                expected=f"rows in {plain(copied.files[0])}", got="none", hint=NO_ROWS
+            )
+    return total
 
 
 @contextmanager
@@ -276,33 +208,45 @@ def _open_output(out: str) -> Iterator[BinaryIO]:
         raise unwritable_output(out, error.strerror or error) from error
 
 
-# -- tables whose columns have types --------------------------------------------------------------
+# -- columns that have types ----------------------------------------------------------------------
 
 
-def _to_parquet(source, file):
+def _write_parquet(copied, file):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = _extend_schema(source)
-    with pq.ParquetWriter(
-        file, schema, use_dictionary=source.find_repeating_columns()
-    ) as writer:
-        for batch, share in _iter_batches(source, schema):
+    with ExitStack() as stack:
+        writer = None
+        for batch, share in _iter_batches(copied):
+            if writer is None:
+                # numbers with a fraction hardly come again
+                repeated = [
+                    field.name
+                    for field in flatten_schema(batch.schema)
+                    if not pa.types.is_floating(field.type)
+                ]
+                writer = stack.enter_context(
+                    pq.ParquetWriter(file, batch.schema, use_dictionary=repeated)
+                )
             # at once, not in a buffer
             writer.write_table(pa.Table.from_batches([batch]))
             yield batch.num_rows, share
 
 
-def _to_csv(source, file):
+def _write_csv(copied, file):
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    sep = "\t" if _strip_compression(source.options.out).endswith(".tsv") else ","
-    schema = _extend_schema(source, twice=True)
+    sep = "\t" if _strip_compression(copied.options.out).endswith(".tsv") else ","
     form = arrow_csv.WriteOptions(delimiter=sep)
     try:
-        with arrow_csv.CSVWriter(file, schema, write_options=form) as writer:
-            for batch, share in _iter_batches(source, schema):
+        with ExitStack() as stack:
+            writer = None
+            for batch, share in _iter_batches(copied, twice=True):
+                if writer is None:
+                    writer = stack.enter_context(
+                        arrow_csv.CSVWriter(file, batch.schema, write_options=form)
+                    )
                 writer.write_batch(batch)
                 yield batch.num_rows, share
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -313,235 +257,208 @@ def _to_csv(source, file):
         ) from error
 
 
-def _to_jsonl(source, file):
-    for batch, share in _iter_batches(source, _extend_schema(source)):
+def _write_json(copied, file):
+    for batch, share in _iter_batches(copied):
         file.write(format_json_rows(batch))
         yield batch.num_rows, share
 
 
-def _extend_schema(source, twice=False):
+def _iter_batches(copied, twice=False):
+    """Yield Arrow batches with the new columns, and how much has been read.
+
+    Columns of one name are refused unless they may be there `twice`.
+    """
+    import pyarrow as pa
+
+    schema = _infer_schema(copied) if copied.kind == "csv" else None
+    extended = None
+    for table, share in copied.iter_tables():
+        if copied.kind == "csv":
+            cells = zip(_read_text_columns(table), schema.types, strict=True)
+            columns = [column.cast(kind) for column, kind in cells]
+        else:
+            columns = table.written.columns
+            schema = schema or table.written.schema
+        if extended is None:
+            extended = _extend_schema(copied, schema, twice)
+        new = [pa.array(column, from_pandas=True) for column in copied.fill(table).T]
+        batch = pa.RecordBatch.from_arrays([*columns, *new], schema=extended)
+        yield batch, share
+
+
+def _extend_schema(copied, schema, twice):
     """Return the types of all columns, the new ones behind.
 
     No reader of parquet tells two apart.
     """
     import pyarrow as pa
 
-    [(name, count)] = Counter(source.schema.names).most_common(1)
+    [(name, count)] = Counter(schema.names).most_common(1)
     if count > 1 and not twice:
         raise invalid_option(
             expected="columns of different names to write parquet",
-            got=f"{count} columns {quoted(name)} in {plain(source.files[0])}",
+            got=f"{count} columns {quoted(name)} in {plain(copied.files[0])}",
             hint="Rename them, or write csv with --out",
         )
-    new = (pa.field(name, pa.float64()) for name in source.new)
-    return pa.schema([*source.schema, *new], metadata=source.schema.metadata)
+    new = (pa.field(name, pa.float64()) for name in copied.new)
+    return pa.schema([*schema, *new], metadata=schema.metadata)
 
 
-def _iter_batches(source, schema):
-    """Yield batches with the new columns, and how much has been read."""
-    import pyarrow as pa
-
-    for columns, table, share in source.iter_columns():
-        values, missing = source.fill(table)
-        new = [pa.array(column, mask=missing, from_pandas=True) for column in values.T]
-        yield pa.RecordBatch.from_arrays([*columns, *new], schema=schema), share
-
-
-class _Typed:
-    """Parquet, Arrow, workbooks: columns keep their types, and the metadata of the first file."""
-
-    def __init__(self, files, names, new, fill, options):
-        self.files = files
-        self.names = list(names)
-        self.new = new
-        self.fill = fill
-        self.options = options
-        self.sources = [
-            _open_typed_source(file, options.skip_rows or 0) for file in files
-        ]
-        self.schema = self.sources[0].schema_arrow
-        for file, source in zip(files, self.sources, strict=True):
-            schema = flatten_schema(source.schema_arrow)
-            check_columns(names, schema.names, file)
-            check_types(names, schema, file)
-            if not source.schema_arrow.equals(self.schema):
-                raise invalid_option(
-                    expected=f"the columns and types of {plain(files[0])} in {plain(file)}",
-                    got="others",
-                    hint="Apply the map to them one after the other",
-                )
-        if self.sources[0].metadata and not sum(
-            s.metadata.num_rows for s in self.sources
-        ):
-            raise invalid_option(
-                expected=f"rows in {plain(files[0])}",
-                got="none",
-                hint="Check the export",
-            )
-
-    def find_repeating_columns(self):
-        """Return the columns whose values may come again: all but numbers with a fraction."""
-        if (metadata := self.sources[0].metadata) is None:
-            return _without_fractions(self.schema)
-        leaves = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-        return [
-            leaf.path
-            for leaf in leaves
-            if leaf.physical_type not in ("DOUBLE", "FLOAT")
-        ]
-
-    def iter_columns(self):
-        """Yield all columns of each batch, those of the map as a table, and the share read."""
-        import pyarrow as pa
-
-        for number, (file, source) in enumerate(
-            zip(self.files, self.sources, strict=True)
-        ):
-            first = 0
-            batches = iter_batches(source, _PARQUET_BATCH_ROWS)
-            while True:
-                with translate_read_errors(file):  # which may be cut off
-                    batch, share = next(batches, (None, 1.0))
-                if batch is None:
-                    break
-                frame = arrow_frame(
-                    flatten_records(pa.Table.from_batches([batch])).select(self.names)
-                )
-                table = Block(frame, file, ".", first)
-                yield batch.columns, table, (number + share) / len(self.files)
-                first += batch.num_rows
-            if not first and source.metadata is None:
-                raise invalid_option(
-                    expected=f"rows in {plain(file)}",
-                    got="none",
-                    hint="Check the export",
-                )
-
-
-def _open_typed_source(file, skip_rows):
-    """Return a file of a kind that is no text, whose columns have types."""
-    with translate_read_errors(file):
-        kind = _get_kind(file)
-        if kind == "parquet":
-            return parquet_file(file)
-        if kind == "arrow":
-            return ArrowFile(require("pyarrow", "cli").OSFile(file))
-        with open(file, "rb") as stream:
-            return workbook_in_arrow(stream, file, skip_rows)
-
-
-def _without_fractions(schema):
-    import pyarrow as pa
-
-    return [field.name for field in schema if not pa.types.is_floating(field.type)]
-
-
-# -- text -----------------------------------------------------------------------------------------
-
-
-class _Text:
-    """Files of text: into their own format every row stays as it is, with new cells at its end."""
-
-    def __init__(self, files, names, new, fill, options):
-        self.files = files
-        self.names = list(names)
-        self.new = new
-        self.fill = fill
-        self.options = options
-        self.first: CsvText | None = None
-
-    def append_to_csv(self, file):
-        """Copy csv into csv."""
-        text = None
-        found = (_decimal_comma(table, self.names) for table, _ in self._iter_tables())
-        comma = next((one for one in found if one is not None), False)
-        found.close()
-        self.first = None  # the line of names is written yet
+def format_json_rows(table: Any) -> bytes:
+    """Return the rows of an Arrow table as JSON lines; what is no number is null."""
+    lines = []
+    for row in table.to_pylist():
+        form = partial(json.dumps, ensure_ascii=False, default=_as_text)
         try:
-            for table, share in self._iter_tables():
-                if text is None:
-                    text = io.TextIOWrapper(file, table.text.encoding, newline="")
-                text.write(self._longer_text(table, comma))
-                yield table.n_rows, share
-        finally:
-            if text is not None:
-                text.detach()  # who opened the file closes it
+            lines.append(form(row, allow_nan=False))
+        except ValueError:
+            lines.append(form(_without_nan(row)))
+    return "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
 
-    def append_to_objects(self, file):
-        """Copy JSON lines into JSON lines."""
-        for table, share in self._iter_tables():
-            file.write(longer_lines(table, self.new, *self.fill(table)).encode())
-            yield table.n_rows, share
 
-    def _longer_text(self, table, comma):
-        written = table.text
-        cells = _join_cells(*self.fill(table), comma, written.sep)
-        lines = _iter_records(written)
-        if written.named and written is not self.first:
-            lines = lines[1:]  # one line of names for all files
-        elif written.named:
-            cells = [
-                written.sep.join(_quote_cell(name, written.sep) for name in self.new),
-                *cells,
+def _without_nan(value):
+    if isinstance(value, dict):
+        return {name: _without_nan(below) for name, below in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(below) for below in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _as_text(value):
+    """Return dates, decimals and bytes as text."""
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+# What is written back as it was, but for zeros at the end of a fraction.
+_NUMBERS = {
+    "int64": r"^(0|-?[1-9][0-9]{0,17})$",
+    "double": r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$",
+}
+
+
+def _infer_schema(copied):
+    """Return the types of all columns of csv, for which all is read once.
+
+    Whole numbers, other numbers, else text (so is 007, and a column without a cell).
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    header = []
+    for table, _ in copied.iter_tables():
+        if not header:
+            header = table.written.header
+            kinds = [[*_NUMBERS] for _ in header]
+            filled = [False] * len(header)
+        for place, column in enumerate(_read_text_columns(table)):
+            filled[place] |= column.null_count < len(column)
+            kinds[place] = [
+                name
+                for name in kinds[place]
+                if pc.all(pc.match_substring_regex(column, _NUMBERS[name])).as_py()
+                is not False
             ]
-        _check_count(lines, cells, table)
-        longer = list(map(partial(_extend_row, written), lines, cells))
-        if not longer[-1].endswith(("\n", "\r")):  # the last line of a file
-            longer[-1] += "\n"
-        return "".join(longer)
+    types = [
+        (*kind, "string")[0] if is_filled else "string"
+        for kind, is_filled in zip(kinds, filled, strict=True)
+    ]
+    return pa.schema([*zip(header, map(pa.type_for_alias, types), strict=True)])
 
-    @cached_property
-    def schema(self):
-        """The types of all columns of csv, for which all is read once."""
-        import pyarrow as pa
 
-        kinds: list[_Kind] = []
-        for table, _ in self._iter_tables():
-            kinds = kinds or [_Kind() for _ in table.text.header]
-            for kind, column in zip(kinds, _read_text_columns(table), strict=True):
-                kind.add_cells(column)
-        return pa.schema(
-            [
-                *zip(
-                    self.first.header,
-                    (kind.arrow_type() for kind in kinds),
-                    strict=True,
+def _read_text_columns(table: Block) -> list[Any]:
+    """Return all columns of a block of csv as text; empty cells are missing."""
+    import pyarrow as pa
+
+    written: Any = table.written
+    lines = _iter_records(written)[written.named :]
+    width = len(written.header)
+    rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
+    _check_count(rows, table)
+    if any(len(row) != width for row in rows):
+        rows = [[*row, *[""] * width][:width] for row in rows]
+    columns = zip(*rows, strict=True)
+    return [
+        pa.array([cell or None for cell in column], pa.string()) for column in columns
+    ]
+
+
+# -- text, whose rows stay as they are -------------------------------------------------------------
+
+
+def _append_to_objects(copied, file):
+    """Copy JSON lines into JSON lines."""
+    keys = [json.dumps(name, ensure_ascii=False) for name in copied.new]
+    for table, share in copied.iter_tables():
+        lines = [line for line in table.written.split("\n") if line.strip(_BLANK)]
+        columns = [
+            [f"{key}: {'null' if value != value else repr(value)}" for value in column]
+            for key, column in zip(keys, copied.fill(table).T.tolist(), strict=True)
+        ]
+        if len(lines) != table.n_rows:
+            raise invalid_option(
+                expected=f"one object in each line of {plain(table.file)}",
+                got=f"{len(lines)} lines for {table.n_rows} objects",
+                hint="Write each object into a line of its own",
+            )
+        _check_new(lines, copied.new, table)
+        fields = _join_cells(columns, ", ")
+        file.write("".join(map(_with_fields, lines, fields)).encode())
+        yield table.n_rows, share
+
+
+def _check_new(lines, new, table):
+    """Refuse a new field that an object has: which are there is known of the first lines."""
+    for name in new:
+        said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
+        for place, line in enumerate(lines):
+            if any(each in line for each in said) and name in json.loads(line):
+                raise invalid_option(
+                    expected="a new name",
+                    got=(
+                        f"{quoted(name)}, which row {table.first + place} of {plain(table.file)} "
+                        "has"
+                    ),
+                    hint="Choose another with --name",
                 )
-            ]
-        )
-
-    def find_repeating_columns(self):
-        """Return what `_Typed` does."""
-        return _without_fractions(self.schema)
-
-    def iter_columns(self):
-        """Return what `_Typed` does."""
-        for table, share in self._iter_tables():
-            cells = zip(_read_text_columns(table), self.schema.types, strict=True)
-            yield [column.cast(kind) for column, kind in cells], table, share
-
-    def _iter_tables(self) -> Iterator[tuple[Block, float]]:
-        for number, file in enumerate(self.files):
-            for table in table_blocks(
-                file, lambda present: self.names, **self.options.csv_options
-            ):
-                written = table.text
-                if isinstance(written, CsvText):
-                    self.first = self.first or written
-                    same = (self.first.header, self.first.sep, self.first.encoding)
-                    if (written.header, written.sep, written.encoding) != same:
-                        raise invalid_option(
-                            expected=(
-                                f"the columns, separator and encoding of {plain(self.files[0])} in "
-                                f"{plain(file)}"
-                            ),
-                            got="others",
-                            hint="Apply the map to them one after the other",
-                        )
-                yield table, (number + table.share) / len(self.files)
 
 
-# -- lines and cells ------------------------------------------------------------------------------
+def _with_fields(line, fields):
+    bare = line.rstrip(_BLANK)
+    inside = bare[:-1].rstrip(_BLANK)  # without the last brace
+    comma = "" if inside.lstrip(_BLANK + "\ufeff") == "{" else ", "
+    end = "\r\n" if line.endswith("\r") else "\n"
+    return f"{inside}{comma}{fields}}}{end}"
+
+
+def _append_to_lines(copied, file):
+    """Copy csv into csv."""
+    found = (_decimal_comma(table, copied.names) for table, _ in copied.iter_tables())
+    comma = next((one for one in found if one is not None), False)
+    found.close()
+    text = None
+    try:
+        for table, share in copied.iter_tables():
+            written = table.written
+            cells = _format_cells(copied.fill(table), comma, written.sep)
+            lines = _iter_records(written)
+            _check_count(lines[written.named :], table)
+            if written.named and text is not None:
+                lines = lines[1:]  # one line of names for all files
+            elif written.named:
+                names = (_quote_cell(name, written.sep) for name in copied.new)
+                cells = [written.sep.join(names), *cells]
+            longer = list(map(partial(_extend_row, written), lines, cells))
+            if not longer[-1].endswith(("\n", "\r")):  # the last line of a file
+                longer[-1] += "\n"
+            if text is None:
+                text = io.TextIOWrapper(file, written.encoding, newline="")
+            text.write("".join(longer))
+            yield table.n_rows, share
+    finally:
+        if text is not None:
+            text.detach()  # who opened the file closes it
 
 
 def _iter_records(written: CsvText) -> list[str]:
@@ -555,7 +472,7 @@ def _iter_records(written: CsvText) -> list[str]:
             rows.append("".join(lines[begin : reader.line_num]))
             begin = reader.line_num
         lines = rows
-    blank = " \r\n" if written.sep == "\t" else " \t\r\n"
+    blank = " \r\n" if written.sep == "\t" else _BLANK
     return [line for line in lines if line.strip(blank)]
 
 
@@ -572,21 +489,27 @@ def _extend_row(written: CsvText, line: str, cells: str) -> str:
     if '"' in bare:
         count = len(next(csv.reader([line], delimiter=sep, skipinitialspace=True)))
     end = line[len(bare) :]
-    if count > width:  # empty, or table_blocks had refused them
-        for _ in range(count - width):
-            bare = bare[: bare.rindex(sep)]
+    for _ in range(count - width):  # empty ones, or table_blocks had refused them
+        bare = bare[: bare.rindex(sep)]
     return f"{bare}{sep * (1 + max(0, width - count))}{cells}{end}"
 
 
-def _join_cells(values, missing, comma, sep):
+def _format_cells(values, comma, sep):
     """Return the new cells of each row, joined."""
     columns = []
-    for column in values.T:
-        texts = ["" if value != value else repr(value) for value in column.tolist()]
+    for column in values.T.tolist():
+        texts = ["" if value != value else repr(value) for value in column]
         if comma:
             texts = [_quote_cell(text.replace(".", ","), sep) for text in texts]
         columns.append(texts)
-    return _join_row_texts(columns, sep, missing, [""] * len(columns))
+    return _join_cells(columns, sep)
+
+
+def _join_cells(columns, sep):
+    """Return texts of columns as one text for each row."""
+    if len(columns) == 1:
+        return columns[0]
+    return [sep.join(row) for row in zip(*columns, strict=True)]
 
 
 def _quote_cell(text, sep):
@@ -610,64 +533,16 @@ def _decimal_comma(table, names):
         return True
     pointed = any(column.str.contains(".", regex=False).any() for column in texts)
     numbers = (column for column in columns if column.dtype.kind == "f")
-    return (
-        False if pointed or any((column % 1 != 0).any() for column in numbers) else None
-    )
+    if pointed or any((column % 1 != 0).any() for column in numbers):
+        return False
+    return None
 
 
-def _check_count(lines: Sequence[Any], cells: Sequence[str], table: Block) -> None:
-    if len(lines) != len(cells):
+def _check_count(rows: Sequence[Any], table: Block) -> None:
+    """Refuse a block whose rows are not those that its text was divided into."""
+    if len(rows) != table.n_rows:
         raise invalid_option(
             expected=f"one line for each row of {plain(table.file)}",
-            got=f"{len(lines)} lines for {len(cells)} rows",
+            got=f"{len(rows)} lines for {table.n_rows} rows",
             hint="Look for a quote that is not closed, or write parquet",
         )
-
-
-def _read_text_columns(table: Block) -> list[Any]:
-    """Return all columns of a block of csv as text; empty cells are missing."""
-    import pyarrow as pa
-
-    written: Any = table.text
-    lines = _iter_records(written)[written.named :]
-    width = len(written.header)
-    rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
-    _check_count(rows, [""] * table.n_rows, table)
-    even = all(len(row) == width for row in rows)
-    if not even:
-        rows = [[*row, *[""] * width][:width] for row in rows]
-    columns = zip(*rows, strict=True)
-    return [
-        pa.array([cell or None for cell in column], pa.string()) for column in columns
-    ]
-
-
-_NUMBERS = {  # what is written back as it was, but for zeros at the end of a fraction
-    "int64": r"^(0|-?[1-9][0-9]{0,17})$",
-    "double": r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$",
-}
-
-
-class _Kind:
-    """The type of a column of csv: whole numbers, other numbers, else text (so is 007)."""
-
-    def __init__(self):
-        self.fit = [*_NUMBERS]
-        self.filled = False
-
-    def add_cells(self, column):
-        """Take the cells of one more block into account."""
-        import pyarrow.compute as pc
-
-        self.filled = self.filled or column.null_count < len(column)
-        forms = {
-            name: pc.match_substring_regex(column, _NUMBERS[name]) for name in self.fit
-        }
-        self.fit = [
-            name for name, found in forms.items() if pc.all(found).as_py() is not False
-        ]
-
-    def arrow_type(self):
-        import pyarrow as pa
-
-        return pa.type_for_alias(self.fit[0] if self.fit and self.filled else "string")

@@ -44,8 +44,9 @@ class Block(NamedTuple):
         How much of the file has been read, this block included.
     rows : ndarray or None
         Which rows these are, counted from `first`; None for all.
-    text : CsvText, str or None
-        How a block of a csv file, or of JSON lines, is written.
+    written : CsvText, str, RecordBatch or None
+        How a block of a csv file, or of JSON lines, is written; all columns of other
+        files, where they are kept.
     of_csv : bool
         Whether columns that stay text are such as stand in the file.
     group : int or None
@@ -59,7 +60,7 @@ class Block(NamedTuple):
     forms: Any = None
     share: float = 1.0
     rows: Any = None
-    text: Any = None
+    written: Any = None
     of_csv: bool = False
     group: int | None = None
 

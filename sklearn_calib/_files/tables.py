@@ -19,6 +19,7 @@ from .arrow import (
     iter_batches,
     load_workbook,
     parquet_file,
+    workbook_in_arrow,
 )
 from .columns import NO_ROWS, Block
 from .csv_text import (
@@ -85,6 +86,7 @@ def table_blocks(
     stream: Any = None,
     row_groups: Collection[int] | None = (),
     nullable: bool = False,
+    keep_columns: bool = False,
     **form: Any,
 ) -> Iterator[Block]:
     """Yield what `load_table` reads in blocks of rows: memory does not grow with the file.
@@ -105,6 +107,9 @@ def table_blocks(
         them.
     nullable : bool, default=False
         As in `arrow_frame`.
+    keep_columns : bool, default=False
+        Whether each block has all columns of a file whose columns have types, as they
+        are. A parquet file without rows gives no block then.
     **form
         How the file is written, as in `load_table`.
     """
@@ -120,14 +125,17 @@ def table_blocks(
         if kind == "csv":
             tables = _iter_csv_blocks(stream, file, pick_some, form, size, as_text)
         else:
+            arrow = row_groups, nullable, keep_columns
             tables = _iter_typed_blocks(
-                kind, stream, file, pick_some, form, size, row_groups, nullable
+                kind, stream, file, pick_some, form, size, *arrow
             )
         for table in tables:
             if table.n_rows:
                 yield table._replace(forms=forms)
             rows += table.n_rows
-    if not rows and (kind != "parquet" or row_groups == ()):  # a row group may be empty
+    # a row group may be empty, or a file among several
+    may_be_empty = kind == "parquet" and (row_groups != () or keep_columns)
+    if not rows and not may_be_empty:
         raise invalid_input(expected=f"rows in {plain(file)}", got="none", hint=NO_ROWS)
 
 
@@ -144,7 +152,7 @@ def column_names(
     with translate_read_errors(file), open_decompressed(file) as stream:
         kind = detect_format(stream, file)
         if kind in ("parquet", "arrow"):
-            source = parquet_file(stream) if kind == "parquet" else ArrowFile(stream)
+            source = _open_typed_source(kind, stream, file)
             return list(flatten_schema(source.schema_arrow).names)
         if kind == "csv":
             next(
@@ -255,16 +263,25 @@ def _iter_typed_blocks(kind, stream, file, pick, form, size, *arrow):
         yield Block(join_frames(frames), file, decimal)
 
 
-def _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow):
-    skip_rows = form.get("skip_rows") or 0
-    if kind in ("parquet", "arrow"):
-        source = ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
-        for block in _arrow_blocks(source, file, pick, *arrow):
-            # numbers that are text may be written in whatever form
-            yield block._replace(decimal=form.get("decimal"))
-        return
+def _open_typed_source(kind, stream, file, skip_rows=0):
     if kind == "workbook":
+        return workbook_in_arrow(stream, file, skip_rows)
+    return ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
+
+
+def _iter_checked_blocks(
+    kind, stream, file, pick, form, size, row_groups=(), nullable=False, keep=False
+):
+    skip_rows = form.get("skip_rows") or 0
+    if kind == "workbook" and not keep:
         yield Block(load_workbook(stream, file, pick, skip_rows), file, ".")
+        return
+    if kind != "json":
+        # numbers that are text may be written in whatever form
+        decimal = "." if kind == "workbook" else form.get("decimal")
+        source = _open_typed_source(kind, stream, file, skip_rows)
+        for block in _arrow_blocks(source, file, pick, row_groups, nullable, keep):
+            yield block._replace(decimal=decimal)
         return
     if skip_rows:
         raise invalid_input(
@@ -277,11 +294,11 @@ def _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow):
     for frame, share, text in json_frames(
         stream, file, pick, form.get("encoding"), size
     ):
-        yield Block(frame, file, ".", first, share=share, text=text)
+        yield Block(frame, file, ".", first, share=share, written=text)
         first += len(frame)
 
 
-def _arrow_blocks(source, file, pick, row_groups=(), nullable=False):
+def _arrow_blocks(source, file, pick, row_groups, nullable, keep):
     import pyarrow as pa
 
     schema = flatten_schema(source.schema_arrow)
@@ -289,10 +306,12 @@ def _arrow_blocks(source, file, pick, row_groups=(), nullable=False):
     check_columns(needed, schema.names, file)
     check_types(needed, schema, file)
     for group, first in _find_row_groups(source, row_groups):
-        for batch, share in iter_batches(source, _BATCH_ROWS, needed, group, first):
+        read = None if keep else needed
+        for batch, share in iter_batches(source, _BATCH_ROWS, read, group, first):
             table = flatten_records(pa.Table.from_batches([batch])).select(needed)
             frame = arrow_frame(table, nullable=nullable)
-            yield Block(frame, file, first=first, share=share, group=group)
+            rest = {"group": group, "written": batch if keep else None}
+            yield Block(frame, file, first=first, share=share, **rest)
             first += len(frame)
 
 
@@ -358,7 +377,7 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
             frames.append(frame)
         else:
             written = CsvText(text, sep, encoding, header, named)
-            rest = {"share": share_read(stream), "text": written, "of_csv": True}
+            rest = {"share": share_read(stream), "written": written, "of_csv": True}
             yield Block(frame, file, decimal, first, **rest)
         first += len(frame)
     if frames:
