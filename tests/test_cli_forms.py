@@ -88,7 +88,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
         ):
             for table in table_blocks(file, lambda _: ["p"], size=size):
                 number_column(table, "p", holes=True)
-    for draw in (None, Draw(0, percent=True)):
+    for draw in (Draw(0), Draw(0, percent=True)):
         with pytest.raises(ValueError, match=words):
             summarize(
                 file,
@@ -104,7 +104,7 @@ def test_mixed_ways_below_each_other(small, cells, sep, words):
 def test_mixed_ways_in_files_of_types(small, make):
     frame = pd.DataFrame({"y": ["no", "yes"] * 15, "p": ["30%"] * 20 + ["0.3"] * 10})
     getattr(frame, make)("t.x")
-    for draw in (None, Draw(0, percent=True)):
+    for draw in (Draw(0), Draw(0, percent=True)):
         with refuses(ValueError, hint=".*all of them in percent, or none"):
             summarize("t.x", label="y", prob="p", classes=["no", "yes"], _draw=draw)
     words = [

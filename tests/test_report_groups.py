@@ -421,6 +421,7 @@ def test_rows_that_are_streamed_have_the_same_groups(
 def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
     """The same without the report around it."""
     from sklearn_calib._cli._large import audit_groups
+    from sklearn_calib.summary import Draw
 
     monkeypatch.chdir(tmp_path)
     small_blocks(monkeypatch)
@@ -436,7 +437,7 @@ def test_groups_of_blocks_are_those_of_all_rows(tmp_path, monkeypatch):
             "pos_label": 1,
         }
         summary, groups = audit_groups(
-            files, by, plan | {"csv": {}, "drop_missing": False}
+            files, by, plan | {"csv": {}, "drop_missing": False}, Draw(0)
         )
         alone = group_calibration(frame["y"], frame["p"], frame[by], depth=2)
         assert groups.rows == alone.rows

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 SAMPLED = 20_000  # rows that the features are tried on
 
 
-def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw | None":
+def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw":
     """Return what to draw beside a summary, and how to read the scores.
-
-    None where both are as usual.
 
     Parameters
     ----------
@@ -43,15 +41,15 @@ def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw | 
     """
     from ..summary import Draw
 
-    draw = Draw(
-        SAMPLED if features else None if rows else 0,
+    n_rows = None if rows else 0
+    return Draw(
+        SAMPLED if features else n_rows,
         tuple(features),
         options.group,
         options.score_kind,
         options.sum_tolerance,
         options.percent,
     )
-    return None if draw == Draw(0) else draw
 
 
 def summarize_rows(rows: PredictionBatch, options: Request) -> "CalibrationSummary":

@@ -41,7 +41,7 @@ def audit_groups(
     files: list[str],
     by: Sequence[str],
     plan: dict[str, Any],
-    draw: "Draw | None" = None,
+    draw: "Draw",
     *,
     n_jobs: int | None = None,
 ) -> "tuple[CalibrationSummary, GroupCalibration | None]":
@@ -57,7 +57,7 @@ def audit_groups(
         The columns.
     plan : dict
         Further arguments of `summarize`.
-    draw : Draw, optional
+    draw : Draw
         What to draw beside the summary.
     n_jobs : int, optional
     """

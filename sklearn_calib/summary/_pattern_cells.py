@@ -8,7 +8,7 @@ from .._kernels import _cells as cells
 from .._kernels._two_class_problems import iter_two_class_pairs
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import invalid_input
-from ._problems import ProblemRows, two_class_part
+from ._problems import split_two_classes
 from ._state import CellTable
 
 _ROOM = 2**12
@@ -84,12 +84,12 @@ class PatternCells(CellTable):
     ) -> None:
         """Add rows that `CalibrationSummary` has checked."""
         if block.ndim == 1 or block.shape[1] == 2:
-            part = two_class_part(codes, block, positive)
+            p, q, hit = split_two_classes(codes, block, positive)
         else:
-            part = _compute_confidence(codes, block)
-        p = part.p
-        q = part.q
-        hit = part.hit
+            ((problem, pair),) = iter_two_class_pairs("confidence", block)
+            p = problem.score
+            q = np.ascontiguousarray(pair[:, 0])
+            hit = (codes == problem.target).astype(np.uint8)
         if weight is not None:
             kept = weight > 0
             pattern = pattern[kept]
@@ -154,15 +154,6 @@ class PatternCells(CellTable):
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__init__()  # type: ignore[misc]
         self.__dict__.update(state)
-
-
-def _compute_confidence(codes, block):
-    """Return the largest probability of each row, and the sum of the others."""
-    ((problem, pair),) = iter_two_class_pairs("confidence", block)
-    hit = (codes == problem.target).astype(np.uint8)
-    return ProblemRows(
-        0, problem.rows, problem.score, np.ascontiguousarray(pair[:, 0]), hit
-    )
 
 
 def _add_equal_pairs(pairs):

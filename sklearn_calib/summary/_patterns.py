@@ -10,7 +10,7 @@ from .._typing import AnyArray, IntArray, Progress
 from ..exceptions import invalid_input
 from ._parts import SummaryPart, check_form, make_parts
 from ._pattern_cells import PairSums, PatternCells
-from ._sampled import Draw
+from ._sampled import NO_DRAW, Draw
 from ._sources import fold_parts, invalid_grouping, summarize
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, decode_groups
@@ -101,7 +101,7 @@ def summarize_groups(
     data: object,
     columns: Sequence[ColumnValues],
     *,
-    draw: Draw | None = None,
+    draw: Draw = NO_DRAW,
     **options: Any,
 ) -> Grouped:
     """Summarise rows, and count them by score and combination of groups.
@@ -112,7 +112,7 @@ def summarize_groups(
         As in `summarize`.
     columns : sequence of ColumnValues
         Whose values are in groups.
-    draw : Draw, default=None
+    draw : Draw, optional
     **options
         Further arguments of `summarize`.
     """
@@ -125,7 +125,7 @@ def summarize_groups(
             got=f"{len(columns)}",
             hint="Name at most a dozen",
         )
-    draw = (draw or Draw(0))._replace(groups=tuple(columns))
+    draw = draw._replace(groups=tuple(columns))
     summary = summarize(data, **options, _draw=draw)
     pairs = (summary.patterns or PatternCells()).compute_sums()
     numbers, place = np.unique(pairs.pattern, return_inverse=True)

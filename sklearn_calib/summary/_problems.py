@@ -1,6 +1,6 @@
 """How rows become two-class problems, and what measures are given of their cells."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ from .._kernels._cells import (
     get_label_sums,
 )
 from .._kernels._exact_sums import UNIT_BITS
-from .._kernels._two_class_problems import make_two_class_problems, name_problem
+from .._kernels._two_class_problems import name_problem
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 from ..exceptions import invalid_input
 from ..metrics import BinaryProblem
@@ -26,32 +26,13 @@ from ._state import CellState
 LEAST_CELLS = 4096  # the coarsest cells, octaves and cuts, must fit
 #: Measures whose losses are added up, and what their sums are called.
 ADDED_UP = {"log_loss": "log_loss", "brier_loss": "brier"}
-_KEPT = np.zeros(0)  # the complement of p where 1 - p is as good
+NO_COMPLEMENT = np.zeros(0)  # of p, where 1 - p is as good
 
 
-class ProblemRows(NamedTuple):
-    """Rows of a block that belong to one two-class problem.
-
-    Attributes
-    ----------
-    number : int
-        Which problem.
-    rows : slice or ndarray
-        Which rows of the block.
-    p, q : ndarray
-        Score, and its complement where it is known better than 1 - p, else empty.
-    hit : ndarray of uint8
-    """
-
-    number: int
-    rows: slice | IntArray
-    p: FloatArray
-    q: FloatArray
-    hit: AnyArray
-
-
-def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> ProblemRows:
-    """Return all rows of a block, the positive class against the other.
+def split_two_classes(
+    codes: AnyArray, block: FloatArray, positive: int
+) -> tuple[FloatArray, FloatArray, AnyArray]:
+    """Return what `CellState.add` takes: scores, their complements, and events.
 
     Parameters
     ----------
@@ -60,24 +41,12 @@ def two_class_part(codes: AnyArray, block: FloatArray, positive: int) -> Problem
         One dimension is the probability of the positive class.
     positive : {0, 1}
     """
-    first, second = (_KEPT, block) if block.ndim == 1 else block.T
+    first, second = (NO_COMPLEMENT, block) if block.ndim == 1 else block.T
     if positive == 0:
         codes = 1 - codes
         if block.ndim == 2:
             first, second = second, first
-    return ProblemRows(
-        0, slice(None), second, first, codes.astype(np.uint8, copy=False)
-    )
-
-
-def split_multiclass_rows(
-    kind: Multiclass, codes: AnyArray, block: FloatArray
-) -> Iterator[ProblemRows]:
-    """Yield the rows of a block of several classes, as `Predictions.problems` parts them."""
-    for number, rows, score, target in make_two_class_problems(kind, block):
-        yield ProblemRows(
-            number, rows, score, _KEPT, (codes[rows] == target).astype(np.uint8)
-        )
+    return second, first, codes.astype(np.uint8, copy=False)
 
 
 def make_states(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellState]:
@@ -164,10 +133,10 @@ def joint_totals(
     block: FloatArray,
     weight: FloatArray | None,
     count: AnyArray | None,
-) -> tuple[list[int], ProblemRows]:
+) -> tuple[list[int], FloatArray, AnyArray]:
     """Return the numbers of `MulticlassTotals` of one block, as `_kernels._exact_sums`.
 
-    Its confidence.
+    Also the confidence of each row, and whether it is right.
     """
     from .._kernels._exact_sums_compiled import compute_joint_terms, sum_exactly
 
@@ -175,7 +144,6 @@ def joint_totals(
         np.ascontiguousarray(block.T), codes
     )
     hit = place == codes
-    whole = ProblemRows(0, slice(None), largest, _KEPT, hit.astype(np.uint8))
     if weight is None and count is None:
         sums = sum_exactly(terms)
         n, correct, wrong = (
@@ -183,7 +151,8 @@ def joint_totals(
             for number in (len(codes), hit.sum(), (true == 0).sum())
         )
         heads = [n, n, n, correct, wrong]
-        return [*heads, *(sums[i] for i in (0, 0, 1, 2, 3, 4, 4, 5, 6, 7))], whole
+        sums = [*heads, *(sums[i] for i in (0, 0, 1, 2, 3, 4, 4, 5, 6, 7))]
+        return sums, largest, hit
     c = np.ones(len(codes)) if count is None else count.astype(np.float64)
     w = np.ones(len(codes)) if weight is None else weight
     cw = c * w
@@ -191,7 +160,7 @@ def joint_totals(
     rows = [c * (w > 0), cw, cv, cw * hit, c * ((w > 0) & (true == 0))]
     for own, square, mean, spread in (terms[:4], terms[4:]):
         rows += [cw * own, cv * own, cv * square, cw * mean, cv * spread]
-    return sum_exactly(np.array(rows)), whole
+    return sum_exactly(np.array(rows)), largest, hit
 
 
 class CellProblems:

@@ -49,7 +49,11 @@ class Draw(NamedTuple):
         return self.features if self.group is None else (*self.features, self.group)
 
 
-def draw_batch(
+#: What draws no rows, and reads probabilities.
+NO_DRAW = Draw(0)
+
+
+def add_block(
     summary: CalibrationSummary,
     draw: Draw,
     block: Block,
@@ -57,6 +61,8 @@ def draw_batch(
     soft: bool = False,
 ) -> None:
     """Add the rows of a block to a summary and to its draw, which begins with the first of them.
+
+    After an error the summary may have some of the rows.
 
     Parameters
     ----------
@@ -74,24 +80,26 @@ def draw_batch(
     extras = block.columns[[*draw.extra_columns]] if draw.extra_columns else None
     if draw.group is not None:
         check_filled(block, draw.group, "group")
-    proba = convert_scores(draw, scores)
+    proba = scores
+    if draw.kind != "proba" or draw.tolerance is not None:
+        proba = np.asarray(read_proba(scores, kind=draw.kind, tolerance=draw.tolerance))
+    batch = summary._iter_checked_blocks(labels, proba, *rest, soft)
     if soft:
-        summary.update(labels, proba, *rest, soft_labels=True)
-        batch = _iter_items(labels, proba, *rest)
+        for rows in batch:
+            summary._add_checked_rows(*rows)
+        batch = _iter_items(labels, proba, *rest) if draw.most != 0 else ()
         extras = _with_shares(labels, extras)
-    else:
-        batch = summary._iter_checked_blocks(labels, proba, *rest)
     digest = [] if extras is None else digest_columns(extras)
-    pattern = combine_groups(draw.groups, block)
-    if draw.groups and summary.patterns is None:
-        summary.patterns = PatternCells()
+    if draw.groups:
+        pattern = combine_groups(draw.groups, block)
+        summary.patterns = summary.patterns or PatternCells()
     start = 0
     for codes, proba, weight, counts in batch:
         place = slice(start, start + len(codes))
         start = place.stop
         if not soft:
             summary._add_checked_rows(codes, proba, weight, counts)
-        if summary.patterns is not None:
+        if draw.groups:
             positive = summary._labels.positive
             summary.patterns.add_block(pattern[place], codes, proba, weight, positive)
         if draw.most == 0:
@@ -137,14 +145,6 @@ def _with_shares(shares, extras):
         if extras is None
         else pd.concat([frame, extras.reset_index(drop=True)], axis=1)
     )
-
-
-def convert_scores(draw: Draw | None, scores: AnyArray) -> AnyArray:
-    """Return scores as they are given, in the form that a summary takes."""
-    if draw is None or (draw.kind == "proba" and draw.tolerance is None):
-        return scores
-    given = read_proba(scores, kind=draw.kind, tolerance=draw.tolerance)
-    return np.asarray(given)
 
 
 def digest_columns(frame: Any) -> list[AnyArray]:

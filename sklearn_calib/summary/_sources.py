@@ -37,7 +37,7 @@ from ._parts import (
     make_path_absolute,
     part_size,
 )
-from ._sampled import Draw, draw_batch
+from ._sampled import NO_DRAW, Draw, add_block
 from ._summary import CalibrationSummary
 
 #: What is done about rows with missing values.
@@ -61,41 +61,28 @@ class Plan(NamedTuple):
     classes: Any
     pos_label: Any
     drop_missing: bool = False
-    draw: Draw | None = None
+    draw: Draw = NO_DRAW
     soft: bool = False  # the labels are shares
 
     @property
     def required_columns(self) -> list[str]:
         """The columns that must have a value."""
-        group = None if self.draw is None else self.draw.group
-        given = [*self.labels, *self.prob, self.weight, self.counts, group]
+        given = [*self.labels, *self.prob, self.weight, self.counts, self.draw.group]
         return [*dict.fromkeys(name for name in given if name is not None)]
 
     @property
     def all_columns(self) -> list[str]:
         """All columns that are read."""
-        more = [] if self.draw is None else [column.name for column in self.draw.groups]
-        return [
-            *dict.fromkeys(
-                [*self.required_columns, *self.by, *more, *self.extra_columns]
-            )
-        ]
+        groups = [column.name for column in self.draw.groups]
+        names = [*self.required_columns, *self.by, *groups, *self.draw.extra_columns]
+        return [*dict.fromkeys(names)]
 
     @property
     def text_columns(self) -> list[str]:
         """The columns of a text file that are read as text."""
-        groups = () if self.draw is None else self.draw.groups
         labels = () if self.soft else self.labels
-        return [
-            *labels,
-            *self.extra_columns,
-            *(column.name for column in groups if column.as_text),
-        ]
-
-    @property
-    def extra_columns(self) -> tuple[str, ...]:
-        """Columns that a draw keeps; all but the group may have missing values."""
-        return () if self.draw is None else self.draw.extra_columns
+        groups = [column.name for column in self.draw.groups if column.as_text]
+        return [*labels, *self.draw.extra_columns, *groups]
 
     @property
     def has_text_classes(self) -> bool:
@@ -127,7 +114,7 @@ def summarize(
     query: str | None = None,
     in_database: bool = False,
     progress: Progress | None = None,
-    _draw: Draw | None = None,
+    _draw: Draw = NO_DRAW,
 ) -> Any:
     """Make a `CalibrationSummary` of rows that need not fit into memory.
 
@@ -437,9 +424,8 @@ class Tally:
     def add_summary(self, part: SummaryPart) -> None:
         """Add the summary of a part."""
         folders = folder_values(part.path)
-        draw = self.plan.draw
         key = tuple(folders.get(name) for name in self.plan.by)
-        if None in key or (draw is not None and draw.groups):
+        if None in key or self.plan.draw.groups:
             raise invalid_grouping(part)
         self.groups[key] = CalibrationSummary.from_parquet(part.path)
 
@@ -480,10 +466,7 @@ class Tally:
                 if rows is None
                 else partial(_find_row, block, rows),
             ):
-                if plan.draw is None:
-                    summary.update(*part, soft_labels=plan.soft)
-                else:
-                    draw_batch(summary, plan.draw, block, part, plan.soft)
+                add_block(summary, plan.draw, block, part, plan.soft)
 
     def _get_labels(self, block):
         """Return the labels of a block, or its shares with the votes of each row."""
@@ -504,8 +487,8 @@ class Tally:
         Of percentages a hundredth, which text with a sign is already.
         """
         values = number_values(block, name)
-        percent = self.plan.draw is not None and self.plan.draw.percent
-        return values / 100 if percent and not in_percent(block, name) else values
+        is_hundredfold = self.plan.draw.percent and not in_percent(block, name)
+        return values / 100 if is_hundredfold else values
 
     def _leave_out(self, block, places):
         self.left_out += len(places)

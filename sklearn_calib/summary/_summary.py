@@ -18,6 +18,7 @@ from .._atomic import restore_if_raised
 from .._kernels._binning import get_cube_root_bins
 from .._kernels._cells import MANTISSA_BITS
 from .._kernels._exact_sums import UNIT_BITS, add_sums, convert_to_floats
+from .._kernels._two_class_problems import make_two_class_problems
 from .._random import generator, spawned
 from .._typing import (
     AnyArray,
@@ -56,6 +57,7 @@ from ._problems import (
     ADDED_UP,
     CLASSICAL,
     LEAST_CELLS,
+    NO_COMPLEMENT,
     CellProblems,
     MulticlassTotals,
     Totals,
@@ -63,8 +65,7 @@ from ._problems import (
     joint_totals,
     make_states,
     run_classical_test,
-    split_multiclass_rows,
-    two_class_part,
+    split_two_classes,
 )
 from ._resampling import CellSample
 from ._state import count_rows_across
@@ -296,21 +297,22 @@ class CalibrationSummary(Storable):
         if not len(codes):
             return
         if self._joint is None:
-            parts = [two_class_part(codes, block, self._labels.positive)]
-        else:
-            sums, whole = joint_totals(codes, block, weight, count)
-            self._joint = add_sums(self._joint, sums)
-            by_class = self.multiclass in ("top_label", "classwise")
-            parts = (
-                split_multiclass_rows(self.multiclass, codes, block)
-                if by_class
-                else [whole]
-            )
-        for number, rows, *columns in parts:
+            columns = split_two_classes(codes, block, self._labels.positive)
+            self._states[0].add(*columns, weight, count)
+            return
+        sums, confidence, hit = joint_totals(codes, block, weight, count)
+        self._joint = add_sums(self._joint, sums)
+        if len(self._states) == 1:
+            state = self._states[0]
+            state.add(confidence, NO_COMPLEMENT, hit.view(np.uint8), weight, count)
+            return
+        for problem in make_two_class_problems(self.multiclass, block):
+            rows = problem.rows
+            hit = (codes[rows] == problem.target).astype(np.uint8)
             given = [
                 None if column is None else column[rows] for column in (weight, count)
             ]
-            self._states[number].add(*columns, *given)
+            self._states[problem.number].add(problem.score, NO_COMPLEMENT, hit, *given)
 
     def merge(self, other: "CalibrationSummary") -> Self:
         """Add the rows of another summary to this one.
