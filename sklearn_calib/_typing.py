@@ -42,6 +42,9 @@ class Splitter(Protocol):
 CV: TypeAlias = int | Splitter | Iterable[Any] | None
 
 Multiclass: TypeAlias = Literal["auto", "confidence", "top_label", "classwise"]
+Multilabel: TypeAlias = Literal["macro", "micro"] | None
+Bands: TypeAlias = Literal["auto", "both", "consistency", "confidence", "none"]
+PictureScale: TypeAlias = Literal["auto", "linear", "logit"]
 Strategy: TypeAlias = Literal["quantile", "uniform"]
 CurveStrategy: TypeAlias = Literal[
     "quantile", "uniform", "isotonic", "polynomial", "loess", "spline"

@@ -14,6 +14,7 @@ import doctest
 import functools
 import inspect
 import json
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -595,7 +596,8 @@ def drawn_by(made):
     """The points of a display, and the data of everything that is drawn."""
     figure = plt.gcf()
     found = {"points": made.points()}
-    for number, ax in enumerate(figure.axes):
+    below = [one for ax in figure.axes for one in ax.child_axes]
+    for number, ax in enumerate([*figure.axes, *below]):
         found[f"lines {number}"] = [np.ravel(line.get_xydata()) for line in ax.lines]
         found[f"patches {number}"] = [
             np.ravel(patch.get_patch_transform().transform(patch.get_path().vertices))
@@ -660,10 +662,14 @@ def rounded(values):
     }
 
 
-def write():
+def write(names):
+    """Write the numbers of the calls of these names; without names, of all."""
     stored, total = {}, 0.0
     before = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
     for name, titles in calls().items():
+        if names and name not in names:
+            stored[name] = before[name]
+            continue
         stored[name] = {}
         for title, ask in titles.items():
             start = time.process_time()
@@ -687,4 +693,4 @@ def write():
 
 
 if __name__ == "__main__":
-    write()
+    write(sys.argv[1:])

@@ -37,6 +37,41 @@ ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
 ABOVE_RIGHT: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
 
 
+#: Words of matplotlib that are often passed as options, with the way to say them here.
+_MATPLOTLIB_WORDS = {
+    "figsize": "Pass ax=plt.subplots(figsize=...)[1]",
+    "title": "Call ax_.set_title(...) of the display, or of one of its axes_",
+}
+
+
+def _suggest_option_names(method):
+    """Wrap a method so that the error on an unknown option names what to write."""
+    parameters = signature(method).parameters
+    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
+        return method
+    known = [*parameters][1:]  # without the class
+
+    @wraps(method)
+    def call_with_suggestions(cls, *args, **options):
+        for name, value in options.items():
+            if name in known:
+                continue
+            hint = _MATPLOTLIB_WORDS.get(name)
+            if name in cls._styled and "curve_kwargs" in known:
+                hint = f"Pass curve_kwargs={{{name!r}: {value!r}}}"
+            if hint is None:
+                raise unknown_name("an option", name, known, error=TypeError)
+            raise invalid_input(
+                expected=f"an option among {', '.join(known)}",
+                got=repr(name),
+                hint=hint,
+                error=TypeError,
+            )
+        return method(cls, *args, **options)
+
+    return call_with_suggestions
+
+
 class Display:
     """A picture of a result: the axes, the figure and what is in it.
 
@@ -94,6 +129,8 @@ class Display:
         for name, made in [*vars(cls).items()]:
             if name.startswith("from_") and isinstance(made, classmethod):
                 setattr(cls, name, classmethod(_suggest_option_names(made.__func__)))
+            if name == "plot":
+                cls.plot = _suggest_option_names(made)  # type: ignore[method-assign]
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the plotted data as numbers.
@@ -106,6 +143,7 @@ class Display:
         """
         raise NotImplementedError(f"{type(self).__name__} has no points; see Display")
 
+    @_suggest_option_names
     def plot(
         self, *, ax: AxesLike | None = None, curve_kwargs: CurveKwargs = None
     ) -> Self:
@@ -200,15 +238,15 @@ class Display:
         """Make the axes of a new figure; by default those of `_subplots`."""
         return plt.subplots(layout="constrained", **self._subplots())[1]
 
-    def _make_grid(self, plt, width, height, layout="constrained"):
+    def _make_grid(self, plt, width, height):
         """Make the axes of a new figure in rows of at most four panels."""
         count = len(self.points())
         columns = min(count, 4)
         rows = -(-count // columns)
         size = width * columns, height * rows
-        axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout=layout)[
-            1
-        ]
+        axes = plt.subplots(
+            rows, columns, figsize=size, squeeze=False, layout="constrained"
+        )[1]
         for unused in axes.flat[count:]:
             unused.remove()
         return axes.flat[:count]
@@ -219,23 +257,6 @@ class Display:
 
     def _draw(self, *axes):
         raise NotImplementedError(f"{type(self).__name__} has no _draw; see Display")
-
-
-def _suggest_option_names(method):
-    """Wrap a method so that the error on an unknown option names the nearest one."""
-    parameters = signature(method).parameters
-    if any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values()):
-        return method
-    known = [*parameters][1:]  # without the class
-
-    @wraps(method)
-    def call_with_suggestions(cls, *args, **options):
-        for name in options:
-            if name not in known:
-                raise unknown_name("an option", name, known, error=TypeError)
-        return method(cls, *args, **options)
-
-    return call_with_suggestions
 
 
 class ModelsDisplay(Display):

@@ -18,7 +18,7 @@ from ._base import (
     predict_model,
 )
 
-_COLORS = {"green": "0.72", "amber": "#e0a030", "red": "C3"}
+_COLORS = {"green": "#4c9f70", "amber": "#e0a030", "red": "#c8413b"}
 _SAID = {"green": "green light", "amber": "amber", "red": "red"}
 
 
@@ -26,10 +26,10 @@ _SAID = {"green": "green light", "amber": "amber", "red": "red"}
 class GradeDisplay(Display):
     """Bars of the observed rates of grades, with intervals, beside their probabilities.
 
-    The axis is logarithmic, since the rates of grades differ by powers of ten; a grade
-    without events has its interval alone. Grades without rows have no bar. The colour
-    of a bar is its light, which is of one grade alone: the p-value below is of all
-    grades. The curves of ``curve_kwargs`` are the observed and the predicted rates.
+    A grade without events has its interval alone, and a grade without rows has no bar.
+    The colour of a bar is its light, which is of one grade alone: the p-value below is
+    of all grades. Call ``ax_.set_yscale("log")`` if the rates differ by powers of ten.
+    The curves of ``curve_kwargs`` are the observed and the predicted rates.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 
@@ -51,8 +51,8 @@ class GradeDisplay(Display):
     >>> from sklearn_calib.displays import GradeDisplay
     >>> proba, y = make_overconfident(2, 2000)
     >>> display = GradeDisplay.from_predictions(y, proba, [0.05, 0.2, 0.5])
-    >>> display.ax_.get_yscale()
-    'log'
+    >>> len(display.ax_.patches)
+    4
     """
 
     found: GradeCalibration
@@ -200,29 +200,22 @@ class GradeDisplay(Display):
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_low", "observed_high", "observed", "predicted")
         )
-        positive = np.concatenate(
-            [one[one > 0] for one in (observed, predicted, low, high)]
-        )
-        bottom = positive.min() / 1.6
         bars = {"color": [_COLORS[row.light] for row in rows]} | self.styles_[
             "observed"
         ]
         name = bars.pop("label")
-        height = np.maximum(observed, bottom) - bottom
-        ax.bar(place, height, 0.62, bottom, zorder=1, **bars)
+        ax.bar(place, observed, 0.62, zorder=1, **bars)
         level = f"{self.found.level:.0%} interval of one grade"
-        low = np.maximum(low, bottom)
         ax.vlines(
             place, low, high, color=blend_color(ax, 0.2), lw=1.4, zorder=2, label=level
         )
         ax.plot(
             place, predicted, "_", zorder=3, ms=26, mew=2.4, **self.styles_["predicted"]
         )
-        ax.set_yscale("log")
-        ax.set_ylim(bottom, min(1.0, positive.max() * 1.6))
         ax.set(
             xlim=(-0.7, len(self.found.rows) - 0.3),
             xticks=np.arange(len(self.found.rows)),
+            ylim=(0, None),
         )
         names = [escape_mathtext(row.grade, 14) for row in self.found.rows]
         long = max(map(len, names)) > 6

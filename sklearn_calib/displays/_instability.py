@@ -43,7 +43,8 @@ class InstabilityDisplay(Display):
     and color, are the resampled models, and what is said of the model itself or of all
     rows.
 
-    Make one with `from_validation` or `from_estimator`; draw it again with `plot`.
+    Make one with `from_validation` or `from_estimator`; draw it again with `plot`. It
+    has no ``from_predictions``, since the model is fitted again.
 
     Parameters
     ----------

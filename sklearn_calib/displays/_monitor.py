@@ -21,7 +21,8 @@ class MonitorDisplay(Display):
     probabilities are calibrated. The curves of ``curve_kwargs`` are these four:
     e-value, detector, slope, shift.
 
-    Make one with `from_monitor`; draw it again with `plot`.
+    Make one with `from_monitor`; draw it again with `plot`. It has no
+    ``from_predictions``, since the evidence depends on the order of the updates.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """MurphyDisplay: the mean elementary score at every threshold, or how two models differ in it."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from scipy.special import expit
@@ -15,6 +15,7 @@ from .._typing import (
     Estimator,
     Features,
     FloatArray,
+    PictureScale,
     RandomStateLike,
     Self,
 )
@@ -32,7 +33,6 @@ from ._base import (
     predict_models,
 )
 
-_SCALES = ("auto", "linear", "logit")
 _THRESHOLDS = 99
 STACKED_LEGEND_INCHES = 4.2  # inches: entries of the legend one below the other
 
@@ -117,7 +117,7 @@ class MurphyDisplay(ModelsDisplay):
         labels: ArrayLike | None = None,
         pos_label: object = None,
         difference: bool = False,
-        scale: Literal["auto", "linear", "logit"] = "auto",
+        scale: PictureScale = "auto",
         name: str | None = None,
         ax: AxesLike | None = None,
         curve_kwargs: CurveKwargs = None,
@@ -149,7 +149,7 @@ class MurphyDisplay(ModelsDisplay):
         display : MurphyDisplay
         """
         models = name_models(y_proba, name)
-        check_known("scale", scale, _SCALES)
+        check_known("scale", scale, get_args(PictureScale))
         if check_flag(difference, "difference") and len(models) < 2:
             raise invalid_input(
                 expected="at least two models for difference=True",
@@ -204,7 +204,7 @@ class MurphyDisplay(ModelsDisplay):
         labels: ArrayLike | None = None,
         pos_label: object = None,
         difference: bool = False,
-        scale: Literal["auto", "linear", "logit"] = "auto",
+        scale: PictureScale = "auto",
         name: str | None = None,
         ax: AxesLike | None = None,
         curve_kwargs: CurveKwargs = None,

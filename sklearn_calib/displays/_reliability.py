@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 from scipy.special import expit
@@ -15,11 +15,14 @@ from .._typing import (
     ArrayLike,
     Axes,
     AxesLike,
+    Bands,
     CurveStrategy,
     Estimator,
     Features,
     Multiclass,
+    Multilabel,
     NumberOfBins,
+    PictureScale,
     RandomStateLike,
     Self,
 )
@@ -38,8 +41,6 @@ from ._base import (
     predict_models,
 )
 
-_BANDS = ("auto", "both", "consistency", "confidence", "none")
-_SCALES = ("auto", "linear", "logit")
 _BINNED = ("quantile", "uniform")
 _N_RESAMPLES = 200  # for bands, by default
 #: What the legend says of a band that is filled, by strategy.
@@ -79,7 +80,7 @@ class ReliabilityDisplay(ModelsDisplay):
     axes_ : ndarray of matplotlib Axes
         One per panel.
     histogram_axes_ : list of matplotlib Axes
-        Below the panels.
+        Below the panels, inside the area of their axes; empty without histograms.
 
     Examples
     --------
@@ -107,11 +108,12 @@ class ReliabilityDisplay(ModelsDisplay):
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: object = None,
-        multilabel: Literal["macro", "micro"] | None = None,
+        multilabel: Multilabel = None,
         random_state: RandomStateLike = 0,
         name: str | None = None,
-        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
-        scale: Literal["auto", "linear", "logit"] = "auto",
+        bands: Bands = "auto",
+        scale: PictureScale = "auto",
+        histogram: bool = True,
         ax: AxesLike | None = None,
         curve_kwargs: CurveKwargs = None,
     ) -> Self:
@@ -127,21 +129,22 @@ class ReliabilityDisplay(ModelsDisplay):
         multilabel, random_state
             As in `reliability_curve`.
         n_resamples : int, default=None
-            As in `reliability_curve`; by default 200, or 0 if no bands are drawn.
+            As in `reliability_curve`; by default 200, or 0 if no band needs them.
         name : str, default="model"
             The name of a single model.
-        bands, scale, ax, curve_kwargs
+        bands, scale, histogram, ax, curve_kwargs
             As in `plot`.
 
         Returns
         -------
         display : ReliabilityDisplay
         """
-        check_known("bands", bands, _BANDS)
+        check_known("bands", bands, get_args(Bands))
         models = name_models(y_proba, name)
         if n_resamples is None:
-            is_hidden = bands == "none" or (bands == "auto" and len(models) > 1)
-            n_resamples = 0 if is_hidden else _N_RESAMPLES
+            shown = _choose_bands(bands, models)
+            drawn = strategy == "isotonic" or shown != "confidence"
+            n_resamples = _N_RESAMPLES if drawn and shown != "none" else 0
         curves = {}
         for key, proba in models.items():
             curves[key] = reliability_curve(
@@ -159,7 +162,11 @@ class ReliabilityDisplay(ModelsDisplay):
                 random_state=random_state,
             )
         return cls(curves).plot(
-            ax=ax, curve_kwargs=curve_kwargs, bands=bands, scale=scale
+            ax=ax,
+            curve_kwargs=curve_kwargs,
+            bands=bands,
+            scale=scale,
+            histogram=histogram,
         )
 
     @classmethod
@@ -177,11 +184,12 @@ class ReliabilityDisplay(ModelsDisplay):
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: object = None,
-        multilabel: Literal["macro", "micro"] | None = None,
+        multilabel: Multilabel = None,
         random_state: RandomStateLike = 0,
         name: str | None = None,
-        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
-        scale: Literal["auto", "linear", "logit"] = "auto",
+        bands: Bands = "auto",
+        scale: PictureScale = "auto",
+        histogram: bool = True,
         ax: AxesLike | None = None,
         curve_kwargs: CurveKwargs = None,
     ) -> Self:
@@ -195,7 +203,7 @@ class ReliabilityDisplay(ModelsDisplay):
         y : array-like of shape (n_samples,)
         strategy, n_bins, multiclass, level, n_resamples, sample_weight, labels
             As in `from_predictions`.
-        pos_label, multilabel, random_state, bands, scale, ax, curve_kwargs
+        pos_label, multilabel, random_state, bands, scale, histogram, ax, curve_kwargs
             As in `from_predictions`.
         name : str, default=None
             The name of a single model; by default that of its class.
@@ -226,6 +234,7 @@ class ReliabilityDisplay(ModelsDisplay):
             random_state=random_state,
             bands=bands,
             scale=scale,
+            histogram=histogram,
             ax=ax,
             curve_kwargs=curve_kwargs,
         )
@@ -245,11 +254,12 @@ class ReliabilityDisplay(ModelsDisplay):
         sample_weight: ArrayLike | None = None,
         labels: ArrayLike | None = None,
         pos_label: object = None,
-        multilabel: Literal["macro", "micro"] | None = None,
+        multilabel: Multilabel = None,
         random_state: RandomStateLike = 0,
         name: str | None = None,
-        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
-        scale: Literal["auto", "linear", "logit"] = "auto",
+        bands: Bands = "auto",
+        scale: PictureScale = "auto",
+        histogram: bool = True,
         ax: AxesLike | None = None,
         curve_kwargs: CurveKwargs = None,
     ) -> Self:
@@ -265,7 +275,7 @@ class ReliabilityDisplay(ModelsDisplay):
             The data that were cross-validated.
         strategy, n_bins, multiclass, level, n_resamples, labels, pos_label, multilabel
             As in `from_predictions`.
-        random_state, bands, scale, ax, curve_kwargs
+        random_state, bands, scale, histogram, ax, curve_kwargs
             As in `from_predictions`.
         sample_weight : array-like of shape (n_samples,), default=None
             One entry per row of `X`.
@@ -307,6 +317,7 @@ class ReliabilityDisplay(ModelsDisplay):
             name=name,
             bands=bands,
             scale=scale,
+            histogram=histogram,
             ax=ax,
             curve_kwargs=curve_kwargs,
         )
@@ -316,8 +327,9 @@ class ReliabilityDisplay(ModelsDisplay):
         *,
         ax: AxesLike | None = None,
         curve_kwargs: CurveKwargs = None,
-        bands: Literal["auto", "both", "consistency", "confidence", "none"] = "auto",
-        scale: Literal["auto", "linear", "logit"] = "auto",
+        bands: Bands = "auto",
+        scale: PictureScale = "auto",
+        histogram: bool = True,
     ) -> Self:
         """Draw.
 
@@ -332,11 +344,15 @@ class ReliabilityDisplay(ModelsDisplay):
         bands : {"auto", "both", "consistency", "confidence", "none"}, default="auto"
             Consistency band: where the points would lie if the predictions were
             calibrated. Confidence band: for the true frequencies. "auto" draws both for
-            one model and none for several.
+            one model, confidence bands for two, and none for more.
         scale : {"auto", "linear", "logit"}, default="auto"
             Of both axes. "logit" is for rare events, and for probabilities near 0 or 1.
             "auto" is the scale of the display that is on the axes already, else
             "linear".
+        histogram : bool, default=True
+            Whether to draw how often each probability is predicted, below the curve.
+            Both share the area of the axes. A display that is drawn on the axes of
+            another follows that one.
 
         Returns
         -------
@@ -348,10 +364,9 @@ class ReliabilityDisplay(ModelsDisplay):
             An unknown option, another number of axes than panels, or axes on which a
             display of the other scale is.
         """
-        check_known("bands", bands, _BANDS)
-        check_known("scale", scale, _SCALES)
-        if bands == "auto":
-            bands = "both" if len(self.curves) == 1 else "none"
+        check_known("bands", bands, get_args(Bands))
+        check_known("scale", scale, get_args(PictureScale))
+        bands = _choose_bands(bands, self.curves)
         drawn = (
             set()
             if ax is None
@@ -366,7 +381,10 @@ class ReliabilityDisplay(ModelsDisplay):
                 got=f"axes with a display of scale={other!r}",
                 hint="Leave scale out, or pass other axes",
             )
-        return self._drawn_on(ax, curve_kwargs, bands=bands, logit=scale == "logit")
+        logit = scale == "logit"
+        return self._drawn_on(
+            ax, curve_kwargs, bands=bands, logit=logit, histogram=histogram
+        )
 
     def points(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.
@@ -401,19 +419,27 @@ class ReliabilityDisplay(ModelsDisplay):
         ]
 
     def _new_axes(self, plt):
-        return self._make_grid(plt, 4.2, 5.0, "tight")
+        return self._make_grid(plt, 4.2, 5.3)
 
-    def _draw(self, *axes, bands, logit):
+    def _draw(self, *axes, bands, logit, histogram):
         self.histogram_axes_ = []
         for ax, (title, curves) in zip(axes, self._list_panels(), strict=True):
-            panel = Panel(
-                ax, [one for one in curves.values() if one is not None], logit
-            )
+            known = [one for one in curves.values() if one is not None]
+            panel = Panel(ax, known, logit, histogram)
             for curve, style in self._in_turn(ax, curves):
                 panel.add_curve(curve, bands, style)
             ax.set_title(escape_mathtext(title))
-            panel.finish_panel(ax is axes[0])
-            self.histogram_axes_.append(panel.histogram)
+            if panel.histogram is not None:
+                panel.fit_histogram_height()
+                self.histogram_axes_.append(panel.histogram)
+        add_legend(axes[0], loc="upper left")
+
+
+def _choose_bands(bands, models):
+    """Return the bands that are drawn for so many models."""
+    if bands != "auto":
+        return bands
+    return {1: "both", 2: "confidence"}.get(len(models), "none")
 
 
 def _find_panel(curves, title, panel):
@@ -459,24 +485,54 @@ def _stack_folds(parts):
 
 
 _HISTOGRAM = "_histogram of a reliability diagram"
+_DIAGONAL = "_diagonal of a reliability diagram"
 _MARGIN = "_where a margin begins"
+#: Of the side of a diagram: the height of its histogram, and the gap between them.
+_HISTOGRAM_SHARE = 0.22
+_GAP_SHARE = 0.05
+#: The tick labels and the label below a panel, in lines of text.
+_LABEL_LINES = 3.4
+_SMALL_SIDE_INCHES = 1.8
 
 
 def find_histogram(ax: Axes) -> Axes | None:
-    """Return the axes below a panel of a display; None for other axes."""
-    others = (
-        ax.get_shared_x_axes().get_siblings(ax)
-        if hasattr(ax, "get_shared_x_axes")
-        else []
-    )
+    """Return the histogram below a panel of a display; None for other axes."""
+    others = getattr(ax, "child_axes", ())
     return next((one for one in others if one.get_label() == _HISTOGRAM), None)
 
 
 def find_scale(ax: Axes) -> str | None:
     """Return the scale of the display on these axes, or None without a display."""
-    if find_histogram(ax) is None:
+    if not any(line.get_label() == _DIAGONAL for line in getattr(ax, "lines", ())):
         return None
     return "logit" if ax.get_xscale() == "function" else "linear"
+
+
+class _PanelLocator:
+    """Place a square with room for its histogram and labels inside the area of an axes.
+
+    It is what matplotlib calls an axes locator: the layout of the figure chooses the
+    area, and this chooses the place of the square in it.
+    """
+
+    def __init__(self, ax):
+        # the layouts of a figure ask the locator for it
+        self.get_subplotspec = ax.get_subplotspec
+
+    def __call__(self, ax, renderer):
+        from matplotlib import rcParams
+        from matplotlib.transforms import Bbox
+
+        area = ax.get_position(original=True)
+        width, height = ax.figure.bbox.size / ax.figure.dpi
+        labels = _LABEL_LINES * rcParams["font.size"] / 72
+        below = 1 + _GAP_SHARE + _HISTOGRAM_SHARE
+        side = min(area.width * width, (area.height * height - labels) / below)
+        side = max(side, 0.1)
+        left = area.x0 + (area.width - side / width) / 2
+        slack = area.height - (below * side + labels) / height
+        top = area.y1 - max(slack, 0.0) / 2
+        return Bbox.from_extents(left, top - side / height, left + side / width, top)
 
 
 class Panel:
@@ -491,39 +547,79 @@ class Panel:
         Those that will be added.
     logit : bool
         Whether both axes are on log-odds.
+    with_histogram : bool
+        Whether new axes get a histogram.
     """
 
-    histogram: Any  # matplotlib's types know no columns of `stairs`
     axis: LogitAxis
 
-    def __init__(self, ax: Axes, curves: list[ReliabilityCurve], logit: bool) -> None:
-        from mpl_toolkits.axes_grid1 import make_axes_locatable
-
+    def __init__(
+        self,
+        ax: Axes,
+        curves: list[ReliabilityCurve],
+        logit: bool,
+        with_histogram: bool,
+    ) -> None:
         self.ax = ax
         self.logit = logit
-        known = find_histogram(ax)
-        self.alone = known is None and len(curves) == 1
-        if known is None:
-            draw_unit_square(ax, ylabel="observed frequency", aspect="equal")
-            divider = make_axes_locatable(ax)
-            known = divider.append_axes("bottom", size="22%", pad=0.12, sharex=ax)
-            known.set_label(_HISTOGRAM)
-        self.histogram = known
-        for (
-            patch
-        ) in self.histogram.patches:  # of the display before, which is no longer alone
-            patch.set(edgecolor=patch.get_facecolor(), fill=False, linewidth=1)
+        is_new = find_scale(ax) is None
+        self.alone = is_new and len(curves) == 1
+        if is_new:
+            draw_unit_square(ax, aspect="equal")
+            ax.lines[-1].set_label(_DIAGONAL)
+        # matplotlib's types know no columns of `stairs`
+        self.histogram: Any = find_histogram(ax)
+        if is_new and with_histogram:
+            self.histogram = self._add_histogram()
+        lowest = ax if self.histogram is None else self.histogram
+        if is_new:
+            self._write_labels(lowest)
+        if self.histogram is not None:
+            for patch in self.histogram.patches:
+                # of the display before, which is no longer alone
+                patch.set(edgecolor=patch.get_facecolor(), fill=False, linewidth=1)
         if logit:
             self._on_log_odds(curves)
-        ax.tick_params(labelbottom=False)
-        self.histogram.set(xlabel="predicted probability", ylabel="share")
-        self.histogram.spines[["top", "right"]].set_visible(False)
+        if lowest is not ax:
+            ax.tick_params(labelbottom=False)
+
+    def _add_histogram(self):
+        """Add axes below the diagram; the two share the area of the axes."""
+        locator = _PanelLocator(self.ax)
+        self.ax.set_axes_locator(locator)
+        self.ax.apply_aspect(locator(self.ax, None))
+        bottom = -_GAP_SHARE - _HISTOGRAM_SHARE
+        place = 0, bottom, 1, _HISTOGRAM_SHARE
+        histogram = self.ax.inset_axes(place, sharex=self.ax, label=_HISTOGRAM)
+        histogram.set(ylabel="share")
+        histogram.spines[["top", "right"]].set_visible(False)
+        return histogram
+
+    def _write_labels(self, lowest):
+        """Name the axes, in few and small letters if the panel is small."""
+        across = "predicted probability"
+        up = "observed frequency"
+        if self.ax.get_window_extent().width < _SMALL_SIDE_INCHES * self.ax.figure.dpi:
+            across = "predicted"
+            up = "observed"
+            for one in {self.ax, lowest}:
+                one.tick_params(labelsize="small")
+                one.yaxis.label.set_size("small")
+        lowest.set_xlabel(across)
+        self.ax.set_ylabel(up)
 
     def _on_log_odds(self, curves):
         """Scale, limits and ticks, with room for these curves and for those drawn before."""
         ax = self.ax
+        engine = ax.figure.get_layout_engine()
+        if engine is not None:
+            # the number of ticks depends on the final size of the panel
+            engine.execute(ax.figure.canvas.figure)
+            locator = ax.get_axes_locator()
+            ax.apply_aspect(locator and locator(ax, None))
         axis = self.axis = on_log_odds(ax, LogitAxis.from_curves(curves))
-        self.histogram.tick_params(axis="x", labelsize="small")
+        if self.histogram is not None:
+            self.histogram.tick_params(axis="x", labelsize="small")
         for line in [line for line in ax.lines if line.get_label() == _MARGIN]:
             line.remove()
         color = blend_color(ax, 0.55)
@@ -544,12 +640,17 @@ class Panel:
         binned = curve.strategy in _BINNED
         if self.logit:
             self._mark_ends(curve, color, binned)
+        if self.histogram is not None:
+            self._draw_shares(curve, color)
+
+    def _draw_shares(self, curve, color):
+        """Draw the histogram of the scores."""
+        shares = curve.histogram
+        edges = np.linspace(0, 1, len(shares) + 1)
+        if self.logit:
             shares = curve.log_odds_histogram[1:-1]
             edges = expit(HISTOGRAM_EDGES)
             self._draw_ends(curve, color)
-        else:
-            shares = curve.histogram
-            edges = np.linspace(0, 1, len(curve.histogram) + 1)
         self.histogram.stairs(shares, edges, color=color, fill=self.alone, alpha=0.8)
 
     def _mark_ends(self, curve, color, binned):
@@ -582,13 +683,11 @@ class Panel:
                     alpha=0.8,
                 )
 
-    def finish_panel(self, with_legend: bool) -> None:
-        """Fit the histogram's height; one entry of the legend for each curve and kind of band."""
+    def fit_histogram_height(self) -> None:
+        """Fit the height of the histogram to its columns."""
         columns = [patch.get_data().values.max() for patch in self.histogram.patches]
         ends = [line.get_ydata().max() for line in self.histogram.lines]
         self.histogram.set_ylim(0, 1.05 * max([*columns, *ends], default=1))
-        if with_legend:
-            add_legend(self.ax, loc="upper left")
 
 
 def _select_points(curve, shown):

@@ -19,7 +19,8 @@ class StackDisplay(Display):
     what is much worse than the best has next to none. The curves of ``curve_kwargs``,
     with alpha and color, are the weights and the losses.
 
-    Make one with `from_estimator`; draw it again with `plot`.
+    Make one with `from_estimator`; draw it again with `plot`. It has no
+    ``from_predictions``, since it shows a fitted recalibrator.
 
     Parameters
     ----------

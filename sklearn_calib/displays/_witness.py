@@ -214,6 +214,8 @@ class WitnessDisplay(Display):
 class NullDistributionDisplay(Display):
     """Histogram of a test's statistic for calibrated predictions, with the value that was found.
 
+    It has no ``from_predictions``: call `calibration_test` with its own options first.
+
     Parameters
     ----------
     result : MonteCarloResult

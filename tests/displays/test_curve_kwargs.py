@@ -221,8 +221,9 @@ def test_curves_of_groups_by_strategy(strategy):
 @pytest.mark.parametrize("strategy", ["loess", "spline"])
 def test_smooth_curves_of_several_models(strategy):
     draw = displays.ReliabilityDisplay.from_predictions
-    plain = draw(Y, MODELS, strategy=strategy)
-    assert not plain.ax_.collections  # intervals of several only where they are wanted
+    three = MODELS | {"third": MODELS["raw"]}
+    for models, bands in ((MODELS, 2), (three, 0)):
+        assert len(draw(Y, models, strategy=strategy).ax_.collections) == bands
     display = draw(Y, MODELS, strategy=strategy, bands="confidence", level=0.8)
     for band, line, (curve,) in zip(
         display.ax_.collections,

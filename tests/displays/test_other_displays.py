@@ -6,7 +6,7 @@ from refused import refuses
 from sklearn.datasets import make_classification
 from sklearn.ensemble import GradientBoostingClassifier
 
-from sklearn_calib import RefineThenCalibrateCV
+from sklearn_calib import RefineThenCalibrateCV, displays
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import decompose_loss, refinement_curve
 from sklearn_calib.displays import (
@@ -168,3 +168,24 @@ def test_calibrating_functions():
         CalibratingFunctionDisplay.from_predictions(y, proba, [])
     with refuses(ValueError, expected="3 axes, one per panel", value="1"):
         display.plot(ax=[display.axes_[0]])
+
+
+def test_each_display_has_from_predictions_or_the_reason_why_not():
+    for name in displays.__all__:
+        display = getattr(displays, name)
+        if isinstance(display, type) and display is not displays.Display:
+            reason = "has no ``from_predictions``" in " ".join(display.__doc__.split())
+            assert hasattr(display, "from_predictions") != reason, name
+
+
+def test_grades_have_the_colour_of_their_light_on_a_linear_axis():
+    proba, y = make_overconfident(2, 2000)
+    display = displays.GradeDisplay.from_predictions(y, proba, [0.05, 0.2, 0.5])
+    ax = display.ax_
+    assert ax.get_yscale() == "linear" and ax.get_ylim()[0] == 0
+    strongest = {"red": 0, "green": 1}
+    for row, bar in zip(display.found.rows, ax.patches, strict=True):
+        assert bar.get_y() == 0 and bar.get_height() == pytest.approx(row.observed)
+        if row.light in strongest:
+            assert np.argmax(bar.get_facecolor()[:3]) == strongest[row.light]
+    assert {row.light for row in display.found.rows} >= {"red", "green"}

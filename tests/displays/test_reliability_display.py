@@ -157,10 +157,79 @@ def test_from_cv_results_wants_equal_classes():
         ReliabilityDisplay.from_cv_results(results, X, y)
 
 
-def test_two_models_without_bands():
-    """Nobody would see them: no draws are made."""
+def test_draws_only_for_bands_that_need_them():
     p, y = make_overconfident(2, 60)
-    for models, drawn in (({"a": p}, True), ({"a": p, "b": p[:, ::-1]}, False)):
-        curves = ReliabilityDisplay.from_predictions(y, models, n_bins=3).curves
-        for (curve,) in curves.values():
+    two = {"a": p, "b": p[:, ::-1]}
+    for models, drawn, n_bands in (({"a": p}, True, 2), (two, False, 2)):
+        display = ReliabilityDisplay.from_predictions(y, models, n_bins=3)
+        for (curve,) in display.curves.values():
             assert (curve.consistency_low is not None) == drawn
+        assert len(display.ax_.collections) == n_bands
+    three = ReliabilityDisplay.from_predictions(y, two | {"c": p}, n_bins=3)
+    assert not three.ax_.collections
+    steps = ReliabilityDisplay.from_predictions(y, two, strategy="isotonic")
+    assert len(steps.ax_.collections) == 2
+
+
+@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
+def test_a_grid_of_panels(layout):
+    p, y = make_overconfident(2, 60)
+    figure, axes = plt.subplots(2, 2, layout=layout)
+    for ax in axes.flat:
+        ReliabilityDisplay.from_predictions(y, p, ax=ax, n_resamples=0)
+    figure.canvas.draw()
+    boxes = [ax.get_tightbbox() for ax in axes.flat]
+    for number, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[number + 1 :])
+    for ax in axes.flat:
+        area = ax.get_position(original=True).transformed(figure.transFigure)
+        (histogram,) = ax.child_axes
+        place = histogram.get_window_extent()
+        assert area.y0 <= histogram.get_tightbbox().y0 and area.y1 >= place.y1
+        assert place.x0 == pytest.approx(ax.get_window_extent().x0)
+        assert place.width == pytest.approx(ax.get_window_extent().width)
+
+
+def test_a_title_is_that_of_the_curve():
+    p, y = make_overconfident(2, 60)
+    display = ReliabilityDisplay.from_predictions(y, p, n_resamples=0)
+    plt.title("mine")
+    assert display.ax_.get_title() == "mine"
+
+
+@pytest.mark.parametrize("scale", ["linear", "logit"])
+def test_without_a_histogram(scale):
+    p, y = make_overconfident(2, 60)
+    options = {"n_resamples": 0, "histogram": False, "scale": scale}
+    display = ReliabilityDisplay.from_predictions(y, p, **options)
+    again = ReliabilityDisplay.from_predictions(y, p, ax=display.ax_, n_resamples=0)
+    for one in (display, again):
+        assert one.histogram_axes_ == [] and not one.ax_.child_axes
+    assert display.ax_.get_xlabel() == "predicted probability"
+    texts = [tick.get_visible() for tick in display.ax_.get_xticklabels()]
+    assert texts and all(texts)
+    with pytest.raises(ValueError, match=f"scale='{scale}'"):
+        other = "logit" if scale == "linear" else "linear"
+        display.plot(ax=display.ax_, scale=other)
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"color": "red"}, "Pass curve_kwargs={'color': 'red'}"),
+        ({"linewidth": 3}, "Pass curve_kwargs={'linewidth': 3}"),
+        ({"figsize": (3, 3)}, "Pass ax=plt.subplots(figsize=...)[1]"),
+        ({"title": "mine"}, "Call ax_.set_title(...)"),
+        ({"band": "both"}, "Write 'bands'"),
+    ],
+)
+def test_words_of_matplotlib(options, hint):
+    p, y = make_overconfident(2, 60)
+    display = ReliabilityDisplay.from_predictions(y, p, n_resamples=0)
+    for draw in (
+        lambda: ReliabilityDisplay.from_predictions(y, p, **options),
+        lambda: display.plot(**options),
+    ):
+        with pytest.raises(TypeError) as caught:
+            draw()
+        assert hint in str(caught.value)
