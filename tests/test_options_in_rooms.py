@@ -336,7 +336,7 @@ def test_folds_of_cells_keep_squares_and_are_left_out():
     folds = sample.folds(4, rng)
     for fold in folds[:1]:
         np.testing.assert_allclose(fold.squares * counts, sample.squares * fold.counts)
-    case, _ = sample.held_out(Seen(), folds)
+    case, _, _ = sample.held_out(Seen(), folds)
     means = [
         (weight - fold.weight)[:, 1].sum() / (weight - fold.weight).sum()
         for fold in folds

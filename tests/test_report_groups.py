@@ -493,7 +493,7 @@ def test_groups_of_several_classes_in_blocks(tmp_path, monkeypatch, weight):
     )
     assert groups.rows == alone.rows
     assert {row.event for row in alone.rows} == {"confidence"}
-    assert summary.drawn.rows().n_drawn == 1200  # from which the advice is learnt
+    assert summary.drawn.get_sample().n_drawn == 1200  # from which the advice is learnt
 
 
 @pytest.mark.slow

@@ -168,7 +168,7 @@ def _measure_differences(pairs, options, advance):
     if len(pairs.models[0].columns) == 1:
         for summary in summaries:
             check_rising(summary, options, pairs.classes)
-    drawn = [None if draw is None else draw.rows() for draw in draws]
+    drawn = [None if draw is None else draw.get_sample() for draw in draws]
     _say_order(pairs, drawn)
     after, of_logits = PairedLosses(), LogLoss().of_logits
     fitted = [_fit_temperature(*each) for each in zip(summaries, drawn, strict=True)]
@@ -255,22 +255,20 @@ def _fit_temperature(summary, drawn):
     """Fit temperature scaling to all cells, or to the rows drawn."""
     from .._validation import read_proba
     from ..recalibrators import get_recalibrator
-    from ..summary import DrawnSample
 
     fitted = get_recalibrator("temperature")
     with ignore_calibration_warnings():
         if drawn is None:
             return summary.fit(fitted)
-        numbers = np.arange(drawn.scores.shape[1])
         proba = drawn.scores
         if np.isnan(proba).any():
             proba = read_proba(proba, absent="nan")
-        predictions = DrawnSample(drawn, numbers, proba=proba).predictions
+        predictions = replace(drawn, proba=proba).predictions
         return fitted.fit(
             predictions.proba,
             predictions.codes,
             sample_weight=predictions.weight,
-            classes=numbers,
+            classes=drawn.classes,
         )
 
 

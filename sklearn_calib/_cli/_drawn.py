@@ -14,7 +14,7 @@ import numpy as np
 from .._files.columns import Block
 from .._show import plain
 from ._classes import check_order, find_falling_error
-from ._console import print_note, show_progress
+from ._console import print_note
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
 from ._request import Request, parse_columns
@@ -23,7 +23,7 @@ from ._tables import parse_texts, with_orders
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
     from ..inference import PairedDifference
-    from ..summary import CalibrationSummary, Draw, DrawnRows, DrawnSample
+    from ..summary import CalibrationSummary, CellSample, Draw, DrawnSample, HeldOut
 
 SAMPLED = 20_000  # rows that the features are tried on
 
@@ -52,46 +52,27 @@ def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw":
     )
 
 
-def summarize_rows(rows: PredictionBatch, options: Request) -> "CalibrationSummary":
-    """Return rows in memory as a summary with its draw, as if they had been read block by block."""
-    from ..summary import Draw, summarize
-
-    names = [f"column {number}" for number in range(len(rows.names))]
-    data: dict[str, Any] = dict(zip(names, np.asarray(rows.given).T, strict=True))
-    data["label"] = rows.labels
-    weight = None
-    group = None
-    if rows.weight is not None:
-        data["weight"] = rows.weight
-        weight = "weight"
-    if rows.together is not None:
-        data["group"] = rows.together
-        group = "group"
-    draw = Draw(group=group, kind=options.score_kind, tolerance=options.sum_tolerance)
-    return summarize(
-        data, label="label", prob=names, weight=weight, classes=rows.classes, _draw=draw
-    )
-
-
 def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
     """Return the drawn rows; columns in another order than that of the classes are refused."""
-    from ..summary import DrawnSample
-
     check_rows(summary)
-    drawn = None if summary.drawn is None else summary.drawn.rows()
     classes: Any = summary.classes
-    if drawn is None:
+    sample = None
+    if summary.drawn is not None:
+        sample = summary.drawn.get_sample(classes, options.score_kind)
+    if sample is None:
         raise invalid_option(
             expected="rows, or a summary of two classes",
             got=f"one of {len(classes)}",
             hint="Give the rows themselves",
         )
-    sample = DrawnSample(drawn, classes, options.score_kind)
-    labels = classes[drawn.codes]
-    n_columns = drawn.scores.shape[1]
     predictions = sample.predictions
     check_order(
-        labels, predictions.proba, classes, n_columns, options, predictions.weight
+        classes[sample.codes],
+        predictions.proba,
+        classes,
+        sample.scores.shape[1],
+        options,
+        predictions.weight,
     )
     return sample
 
@@ -129,20 +110,18 @@ def gains_by_features(
     from ..decomposition import decompose_by_features, enough_for_features
 
     sample = get_sample(summary, options)
-    drawn = sample.drawn
-    predictions = sample.predictions
-    print_note(f"--features: a sample of {drawn.n_drawn:,} rows")
-    frame = drawn.extras.copy()
+    print_note(f"--features: a sample of {sample.n_drawn:,} rows")
+    frame = sample.extras.copy()
     decimal = options.csv_options.get("decimal")
     for name in frame.columns:
         frame[name] = parse_texts(frame[name], decimal)
     features = with_orders(Block(frame, options.files[0], decimal))
-    if not enough_for_features(predictions):
+    if not enough_for_features(sample.predictions):
         return None
-    return decompose_by_features(predictions, features)
+    return decompose_by_features(sample.predictions, features)
 
 
-def get_clusters(drawn: "DrawnRows", options: Request) -> Any:
+def get_clusters(drawn: "DrawnSample", options: Request) -> Any:
     """Return the column of ``--cluster`` as numbers from 0, of the drawn rows; None without."""
     from ..recalibrators import encode_groups
 
@@ -171,15 +150,14 @@ def describe_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> 
 
 
 def soft_sample(
-    drawn: "DrawnRows", classes: Any, names: list[str], options: Request
+    drawn: "DrawnSample", names: list[str], options: Request
 ) -> PredictionBatch:
     """Return drawn items of soft labels as rows, no more than `rows_to_draw` of them.
 
     Parameters
     ----------
-    drawn : DrawnRows
+    drawn : DrawnSample
         Which keep their shares before the column of ``--cluster``.
-    classes : ndarray of shape (n_classes,)
     names : list of str
         The columns of scores.
     options : Namespace
@@ -188,7 +166,7 @@ def soft_sample(
     from ..summary import rows_to_draw
 
     ends = np.cumsum(drawn.counts)
-    most = rows_to_draw(len(classes))
+    most = rows_to_draw(len(drawn.classes))
     place = np.arange(ends[-1])
     if len(place) > most:  # items that are alike are counted: each is one of them
         chosen = np.random.default_rng(0).choice(
@@ -212,61 +190,55 @@ def soft_sample(
         together=together,
         given=given,
         names=names,
-        classes=classes,
+        classes=drawn.classes,
     )
 
 
-def cross_validated(
-    method: str,
-    sample: "DrawnSample",
+def compare_losses(
+    sample: "DrawnSample | CellSample",
+    held: "HeldOut",
     loss: float,
-    groups: Any,
     level: float,
-    n_folds: int,
+    groups: Any = None,
 ) -> "PairedDifference":
-    """Return the log loss before and after, each row recalibrated by a fit that has not seen it.
+    """Return the log loss before and after, of rows that no fit has seen.
 
     Parameters
     ----------
-    method : str
-    sample : DrawnSample
+    sample : DrawnSample or CellSample
+    held : HeldOut
+        The rows of the sample after recalibration.
     loss : float
         That of all rows as given.
-    groups : ndarray of shape (n_rows,), or None
-        Numbered from 0; none is split between folds.
     level : float
-    n_folds : int
+    groups : ndarray of shape (n_rows,), default=None
+        Numbered from 0.
     """
     from ..metrics import LogLoss
 
-    if groups is not None and groups.max() + 1 < n_folds:
-        raise invalid_option(
-            expected=f"at least {n_folds} groups, one for each fold",
-            got=f"{groups.max() + 1}",
-            hint="Name a column of more groups with --cluster",
-        )
-    with show_progress("judging"):
-        held = sample.held_out(method, sample.folds(n_folds, groups), groups)
     of_rows = LogLoss().of_rows
     before = of_rows(sample.predictions.proba, sample.predictions.codes)[held.rows]
     moved = of_rows(held.predictions.proba, held.predictions.codes) - before
     difference = held.predictions.mean(moved)
-    error = _estimate_mean_error(sample.drawn, held, moved, difference)
+    error = _estimate_mean_error(sample, held, moved, difference)
     found = normal_difference(loss, difference, error, level)
     if groups is not None:
         found = by_group(found, moved, held.predictions.weight, groups[held.rows])
     return for_two_folds(found)
 
 
-def _estimate_mean_error(drawn, held, moved, mean):
-    """Return the standard error of a mean of all rows that is taken of the drawn ones.
+def _estimate_mean_error(sample, held, moved, mean):
+    """Return the standard error of a mean of all rows that is taken of a sample.
 
     That of all rows, which are a sample themselves; and, where rows stand for others of
     their stratum, that of drawing so many of these: the masses of the strata are known.
     """
     weight = held.predictions.weight
-    share = drawn.share[held.rows]
-    _, stratum = np.unique(drawn.stratum[held.rows], return_inverse=True)
+    share = getattr(sample, "share", None)  # which cells of all rows do not have
+    if share is None:
+        return np.sqrt(held.squares @ (moved - mean) ** 2) / weight.sum()
+    share = share[held.rows]
+    _, stratum = np.unique(sample.stratum[held.rows], return_inverse=True)
     stratum = stratum.ravel()
     own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
     n = np.bincount(stratum)[stratum]

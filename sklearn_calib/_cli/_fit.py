@@ -13,13 +13,11 @@ from ._console import Screen, print_note, show_progress
 from ._drawn import (
     by_group,
     check_rising,
-    cross_validated,
+    compare_losses,
     describe_rows,
     for_two_folds,
     get_clusters,
     get_sample,
-    normal_difference,
-    summarize_rows,
 )
 from ._messages import FOUND, invalid_option
 from ._options import any_number, format_examples
@@ -136,11 +134,9 @@ def run_fit(options: Request) -> int:
             return _fit_large(files, options)
         rows = load_rows(files, options)
         several = _needs_rows(len(rows.names), options)
-        if len(rows.labels) > _MAX_ROWS and not (several or whole):
-            return _fit_large(files, options)  # a small file of many rows
+        if not whole and (several or len(rows.labels) > _MAX_ROWS):
+            return _fit_large(files, options)
         with add_error_context(source=name_files(files)):
-            if several and not whole:
-                return _fit_drawn(summarize_rows(rows, options), options)
             return _fit_rows(rows, options)
 
 
@@ -214,30 +210,34 @@ def _fit_drawn(summary: Any, options: Request) -> int:
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
     sample = get_sample(summary, options)
-    drawn = sample.drawn
-    predictions = sample.predictions
-    classes: Any = sample.classes
-    groups = get_clusters(drawn, options)
-    counts = np.bincount(drawn.codes, drawn.counts, len(classes)).astype(int)
+    classes = sample.classes
+    groups = get_clusters(sample, options)
+    counts = np.bincount(sample.codes, sample.counts, len(classes)).astype(int)
 
     def judge_fit():
+        if groups is not None and groups.max() + 1 < _FOLDS:
+            raise invalid_option(
+                expected=f"at least {_FOLDS} groups, one for each fold",
+                got=f"{groups.max() + 1}",
+                hint="Name a column of more groups with --cluster",
+            )
+        with show_progress("judging"):
+            folds = sample.folds(_FOLDS, groups)
+            held = sample.held_out(options.recalibrator, folds, groups)
         loss = summary.totals.log_loss / summary.weight
-        return cross_validated(
-            options.recalibrator, sample, loss, groups, _LEVEL, _FOLDS
-        )
+        return compare_losses(sample, held, loss, _LEVEL, groups)
 
     def learn_map():
         return fit_recalibrator(
             get_recalibrator(options.recalibrator),
-            predictions.proba,
-            classes[predictions.codes],
-            sample_weight=drawn.sample_weight,
+            sample.predictions.proba,
+            classes[sample.codes],
+            sample_weight=sample.sample_weight,
             classes=classes,
             groups=groups,
         )
 
-    n_fitted = drawn.n_seen if drawn.is_complete else drawn.n_drawn
-    said = describe_rows(drawn.n_seen, n_fitted, classes)
+    said = describe_rows(sample.n_seen, sample.n_drawn, classes)
     return _judged_and_written(
         said, counts[counts > 0], judge_fit, learn_map, options, groups
     )
@@ -360,20 +360,11 @@ def cross_validated_cells(
 ) -> "PairedDifference":
     """Return what `cross_validated_rows` gives, of the cells of all rows of two classes."""
     from .._random import generator
-    from ..metrics import LogLoss
-    from ..recalibrators import get_recalibrator
 
     (sample,) = summary.coarsen(min(summary.max_cells, _SUMMARY_CELLS)).samples()
     with show_progress("judging"):
-        folds = sample.folds(_FOLDS, generator(0))
-        after, squares = sample.held_out(get_recalibrator(method), folds)
-    before = np.tile(np.repeat(sample.proba, 2, axis=0), (_FOLDS, 1))
-    kept = np.concatenate([fold.weight.ravel() for fold in folds]) > 0
-    of_rows = LogLoss().of_rows
-    moved = of_rows(after.proba, after.codes) - of_rows(before[kept], after.codes)
-    difference = after.mean(moved)
-    error = np.sqrt(2 * squares @ (moved - difference) ** 2) / after.weight.sum()
-    return normal_difference(summary.measure("log_loss"), difference, error, _LEVEL)
+        held = sample.held_out(method, sample.folds(_FOLDS, generator(0)))
+    return compare_losses(sample, held, summary.measure("log_loss"), _LEVEL)
 
 
 def cross_validated_rows(

@@ -294,7 +294,8 @@ def read_items(
     _check_no_summaries(files, "--soft-labels")
     how: dict[str, Any] = {"options": options, "rows": True, "all_labels": True}
     summary, _, columns = _summarize_rows([*files], files[0], **how)
-    rows = soft_sample(summary.drawn.rows(), summary.classes, columns, options)
+    drawn = summary.drawn.get_sample(summary.classes)
+    rows = soft_sample(drawn, columns, options)
     return check_soft_order(rows, options), summary.n_samples
 
 

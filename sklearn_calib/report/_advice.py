@@ -256,10 +256,9 @@ class _CellSource(_Source):
         return True
 
     def predict_held_out(self, name):
-        predictions, self.squares = self._sample.held_out(
-            get_recalibrator(name), self._folds
-        )
-        return predictions
+        held = self._sample.held_out(name, self._folds)
+        self.squares = held.squares
+        return held.predictions
 
     def fit_stack(self):
         return self._summary.fit("auto")
@@ -284,10 +283,10 @@ class _SampleSource(_Source):
         )
         if self._sample is None:
             return False
-        drawn = self._sample.drawn
-        if not _has_enough_rows(np.bincount(drawn.codes, drawn.counts)):
+        counts = np.bincount(self._sample.codes, self._sample.counts)
+        if not _has_enough_rows(counts):
             return False
-        self.n_rows = drawn.n_drawn
+        self.n_rows = self._sample.n_drawn
         self._folds = self._sample.folds(_FOLDS)
         return True
 
@@ -298,7 +297,7 @@ class _SampleSource(_Source):
 
     def fit_stack(self):
         predictions = self._sample.predictions
-        weight = self._sample.drawn.sample_weight
+        weight = self._sample.sample_weight
         return get_recalibrator("auto").fit(
             predictions.proba,
             predictions.codes,

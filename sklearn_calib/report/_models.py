@@ -79,8 +79,7 @@ class Model:
         classes = self.summary.classes
         if draw is None or classes is None:
             return None
-        rows = (draw if most is None else draw.reduce_draw(most)).rows()
-        return None if rows is None else DrawnSample(rows, classes)
+        return (draw if most is None else draw.reduce_draw(most)).get_sample(classes)
 
     def compute_accuracy(self) -> float:
         """Return the share of the rows whose class of the largest probability is the true one."""
@@ -155,11 +154,11 @@ class PredictionsModel(Model):
             _drop_equal_weight(predictions.weight),
             extras=rows,
         )
-        drawn = draw.reduce_draw(most).rows()
+        drawn = draw.reduce_draw(most).get_sample()
         if drawn is None:
             return None
-        known = predictions.proba[drawn.extras]  # with its logarithms
-        return DrawnSample(drawn, np.arange(n_classes), proba=known)
+        # with its logarithms
+        return replace(drawn, proba=predictions.proba[drawn.extras])
 
     def compute_accuracy(self) -> float:
         return _compute_accuracy(self.predictions)

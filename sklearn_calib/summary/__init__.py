@@ -4,7 +4,6 @@ It may import `inference`, `meta`, `testing` and the layers below them.
 Start reading with `CalibrationSummary` in `_summary.py`.
 """
 
-from ._drawn import DrawnRows as DrawnRows
 from ._drawn import DrawnSample as DrawnSample
 from ._drawn import RowDraw as RowDraw
 from ._drawn import rows_to_draw as rows_to_draw
@@ -17,6 +16,7 @@ from ._problems import MulticlassTotals as MulticlassTotals
 from ._problems import Totals as Totals
 from ._resampling import CellSample as CellSample
 from ._resampling import Fold as Fold
+from ._resampling import HeldOut as HeldOut
 from ._sampled import Draw as Draw
 from ._sources import LEFT_OUT as LEFT_OUT
 from ._sources import find_classes, summarize

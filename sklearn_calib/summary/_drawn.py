@@ -1,12 +1,14 @@
 """Rows drawn by their own digits: a sample that can be merged, whatever the order of the rows."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 
 from .._random import ODD, scrambled
-from .._typing import AnyArray, Estimator, FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._validation import read_proba
 from ..metrics import Predictions
 from ..recalibrators import (
@@ -15,6 +17,7 @@ from ..recalibrators import (
     predict_proba_aligned,
     resolve_recalibrator,
 )
+from ._resampling import HeldOut
 
 # of scores; rows
 _SAMPLE_ENTRIES = 500_000
@@ -26,6 +29,7 @@ _SHARE = 2  # a class keeps one in so many of the rows that would be its share
 _LAST = np.iinfo(np.uint64).max
 _OF_LABELS = np.uint64(0xBF58476D1CE4E5B9)
 _HALF = np.uint64(32)
+_MAX_DEALT = 2_000_000  # equal rows are dealt out one by one, but no more than so many
 
 
 def rows_to_draw(n_classes: int) -> int:
@@ -45,15 +49,12 @@ def _row_keys(scores, codes):
     return scrambled(key)
 
 
-class DrawnRows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class DrawnSample:
     """A sample of rows, in an order that their digits decide; equal rows are one.
 
     Attributes
     ----------
-    key : ndarray of shape (n_rows,)
-        Hashes of their digits.
-    stratum : ndarray of shape (n_rows,)
-        Rows of one stratum stand for each other.
     scores : ndarray of shape (n_rows, n_columns)
         As they came, unless they were divided by their sums; logits stay logits.
     weight : ndarray of shape (n_rows,), or None
@@ -64,25 +65,30 @@ class DrawnRows(NamedTuple):
         Other columns.
     codes : ndarray of shape (n_rows,)
         The places of their labels among the classes.
+    stratum : ndarray of shape (n_rows,)
+        Rows of one stratum stand for each other.
     share : ndarray of shape (n_rows,)
         How many rows of the whole each of those stands for; 1 where all are here.
     n_seen : int
         The rows that they were drawn from.
+    classes : ndarray of shape (n_classes,)
+    kind : {"proba", "logits"}
+        What the scores are.
+    proba : ndarray of shape (n_rows, n_classes), or None
+        Probabilities, where they are known better than by the scores.
     """
 
-    key: AnyArray
-    stratum: IntArray
     scores: FloatArray
     weight: FloatArray | None
     counts: IntArray
     extras: Any
-    codes: IntArray = np.zeros(0, dtype=np.intp)
-    share: FloatArray = np.zeros(0)
-    n_seen: int = 0
-
-    def select_rows(self, rows: AnyArray) -> "DrawnRows":
-        """Return some of the rows, while others may still come."""
-        return DrawnRows(*(_take_rows(column, rows) for column in self[:_N_COLUMNS]))
+    codes: IntArray
+    stratum: IntArray
+    share: FloatArray
+    n_seen: int
+    classes: AnyArray
+    kind: Literal["proba", "logits"] = "proba"
+    proba: FloatArray | None = None
 
     @property
     def n_drawn(self) -> int:
@@ -109,26 +115,95 @@ class DrawnRows(NamedTuple):
         weight = self.count_weight * self.counts
         return None if (weight == 1).all() else weight
 
+    @property
+    def squares(self) -> FloatArray:
+        """The sums of squared weights of all rows, equal ones once."""
+        return self.counts * self.count_weight**2
 
-_N_COLUMNS = 6  # of `DrawnRows` while rows come in
+    @cached_property
+    def predictions(self) -> Predictions:
+        """All rows, equal ones once, which weigh as the rows that they stand for."""
+        proba = self.proba
+        if proba is None:
+            proba = read_proba(self.scores, kind=self.kind)
+        weight = self.counts * self.count_weight
+        return Predictions(proba, self.codes, weight, self.classes, 1)
+
+    def folds(
+        self, n_folds: int, groups: IntArray | None = None
+    ) -> list[tuple[FloatArray, FloatArray]]:
+        """Return for each fold how many of the equal rows are fitted, and how many left out.
+
+        The digits of the rows decide; a group, numbered from 0, stays in one fold.
+        """
+        predictions = self.predictions
+        counts = self.counts.astype(np.float64)
+        return compute_fold_masses(
+            predictions.proba, predictions.codes, counts, n_folds, _MAX_DEALT, groups
+        )
+
+    def held_out(
+        self,
+        recalibrator: RecalibratorLike,
+        folds: Sequence[Any],
+        groups: AnyArray | None = None,
+    ) -> HeldOut:
+        """Recalibrate each row by a fit to the folds that it is not in."""
+        predictions = self.predictions
+        unit = self.count_weight
+        numbers = np.arange(len(self.classes))
+        proba = []
+        rows = []
+        left = []
+        for kept, out in folds:
+            seen = np.flatnonzero(kept > 0)
+            needed = np.flatnonzero(out > 0)
+            if not len(needed):
+                continue
+            weight = (kept * unit)[seen]
+            fitted = fit_recalibrator(
+                resolve_recalibrator(recalibrator),
+                predictions.proba[seen],
+                predictions.codes[seen],
+                classes=numbers,
+                sample_weight=None if (weight == 1).all() else weight,
+                groups=None if groups is None else groups[seen],
+            )
+            proba.append(
+                predict_proba_aligned(fitted, predictions.proba[needed], numbers)
+            )
+            rows.append(needed)
+            left.append(out[needed])
+        place = np.concatenate(rows)
+        mass = np.concatenate(left)
+        codes = predictions.codes[place]
+        weight = mass * unit[place]
+        recalibrated = Predictions(np.vstack(proba), codes, weight, self.classes, 1)
+        return HeldOut(recalibrated, place, mass * unit[place] ** 2)
 
 
-def _join_rows(parts):
-    """Return rows below each other; of equal ones the first, with all their counts."""
-    columns = zip(*(part[:_N_COLUMNS] for part in parts), strict=True)
-    rows = DrawnRows(*map(_join_columns, columns))
-    order = np.argsort(rows.key, kind="stable")
-    fresh = np.ones(len(order), dtype=bool)
-    fresh[1:] = rows.key[order[1:]] != rows.key[order[:-1]]
-    starts = np.flatnonzero(fresh)
-    counts = np.add.reduceat(rows.counts[order], starts) if len(starts) else rows.counts
-    return rows.select_rows(order[starts])._replace(counts=counts)
+def _select_rows(columns, rows):
+    return {name: _take_rows(column, rows) for name, column in columns.items()}
 
 
 def _take_rows(column, rows):
     if column is None:
         return None
     return column.iloc[rows] if hasattr(column, "iloc") else column[rows]
+
+
+def _join_rows(parts):
+    """Return rows below each other; of equal ones the first, with all their counts."""
+    rows = {name: _join_columns([part[name] for part in parts]) for name in parts[0]}
+    key = rows["key"]
+    order = np.argsort(key, kind="stable")
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = key[order[1:]] != key[order[:-1]]
+    starts = np.flatnonzero(fresh)
+    counts = rows["counts"]
+    if len(starts):
+        counts = np.add.reduceat(counts[order], starts)
+    return _select_rows(rows, order[starts]) | {"counts": counts}
 
 
 def _join_columns(pieces):
@@ -165,7 +240,7 @@ class RowDraw:
         n_strata = n_classes * self._steps
         self._limit = np.full(n_strata, _LAST)
         self._seen = np.zeros(n_strata, dtype=np.int64)
-        self._parts: list[DrawnRows] = []
+        self._parts: list[dict[str, Any]] = []  # columns of the rows by name
 
     def add(
         self,
@@ -208,10 +283,16 @@ class RowDraw:
             return
         if counts is None:
             counts = np.ones(len(codes), dtype=np.int64)
-        self._parts.append(
-            DrawnRows(key, stratum, scores, weight, counts, extras).select_rows(kept)
-        )
-        if sum(len(part.key) for part in self._parts[1:]) > self.most // 2:
+        columns = {
+            "key": key,
+            "stratum": stratum,
+            "scores": scores,
+            "weight": weight,
+            "counts": counts,
+            "extras": extras,
+        }
+        self._parts.append(_select_rows(columns, kept))
+        if sum(len(part["key"]) for part in self._parts[1:]) > self.most // 2:
             self._keep_sample()
 
     def _get_odds_octave(self, true):
@@ -243,13 +324,15 @@ class RowDraw:
         if not self._parts:
             return
         rows = _join_rows(self._parts)
-        ranks = np.arange(len(rows.key)) < self.most
+        key = rows["key"]
+        stratum = rows["stratum"]
+        ranks = np.arange(len(key)) < self.most
         limit = np.full(
-            len(self._limit), rows.key[self.most] if len(ranks) > self.most else _LAST
+            len(self._limit), key[self.most] if len(ranks) > self.most else _LAST
         )
         for group, size, least in (
-            (rows.stratum // self._steps, self._steps, self._of_class),
-            (rows.stratum, 1, _OF_STRATUM),
+            (stratum // self._steps, self._steps, self._of_class),
+            (stratum, 1, _OF_STRATUM),
         ):
             n_groups = len(limit) // size
             # of each group the smallest keys first
@@ -261,24 +344,36 @@ class RowDraw:
             ranks |= place < least
             own = np.full(n_groups, _LAST)
             full = ends - starts > least
-            own[full] = rows.key[order[starts[full] + least]]
+            own[full] = key[order[starts[full] + least]]
             limit = np.maximum(limit, np.repeat(own, size))
         self._limit = np.minimum(limit, self._limit)
-        self._parts = [rows.select_rows(np.flatnonzero(ranks))]
+        self._parts = [_select_rows(rows, np.flatnonzero(ranks))]
 
-    def rows(self) -> DrawnRows | None:
-        """Return the sample; None where there were no rows."""
+    def get_sample(
+        self,
+        classes: AnyArray | None = None,
+        kind: Literal["proba", "logits"] = "proba",
+    ) -> DrawnSample | None:
+        """Return the sample, of `classes` or of their numbers; None where there were no rows."""
         self._keep_sample()
         if not self._parts:
             return None
-        (rows,) = self._parts
-        drawn = np.bincount(rows.stratum, rows.counts, len(self._seen))
-        share = (self._seen / np.maximum(drawn, 1))[rows.stratum]
-        if hasattr(rows.extras, "iloc"):
-            rows = rows._replace(extras=rows.extras.reset_index(drop=True))
-        codes = rows.stratum // self._steps
-        n_seen = int(self._seen.sum())
-        return rows._replace(codes=codes, share=share, n_seen=n_seen)
+        columns = {**self._parts[0]}
+        del columns["key"]
+        stratum = columns["stratum"]
+        drawn = np.bincount(stratum, columns["counts"], len(self._seen))
+        if hasattr(columns["extras"], "iloc"):
+            columns["extras"] = columns["extras"].reset_index(drop=True)
+        if classes is None:
+            classes = np.arange(len(self._seen) // self._steps)
+        return DrawnSample(
+            **columns,
+            codes=stratum // self._steps,
+            share=(self._seen / np.maximum(drawn, 1))[stratum],
+            n_seen=int(self._seen.sum()),
+            classes=classes,
+            kind=kind,
+        )
 
 
 def merge_draws(
@@ -290,111 +385,3 @@ def merge_draws(
     if not n_theirs:
         return mine
     return None if n_mine or theirs is None else theirs.copy()
-
-
-_MOST_DEALT = 2_000_000  # equal rows are dealt out one by one, but no more than so many
-
-
-class HeldOut(NamedTuple):
-    """Rows of all folds in turn, each recalibrated by a fit to the other folds.
-
-    Attributes
-    ----------
-    predictions : Predictions
-        With the recalibrated probabilities.
-    rows : ndarray of shape (n_rows,)
-        Which of the drawn rows they are; equal rows may be in several folds.
-    squares : ndarray of shape (n_rows,)
-        Their sums of squared weights.
-    """
-
-    predictions: Predictions
-    rows: IntArray
-    squares: FloatArray
-
-
-class DrawnSample:
-    """Drawn rows as probabilities that weigh as the rows that they stand for.
-
-    Parameters
-    ----------
-    drawn : DrawnRows
-    classes : ndarray of shape (n_classes,)
-    kind : {"proba", "logits"}, default="proba"
-    proba : ndarray of shape (n_rows, n_classes), default=None
-        Where they are known better than by their scores.
-
-    Attributes
-    ----------
-    predictions : Predictions
-        All rows, equal ones once.
-    squares : ndarray of shape (n_rows,)
-        Their sums of squared weights.
-    """
-
-    def __init__(
-        self,
-        drawn: DrawnRows,
-        classes: AnyArray,
-        kind: Literal["proba", "logits"] = "proba",
-        proba: FloatArray | None = None,
-    ) -> None:
-        self.drawn = drawn
-        self.classes = classes
-        if proba is None:
-            proba = read_proba(drawn.scores, kind=kind)
-        self.squares = drawn.counts * drawn.count_weight**2
-        weight = drawn.counts * drawn.count_weight
-        self.predictions = Predictions(proba, drawn.codes, weight, classes, 1)
-
-    def folds(
-        self, n_folds: int, groups: IntArray | None = None
-    ) -> list[tuple[FloatArray, FloatArray]]:
-        """Return for each fold how many of the equal rows are fitted, and how many left out.
-
-        The digits of the rows decide; a group, numbered from 0, stays in one fold.
-        """
-        predictions = self.predictions
-        counts = self.drawn.counts.astype(np.float64)
-        return compute_fold_masses(
-            predictions.proba, predictions.codes, counts, n_folds, _MOST_DEALT, groups
-        )
-
-    def held_out(
-        self,
-        recalibrator: str | Estimator,
-        folds: Sequence[Any],
-        groups: AnyArray | None = None,
-    ) -> HeldOut:
-        """Recalibrate each row by a fit to the folds that it is not in."""
-        predictions = self.predictions
-        unit = self.drawn.count_weight
-        numbers = np.arange(len(self.classes))
-        proba = []
-        rows = []
-        left = []
-        for kept, out in folds:
-            seen = np.flatnonzero(kept > 0)
-            needed = np.flatnonzero(out > 0)
-            if not len(needed):
-                continue
-            weight = (kept * unit)[seen]
-            fitted = fit_recalibrator(
-                resolve_recalibrator(recalibrator),
-                predictions.proba[seen],
-                predictions.codes[seen],
-                classes=numbers,
-                sample_weight=None if (weight == 1).all() else weight,
-                groups=None if groups is None else groups[seen],
-            )
-            proba.append(
-                predict_proba_aligned(fitted, predictions.proba[needed], numbers)
-            )
-            rows.append(needed)
-            left.append(out[needed])
-        place = np.concatenate(rows)
-        mass = np.concatenate(left)
-        codes = predictions.codes[place]
-        weight = mass * unit[place]
-        recalibrated = Predictions(np.vstack(proba), codes, weight, self.classes, 1)
-        return HeldOut(recalibrated, place, mass * unit[place] ** 2)

@@ -21,16 +21,20 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from .._kernels._binning import sum_bins
 from .._kernels._cells import N0, compute_mean_scores, get_label_sums
 from .._kernels._proportion import compute_exact_interval
 from .._random import CellBinomialSampler, weight_moments, weight_of_some
-from .._typing import AnyArray, Estimator, FloatArray, IntArray
+from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._validation import FARTHER, Ranks, are_ranked_well
 from ..metrics import PooledPredictions, Predictions
-from ..recalibrators import fit_recalibrator, predict_proba_aligned, warn_repeated_cells
+from ..recalibrators import (
+    fit_recalibrator,
+    predict_proba_aligned,
+    resolve_recalibrator,
+    warn_repeated_cells,
+)
 
 
 class Fold(NamedTuple):
@@ -46,6 +50,25 @@ class Fold(NamedTuple):
 
     counts: AnyArray
     weight: FloatArray
+    squares: FloatArray
+
+
+class HeldOut(NamedTuple):
+    """Rows of all folds in turn, each recalibrated by a fit to the other folds.
+
+    Attributes
+    ----------
+    predictions : Predictions
+        With the recalibrated probabilities.
+    rows : ndarray of shape (n_rows,)
+        Which of the predictions of the sample they are; equal rows may be in several
+        folds.
+    squares : ndarray of shape (n_rows,)
+        Their sums of squared weights.
+    """
+
+    predictions: Predictions
+    rows: IntArray
     squares: FloatArray
 
 
@@ -261,24 +284,22 @@ class CellSample(PooledPredictions):
         return [*folds, left]
 
     def held_out(
-        self, recalibrator: Estimator, folds: Sequence[Fold]
-    ) -> tuple[Predictions, FloatArray]:
-        """Return the rows of all folds, each recalibrated by a fit to the other folds.
+        self, recalibrator: RecalibratorLike, folds: Sequence[Fold]
+    ) -> HeldOut:
+        """Recalibrate each row by a fit to the folds that it is not in.
 
         Parameters
         ----------
-        recalibrator : recalibrator
+        recalibrator : str or recalibrator
             Cloned for each fold.
         folds : sequence of Fold
             What `folds` returned.
 
         Returns
         -------
-        predictions : Predictions
+        held : HeldOut
             The cells of each fold in turn, one row for each label that has weight
             there. The rows and their order depend on the folds alone.
-        squares : ndarray of shape (n_rows,)
-            Their sums of squared weights.
         """
         codes = np.tile(np.arange(2), len(self.proba))
         rows = np.repeat(self.proba, 2, axis=0)
@@ -288,7 +309,7 @@ class CellSample(PooledPredictions):
             seen = train > 0
             needed = fold.weight.any(axis=1)
             fitted = fit_recalibrator(
-                clone(recalibrator),
+                resolve_recalibrator(recalibrator),
                 rows[seen],
                 codes[seen],
                 classes=[0, 1],
@@ -300,17 +321,13 @@ class CellSample(PooledPredictions):
                     fitted, self.proba[needed], np.arange(2)
                 )
             proba_of_folds.append(np.repeat(predicted, 2, axis=0))
-        weight, squares = (
-            np.concatenate([part.ravel() for part in parts])
-            for parts in zip(
-                *((fold.weight, fold.squares) for fold in folds), strict=True
-            )
-        )
-        kept = weight > 0
-        codes = np.tile(codes, len(folds))
+        weight = np.concatenate([fold.weight.ravel() for fold in folds])
+        squares = np.concatenate([fold.squares.ravel() for fold in folds])
+        kept = np.flatnonzero(weight)
+        place = kept % len(codes)
         proba = np.vstack(proba_of_folds)[kept]
-        classes = np.arange(2)
-        return Predictions(proba, codes[kept], weight[kept], classes, 1), squares[kept]
+        predictions = Predictions(proba, codes[place], weight[kept], np.arange(2), 1)
+        return HeldOut(predictions, place, squares[kept])
 
     @cached_property
     def _label_moments(self):

@@ -809,7 +809,7 @@ class CalibrationSummary(Storable):
         folds = sample.folds(int(cv), generator(random_state))
         values = {}
         for name, model in models.items():
-            predictions, _ = sample.held_out(model, folds)
+            predictions = sample.held_out(model, folds).predictions
             values[name] = {f.spec.name: f.evaluate(predictions) for f in functions}
         return values
 

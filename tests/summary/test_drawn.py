@@ -8,11 +8,11 @@ import pandas as pd
 import pytest
 from refused import refuses
 
-from sklearn_calib._cli._drawn import cross_validated
+from sklearn_calib._cli._drawn import compare_losses
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
-from sklearn_calib.summary import Draw, DrawnSample, RowDraw, rows_to_draw, summarize
+from sklearn_calib.summary import Draw, RowDraw, rows_to_draw, summarize
 
 K = 3
 P = [f"p{c}" for c in range(K)]
@@ -38,12 +38,14 @@ def drawn(data, most=200, weight=None, features=(), group=None, **options):
     found = summarize(
         data, label="y", prob=P, weight=weight, classes=range(K), _draw=draw
     )
-    return found.drawn.rows()
+    return found.drawn.get_sample()
 
 
-def same(one, two):
+def same(one, two, but=()):
     """Whether two draws agree in every bit."""
-    for a, b in zip(one, two, strict=True):
+    for name in vars(one).keys() - {"predictions", "kind", *but}:
+        a = getattr(one, name)
+        b = getattr(two, name)
         if isinstance(a, pd.DataFrame):
             pd.testing.assert_frame_equal(a, b)
         elif a is not None:
@@ -70,7 +72,7 @@ def test_any_order_and_any_parts(table, tmp_path, monkeypatch, most):
         for file in files
     ]  # fmt: skip
     merged = pickle.loads(pickle.dumps(parts[2])) + parts[0] + parts[1] + parts[3]
-    same(whole, merged.drawn.rows())
+    same(whole, merged.drawn.get_sample())
     assert whole.is_complete == (most > 200)
     assert whole.n_drawn == len(table) if whole.is_complete else whole.n_drawn < 600
 
@@ -82,7 +84,7 @@ def test_csv_and_parquet_draw_the_same_rows(table, tmp_path):
     one, two = (
         drawn(str(tmp_path / f"t.{kind}"), **given) for kind in ("csv", "parquet")
     )
-    same(one[:5], two[:5])
+    same(one, two, ["extras"])
     assert one.extras["g"].tolist() == two.extras["g"].tolist()
 
 
@@ -115,7 +117,7 @@ def test_rare_classes_are_kept_and_every_row_is_stood_for(table):
 def test_a_smaller_draw_is_part_of_a_larger_one(table):
     draw = Draw(400)
     summary = summarize(table, label="y", prob=P, classes=range(K), _draw=draw)
-    same(summary.drawn.reduce_draw(100).rows(), drawn(table, 100))
+    same(summary.drawn.reduce_draw(100).get_sample(), drawn(table, 100))
 
 
 def test_equal_rows_are_counted(table):
@@ -149,7 +151,7 @@ def test_weights_of_zero_and_counts(table):
         rows, label="y", prob=P, counts="c", classes=range(K), _draw=Draw(10_000)
     )
     repeated = drawn(table.iloc[np.repeat(np.arange(len(table)), counts)], 10_000)
-    same(counted.drawn.rows(), repeated)
+    same(counted.drawn.get_sample(), repeated)
 
 
 def test_estimates_of_samples_are_right():
@@ -161,7 +163,7 @@ def test_estimates_of_samples_are_right():
         rows = np.random.default_rng(seed).choice(len(y), 4000, replace=False)
         draw = RowDraw(4, 300)
         draw.add(y[rows], proba[rows], np.exp(-loss[rows]))
-        found = draw.rows()
+        found = draw.get_sample()
         own = -np.log(found.scores[np.arange(len(found.codes)), found.codes])
         errors.append(np.average(own, weights=found.sample_weight) - loss[rows].mean())
     errors = np.array(errors)
@@ -177,16 +179,15 @@ def test_logits():
     summary = summarize(
         rows, label="y", prob=P, classes=range(K), _draw=Draw(kind="logits")
     )
-    found = summary.drawn.rows()
+    found = summary.drawn.get_sample(kind="logits")
     assert found.scores.max() > 400 and found.is_complete
     assert summary.measure("log_loss") == pytest.approx(log_loss(y, proba), rel=1e-9)
-    sample = DrawnSample(found, summary.classes, "logits")
-    assert sample.predictions.proba.max() <= 1
+    assert found.predictions.proba.max() <= 1
     odds = {"y": y == 0, "z": z[:, 0] - z[:, 1]}
     two = summarize(
         odds, label="y", prob="z", classes=[False, True], _draw=Draw(kind="logits")
     )
-    assert two.drawn.rows().scores.shape == (500, 1)
+    assert two.drawn.get_sample().scores.shape == (500, 1)
 
 
 def test_other_readings(table):
@@ -208,15 +209,14 @@ def test_other_readings(table):
 
 
 def test_folds_part_the_rows_and_keep_groups(table):
-    found = drawn(table, 100_000, group="g")
-    sample = DrawnSample(found, np.arange(K))
+    sample = drawn(table, 100_000, group="g")
     folds = sample.folds(5)
-    assert np.array_equal(np.sum([left for _, left in folds], axis=0), found.counts)
+    assert np.array_equal(np.sum([left for _, left in folds], axis=0), sample.counts)
     held = sample.held_out("identity", folds)
     np.testing.assert_allclose(
         held.predictions.proba, sample.predictions.proba[held.rows], rtol=1e-12
     )
-    groups = pd.factorize(found.extras["g"])[0]
+    groups = pd.factorize(sample.extras["g"])[0]
     for kept, left in sample.folds(5, groups):
         assert not set(groups[kept > 0]) & set(groups[left > 0])
 
@@ -233,7 +233,7 @@ def test_memory_does_not_grow_with_the_rows():
             draw.add(rng.integers(0, 5, 2000), proba, proba[:, 0])
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        assert len(draw.rows().codes) < 2000
+        assert len(draw.get_sample().codes) < 2000
     assert peaks[1] < 1.3 * peaks[0]
 
 
@@ -265,8 +265,9 @@ def gain_of(proba, y, most):
     """The interval that a fit prints for a fixed map, without its factor for folds."""
     data = dict(zip(P, proba.T, strict=True)) | {"y": y}
     summary = summarize(data, label="y", prob=P, classes=range(3), _draw=Draw(most))
-    sample = DrawnSample(summary.drawn.rows(), summary.classes)
-    found = cross_validated(Halved(), sample, summary.measure("log_loss"), None, 0.9, 5)
+    sample = summary.drawn.get_sample()
+    held = sample.held_out(Halved(), sample.folds(5))
+    found = compare_losses(sample, held, summary.measure("log_loss"), 0.9)
     half = (found.high - found.low) / 2 / 2**0.5
     return found.difference, half
 
