@@ -28,7 +28,7 @@ RUN = 6  # lines that say the same in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
-    "tokens": 470_000,
+    "tokens": 468_250,
     "tokens per 100 code lines": 791,
     "where parameters": 0,
     "tuples that are only unpacked": 0,
@@ -38,7 +38,7 @@ LIMITS = {
     "percent of function names with of": 0.3,
     "percent of docstrings that are not imperative": 3.4,
     "files": 370,
-    "row types": 39,
+    "row types": 30,
     "public names": 155,
     "sub-packages": 23,
     "layers": 11,

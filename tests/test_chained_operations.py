@@ -57,7 +57,7 @@ from sklearn_calib.recalibrators import (
 )
 from sklearn_calib.staging import find_staging
 from sklearn_calib.summary import CalibrationSummary, summarize
-from sklearn_calib.summary._pattern_cells import PatternCells
+from sklearn_calib.summary._pattern_cells import PatternTable
 
 N = 120
 rng = np.random.default_rng(3)
@@ -645,7 +645,7 @@ def test_cells_of_groups_that_are_merged_take_more_rows():
         rng.integers(0, 2, 90),
         rng.integers(0, 3, 90),
     )
-    found, other, expected = PatternCells(), PatternCells(), PatternCells()
+    found, other, expected = PatternTable(), PatternTable(), PatternTable()
     parts = [(found, slice(0, 30)), (other, slice(30, 60)), (found, slice(60, 90))]
     for number, (cells, rows) in enumerate(parts):
         if number == 2:

@@ -8,7 +8,7 @@ import pytest
 from refused import refuses
 
 from sklearn_calib._files.columns import Block, number_column
-from sklearn_calib._files.csv_text import CsvCells, row_blocks
+from sklearn_calib._files.csv_text import CsvParser, row_blocks
 from sklearn_calib._files.tables import load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 
@@ -79,8 +79,8 @@ def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
     rows = "".join(f"{sep.join((cell, '0.25', 'x'))}\n" for cell in cells)
     text = sep.join("abc") + "\n" + rows if named else rows
     for as_text in ((), (0,)):
-        of_pandas = CsvCells(3, [0, 1], sep, ".", as_text)._by_pandas(text, named)
-        found = CsvCells(3, [0, 1], sep, ".", as_text).read_frame(text, named)
+        of_pandas = CsvParser(3, [0, 1], sep, ".", as_text)._by_pandas(text, named)
+        found = CsvParser(3, [0, 1], sep, ".", as_text).read_frame(text, named)
         same(found[0], of_pandas[0])
         wanted = [] if of_pandas[1] is None else of_pandas[1].dropna().tolist()
         assert ([] if found[1] is None else found[1].dropna().tolist()) == wanted
@@ -88,8 +88,8 @@ def test_a_block_is_what_pandas_makes_of_it(cells, sep, named):
 
 def test_pyarrow_reads_what_is_plain():
     text = 'y,p\n1,0.5\n0,"0.25"\n'
-    assert CsvCells(2, [0, 1], ",", ".", ())._by_arrow(text, True) is not None
-    assert CsvCells(2, [0, 1], ",", ".", ())._by_arrow('y,p\n1,a"b"\n', True) is None
+    assert CsvParser(2, [0, 1], ",", ".", ())._by_arrow(text, True) is not None
+    assert CsvParser(2, [0, 1], ",", ".", ())._by_arrow('y,p\n1,a"b"\n', True) is None
 
 
 def test_a_short_row_alone_in_a_block_is_a_row(tmp_path):
@@ -112,7 +112,7 @@ def test_blocks_end_where_rows_end():
             ]
             assert "".join(blocks) == text
             frames = [
-                CsvCells(2, [0, 1], ",", ".", ()).read_frame(block, False)[0]
+                CsvParser(2, [0, 1], ",", ".", ()).read_frame(block, False)[0]
                 for block in blocks
             ]
             assert pd.concat(frames)[0].tolist() == [1, 2, 3, 4]

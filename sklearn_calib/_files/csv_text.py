@@ -347,7 +347,7 @@ _SURELY_TEXT = rf"[^{_IN_NUMBERS}AaRrUuLlSs]"
 _BLANK, _LINE = np.frombuffer(b" \n", np.uint8)
 
 
-class CsvCells:
+class CsvParser:
     """Some columns of the blocks of a csv file.
 
     Parameters

@@ -23,7 +23,7 @@ from .arrow import (
 )
 from .columns import NO_ROWS, Block
 from .csv_text import (
-    CsvCells,
+    CsvParser,
     check_columns,
     detect_encoding,
     detect_separator,
@@ -344,7 +344,7 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     check_columns(needed, header, file, sep, rows_below(cells, skip_rows))
     places = sorted({header.index(name) for name in needed})
     texts = {header.index(name) for name in as_text if name in header}
-    cells = CsvCells(len(header), places, sep, decimal or ".", texts)
+    cells = CsvParser(len(header), places, sep, decimal or ".", texts)
     decimal = "." if decimal is None and sep == "," else decimal
     first = 0
     frames = []

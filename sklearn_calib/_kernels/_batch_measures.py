@@ -23,7 +23,7 @@ _MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # of a log loss
 _DETERMINANT_TOLERANCE = 1e-9
 
 
-class PredictionBatch:
+class SortedPredictions:
     """Predictions of some models for the same rows, sorted once for all weights of the rows.
 
     Parameters
@@ -309,7 +309,7 @@ def compute_batch_measures(proba, outcome, weights, names):
     blocks = []
     for start in range(0, len(proba), step):
         rows = slice(start, start + step)
-        batch = PredictionBatch(proba[rows], outcome)
+        batch = SortedPredictions(proba[rows], outcome)
         cut = [weight if weight.ndim == 1 else weight[rows] for weight in weights]
         blocks.append([batch.compute_measures(names, weight) for weight in cut])
     return np.concatenate(blocks, axis=2)

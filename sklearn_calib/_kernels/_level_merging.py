@@ -19,7 +19,7 @@ from ._level_sets import compute_levels, project_to_simplex
 TIE_TOLERANCE = 1e-12  # masses and errors closer than that are equal
 
 
-class MergedCells(NamedTuple):
+class MergeResult(NamedTuple):
     """Groups of cells after calibration."""
 
     group: np.ndarray  # (b,) the number of each cell's group: that of its first cell
@@ -173,7 +173,7 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         update_error(g)
     largest = float(worst[alive].max()) if b else 0.0
     converged = not largest > rule.tolerance + TIE_TOLERANCE
-    return MergedCells(
+    return MergeResult(
         group, prediction, labels, touched, n_iter, n_merges, converged, largest
     )
 

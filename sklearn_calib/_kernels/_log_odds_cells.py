@@ -26,7 +26,7 @@ _N_RAYS = 256
 _MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is reported as infinite
 
 
-class LogOddsCells:
+class LogOddsGrid:
     """Cells of log-odds z with a width in proportion to sqrt(z^2 + 4).
 
     A fixed grid for rows that come one by one, so that sums do not depend on their
@@ -70,8 +70,8 @@ class LogOddsCells:
         return counts
 
 
-FINE_CELLS = LogOddsCells(16)
-COARSE_CELLS = LogOddsCells(4)
+FINE_CELLS = LogOddsGrid(16)
+COARSE_CELLS = LogOddsGrid(4)
 
 
 class BinnedCounts(NamedTuple):
@@ -88,7 +88,7 @@ class BinnedCounts(NamedTuple):
         return np.array([self.events.sum(), self.events @ self.event_log_odds])
 
 
-def bin_counts(counts: IntArray, cells: LogOddsCells) -> BinnedCounts:
+def bin_counts(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts:
     """Return two atoms per cell with its mean and variance, of (5, n_cells) `counts`."""
     used = counts[0] > 0
     n, k, d, square, event_positions = counts[:, used].astype(np.float64)
@@ -266,7 +266,7 @@ def is_in_region(
 
 
 def find_smallest_repair(
-    counts: BinnedCounts, cells: LogOddsCells
+    counts: BinnedCounts, cells: LogOddsGrid
 ) -> tuple[FloatArray, FloatArray, float, float]:
     """Return the best shift alone, the best line, and score tests of what they leave.
 

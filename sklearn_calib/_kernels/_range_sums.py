@@ -74,7 +74,7 @@ class RangeSums:
         return self.sum_between(starts, np.append(starts[1:], self.n))
 
 
-class WindowCells:
+class WindowEstimator:
     """Distinct probabilities, given by increasing log-odds, with the weights of labels 0 and 1.
 
     With a part of the weight, above 0, also the smallest windows that hold so much.

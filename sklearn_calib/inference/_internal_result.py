@@ -15,7 +15,7 @@ from .._argument_checks import (
     require,
     unknown_name,
 )
-from .._kernels._batch_measures import PredictionBatch
+from .._kernels._batch_measures import SortedPredictions
 from .._kernels._logistic import compute_log_likelihood, maximise_likelihood
 from .._kernels._probability_floor import estimate_floor
 from .._show import Section, Shown, Table
@@ -250,8 +250,8 @@ class InternalValidation(Shown):
         tail = (1 - self.level) / 2
         low, high = np.quantile(models, [tail, 1 - tail], axis=0)
         hit = (self.codes == column).astype(np.float64)
-        x, y = PredictionBatch(models, hit).smooth_curves(self.weight)
-        (x0,), (y0,) = PredictionBatch(own[None], hit).smooth_curves(self.weight)
+        x, y = SortedPredictions(models, hit).smooth_curves(self.weight)
+        (x0,), (y0,) = SortedPredictions(own[None], hit).smooth_curves(self.weight)
         other = (models >= threshold) != (own >= threshold)
         return Instability(
             predicted=own,

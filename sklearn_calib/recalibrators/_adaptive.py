@@ -251,10 +251,12 @@ class AdaptiveCalibration(Recalibrator):
         self._arrange_cells()
 
     def _arrange_cells(self):
-        from .._kernels._range_sums import WindowCells
+        from .._kernels._range_sums import WindowEstimator
 
         part = self.share if self.neighborhood == "nearest" else None
-        self._cells = WindowCells(self.log_odds_, self.weights_, part, self._invented)
+        self._cells = WindowEstimator(
+            self.log_odds_, self.weights_, part, self._invented
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without what follows from the cells."""

@@ -1,7 +1,8 @@
 """Batches of a stream: labels, scores and weights are checked before anything is added."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -142,14 +143,15 @@ class Labels:
     def watch_order(
         self,
         codes: AnyArray,
-        scores: "Scores",
+        proba: FloatArray,
         weight: FloatArray | None,
         counts: AnyArray | None,
         n_before: int,
     ) -> None:
         """Warn, once, of columns that must have another order than that of the classes.
 
-        The first rows of the batch are looked at, while few rows have come before.
+        The first rows of the batch, whose probabilities are `proba`, are looked at, while
+        few rows have come before.
         """
         if (
             self.doubt is not None
@@ -157,7 +159,7 @@ class Labels:
             or not has_own_order(self.classes)
         ):
             return
-        rows, proba = next(scores.iter_blocks())
+        rows = slice(len(proba))
         if proba.ndim == 1:
             proba = np.column_stack([1 - proba, proba])[:, :: 2 * self.positive - 1]
         times = (
@@ -239,52 +241,31 @@ def _is_zero_or_one(label):
     return isinstance(label, int | float | np.number | np.bool_) and label in (0, 1)
 
 
-class Scores(NamedTuple):
-    """Scores of a batch as they were given, checked.
-
-    Attributes
-    ----------
-    raw : ndarray of shape (n_samples,) or (n_samples, n_classes)
-    outside : bool
-        Whether rounding carried some of them out of [0, 1].
-    uneven : bool
-        Whether rows have to be divided by their sums.
-    """
-
-    raw: AnyArray
-    outside: bool
-    uneven: bool
-
-    def iter_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield rows in pieces: (their place, float64 probabilities)."""
-        for start in range(0, len(self.raw), _BLOCK_ROWS):
-            rows = slice(start, start + _BLOCK_ROWS)
-            # columns lie side by side
-            block = self.raw[rows].astype(np.float64, order="F")
-            if self.outside:
-                block = np.clip(block, 0.0, 1.0)
-            if self.uneven:
-                total = _row_sums(block)
-                block /= np.where(np.abs(total - 1.0) > _SUM_TOLERANCE, total, 1.0)[
-                    :, None
-                ]
-            yield rows, block
+def iter_score_blocks(
+    raw: AnyArray, repair: Callable[[FloatArray], FloatArray]
+) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield checked scores in pieces: (their place, float64 probabilities)."""
+    for start in range(0, len(raw), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        # columns lie side by side
+        yield rows, repair(raw[rows].astype(np.float64, order="F"))
 
 
 def soft_batch(
     known: Labels,
     y: ArrayLike,
-    scores: Scores,
+    raw: AnyArray,
     weight: FloatArray | None,
     counts: AnyArray | None,
     y_proba: Any,
-) -> tuple[AnyArray, Scores, FloatArray, AnyArray | None, FloatArray, int]:
+) -> tuple[AnyArray, AnyArray, FloatArray, AnyArray | None, FloatArray, int]:
     """Return a batch of soft labels, beside checked columns, as weighted rows of one label each.
 
     Returns
     -------
     labels : ndarray of shape (n_rows,)
-    scores : Scores
+    raw : ndarray of shape (n_rows,) or (n_rows, n_classes)
+        The scores.
     weight : ndarray of shape (n_rows,)
     counts : ndarray of shape (n_rows,), or None
     sure : ndarray of shape (n_rows,)
@@ -299,7 +280,6 @@ def soft_batch(
             got="pos_label alone",
             hint="Pass classes=, both classes in the order of the columns of y_proba",
         )
-    raw = scores.raw
     columns = 2 if raw.ndim == 1 else raw.shape[1]
     classes = known.classes if columns == known.n_classes else np.arange(columns)
     unweighted = weight is None or not weight.any()
@@ -316,13 +296,14 @@ def soft_batch(
     there = mass > 0
     first = np.append(True, items[1:] != items[:-1])
     more = int(times[there & ~first].sum())
-    given = Scores(raw[items], scores.outside, scores.uneven)
     sure = np.where(mass > 0.5 * whole[items], mass, 0.0)
-    return rows.labels, given, mass, counts, sure, more
+    return rows.labels, raw[items], mass, counts, sure, more
 
 
-def check_scores(y_proba: ArrayLike) -> Scores:
-    """Return scores of a batch without a copy of them.
+def check_scores(
+    y_proba: ArrayLike,
+) -> tuple[AnyArray, Callable[[FloatArray], FloatArray]]:
+    """Return scores of a batch without a copy of them, and what makes blocks probabilities.
 
     What `canonical_proba` refuses is refused.
     """
@@ -344,9 +325,19 @@ def check_scores(y_proba: ArrayLike) -> Scores:
             fine = error <= slack
             uneven = uneven or error > _SUM_TOLERANCE
         if not fine:
-            return Scores(valid_proba(raw), False, False)  # divided, or refused
+            return valid_proba(raw), np.asarray  # divided, or refused
         outside = outside or low < 0 or high > 1
-    return Scores(raw, bool(outside), bool(uneven))
+    return raw, partial(_repair_block, outside=outside, uneven=uneven)
+
+
+def _repair_block(block, outside, uneven):
+    """Return scores in [0, 1] whose rows sum to 1, if rounding has carried some away."""
+    if outside:
+        block = np.clip(block, 0.0, 1.0)
+    if uneven:
+        total = _row_sums(block)
+        block /= np.where(np.abs(total - 1.0) > _SUM_TOLERANCE, total, 1.0)[:, None]
+    return block
 
 
 def _row_sums(block):

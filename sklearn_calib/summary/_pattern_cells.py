@@ -38,7 +38,7 @@ class PairSums(NamedTuple):
     squares: FloatArray
 
 
-class PatternCells(CellTable):
+class PatternTable(CellTable):
     """Sums over pairs of a cell of scores and a combination of groups.
 
     Up to 262,144 pairs each score is kept in all its digits; then cells are made as
@@ -99,7 +99,7 @@ class PatternCells(CellTable):
             q = q[kept] if len(q) else q
         self.add(pattern, p, q, hit, weight)
 
-    def merge(self, other: "PatternCells") -> None:
+    def merge(self, other: "PatternTable") -> None:
         """Add the rows of another."""
         mine = self.pairs
         theirs = other.pairs

@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import AnyArray, IntArray, Progress
 from ..exceptions import invalid_input
 from ._parts import SummaryPart, check_form, make_parts
-from ._pattern_cells import PairSums, PatternCells
+from ._pattern_cells import PairSums, PatternTable
 from ._sampled import NO_DRAW, Draw
 from ._sources import fold_parts, invalid_grouping, summarize
 from ._summary import CalibrationSummary
@@ -127,7 +127,7 @@ def summarize_groups(
         )
     draw = draw._replace(groups=tuple(columns))
     summary = summarize(data, **options, _draw=draw)
-    pairs = (summary.patterns or PatternCells()).compute_sums()
+    pairs = (summary.patterns or PatternTable()).compute_sums()
     numbers, place = np.unique(pairs.pattern, return_inverse=True)
     counts = np.bincount(place, pairs.counts.sum(axis=1), len(numbers)).astype(np.int64)
     groups = decode_groups(columns, numbers)

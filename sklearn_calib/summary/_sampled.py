@@ -9,8 +9,8 @@ from .._files.columns import Block, check_filled
 from .._typing import AnyArray
 from .._validation import read_proba
 from ._drawn import RowDraw, rows_to_draw
-from ._input import check_scores
-from ._pattern_cells import PatternCells
+from ._input import check_scores, iter_score_blocks
+from ._pattern_cells import PatternTable
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, combine_groups
 
@@ -92,7 +92,7 @@ def add_block(
     digest = [] if extras is None else digest_columns(extras)
     if draw.groups:
         pattern = combine_groups(draw.groups, block)
-        summary.patterns = summary.patterns or PatternCells()
+        summary.patterns = summary.patterns or PatternTable()
     start = 0
     for codes, proba, weight, counts in batch:
         place = slice(start, start + len(codes))
@@ -124,7 +124,7 @@ def _iter_items(shares, proba, weight, counts):
     scores = check_scores(proba)
     two = np.ndim(shares) == 1
     most = (shares > 0.5).astype(np.uint8) if two else np.argmax(shares, axis=1)
-    for rows, block in scores.iter_blocks():
+    for rows, block in iter_score_blocks(*scores):
         own, times = (
             None if c is None else np.asarray(c[rows]) for c in (weight, counts)
         )

@@ -49,10 +49,11 @@ from ._input import (
     check_counts,
     check_scores,
     check_weight,
+    iter_score_blocks,
     one_label_per_row,
     soft_batch,
 )
-from ._pattern_cells import PatternCells
+from ._pattern_cells import PatternTable
 from ._problems import (
     ADDED_UP,
     CLASSICAL,
@@ -157,7 +158,7 @@ class CalibrationSummary(Storable):
 
     # a sample of the rows, where whoever reads them asks for one
     drawn: RowDraw | None = None
-    patterns: PatternCells | None = None  # rows by groups, where they are asked for
+    patterns: PatternTable | None = None  # rows by groups, where they are asked for
     soft = False  # whether some rows came as shares, whose items cells do not keep
 
     def __init__(
@@ -256,14 +257,14 @@ class CalibrationSummary(Storable):
     ):
         """Yield checked rows in blocks: codes, probabilities, weights, counts."""
         check_indexes(y_true, y_proba, sample_weight, counts)
-        scores = check_scores(y_proba)
-        y_true = one_label_per_row(y_true, len(scores.raw))
-        n = len(scores.raw)
+        scores, repair = check_scores(y_proba)
+        n = len(scores)
+        y_true = one_label_per_row(y_true, n)
         weight = check_weight(sample_weight, n)
         count = check_counts(counts, n)
         if not n:
             return
-        columns = 1 if scores.raw.ndim == 1 else scores.raw.shape[1]
+        columns = 1 if scores.ndim == 1 else scores.shape[1]
         sure = weight
         more = 0
         if check_flag(soft_labels, "soft_labels"):
@@ -271,15 +272,17 @@ class CalibrationSummary(Storable):
             y_true, scores, weight, count, sure, more = soft_batch(self._labels, *given)
         classes, codes = self._labels.read_labels(y_true, columns, not self.n_samples)
         if classes is not None:
-            scores = scores._replace(raw=match_columns(scores.raw, y_proba, classes))
+            scores = match_columns(scores, y_proba, classes)
         if max(columns, 2) != self._labels.n_classes:
             self._create_states(classes)
         self._labels.learn_classes(classes)
-        self._labels.watch_order(codes, scores, sure, count, self.n_samples)
         self.soft = self.soft or bool(soft_labels)
+        n_before = self.n_samples
         whole = self._states[0].sums if self._joint is None else self._joint
         whole[0] -= more << UNIT_BITS  # items are counted, not the rows of each
-        for rows, block in scores.iter_blocks():
+        for rows, block in iter_score_blocks(scores, repair):
+            if rows.start == 0:
+                self._labels.watch_order(codes, block, sure, count, n_before)
             given = [
                 None if column is None else column[rows] for column in (weight, count)
             ]

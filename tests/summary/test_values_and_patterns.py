@@ -9,7 +9,7 @@ import pytest
 from sklearn_calib._files.tables import table_blocks
 from sklearn_calib._kernels import _float_order
 from sklearn_calib.summary import CalibrationSummary, _pattern_cells, count_values
-from sklearn_calib.summary._pattern_cells import PatternCells
+from sklearn_calib.summary._pattern_cells import PatternTable
 
 
 def rows(n=2000, seed=0):
@@ -21,10 +21,10 @@ def rows(n=2000, seed=0):
 
 
 def cells_of(*parts, weighted):
-    made = PatternCells()
+    made = PatternTable()
     for part in parts:
         *given, weight = part
-        other = PatternCells()
+        other = PatternTable()
         other.add(*given, weight if weighted else None)
         made.merge(other)
     return made
@@ -42,7 +42,7 @@ def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeyp
     given = rows()
     pattern, p, _, y, w = given
     w = w if weighted else np.ones(len(p))
-    whole = PatternCells()
+    whole = PatternTable()
     whole.add(*given[:4], w if weighted else None)
     order = np.random.default_rng(1).permutation(len(p))
     parts = [taken(given, place) for place in np.array_split(order, 5)]
@@ -83,7 +83,7 @@ def test_a_summary_adds_what_it_was_given():
     w = w * (np.arange(len(p)) % 4 > 0)
     summary, cells = (
         CalibrationSummary(classes=["no", "yes"], pos_label="no"),
-        PatternCells(),
+        PatternTable(),
     )
     summary.update(np.array(["no", "yes"])[y], p, w)
     cells.add_block(pattern, y, p, w, summary._labels.positive)
