@@ -2,7 +2,7 @@
 
 import numpy as np
 from runner import Predictions, largest_difference
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from sklearn import calibration
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
@@ -33,6 +33,8 @@ def cases():
         yield _temperature_kernel(n, k)
     yield from _platt(100_000)
     yield _isotonic(1_000_000)
+    yield from _few_rows(1000)
+    yield from _predictions(100_000)
     X, y = make_classification(20_000, random_state=0)
     base = FrozenEstimator(LogisticRegression().fit(X, y))
     yield Predictions(
@@ -116,4 +118,68 @@ def _isotonic(n):
         largest_difference,
         tolerance=1e-9,
         note="the peer orders by the probability, ours by the log-odds",
+    )
+
+
+def _few_rows(n):
+    """Fits of few rows beside the classes inside `CalibratedClassifierCV`."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=n)
+    y = (z + rng.logistic(size=n) > 0).astype(int)
+    p = expit(z)
+    yield Predictions(
+        f"Platt scaling, fit, n = {n}",
+        lambda: PlattScaling("proba").fit(p, y),
+        lambda: calibration._SigmoidCalibration().fit(p, y),
+        lambda mine, other: largest_difference(
+            mine.predict_proba(p)[:, 1], other.predict(p)
+        ),
+        tolerance=1e-4,
+        bar=">= 1x",
+        note="the peer's class checks hardly anything",
+    )
+
+
+def _predictions(n):
+    """Predictions of fitted maps beside these classes."""
+    z, y = _logits(n, 10)
+    scores = canonical_proba(z, kind="logits")
+    temperature = TemperatureScaling().fit(scores, y)
+    bare = calibration._TemperatureScaling().fit(z, y)
+    proba = np.asarray(scores)
+    yield Predictions(
+        f"temperature, predict from probabilities, n = {n}, k = 10",
+        lambda: temperature.predict_proba(proba),
+        lambda: bare.predict(np.log(proba)),
+        tolerance=1e-4,
+        bar=">= 1x",
+    )
+    yield Predictions(
+        f"temperature, predict from logits, n = {n}, k = 10",
+        lambda: temperature.predict_proba(scores),
+        lambda: bare.predict(z),
+        tolerance=1e-4,
+        bar=">= 1x",
+    )
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=n)
+    y = (z + rng.logistic(size=n) > 0).astype(int)
+    p = expit(z)
+    platt = PlattScaling("proba").fit(p, y)
+    sigmoid = calibration._SigmoidCalibration().fit(p, y)
+    yield Predictions(
+        f"Platt scaling of probabilities, predict, n = {n}",
+        lambda: platt.predict_proba(p)[:, 1],
+        lambda: sigmoid.predict(p),
+        tolerance=1e-4,
+        bar=">= 1x",
+    )
+    isotonic = IsotonicCalibration().fit(p, y)
+    regression = IsotonicRegression(out_of_bounds="clip").fit(p, y)
+    yield Predictions(
+        f"isotonic, predict, n = {n}",
+        lambda: isotonic.predict_proba(p)[:, 1],
+        lambda: regression.predict(p),
+        tolerance=1e-6,
+        bar=">= 1x",
     )
