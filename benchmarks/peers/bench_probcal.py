@@ -1,4 +1,4 @@
-"""probcal: Platt and beta fits of few rows, bins of equal mass, the integrated calibration index."""
+"""probcal: Platt and beta fits of few rows, bins of equal mass, the ICI."""
 
 import numpy as np
 from probcal import BetaCalibrator, PlattCalibrator

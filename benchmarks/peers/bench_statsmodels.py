@@ -1,4 +1,4 @@
-"""statsmodels: the integrated calibration index by its lowess, local lines in place of parabolas."""
+"""statsmodels: the integrated calibration index by its lowess, of local lines."""
 
 import numpy as np
 from runner import Predictions
@@ -15,9 +15,7 @@ def cases():
 
         def theirs(p=p, y=y):
             spacing = 0.01 * np.ptp(p)
-            curve = lowess(
-                y, p, frac=0.75, it=0, delta=spacing, return_sorted=False
-            )
+            curve = lowess(y, p, frac=0.75, it=0, delta=spacing, return_sorted=False)
             return np.mean(np.abs(curve - p))
 
         yield Predictions(

@@ -16,7 +16,6 @@ from ._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 LOESS_SPAN = 0.75
 MAX_CELLS = 4096
 MAX_SUPPORT_POINTS = 512
-_SUPPORT_BLOCK_POINTS = 64  # support points at a time
 # of scores: exact, and no distance of two of them is below the smallest normal
 _SCORE_SCALE = 2.0**600
 # squared norm, per unit of weight, of a column that only rounding has left
@@ -38,8 +37,8 @@ class Loess:
 
     def __call__(self, mass, event_weight):
         """Return the fitted frequency at each score, in [0, 1]."""
-        starts, support, operator = self._get_operator(mass)
-        value = operator @ _sum_cells(event_weight, starts)
+        starts, support, rows, order = self._get_operator(mass)
+        value = (rows @ _sum_cells(event_weight, starts))[order]
         return np.interp(self._score, support, np.clip(value, 0.0, 1.0))
 
     def count_effective_rows(self, mass, squares):
@@ -47,10 +46,9 @@ class Loess:
 
         `squares` are sums of squared weights of independent rows.
         """
-        starts, support, operator = self._get_operator(mass)
-        return np.interp(
-            self._score, support, 1 / (operator**2 @ _sum_cells(squares, starts))
-        )
+        starts, support, rows, order = self._get_operator(mass)
+        variance = (rows**2 @ _sum_cells(squares, starts))[order]
+        return np.interp(self._score, support, 1 / variance)
 
     def _get_operator(self, mass):
         if self._last is None or not np.array_equal(self._last[0], mass):
@@ -63,37 +61,37 @@ def _sum_cells(values, starts):
 
 
 def _fit_operator(score, mass):
-    """Return where pooled scores begin, the support points, and the fit's operator.
+    """Return where pooled scores begin, the support, the fit's operator, and its order.
 
-    The operator maps events to fitted values at the support points.
+    The operator maps events to fitted values at the support points; the order is that
+    of its rows by increasing point.
 
     The support is halved further where labels could make the most of the difference
     between the fit and the line between its neighbours: half the sum of the absolute
     differences of the rows.
     """
+    from ._score_sums import sum_bends
+
     starts = _find_cell_starts(score, mass)
-    cumulated = np.append(0.0, np.cumsum(mass))
+    windows = _find_windows(score, mass)
     x, pooled = _pool_scores(score, mass, starts)
-
-    def fit_at(indices):
-        width = _find_window_widths(score, cumulated, indices, are_counts(mass))
-        blocks = range(_SUPPORT_BLOCK_POINTS, len(indices), _SUPPORT_BLOCK_POINTS)
-        parts = zip(
-            np.split(score[indices], blocks), np.split(width, blocks), strict=True
-        )
-        return np.vstack(
-            [_compute_rows(x, pooled, x0[:, None], h[:, None]) for x0, h in parts]
-        )
-
     n = len(score)
+    rows = np.zeros((min(n, MAX_SUPPORT_POINTS), len(x)))
+
+    def fill_rows(indices, first):
+        width = _find_window_widths(score, windows, indices)
+        _fill_rows(x, pooled, score[indices], width, rows[first:])
+
     if n <= MAX_SUPPORT_POINTS:
-        return starts, score, fit_at(np.arange(n))
+        fill_rows(np.arange(n), 0)
+        return starts, score, rows, np.arange(n)
     ranks = np.linspace(0, n - 1, MAX_SUPPORT_POINTS // 8).round().astype(np.intp)
     spaced = np.searchsorted(
         score, np.linspace(score[0], score[-1], MAX_SUPPORT_POINTS // 8)
     )
     points = np.union1d(ranks, np.minimum(spaced, n - 1))
-    rows = fit_at(points)
+    fill_rows(points, 0)
+    row_numbers = np.arange(len(points))
     gains = np.full(len(points) - 1, np.inf)
     while (n_new := min(MAX_SUPPORT_POINTS - len(points), len(points))) > 0:
         low = points[:-1]
@@ -108,14 +106,18 @@ def _fit_operator(score, mass):
         high = high[chosen]
         middle = np.searchsorted(score, (score[low] + score[high]) / 2)
         middle = np.clip(middle, low + 1, high - 1)
-        new = fit_at(middle)
-        fraction = ((score[middle] - score[low]) / (score[high] - score[low]))[:, None]
-        interpolated = (1 - fraction) * rows[chosen] + fraction * rows[chosen + 1]
-        gains[chosen] = np.abs((new - interpolated) * pooled).sum(axis=1) / 4
+        new = np.arange(len(points), len(points) + len(middle))
+        fill_rows(middle, len(points))
+        fraction = (score[middle] - score[low]) / (score[high] - score[low])
+        low_rows = row_numbers[chosen]
+        high_rows = row_numbers[chosen + 1]
+        bends = np.empty(len(middle))
+        sum_bends(rows, pooled, low_rows, high_rows, fraction, new, bends)
+        gains[chosen] = bends / 4
         gains = np.insert(gains, chosen + 1, gains[chosen])
         points = np.insert(points, chosen + 1, middle)
-        rows = np.insert(rows, chosen + 1, new, axis=0)
-    return starts, score[points], rows
+        row_numbers = np.insert(row_numbers, chosen + 1, new)
+    return starts, score[points], rows[: len(points)], row_numbers
 
 
 def _find_cell_starts(score, mass):
@@ -142,72 +144,59 @@ def _pool_scores(score, mass, starts):
     return np.add.reduceat(mass * score, starts) / total, total
 
 
-def _find_window_widths(score, cumulated, points, has_counts):
+def _find_windows(score, mass):
+    """Return the first and the last score of each window that is just full.
+
+    It holds the share `LOESS_SPAN` of the rows, and begins at one of the first scores.
+    """
+    cumulated = np.append(0.0, np.cumsum(mass))
+    near = LOESS_SPAN * cumulated[-1]
+    near = max(np.floor(near + BIN_EDGE_TOLERANCE), 1.0) if are_counts(mass) else near
+    n_starts = np.searchsorted(
+        cumulated, cumulated[-1] - near * (1 - BIN_EDGE_TOLERANCE), side="right"
+    )
+    ends = np.searchsorted(
+        cumulated, cumulated[:n_starts] + near * (1 - BIN_EDGE_TOLERANCE)
+    )
+    return score[:n_starts], score[np.minimum(ends, len(score)) - 1]
+
+
+def _find_window_widths(score, windows, points):
     """Return half the widths of the windows around the scores `points`.
 
-    A window reaches to the farthest of the nearest rows.
-
-    Bisection over the scores to the right and to the left. Where one score fills the
-    window, the distance of the next.
+    Of the windows that are just full the one whose farther end is nearest: its ends are
+    at equal distances, or it is next to such a one. Where one score fills it, the
+    distance of the next.
     """
+    first, last_inside = windows
     x0 = score[points]
-    last = len(score) - 1
-    near = LOESS_SPAN * cumulated[-1]
-    near = max(np.floor(near + BIN_EDGE_TOLERANCE), 1.0) if has_counts else near
-
-    def is_enough(distance):
-        reach = distance * (1 + 1e-12)
-        end = np.searchsorted(score, x0 + reach, side="right")
-        start = np.searchsorted(score, x0 - reach)
-        return cumulated[end] - cumulated[start] >= near * (1 - BIN_EDGE_TOLERANCE)
-
+    index = np.searchsorted(first + last_inside, 2 * x0)
     width = np.full(len(points), np.inf)
-    for side, max_steps in ((1, last - points), (-1, points)):
-        low_steps = np.zeros_like(points)
-        high_steps = max_steps.copy()
-        while (low_steps < high_steps).any():
-            middle = (low_steps + high_steps) // 2
-            enough = is_enough(np.abs(score[points + side * middle] - x0))
-            low_steps = np.where(enough, low_steps, np.minimum(middle + 1, high_steps))
-            high_steps = np.where(enough, middle, high_steps)
-        distance = np.abs(score[points + side * high_steps] - x0)
-        width = np.where(is_enough(distance), np.minimum(width, distance), width)
+    for near in (np.maximum(index - 1, 0), np.minimum(index, len(first) - 1)):
+        reach = np.maximum(x0 - first[near], last_inside[near] - x0)
+        width = np.minimum(width, reach)
+    last = len(score) - 1
     right = np.where(points < last, score[np.minimum(points + 1, last)] - x0, np.inf)
     left = np.where(points > 0, x0 - score[np.maximum(points - 1, 0)], np.inf)
     return np.where(width > 0, width, np.minimum(right, left))
 
 
-def _compute_rows(x, mass, x0, width):
-    """Return the matrix from the events at each `x` to the fitted values at each `x0`."""
-    ahead = x - x0
-    nearest = np.min(np.abs(ahead[:, mass > 0]), axis=1, keepdims=True)
-    width = np.maximum(width, nearest * (1 + 1e-6))
-    # points outside weigh 0 and must not overflow
-    t = np.clip(ahead, -width, width) / width
-    tricube = (1 - np.abs(t) ** 3) ** 3
-    weight = mass * tricube
+def _fill_rows(x, mass, centre, width, rows):
+    """Fill in the map from the events at each `x` to the fitted value at each centre."""
+    from ._score_sums import fill_parabola_rows
 
-    def sum_columns(values):
-        return (weight * values).sum(axis=1, keepdims=True)
-
-    # orthogonal polynomials of t, whose values at t = 0 weigh the rows
-    size = sum_columns(1.0)
-    mean = sum_columns(t) / size
-    first = t - mean
-    spread = sum_columns(first**2)
-    level = sum_columns(t**2) / size
-    slope = _divide_or_zero(sum_columns(t**2 * first), spread, size)
-    second = t**2 - level - slope * first
-    bend = sum_columns(second**2)
-    row = 1 / size - _divide_or_zero(mean, spread, size) * first
-    row += _divide_or_zero(slope * mean - level, bend, size) * second
-    return tricube * row
+    width = np.maximum(width, _find_nearest_distances(x[mass > 0], centre))
+    begin = np.searchsorted(x, centre - width)
+    end = np.searchsorted(x, centre + width, side="right")
+    fill_parabola_rows(x, mass, centre, width, begin, end, _NORM_TOLERANCE, rows)
 
 
-def _divide_or_zero(value, norm, size):
-    """Return value / norm, or 0 for a column in the span of those before it."""
-    is_independent = norm > _NORM_TOLERANCE * size
-    return np.divide(value, norm, out=np.zeros_like(norm), where=is_independent)
+def _find_nearest_distances(x, centre):
+    """Return a little more than the distance of each centre to the nearest `x`."""
+    after = np.searchsorted(x, centre).clip(1, max(len(x) - 1, 1))
+    before = x[after - 1]
+    after = x[np.minimum(after, len(x) - 1)]
+    return np.minimum(abs(centre - before), abs(after - centre)) * (1 + 1e-6)
 
 
 def compute_weighted_quantile(values, mass, q):

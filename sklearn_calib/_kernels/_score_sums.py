@@ -1,4 +1,4 @@
-"""Sums over scores: randomly shifted intervals, the Laplace kernel, linear binning."""
+"""Sums over scores: shifted intervals, the Laplace kernel, linear binning, local parabolas."""
 
 import numpy as np
 
@@ -83,3 +83,62 @@ def _fill_uniform_bins(score, outcome, weight, edges, n_bins, sums):
         index = max(index - (score[i] <= edges[index]), 0)
         sums[0, index] += weight[i]
         sums[1, index] += weight[i] * (outcome[i] - score[i])
+
+
+@compile_kernel(fastmath={"reassoc", "contract"})
+def fill_parabola_rows(score, mass, centre, width, begin, end, tolerance, rows):
+    """Fill in the weight of each event in the fit at each centre, within its window.
+
+    A row is tricube(t) times the parabola that makes the fit at t = 0, written in
+    polynomials that are orthogonal under the weights: 1, `first` and `second`.
+    """
+    for i in range(len(centre)):
+        inverse = 1 / width[i]
+        # a loop from 0 is turned into instructions for several rows at once
+        x = score[begin[i] : end[i]]
+        weight = mass[begin[i] : end[i]]
+        row = rows[i, begin[i] : end[i]]
+        size = mean = spread = level = cross = bend = 0.0
+        for j in range(len(x)):
+            t = (x[j] - centre[i]) * inverse
+            near = 1 - abs(t) * t * t
+            row[j] = near * near * near
+            size += weight[j] * row[j]
+            mean += weight[j] * row[j] * t
+        mean /= size
+        for j in range(len(x)):
+            t = (x[j] - centre[i]) * inverse
+            share = weight[j] * row[j]
+            first = t - mean
+            spread += share * first * first
+            level += share * t * t
+            cross += share * t * t * first
+        level /= size
+        # a column in the span of those before it counts for nothing
+        of_first = 1 / spread if spread > tolerance * size else 0.0
+        slope = cross * of_first
+        for j in range(len(x)):
+            t = (x[j] - centre[i]) * inverse
+            second = t * t - level - slope * (t - mean)
+            bend += weight[j] * row[j] * second * second
+        of_second = 1 / bend if bend > tolerance * size else 0.0
+        of_first *= mean
+        of_second *= slope * mean - level
+        for j in range(len(x)):
+            t = (x[j] - centre[i]) * inverse
+            first = t - mean
+            second = t * t - level - slope * first
+            row[j] *= 1 / size - of_first * first + of_second * second
+
+
+@compile_kernel(fastmath={"reassoc", "contract"})
+def sum_bends(rows, mass, low, high, fraction, new, bends):
+    """Sum the changes of each new row against the line between two others, with mass."""
+    for i in range(len(new)):
+        a = rows[low[i]]
+        b = rows[high[i]]
+        c = rows[new[i]]
+        total = 0.0
+        for j in range(len(mass)):
+            total += mass[j] * abs(c[j] - a[j] - fraction[i] * (b[j] - a[j]))
+        bends[i] = total

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from golden_sets import golden_set
 
-from sklearn_calib._kernels import _loess
+from sklearn_calib._kernels import _loess, _score_sums
 from sklearn_calib._kernels._loess import Loess, compute_weighted_quantile
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decomposition import (
@@ -148,10 +148,10 @@ def test_pooling_and_interpolation_change_little(law, of_curve, monkeypatch):
     assert len(Loess(score)._score) > _loess.MAX_CELLS
     monkeypatch.setattr(_loess, "MAX_CELLS", len(score))
     some = np.r_[:20, 20 : len(score) - 20 : 50, len(score) - 20 : len(score)]
-    widths = _loess._find_window_widths(
-        score, np.append(0.0, np.cumsum(mass)), some, True
-    )
-    rows = _loess._compute_rows(score, mass, score[some][:, None], widths[:, None])
+    windows = _loess._find_windows(score, mass)
+    widths = _loess._find_window_widths(score, windows, some)
+    rows = np.zeros((len(some), len(score)))
+    _loess._fill_rows(score, mass, score[some], widths, rows)
     exact = np.clip(rows @ events, 0, 1)
     assert np.abs(found[some] - exact).max() < of_curve
     gaps = np.abs(found[some] - score[some]).mean(), np.abs(exact - score[some]).mean()
@@ -260,9 +260,7 @@ def test_three_scores_near_zero():
 
 def test_a_smoother_that_is_linear_everywhere_ends(monkeypatch):
     """No interval is worth another support point, and the loop looks for some."""
-    monkeypatch.setattr(
-        _loess, "_compute_rows", lambda x, mass, x0, width: np.zeros((len(x0), len(x)))
-    )
+    monkeypatch.setattr(_score_sums, "fill_parabola_rows", lambda *given: None)
     assert (Loess(np.linspace(0, 1, 2000))(np.ones(2000), np.ones(2000)) == 0).all()
 
 
