@@ -24,7 +24,7 @@ TASKS = {
         "decomposition": "Decomposition and refinement",
     },
     "Repair": {
-        "meta": "Calibrated models",
+        "classifiers": "Calibrated models",
         "recalibrators": "Recalibrators",
         "linear": "Linear classifiers",
     },
@@ -40,7 +40,7 @@ TASKS = {
     "Science and methods of your own": {
         "datasets": "Data whose truth is known",
         "theory": "Theory",
-        "staging": "Learners seen stage by stage",
+        "staged": "Learners seen stage by stage",
         "testing": "Testing your own methods",
         "_validation": "Scores, labels and arrays of probabilities",
         "exceptions": "Errors and warnings",

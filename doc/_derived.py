@@ -280,7 +280,12 @@ def _recalibrator_table():
             cls.capabilities.multiclass,
             ", ".join(
                 name.replace("array_api", "array API")
-                for name in ("flexible", "monotone", "continuous", "array_api")
+                for name in (
+                    "nonparametric_shape",
+                    "monotone",
+                    "continuous",
+                    "array_api",
+                )
                 if getattr(cls.capabilities, name)
             ),
             cls.capabilities.cost,

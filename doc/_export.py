@@ -101,7 +101,7 @@ def fitted_methods(k):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             method = cls().fit(*data)
-        if cls.capabilities.not_exported:
+        if cls.capabilities.export_error:
             yield name, cls, None, False
             continue
         try:
@@ -117,7 +117,7 @@ def _methods(table):
     for name, cls, document, tabulated in fitted_methods(2):
         link = f':class:`~sklearn_calib.recalibrators.{cls.__name__}` ``"{name}"``'
         if document is None:
-            rows.append((link, cls.capabilities.not_exported, *[""] * len(writers)))
+            rows.append((link, cls.capabilities.export_error, *[""] * len(writers)))
             continue
         nodes = ", ".join(f"``{kind}``" for kind in sorted(kinds(document["map"])))
         takes = [

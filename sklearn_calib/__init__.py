@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from ._version import __version__
 
 if _TYPE_CHECKING:  # at run time they are imported when they are first asked for
+    from . import classifiers as classifiers
     from . import datasets as datasets
     from . import decisions as decisions
     from . import decomposition as decomposition
@@ -24,20 +25,19 @@ if _TYPE_CHECKING:  # at run time they are imported when they are first asked fo
     from . import inference as inference
     from . import linear as linear
     from . import maps as maps
-    from . import meta as meta
     from . import metrics as metrics
     from . import monitoring as monitoring
     from . import recalibrators as recalibrators
     from . import report as report
-    from . import staging as staging
+    from . import staged as staged
     from . import summary as summary
     from . import testing as testing
     from . import theory as theory
     from ._ahead import compile_kernels
     from ._validation import canonical_labels, canonical_proba, log_proba
-    from .meta import CalibratedModel, RefineThenCalibrateCV
+    from .classifiers import CalibratedModel, RefineThenCalibrateCV
 
-_HOMES = ("_validation", "meta", "_ahead")  # of the names below
+_HOMES = ("_validation", "classifiers", "_ahead")  # of the names below
 
 __all__ = [
     "CalibratedModel",

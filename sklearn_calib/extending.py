@@ -35,7 +35,7 @@ from .metrics import (
     measure,
 )
 from .recalibrators import Capabilities, Recalibrator
-from .staging import Staging, find_staging, register_staging
+from .staged import Staging, find_staging, register_staging
 from .testing import check_contract, contract_checks
 
 __all__ = [

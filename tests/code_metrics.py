@@ -511,8 +511,8 @@ def ways():
     from sklearn.linear_model import LogisticRegression
 
     from sklearn_calib._cli import main as command
+    from sklearn_calib.classifiers import CalibratedModel
     from sklearn_calib.datasets import make_overconfident
-    from sklearn_calib.meta import CalibratedModel
     from sklearn_calib.report import calibration_report
 
     proba, y = make_overconfident(2, 600)

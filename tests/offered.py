@@ -28,7 +28,7 @@ RETURNED = {
     "ValidationSummary ValidationTable simulate_bootstrap_distribution simulate_distribution "
     "simulate_null_distribution",
     "linear": "AngleEstimate",
-    "meta": "CalibratedPair",
+    "classifiers": "CalibratedPair",
     "metrics": "BinaryProblem BrierLoss CalibrationWitness Cells CumulativeDifferences CurveRows "
     "DistanceInterval LogLoss LpCalibrationResult Measure MetricSpec Predictions "
     "ProbabilityScorer ProperLoss ReliabilityCurve ReliabilityCurves SphericalLoss "
@@ -38,7 +38,7 @@ RETURNED = {
     "recalibrators": "Capabilities CellGroup Recalibrator Threshold",
     "report": "Advice AdviceRow Bin CalibrationReport ColumnOrder Evidence LabelAverage "
     "LabelReport Line ReportRow Run Sentence Verdict",
-    "staging": "Staging classifier_logits find_staging",
+    "staged": "Staging classifier_logits find_staging",
     "summary": "CellProblems CellSample Fold MulticlassTotals Totals is_summary_file",
     "theory": "GaussianLoss LogisticLimit",
 }

@@ -49,7 +49,7 @@ from sklearn_calib.recalibrators import (
     cross_fitted_proba,
 )
 from sklearn_calib.report import calibration_report, multilabel_report
-from sklearn_calib.staging import find_staging
+from sklearn_calib.staged import find_staging
 from sklearn_calib.summary import CalibrationSummary, summarize
 from sklearn_calib.theory import GaussianLogisticModel
 
@@ -596,7 +596,7 @@ def calls_of_exports():
     proba, y = test_methods.rows(2)
     at = np.linspace(0.004, 0.996, 97)
     for cls in sorted(all_recalibrators().values(), key=lambda cls: cls.__name__):
-        if not cls.capabilities.not_exported:
+        if not cls.capabilities.export_error:
             yield (
                 "from_dict",
                 cls.__name__,

@@ -35,9 +35,9 @@ from sklearn_calib import (
     displays,
     inference,
 )
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
 from sklearn_calib.groups import GroupRecalibration, MulticalibratedModel
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.summary import CalibrationSummary

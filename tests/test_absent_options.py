@@ -135,7 +135,7 @@ def test_rows_copies_and_pickles_keep_the_mark(kind):
 @pytest.mark.parametrize("name", all_recalibrators())
 def test_every_other_method_refuses(name):
     method = get_recalibrator(name)
-    if not method.capabilities.absent:
+    if not method.capabilities.allows_absent_classes:
         with refuses(ValueError, hint="Take 'temperature', 'identity' or 'auto'"):
             method.fit(MARKED["proba"][:50], Y[:50])
 

@@ -23,7 +23,7 @@ from sklearn_calib.recalibrators import TemperatureScaling
 from sklearn_calib.report import calibration_report
 from sklearn_calib.summary import (
     CalibrationSummary,
-    find_classes,
+    find_distinct_labels,
     is_summary_file,
     summarize,
 )
@@ -80,7 +80,7 @@ def test_what_is_no_address_stays(text):
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_errors(address, capsys):
     """Neither the message nor what a traceback shows above it, which pyarrow words."""
-    for read in (summarize, find_classes):
+    for read in (summarize, find_distinct_labels):
         more = {"prob": "p"} if read is summarize else {}
         try:
             read(address, label="y", **more)

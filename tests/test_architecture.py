@@ -36,10 +36,10 @@ FLOORS = (
         "_warnings",
     ),
     ("_kernels", "_validation"),
-    ("_files", "datasets", "maps", "staging"),
+    ("_files", "datasets", "maps", "staged"),
     ("metrics", "recalibrators"),
     ("decisions", "decomposition", "linear", "monitoring"),
-    ("inference", "meta", "testing"),
+    ("inference", "classifiers", "testing"),
     ("export", "groups", "summary", "theory"),
     ("_ahead", "displays"),
     ("extending", "report"),
@@ -153,14 +153,14 @@ def test_layers_and_lazy_imports(room):
             "imports a private name",
         ),
         (
-            "meta/_new.py",
-            "def f():\n    from ..staging._xgboost import own",
+            "classifiers/_new.py",
+            "def f():\n    from ..staged._xgboost import own",
             "imports a private name",
         ),
         (
-            "meta/_new.py",
-            "import sklearn_calib.staging._base",
-            "meta imports a private name",
+            "classifiers/_new.py",
+            "import sklearn_calib.staged._base",
+            "classifiers imports a private name",
         ),
         (
             "metrics/_new.py",
@@ -236,7 +236,7 @@ def files_without_line(folder):
     ]
 
 
-@pytest.mark.parametrize("package", ["recalibrators", "metrics", "displays", "staging"])
+@pytest.mark.parametrize("package", ["recalibrators", "metrics", "displays", "staged"])
 def test_each_file_has_its_line(package):
     assert not files_without_line(ROOT / package)
 
@@ -313,7 +313,7 @@ def test_every_name_of_the_root_has_a_home():
     assert {"CalibratedModel", "metrics", "canonical_proba"} <= set(dir(sklearn_calib))
     exec("from sklearn_calib import *", found := {})
     assert set(sklearn_calib.__all__) <= set(found)
-    assert found["CalibratedModel"] is sklearn_calib.meta.CalibratedModel
+    assert found["CalibratedModel"] is sklearn_calib.classifiers.CalibratedModel
 
 
 def test_completion_shows_what_a_user_calls():

@@ -64,7 +64,7 @@ GIVEN = {
     "from_json": {"source": to_json(FITTED)},
     "simplify": {"source": to_dict(FITTED)},
     "estimate_angle": {"model": MODEL, "X": X, "y": Y},
-    "find_classes": {"data": {"y": Y}, "label": "y"},
+    "find_distinct_labels": {"data": {"y": Y}, "label": "y"},
 }
 #: Functions that are not looked at, each with its reason.
 EXEMPT = {
@@ -83,7 +83,7 @@ EXEMPT = {
     ),
     "own_logits": "takes an estimator that was looked at",
 }
-ROOMS_OF_AUTHORS = ("testing", "staging", "theory")
+ROOMS_OF_AUTHORS = ("testing", "staged", "theory")
 LINK = ("link", "link_slope", "link_intercept")
 #: Pairs of them that are not either.
 CALLERS_OWN = {

@@ -6,10 +6,10 @@ import pytest
 from refused import refuses
 from sklearn.linear_model import LogisticRegression
 
+from sklearn_calib.classifiers import CalibratedModel
 from sklearn_calib.decisions import regret_curve
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.inference import confidence_interval
-from sklearn_calib.meta import CalibratedModel
 from sklearn_calib.metrics import (
     expected_calibration_error,
     get_scorer,

@@ -31,6 +31,7 @@ from words import QUICKER, same
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, decisions, groups
 from sklearn_calib._cli import main
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import (
     ExportedMap,
@@ -40,7 +41,6 @@ from sklearn_calib.export import (
     to_dict,
     to_json,
 )
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     AngularCalibration,
@@ -55,7 +55,7 @@ from sklearn_calib.recalibrators import (
     all_recalibrators,
     cross_fitted_proba,
 )
-from sklearn_calib.staging import find_staging
+from sklearn_calib.staged import find_staging
 from sklearn_calib.summary import CalibrationSummary, summarize
 from sklearn_calib.summary._pattern_cells import PatternTable
 
@@ -172,7 +172,7 @@ def document(cls):
         return to_dict(fitted(cls), tabulate=BOUND), BOUND
 
 
-EXPORTED = [cls for cls in MAPS if not cls.capabilities.not_exported]
+EXPORTED = [cls for cls in MAPS if not cls.capabilities.export_error]
 
 
 def without_dates(found):

@@ -1,6 +1,6 @@
 """Wrong methods, measures and displays, each caught by the check that is named.
 
-Wrong adapters of learners are in ``staging/test_staging_checks.py``, wrong imports in
+Wrong adapters of learners are in ``staged/test_staging_checks.py``, wrong imports in
 ``test_architecture.py``.
 """
 
@@ -87,7 +87,7 @@ def test_wrong_display(wrong, check):
     assert check in failures_of_display(wrong(), {check})
 
 
-@pytest.mark.parametrize("package", ["displays", "staging", "recalibrators", "metrics"])
+@pytest.mark.parametrize("package", ["displays", "staged", "recalibrators", "metrics"])
 def test_file_without_its_line(package, tmp_path):
     source = (ROOT / package / "__init__.py").read_text(encoding="utf-8")
     (tmp_path / "__init__.py").write_text(source, encoding="utf-8")
@@ -258,13 +258,15 @@ class DrawsFromTheGlobalGenerator(PlattScaling):
 @caught_by("check_capabilities")
 class ClaimsToBeNonparametric(PlattScaling):
     capabilities = Capabilities(
-        monotone=True, continuous=True, takes_logarithm=True, nonparametric=True
+        monotone=True, continuous=True, needs_positive_proba=True, nonparametric=True
     )
 
 
 @caught_by("check_capabilities")
 class HidesThatItIsNonparametric(IsotonicCalibration):
-    capabilities = Capabilities(monotone=True, continuous=True, flexible=True)
+    capabilities = Capabilities(
+        monotone=True, continuous=True, nonparametric_shape=True
+    )
 
 
 @caught_by("check_capabilities")
@@ -284,21 +286,24 @@ class ClaimsToBeNative(PlattScaling):
 @caught_by("check_capabilities")
 class StatesNoCost(PlattScaling):
     capabilities = Capabilities(
-        monotone=True, continuous=True, takes_logarithm=True, cost="cheap"
+        monotone=True, continuous=True, needs_positive_proba=True, cost="cheap"
     )
 
 
 @caught_by("check_shape")
 class ClaimsToBeFlexible(PlattScaling):
     capabilities = Capabilities(
-        monotone=True, continuous=True, takes_logarithm=True, flexible=True
+        monotone=True,
+        continuous=True,
+        needs_positive_proba=True,
+        nonparametric_shape=True,
     )
 
 
 @caught_by("check_shape")
 class ClaimsToBeContinuous(IsotonicCalibration):
     capabilities = Capabilities(
-        monotone=True, continuous=True, flexible=True, nonparametric=True
+        monotone=True, continuous=True, nonparametric_shape=True, nonparametric=True
     )
 
     def __init__(self, prediction="step", centred=False):
@@ -585,7 +590,7 @@ class Lines(Display):
         self.name, self.model = "panel", "model"
         self.x, self.y = np.array([0.0, 1.0, 2.0]), np.array([5.0, 3.0, 4.0])
 
-    def points(self):
+    def plotted_data(self):
         return [[(self.x, self.y)], [(self.x, 2 * self.y)]]
 
     def _new_axes(self, plt):
@@ -719,7 +724,7 @@ class LeavesANameOutOfTheLegend(Lines):
 
 @caught_by("check_points", DISPLAYS)
 class SaysNothing(Lines):
-    def points(self):
+    def plotted_data(self):
         return [[(self.x, self.x)], [(self.x, self.x)]]
 
 

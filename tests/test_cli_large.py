@@ -295,7 +295,9 @@ def test_one_sentence(frame, capsys, tmp_path, arguments, message):
     assert message in said, said
     assert said.startswith("sklearn-calib: expected") or said.count(": expected") == 1
     assert (
-        said.count("\n") == 1 and "summarize" not in said and "find_classes" not in said
+        said.count("\n") == 1
+        and "summarize" not in said
+        and "find_distinct_labels" not in said
     )
     after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert after == before
@@ -376,7 +378,7 @@ def test_labels_below_those_that_show_the_classes(
 def test_labels_are_read_once_where_the_first_rows_show_the_classes(
     tmp_path, monkeypatch
 ):
-    from sklearn_calib.summary import find_classes
+    from sklearn_calib.summary import find_distinct_labels
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
@@ -384,9 +386,9 @@ def test_labels_are_read_once_where_the_first_rows_show_the_classes(
 
     def finding(*files, **given):
         asked.append(given["_enough"])
-        return find_classes(*files, **given)
+        return find_distinct_labels(*files, **given)
 
-    monkeypatch.setattr("sklearn_calib.summary.find_classes", finding)
+    monkeypatch.setattr("sklearn_calib.summary.find_distinct_labels", finding)
     run(*of_labels(["0", "1"] * 100))
     assert asked == [2]
     run(*of_labels(["0", "1", "2"] * 100))

@@ -75,8 +75,8 @@ def test_a_gate(frame, capsys):
         (f"smooth_calibration_error >= {error!r}", 3),
         ("brier_loss.low > 0.0001", 3),
         ("smooth_calibration_error.high < 0.9", 3),
-        ("smooth_calibration_error > if_calibrated", 3),
-        ("smooth_calibration_error < if_calibrated", 0),
+        ("smooth_calibration_error > null_mean", 3),
+        ("smooth_calibration_error < null_mean", 0),
         ("accuracy < 0.9", 3),
         ("accuracy <= 0.1", 0),
         ("temperature_refinement_log_loss > 0.1", 3),
@@ -122,7 +122,7 @@ def test_a_gate_on_summaries_of_many_files(frame, capsys):
             "expected a number at the end of --fail-if, got 'log_loss > 0,6'",
         ),
         ("log_loss > nan", "expected a number at the end"),
-        ("accuracy < if_calibrated", "expected a number at the end"),
+        ("accuracy < null_mean", "expected a number at the end"),
     ],
 )
 def test_what_is_no_condition(frame, capsys, condition, message):

@@ -44,7 +44,7 @@ def test_table_and_numbers(fitted, capsys):
     for one, other in zip(found, expected, strict=True):
         assert one["side"] == other["side"] and one["target"] == other["target"]
         assert one["score"] == pytest.approx(other["score"], abs=1e-12)
-    assert found[2]["score"] is None and found[2]["highest"] < 0.999999
+    assert found[2]["score"] is None and found[2]["range"][1] < 0.999999
     assert f"score >= {found[0]['score']!r}" in said and "if and only if" in said
 
 

@@ -12,11 +12,11 @@ from scipy import stats
 from scipy.special import expit, logit
 
 from sklearn_calib import (
+    classifiers,
     decomposition,
     export,
     groups,
     inference,
-    meta,
     metrics,
     recalibrators,
 )
@@ -181,7 +181,7 @@ HOMES = (
     export,
     groups,
     inference,
-    meta,
+    classifiers,
     metrics,
     recalibrators,
     reports,

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import (
 )
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import CostSensitiveClassifier
 from sklearn_calib.exceptions import CalibrationWarning
@@ -26,7 +27,6 @@ from sklearn_calib.groups import (
     MulticalibratedModel,
     MulticalibratedScores,
 )
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer
 from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
@@ -383,7 +383,7 @@ OTHER_METHODS = [
     # a thousand fits each; the contract above has fitted these two on such rows
     if name != REPRESENTATIVE
     and cls not in (TrendFiltering, TrendFilteringEnsemble)
-    and not cls.capabilities.ordered  # the contract shuffles rows that weights stand for
+    and not cls.capabilities.order_dependent  # the contract shuffles rows that weights stand for
 ]
 
 

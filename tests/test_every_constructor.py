@@ -131,17 +131,23 @@ SAME = {
     ("CalibratedModel", "decision_function"): "is what 'auto' takes",
     ("MulticalibratedModel", "decision_function"): "is what 'auto' takes",
     ("CalibrationSummary", "classwise"): "of two classes one is as wrong as the other",
-    ("AngularCalibratedClassifier", "assume_centered"): "is a promise: tests/meta",
-    ("AngularCalibratedClassifier", "sign"): "the sign is clear here: tests/meta",
-    ("RefineThenCalibrateCV", "selection"): "of stages: tests/meta",
-    ("RefineThenCalibrateCV", "refit"): "whether a model is left: tests/meta",
+    (
+        "AngularCalibratedClassifier",
+        "assume_centered",
+    ): "is a promise: tests/classifiers",
+    (
+        "AngularCalibratedClassifier",
+        "sign",
+    ): "the sign is clear here: tests/classifiers",
+    ("RefineThenCalibrateCV", "selection"): "of stages: tests/classifiers",
+    ("RefineThenCalibrateCV", "refit"): "whether a model is left: tests/classifiers",
     ("CalibrationSummary", "max_cells"): "of more rows: tests/summary",
     (
         "MulticalibratedModel",
         "patience",
     ): "the losses of the folds have one minimum here",
-    ("RefineThenCalibrateCV", "stages"): "of a model that has some: tests/meta",
-    ("RefineThenCalibrateCV", "error_score"): "of a fit that fails: tests/meta",
+    ("RefineThenCalibrateCV", "stages"): "of a model that has some: tests/classifiers",
+    ("RefineThenCalibrateCV", "error_score"): "of a fit that fails: tests/classifiers",
 }
 
 

@@ -49,7 +49,7 @@ ELSEWHERE = {
         ("to_code", "to_sql", "to_onnx", "to_json", "to_dict"), "text: tests/export"
     ),
     **dict.fromkeys(("from_dict", "from_json", "simplify"), "documents: tests/export"),
-    **dict.fromkeys(("summarize", "find_classes"), "tables: tests/summary"),
+    **dict.fromkeys(("summarize", "find_distinct_labels"), "tables: tests/summary"),
     **dict.fromkeys(("as_eval_metric", "measure", "binary_measure"), "give a function"),
     **dict.fromkeys(("get_loss", "get_scorer", "get_recalibrator"), "give an object"),
     "lower_distance_to_calibration": "its interval has the same options",

@@ -32,7 +32,7 @@ CHECKS = {
         "pseudo or Pseudo or each_file or stay_small",
     ),
     "add_a_staging_adapter": (
-        f"tests/staging/test_staging.py {METRICS}",
+        f"tests/staged/test_staging.py {METRICS}",
         "BaggingClassifier or bagging or stay_small",
     ),
     "add_a_display": (

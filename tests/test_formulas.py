@@ -336,9 +336,9 @@ def test_what_a_validation_says_of_the_whole(tables):
             assert tables[how][name].estimate == pytest.approx(value, rel=1e-7), (
                 f"{how}, {name}"
             )
-        assert tables[how]["Brier"].if_calibrated == pytest.approx(
-            share @ (P * (1 - P))
-        ), how
+        assert tables[how]["Brier"].null_mean == pytest.approx(share @ (P * (1 - P))), (
+            how
+        )
 
 
 # -- how many rows ---------------------------------------------------------------------------------

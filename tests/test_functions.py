@@ -90,7 +90,7 @@ DRAWN = ("ICI", "E50", "E90", "Emax", "scaled Brier", "AUC", "Nagelkerke R2")
 #: statistic.
 OF_DRAWS = {
     "validation_summary": [
-        *(f".tables.{i}.rows.{name}.if_calibrated" for i in range(3) for name in DRAWN),
+        *(f".tables.{i}.rows.{name}.null_mean" for i in range(3) for name in DRAWN),
         *(f".tables.{i}.rows.Cox chi-square.estimate" for i in range(3)),
     ]
 }

@@ -71,7 +71,7 @@ def test_reference_has_each_name_once_where_it_is_imported_from():
     assert {f"sklearn_calib.{n}" for n in sklearn_calib.__all__ if n[0] != "_"} <= set(
         names
     )
-    assert "sklearn_calib.meta.CalibratedModel" not in names
+    assert "sklearn_calib.classifiers.CalibratedModel" not in names
     assert set(_api._full(_api.FIRST)) <= set(names)
     last = {name.rpartition(".")[2] for name in names}
     for part in ("recalibrators", "metrics", "report", "decisions", "monitoring"):

@@ -23,7 +23,7 @@ from sklearn_calib._files.tables import column_names, load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
-from sklearn_calib.summary import find_classes, summarize
+from sklearn_calib.summary import find_distinct_labels, summarize
 
 GOOD = '{"p": 0.5, "y": 1}\n'
 
@@ -254,7 +254,7 @@ def test_labels_keep_their_kind(write, values, kind):
     file = write(lines)
     labels = label_column(load_table(file, lambda names: ["y"]), "y")
     assert {type(label) for label in labels.tolist()} == {kind}
-    classes = find_classes(file, label="y").tolist()
+    classes = find_distinct_labels(file, label="y").tolist()
     assert classes == values and {type(label) for label in classes} == {kind}
     assert summarize(file, label="y", prob="p", classes=classes).n_samples == 50
 
@@ -329,7 +329,7 @@ def test_each_kind_gives_the_summary_of_the_csv(tables, file):
     plan = {"label": "y", "classes": ["no", "yes"], "by": "day"}
     wanted = summarize("t.csv", prob="p", **plan)
     assert summarize(file, prob=columns_of(file), **plan) == wanted
-    assert find_classes(file, label="y").tolist() == ["no", "yes"]
+    assert find_distinct_labels(file, label="y").tolist() == ["no", "yes"]
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -302,7 +302,7 @@ def test_words_of_a_fit(cls, option, k):
     named = set(keys(cls, option))
     if declared is None or declared.sample_weight:
         weighted = fitted(cls, option, proba, y, sample_weight=WEIGHT)
-        if not (named & set(NOT_REPEATED) or (declared and declared.ordered)):
+        if not (named & set(NOT_REPEATED) or (declared and declared.order_dependent)):
             assert_close(cls, fitted(cls, option, proba, y, AGAIN), weighted)
         differs = np.abs(weighted - plain).max() > 1e-6
         assert differs or named & set(INDIFFERENT), "weights change nothing"

@@ -292,8 +292,8 @@ def test_displays(name):
     more |= MORE.get(name, {})
     data = rows(2)
     y = NAMES[data["y"]]
-    expected = draw(y, data["first"], **more).points()
-    found = draw(y, table(data["first"], [1, 0], "polars"), **more).points()
+    expected = draw(y, data["first"], **more).plotted_data()
+    found = draw(y, table(data["first"], [1, 0], "polars"), **more).plotted_data()
     same(found, expected, exact=False)
 
 

@@ -18,12 +18,12 @@ from sklearn.linear_model import LogisticRegression
 from words import differ, numbers, same
 
 from sklearn_calib import CalibratedModel, datasets, displays, theory
+from sklearn_calib.classifiers import RefineThenCalibrateCV
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.inference import CalibrationTester, polynomial_test
-from sklearn_calib.meta import RefineThenCalibrateCV
 from sklearn_calib.metrics import all_metrics
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
@@ -365,7 +365,10 @@ def draw(cls, y, proba, rows=slice(None), **words):
 
 def points(display):
     return [
-        np.asarray(v, float) for panel in display.points() for one in panel for v in one
+        np.asarray(v, float)
+        for panel in display.plotted_data()
+        for one in panel
+        for v in one
     ]
 
 

@@ -17,12 +17,12 @@ from sklearn.model_selection import KFold, cross_validate
 from sklearn.multioutput import MultiOutputClassifier
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
 from sklearn_calib.displays import ReliabilityDisplay
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.groups import MulticalibratedModel
 from sklearn_calib.inference import internal_validation
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import all_metrics, get_scorer
 
 mpl.use("Agg")

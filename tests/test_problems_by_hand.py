@@ -27,7 +27,7 @@ SHARES = [0.46, 0.27, 0.15, 0.12]
 NAMES = np.array(["p", "q", "r", "s"])
 #: Fields that are drawn: each problem has draws of its own, or all have one set.
 DRAWN = {
-    *("consistency_low", "consistency_high", "if_calibrated"),
+    *("consistency_low", "consistency_high", "null_mean"),
     *("p_value", "adjusted_p_value", "ratio_low", "ratio_high"),
     *("in_the_large_low", "in_the_large_high", "slope_low", "slope_high"),
 }

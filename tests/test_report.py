@@ -52,7 +52,7 @@ def test_overconfidence_is_seen_and_calibration_is_not():
     report = calibration_report(
         y, proba, measures=["expected_calibration_error"], n_resamples=50
     )
-    assert report.rows[0].value > report.rows[0].if_calibrated
+    assert report.rows[0].value > report.rows[0].null_mean
     rng = np.random.default_rng(0)
     p = rng.random(2000)
     calm = calibration_report(
@@ -62,7 +62,7 @@ def test_overconfidence_is_seen_and_calibration_is_not():
         level=0.99,
         n_resamples=100,
     )
-    assert calm.rows[0].value <= calm.rows[0].if_calibrated
+    assert calm.rows[0].value <= calm.rows[0].null_mean
 
 
 def test_interval_of_a_mean_is_the_textbook_one():
@@ -89,7 +89,7 @@ def test_calibrated_predictions_stay_below_the_limit_as_often_as_it_says():
             n_resamples=40,
             random_state=seed,
         )
-        beyond.append(report.rows[0].value > report.rows[0].if_calibrated)
+        beyond.append(report.rows[0].value > report.rows[0].null_mean)
     assert np.mean(beyond) == pytest.approx(0.2, abs=0.07)
 
 
@@ -103,7 +103,7 @@ def test_limit_of_a_measure_that_is_greater_for_better_predictions(monkeypatch):
     proba, y = make_overconfident(2, 300)
     options = {"measures": ["brier_loss", "skill"], "n_resamples": 50}
     plain, turned = calibration_report(y, proba, **options).rows
-    assert turned.if_calibrated == pytest.approx(1 - plain.if_calibrated)
+    assert turned.null_mean == pytest.approx(1 - plain.null_mean)
     assert (turned.low, turned.high) == pytest.approx((1 - plain.high, 1 - plain.low))
 
 
@@ -124,7 +124,7 @@ def test_several_models_progress_and_forms(tmp_path):
         "value",
         "low",
         "high",
-        "if_calibrated",
+        "null_mean",
     ]
     assert len(frame) == len(report.rows)
     assert "raw" in str(report) and "brier_loss" in str(report)
@@ -220,7 +220,7 @@ def test_values_and_intervals_are_those_of_rows(weighted):
         for found, limit, column in (
             (row.low, low, drawn),
             (row.high, high, drawn),
-            (row.if_calibrated, np.quantile(null, 0.9), null),
+            (row.null_mean, np.quantile(null, 0.9), null),
         ):
             assert abs(found - limit) < 0.6 * column.std(), function
 
@@ -233,8 +233,8 @@ def test_summaries_are_reported_on(tmp_path):
     parts = [CalibrationSummary().update(y[i::3], proba[i::3]) for i in range(3)]
     alone = calibration_report(sum(parts), n_resamples=20)
     for one, other in zip(rows.rows, alone.rows, strict=True):
-        expected = [one.value, one.low, one.high, one.if_calibrated]
-        found = [other.value, other.low, other.high, other.if_calibrated]
+        expected = [one.value, one.low, one.high, one.null_mean]
+        found = [other.value, other.low, other.high, other.null_mean]
         assert found == pytest.approx(expected, rel=1e-9)
     assert alone.n_samples == 3000 and alone.classes == [0, 1]
     assert alone.floored == rows.floored == {"model": (3, 3)}
@@ -290,7 +290,7 @@ def test_losses_of_several_classes_by_their_standard_errors(name):
     assert [row.low, row.high] == pytest.approx(ends, abs=0.2 * spread)
     relabelled = simulate_null_distribution(case, measure.evaluate, 3000)
     limit = np.quantile(relabelled, 0.9)
-    assert row.if_calibrated == pytest.approx(limit, abs=0.2 * relabelled.std())
+    assert row.null_mean == pytest.approx(limit, abs=0.2 * relabelled.std())
 
 
 def test_standard_error_of_a_loss_of_a_few_rows():

@@ -52,15 +52,13 @@ def test_groups_reach_everything(k):
         assert one.value == pytest.approx(other.value)
         if one.measure in ("brier_loss", "log_loss"):
             assert one.high - one.low > 1.6 * (other.high - other.low), one.measure
-        assert abs(one.if_calibrated - one.value) != abs(
-            other.if_calibrated - other.value
-        )
+        assert abs(one.null_mean - one.value) != abs(other.null_mean - other.value)
     assert with_.verdict.p_value > without.verdict.p_value
     of, rest = with_.verdict.evidence, without.verdict.evidence
     assert of.observed_high - of.observed_low > 1.6 * (
         rest.observed_high - rest.observed_low
     )
-    assert of.smallest_seen > 1.4 * rest.smallest_seen
+    assert of.minimum_detectable > 1.4 * rest.minimum_detectable
     assert with_.line().slope_error > 1.7 * without.line().slope_error
     assert with_.line().n_clusters == 150
     low, high = with_.line().slope_interval(0.9)
@@ -110,7 +108,7 @@ def test_equal_rows_of_a_cluster_are_one_row():
     }
     found = calibration_report(y, p, groups=groups, **how)
     once = calibration_report(y[::5], p[::5], **how)
-    sizes = [each.verdict.evidence.smallest_seen for each in (found, once)]
+    sizes = [each.verdict.evidence.minimum_detectable for each in (found, once)]
     assert sizes[0] == pytest.approx(sizes[1], rel=0.15)
     advice = found.advice["model"]
     after, given = advice.recalibrated, advice.given

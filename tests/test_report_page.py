@@ -352,7 +352,7 @@ def test_names_are_harmless(tmp_path, name):
 def test_a_calibrated_model_is_not_marked_and_another_is(tmp_path):
     proba, y = make_overconfident(2, 1000)
     report = calibration_report(y, proba, n_resamples=20)
-    assert all(row.value > row.if_calibrated for row in report.rows)
+    assert all(row.value > row.null_mean for row in report.rows)
     page = Page(written(report, tmp_path))
     marks = [strong for strong in page.all("strong") if strong.get("class") == "beyond"]
     assert len(marks) == len(report.rows) and "&#9650;" in report._repr_html_()
@@ -369,7 +369,7 @@ def test_the_mark_knows_which_way_is_better(monkeypatch):
     report = calibration_report(
         y, proba, measures=["skill", "brier_loss"], n_resamples=20
     )
-    assert report.rows[0].value < report.rows[0].if_calibrated
+    assert report.rows[0].value < report.rows[0].null_mean
     assert report._repr_html_().count('class="beyond"') == 2
 
 

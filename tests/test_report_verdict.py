@@ -318,7 +318,7 @@ def test_runs_of_bins_on_one_side_are_one():
 @pytest.mark.slow
 def test_more_rows_see_smaller_errors():
     small, large = (
-        verdict("calibrated", n).evidence.smallest_seen for n in (300, 6000)
+        verdict("calibrated", n).evidence.minimum_detectable for n in (300, 6000)
     )
     assert 0.01 < large < small < 0.15
     text = sentence(verdict("calibrated", 300), "power").text
@@ -328,7 +328,7 @@ def test_more_rows_see_smaller_errors():
 def test_power_of_hopeless_rows():
     few, more = (verdict("calibrated", n) for n in (12, 300))
     assert few.evidence.blind and not more.evidence.blind
-    assert few.evidence.smallest_seen > 0.2
+    assert few.evidence.minimum_detectable > 0.2
     said = [sentence(one, "power").text for one in (few, more)]
     assert ["scores without any information might pass" in text for text in said] == [
         True,
@@ -344,7 +344,7 @@ def test_an_error_of_the_smallest_size_is_seen():
     p = expit(z)
     seen = calibration_report(
         (p > 0.5).astype(int), p, **QUICK
-    ).verdict.evidence.smallest_seen
+    ).verdict.evidence.minimum_detectable
     for kind in (lambda t: expit(z + t), lambda t: expit(z * (1 - t))):
         strengths = np.linspace(0, 0.9, 901)
         sizes = np.array([np.abs(kind(t) - p).mean() for t in strengths])
@@ -622,10 +622,10 @@ KEYS = {
     "": "format schema version created source n_rows n_clusters classes level models",
     "model": "name accuracy verdict measures decomposition log_loss line bins advice groups "
     "grades features",
-    "verdict": "calibrated p_value in_the_large smallest_seen sentences",
+    "verdict": "calibrated p_value in_the_large minimum_detectable sentences",
     "in_the_large": "predicted observed observed_low observed_high",
     "sentence": "topic text numbers",
-    "measure": "measure value low high if_calibrated",
+    "measure": "measure value low high null_mean",
     "decomposition": "risk calibration refinement uncertainty",
     "log_loss": "rows_below_floor rows_of_zero scikit_learn",
     "line": "slope intercept slope_error intercept_error n_clusters freedom",

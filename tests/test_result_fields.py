@@ -36,10 +36,10 @@ from sklearn_calib import (
     metrics,
 )
 from sklearn_calib import recalibrators as maps
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import prior_shift_test
 from sklearn_calib.linear import approximate_leave_one_out, estimate_angle
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.monitoring import CalibrationMonitor, safe_calibration_test
 from sklearn_calib.report import calibration_report, multilabel_report
 from sklearn_calib.summary import CalibrationSummary, CellSample
@@ -345,7 +345,7 @@ def loss_parts():
             "gain_of_features": None,
             "irreducible": None,
             "feature_gains": None,
-            "smallest_seen": None,
+            "minimum_detectable": None,
         },
     )
     curve = decomposition.refinement_curve(
@@ -539,7 +539,7 @@ def intervals():
         Y, P, "brier_loss", level=0.9, n_resamples=50
     )
     value = metrics.brier_loss(Y, P)
-    yield single, {"on_these_rows": value, "level": 0.9}
+    yield single, {"sample_value": value, "level": 0.9}
     assert single.low < single.estimate < single.high
 
 
@@ -793,10 +793,10 @@ def reports():
     for row in found.rows:
         measure = metrics.all_metrics()[row.measure]
         value = measure(Y, P, sample_weight=W)
-        outside = value > row.if_calibrated
+        outside = value > row.null_mean
         if measure.spec.greater_is_better:
-            outside = value < row.if_calibrated
-        yield row, {"model": "m", "value": value, "beyond": outside}
+            outside = value < row.null_mean
+        yield row, {"model": "m", "value": value, "exceeds_chance": outside}
         assert row.low <= row.value <= row.high, row
     verdict = found.verdict
     evidence = verdict.evidence
@@ -862,13 +862,13 @@ def studies():
     yield table, {"n_samples": N, "event_rate": mean(Y), "problem": "class 1"}
     ratio = mean(Y) / mean(P)
     rows = {one.quantity: one for one in table.rows}
-    yield rows["O/E"], {"estimate": ratio, "if_calibrated": 1.0}
+    yield rows["O/E"], {"estimate": ratio, "null_mean": 1.0}
     line = LogisticRegression(C=np.inf, tol=1e-10).fit(
         LOGIT[:, None], Y, sample_weight=W
     )
     slope = next(one for name, one in rows.items() if "slope" in name.lower())
     value = pytest.approx(line.coef_[0, 0], abs=1e-4)
-    yield slope, {"estimate": value, "if_calibrated": 1.0}
+    yield slope, {"estimate": value, "null_mean": 1.0}
 
 
 @known("MetricSpec", "BetaFamilyLoss", "ProperLoss", "LogLoss")
@@ -1272,10 +1272,10 @@ READ_IN = {
     "ValidationSummary": "inference/test_validation.py",
     "ValidationTable": "inference/test_validation.py",
     "AngleEstimate": "linear/test_angle.py",
-    "AngularCalibratedClassifier": "linear/test_angle.py meta/test_calibrated_model.py",
-    "CalibratedModel": "meta/test_calibrated_model.py",
+    "AngularCalibratedClassifier": "linear/test_angle.py classifiers/test_calibrated_model.py",
+    "CalibratedModel": "classifiers/test_calibrated_model.py",
     "CalibratedPair": "export/test_onnx_models.py",
-    "RefineThenCalibrateCV": "meta/test_refine_then_calibrate.py",
+    "RefineThenCalibrateCV": "classifiers/test_refine_then_calibrate.py",
     "BetaFamilyLoss": "metrics/test_losses.py",
     "Predictions": "metrics/test_measure.py",
     "CumulativeDifferences": "metrics/test_two_bin.py",
@@ -1323,7 +1323,7 @@ READ_IN = {
     "StackedCalibration": "recalibrators/test_auto.py",
     "StructuredMatrixScaling": "test_extreme_options.py recalibrators/test_blocks.py",
     "StructuredVectorScaling": "test_extreme_options.py recalibrators/test_blocks.py",
-    "TemperatureScaling": "meta/test_refine_then_calibrate.py",
+    "TemperatureScaling": "classifiers/test_refine_then_calibrate.py",
     "Threshold": "export/test_thresholds.py",
     "TrendFiltering": "recalibrators/test_trend_filtering.py",
     "TrendFilteringEnsemble": "recalibrators/test_trend_filtering.py",
@@ -1359,9 +1359,12 @@ READ_IN = {
 NO_VALUE = {
     "LinearTruth": ("coef slope intercept link", "what the caller asked for"),
     "BinaryProblem": ("rows", "only moves rows of the case to those of the problem"),
-    "Diagnosis": ("p_line p_bent", "decide `enough`, which tests/monitoring reads"),
+    "Diagnosis": (
+        "pvalue_slope pvalue_curvature",
+        "decide `repair`, which tests/monitoring reads",
+    ),
     "Capabilities": ("cost flexible nonparametric", "are said by authors, and shown"),
-    "LabelAverage": ("if_calibrated", "a quantile of draws"),
+    "LabelAverage": ("null_mean", "a quantile of draws"),
     "SplineCalibration": ("loo_", "is compared with the loss of the fit above"),
 }
 #: The dataclasses of displays hold what they were given, and show it.
@@ -1460,7 +1463,7 @@ def test_a_picture_of_a_stack_shows_the_largest_weight_first():
     stack = SimpleNamespace(weights_={"a": 0.2, "b": 0.5, "c": 0.3}, cv_losses_=losses)
     shown = displays.StackDisplay.from_estimator(stack)
     assert list(shown.weights) == ["b", "c", "a"]
-    ((weights, place),), ((means, beside),) = shown.points()
+    ((weights, place),), ((means, beside),) = shown.plotted_data()
     assert [*weights] == [0.5, 0.3, 0.2] and [*place] == [0, 1, 2]
     assert [*means] == [0.3, 0.5] and [*beside] == [1, 2]
     plt.close("all")

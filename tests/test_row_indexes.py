@@ -24,6 +24,11 @@ from test_methods import CLASSES
 from test_named_rows import RULE, cases
 
 import sklearn_calib.displays
+from sklearn_calib.classifiers import (
+    AngularCalibratedClassifier,
+    CalibratedModel,
+    RefineThenCalibrateCV,
+)
 from sklearn_calib.decisions import CostSensitiveClassifier, SelectiveClassifier
 from sklearn_calib.decomposition import decompose_loss
 from sklearn_calib.export import from_dict, to_dict
@@ -46,11 +51,6 @@ from sklearn_calib.linear import (
     approximate_leave_one_out,
     estimate_angle,
     logistic_intervals,
-)
-from sklearn_calib.meta import (
-    AngularCalibratedClassifier,
-    CalibratedModel,
-    RefineThenCalibrateCV,
 )
 from sklearn_calib.metrics import get_scorer
 from sklearn_calib.monitoring import CalibrationMonitor

@@ -33,13 +33,13 @@ from sklearn_calib import (
     displays,
     groups,
 )
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, simplify, to_code, to_dict, to_json, to_sql
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import all_recalibrators
 from sklearn_calib.report import calibration_report
-from sklearn_calib.staging import find_staging
+from sklearn_calib.staged import find_staging
 from sklearn_calib.summary import CalibrationSummary
 
 

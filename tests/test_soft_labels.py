@@ -72,7 +72,7 @@ def doubled(soft, weight):
 RECALIBRATORS = [
     pytest.param(cls, marks=pytest.mark.slow if cls.__name__ in SLOW else ())
     for cls in all_recalibrators().values()
-    if not cls.capabilities.ordered
+    if not cls.capabilities.order_dependent
 ]
 
 

@@ -444,7 +444,7 @@ def of_decision_loss(question, law, n, draws):
             found = confidence_interval(y, p, "calibration_decision_loss", **given)
             low.append(found.low)
             high.append(found.high)
-            said.append(found.on_these_rows)
+            said.append(found.sample_value)
         note = f"truth {true:.5f}, mean estimate {np.mean(said):.5f}"
         below, above = true < np.array(low) - 1e-9, true > np.array(high) + 1e-9
         what = f"95 % interval of the measure, {name}"

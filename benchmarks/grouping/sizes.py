@@ -1,4 +1,4 @@
-"""How often a gain of the size that `smallest_seen` names is found, law by law."""
+"""How often a gain of the size that `minimum_detectable` names is found, law by law."""
 
 import laws
 import numpy as np
@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from sklearn_calib._validation import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
-from sklearn_calib.decomposition._grouping import smallest_seen
+from sklearn_calib.decomposition._grouping import minimum_detectable
 from sklearn_calib.metrics import get_loss
 
 RECALIBRATOR = "default"
@@ -144,14 +144,16 @@ def found_of(name, n, draws):
     """One row: the gain named for n rows, and how often it is found where it is there."""
     law, log = LAWS[name], get_loss("log")
     _, _, p = law.draw(4000, 0.0, np.random.default_rng(0))
-    size = smallest_seen(log, canonical_proba(p), np.full(4000, 1 / np.sqrt(4000 * n)))
+    size = minimum_detectable(
+        log, canonical_proba(p), np.full(4000, 1 / np.sqrt(4000 * n))
+    )
     found, gains, said = [], [], []
     for seed in range(draws):
         table, y, p = law.draw(n, size, np.random.default_rng([n, 1000 + seed]))
         parts = decompose_loss(y, p, features=table, recalibrator=RECALIBRATOR)
         found.append(parts.action in ("retrain", "both"))
         gains.append(parts.gain_of_features)
-        said.append(parts.smallest_seen)
+        said.append(parts.minimum_detectable)
     row = {
         "law": name,
         "kind": "of the cost"
@@ -162,7 +164,7 @@ def found_of(name, n, draws):
         "n": n,
         "draws": draws,
         "gain_there": f"{size:.5f}",
-        "smallest_seen": f"{np.mean(said):.5f}",
+        "minimum_detectable": f"{np.mean(said):.5f}",
         "mean_gain_measured": f"{np.mean(gains):.5f}",
         "found": f"{np.mean(found):.3f}",
         "standard_error": f"{np.sqrt(0.16 / draws):.3f}",

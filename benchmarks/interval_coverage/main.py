@@ -232,7 +232,7 @@ def of_options(measure, options, classes, slope, n, draws, resamples):
             truth = all_metrics()[measure](
                 *every, sample_weight=true.T.ravel(), **options
             )
-        found.append((one.low, one.high, one.estimate, one.on_these_rows, truth))
+        found.append((one.low, one.high, one.estimate, one.sample_value, truth))
     low, high, estimate, plain, truth = np.array(found).T
     row = {
         "measure": measure,

@@ -32,7 +32,7 @@ maps = [
     and name not in ("identity", "dirichlet", "matrix", "vector")
     and not name.startswith("structured")
 ]
-maps.sort(key=lambda name: all_recalibrators()[name].capabilities.flexible)
+maps.sort(key=lambda name: all_recalibrators()[name].capabilities.nonparametric_shape)
 display = CalibratingFunctionDisplay.from_predictions(y, p, maps, truth=truth)
 
 # %%

@@ -47,4 +47,4 @@ for ax, (name, proba) in zip(
 after_summary = validation_summary(y_new, after, pos_label="malignant")
 for name in ("O/E", "calibration in the large", "slope", "ICI"):
     row = after_summary[name]
-    print(f"{name}: {row.estimate:.3f} (calibrated: {row.if_calibrated:.3f})")
+    print(f"{name}: {row.estimate:.3f} (calibrated: {row.null_mean:.3f})")

@@ -39,5 +39,5 @@ for name, model in models.items():
     print(
         f"{name}: {interval.estimate:.4f}, 95 % [{interval.low:.4f}, {interval.high:.4f}]"
     )
-    seen, chance = interval.on_these_rows, interval.if_calibrated
+    seen, chance = interval.sample_value, interval.null_mean
     print(f"    on these rows {seen:.4f}; if calibrated it would be {chance:.4f}")

@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel, canonical_proba
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.displays import ReliabilityDisplay
 from sklearn_calib.linear import approximate_leave_one_out
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import expected_calibration_error, log_loss
 from sklearn_calib.recalibrators import PlattScaling
 

@@ -130,7 +130,7 @@ def find_class_order(
     import pandas as pd
 
     from .._validation import read_labels
-    from ..summary import find_classes
+    from ..summary import find_distinct_labels
 
     if options.soft_labels:
         return ClassOrder(soft_classes(options, label_names, n_columns))
@@ -140,7 +140,7 @@ def find_class_order(
         "csv": options.csv_options,
         "drop_missing": options.drop_missing,
     }
-    found = find_classes(files, label=options.label, _enough=n_enough, **how)
+    found = find_distinct_labels(files, label=options.label, _enough=n_enough, **how)
     named, positive = match_named_classes(options, pd.Series(found), n_columns)
     given: Any = found if named is None else named
     classes, _ = read_labels(given, classes=given)

@@ -127,7 +127,7 @@ def run_fit(options: Request) -> int:
                 n_seen = None
             return _fit_rows(expand_soft_labels(rows), options, n_seen)
         of_tables = find_whole_options(options, ("prediction", "scale", "absent"))
-        whole = method.capabilities.ordered or bool(of_tables)
+        whole = method.capabilities.order_dependent or bool(of_tables)
         if of_tables:
             check_whole(files, options)
         elif not whole and is_large(files, options, several=False):
@@ -141,7 +141,7 @@ def run_fit(options: Request) -> int:
 
 
 def _check_soft(method, options):
-    if method.capabilities.ordered:
+    if method.capabilities.order_dependent:
         raise invalid_option(
             expected=f"labels of rows in their order for {options.recalibrator}",
             got="--soft-labels",

@@ -122,7 +122,7 @@ def _get_mean_fields(report, measure):
     ends = {
         "low": one.macro_low,
         "high": one.macro_high,
-        "if_calibrated": one.if_calibrated,
+        "null_mean": one.null_mean,
     }
     return {"value": one.macro, **ends}
 

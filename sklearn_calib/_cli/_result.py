@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..report import CalibrationReport
 
 _OPERATORS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
-_FIELDS = ("value", "low", "high", "if_calibrated")
+_FIELDS = ("value", "low", "high", "null_mean")
 _FORM = re.compile(r"\s*(\w+)(?:\.(\w+))?\s*(>=|<=|>|<)\s*(\S+|\S+\s*%)\s*")
 FORM = "MEASURE[.low|.high] > or < NUMBER"
 
@@ -85,16 +85,16 @@ def _parse_condition(text):
             got=quoted(f"{measure}.{field}"),
             hint=suggest_name(field, fields, "Without an ending it is the value"),
         )
-    if limit != "if_calibrated" or measure == "accuracy":
+    if limit != "null_mean" or measure == "accuracy":
         given = limit
         try:
             limit = float(limit)
         except ValueError:
             limit = math.nan
         if not math.isfinite(limit):
-            hint = "Write one with a point, or if_calibrated for the limit of chance"
-            if find_nearest_name(given, ["if_calibrated"]):
-                hint = "Write if_calibrated for the limit of chance"
+            hint = "Write one with a point, or null_mean for the limit of chance"
+            if find_nearest_name(given, ["null_mean"]):
+                hint = "Write null_mean for the limit of chance"
             raise invalid_option(
                 expected="a number at the end of --fail-if",
                 got=quoted(text),
@@ -190,7 +190,7 @@ def add_report(group: Any) -> None:
         action="append",
         metavar="RULE",
         help=f'exit with code 3 if this condition holds: "{FORM}", for instance '
-        '"smooth_calibration_error > if_calibrated" for more than chance, or '
+        '"smooth_calibration_error > null_mean" for more than chance, or '
         '"accuracy < 0.7"; can be given several times',
     )
 

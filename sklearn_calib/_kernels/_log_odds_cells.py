@@ -276,7 +276,7 @@ def find_smallest_repair(
     -------
     offset, line : ndarray of shape (2,)
         Shift and slope; of the first, slope 1.
-    p_line, p_bent : float
+    pvalue_slope, pvalue_curvature : float
         P-values: that no slope is missing beside the shift; that no bends at the thirds
         of the rows are missing beside the line. 1 if the rows are not informative.
     """
@@ -300,11 +300,13 @@ def find_smallest_repair(
 
     row_basis = make_basis(counts.log_odds)
     event_basis = make_basis(counts.event_log_odds)
-    p_line = _run_score_test(counts, row_basis[:, :2], event_basis[:, :2], offset, 1)
+    pvalue_slope = _run_score_test(
+        counts, row_basis[:, :2], event_basis[:, :2], offset, 1
+    )
     return (
         offset,
         line,
-        p_line,
+        pvalue_slope,
         _run_score_test(counts, row_basis, event_basis, line, 2),
     )
 

@@ -128,7 +128,7 @@ def decompose_loss(
     "both" was said there in 0 to 3 % of the draws of a law. ``parts.action`` and
     ``parts.advice()`` say what follows.
 
-    `smallest_seen` holds for a single missed feature: it moves the log-odds of the
+    `minimum_detectable` holds for a single missed feature: it moves the log-odds of the
     likeliest class up in one half of the rows and down in the other, and the trees,
     which have to learn that, lose up to 30 nats over the number of rows. That is n gain
     = 57 or so for the log loss. Measured with a gain of that size at 1000 rows: found

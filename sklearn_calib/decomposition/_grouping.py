@@ -45,7 +45,7 @@ FEWEST_ROWS = 50
 FEWEST_OF_CLASS = 5
 _FOLDS = 5
 MAX_FEATURE_SHIFT = 12.0  # log-odds by which a feature moves the truth, at most
-_SHOWN = 4096  # rows that `smallest_seen` is computed from
+_SHOWN = 4096  # rows that `minimum_detectable` is computed from
 LOSS_TOLERANCE = 1e-12  # nats or the like: smaller differences are none
 VARIANCE_FACTOR = 2.0
 # rows times nats that trees lose where one feature is missed, and a reserve
@@ -99,7 +99,7 @@ def decompose_by_features(
         gain_of_features=gain,
         irreducible=laws["refinement"].estimate - grouping,
         feature_gains=_sort_gain_fractions(gains),
-        smallest_seen=smallest_seen(rule, recalibrated, w),
+        minimum_detectable=minimum_detectable(rule, recalibrated, w),
         n_rows=len(predictions.codes),
         _laws=laws,
     )
@@ -252,7 +252,7 @@ def _sort_gain_fractions(gains):
     return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
 
-def smallest_seen(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
+def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | None:
     """Compute the gain by one feature that would have been found with probability 0.8.
 
     The truth is moved, up or down with equal chances, along the log-odds of the class

@@ -14,7 +14,7 @@ from ._intervals import Law
 TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
 OF_FEATURES = ("grouping", "irreducible")
 SIGNIFICANCE = 0.05  # of each gain, one-sided: what is beyond it is found
-PROBABILITY = 0.8  # with which a gain of `smallest_seen` would have been found
+PROBABILITY = 0.8  # with which a gain of `minimum_detectable` would have been found
 # columns in a sentence, each with at least a tenth of the gains of the splits
 _NAMED = 3
 
@@ -66,7 +66,7 @@ class LossDecomposition:
         How much each column contributed to the gains of the trees' splits, as a share;
         the largest comes first. The shares add up to 1, or are all 0 if no tree was
         grown. Columns have the names of the table, or "column 0" and so on.
-    smallest_seen : float or None
+    minimum_detectable : float or None
         If the model overlooks a single feature that is worth this gain, the gain is
         found with probability 0.8 or more. Products of features need a larger gain, see
         Notes of `decompose_loss`. None if no gain of any size would be found so
@@ -86,7 +86,7 @@ class LossDecomposition:
     gain_of_features: float | None = None
     irreducible: float | None = None
     feature_gains: dict[Any, float] | None = None
-    smallest_seen: float | None = None
+    minimum_detectable: float | None = None
     n_rows: int | None = None
     _laws: Mapping[str, Law] = field(repr=False, default_factory=dict)
 
@@ -147,8 +147,8 @@ class LossDecomposition:
         used = f"A model that used {self._describe_columns()} better would lower "
         least = f"by at least {self._format_term('grouping', level)}"
         unseen = f"in {rows} a gain of any size would hardly have been found"
-        if self.smallest_seen is not None:
-            seen = _format_number(self.smallest_seen, self.smallest_seen)
+        if self.minimum_detectable is not None:
+            seen = _format_number(self.minimum_detectable, self.minimum_detectable)
             unseen = (
                 f"with {rows}, a gain of {seen} by a single feature would have been found with "
                 f"probability {PROBABILITY:.0%} or more"
@@ -187,7 +187,7 @@ class LossDecomposition:
         content : dict
             A dict ``{"value", "standard_error", "low", "high"}`` for each term, and
             with features also ``action``, ``advice``, ``gain_of_features``,
-            ``feature_gains`` (whose keys are text), ``smallest_seen`` and ``n_rows``.
+            ``feature_gains`` (whose keys are text), ``minimum_detectable`` and ``n_rows``.
             What is not known is None.
         """
         check_level(level)
@@ -204,7 +204,7 @@ class LossDecomposition:
                 "high": high,
             }
         if with_features:
-            names = "action", "gain_of_features", "smallest_seen", "n_rows"
+            names = "action", "gain_of_features", "minimum_detectable", "n_rows"
             content |= {name: getattr(self, name) for name in names}
             content["advice"] = self.advice(level)
             shares = (self.feature_gains or {}).items()

@@ -21,8 +21,8 @@ from .._typing import (
     Self,
 )
 from .._validation import align_columns, check_indexes
+from ..classifiers import check_gives_proba
 from ..exceptions import invalid_input
-from ..meta import check_gives_proba
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,7 +76,7 @@ class Display:
     """A picture of a result: the axes, the figure and what is in it.
 
     A subclass stores the result in its constructor and computes nothing there. It
-    writes `points` and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the
+    writes `plotted_data` and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the
     public `plot` is written here, makes the axes where none are given, and calls
     ``_draw``. A display with options has a ``plot`` of its own that ends with ``return
     self._drawn_on(ax, option=option)``. Class methods ``from_...`` compute the result
@@ -103,7 +103,7 @@ class Display:
     >>> class LineDisplay(Display):
     ...     def __init__(self, x, y):
     ...         self.x, self.y = x, y
-    ...     def points(self):
+    ...     def plotted_data(self):
     ...         return [[(self.x, self.y)]]
     ...     def _draw(self, ax):
     ...         ax.plot(self.x, self.y)
@@ -132,7 +132,7 @@ class Display:
             if name == "plot":
                 cls.plot = _suggest_option_names(made)  # type: ignore[method-assign]
 
-    def points(self) -> list[list[tuple[Any, ...]]]:
+    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the plotted data as numbers.
 
         Returns
@@ -141,7 +141,9 @@ class Display:
             For each panel the pairs (x, y) that are drawn there as a line, as dots or
             as the ends of bars; (x, y, value) where the value is shown by a colour.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no points; see Display")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no plotted_data; see Display"
+        )
 
     @_suggest_option_names
     def plot(
@@ -216,7 +218,7 @@ class Display:
         if axes is None:
             axes = self._new_axes(require("matplotlib.pyplot", "plot"))
         axes = np.ravel(np.asarray(axes, dtype=object))
-        count = len(self.points())
+        count = len(self.plotted_data())
         strange = [ax for ax in axes if not hasattr(ax, "get_legend_handles_labels")]
         if len(axes) != count or strange:
             got = repr(strange[0])[:60] if strange else f"{len(axes)}"
@@ -240,7 +242,7 @@ class Display:
 
     def _make_grid(self, plt, width, height):
         """Make the axes of a new figure in rows of at most four panels."""
-        count = len(self.points())
+        count = len(self.plotted_data())
         columns = min(count, 4)
         rows = -(-count // columns)
         size = width * columns, height * rows

@@ -200,7 +200,7 @@ class CalibratingFunctionDisplay(Display):
         display = cls(scores, functions, curve, true)
         return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def points(self) -> list[list[tuple[Any, ...]]]:
+    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the observed frequencies, the truth and the map of each method.
 
         Returns

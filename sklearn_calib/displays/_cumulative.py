@@ -168,7 +168,7 @@ class CumulativeDifferenceDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def points(self) -> list[list[tuple[Any, ...]]]:
+    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the path.
 
         Returns
@@ -201,7 +201,7 @@ class CumulativeDifferenceDisplay(Display):
 
     def _draw_thresholds(self, ax):
         found = self.differences
-        [[below, above]] = self.points()
+        [[below, above]] = self.plotted_data()
         height = 2 * found.sigma
         label = "two standard deviations of all rows"
         ax.axhspan(-height, height, color=blend_color(ax, 0.85), lw=0, label=label)
@@ -217,7 +217,7 @@ class CumulativeDifferenceDisplay(Display):
 
     def _draw_rows(self, ax):
         found = self.differences
-        [[path]] = self.points()
+        [[path]] = self.plotted_data()
         height = 2 * found.sigma
         ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1.5)
         ax.fill(

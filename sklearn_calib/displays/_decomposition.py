@@ -208,7 +208,7 @@ class DecompositionDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def points(self) -> list[list[tuple[Any, ...]]]:
+    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the ends of the bars.
 
         Returns

@@ -249,7 +249,7 @@ default="isotonic"
             curve_kwargs=curve_kwargs,
         )
 
-    def points(self) -> list[list[tuple[Any, ...]]]:
+    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the dots, and the curves.
 
         Returns

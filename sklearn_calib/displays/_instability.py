@@ -170,7 +170,7 @@ class InstabilityDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def points(self) -> list[list[tuple[Any, ...]]]:
+    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the plotted data, with rows in the order of their predictions.
 
         Returns
@@ -207,7 +207,7 @@ class InstabilityDisplay(Display):
 
     def _draw(self, ranges, errors, decisions, curves):
         found = self.instability
-        panels = self.points()
+        panels = self.plotted_data()
         order = np.argsort(found.predicted, kind="stable")
         some = order[
             np.unique(

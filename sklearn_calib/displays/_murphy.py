@@ -252,7 +252,7 @@ class MurphyDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def points(self) -> list[list[tuple[Any, ...]]]:
+    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.
 
         Returns

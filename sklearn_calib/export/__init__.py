@@ -1,6 +1,6 @@
 """Takes fitted maps out of Python: JSON, ONNX, SQL and source code.
 
-It may import `inference`, `meta`, `testing` and the layers below them.
+It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `to_dict` in `_exported.py`.
 """
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from .. import meta
+from .. import classifiers
 from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._show import plain, quoted
@@ -202,9 +202,16 @@ def _list_module_types(cls):
 
 
 _MODELS = [
-    value for name in meta.__all__ if isinstance(value := getattr(meta, name), type)
+    value
+    for name in classifiers.__all__
+    if isinstance(value := getattr(classifiers, name), type)
 ]
-_OWN = (*all_recalibrators().values(), ExportedMap, *_MODELS, meta.CalibratedPair)
+_OWN = (
+    *all_recalibrators().values(),
+    ExportedMap,
+    *_MODELS,
+    classifiers.CalibratedPair,
+)
 
 #: For ``skops.io.load(file, trusted=skops_trusted)``: recalibrators and whole models,
 #: and what they are made of. Classifiers inside that are not scikit-learn's have types

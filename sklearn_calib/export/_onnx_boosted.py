@@ -18,7 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from .._argument_checks import require
 from .._typing import AnyArray, Estimator
 from ..exceptions import invalid_input
-from ..staging import classifier_logits
+from ..staged import classifier_logits
 
 DOMAIN = "ai.onnx.ml"
 VERSION = 3  # from which on trees may hold float64

@@ -17,7 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .. import meta
+from .. import classifiers
 from .._argument_checks import require
 from .._simplex_array import SMALLEST_PROBABILITY
 from .._typing import Features
@@ -40,7 +40,7 @@ _DOUBLE_SLACK = 2.0**-34
 #: The estimators of this package that have a converter.
 MODELS = tuple(
     cls
-    for cls in (getattr(meta, name) for name in meta.__all__)
+    for cls in (getattr(classifiers, name) for name in classifiers.__all__)
     if hasattr(cls, "predict_proba")
 )
 

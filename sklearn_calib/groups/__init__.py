@@ -1,6 +1,6 @@
 """Measures and corrects the calibration within groups of rows.
 
-It may import `inference`, `meta`, `testing` and the layers below them.
+It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `group_calibration` in `_group_calibration.py`.
 """
 

@@ -16,12 +16,12 @@ from .._show import plain, quoted
 from .._simplex_array import stack_rows
 from .._sklearn_compat import safe_indexing
 from .._typing import CV, AnyArray, ArrayLike, Estimator, Features, FloatArray, Self
-from ..exceptions import invalid_input
-from ..meta import (
+from ..classifiers import (
     ESTIMATOR_CONSTRAINTS,
     CalibratedClassifier,
     CalibratedPair,
 )
+from ..exceptions import invalid_input
 from ..recalibrators import (
     BoosterOptions,
     MulticalibratedScores,

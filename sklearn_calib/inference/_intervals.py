@@ -68,15 +68,15 @@ class ConfidenceInterval:
         from the population's (see `confidence_interval`). It is unbiased in the median
         if the error has the shape of the recalibrator, too high as often as too low:
         what chance adds to the measure is taken off, and it is 0 for every second set
-        of calibrated predictions. Else it is `on_these_rows`, or the nearer end should
+        of calibrated predictions. Else it is `sample_value`, or the nearer end should
         that lie outside.
     low, high : float
     level : float
     method : {"bootstrap", "inversion", "gamma", "logarithm"}
-    on_these_rows : float
+    sample_value : float
         The measure itself, as the function of its name returns it. A calibration error
         of few rows is too large, and may be above `high`.
-    if_calibrated : float or None
+    null_mean : float or None
         With "inversion" the mean of the measure over labels drawn from these
         predictions: what it would be on these rows if they were calibrated.
     """
@@ -86,8 +86,8 @@ class ConfidenceInterval:
     high: float
     level: float
     method: str
-    on_these_rows: float
-    if_calibrated: float | None = None
+    sample_value: float
+    null_mean: float | None = None
 
 
 def confidence_interval(
@@ -256,7 +256,7 @@ def confidence_interval(
     ... )
     >>> interval.low, interval.low <= interval.estimate <= interval.high
     (0.0, True)
-    >>> interval.on_these_rows > interval.estimate
+    >>> interval.sample_value > interval.estimate
     True
     """
     function = _find_measure(measure)

@@ -483,13 +483,13 @@ def _check_for_summaries(measure, needs_rows):
 def _combine_intervals(measure, one, two):
     """Combine two intervals into one of their difference."""
     # inside, also where a part leaves one out
-    difference = two.on_these_rows - one.on_these_rows
+    difference = two.sample_value - one.sample_value
     low = min(two.low - one.high, difference)
     high = max(two.high - one.low, difference)
     return PairedDifference(
         measure,
-        one.on_these_rows,
-        two.on_these_rows,
+        one.sample_value,
+        two.sample_value,
         difference,
         low,
         high,

@@ -51,7 +51,7 @@ class ValidationRow:
     estimate : float
     low, high : float
         Confidence interval.
-    if_calibrated : float
+    null_mean : float
         The value for calibrated predictions: the target of O/E, intercepts and slope;
         for all others the expectation on rows with these predictions.
     pvalue : float
@@ -62,7 +62,7 @@ class ValidationRow:
     estimate: float
     low: float
     high: float
-    if_calibrated: float
+    null_mean: float
     pvalue: float
 
 
@@ -202,9 +202,7 @@ class ValidationSummary(Shown):
 
 def _format_cells(row):
     ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
-    numbers = [
-        "" if isnan(x) else f"{x:.4f}" for x in (row.estimate, row.if_calibrated)
-    ]
+    numbers = ["" if isnan(x) else f"{x:.4f}" for x in (row.estimate, row.null_mean)]
     p = (
         "< 0.001"
         if row.pvalue < 0.001
@@ -365,7 +363,7 @@ def validation_summary(
     >>> slope = summary["slope"]
     >>> slope.high < 1, slope.pvalue < 0.001  # overconfident
     (True, True)
-    >>> summary["ICI"].estimate > 3 * summary["ICI"].if_calibrated
+    >>> summary["ICI"].estimate > 3 * summary["ICI"].null_mean
     True
     """
     check_level(level)

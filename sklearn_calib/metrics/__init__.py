@@ -1,6 +1,6 @@
 """Measures of probabilities, proper losses and their scorers.
 
-It may import `_files`, `datasets`, `maps`, `staging` and the layers below them.
+It may import `_files`, `datasets`, `maps`, `staged` and the layers below them.
 Start reading with `Measure` in `_measure.py`.
 """
 

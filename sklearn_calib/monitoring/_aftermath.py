@@ -59,13 +59,13 @@ class Diagnosis(NamedTuple):
     n_samples : int
         Rows from there on, on which the rest stands; without those of probability 0 or
         1.
-    enough : {"offset", "line", "refit"}
+    repair : {"offset", "line", "refit"}
         What is enough: a number added to the log-odds; a new slope, too; or nothing
         less than a new map or model.
     shift, slope : float
         What to do with the log-odds, shift + slope * log-odds; the slope of "offset" is
         1.
-    p_line, p_bent : float
+    pvalue_slope, pvalue_curvature : float
         P-values: that an offset leaves no slope, and that a line leaves no bend.
     mean_proba, event_rate : float
         Mean probability and share of events of these rows.
@@ -82,11 +82,11 @@ class Diagnosis(NamedTuple):
     onset_interval: tuple[int, int]
     onset_time: float | str | None
     n_samples: int
-    enough: Literal["offset", "line", "refit"]
+    repair: Literal["offset", "line", "refit"]
     shift: float
     slope: float
-    p_line: float
-    p_bent: float
+    pvalue_slope: float
+    pvalue_curvature: float
     mean_proba: float
     event_rate: float
     class_rates: tuple[float, ...]
@@ -112,17 +112,30 @@ class Diagnosis(NamedTuple):
         )
         whose = " of the largest probability" if self.confidence else ""
         line = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
-        said = {
-            "offset": f"an offset is enough so far: add {self.shift:+.2f} to the log-odds{whose}"
-            f"{self._format_offset_call()} ({rates})",
-            "line": f"an offset is not enough (p = {self.p_line:.1g}), a line is so far: make the "
-            f"log-odds{whose} {line}, or fit PlattScaling() to these rows",
-            "refit": f"a line is not enough (p = {self.p_bent:.1g}): fit a map of any shape to "
-            "more of these rows, such as SplineCalibration(), or the model anew",
-        }[self.enough]
-        if self.enough == "refit" and self.slope <= 0:
-            said = f"the order of the scores is lost (slope {self.slope:.2f}): fit the model anew"
-        return f"{since}; by its {rows} {said}"
+        if self.repair == "offset":
+            advice = (
+                "an offset is enough so far: "
+                f"add {self.shift:+.2f} to the log-odds{whose}"
+                f"{self._format_offset_call()} ({rates})"
+            )
+        elif self.repair == "line":
+            advice = (
+                f"an offset is not enough (p = {self.pvalue_slope:.1g}), "
+                f"a line is so far: make the log-odds{whose} {line}, "
+                "or fit PlattScaling() to these rows"
+            )
+        elif self.slope <= 0:
+            advice = (
+                f"the order of the scores is lost (slope {self.slope:.2f}): "
+                "fit the model anew"
+            )
+        else:
+            advice = (
+                f"a line is not enough (p = {self.pvalue_curvature:.1g}): "
+                "fit a map of any shape to more of these rows, "
+                "such as SplineCalibration(), or the model anew"
+            )
+        return f"{since}; by its {rows} {advice}"
 
     def _format_offset_call(self):
         if not 0 < self.event_rate < 1:  # there is no such mean
@@ -170,24 +183,26 @@ def diagnose_record(
     blocks = record.blocks
     when = blocks[likely].when
     rows = record.from_block(likely)
-    offset, line, p_line, p_bent = cells.find_smallest_repair(rows, cells.COARSE_CELLS)
-    enough: Any = "offset"
-    if p_bent < _TOO_MUCH or (line[1] <= 0 and p_line < _TOO_MUCH):
-        enough = "refit"
-    elif p_line < _TOO_MUCH:
-        enough = "line"
+    offset, line, pvalue_slope, pvalue_curvature = cells.find_smallest_repair(
+        rows, cells.COARSE_CELLS
+    )
+    repair: Any = "offset"
+    if pvalue_curvature < _TOO_MUCH or (line[1] <= 0 and pvalue_slope < _TOO_MUCH):
+        repair = "refit"
+    elif pvalue_slope < _TOO_MUCH:
+        repair = "line"
     n = float(rows.rows.sum())
-    shift, slope = (offset if enough == "offset" else line).tolist()
+    shift, slope = (offset if repair == "offset" else line).tolist()
     found = Diagnosis(
         blocks[likely].first,
         (blocks[low].first, blocks[high].last),
         None if when is None else format_time(when),
         round(n),
-        enough,
+        repair,
         shift,
         slope,
-        p_line,
-        p_bent,
+        pvalue_slope,
+        pvalue_curvature,
         float(rows.rows @ expit(rows.log_odds)) / n,
         float(rows.events.sum()) / n,
         _compute_rates(record.labels_from(likely)),

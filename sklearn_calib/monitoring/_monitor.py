@@ -563,7 +563,7 @@ class CalibrationMonitor:
         The onset has a posterior: each row is as likely to be the first one behind the
         change, the 54 pairs have their weights. Old rows are kept in blocks, the larger
         the older, and the ends of its interval are ends of blocks, the newest of 32
-        rows. `enough` follows from two score tests at 5 % on the rows behind the
+        rows. `repair` follows from two score tests at 5 % on the rows behind the
         likeliest onset. Unlike `region` they promise nothing at every look: they are
         judged at the moment when the alarm comes, by rows that it chose; how often they
         err was counted (``benchmarks/monitoring``). Begin anew (`reset`) after a
@@ -575,7 +575,7 @@ class CalibrationMonitor:
         >>> from sklearn_calib.monitoring import CalibrationMonitor
         >>> proba, y = make_overconfident(2, 2000)
         >>> found = CalibrationMonitor().update(y, proba).diagnose()
-        >>> found.onset, found.enough
+        >>> found.onset, found.repair
         (1, 'line')
         """
         if not self.alarms_:

@@ -1,6 +1,6 @@
 """Estimators that turn scores into calibrated probabilities, one file per method.
 
-It may import `_files`, `datasets`, `maps`, `staging` and the layers below them.
+It may import `_files`, `datasets`, `maps`, `staged` and the layers below them.
 Start reading with `Recalibrator` in `_base.py`.
 """
 

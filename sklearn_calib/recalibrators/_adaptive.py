@@ -99,7 +99,10 @@ class AdaptiveCalibration(Recalibrator):
     intervals_: FloatArray
 
     capabilities = Capabilities(
-        flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
+        nonparametric_shape=True,
+        nonparametric=True,
+        weights="rows",
+        cost="O(k n log n)",
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "neighborhood": [StrOptions({"nearest", "interval"})],

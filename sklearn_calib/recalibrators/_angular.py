@@ -111,7 +111,7 @@ class AngularCalibration(Recalibrator):
         monotone=True,
         increasing=True,
         continuous=True,
-        takes_logarithm=True,
+        needs_positive_proba=True,
         max_classes=200,
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -184,11 +184,11 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     capabilities = Capabilities(
         multiclass="native",
         increasing=True,  # with monotone=True
-        flexible=True,
-        takes_logarithm=True,
+        nonparametric_shape=True,
+        needs_positive_proba=True,
         nonparametric=True,
         weights="counts",
-        absent=True,
+        allows_absent_classes=True,
         cost="cv + 1 fits of each",
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -263,7 +263,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         ValueError, TypeError
             Anything `canonical_proba` refuses; labels that do not match the columns;
             soft labels outside [0, 1], or where the order of the rows matters
-            (``capabilities.ordered``); weights that are negative or all zero; more
+            (``capabilities.order_dependent``); weights that are negative or all zero; more
             classes than ``capabilities.max_classes``. After any error or interruption
             the estimator is unfitted, also where it was fitted before. Threads that
             predict during a fit see the map of before until it ends.

@@ -93,13 +93,13 @@ class Capabilities:
     continuous : bool
         For two classes the result is a continuous function of the score, by default
         parameters.
-    flexible : bool
+    nonparametric_shape : bool
         Comes close to a map of any shape (any monotone one, if monotone) as the
         calibration set grows.
-    takes_logarithm : bool
+    needs_positive_proba : bool
         Works on log-probabilities, so probabilities are raised to ``floor_``, learned
         at fit.
-    ordered : bool
+    order_dependent : bool
         The order of the rows matters: they are taken as they came in time, and a row of
         weight 2 is not the same as two rows.
     nonparametric : bool
@@ -117,14 +117,14 @@ class Capabilities:
         Cost of a fit for n rows and k classes.
     max_classes : int or None
         More classes are refused, since a fit would take minutes even on 2000 rows.
-    absent : bool
+    allows_absent_classes : bool
         Takes rows of which each has its own options, see
         ``canonical_proba(absent="nan")``.
     array_api : bool
         Maps tensors on their device: every fitted map is made of nodes that are
         arithmetic (see `Recalibrator.predict_proba`). Others copy them to the host and
         return arrays of numpy.
-    not_exported : str
+    export_error : str
         Why a fitted map cannot be written as nodes, with what to do instead; empty
         where it can.
     """
@@ -133,17 +133,17 @@ class Capabilities:
     monotone: bool = False
     increasing: bool = False
     continuous: bool = False
-    flexible: bool = False
-    takes_logarithm: bool = False
-    ordered: bool = False
+    nonparametric_shape: bool = False
+    needs_positive_proba: bool = False
+    order_dependent: bool = False
     nonparametric: bool = False
     sample_weight: bool = True
     weights: str = "ratios"
     cost: str = "O(n k)"
     max_classes: int | None = None
-    absent: bool = False
+    allows_absent_classes: bool = False
     array_api: bool = False
-    not_exported: str = ""
+    export_error: str = ""
 
 
 class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
@@ -198,7 +198,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         raise invalid_input(
             expected="a recalibrator that describes its map",
             got="one without the method",
-            hint="Write it, or declare capabilities.not_exported",
+            hint="Write it, or declare capabilities.export_error",
             error=NotImplementedError,
         )
 
@@ -259,7 +259,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ValueError, TypeError
             Anything `canonical_proba` refuses; labels that do not match the columns;
             indexes of pandas with different labels; soft labels outside [0, 1], or
-            where the order of the rows matters (``capabilities.ordered``); weights that
+            where the order of the rows matters (``capabilities.order_dependent``); weights that
             are negative or all zero; more classes than ``capabilities.max_classes``.
             After any error or interruption the estimator is unfitted, also where it was
             fitted before. Threads that predict during a fit see the map of before until
@@ -416,7 +416,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             target,
             input=input or self._get_score_kind(),
             dtype=dtype,
-            floor=self.floor_ if self.capabilities.takes_logarithm else None,
+            floor=self.floor_ if self.capabilities.needs_positive_proba else None,
             turning_map=self._find_turning_map,
         )
 
@@ -477,7 +477,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _fit_canonical(self, proba, y_encoded, weight):
         """Learn from validated rows of positive weight."""
         warn_constant_scores(self, proba)
-        if self.capabilities.takes_logarithm:
+        if self.capabilities.needs_positive_proba:
             self.floor_ = estimate_floor(proba)
             proba = clip_to_floor(proba, self.floor_)
         learned = proba
@@ -532,7 +532,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """Return the map of rows as they are given, or refuse predictions that are not a map."""
         if not self._has_map():
             Recalibrator._make_map(self)
-        if not self.capabilities.takes_logarithm:
+        if not self.capabilities.needs_positive_proba:
             return self.map_
         return make_chain(Raised(floor=self.floor_), self.map_)
 
@@ -565,7 +565,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     def _validate_fit(
         self, X, y, sample_weight, classes, *, soft_labels=False, keeps_unit=False
     ):
-        if soft_labels and self.capabilities.ordered:
+        if soft_labels and self.capabilities.order_dependent:
             raise invalid_input(
                 expected="labels of rows in their order, which this method follows",
                 got="soft labels, which stand for several rows at once",
@@ -617,7 +617,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         self._set_input_features(X, proba, reset=False)
         return (
             clip_to_floor(proba, self.floor_)
-            if self.capabilities.takes_logarithm
+            if self.capabilities.needs_positive_proba
             else proba
         )
 
@@ -632,7 +632,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return getattr(self, "feature_names_in_", None)
 
     def _check_absent(self, proba):
-        if get_absent_mask(proba) is not None and not self.capabilities.absent:
+        if get_absent_mask(proba) is not None and not self.capabilities.allows_absent_classes:
             raise invalid_input(
                 expected="scores of all classes in every row",
                 got="rows without some of them (absent='nan')",

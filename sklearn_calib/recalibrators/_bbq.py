@@ -84,7 +84,10 @@ class BBQ(Recalibrator):
     values_: FloatArray
 
     capabilities = Capabilities(
-        flexible=True, nonparametric=True, weights="rows", cost="O(k n log n)"
+        nonparametric_shape=True,
+        nonparametric=True,
+        weights="rows",
+        cost="O(k n log n)",
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "criterion": [StrOptions({"bdeu2", "bdeu"})],

@@ -73,7 +73,7 @@ class BetaCalibration(Recalibrator):
         monotone=True,
         increasing=True,
         continuous=True,
-        takes_logarithm=True,
+        needs_positive_proba=True,
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "parameters": [StrOptions({"abm", "am", "ab"})],

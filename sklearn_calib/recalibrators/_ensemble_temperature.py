@@ -59,7 +59,7 @@ class EnsembleTemperatureScaling(Recalibrator):
         multiclass="native",
         monotone=True,
         continuous=True,
-        takes_logarithm=True,
+        needs_positive_proba=True,
     )
 
     def _fit(self, proba, codes, weight):

@@ -24,7 +24,7 @@ def get_map(fitted: Estimator) -> CalibrationMap:
     TypeError
         Something else.
     ValueError
-        A method that declares in ``capabilities.not_exported`` why it cannot be
+        A method that declares in ``capabilities.export_error`` why it cannot be
         described.
     """
     if isinstance(fitted, Pipeline):
@@ -44,7 +44,7 @@ def get_map(fitted: Estimator) -> CalibrationMap:
             error=TypeError,
         )
     check_is_fitted(fitted)
-    if reason := fitted.capabilities.not_exported:
+    if reason := fitted.capabilities.export_error:
         raise invalid_input(
             expected="a method that can be written as nodes",
             got=type(fitted).__name__,

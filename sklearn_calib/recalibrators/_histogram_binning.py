@@ -104,7 +104,9 @@ class HistogramBinning(Recalibrator):
     bin_values_: FloatArray
     bin_weights_: FloatArray
 
-    capabilities = Capabilities(flexible=True, weights="rows", cost="O(k n log n)")
+    capabilities = Capabilities(
+        nonparametric_shape=True, weights="rows", cost="O(k n log n)"
+    )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"bdeu"})],
         "strategy": [StrOptions({"quantile", "uniform"})],

@@ -26,7 +26,7 @@ class Identity(Recalibrator):
         multiclass="native",
         monotone=True,
         continuous=True,
-        absent=True,
+        allows_absent_classes=True,
         array_api=True,
         cost="O(1)",
     )

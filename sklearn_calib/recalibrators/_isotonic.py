@@ -72,7 +72,7 @@ class IsotonicCalibration(Recalibrator):
         monotone=True,
         increasing=True,
         continuous=True,
-        flexible=True,
+        nonparametric_shape=True,
         nonparametric=True,
         cost="O(k n log n)",
     )

@@ -172,7 +172,7 @@ class MulticlassBinning(Recalibrator):
     _completes_rows = False  # the rows are split before others stand for absent classes
     capabilities = Capabilities(
         multiclass="native",
-        flexible=True,
+        nonparametric_shape=True,
         nonparametric=True,
         weights="counts",
         cost="O(n k + n log n)",

@@ -30,7 +30,7 @@ class OnLogOdds(Recalibrator):
 
     capabilities = Capabilities(
         continuous=True,
-        flexible=True,
+        nonparametric_shape=True,
         nonparametric=True,
         weights="rows",
         cost="O(k n log n)",

@@ -65,7 +65,7 @@ class OneVsRest(CombinedRecalibrator):
     capabilities = Capabilities(
         multiclass="native",
         continuous=True,
-        takes_logarithm=True,
+        needs_positive_proba=True,
         weights="counts",
         cost="k fits",
     )

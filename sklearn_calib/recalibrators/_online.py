@@ -90,7 +90,7 @@ class OnlineCalibration(Recalibrator):
         monotone=True,
         increasing=True,
         continuous=True,
-        ordered=True,
+        order_dependent=True,
         weights="counts",
         cost="O(k n)",
     )

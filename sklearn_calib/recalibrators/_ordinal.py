@@ -117,7 +117,7 @@ class OrdinalCalibration(Recalibrator):
         monotone=True,
         increasing=True,
         continuous=True,
-        takes_logarithm=True,
+        needs_positive_proba=True,
         weights="counts",
         cost="O(n k)",
         max_classes=500,

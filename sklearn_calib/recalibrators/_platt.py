@@ -89,7 +89,7 @@ class PlattScaling(Recalibrator):
         array_api=True,
         monotone=True,
         continuous=True,
-        takes_logarithm=True,
+        needs_positive_proba=True,
         weights="counts",
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {

@@ -56,7 +56,9 @@ class QuadraticScaling(Recalibrator):
     b_: float
     c_: float
 
-    capabilities = Capabilities(array_api=True, continuous=True, takes_logarithm=True)
+    capabilities = Capabilities(
+        array_api=True, continuous=True, needs_positive_proba=True
+    )
 
     def _fit(self, proba, codes, weight):
         score = compute_log_odds(proba)

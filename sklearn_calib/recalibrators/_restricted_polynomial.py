@@ -161,7 +161,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         monotone=True,
         increasing=True,
         continuous=True,
-        flexible=True,
+        nonparametric_shape=True,
         cost="O(k n)",
         max_classes=200,
     )

@@ -31,7 +31,7 @@ class FittedSoftmax(Recalibrator):
         array_api=True,
         multiclass="native",
         continuous=True,
-        takes_logarithm=True,
+        needs_positive_proba=True,
         cost="O(n k^2)",
     )
 

@@ -116,8 +116,8 @@ class SplineCalibration(Recalibrator):
         monotone=True,
         increasing=True,
         continuous=True,
-        flexible=True,
-        takes_logarithm=True,
+        nonparametric_shape=True,
+        needs_positive_proba=True,
         weights="counts",
         cost="O(k n log n)",
     )

@@ -131,8 +131,8 @@ class TemperatureScaling(Recalibrator):
         multiclass="native",
         monotone=True,
         continuous=True,
-        takes_logarithm=True,
-        absent=True,
+        needs_positive_proba=True,
+        allows_absent_classes=True,
         array_api=True,
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {

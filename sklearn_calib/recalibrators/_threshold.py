@@ -28,7 +28,7 @@ _TYPES = ("float64", "float32")
 class Threshold(Shown):
     """The result of `Recalibrator.threshold`: which scores reach a calibrated probability.
 
-    ``print(threshold)`` says the rule and the range of the map.
+    ``print(threshold)`` shows the rule and the range of the map.
 
     Attributes
     ----------
@@ -45,8 +45,8 @@ class Threshold(Shown):
         All scores that reach the target, as intervals with both ends, in increasing
         order. None of them for a target above the range; one of all scores for a target
         below it.
-    lowest, highest : float
-        The range of the map: its smallest and largest value over all scores.
+    range : (float, float)
+        The smallest and the largest value of the map over all scores.
     input : {"proba", "logits"}
         What scores are: probabilities of the second class, or log-odds.
 
@@ -65,8 +65,7 @@ class Threshold(Shown):
     score: float | None
     side: str
     intervals: tuple[tuple[float, float], ...]
-    lowest: float
-    highest: float
+    range: tuple[float, float]
     input: str
 
     @property
@@ -74,9 +73,10 @@ class Threshold(Shown):
         """Return the condition on scores that reach the target, such as ``score >= 0.0143``."""
         if self.score is not None:
             return f"score {self.side} {self.score!r}"
-        if not self.intervals or self.target < self.lowest:
-            said = f"the map gives {self.lowest:.3g} to {self.highest:.3g}"
-            return f"{'every' if self.intervals else 'no'} score ({said})"
+        if not self.intervals or self.target < self.range[0]:
+            lowest, highest = self.range
+            which = "every" if self.intervals else "no"
+            return f"{which} score (the map gives {lowest:.3g} to {highest:.3g})"
         return " or ".join(map(self._format_range, self.intervals))
 
     def _format_range(self, ends):
@@ -89,7 +89,10 @@ class Threshold(Shown):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the threshold as a dict of numbers, texts and lists."""
-        return vars(self) | {"intervals": [list(ends) for ends in self.intervals]}
+        return vars(self) | {
+            "intervals": [list(ends) for ends in self.intervals],
+            "range": list(self.range),
+        }
 
     def _make_sections(self):
         return [Section(sentences=[f"p >= {self.target:.6g}: {self.rule}"])]
@@ -212,7 +215,9 @@ def _make_thresholds(value, ranges, targets, input):
                 score = pairs[0][1]
                 side = "<="
         intervals = tuple((one, other) for one, other in pairs)
-        found.append(Threshold(target, score, side, intervals, lowest, highest, input))
+        found.append(
+            Threshold(target, score, side, intervals, (lowest, highest), input)
+        )
     return found
 
 

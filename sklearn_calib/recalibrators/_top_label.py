@@ -77,7 +77,7 @@ class TopLabel(CombinedRecalibrator):
     capabilities = Capabilities(
         multiclass="native",
         continuous=True,
-        takes_logarithm=True,
+        needs_positive_proba=True,
         weights="counts",
         cost="1 or k fits",
     )

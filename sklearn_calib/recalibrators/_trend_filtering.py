@@ -125,7 +125,7 @@ class TrendFiltering(Recalibrator):
 
     capabilities = Capabilities(
         continuous=True,
-        flexible=True,
+        nonparametric_shape=True,
         nonparametric=True,
         weights="rows",
         cost="O(k n log n)",

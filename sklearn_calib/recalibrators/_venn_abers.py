@@ -62,7 +62,7 @@ class VennAbers(Recalibrator):
     capabilities = Capabilities(
         monotone=True,
         increasing=True,
-        flexible=True,
+        nonparametric_shape=True,
         nonparametric=True,
         weights="counts",
         cost="O(k n log n)",

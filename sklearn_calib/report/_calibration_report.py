@@ -11,9 +11,9 @@ from .._random import generator
 from .._show import plain, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._validation import is_label_table, is_single_column, valid_proba
+from ..classifiers import check_gives_proba
 from ..exceptions import invalid_input
 from ..inference import warn_few_events, with_cluster_ids
-from ..meta import check_gives_proba
 from ..metrics import LogLoss, validate_predictions
 from ..summary import CalibrationSummary
 from ._columns import check_column_order, check_summary_order
@@ -176,7 +176,7 @@ def calibration_report(
     >>> report.rows[0].measure
     'brier_loss'
     >>> error = next(r for r in report.rows if r.measure == "expected_calibration_error")
-    >>> error.value > error.if_calibrated
+    >>> error.value > error.null_mean
     True
     """
     if y_proba is not None and not soft_labels:

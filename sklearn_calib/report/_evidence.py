@@ -107,7 +107,7 @@ class Evidence(NamedTuple):
         Where these exclude the mean prediction.
     worst : Bin or None
         Of those the one of the largest gap.
-    smallest_seen : float or None
+    minimum_detectable : float or None
         The smallest mean error that the test finds with probability 0.8.
     blind : bool
         Whether it would miss scores without any information whose mean is right.
@@ -126,7 +126,7 @@ class Evidence(NamedTuple):
     bins: list[Bin]
     runs: "list[Run]"
     worst: Bin | None
-    smallest_seen: float | None
+    minimum_detectable: float | None
     blind: bool
     unseen: float
 

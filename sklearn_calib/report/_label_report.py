@@ -60,7 +60,7 @@ class LabelAverage(NamedTuple):
         Of all known pairs of a row and a label as one problem.
     micro_low, micro_high : float
         Of a loss; NaN for other measures.
-    if_calibrated : float
+    null_mean : float
         The mean of the values that calibrated predictions of the single labels would
         exceed with probability 1 - level.
     """
@@ -72,7 +72,7 @@ class LabelAverage(NamedTuple):
     micro: float
     micro_low: float
     micro_high: float
-    if_calibrated: float
+    null_mean: float
 
 
 def audit_labels(
@@ -277,7 +277,7 @@ def _average_measures(functions, rows, models, pooled, table, level):
             micro,
             float(micro_low),
             float(micro_high),
-            float(np.mean([row.if_calibrated for row in own])),
+            float(np.mean([row.null_mean for row in own])),
         )
         found.append(average)
     return found
@@ -379,7 +379,7 @@ class LabelReport(WrittenReport):
             is; numbers that do not exist are None.
         """
         own = "version", "created", "source", "name", "level", "p_value", "accuracy"
-        measured = "value", "low", "high", "if_calibrated"
+        measured = "value", "low", "high", "null_mean"
         by_label: dict[str, dict[str, Any]] = {row.group: {} for row in self.labels}
         for row in self.rows:
             by_label[row.model][row.measure] = {

@@ -113,7 +113,7 @@ def _show_averages(report):
             one.measure,
             f"{one.macro:.4f}",
             format_interval(one.macro_low, one.macro_high),
-            "" if np.isnan(one.if_calibrated) else f"{one.if_calibrated:.4f}",
+            "" if np.isnan(one.null_mean) else f"{one.null_mean:.4f}",
             f"{one.micro:.4f}",
             format_interval(one.micro_low, one.micro_high),
         ]

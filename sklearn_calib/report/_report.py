@@ -492,7 +492,7 @@ def _describe_model(report, name):
     below, zeros = report.floored[name]
     used = report.features.get(name)
     keys = "risk", "calibration", "refinement", "uncertainty"
-    measured = "measure", "value", "low", "high", "if_calibrated"
+    measured = "measure", "value", "low", "high", "null_mean"
     return {
         "name": name,
         "accuracy": report.accuracy[name],

@@ -205,7 +205,7 @@ def _list_by_model(report):
 
 def _mark_value(row, value):
     """Return the value, marked if it is beyond what chance explains."""
-    return Cell(value, "beyond") if row.beyond else value
+    return Cell(value, "beyond") if row.exceeds_chance else value
 
 
 def _show_gains(report):

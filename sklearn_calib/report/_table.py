@@ -50,7 +50,7 @@ class ReportRow:
         error without the bias of a norm; for a loss of more than two classes the normal
         interval of a mean, and for a loss of clusters, or whose rarest class has few
         rows, that of `confidence_interval`.
-    if_calibrated : float
+    null_mean : float
         The value that calibrated predictions would exceed with probability 1 - level by
         chance alone, or fall short of where greater is better.
     """
@@ -60,14 +60,14 @@ class ReportRow:
     value: float
     low: float
     high: float
-    if_calibrated: float
+    null_mean: float
 
     @property
-    def beyond(self) -> bool:
+    def exceeds_chance(self) -> bool:
         """Return whether the value is worse than chance explains for calibrated predictions."""
         if all_metrics()[self.measure].spec.greater_is_better:
-            return self.value < self.if_calibrated
-        return self.value > self.if_calibrated
+            return self.value < self.null_mean
+        return self.value > self.null_mean
 
 
 class _Part(NamedTuple):
@@ -361,4 +361,4 @@ def format_row(row: ReportRow) -> tuple[str, ...]:
     names = plain(row.model), row.measure, f"{row.value:.4f}"
     if np.isnan(row.low):  # n_resamples=0
         return *names, "", ""
-    return *names, format_interval(row.low, row.high), f"{row.if_calibrated:.4f}"
+    return *names, format_interval(row.low, row.high), f"{row.null_mean:.4f}"

@@ -116,7 +116,7 @@ class Verdict(str):
             "calibrated": self.calibrated,
             "p_value": self.p_value,
             "in_the_large": {key: getattr(of, key) for key in Evidence._fields[:4]},
-            "smallest_seen": of.smallest_seen,
+            "minimum_detectable": of.minimum_detectable,
             "sentences": [sentence._asdict() for sentence in self.sentences],
         }
 
@@ -165,7 +165,7 @@ class _Findings:
         self.ends = low, min(max(high, of.unseen), 1.0)
         self.tolerable = _compute_tolerable_error(of.observed)
         self.rejected = self.test.pvalue <= SIGNIFICANCE_LEVEL
-        known = of.smallest_seen is not None  # or nothing could have been seen
+        known = of.minimum_detectable is not None  # or nothing could have been seen
         self.calibrated = True if known and self.ends[1] < self.tolerable else None
         if self.rejected:
             self.calibrated = False
@@ -437,7 +437,7 @@ def _describe_groups(findings):
 
 
 def _describe_power(findings):
-    seen = findings.evidence.smallest_seen
+    seen = findings.evidence.minimum_detectable
     blind = findings.evidence.blind
     numbers = {"smallest_error": seen, "probability": TARGET_POWER, "blind": blind}
     if seen is None:

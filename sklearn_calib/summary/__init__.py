@@ -1,6 +1,6 @@
 """Small summaries of predictions and labels, which can be merged and measured.
 
-It may import `inference`, `meta`, `testing` and the layers below them.
+It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `CalibrationSummary` in `_summary.py`.
 """
 
@@ -19,13 +19,13 @@ from ._resampling import Fold as Fold
 from ._resampling import HeldOut as HeldOut
 from ._sampled import Draw as Draw
 from ._sources import LEFT_OUT as LEFT_OUT
-from ._sources import find_classes, summarize
+from ._sources import find_distinct_labels, summarize
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary
 
 __all__ = [
     "CalibrationSummary",
-    "find_classes",
+    "find_distinct_labels",
     "summarize",
 ]
 

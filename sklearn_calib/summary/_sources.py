@@ -676,7 +676,7 @@ def fold_spark(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
     return _merge_tallies([pickle.loads(row["tally"]) for row in rows], make)
 
 
-def find_classes(
+def find_distinct_labels(
     data: object,
     *,
     label: str,
@@ -712,9 +712,9 @@ def find_classes(
 
     Examples
     --------
-    >>> from sklearn_calib.summary import find_classes, summarize
+    >>> from sklearn_calib.summary import find_distinct_labels, summarize
     >>> table = {"y": ["no", "yes", "no"], "p": [0.1, 0.7, 0.2]}
-    >>> classes = find_classes(table, label="y")
+    >>> classes = find_distinct_labels(table, label="y")
     >>> classes.tolist()
     ['no', 'yes']
     >>> summarize(table, label="y", prob="p", classes=classes).n_samples

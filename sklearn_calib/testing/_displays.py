@@ -42,8 +42,8 @@ def _make_bare_axes(n):
 
 
 def _n_panels(display):
-    panels = display.points()
-    assert panels, "points() names no panel"
+    panels = display.plotted_data()
+    assert panels, "plotted_data() names no panel"
     return len(panels)
 
 
@@ -99,7 +99,7 @@ def _are_equal(series, drawn):
 
 def _assert_shows(axes, panels):
     assert len(axes) == len(panels), (
-        f"{len(axes)} axes for {len(panels)} panels of points()"
+        f"{len(axes)} axes for {len(panels)} panels of plotted_data()"
     )
     for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
         drawn = list(_iter_drawn(ax))
@@ -153,7 +153,7 @@ def check_inputs_untouched(display: Any) -> None:
 
 
 def check_points(display: Any) -> None:
-    panels = display.points()
+    panels = display.plotted_data()
     assert _n_panels(display) == len(panels), "the number of panels changes"
     for panel in panels:
         for series in panel:
@@ -198,7 +198,7 @@ def check_attributes(display: Any) -> None:
 
 def check_shows_its_points(display: Any) -> None:
     axes = _plot_bare(display)
-    _assert_shows(axes, display.points())
+    _assert_shows(axes, display.plotted_data())
 
 
 def check_given_axes_only(display: Any) -> None:
@@ -227,7 +227,7 @@ def check_own_figure(display: Any) -> None:
         assert plt.figure(opened.pop()) is display.figure_, (
             "figure_ is not the new figure"
         )
-        _assert_shows(_get_axes(display), display.points())
+        _assert_shows(_get_axes(display), display.plotted_data())
 
 
 def check_draws_again(display: Any) -> None:
@@ -238,7 +238,7 @@ def check_draws_again(display: Any) -> None:
     assert [len(ax.get_children()) for ax in first] == artists, (
         "draws on the earlier axes again"
     )
-    _assert_shows(second, display.points())
+    _assert_shows(second, display.plotted_data())
 
 
 def check_axes_count(display: Any) -> None:

@@ -44,7 +44,7 @@ def check_weights_are_repetition(
             "sample_weight",
         )
         return
-    if recalibrator.capabilities.ordered:
+    if recalibrator.capabilities.order_dependent:
         return
     weighted = fit_quietly(
         recalibrator, proba, y, sample_weight=weight, classes=range(k)
@@ -83,7 +83,7 @@ def check_weight_scale(
 def check_order_invariance(
     recalibrator: Recalibrator, k: int, proba: AnyArray, y: AnyArray
 ) -> None:
-    if recalibrator.capabilities.ordered:
+    if recalibrator.capabilities.order_dependent:
         return
     proba = proba.round(1) + np.r_[np.zeros(k - 1), 1] * (
         1 - proba.round(1).sum(1, keepdims=True)
@@ -473,7 +473,7 @@ def check_capabilities(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None
 
 
 def check_shape(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
-    """Check ``continuous`` and ``flexible`` on three steps, which only a flexible map follows."""
+    """Check `continuous` and `nonparametric_shape` on a map of three steps."""
     if k != 2:
         return
     rng = np.random.default_rng(0)
@@ -486,8 +486,8 @@ def check_shape(recalibrator: Recalibrator, k: int, *_: AnyArray) -> None:
         f"continuous={declared.continuous}, jump {jump:.3g}"
     )
     error = np.abs(fitted.predict_proba(p)[:, 1] - truth).mean()
-    assert (error < 0.045) == declared.flexible, (
-        f"flexible={declared.flexible}, error {error:.3g}"
+    assert (error < 0.045) == declared.nonparametric_shape, (
+        f"nonparametric_shape={declared.nonparametric_shape}, error {error:.3g}"
     )
 
 

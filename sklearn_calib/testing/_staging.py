@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 
 from .._typing import AnyArray, Estimator
 from .._validation import canonical_proba
-from ..staging import Staging, classifier_logits, find_staging
+from ..staged import Staging, classifier_logits, find_staging
 from ._contract import TOLERANCE, assert_same
 
 
@@ -36,7 +36,7 @@ def _find_adapter(estimator):
 
 def _fit_learner(estimator, X, y):
     staging = _find_adapter(estimator)
-    model = staging.prepared(clone(estimator))
+    model = staging.with_recording(clone(estimator))
     staging.fit(model, X, y)
     return staging, model
 
@@ -118,7 +118,7 @@ def check_stages_are_truncations(
     staging, model = _fit_learner(estimator, X[:160], y[:160])
     scores, own = _stage_scores(staging, model, X)
     for stage in _some_stages(len(scores)):
-        short = staging.truncated(model, stage)
+        short = staging.truncate(model, stage)
         if find_staging(short) is not None:  # some (epochs) know their last stage only
             again, _ = _stage_scores(staging, short, X)
             assert len(again) == stage, (
@@ -144,7 +144,9 @@ def check_fit_with_so_many_stages(
     theirs = _stage_scores(staging, twin, X)[0]
     repeatable = np.abs(ours[-1] - theirs[-1]).max() <= TOLERANCE
     stage = (len(ours) + 1) // 2
-    limited = clone(staging.limited(staging.prepared(clone(estimator)), stage))
+    limited = clone(
+        staging.with_max_stages(staging.with_recording(clone(estimator)), stage)
+    )
     staging.fit(limited, X, y)
     reached = staging.n_stages(limited)
     assert reached >= stage, f"limited to stage {stage}, the fit reached {reached}"
@@ -162,8 +164,8 @@ def check_truncation_leaves_the_model_alone(
     attributes = dict(vars(model))
     scores, _ = _stage_scores(staging, model, X)
     for stage in reversed(_some_stages(len(scores))):
-        short = staging.truncated(model, stage)
-        assert short is not model, "truncated returned the model itself"
+        short = staging.truncate(model, stage)
+        assert short is not model, "truncate returned the model itself"
         short.predict(X)
     assert staging.n_stages(model) == len(scores), (
         "truncation shortened the fitted model"
@@ -186,16 +188,20 @@ def check_preparation_leaves_the_estimator_alone(
     before = repr(mine.get_params())
     attributes = set(vars(mine))
     staging = _find_adapter(mine)
-    staging.limited(staging.prepared(mine), 2)
-    assert repr(mine.get_params()) == before, "prepared or limited changed a parameter"
-    assert set(vars(mine)) == attributes, "prepared or limited set an attribute"
+    staging.with_max_stages(staging.with_recording(mine), 2)
+    assert repr(mine.get_params()) == before, (
+        "with_recording or with_max_stages changed a parameter"
+    )
+    assert set(vars(mine)) == attributes, (
+        "with_recording or with_max_stages set an attribute"
+    )
 
 
 def check_truncated_models_travel(
     estimator: Estimator, k: int, X: AnyArray, y: AnyArray
 ) -> None:
     staging, model = _fit_learner(estimator, X, y)
-    short = staging.truncated(model, 2)
+    short = staging.truncate(model, 2)
     assert np.array_equal(short.classes_, model.classes_), (
         "the truncated model has other classes"
     )

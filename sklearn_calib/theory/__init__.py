@@ -1,6 +1,6 @@
 """Exact losses and limits of models fitted to data whose distribution is known.
 
-It may import `inference`, `meta`, `testing` and the layers below them.
+It may import `inference`, `classifiers`, `testing` and the layers below them.
 Start reading with `GaussianLogisticModel` in `_gaussian_logistic.py`.
 """
 

@@ -44,8 +44,8 @@ def test_the_test():
     rows = np.where(acts, 1 - P, 5 * P) - np.where(acts, 1 - Y, 5 * Y)
     assert found.difference == pytest.approx(rows.mean())
     assert found.standard_error == pytest.approx(rows.std() / np.sqrt(200))
-    if_calibrated = np.where(acts, P * (1 - P), 25 * P * (1 - P)).sum()
-    assert found.statistic == pytest.approx(rows.sum() / np.sqrt(if_calibrated))
+    null_mean = np.where(acts, P * (1 - P), 25 * P * (1 - P)).sum()
+    assert found.statistic == pytest.approx(rows.sum() / np.sqrt(null_mean))
     assert found.high - found.low == pytest.approx(
         2 * 1.959963985 * found.standard_error
     )

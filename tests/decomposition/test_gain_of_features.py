@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from sklearn_calib._validation import canonical_proba
 from sklearn_calib.decomposition import decompose_loss
-from sklearn_calib.decomposition._grouping import _estimate_mean_law, smallest_seen
+from sklearn_calib.decomposition._grouping import _estimate_mean_law, minimum_detectable
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss
 from sklearn_calib.recalibrators import MulticalibratedScores, get_recalibrator
 
@@ -89,9 +89,10 @@ def test_nothing_to_be_gained():
     assert parts.calibration == 0
     assert parts.grouping == max(parts.gain_of_features, 0)
     assert parts.action == "neither"
-    assert parts.smallest_seen > 0
-    size = f"a gain of {parts.smallest_seen:.2f} by a single feature would have been found with"
-    assert f"with 200 rows, {size} probability 80% or more" in parts.advice()
+    assert parts.minimum_detectable > 0
+    size = f"a gain of {parts.minimum_detectable:.2f} by a single feature"
+    promise = "would have been found with probability 80% or more"
+    assert f"with 200 rows, {size} {promise}" in parts.advice()
 
 
 @pytest.mark.slow
@@ -222,7 +223,7 @@ def test_more_rows_show_less():
     proba = canonical_proba(np.linspace(0.1, 0.9, 400))
     w = np.full(400, 1 / 400)
     # 9 times the rows
-    sizes = [smallest_seen(get_loss("log"), proba, k * w) for k in (1, 1 / 3)]
+    sizes = [minimum_detectable(get_loss("log"), proba, k * w) for k in (1, 1 / 3)]
     assert 8 < sizes[0] / sizes[1] < 9.5
 
 
@@ -233,11 +234,11 @@ def test_the_gain_that_would_have_been_seen():
         canonical_proba(np.linspace(0.1, 0.9, 400)),
         np.full(400, 1 / 20_000),
     )
-    assert smallest_seen(get_loss("log"), proba, w) * 1e6 == pytest.approx(
+    assert minimum_detectable(get_loss("log"), proba, w) * 1e6 == pytest.approx(
         56.6, rel=0.02
     )
     sure = canonical_proba(np.repeat([0.0, 1.0], 200))
-    assert smallest_seen(get_loss("log"), sure, np.full(400, 1 / 400)) is None
+    assert minimum_detectable(get_loss("log"), sure, np.full(400, 1 / 400)) is None
 
 
 def test_what_differs_between_maps_counts_near_zero_only():

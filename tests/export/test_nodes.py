@@ -86,7 +86,7 @@ def silent(methods):
     return [
         name
         for name, cls in methods.items()
-        if not cls._has_map() and not cls.capabilities.not_exported
+        if not cls._has_map() and not cls.capabilities.export_error
     ]
 
 
@@ -103,7 +103,7 @@ class Mute(Recalibrator):
 class Excused(Mute):
     """Says why."""
 
-    capabilities = Capabilities(not_exported="It asks an oracle; take 'platt'")
+    capabilities = Capabilities(export_error="It asks an oracle; take 'platt'")
 
 
 class Wrong(Mute):

@@ -29,6 +29,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from sklearn_calib import CalibratedModel, canonical_proba
+from sklearn_calib.classifiers import AngularCalibratedClassifier, RefineThenCalibrateCV
 from sklearn_calib.export import (
     _onnx_models,
     from_dict,
@@ -36,7 +37,6 @@ from sklearn_calib.export import (
     to_onnx,
 )
 from sklearn_calib.export._onnx_nodes import GraphExpression
-from sklearn_calib.meta import AngularCalibratedClassifier, RefineThenCalibrateCV
 
 onnxruntime = pytest.importorskip("onnxruntime")
 skl2onnx = pytest.importorskip("skl2onnx")

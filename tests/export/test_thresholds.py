@@ -95,8 +95,8 @@ def check(map_, targets, kind, rng, dtype=np.float64, bits=LAST_BITS):
         if one.score is not None:
             compared = {">=": np.greater_equal, "<=": np.less_equal}[one.side]
             assert np.array_equal(compared(scores, dtype(one.score)), reached)
-            assert one.lowest <= target <= one.highest
-        beyond = max(one.lowest - p.min(), p.max() - one.highest)
+            assert one.range[0] <= target <= one.range[1]
+        beyond = max(one.range[0] - p.min(), p.max() - one.range[1])
         assert beyond <= bits, (one, beyond, scores[[p.argmin(), p.argmax()]])
         other = reached != (p >= target)
         number, wrong = number + len(near), wrong + np.count_nonzero(other)
@@ -243,7 +243,7 @@ def test_maps_that_turn():
         and len(found.intervals) == 1
         and "<= score <=" in found.rule
     )
-    top = parabola.threshold(found.highest)
+    top = parabola.threshold(found.range[1])
     assert len(top.intervals) >= 1 and 0.4 < top.intervals[0][0] < 0.6
     matrix = MatrixScaling().fit(p, y)
     wavy = (rng.random(4000) < 0.5 + 0.4 * np.sin(12 * np.linspace(0, 1, 4000))).astype(

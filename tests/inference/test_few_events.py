@@ -40,7 +40,7 @@ def test_sixty_rows_without_an_event_have_an_interval_that_holds_the_truth(optio
             **given.get(option, {}),
         )
     assert found.method == "gamma"
-    assert found.low <= found.estimate == found.on_these_rows
+    assert found.low <= found.estimate == found.sample_value
     assert found.high > 2 * expected_loss(0.02, 0.02) > 2 * 0.09
 
 

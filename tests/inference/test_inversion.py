@@ -265,9 +265,9 @@ def test_what_is_no_calibration_error_is_not_inverted(measure):
     p = rng.random(60)
     y = (rng.random(60) < p).astype(int)
     found = confidence_interval(y, p, measure, n_resamples=39)
-    assert found.method == "bootstrap" and found.if_calibrated is None
+    assert found.method == "bootstrap" and found.null_mean is None
     assert found.low <= found.estimate <= found.high and found.low < found.high
-    assert found.on_these_rows == pytest.approx(all_metrics()[measure](y, p), abs=1e-12)
+    assert found.sample_value == pytest.approx(all_metrics()[measure](y, p), abs=1e-12)
     with refuses(ValueError, expected="a calibration error for method 'inversion'"):
         confidence_interval(y, p, measure, method="inversion")
     assert paired_difference(y, p, p**1.1, measure, n_resamples=9).method == "bootstrap"
@@ -310,7 +310,7 @@ def test_the_limit_is_that_of_the_plug_in_form(measure, options, k):
     found = confidence_interval(
         case.codes, p, measure, n_resamples=3, labels=range(k), **options
     )
-    assert found.on_these_rows == pytest.approx(
+    assert found.sample_value == pytest.approx(
         function.evaluate(case, **options), abs=1e-12
     )
     assert 0 <= found.low <= found.estimate <= found.high
@@ -390,7 +390,7 @@ def test_an_unbiased_estimate_below_zero_has_an_upper_end():
     found = confidence_interval(
         y, p, "averaged_two_bin_error", debias=True, n_resamples=79
     )
-    assert found.on_these_rows < 1e-3
+    assert found.sample_value < 1e-3
     assert found.low == 0 and 0.002 < found.high < 0.05
 
 
@@ -412,7 +412,7 @@ def test_the_estimate_lies_in_its_interval(measure, options):
         given = {"n_resamples": 9, "level": 0.6, "labels": [0, 1]} | options
         found = confidence_interval(y, p, measure, random_state=seed, **given)
         assert found.low <= found.estimate <= found.high, seed
-        plain += not found.low <= found.on_these_rows <= found.high
+        plain += not found.low <= found.sample_value <= found.high
         zeros += seed % 2 and found.estimate == 0
     assert plain > 20, "the measure itself does not"
     assert 30 <= zeros <= 70, "of 100 calibrated sets"
@@ -426,7 +426,7 @@ def test_the_estimate_is_the_median_of_its_law():
     found = confidence_interval(
         data.y, data.proba, "expected_calibration_error", **given
     )
-    assert found.estimate == pytest.approx(found.on_these_rows, abs=0.004)
+    assert found.estimate == pytest.approx(found.sample_value, abs=0.004)
     null = calibration_test(
         data.y,
         data.proba,
@@ -434,7 +434,7 @@ def test_the_estimate_is_the_median_of_its_law():
         n_bins=1,
         n_resamples=599,
     ).null_distribution
-    assert found.if_calibrated == pytest.approx(null.mean(), rel=0.15)
+    assert found.null_mean == pytest.approx(null.mean(), rel=0.15)
 
 
 @pytest.mark.slow
@@ -456,7 +456,7 @@ def test_methods_and_levels():
     binned = confidence_interval(
         y, p, "expected_calibration_error", n_bins=3, **options
     )
-    assert binned.on_these_rows == pytest.approx(
+    assert binned.sample_value == pytest.approx(
         expected_calibration_error(y, p, n_bins=3)
     )
     drawn = confidence_interval(

@@ -267,7 +267,7 @@ def test_what_summaries_do_not_have():
     found = confidence_interval(
         several, None, "expected_calibration_error", n_resamples=20
     )
-    assert found.on_these_rows == pytest.approx(0.25)
+    assert found.sample_value == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -159,7 +159,9 @@ def test_rows_and_errors_are_inverse():
 def test_the_verdict_says_the_same():
     """What a report of n rows finds takes n rows, from its scores alone."""
     proba, y = make_overconfident(2, 500)
-    seen = calibration_report(y, proba, n_resamples=2).verdict.evidence.smallest_seen
+    seen = calibration_report(
+        y, proba, n_resamples=2
+    ).verdict.evidence.minimum_detectable
     (one,) = validation_sample_size(
         proba, error=seen, oe_width=None, slope_width=None, c_width=None
     ).targets

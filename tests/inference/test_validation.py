@@ -95,11 +95,11 @@ def test_numbers_of_others():
     close(found["Brier"].estimate, brier)
     close(found["scaled Brier"].estimate, 1 - brier / (0.545 * 0.455))
     close(found["Brier"].pvalue, spiegelhalter_test(y, p).pvalue)
-    close(found["Brier"].if_calibrated, np.mean(p * (1 - p)))
+    close(found["Brier"].null_mean, np.mean(p * (1 - p)))
     expected = log_loss(
         np.repeat([1, 0], 200), np.tile(p, 2), sample_weight=np.r_[p, 1 - p]
     )
-    close(found["log loss"].if_calibrated, expected)
+    close(found["log loss"].null_mean, expected)
     null = log_loss(y, np.full(200, 0.545))
     r2 = (1 - np.exp(2 * (found["log loss"].estimate - null))) / (1 - np.exp(-2 * null))
     close(found["Nagelkerke R2"].estimate, r2)
@@ -111,7 +111,7 @@ def test_values_if_calibrated_are_those_of_the_test():
     options = {"n_resamples": 99, "random_state": 3}
     test = calibration_test(y, p, statistic="integrated_calibration_index", **options)
     assert found.pvalue == test.pvalue
-    assert found.if_calibrated == pytest.approx(test.null_distribution.mean())
+    assert found.null_mean == pytest.approx(test.null_distribution.mean())
 
 
 def test_pooled_draws():

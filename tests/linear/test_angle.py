@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.datasets import make_high_dimensional
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.linear import estimate_angle
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import AngularCalibration
 

@@ -200,12 +200,12 @@ def test_score_test_of_the_slope_by_definition():
         find_smallest_repair,
     )
 
-    offset, line, p_line, p_bent = find_smallest_repair(
+    offset, line, pvalue_slope, pvalue_curvature = find_smallest_repair(
         record.settle().from_block(0), COARSE_CELLS
     )
     assert_allclose(offset, [shift, 1.0], atol=1e-3)
-    assert_allclose(p_line, expected, rtol=0.01)
-    assert gain(y, p, *line) >= gain(y, p, shift, 1.0) and 0 < p_bent < 1
+    assert_allclose(pvalue_slope, expected, rtol=0.01)
+    assert gain(y, p, *line) >= gain(y, p, shift, 1.0) and 0 < pvalue_curvature < 1
 
 
 @pytest.mark.parametrize(
@@ -220,9 +220,9 @@ def test_score_test_of_the_slope_by_definition():
 def test_what_is_enough(change, enough, said):
     monitor = CalibrationMonitor().update(*changed(change))
     found = monitor.diagnose()
-    assert found.enough == enough and said in found.advice
+    assert found.repair == enough and said in found.advice
     assert (found.slope == 1) == (enough == "offset")
-    assert monitor.alarms_[-1].diagnosis.enough in ("offset", "line", "refit")
+    assert monitor.alarms_[-1].diagnosis.repair in ("offset", "line", "refit")
 
 
 @pytest.mark.parametrize("change", [lambda z: z - 0.8, lambda z: 0.5 * z + 0.3])
@@ -247,7 +247,7 @@ def test_the_call_of_the_advice_mends_the_rows(change):
 
 def test_a_mean_that_cannot_be_is_not_advised():
     found = CalibrationMonitor().update([1] * 400, [0.9] * 400).diagnose()
-    assert found.enough == "offset" and "PriorShift" not in found.advice
+    assert found.repair == "offset" and "PriorShift" not in found.advice
     most = found._replace(event_rate=1 - 1e-6, class_rates=(1e-6, 1 - 1e-6))
     assert "PriorShift(mean=0.999999)" in most.advice
 
@@ -279,7 +279,7 @@ def test_the_mean_that_is_advised_fits_several_classes(multiclass, classes):
     ).update(y, proba)
     found = monitor.diagnose(
         stream="class 2" if multiclass == "classwise" else None
-    )._replace(enough="offset")
+    )._replace(repair="offset")
     rows = slice(found.onset - 1, None)
     shares = [np.mean(y[rows] == label) for label in classes]
     assert_allclose(found.class_rates, shares, rtol=1e-12)
@@ -304,7 +304,7 @@ def test_the_mean_of_many_classes_and_of_absent_ones():
     y, proba = shifted_classes(1500, np.r_[np.ones(11), 30.0], rng)
     kept = y != 4
     monitor = CalibrationMonitor(average_run_length=1e6).update(y[kept], proba[kept])
-    found = monitor.diagnose()._replace(enough="offset")
+    found = monitor.diagnose()._replace(repair="offset")
     rows = slice(found.onset - 1, None)
     count = np.bincount(y[kept][rows], minlength=12) + 0.5
     assert_allclose(found.class_rates, count / count.sum(), rtol=1e-12)
@@ -325,7 +325,7 @@ def test_the_mean_of_two_classes_is_that_of_the_second_among_all_rows(stream):
     )
     found = monitor.diagnose(stream=stream)
     rows = slice(found.onset - 1, None)
-    assert found.enough == "offset" and 1.8 < len(y[rows]) / found.n_samples < 2.2
+    assert found.repair == "offset" and 1.8 < len(y[rows]) / found.n_samples < 2.2
     assert advised_mean(found).mean == pytest.approx(y[rows].mean(), rel=1e-3)
     sign = 1 if stream is None else -1
     offset = advised_mean(found).fit(p[rows], y[rows]).offset_[1]
@@ -414,7 +414,7 @@ def test_merged_counts():
     merged, both = parts[0].merge(parts[1]), CalibrationMonitor().update(y, p)
     for one, other in zip(merged.region(), both.region(), strict=True):
         assert np.array_equal(one, other)
-    assert merged.diagnose().enough == "line"
+    assert merged.diagnose().repair == "line"
     assert merged._records[0].blocks[-1].last == 900
     again = CalibrationMonitor.from_state_dict(merged.state_dict()).update(y, p)
     assert again.region().n_samples == 1800

@@ -22,7 +22,9 @@ from sklearn_calib.recalibrators import (
 )
 
 LOGARITHMIC = [
-    cls() for cls in all_recalibrators().values() if cls.capabilities.takes_logarithm
+    cls()
+    for cls in all_recalibrators().values()
+    if cls.capabilities.needs_positive_proba
 ]
 SLOW_TO_FIT = (AngularCalibration, SplineCalibration, StackedCalibration)
 CASES = [

@@ -18,7 +18,7 @@ from refused import refuses
 
 from sklearn_calib._files.csv_text import exact_numbers
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.summary import CalibrationSummary, find_classes, summarize
+from sklearn_calib.summary import CalibrationSummary, find_distinct_labels, summarize
 from sklearn_calib.summary._parts import PIECE_ROWS
 
 COLUMNS = {"label": "y", "prob": "p", "max_cells": 4096}
@@ -440,7 +440,10 @@ def test_rows_with_missing_values_are_left_out(frame, tmp_path, monkeypatch):
     with refuses(ValueError, value="nan in rows 6, 1800 and 4001 of column 'p'"):
         monkeypatch.setattr("sklearn_calib.summary._parts.PIECE_ROWS", 9000)
         summarize(holed[["y", "p"]].assign(y=1), **COLUMNS)
-    assert find_classes("t.csv", label="y", drop_missing=True).tolist() == [0, 1]
+    assert find_distinct_labels("t.csv", label="y", drop_missing=True).tolist() == [
+        0,
+        1,
+    ]
     wrong = holed.assign(p=holed["p"].where(holed.index != 1803, 7.0))
     wrong.to_csv("t.csv", index=False)
     with refuses(ValueError, value="7", row=1803):
@@ -463,4 +466,6 @@ def test_text_labels_without_classes_are_named_in_the_error(n_classes):
 def test_classes_are_not_sought_below_lines_that_are_no_number(tmp_path, skip_rows):
     (tmp_path / "a.csv").write_text("y,p\nno,0.1\nyes,0.9\n", encoding="utf-8")
     with pytest.raises(ValueError, match="whole number skip_rows >= 0"):
-        find_classes(tmp_path / "a.csv", label="y", csv={"skip_rows": skip_rows})
+        find_distinct_labels(
+            tmp_path / "a.csv", label="y", csv={"skip_rows": skip_rows}
+        )

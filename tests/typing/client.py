@@ -15,6 +15,7 @@ from sklearn_calib import (
     compile_kernels,
     log_proba,
 )
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.datasets import (
     make_high_dimensional,
     make_overconfident,
@@ -77,7 +78,6 @@ from sklearn_calib.linear import (
     estimate_angle,
     logistic_intervals,
 )
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import (
     BinaryOptions,
     BinaryProblem,
@@ -128,7 +128,7 @@ from sklearn_calib.recalibrators import (
     get_recalibrator,
 )
 from sklearn_calib.report import calibration_report
-from sklearn_calib.staging import Staging, find_staging, register_staging
+from sklearn_calib.staged import Staging, find_staging, register_staging
 from sklearn_calib.testing import check_contract
 from sklearn_calib.theory import GaussianLogisticModel
 

@@ -30,7 +30,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.decomposition import refinement_curve, refinement_error
 from sklearn_calib.metrics import brier_loss, log_loss
 from sklearn_calib.recalibrators import TemperatureScaling
-from sklearn_calib.staging import find_staging
+from sklearn_calib.staged import find_staging
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 import runner
@@ -204,7 +204,7 @@ def one(name, seed):
         for number, learner in enumerate(fitted):
             stages = {stage for which, stage in wanted if which == number}
             for stage in stages:
-                short = find_staging(learner).truncated(learner, stage + 1)
+                short = find_staging(learner).truncate(learner, stage + 1)
                 last = scores_of(short, X_test)
                 result[number, stage] = judged(
                     valid[number][stage], y_valid, last, y_test
@@ -228,7 +228,7 @@ def one(name, seed):
 
 
 def scores_of(short, X):
-    from sklearn_calib.meta._classifier_scores import compute_classifier_scores
+    from sklearn_calib.classifiers._classifier_scores import compute_classifier_scores
 
     return compute_classifier_scores(short, X, "auto")
 

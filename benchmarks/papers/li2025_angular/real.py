@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib.meta import AngularCalibratedClassifier
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.metrics import brier_loss, expected_calibration_error, log_loss
 
 sys.path.insert(0, str(Path(__file__).parents[2]))

@@ -12,8 +12,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel, canonical_proba
+from sklearn_calib.classifiers import AngularCalibratedClassifier
 from sklearn_calib.datasets import make_high_dimensional
-from sklearn_calib.meta import AngularCalibratedClassifier
 from sklearn_calib.metrics import expected_calibration_error, log_loss
 from sklearn_calib.recalibrators import AngularCalibration, Identity, PlattScaling
 

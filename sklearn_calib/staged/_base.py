@@ -21,7 +21,7 @@ _KNOWN: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()
 class Staging:
     """Adapter of a family of learners: its predictions if training had stopped earlier.
 
-    Write `n_stages`, `staged_scores` and `truncated`; the rest has defaults.
+    Write `n_stages`, `staged_scores` and `truncate`; the rest has defaults.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Staging:
     >>> import copy
     >>> import numpy as np
     >>> from sklearn.base import BaseEstimator, ClassifierMixin
-    >>> from sklearn_calib.staging import Staging, register_staging, find_staging
+    >>> from sklearn_calib.staged import Staging, register_staging, find_staging
     >>> class Averages(ClassifierMixin, BaseEstimator):
     ...     def __init__(self, n_members=3):
     ...         self.n_members = n_members
@@ -52,8 +52,8 @@ class Staging:
     ...         return len(getattr(estimator, "members_", [0] * estimator.n_members))
     ...     def staged_scores(self, fitted, X):
     ...         for stage in range(1, len(fitted.members_) + 1):
-    ...             yield "proba", self.truncated(fitted, stage).predict_proba(X)
-    ...     def truncated(self, fitted, stage):
+    ...             yield "proba", self.truncate(fitted, stage).predict_proba(X)
+    ...     def truncate(self, fitted, stage):
     ...         shorter = copy.copy(fitted)
     ...         shorter.members_ = fitted.members_[:stage]
     ...         return shorter
@@ -81,7 +81,7 @@ class Staging:
         """
         raise NotImplementedError
 
-    def prepared(self, estimator: Estimator) -> Estimator:
+    def with_recording(self, estimator: Estimator) -> Estimator:
         """Return an unfitted estimator that is fitted once with all stages.
 
         A clone if changed.
@@ -167,7 +167,7 @@ class Staging:
         """
         return None
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         """Return a copy that predicts as the fitted classifier did after a stage.
 
         Parameters
@@ -182,7 +182,7 @@ class Staging:
         """
         raise NotImplementedError
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         """Return an unfitted estimator whose fit reaches the stage; it may go further."""
         return estimator
 
@@ -203,7 +203,7 @@ def register_staging(cls: type | str, staging: Staging) -> None:
         raise invalid_input(
             expected="an instance of Staging",
             got=repr(staging),
-            hint="Derive the adapter from sklearn_calib.staging.Staging and pass an instance",
+            hint="Derive the adapter from sklearn_calib.staged.Staging and pass an instance",
             error=TypeError,
         )
     _ADAPTERS[cls] = staging
@@ -226,7 +226,7 @@ def find_staging(estimator: Estimator) -> Staging | None:
     --------
     >>> from sklearn.ensemble import HistGradientBoostingClassifier
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn_calib.staging import find_staging
+    >>> from sklearn_calib.staged import find_staging
     >>> find_staging(HistGradientBoostingClassifier(max_iter=50)).unit
     'boosting rounds'
     >>> find_staging(LogisticRegression()) is None
@@ -257,7 +257,7 @@ def classifier_logits(estimator: Estimator, X: Features) -> ArrayLike | None:
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn_calib.staging import classifier_logits
+    >>> from sklearn_calib.staged import classifier_logits
     >>> classifier_logits(LogisticRegression().fit([[0], [1]], [0, 1]), [[0]]) is None
     True
     """
@@ -307,8 +307,10 @@ class _PipelineStaging(Staging):
     def n_stages(self, estimator):
         return self.inner.n_stages(estimator.steps[-1][1])
 
-    def prepared(self, estimator):
-        return _with_last(clone(estimator), self.inner.prepared(estimator.steps[-1][1]))
+    def with_recording(self, estimator):
+        return _with_last(
+            clone(estimator), self.inner.with_recording(estimator.steps[-1][1])
+        )
 
     def fit(self, estimator, X, y, **params):
         name, learner = estimator.steps[-1]
@@ -332,12 +334,12 @@ class _PipelineStaging(Staging):
     def caveat(self, estimator):
         return self.inner.caveat(estimator.steps[-1][1])
 
-    def truncated(self, fitted, stage):
-        return _with_last(copy.copy(fitted), self.inner.truncated(fitted[-1], stage))
+    def truncate(self, fitted, stage):
+        return _with_last(copy.copy(fitted), self.inner.truncate(fitted[-1], stage))
 
-    def limited(self, estimator, stage):
+    def with_max_stages(self, estimator, stage):
         return _with_last(
-            clone(estimator), self.inner.limited(estimator.steps[-1][1], stage)
+            clone(estimator), self.inner.with_max_stages(estimator.steps[-1][1], stage)
         )
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
-from sklearn_calib.meta import CalibratedModel
+from sklearn_calib.classifiers import CalibratedModel
 
 BEGUN, GOES_ON = Event(), Event()
 WAIT = 30  # seconds, which a test that fails takes

@@ -7,7 +7,7 @@ from refused import refuses
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib.meta import RefineThenCalibrateCV
+from sklearn_calib.classifiers import RefineThenCalibrateCV
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.arange(40) % 2

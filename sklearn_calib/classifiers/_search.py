@@ -15,12 +15,12 @@ from .._callbacks import report_task
 from .._simplex_array import stack_rows
 from .._typing import Estimator, FloatArray, IntArray
 from .._validation import place_columns, read_proba
-from ..staging import find_staging
+from ..staged import find_staging
 from ._user_estimators import clone_or_raise
 
 if TYPE_CHECKING:
     from ..metrics import ProperLoss
-    from ..staging import Staging
+    from ..staged import Staging
     from ._fit_context import FitContext
 
 
@@ -42,7 +42,7 @@ class SearchFold(NamedTuple):
             return self
         stage = min(stage, staging.n_stages(self.estimator))
         return self._replace(
-            estimator=staging.truncated(unwrap_frozen(self.estimator), stage)
+            estimator=staging.truncate(unwrap_frozen(self.estimator), stage)
         )
 
 
@@ -93,7 +93,9 @@ def _prepare_candidate(context, params, stages):
         **clone(params, safe=False)
     )
     staging = None if stages is None else find_staging(estimator)
-    return (estimator if staging is None else staging.prepared(estimator)), staging
+    return (
+        estimator if staging is None else staging.with_recording(estimator)
+    ), staging
 
 
 def refit_candidate(
@@ -104,10 +106,10 @@ def refit_candidate(
     )
     if staging is None:
         return context.fit_estimator(context.all_rows, estimator)
-    estimator = staging.limited(staging.prepared(estimator), stage)
+    estimator = staging.with_max_stages(staging.with_recording(estimator), stage)
     estimator, columns = context.fit_estimator(context.all_rows, estimator, staging.fit)
     stage = min(stage, staging.n_stages(estimator))
-    return staging.truncated(estimator, stage), columns
+    return staging.truncate(estimator, stage), columns
 
 
 def unwrap_frozen(estimator: Estimator) -> Estimator:

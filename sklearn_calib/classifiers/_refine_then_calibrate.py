@@ -33,7 +33,7 @@ from .._warnings import emit_warning, warn_calibration
 from ..decomposition import RefinementCurve, refinement_curve
 from ..exceptions import invalid_input
 from ..metrics import LossLike, ProperLoss, get_loss
-from ..staging import find_staging
+from ..staged import find_staging
 from ._base import (
     ESTIMATOR_CONSTRAINTS,
     CalibratedClassifier,
@@ -415,7 +415,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 expected="a learner with stages",
                 got=repr(self.estimator),
                 hint=(
-                    "Set stages='auto', or declare them with sklearn_calib.staging.register_staging"
+                    "Set stages='auto', or declare them with sklearn_calib.staged.register_staging"
                 ),
             )
         if stages[-1] > max(counts):

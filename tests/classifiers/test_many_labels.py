@@ -26,8 +26,8 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
+from sklearn_calib.classifiers._base import threshold_labels
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._base import threshold_labels
 from sklearn_calib.metrics import brier_loss, get_scorer, log_loss
 from sklearn_calib.recalibrators import (
     HistogramBinning,

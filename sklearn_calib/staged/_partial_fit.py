@@ -84,7 +84,7 @@ class PartialFitStaging(Staging):
         self, fitted: Estimator, X: Features
     ) -> Iterator[tuple[str, ArrayLike]]:
         for stage in range(1, self.n_stages(fitted) + 1):
-            view = self.truncated(fitted, stage)
+            view = self.truncate(fitted, stage)
             if hasattr(view, "decision_function"):
                 yield "logits", view.decision_function(X)
             else:
@@ -98,14 +98,14 @@ class PartialFitStaging(Staging):
         ):
             return None
         stages = range(1, self.n_stages(fitted) + 1)
-        return (self.truncated(fitted, stage).predict_proba(X) for stage in stages)
+        return (self.truncate(fitted, stage).predict_proba(X) for stage in stages)
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         shorter = copy_with_attributes(fitted, **fitted._staged_snapshots[stage - 1])
         del shorter._staged_snapshots  # the other epochs
         return shorter
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(max_iter=int(stage))
 
 

@@ -32,13 +32,13 @@ class AdaBoostStaging(ScikitLearnBoosting):
         # its probabilities divide the scores by the number of other classes
         return fitted.staged_predict_proba(X) if len(fitted.classes_) > 2 else None
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         names = ("estimators_", "estimator_weights_", "estimator_errors_")
         return copy_with_attributes(
             fitted, **{name: getattr(fitted, name)[:stage] for name in names}
         )
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(n_estimators=int(stage))
 
 
@@ -52,11 +52,11 @@ class GradientBoostingStaging(ScikitLearnBoosting):
         # the decision function of the exponential loss is half the log-odds
         return fitted.staged_predict_proba(X) if fitted.loss == "exponential" else None
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         trees = fitted.estimators_[:stage]
         return copy_with_attributes(fitted, estimators_=trees, n_estimators_=int(stage))
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(
             n_estimators=int(stage), n_iter_no_change=None
         )
@@ -68,15 +68,15 @@ class HistGradientBoostingStaging(ScikitLearnBoosting):
     def n_stages(self, estimator: Estimator) -> int:
         return getattr(estimator, "n_iter_", estimator.max_iter)
 
-    def prepared(self, estimator: Estimator) -> Estimator:
+    def with_recording(self, estimator: Estimator) -> Estimator:
         if estimator.early_stopping != "auto":
             return estimator
         return clone(estimator).set_params(early_stopping=False)
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         return copy_with_attributes(fitted, _predictors=fitted._predictors[:stage])
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(max_iter=int(stage), early_stopping=False)
 
 
@@ -104,12 +104,12 @@ class ForestStaging(Staging):
             total = total + tree.predict_proba(X)
             yield "proba", total / number
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         return copy_with_attributes(
             fitted, estimators_=fitted.estimators_[:stage], n_estimators=int(stage)
         )
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         return clone(estimator).set_params(n_estimators=int(stage))
 
 

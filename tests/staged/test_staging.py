@@ -21,8 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import canonical_proba
-from sklearn_calib.meta._classifier_scores import compute_classifier_scores
-from sklearn_calib.staging import Staging, find_staging, register_staging
+from sklearn_calib.classifiers._classifier_scores import compute_classifier_scores
+from sklearn_calib.staged import Staging, find_staging, register_staging
 
 STAGES = 8
 pytestmark = pytest.mark.filterwarnings(*DEPRECATED)
@@ -91,7 +91,7 @@ def data(request):
 
 
 def by_truncation(staging, fitted, X, n_classes, stage):
-    shorter = staging.truncated(fitted, stage)
+    shorter = staging.truncate(fitted, stage)
     scores = compute_classifier_scores(shorter, X, "auto")
     assert scores.shape == (len(X), n_classes)
     return scores
@@ -107,7 +107,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
     learner = make_pipeline(StandardScaler(), learner) if piped else learner
     staging = find_staging(learner)
     assert staging.n_stages(learner) == STAGES or name(learner) == "XGBRFClassifier"
-    fitted = staging.prepared(clone(learner))
+    fitted = staging.with_recording(clone(learner))
     staging.fit(fitted, X[:200], y[:200])
     before = compute_classifier_scores(fitted, X, "auto")
     n_stages = staging.n_stages(fitted)
@@ -125,7 +125,7 @@ def test_staged_scores_are_those_of_the_truncated_model(data, learner, piped):
     np.testing.assert_allclose(staged[-1], before, atol=1e-7 if single else 1e-12)
     # the fitted model is left alone, and the short one can be sent elsewhere
     np.testing.assert_array_equal(compute_classifier_scores(fitted, X, "auto"), before)
-    short = staging.truncated(fitted, 1)
+    short = staging.truncate(fitted, 1)
     copy = pickle.loads(pickle.dumps(short))
     np.testing.assert_array_equal(copy.predict(X), short.predict(X))
 
@@ -138,19 +138,19 @@ def test_a_refit_reaches_the_stage(data, learner):
     staging = find_staging(learner)
     if name(learner) == "XGBRFClassifier":
         # all trees are one round
-        assert staging.limited(learner, 1).n_estimators == STAGES
+        assert staging.with_max_stages(learner, 1).n_estimators == STAGES
         return
-    whole = staging.prepared(clone(learner))
+    whole = staging.with_recording(clone(learner))
     staging.fit(whole, X, y)
-    limited = clone(staging.limited(learner, 5))
+    limited = clone(staging.with_max_stages(learner, 5))
     staging.fit(limited, X, y)
-    refitted = staging.truncated(limited, 5)
+    refitted = staging.truncate(limited, 5)
     if "dart" in str(learner.get_params()):
         assert staging.n_stages(limited) == STAGES  # later rounds rescale earlier trees
     atol = 1e-6 if name(learner).startswith("XGB") else 1e-10
     np.testing.assert_allclose(
         compute_classifier_scores(refitted, X, "auto"),
-        compute_classifier_scores(staging.truncated(whole, 5), X, "auto"),
+        compute_classifier_scores(staging.truncate(whole, 5), X, "auto"),
         atol=atol,
     )
 
@@ -164,7 +164,7 @@ def test_tables_with_column_names(data):
         if "multi" in str(learner.get_params().get("objective")):
             continue
         staging = find_staging(learner)
-        fitted = staging.prepared(clone(learner))
+        fitted = staging.with_recording(clone(learner))
         staging.fit(fitted, X, y)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -208,7 +208,7 @@ def test_epochs_differ_with_a_whole_number_as_seed(data):
     for _ in range(3):
         by_hand.partial_fit(X, y, classes=np.unique(y))
     np.testing.assert_array_equal(by_hand.coefs_[0], learner.coefs_[0])
-    assert not hasattr(staging.truncated(learner, 2), "_staged_snapshots")
+    assert not hasattr(staging.truncate(learner, 2), "_staged_snapshots")
 
 
 def test_sgd_default_epochs_are_bounded():

@@ -24,7 +24,7 @@ class LightGBMStaging(Staging):
             return estimator.booster_.current_iteration()
         return estimator.n_estimators
 
-    def prepared(self, estimator: Estimator) -> Estimator:
+    def with_recording(self, estimator: Estimator) -> Estimator:
         if callable(estimator.objective):
             raise _unknown_objective(estimator, "a function of your own")
         return estimator
@@ -52,7 +52,7 @@ class LightGBMStaging(Staging):
             total = total + factor * added
             yield "logits", (total / stage if averaged else total)
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         from lightgbm import Booster
 
         text = fitted.booster_.model_to_string(num_iteration=int(stage))
@@ -63,7 +63,7 @@ class LightGBMStaging(Staging):
             n_estimators=int(stage),
         )
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         if _is_dart(estimator):  # the weights of its trees depend on later rounds
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))

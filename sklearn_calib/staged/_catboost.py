@@ -27,7 +27,7 @@ class CatBoostStaging(Staging):
         for proba in fitted.staged_predict_proba(X):
             yield "proba", proba
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         shorter = copy.deepcopy(fitted)
         shorter.shrink(ntree_end=int(stage))
         return shorter

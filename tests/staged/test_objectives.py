@@ -22,7 +22,7 @@ from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import brier_loss, log_loss
 from sklearn_calib.recalibrators import IsotonicCalibration
-from sklearn_calib.staging import classifier_logits, find_staging
+from sklearn_calib.staged import classifier_logits, find_staging
 
 ROUNDS = 8
 pytestmark = pytest.mark.filterwarnings("ignore:.*1000 validation rows")
@@ -58,7 +58,7 @@ def assert_own(model, X, atol):
     proba = own_probabilities(model, X)
     assert len(proba) == ROUNDS
     np.testing.assert_allclose(proba[-1], model.predict_proba(X), atol=atol)
-    short = find_staging(model).truncated(model, 3)
+    short = find_staging(model).truncate(model, 3)
     np.testing.assert_allclose(proba[2], short.predict_proba(X), atol=atol)
 
 
@@ -183,7 +183,7 @@ def test_lightgbm_forest_of_the_best_iteration():
         canonical_proba(logits, kind="logits"), expected, atol=1e-12
     )
     assert np.abs(expected - forest.predict_proba(X, num_iteration=6)).max() > 1e-3
-    cut = staging.truncated(forest, 5)
+    cut = staging.truncate(forest, 5)
     of_five = forest.predict_proba(X, num_iteration=5)
     np.testing.assert_allclose(cut.predict_proba(X), of_five, atol=1e-12)
     own = canonical_proba(staging.logits(cut, X), kind="logits")
@@ -275,11 +275,11 @@ def test_risk_is_that_of_the_learners_own_probabilities(
     )
     results = search.fit(X, y).cv_results_
     staging = find_staging(learner)
-    model = staging.prepared(clone(learner))
+    model = staging.with_recording(clone(learner))
     staging.fit(model, X[:300], y[:300])
     measure = log_loss if loss == "log" else brier_loss
     for stage in (1, 4, ROUNDS):
-        proba = staging.truncated(model, stage).predict_proba(X[300:])
+        proba = staging.truncate(model, stage).predict_proba(X[300:])
         assert results["risk"][stage - 1] == pytest.approx(
             measure(y[300:], proba), rel=1e-9
         )
@@ -332,7 +332,7 @@ def test_dart_is_judged_refitted_and_told_as_it_is(package):
         search.fit(X, y)
     assert sum("keep their weights" in str(w.message) for w in caught) == 1
     whole = clone(learner).fit(X, y)
-    short = find_staging(learner).truncated(whole, 6)
+    short = find_staging(learner).truncate(whole, 6)
     np.testing.assert_array_equal(
         search.best_estimator_.predict_proba(X), short.predict_proba(X)
     )
@@ -356,7 +356,9 @@ def test_options_of_dropout_are_told_without_dart(options, told):
     staging = find_staging(learner)
     caveat = staging.caveat(learner)
     assert caveat is None if told is None else caveat[1] == told
-    assert staging.limited(learner, 5).n_estimators == (5 if told is None else 20)
+    assert staging.with_max_stages(learner, 5).n_estimators == (
+        5 if told is None else 20
+    )
 
 
 def test_a_dart_candidate_of_a_grid_is_told():
@@ -378,7 +380,7 @@ def test_refinement_is_that_of_the_scores_that_are_recalibrated():
     search = RefineThenCalibrateCV(
         learner, cv=split, recalibrator="isotonic", refinement="isotonic", refit=True
     ).fit(X, y)
-    model = find_staging(learner).truncated(
+    model = find_staging(learner).truncate(
         learner.fit(X[:300], y[:300]), search.best_stage_
     )
     scores = canonical_proba(model.decision_function(X[300:]), kind="logits")

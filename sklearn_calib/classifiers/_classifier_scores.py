@@ -12,7 +12,7 @@ from .._typing import Estimator, Features, FloatArray, IntArray
 from .._validation import place_columns, read_proba
 from ..exceptions import invalid_input
 from ..recalibrators import all_recalibrators, suggest_method_name
-from ..staging import classifier_logits
+from ..staged import classifier_logits
 
 Class = TypeVar("Class", bound=type)
 # what the rounding of a classifier's probabilities may add to the sum of a row

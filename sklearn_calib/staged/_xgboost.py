@@ -53,12 +53,12 @@ class XGBoostStaging(Staging):
             )
             yield ("logits" if logits else "proba"), margins
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         return copy_with_attributes(
             fitted, _Booster=fitted.get_booster()[:stage], n_estimators=int(stage)
         )
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         if _find_dropout(estimator):  # the weights of its trees depend on later rounds
             return estimator
         return clone(estimator).set_params(n_estimators=int(stage))
@@ -74,10 +74,10 @@ class XGBoostStaging(Staging):
 class XGBoostForestStaging(XGBoostStaging):
     """All trees of a forest are one round: a fit has one stage."""
 
-    def truncated(self, fitted: Estimator, stage: int) -> Estimator:
+    def truncate(self, fitted: Estimator, stage: int) -> Estimator:
         return copy_with_attributes(fitted)
 
-    def limited(self, estimator: Estimator, stage: int) -> Estimator:
+    def with_max_stages(self, estimator: Estimator, stage: int) -> Estimator:
         return estimator
 
 

@@ -101,7 +101,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn_calib.datasets import make_high_dimensional
-    >>> from sklearn_calib.meta import AngularCalibratedClassifier
+    >>> from sklearn_calib.classifiers import AngularCalibratedClassifier
     >>> from sklearn_calib.metrics import log_loss
     >>> X, y, truth = make_high_dimensional(500, 1000, random_state=0)
     >>> model = AngularCalibratedClassifier(LogisticRegression(C=10), covariance=truth.covariance)

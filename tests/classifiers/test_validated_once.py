@@ -11,8 +11,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import CalibratedModel
+from sklearn_calib.classifiers._classifier_scores import compute_classifier_scores
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._classifier_scores import compute_classifier_scores
 from sklearn_calib.recalibrators import (
     OneVsRest,
     PlattScaling,

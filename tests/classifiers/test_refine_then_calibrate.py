@@ -35,9 +35,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV, canonical_proba
+from sklearn_calib.classifiers._search import iter_stage_scores
 from sklearn_calib.decomposition import decompose_loss, refinement_error
 from sklearn_calib.exceptions import CalibrationWarning
-from sklearn_calib.meta._search import iter_stage_scores
 from sklearn_calib.metrics import BetaFamilyLoss
 from sklearn_calib.recalibrators import TemperatureScaling
 

@@ -16,9 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
+from sklearn_calib.classifiers._eval_sets import _drop_rows
 from sklearn_calib.decisions import SelectiveClassifier
 from sklearn_calib.linear import approximate_leave_one_out
-from sklearn_calib.meta._eval_sets import _drop_rows
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*1000 validation rows"),

@@ -14,8 +14,8 @@ from sklearn.ensemble import (
 from sklearn.linear_model import SGDClassifier
 from sklearn.neural_network import MLPClassifier
 
-from sklearn_calib.staging import Staging, register_staging
-from sklearn_calib.staging._scikit_learn import GradientBoostingStaging
+from sklearn_calib.staged import Staging, register_staging
+from sklearn_calib.staged._scikit_learn import GradientBoostingStaging
 from sklearn_calib.testing import check_contract, contract_checks
 
 STAGES = 5
@@ -104,8 +104,8 @@ class OneTooLate(GradientBoostingStaging):
 
 
 class TruncatesOneTooMany(GradientBoostingStaging):
-    def truncated(self, fitted, stage):
-        return super().truncated(fitted, max(stage - 1, 1))
+    def truncate(self, fitted, stage):
+        return super().truncate(fitted, max(stage - 1, 1))
 
 
 class BothOff(GradientBoostingStaging):
@@ -115,8 +115,8 @@ class BothOff(GradientBoostingStaging):
         scores = list(super().staged_scores(fitted, X))
         yield from [*scores[1:], scores[-1]]
 
-    def truncated(self, fitted, stage):
-        return super().truncated(fitted, min(stage + 1, self.n_stages(fitted)))
+    def truncate(self, fitted, stage):
+        return super().truncate(fitted, min(stage + 1, self.n_stages(fitted)))
 
     def n_stages(self, estimator):
         return super().n_stages(estimator)
@@ -129,7 +129,7 @@ class AlwaysTheEnd(GradientBoostingStaging):
 
 
 class CutsInPlace(GradientBoostingStaging):
-    def truncated(self, fitted, stage):
+    def truncate(self, fitted, stage):
         fitted.estimators_ = fitted.estimators_[:stage]
         fitted.n_estimators_ = stage
         return fitted
@@ -138,8 +138,8 @@ class CutsInPlace(GradientBoostingStaging):
 class CutsACopyInPlace(GradientBoostingStaging):
     """Another object that shares, and changes, what the model knows."""
 
-    def truncated(self, fitted, stage):
-        short = super().truncated(fitted, stage)
+    def truncate(self, fitted, stage):
+        short = super().truncate(fitted, stage)
         fitted.n_estimators = stage
         return short
 
@@ -159,12 +159,12 @@ class WrongKind(GradientBoostingStaging):
 
 
 class SetsInPlace(GradientBoostingStaging):
-    def prepared(self, estimator):
+    def with_recording(self, estimator):
         return estimator.set_params(n_iter_no_change=None, tol=0.5)
 
 
 class StopsEarly(GradientBoostingStaging):
-    def limited(self, estimator, stage):
+    def with_max_stages(self, estimator, stage):
         return clone(estimator).set_params(n_estimators=stage - 1)
 
 
@@ -191,8 +191,8 @@ class LosesNames(GradientBoostingStaging):
 
 
 class Unpicklable(GradientBoostingStaging):
-    def truncated(self, fitted, stage):
-        short = super().truncated(fitted, stage)
+    def truncate(self, fitted, stage):
+        short = super().truncate(fitted, stage)
         short.helper_ = lambda x: x
         return short
 
