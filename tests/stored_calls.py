@@ -677,7 +677,16 @@ COMMANDS = {
     "fit": FIT,
     "fit with weights": [*FIT, "--weight", "w", "--recalibrator", "isotonic"],
     "monitor": ["monitor", "t.csv", *COLUMNS, "--time", "day", "--state", "s.json"],
-    "mean": ["mean", "few.csv", "--label", "y", "--score", "p", "--json", "r.json"],
+    "estimate-mean": [
+        "estimate-mean",
+        "few.csv",
+        "--label",
+        "y",
+        "--score",
+        "p",
+        "--json",
+        "r.json",
+    ],
 }
 AFTER = {
     "apply": ["apply", "m.json", "t.csv", "--prob", "p", "--out", "o.csv"],

@@ -553,19 +553,22 @@ def test_summaries_in_folders_are_groups_of_all_rows(folders, tmp_path, capsys):
     [
         "fit",
         "monitor",
-        *(pytest.param(c, marks=pytest.mark.slow) for c in ("mean", "plan", "labels")),
+        *(
+            pytest.param(c, marks=pytest.mark.slow)
+            for c in ("estimate-mean", "sample-size", "audit-multilabel")
+        ),
     ],
 )
 def test_other_commands_read_partitions_as_one_table(folders, capsys, command):
     def run(source):
         more = {
             "fit": [*COLUMNS, "--recalibrator", "platt", "--out", "m.json"],
-            "mean": ["--label", "label", "--score", "p", "--positive", "yes"],
-            "plan": ["--prob", "p", "--error", "0.1"],
+            "estimate-mean": ["--label", "label", "--score", "p", "--positive", "yes"],
+            "sample-size": ["--prob", "p", "--error", "0.1"],
             "monitor": [*COLUMNS],
-            "labels": None,
+            "audit-multilabel": None,
         }[command]
-        if command == "labels":
+        if command == "audit-multilabel":
             more = [
                 "--label",
                 "y1,y2",
@@ -593,7 +596,7 @@ def test_other_commands_read_partitions_as_one_table(folders, capsys, command):
         part.drop(columns=["day", "shop"]).to_csv(sources[-1], index=False)
     code, expected, said = run(["all.csv"])
     assert code in (0, 3), said
-    if command == "mean":
+    if command == "estimate-mean":
         assert "n" in expected
     for source in (sources, ["f"]):
         if os.path.exists("m.json"):
@@ -602,7 +605,10 @@ def test_other_commands_read_partitions_as_one_table(folders, capsys, command):
             os.remove("m.json")
         code, found, said = run(source)
         assert code in (0, 3), f"{command} {source}: {said}"
-        assert str(ROWS) in found + said or command in ("plan", "mean"), found
+        assert str(ROWS) in found + said or command in (
+            "sample-size",
+            "estimate-mean",
+        ), found
         if command == "fit":
             with open("m.json", encoding="utf-8") as file:
                 other = json.load(file)
@@ -630,8 +636,8 @@ def test_a_model_that_is_cut_twice_is_a_model_that_is_cut_once(model):
         clone(model).set_params(random_state=0).fit(X, y),
     )
     before = whole.predict_proba(X)
-    first = staging.truncated(whole, 4)
-    twice, once = staging.truncated(first, 2), staging.truncated(whole, 2)
+    first = staging.truncate(whole, 4)
+    twice, once = staging.truncate(first, 2), staging.truncate(whole, 2)
     name = type(model).__name__
     assert [staging.n_stages(one) for one in (whole, first, twice)] == [6, 4, 2], name
     close(name, twice.predict_proba(X), once.predict_proba(X))

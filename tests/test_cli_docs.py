@@ -48,7 +48,14 @@ def test_table_of_the_options_of_commands():
         row[0]: [n for n, c in zip(names, row, strict=False) if c == "- yes"]
         for row in cells
     }
-    assert has["--tolerance"] == ["audit", "compare", "plan", "fit", "apply", "monitor"]
+    assert has["--tolerance"] == [
+        "audit",
+        "compare",
+        "sample-size",
+        "fit",
+        "apply",
+        "monitor",
+    ]
     assert (
         has["--soft-labels"]
         == has["--prediction"]
@@ -79,7 +86,14 @@ def test_commands_on_the_page_run(files, capsys, monkeypatch):
             monkeypatch.setattr("sys.stdin", io.TextIOWrapper(data, encoding="utf-8"))
         quick = ["--resamples", "20"] if words[0] == "compare" else ["--resamples", "2"]
         quick += ["--no-advice", "--out", "none"] if words[0] == "audit" else []
-        if words[0] in ("apply", "export", "mean", "monitor", "plan", "threshold"):
+        if words[0] in (
+            "apply",
+            "export",
+            "estimate-mean",
+            "monitor",
+            "sample-size",
+            "threshold",
+        ):
             quick = []
         if words[0] == "fit":  # what the stack does is tested elsewhere
             quick = ["--allow", "no-gain"] + ["--recalibrator", "platt"] * (

@@ -72,13 +72,22 @@ COMMANDS = {
         "--allow",
         "no-gain",
     ],
-    "mean": ["--label", "p", "--score", "q"],
+    "estimate-mean": ["--label", "p", "--score", "q"],
     "monitor": ROWS,
-    "labels": ["--label", "a", "--prob", "p", "--resamples", "2", "--out", "none"],
-    "plan": ["--prob", "p", "--error", "0.1"],
+    "audit-multilabel": [
+        "--label",
+        "a",
+        "--prob",
+        "p",
+        "--resamples",
+        "2",
+        "--out",
+        "none",
+    ],
+    "sample-size": ["--prob", "p", "--error", "0.1"],
 }
 
-SLOW = ("compare", "plan")
+SLOW = ("compare", "sample-size")
 TIMED = [
     pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in COMMANDS
 ]
@@ -100,7 +109,7 @@ def test_every_command_skips_titles(frame, capsys, command, path):
     write_table(frame, path, titles=3)
     assert said_by(command, path, capsys, "--skip-rows", "3") == expected
     assert main([command, path, *COMMANDS[command]]) == 2
-    if command != "labels":  # which names the columns for itself
+    if command != "audit-multilabel":  # which names the columns for itself
         assert "add" not in capsys.readouterr().err
 
 
@@ -134,7 +143,7 @@ def test_blocks_begin_below_the_titles(frame):
 @pytest.mark.parametrize("titles", [1, 3])
 def test_the_error_says_how_many_rows_to_skip(frame, capsys, path, titles):
     write_table(frame, path, titles=titles)
-    for command in ("audit", "fit", "compare", "monitor", "mean"):
+    for command in ("audit", "fit", "compare", "monitor", "estimate-mean"):
         assert main([command, path, *COMMANDS[command]]) == 2
         said = capsys.readouterr().err
         assert f"leave out the rows above them with --skip-rows {titles}." in said, (
@@ -237,15 +246,15 @@ def write_records(frame, path):
 @pytest.mark.parametrize("command", TIMED)
 def test_every_command_reads_fields_of_records(frame, capsys, command, path):
     write_records(frame, path)
-    if command in ("labels", "mean", "plan"):
+    if command in ("audit-multilabel", "estimate-mean", "sample-size"):
         names = {
-            "mean": ("--score", "q", "deep.a.b"),
-            "plan": ("--prob", "p", "st.yes"),
+            "estimate-mean": ("--score", "q", "deep.a.b"),
+            "sample-size": ("--prob", "p", "st.yes"),
         }
-        if command == "labels":
+        if command == "audit-multilabel":
             return
         option, plain, nested = names[command]
-        given = ["--label", "p"] if command == "mean" else []
+        given = ["--label", "p"] if command == "estimate-mean" else []
         shown = []
         for name in (plain, nested):
             assert (

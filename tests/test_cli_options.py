@@ -456,7 +456,7 @@ def test_help_has_examples_that_run(frame, capsys, tmp_path, monkeypatch):
         words = _words(line)
         less = (
             []
-            if words[0] == "plan"
+            if words[0] == "sample-size"
             else quick + ["--out", "none"] * ("--out" not in words)
         )
         assert main([*words[1:], *less]) in (0, 3)

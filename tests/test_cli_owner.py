@@ -27,7 +27,7 @@ COMMANDS = {
     ],
     "compare": ["--prob", "p", "--prob", "q", "--resamples", "20"],
     "monitor": ["--prob", "p"],
-    "mean": ["--score", "p"],
+    "estimate-mean": ["--score", "p"],
 }
 FAST = [
     pytest.param(name, marks=[pytest.mark.slow] * (name == "compare"))
@@ -57,7 +57,7 @@ def refused(capsys, words):
 @pytest.mark.parametrize("command", FAST)
 @pytest.mark.parametrize(("no", "yes"), [("good", "bad"), ("paid", "not paid"), (1, 2)])
 def test_labels_without_an_order_need_an_owner(frame, capsys, command, no, yes):
-    if command == "mean" and yes == 2:
+    if command == "estimate-mean" and yes == 2:
         pytest.skip("numbers have a mean of their own")
     frame.assign(y=np.where(frame.y == 1, yes, no)).to_csv("t.csv", index=False)
     words = [command, "t.csv", "--label", "y", *COMMANDS[command]]
@@ -90,7 +90,7 @@ def test_the_option_of_the_message_is_enough(frame, capsys, command):
 def test_labels_with_an_order_need_no_owner(frame, capsys, command, no, yes):
     frame.assign(y=np.where(frame.y == 1, yes, no)).to_csv("t.csv", index=False)
     words = [command, "t.csv", "--label", "y", *COMMANDS[command]]
-    more = ["--bounds=-1,1"] * (command == "mean" and no == -1)
+    more = ["--bounds=-1,1"] * (command == "estimate-mean" and no == -1)
     assert main([*words, *more]) in (0, 3), capsys.readouterr().err
 
 

@@ -278,7 +278,7 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
         ),
         (
             "--label x,y,z --prob pb,pc,n",
-            "For many labels per row use the command labels",
+            "For many labels per row use the command audit-multilabel",
         ),
         ("--label text --prob pb", "expected numbers in column 'text'"),
         ("--label hole --prob pb", "expected a label in every row, got nan"),

@@ -42,12 +42,23 @@ ELSEWHERE = {
     ),
     ("compare", "--name"): "twice: tests/test_cli_compare.py",
     ("compare", "--id"): "matches rows: tests/test_cli_compare.py",
-    ("mean", "--bounds"): "of labels that are numbers: tests/test_cli_mean.py",
+    (
+        "estimate-mean",
+        "--bounds",
+    ): "of labels that are numbers: tests/test_cli_estimate_mean.py",
     **dict.fromkeys(
         ("--fail-if", "--quiet"), "the code at the end: tests/test_cli_options.py"
     ),
 }
-COMMANDS = ("audit", "compare", "fit", "threshold", "export", "mean", "monitor")
+COMMANDS = (
+    "audit",
+    "compare",
+    "fit",
+    "threshold",
+    "export",
+    "estimate-mean",
+    "monitor",
+)
 ROWS = ["--label", "y", "--prob", "p", "--positive", "yes"]
 #: Arguments of each command that make it quick.
 GIVEN = {
@@ -65,7 +76,7 @@ GIVEN = {
     ],
     "threshold": ["map.json", "--at", "0.3"],
     "export": ["map.json", "--to", "sql"],
-    "mean": ["m.csv", "--label", "y", "--score", "p", "--positive", "yes"],
+    "estimate-mean": ["m.csv", "--label", "y", "--score", "p", "--positive", "yes"],
     "monitor": ["t.csv", *ROWS],
 }
 VALUES = {
@@ -106,7 +117,7 @@ WITH = {
     ("fit", "--tabulate"): ["--recalibrator", "angular", "--tabulate", "0.001"],
     ("export", "--name"): ["--to", "c"],
     ("export", "--float32"): ["--to", "onnx", "--out", "new.onnx"],
-    ("mean", "--system"): ["--cluster", "g"],
+    ("estimate-mean", "--system"): ["--cluster", "g"],
     ("monitor", "--alarm"): ["--run-length", "100"],
     ("monitor", "--alpha"): ["--alarm", "test"],
 }

@@ -398,7 +398,12 @@ def test_weights_of_labels_in_two_files(tmp_path, capsys):
     ]
     for files in (["all.csv"], ["one.csv", "two.csv"]):
         where = [str(tmp_path / file) for file in files]
-        assert main(["labels", *where, *more, "--json", str(tmp_path / "r.json")]) == 0
+        assert (
+            main(
+                ["audit-multilabel", *where, *more, "--json", str(tmp_path / "r.json")]
+            )
+            == 0
+        )
         content = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
         found.append((content["labels"], content["averages"]))
     capsys.readouterr()

@@ -388,7 +388,7 @@ def folder(tmp_path_factory):
 
 def audit(folder, file, *more, prob="pa,pb,p c", labels="a,b,c"):
     options = ["--label", labels, "--prob", prob, "--resamples", "2", *more]
-    return main(["labels", str(folder / file), *options])
+    return main(["audit-multilabel", str(folder / file), *options])
 
 
 def test_command(folder, tmp_path, capsys):
@@ -462,7 +462,7 @@ def test_any_order(folder, capsys):
         audit(folder, "swapped.csv", "--out", "none", "--allow", "order", **given) == 0
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_calib._cli._labels._MOST_BYTES", 100)
+        patch.setattr("sklearn_calib._cli._audit_multilabel._MOST_BYTES", 100)
         assert audit(folder, "t.csv", "--out", "none") == 2
     assert "audit one label at a time, which reads any" in capsys.readouterr().err
 

@@ -85,21 +85,21 @@ OWN = {
     ("audit", "--allow"): {"--prob": "r", "--allow": "order"},
     ("fit", "--allow"): {"--prob": "r", "--allow": "order"},
     ("monitor", "--allow"): {"--prob": "r", "--allow": "order"},
-    ("mean", "--label"): {"--label": "minutes"},
-    ("mean", "--positive"): [
+    ("estimate-mean", "--label"): {"--label": "minutes"},
+    ("estimate-mean", "--positive"): [
         {"--positive": "0"},
         {"--positive": "0", "--cluster": "shop"},
     ],
-    ("mean", "--weight"): {"--weight": "w"},
-    ("mean", "--cluster"): [
+    ("estimate-mean", "--weight"): {"--weight": "w"},
+    ("estimate-mean", "--cluster"): [
         {"--cluster": "shop"},
         {"--cluster": "shop", "--weight": "w"},
     ],
-    ("mean", "--scale"): {"--score": "mark", "--scale": "1,10"},
-    ("mean", "--missing"): {"--score": "hole", "--missing": "drop"},
-    ("plan", "--missing"): {"--prob": "hole", "--missing": "drop"},
-    ("plan", "--weight"): {"--weight": "w"},
-    ("plan", "--scale"): {"--prob": "hundred", "--scale": "percent"},
+    ("estimate-mean", "--scale"): {"--score": "mark", "--scale": "1,10"},
+    ("estimate-mean", "--missing"): {"--score": "hole", "--missing": "drop"},
+    ("sample-size", "--missing"): {"--prob": "hole", "--missing": "drop"},
+    ("sample-size", "--weight"): {"--weight": "w"},
+    ("sample-size", "--scale"): {"--prob": "hundred", "--scale": "percent"},
     ("monitor", "--positive"): FIRST,
     ("fit", "--missing"): [
         THREE
@@ -151,8 +151,8 @@ MORE = {
     "fit": ["--out", "out", "--allow", "no-gain", "--date", "2020-01-01"],
     "compare": ["--json", "out"],
     "apply": ["--out"],
-    "mean": ["--json", "out"],
-    "plan": ["--json", "out"],
+    "estimate-mean": ["--json", "out"],
+    "sample-size": ["--json", "out"],
     "monitor": ["--state", "out"],
 }
 DEFAULTS = {
@@ -160,8 +160,8 @@ DEFAULTS = {
     "fit": {"--label": "y", "--prob": "p", "--recalibrator": "platt"},
     "compare": {"--label": "y", "--prob": "p", "--resamples": "20"},
     "apply": {"--prob": "p"},
-    "plan": {"--prob": "p", "--error": "0.2"},
-    "mean": {"--label": "human", "--score": "p"},
+    "sample-size": {"--prob": "p", "--error": "0.2"},
+    "estimate-mean": {"--label": "human", "--score": "p"},
     "monitor": {"--label": "y", "--prob": "p"},
 }
 KINDS = ("csv", "jsonl", "parquet", "arrow")
@@ -172,7 +172,7 @@ def commands():
     for action in build_parser()._actions:
         if isinstance(action, argparse._SubParsersAction):
             for name, command in action.choices.items():
-                whole = name == "labels"  # tests/test_report_labels.py
+                whole = name == "audit-multilabel"  # tests/test_report_labels.py
                 if not whole and any(one.dest == "files" for one in command._actions):
                     found = [one.option_strings for one in command._actions]
                     yield name, [names for names in found if names]
@@ -416,7 +416,7 @@ def test_blocks_of_seven_rows(command, option, given, kind, files, small, here, 
     assert whole[0] in (0, 1, 3), whole[2]
     blocks = small()
     pieces = run(capsys, command, kind, given, files)
-    at_once = command in ("mean", "plan") or kind == "parquet"
+    at_once = command in ("estimate-mean", "sample-size") or kind == "parquet"
     assert option != "plain" or at_once or blocks.count > N // SEVEN
     assert pieces[0] == whole[0], pieces[2]
     for one, other in zip(whole[1:], pieces[1:], strict=True):

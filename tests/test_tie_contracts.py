@@ -19,7 +19,7 @@ from words import QUICKER, same
 
 from sklearn_calib import decisions, groups, inference, metrics, monitoring
 from sklearn_calib._cli import main
-from sklearn_calib._cli._plan import parse_errors as errors_of_plan
+from sklearn_calib._cli._sample_size import parse_errors as errors_of_plan
 from sklearn_calib._kernels import _cells as cells
 from sklearn_calib.decomposition._grouping import enough_for_features
 from sklearn_calib.exceptions import CalibrationWarning

@@ -501,7 +501,7 @@ def test_nothing_that_a_map_finds_depends_on_rows_of_weight_0_or_the_unit(
     more_weight = np.append(factor * weight, np.zeros(18))
     shares = 0.6 * np.eye(k)[y] + 0.4 * np.roll(proba, 3, axis=0)
     kinds = [(y, {})]
-    if not option and known is not None and not known.ordered:
+    if not option and known is not None and not known.order_dependent:
         kinds.append((shares, {"soft_labels": True}))
     for labels, more in kinds:
         expected = attributes(cls, option, proba, labels, weight, **more)

@@ -38,18 +38,20 @@ from ._messages import (
 from ._options import Parser, format_examples
 from ._outputs import check_writable
 
-_COMMANDS = [
+_COMMANDS = (
     "demo",
     "audit",
-    "labels",
+    "audit-multilabel",
     "compare",
-    "plan",
+    "sample-size",
     "fit",
     "apply",
     "export",
     "threshold",
-]
-_COMMANDS += ["mean", "monitor", "compile"]
+    "estimate-mean",
+    "monitor",
+    "compile",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -221,7 +223,7 @@ def build_parser(command: str = "") -> Parser:
             "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
             "sklearn-calib export map.json --to sql --dialect postgres",
             "sklearn-calib threshold map.json --at 0.02,0.05",
-            "sklearn-calib mean judged.jsonl --label human --score judge",
+            "sklearn-calib estimate-mean judged.jsonl --label human --score judge",
             "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
         )
         + "\n\nCOMMAND --help has the options and examples of a command.",
@@ -229,5 +231,6 @@ def build_parser(command: str = "") -> Parser:
     whole.add_argument("--version", action="version", version=__version__)
     commands = whole.add_subparsers(required=True, metavar="COMMAND")
     for name in [command] if command in _COMMANDS else _COMMANDS:
-        import_module(f"._{name}", __name__).add_to(commands)
+        module = name.replace("-", "_")
+        import_module(f"._{module}", __name__).add_to(commands)
     return whole

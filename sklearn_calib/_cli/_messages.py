@@ -83,7 +83,7 @@ _HINTS = {
         r", or say their law by linear_predictor=\(mean, deviation\)",
         "",
     ),
-    "many_labels": (r"see the page Many labels", "use the command labels"),
+    "many_labels": (r"see the page Many labels", "use the command audit-multilabel"),
     "missing_labels": (
         r"(?:; an empty cell is a missing label|(labels must not hold NaN or infinity))",
         rf"\1. {AS_MISSING}",

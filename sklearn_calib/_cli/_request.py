@@ -154,7 +154,7 @@ class Request(argparse.Namespace):
                 got=f"it {len(self.label)} times",
                 hint=(
                     "For shares of several classes add --soft-labels; many labels per row "
-                    "go with the command labels"
+                    "go with the command audit-multilabel"
                 ),
             )
 

@@ -632,7 +632,10 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return getattr(self, "feature_names_in_", None)
 
     def _check_absent(self, proba):
-        if get_absent_mask(proba) is not None and not self.capabilities.allows_absent_classes:
+        if (
+            get_absent_mask(proba) is not None
+            and not self.capabilities.allows_absent_classes
+        ):
             raise invalid_input(
                 expected="scores of all classes in every row",
                 got="rows without some of them (absent='nan')",

@@ -721,7 +721,7 @@ class CalibrationSummary(Storable):
         model = resolve_recalibrator(recalibrator)
         self._check_filled()
         self._check_two_classes("a recalibrator of several classes")
-        if getattr(getattr(model, "capabilities", None), "ordered", False):
+        if getattr(getattr(model, "capabilities", None), "order_dependent", False):
             raise invalid_input(
                 expected="a method that needs no order of the rows",
                 got=type(model).__name__,

@@ -1,4 +1,4 @@
-"""The command ``plan``: rows with labels that a validation needs, of a table without labels."""
+"""Test the command ``sample-size``, which needs scores without labels."""
 
 import json
 
@@ -25,7 +25,7 @@ def scores(tmp_path, monkeypatch):
 
 
 def plan(*arguments):
-    return main(["plan", "s.csv", "--prob", "p", *arguments])
+    return main(["sample-size", "s.csv", "--prob", "p", *arguments])
 
 
 def test_prints_and_writes_what_the_function_says(scores, tmp_path, capsys):
@@ -61,7 +61,18 @@ def test_options_count(scores, tmp_path, capsys):
     both = "\n".join(["a,b", *(f"{1 - p:.4f},{p:.4f}" for p in P)])
     (tmp_path / "s.csv").write_text(both.replace("0.", "."), encoding="utf-8")
     assert (
-        main(["plan", "s.csv", "--prob", "a,b", "--error", ".05", "--json", "p.json"])
+        main(
+            [
+                "sample-size",
+                "s.csv",
+                "--prob",
+                "a,b",
+                "--error",
+                ".05",
+                "--json",
+                "p.json",
+            ]
+        )
         == 0
     )
     two = json.loads((tmp_path / "p.json").read_text(encoding="utf-8"))["plan"]
@@ -116,13 +127,13 @@ def test_files_that_cannot_be_planned_with(scores, tmp_path, capsys):
     assert "expected at least 50 rows of --prob, got 2. Pass more." in (
         capsys.readouterr().err
     )
-    assert main(["plan", "s.csv", "--error", ".02"]) == 2
+    assert main(["sample-size", "s.csv", "--error", ".02"]) == 2
     assert "expected --prob" in capsys.readouterr().err
 
 
 def test_a_plan_of_a_summary(scores, capsys):
     CalibrationSummary().update([0, 1], [0.2, 0.7]).to_parquet("june.parquet")
-    assert main(["plan", "june.parquet", "--prob", "p", "--error", "0.02"]) == 2
+    assert main(["sample-size", "june.parquet", "--prob", "p", "--error", "0.02"]) == 2
     said = capsys.readouterr().err
     assert "expected a table of scores, got the summary june.parquet" in said
 

@@ -1,4 +1,4 @@
-"""The command ``labels``: a report on tables with a column for each of many labels."""
+"""The command ``audit-multilabel``: a report on tables with a column for each of many labels."""
 
 from functools import partial
 from typing import Any
@@ -28,16 +28,16 @@ _MOST_BYTES = 2**30  # of tables that are read as a whole
 _TEXTS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
 _TEXTS |= {"0.0": 0.0, "1.0": 1.0, "0,0": 0.0, "1,0": 1.0}
 EXAMPLES = (
-    "sklearn-calib labels films.csv --label comedy,drama --prob p_comedy,p_drama",
-    "sklearn-calib labels films.csv --label comedy,drama --prob p_comedy,p_drama --fail-if "
-    '"log_loss > 0.6"',
+    "sklearn-calib audit-multilabel films.csv --label comedy,drama --prob p_comedy,p_drama",
+    "sklearn-calib audit-multilabel films.csv --label comedy,drama "
+    '--prob p_comedy,p_drama --fail-if "log_loss > 0.6"',
 )
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "labels",
+        "audit-multilabel",
         help="report on a table with many labels per row",
         description="Report on a table with many labels per row, each with a column "
         "of 0 and 1 and a column of probabilities: the measures of each label and "

@@ -1,4 +1,4 @@
-"""The command ``mean``: the mean of few labels from the scores of all rows."""
+"""The command ``estimate-mean``: the mean of few labels from the scores of all rows."""
 
 import argparse
 from collections.abc import Sequence
@@ -21,10 +21,13 @@ if TYPE_CHECKING:
     from ..inference import CalibratedMean
 
 EXAMPLES = (
-    "sklearn-calib mean judged.jsonl --label correct --score judge",
-    "sklearn-calib mean judged.jsonl --label human --score judge --positive good --width 0.05",
-    "sklearn-calib mean judged.csv --label minutes --score guess --scale 0,100 --cluster customer",
-    "sklearn-calib mean judged.csv --label correct --score judge --system model --cluster question",
+    "sklearn-calib estimate-mean judged.jsonl --label correct --score judge",
+    "sklearn-calib estimate-mean judged.jsonl --label human --score judge "
+    "--positive good --width 0.05",
+    "sklearn-calib estimate-mean judged.csv --label minutes --score guess "
+    "--scale 0,100 --cluster customer",
+    "sklearn-calib estimate-mean judged.csv --label correct --score judge "
+    "--system model --cluster question",
 )
 _ROLES = ("label", "score", "weight", "cluster", "system")
 
@@ -32,7 +35,7 @@ _ROLES = ("label", "score", "weight", "cluster", "system")
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "mean",
+        "estimate-mean",
         help="estimate the mean of labels that few rows have, from a score that all rows have",
         description="Estimate the mean label of all rows. A few rows, sampled at "
         "random, have a label (the cell of the others is empty), and all rows "

@@ -39,7 +39,7 @@ def frame(tmp_path, monkeypatch):
 
 
 def run(*arguments, file="t.jsonl"):
-    assert main(["mean", file, *arguments, "--json", "out.json"]) == 0
+    assert main(["estimate-mean", file, *arguments, "--json", "out.json"]) == 0
     return json.loads(Path("out.json").read_text(encoding="utf-8"))
 
 
@@ -137,7 +137,7 @@ def test_systems(frame, capsys):
 def test_missing_scores(frame, capsys):
     frame.loc[[3, 5], "judge"] = np.nan
     frame.to_csv("holes.csv", index=False)
-    assert main(["mean", "holes.csv", *USUAL]) == 2
+    assert main(["estimate-mean", "holes.csv", *USUAL]) == 2
     assert "--missing", "drop" in capsys.readouterr().err
     (found,) = run(*USUAL, "--missing", "drop", file="holes.csv")["means"]
     assert (
@@ -173,7 +173,7 @@ def test_missing_scores(frame, capsys):
 )
 def test_bad_options(frame, capsys, options, words):
     given = [] if options[0] == "--score" else ["--score", "judge"]
-    assert main(["mean", "t.jsonl", "--label", "human", *given, *options]) == 2
+    assert main(["estimate-mean", "t.jsonl", "--label", "human", *given, *options]) == 2
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1 and "calibrated_mean" not in said
@@ -186,7 +186,7 @@ def test_a_word_is_no_class_of_numbers(frame, capsys):
         ({"bad": 3.0, "good": 4.0}, "yes"),
     ):
         frame.assign(human=frame["human"].map(labels)).to_csv("n.csv", index=False)
-        assert main(["mean", "n.csv", *NAMED, "--positive", given]) == 2
+        assert main(["estimate-mean", "n.csv", *NAMED, "--positive", given]) == 2
         said = capsys.readouterr().err
         assert (
             f"expected --positive among {[*labels.values()]}, got {given!r}. Pass one"
@@ -196,7 +196,7 @@ def test_a_word_is_no_class_of_numbers(frame, capsys):
 
 def test_no_labels_and_all_labels(frame, capsys):
     frame.assign(human="").to_csv("none.csv", index=False)
-    assert main(["mean", "none.csv", *USUAL]) == 2
+    assert main(["estimate-mean", "none.csv", *USUAL]) == 2
     assert (
         "expected a label in some rows of column 'human', got none"
         in capsys.readouterr().err
@@ -205,7 +205,7 @@ def test_no_labels_and_all_labels(frame, capsys):
     run(*USUAL, file="all.csv")
     assert "got labels in all rows" in capsys.readouterr().err
     frame.dropna().assign(human="good").to_csv("one.csv", index=False)
-    assert main(["mean", "one.csv", *NAMED]) == 2
+    assert main(["estimate-mean", "one.csv", *NAMED]) == 2
     assert "Name the class whose share it is with --positive" in capsys.readouterr().err
 
 
@@ -217,7 +217,7 @@ def test_options_that_argparse_refuses(frame, capsys):
         ("--level", "2"),
     ):
         with pytest.raises(SystemExit):
-            main(["mean", "t.jsonl", *USUAL, option, value])
+            main(["estimate-mean", "t.jsonl", *USUAL, option, value])
         assert f"argument {option}: expected" in capsys.readouterr().err
 
 
@@ -226,7 +226,7 @@ def test_verdicts_spelt_in_two_ways(frame, capsys):
     frame.assign(word=frame["word"].where(~rest, frame["word"].str.title())).to_csv(
         "t.csv"
     )
-    assert main(["mean", "t.csv", *USUAL, "--score", "word"]) == 2
+    assert main(["estimate-mean", "t.csv", *USUAL, "--score", "word"]) == 2
     said = capsys.readouterr().err
     assert (
         "a label for some rows of each verdict, as for 'no', 'yes', got none of 'No'"

@@ -1,4 +1,4 @@
-"""The command ``plan``: how many rows with labels it takes, from the scores alone."""
+"""The command ``sample-size``: how many rows with labels it takes, from the scores alone."""
 
 import argparse
 from contextlib import suppress
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EXAMPLES = (
-    "sklearn-calib plan scores.csv --prob p --error 0.02",
-    "sklearn-calib plan scores.parquet --prob p --error 0.02,0.05 --json plan.json",
+    "sklearn-calib sample-size scores.csv --prob p --error 0.02",
+    "sklearn-calib sample-size scores.parquet --prob p --error 0.02,0.05 --json plan.json",
 )
 
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
-        "plan",
+        "sample-size",
         help="compute how many labelled rows a validation needs",
         description="Compute from the scores alone (two classes) how many labelled "
         "rows are needed: for a verdict that finds a mean error with probability "
