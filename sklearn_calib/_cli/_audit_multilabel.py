@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.columns import Block, label_column, number_column
+from .._files.columns import Block, label_column
 from .._files.tables import weigh_more
 from .._show import get_sections, plain, quoted
 from ..exceptions import add_error_context
@@ -13,7 +13,12 @@ from ._console import EXTRAS, Screen, show_progress
 from ._messages import invalid_option
 from ._options import format_examples
 from ._outputs import check_outputs, write_report, write_results
-from ._prediction_batches import PredictionBatch, join_batches, name_files
+from ._prediction_batches import (
+    PredictionBatch,
+    get_side_columns,
+    join_batches,
+    name_files,
+)
 from ._remote import local_files
 from ._request import Request, check_different, parse_columns
 from ._result import (
@@ -129,17 +134,16 @@ def _get_mean_fields(report, measure):
 
 def _read_rows(files, options):
     """Return all rows, whose labels are those of each column."""
-    tables = []
-    reading = Tables(options)
-    for file in files:
-        table = reading.load_columns(file, partial(_pick_columns, options))
-        columns = _find_columns(options, list(table.columns))[1]
-        (kept,) = reading.drop_incomplete_rows(
-            table, columns=[*columns, *filter(None, [options.weight])]
-        )
-        tables.append(kept)
-    reading.check_rows_kept()
-    reading.print_left_out()
+    weight = [*filter(None, [options.weight])]
+
+    def pick_columns(file, present):
+        labels, columns = _find_columns(options, present)
+        return [*dict.fromkeys([*labels, *columns, *weight])]
+
+    def find_required(file, present):
+        return [*_find_columns(options, present)[1], *weight]
+
+    tables = Tables(options).load_files(files, pick_columns, find_required)
     return join_batches([_make_batch(table, options) for table in tables])
 
 
@@ -149,8 +153,9 @@ def _make_batch(table, options):
     scores = np.column_stack(
         [get_probability(table, name, options) for name in columns]
     )
-    weight = None if options.weight is None else number_column(table, options.weight)
-    return PredictionBatch(truth, scores, weight, names=labels)
+    return PredictionBatch(
+        truth, scores, names=labels, **get_side_columns(table, options)
+    )
 
 
 def _find_columns(options, present):
@@ -177,11 +182,6 @@ def _find_columns(options, present):
             hint="Name as many",
         )
     return labels, columns
-
-
-def _pick_columns(options, present):
-    labels, columns = _find_columns(options, present)
-    return [*dict.fromkeys([*labels, *columns, *filter(None, [options.weight])])]
 
 
 def _parse_labels(table: Block, name: str) -> Any:

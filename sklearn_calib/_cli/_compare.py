@@ -96,7 +96,7 @@ def _compare_pairs(files, options):
         found, notes = _measure_differences(
             pairs, options, lambda done: advance(int(1000 * done), 1000)
         )
-    pairs.tables.print_left_out()
+    pairs.tables.print_left_out(text_labels=False)
     screen = Screen()
     together = (
         "" if options.group is None else f", clusters by {plain(options.group, 40)}"

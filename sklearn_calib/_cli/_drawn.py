@@ -179,16 +179,15 @@ def soft_sample(
         rows, : drawn.extras.shape[1] - (together is not None)
     ].to_numpy()
     together = None if together is None else together[rows]
-    scores = given = drawn.scores[rows]
+    scores = drawn.scores[rows]
     if options.score_kind == "logits":
-        scores = read_proba(given, kind="logits")
+        scores = read_proba(scores, kind="logits")
     labels = shares[:, 0] if shares.shape[1] == 1 else shares
     return PredictionBatch(
         labels,
         scores,
         drawn.count_weight[rows],
         together=together,
-        given=given,
         names=names,
         classes=drawn.classes,
     )

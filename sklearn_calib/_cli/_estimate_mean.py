@@ -15,7 +15,7 @@ from ._options import any_number, format_examples, parse_scale_ends, share
 from ._outputs import check_outputs, write_results
 from ._remote import local_files
 from ._request import Request
-from ._tables import Tables, check_scale, join_series, with_order
+from ._tables import Tables, check_scale, with_order
 
 if TYPE_CHECKING:
     from ..inference import CalibratedMean
@@ -179,28 +179,22 @@ def _check_roles(options):
 
 
 def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
-    """Return columns by their roles: pandas Series and arrays, of all files."""
+    """Return columns by their roles: pandas Series, of all files."""
+    import pandas as pd
+
     names = {
         role: name for role in _ROLES if (name := getattr(options, role)) is not None
     }
-    parts: dict[str, list[Any]] = {role: [] for role in names}
     filled = [name for role, name in names.items() if role not in ("label", "weight")]
-    reading = Tables(options)
-    read = [reading.load_columns(file, lambda _: [*names.values()]) for file in files]
-    tables = [
-        table
-        for each in read
-        for table in reading.drop_incomplete_rows(each, columns=filled)
-    ]
-    reading.print_left_out()
+    tables = Tables(options).load_files(
+        files, lambda *_: [*names.values()], lambda *_: filled
+    )
     verdicts = all(_are_words(table, options.score) for table in tables)
-    for table in tables:
-        for role, name in names.items():
-            parts[role].append(_get_column(table, role, name, verdicts, options))
-    return {
-        role: join_series(columns).reset_index(drop=True)
-        for role, columns in parts.items()
-    }
+    found = {}
+    for role, name in names.items():
+        parts = [_get_column(table, role, name, verdicts, options) for table in tables]
+        found[role] = pd.concat(parts, ignore_index=True)
+    return found
 
 
 def _are_words(table: Block, name: str) -> bool:

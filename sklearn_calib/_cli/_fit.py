@@ -124,8 +124,9 @@ def run_fit(options: Request) -> int:
                 rows, n_seen = read_items(files, options)
             else:
                 rows = load_rows(files, options)
-                n_seen = None
-            return _fit_rows(expand_soft_labels(rows), options, n_seen)
+                n_seen = len(rows.labels)
+            counts = n_seen, len(rows.labels)
+            return _fit_rows(expand_soft_labels(rows), options, counts)
         of_tables = find_whole_options(options, ("prediction", "scale", "absent"))
         whole = method.capabilities.order_dependent or bool(of_tables)
         if of_tables:
@@ -137,7 +138,7 @@ def run_fit(options: Request) -> int:
         if not whole and (several or len(rows.labels) > _MAX_ROWS):
             return _fit_large(files, options)
         with add_error_context(source=name_files(files)):
-            return _fit_rows(rows, options)
+            return _fit_rows(rows, options, (len(rows.labels), len(rows.labels)))
 
 
 def _check_soft(method, options):
@@ -151,9 +152,9 @@ def _check_soft(method, options):
 
 
 def _fit_rows(
-    rows: "PredictionBatch", options: Request, n_seen: int | None = None
+    rows: "PredictionBatch", options: Request, counts: tuple[int, int]
 ) -> int:
-    """Learn from rows in memory, which were drawn from so many `n_seen`."""
+    """Learn from rows in memory; `counts` are those that were seen, and that these stand for."""
     from .._validation import canonical_weight, read_proba
     from ..recalibrators import fit_recalibrator, get_recalibrator
     from ..summary import CalibrationSummary
@@ -166,7 +167,6 @@ def _fit_rows(
         "classes": rows.classes,
         "groups": rows.together,
     }
-    n_rows = len(rows.given)
 
     def judge_fit():
         if len(rows.classes) > 2 or rows.together is not None:
@@ -182,10 +182,10 @@ def _fit_rows(
         method = get_recalibrator(options.recalibrator)
         return fit_recalibrator(method, proba, rows.labels, **given)
 
-    said = describe_rows(n_seen or n_rows, n_rows, rows.classes)
-    counts = np.unique(rows.labels, return_counts=True)[1]
+    said = describe_rows(*counts, rows.classes)
+    of_class = np.unique(rows.labels, return_counts=True)[1]
     return _judged_and_written(
-        said, counts, judge_fit, learn_map, options, rows.together
+        said, of_class, judge_fit, learn_map, options, rows.together
     )
 
 

@@ -351,7 +351,7 @@ def _update_monitor(
             "many."
         )
     order = order if order.is_judged else Order(batches)
-    return _add_rows(batches.iter_batches(whole=True), order, batches, options)
+    return _add_rows([batches.load_batch()], order, batches, options)
 
 
 class _Backwards(Exception):

@@ -7,12 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.columns import Block, number_column, whole_column
-from .._files.tables import check_columns
+from .._files.columns import Block
+from .._files.tables import check_columns, load_table
 from .._show import plain, quoted
 from ._classes import find_class_order, in_class_order
 from ._messages import invalid_option
-from ._prediction_batches import PredictionBatch
+from ._prediction_batches import (
+    PredictionBatch,
+    expand_soft_labels,
+    get_side_columns,
+)
 from ._request import Request, check_different, parse_columns
 from ._tables import (
     Tables,
@@ -142,8 +146,12 @@ class Pairs:
             if kept[0].n_rows and not differing.n_rows:
                 batch = self._make_batch(kept, labels, votes)
                 if options.soft_labels:
-                    yield from self._expand_shares(batch)
-                else:
+                    batch = batch._replace(weight=batch.weigh_votes())
+                    if batch.weight is not None and not batch.weight.any():
+                        batch = None
+                    else:
+                        batch = expand_soft_labels(batch, self.n_rows)
+                if batch is not None:
                     yield batch
             self.n_rows += kept[0].n_rows
             advance(min(table.share for table in tables))
@@ -164,16 +172,10 @@ class Pairs:
             if not options.soft_labels:
                 check_there(labels, proba, table)
             scores.append(proba)
-        first = tables[0]
-        weight = (
-            None if options.weight is None else number_column(first, options.weight)
-        )
-        together = None
+        beside = get_side_columns(tables[0], options, "cluster")
         if options.group is not None:
-            together = (
-                whole_column(first, options.group, "cluster").astype(str).to_numpy()
-            )
-        return PredictionBatch(labels, scores, weight, votes, together)
+            beside["together"] = beside["together"].astype(str).to_numpy()
+        return PredictionBatch(labels, scores, votes=votes, **beside)
 
     # -- tables -----------------------------------------------------------------------------------
 
@@ -227,8 +229,12 @@ class Pairs:
     def _match_tables(self):
         """Return both tables in the order of the first; they are read whole."""
         tables = [
-            self.tables.load_columns(m.file, partial(self._pick_columns, [m]))
-            for m in self.models
+            load_table(
+                model.file,
+                partial(self._pick_columns, [model]),
+                **self.options.csv_options,
+            )
+            for model in self.models
         ]
         name = self.options.id
         keys = [_build_key_index(table, name) for table in tables]
@@ -283,21 +289,6 @@ class Pairs:
                 tables, same.reshape(len(same), -1).all(axis=1), True
             )
         return found
-
-    def _expand_shares(self, batch):
-        """Yield shares as weighted rows of one label, those of an item in one cluster."""
-        from .._validation import soft_rows
-
-        weight = batch.weigh_votes()
-        if weight is not None and not weight.any():
-            return
-        rows = soft_rows(batch.labels, weight)
-        items = rows.items
-        scores = [np.asarray(proba)[rows.items] for proba in batch.scores]
-        groups = (
-            items + self.n_rows if batch.together is None else batch.together[items]
-        )
-        yield PredictionBatch(rows.codes, scores, rows.weight, together=groups)
 
     def _encode_labels(self, tables, differing):
         """Return the places of the labels among the classes."""

@@ -19,8 +19,7 @@ from ._classes import (
     order_classes,
     soft_classes,
 )
-from ._console import print_note
-from ._messages import AS_MISSING, invalid_option
+from ._messages import invalid_option
 from ._request import Request, Roles
 from ._tables import (
     Tables,
@@ -44,16 +43,14 @@ class PredictionBatch(NamedTuple):
     labels : Series or ndarray
         Labels; or shares of classes, of shape (n_rows,) or (n_rows, n_classes).
     scores : ndarray of shape (n_rows, n_columns), or list of them
-        What `read_proba` made of the numbers in the table, or these; of two models a
-        list.
+        The numbers in the table, percentages as probabilities, or what `read_proba`
+        made of them; of two models a list.
     weight, votes : ndarray of shape (n_rows,), or None
     together : ndarray or None
         The column of ``--cluster``.
     time : Series or None
     groups, features : DataFrame or None
         The columns of ``--by`` and ``--features``.
-    given : ndarray or None
-        The numbers in the table, percentages as probabilities.
     names, label_names : sequence of str
         The columns of scores and of labels.
     classes : ndarray or None
@@ -68,7 +65,6 @@ class PredictionBatch(NamedTuple):
     time: Any = None
     groups: Any = None
     features: Any = None
-    given: Any = None
     names: Sequence[str] = ()
     label_names: Sequence[str] = ()
     classes: Any = None
@@ -88,7 +84,7 @@ class PredictionBatch(NamedTuple):
         return self.votes if self.weight is None else self.votes * self.weight
 
 
-_ROW_COLUMNS = PredictionBatch._fields[:9]
+_ROW_COLUMNS = PredictionBatch._fields[:8]
 
 
 def join_batches(batches: Sequence[PredictionBatch]) -> PredictionBatch:
@@ -147,22 +143,17 @@ class PredictionBatches:
         )
         self.names = roles.scores
         self.labels = roles.labels
-        self._without_label = False
         self.classes = self._find_classes(known_classes)
         self.names = in_class_order(self.names, self.classes)
 
-    def iter_batches(self, whole: bool = False) -> Iterator[PredictionBatch]:
-        """Yield all rows, in batches of a multiple of 256 of them but for the last.
-
-        With `whole` they come as one, in memory, whose times are what they are
-        together.
-        """
-        self.tables.reset_counts()
-        if whole:
-            yield join_batches([*self._iter_tables(whole)])
-            return
+    def iter_batches(self) -> Iterator[PredictionBatch]:
+        """Yield all rows, in batches of a multiple of 256 of them but for the last."""
         left: PredictionBatch | None = None
-        for batch in self._iter_tables(whole):
+        dtypes = set[Any]()
+        for batch in self._iter_tables(False):
+            dtypes.add(None if batch.time is None else batch.time.dtype)
+            if len(dtypes) > 1:
+                raise MixedTimes
             batch = batch if left is None else join_batches([left, batch])
             n = len(batch.labels) // _MONITOR_ROWS * _MONITOR_ROWS
             left = batch.select_rows(slice(n, None)) if n else batch
@@ -171,35 +162,27 @@ class PredictionBatches:
         if left is not None and len(left.labels):
             yield left
 
+    def load_batch(self) -> PredictionBatch:
+        """Return all rows in memory, whose times are what they are together."""
+        return join_batches([*self._iter_tables(True)])
+
     def print_left_out(self) -> None:
         """Print which rows had holes, once all have been read."""
-        if self._without_label and any(
-            isinstance(label, str) for label in self.classes.tolist()
-        ):
-            print_note(f"{AS_MISSING}.")
-        self.tables.print_left_out()
+        names = any(isinstance(label, str) for label in self.classes.tolist())
+        self.tables.print_left_out(names)
 
     def _iter_tables(self, whole):
         from .._validation import check_votes
 
+        self.tables.reset_counts()
         kinds = set[str]()
-        dtypes = set[Any]()
         for file in self.files:
             for table in self.tables.iter_blocks(
                 file, self.options.pick_columns, whole
             ):
-                if self.options.drop_missing:
-                    self._without_label |= (
-                        table.columns[self.labels].isna().any(axis=None)
-                    )
                 (kept,) = self.tables.drop_incomplete_rows(table)
-                if not kept.n_rows:
-                    continue
-                batch = self._make_batch(kept, kinds)
-                dtypes.add(None if batch.time is None else batch.time.dtype)
-                if len(dtypes) > 1 and not whole:
-                    raise MixedTimes
-                yield batch
+                if kept.n_rows:
+                    yield self._make_batch(kept, kinds)
         check_votes(frozenset(kinds))
         self.tables.check_rows_kept()
 
@@ -219,9 +202,9 @@ class PredictionBatches:
         # the largest probability is that of the options that are there
         if options.absent:
             proba = np.asarray(proba)
-        when = (
-            None if options.time is None else whole_column(table, options.time, "time")
-        )
+        when = None
+        if options.time is not None:
+            when = whole_column(table, options.time, "time")
         return PredictionBatch(labels, proba, time=when)
 
     def _find_classes(self, known):
@@ -244,6 +227,21 @@ class PredictionBatches:
         return classes
 
 
+def get_side_columns(
+    table: Block, options: Request, what: str = "group"
+) -> dict[str, Any]:
+    """Return the weights and clusters of rows, which are None where none were named.
+
+    `what` is what a message calls a cluster.
+    """
+    weight = together = None
+    if options.weight is not None:
+        weight = number_column(table, options.weight)
+    if options.group is not None:
+        together = whole_column(table, options.group, what)
+    return {"weight": weight, "together": together}
+
+
 # -- all rows in memory ----------------------------------------------------------------------
 
 
@@ -261,92 +259,64 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     from .._validation import check_votes
     from ..summary import folder_values
 
-    tables: list[Any] = []
-    batches: list[PredictionBatch] = []
-    kinds: frozenset[str] = frozenset()
-    reading = Tables(options)
-    roles = list[Roles]()
+    roles: dict[str, Roles] = {}
 
-    def pick_columns(present: Sequence[str]) -> list[str]:
-        roles[len(tables) :] = [options.find_roles(present)]
+    def pick_columns(file, present):
+        roles[file] = options.find_roles(present)
+        folders = folder_values(file)
         return [
             name
-            for name in roles[-1].all_columns
+            for name in roles[file].all_columns
             if name in present or name not in folders
         ]
 
-    for file in files:
-        folders = folder_values(file)
-        table = reading.load_columns(file, pick_columns)
-        for name in roles[-1].groups:
+    tables = Tables(options).load_files(
+        files, pick_columns, lambda file, _: roles[file].required_columns
+    )
+    kinds: frozenset[str] = frozenset()
+    batches = []
+    for table in tables:
+        folders = folder_values(table.file)
+        for name in roles[table.file].groups:
             if name not in table.columns:
                 table.columns[name] = folders[name]
-        more = {
-            field: with_orders(table._replace(columns=table.columns[names]))
-            for field, names in (
-                ("groups", roles[-1].groups),
-                ("features", roles[-1].features),
-            )
-            if names
-        }
-        table = table._replace(columns=table.columns[roles[0].required_columns])
-        if options.drop_missing and _labels_are_text(table, roles[-1].labels):
-            print_note(f"{AS_MISSING}.")
-        (kept,) = reading.drop_incomplete_rows(table)
-        chosen = slice(None) if kept.rows is None else kept.rows
-        more = {
-            field: each.iloc[chosen].reset_index(drop=True)
-            for field, each in more.items()
-        }
-        tables.append(kept)
-        batch = PredictionBatch(
-            labels=None,
-            scores=None,
-            names=roles[0].scores,
-            label_names=roles[-1].labels,
-            **more,
-        )
+        batch, more_kinds = _parse_table(table, roles[table.file], options)
         batches.append(batch)
-    reading.check_rows_kept()
-    reading.print_left_out()
-    for number, table in enumerate(tables):
-        batches[number], more_kinds = _parse_table(table, batches[number], options)
         kinds |= more_kinds
     rows = join_batches(batches)
     if options.prediction is not None:
         check_both(rows.labels, tables[0], options)
     with add_error_context(source=name_files(files)):
         check_votes(kinds)
-    return rows._replace(given=rows.scores)
+    return rows
 
 
-def _parse_table(table, batch, options):
-    """Return a batch with labels and scores, and the kinds of votes that it has."""
-    scores = np.column_stack(
-        [get_probability(table, name, options) for name in batch.names]
+def _parse_table(table, roles, options):
+    """Return the rows of a file, and the kinds of votes that it has."""
+    more = {
+        field: with_orders(table._replace(columns=table.columns[names]))
+        for field, names in (("groups", roles.groups), ("features", roles.features))
+        if names
+    }
+    batch = PredictionBatch(
+        labels=None,
+        scores=np.column_stack(
+            [get_probability(table, name, options) for name in roles.scores]
+        ),
+        names=roles.scores,
+        label_names=roles.labels,
+        **get_side_columns(table, options),
+        **more,
     )
-    weight = None if options.weight is None else number_column(table, options.weight)
-    together = (
-        None if options.group is None else whole_column(table, options.group, "group")
-    )
-    batch = batch._replace(scores=scores, weight=weight, together=together)
     if options.soft_labels:
-        votes = get_shares(table, batch.label_names)
+        votes = get_shares(table, roles.labels)
         return batch._replace(labels=votes.shares, votes=votes.number), votes.kinds
     labels = None
     if options.prediction is not None:
-        labels = get_correctness(table, options, batch.names, both=False)
-    elif batch.label_names:
+        labels = get_correctness(table, options, roles.scores)
+    elif roles.labels:
         labels = check_labels(table, options.label)
     return batch._replace(labels=labels), frozenset()
-
-
-def _labels_are_text(table, names):
-    """Return whether labels are missing beside text, so that one may be called "None"."""
-    columns = [table.columns[name] for name in names[:1]]
-    return any(
-        column.dtype.kind not in "fiub" and column.isna().any() for column in columns
-    )
 
 
 def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
@@ -389,10 +359,7 @@ def _match_columns(rows, classes):
 
     names = [*rows.names]
     scores = match_columns(rows.scores, names, classes)
-    given = match_columns(rows.given, names, classes)
-    return rows._replace(
-        scores=scores, given=given, names=in_class_order(names, classes)
-    )
+    return rows._replace(scores=scores, names=in_class_order(names, classes))
 
 
 def _parse_soft_labels(rows, options):
@@ -416,17 +383,26 @@ def check_soft_order(rows: PredictionBatch, options: Request) -> PredictionBatch
     return rows
 
 
-def expand_soft_labels(rows: PredictionBatch) -> PredictionBatch:
-    """Return soft labels as weighted rows of one label each, which belong together."""
+def expand_soft_labels(rows: PredictionBatch, first: int = 0) -> PredictionBatch:
+    """Return soft labels as weighted rows of one label each, which belong together.
+
+    Without clusters each item is one; `first` is the number of the first of them.
+    """
     from .._validation import soft_rows
 
-    soft = soft_rows(rows.labels, rows.weight, rows.classes, n_rows=len(rows.scores))
-    together = np.arange(len(rows.labels)) if rows.together is None else rows.together
-    scores, labels, weight, classes = soft.expanded(rows.scores)
+    n_items = len(rows.labels)
+    soft = soft_rows(rows.labels, rows.weight, rows.classes, n_rows=n_items)
+    items = soft.items
+    together = first + items if rows.together is None else rows.together[items]
+    scores = rows.scores
+    if isinstance(scores, list):  # of two models
+        scores = [np.asarray(proba)[items] for proba in scores]
+    else:
+        scores = scores[items]
     return rows._replace(
-        labels=labels,
+        labels=soft.labels,
         scores=scores,
-        weight=weight,
-        classes=classes,
-        together=together[soft.items],
+        weight=soft.weight,
+        classes=soft.classes,
+        together=together,
     )

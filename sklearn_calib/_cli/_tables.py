@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,7 +23,7 @@ from .._show import format_row_numbers, plain, quote_for_shell, quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
 from ._console import print_note
-from ._messages import invalid_option
+from ._messages import AS_MISSING, invalid_option
 from ._request import Request, parse_names
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class Tables:
     def reset_counts(self) -> None:
         """Forget what was left out before: all is to be read anew."""
         self.n_rows = 0
+        self._misses_text = False  # whether labels are missing beside text
         self._left_out: dict[
             str, tuple[int, list[int]]
         ] = {}  # of files: how many, the first
@@ -57,9 +59,32 @@ class Tables:
         """Return all columns of a file."""
         return column_names(file, pick, **self._form)
 
-    def load_columns(self, file: str, pick: Pick) -> Block:
-        """Return some columns of a file at once."""
-        return load_table(file, pick, **self._form)
+    def load_files(
+        self,
+        files: Sequence[str],
+        pick: Callable[[str, Sequence[str]], list[str]],
+        required: Callable[[str, Sequence[str]], list[str]] | None = None,
+    ) -> list[Block]:
+        """Return some columns of files, each at once, and print which rows are left out.
+
+        Parameters
+        ----------
+        files : sequence of str
+        pick : callable
+            Given a file and the names of all its columns, those to read.
+        required : callable, default=None
+            Those among the columns read that must have a value; all by default.
+        """
+        kept = []
+        for file in files:
+            table = load_table(file, partial(pick, file), **self._form)
+            columns = None
+            if required is not None:
+                columns = required(file, list(table.columns))
+            kept += self.drop_incomplete_rows(table, columns=columns)
+        self.check_rows_kept()
+        self.print_left_out()
+        return kept
 
     def iter_blocks(self, file: str, pick: Pick, whole: bool) -> Iterator[Block]:
         """Yield some columns in blocks, or as one if `whole`; labels that name classes are text.
@@ -85,6 +110,9 @@ class Tables:
         for number, table in enumerate(tables if self._drop else ()):
             asked = table.columns if columns is None or number else columns
             whole &= table.find_filled_rows([*asked])
+            for name in self._options.label_columns([*table.columns])[:1]:
+                if name in asked and table.columns[name].dtype.kind not in "fiub":
+                    self._misses_text |= table.columns[name].isna().any()
         self.n_rows += np.count_nonzero(whole)
         if whole.all():
             return [*tables]
@@ -104,8 +132,13 @@ class Tables:
                 hint="Check the files",
             )
 
-    def print_left_out(self) -> None:
-        """Print which rows missed a value, once all have been read."""
+    def print_left_out(self, text_labels: bool = True) -> None:
+        """Print which rows missed a value, once all have been read.
+
+        If there are `text_labels`, one that is missing may be called "None".
+        """
+        if self._misses_text and text_labels:
+            print_note(f"{AS_MISSING}.")
         said = [
             f"{format_row_numbers(rows, count)} of {plain(file)}"
             for file, (count, rows) in self._left_out.items()
@@ -295,13 +328,6 @@ def check_labels(table: Block, name: str) -> Any:
     """Return a column of labels without holes."""
     check_filled(table, name, "label")
     return label_column(table, name)
-
-
-def join_series(columns: Sequence[Any]) -> Any:
-    """Return Series one below the other."""
-    import pandas as pd
-
-    return columns[0] if len(columns) == 1 else pd.concat(columns, ignore_index=True)
 
 
 def encode_labels(table: Block, name: str, classes: AnyArray) -> IntArray:
