@@ -50,7 +50,7 @@ def main():
         HERE / "cluster_coverage" / f"{name}.py"
         for name in ("means", "hosmer_lemeshow")
     ]
-    single += [HERE / "calibrated_mean" / "rates.py"]
+    single += [HERE / "calibrated_mean" / "rates.py", HERE / "arena" / "packages.py"]
     single += [*(HERE / "validation").glob("internal*.py")]
     papers = {
         f"{path.parent.name}/{path.stem}": path

@@ -42,10 +42,9 @@ def write(folder):
         _put(folder / "user_guide" / "generated" / f"command_{name}.inc", text)
     for name, text in _export.tables(_table).items():
         _put(folder / "user_guide" / "generated" / name, text)
-    _put(
-        folder / "user_guide" / "generated" / "picture.inc",
-        _picture(folder.parent / "README.md"),
-    )
+    readme = (folder.parent / "README.md").read_text(encoding="utf-8")
+    _put(folder / "user_guide" / "generated" / "picture.inc", _picture(readme))
+    _put(folder / "user_guide" / "generated" / "proof.inc", convert_proof(readme))
     _put(folder / "extending" / "generated" / "layers.svg", _layers.drawing())
     _put(
         folder / "extending" / "generated" / "orientation.inc", make_orientation_table()
@@ -58,9 +57,29 @@ def write(folder):
 
 def _picture(readme):
     """The picture of the README, with its words for those who do not see it."""
-    text = readme.read_text(encoding="utf-8")
-    words, path = re.search(r"(?m)^!\[(.+)\]\(doc/(.+)\)$", text).groups()
-    return f".. image:: /{path}\n   :alt: {words}\n   :width: 85%\n"
+    words, path = re.search(r"(?m)^!\[(.+)\]\(doc/(.+)\)$", readme).groups()
+    return (
+        f".. image:: /{path}\n   :alt: {words}\n   :width: 85%\n   :class: dark-light\n"
+    )
+
+
+def convert_proof(readme):
+    """Return what the README shows between its picture and its quick start, as RST."""
+    text = readme[readme.index("<!-- written by") : readme.index("## Quick start")]
+    text = re.sub(r"<!--.*-->\n", "", text)
+    text = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", text)
+    text = re.sub(r"`([^`]+)`", r"``\1``", text)
+    text = re.sub(r"(?m)^## (.+)$", lambda m: f"{m[1]}\n{'-' * len(m[1])}", text)
+    return re.sub(r"(?m)(^\|.*\|\n)+", _convert_table, text)
+
+
+def _convert_table(match):
+    """Return a table in Markdown as RST."""
+    header, _, *rows = (
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in match[0].splitlines()
+    )
+    return _table(header, rows)
 
 
 def make_orientation_table():

@@ -10,12 +10,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 KINDS = ("added", "changed", "fixed")
 OVERVIEW = "overview"
-#: Read the Docs goes on to the default version: "stable" is not there until a final
-#: release is.
-PAGES = "https://sklearn-calib.readthedocs.io/page/"
-HEAD = (
-    "# Changes\n\nEach with links to what it names: [What's new]({}whats_new.html).\n"
-)
+HEAD = "# Changes\n\nLinks to everything that is named here are on {}.\n"
 
 
 def order(version):
@@ -50,18 +45,23 @@ def changes(folder=HERE / "whats_new"):
                 )
 
 
-def markdown(text):
-    """A fragment in Markdown: names of the package as code, pages and addresses as links."""
+def markdown(text, pages=""):
+    """Return a fragment in Markdown: names of the package as code, addresses as links.
+
+    Pages of the documentation are links if the address of its folder is given.
+    """
     text = " ".join(text.split())
     text = re.sub(
         r":(?:class|func|meth|attr|mod):`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text
     )
-    text = re.sub(r":doc:`(?:[^`<]*?)<?/?([\w/]+)>?`", _page, text)
+    text = re.sub(
+        r":doc:`(?:[^`<]*?)<?/?([\w/]+)>?`", lambda m: link_page(m[1], pages), text
+    )
     text = re.sub(r"`([^`<]+) <([^>]+)>`__?", r"[\1](\2)", text)
     return text.replace("``", "`")
 
 
-def page_in_markdown(text):
+def page_in_markdown(text, pages=""):
     """Return the page that opens a version: headings, paragraphs and lists of one level."""
     lines = []
     for part in re.split(r"\n(?=\* )|\n\n", text):
@@ -69,27 +69,27 @@ def page_in_markdown(text):
         if line and set(line) == {"~"}:
             lines += ["", f"### {title}", ""]
         else:
-            lines.append(markdown(part))
+            lines.append(markdown(part, pages))
     return "\n".join([*lines, ""])
 
 
-def _page(match):
-    page = match[1].lstrip("/")
-    name = page.rpartition("/")[2].replace("_", " ")
-    return f"[{name}]({PAGES}{page}.html)"
+def link_page(page, pages, name=None):
+    """Return the name of a page, as a link if the address of its folder is given."""
+    name = name or page.strip("/").rpartition("/")[2].replace("_", " ")
+    return f"[{name}]({pages}{page}.html)" if pages else f'the page "{name}"'
 
 
-def changelog():
-    """The text of CHANGELOG.md."""
-    lines, last = [HEAD.format(PAGES)], ""
-    for version, kind, texts in changes():
+def write_changelog(pages="", folder=HERE / "whats_new"):
+    """Return the text of CHANGELOG.md."""
+    lines, last = [HEAD.format(link_page("whats_new", pages, "What's new"))], ""
+    for version, kind, texts in changes(folder):
         lines += [] if version == last else [f"## {version}\n"]
         if kind == OVERVIEW:
-            lines += map(page_in_markdown, texts)
+            lines += [page_in_markdown(text, pages) for text in texts]
         else:
             lines += [
                 f"### {kind.capitalize()}\n",
-                *(f"* {markdown(text)}" for text in texts),
+                *(f"* {markdown(text, pages)}" for text in texts),
                 "",
             ]
         last = version
@@ -97,4 +97,4 @@ def changelog():
 
 
 if __name__ == "__main__":
-    (HERE.parent / "CHANGELOG.md").write_text(changelog(), encoding="utf-8")
+    (HERE.parent / "CHANGELOG.md").write_text(write_changelog(), encoding="utf-8")

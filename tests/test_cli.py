@@ -13,9 +13,11 @@ from systems import WORDS, symlink
 
 import sklearn_calib
 from sklearn_calib._cli import main
+from sklearn_calib._cli._demo import describe_gain
 from sklearn_calib._files.whole import write_whole
 from sklearn_calib._show import plain
 from sklearn_calib.datasets import make_overconfident
+from sklearn_calib.inference._paired import PairedDifference
 from sklearn_calib.recalibrators import Identity, all_recalibrators
 
 pd = pytest.importorskip("pandas")
@@ -55,16 +57,34 @@ def test_demo(tmp_path, monkeypatch, capsys):
     known = all_recalibrators()
     few = {
         name: known[name]
-        for name in ("identity", "temperature", "platt", "isotonic", "auto")
+        for name in ("identity", "temperature", "platt", "isotonic", "default")
     }
     monkeypatch.setattr("sklearn_calib.recalibrators.all_recalibrators", lambda: few)
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--data", "breast_cancer"]) == 0
     out = capsys.readouterr().out
-    assert "(before)" in out and "temperature" in out and "auto" in out
-    assert "after (auto)" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "(before)" in out and "temperature" in out and "default" in out
+    assert "after (default)" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert re.search(r"\nVerdict: recalibrate\.\n+report: ", out)
     assert str(tmp_path / "report.html") in out
     assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def difference(low, high):
+    change = (low + high) / 2
+    return PairedDifference("log_loss", 1.0, 1.0 + change, change, low, high, 0.95, "")
+
+
+def test_verdict_of_the_demo():
+    same = difference(0.0, 0.0)
+    better, open_, worse = (
+        describe_gain(difference(*ends), same)
+        for ends in ((-0.2, -0.1), (-0.1, 0.1), (0.1, 0.2))
+    )
+    assert "log loss 0.85 instead of 1.00, a change of -0.15 (95%" in better
+    assert better.endswith("Verdict: recalibrate.")
+    assert open_.endswith("Verdict: these rows do not show whether to recalibrate.")
+    assert worse.endswith("Verdict: leave the probabilities as they are.")
 
 
 def test_audit(table, capsys, tmp_path):

@@ -1,6 +1,7 @@
 """The pages of the documentation and the source agree: warnings, sources, names, imports, words."""
 
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -91,7 +92,7 @@ def test_sources_of_one_year_are_told_apart():
 
 def test_changelog_has_every_change():
     told = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert told == changelog.changelog(), "run python doc/changelog.py"
+    assert told == changelog.write_changelog(), "run python doc/changelog.py"
     texts = [
         page.read_text(encoding="utf-8")
         for page in DOC.glob("whats_new/*/overview.rst")
@@ -102,25 +103,26 @@ def test_changelog_has_every_change():
     assert not re.search(r":\w+:`|``", told), "left in the other markup"
 
 
-def test_links_to_the_documentation_name_no_version():
-    """Was: "stable", which is not there while candidates alone are released."""
-    files = [
-        ROOT / name
-        for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-    ]
-    files += [
-        ROOT / "pyproject.toml",
-        ROOT / "CITATION.cff",
-        *DOC.glob("*.py"),
-        *PAGES,
-        *SOURCES,
-    ]
-    files += [path for path in (ROOT / ".github").rglob("*") if path.is_file()]
-    texts = {path: path.read_text(encoding="utf-8") for path in files}
-    links = r"sklearn-calib\.readthedocs\.io(?:/(?!page/)[^\s\"<>)]+)"
-    found = {path.name: re.findall(links, text) for path, text in texts.items()}
-    assert not {name: bad for name, bad in found.items() if bad}
-    assert changelog.PAGES in texts[ROOT / "pyproject.toml"]
+def test_addresses_of_the_hosts_are_in_one_file():
+    """They lead nowhere before the first release, so that nothing else links to them."""
+    addresses = ROOT / "doc" / "release" / "addresses.json"
+    known = json.loads(addresses.read_text(encoding="utf-8"))
+    assert known["documentation"].endswith("/page"), "a page of the default version"
+    hosts = {address.split("/")[2] for address in known.values()} | {"sklearn-calib/"}
+    texts = {
+        path: path.read_text(encoding="utf-8")
+        for folder in (".ci", ".github", "doc", "examples", "sklearn_calib")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {"", ".md", ".py", ".rst", ".inc", ".yml", ".yaml", ".json"}
+        and path.is_file()
+        and not {"_build", "generated", "auto_examples", "api"} & {*path.parts}
+    }
+    for path in (*ROOT.glob("*.md"), ROOT / "pyproject.toml", ROOT / "CITATION.cff"):
+        texts[path] = path.read_text(encoding="utf-8")
+    link = r"https?://(?:sklearn-calib\.[\w.-]+|[\w.-]+/sklearn-calib)"
+    found = {path for path, text in texts.items() if re.search(link, text)}
+    assert len(hosts) == 3 and len(texts) > 500
+    assert found == {addresses}
 
 
 def test_changes_of_a_candidate_stand_before_its_release():
@@ -151,9 +153,10 @@ def test_changes_in_markdown():
         ":func:`~a.b.c` and :class:`D`, ``x=1`` "
         "(:doc:`/user_guide/any_size`), `site\n<u.html>`_."
     )
-    page = f"[any size]({changelog.PAGES}user_guide/any_size.html)"
-    expected = f"`c` and `D`, `x=1` ({page}), [site](u.html)."
-    assert changelog.markdown(given) == expected
+    expected = "`c` and `D`, `x=1` ({}), [site](u.html)."
+    assert changelog.markdown(given) == expected.format('the page "any size"')
+    page = "[any size](https://host/user_guide/any_size.html)"
+    assert changelog.markdown(given, "https://host/") == expected.format(page)
 
 
 def test_citation_and_pages_have_the_version():

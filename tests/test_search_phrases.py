@@ -147,7 +147,6 @@ def test_the_table_of_the_readme_has_the_first_ten():
 def test_the_readme_reads_without_our_own_words():
     text = re.sub(r"\]\([^)]*\)|`[^`]*`", " ", README.read_text(encoding="utf-8"))
     assert not re.search(r"(?i)\b(arenas?|maps?|thresholds?)\b", text)
-    assert "\ngit clone https" in README.read_text(encoding="utf-8")
 
 
 def test_scores_are_those_of_the_search():

@@ -1,13 +1,16 @@
 """The command ``demo``: every recalibrator on embedded data."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .._show import Section, Table, format_best_rows, get_sections
+from .._show import Section, Table, format_best_rows
 from .._warnings import ignore_calibration_warnings
 from ._console import EXTRAS, Screen, show_progress
 from ._options import format_examples
 from ._outputs import write_report
 from ._request import Request
+
+if TYPE_CHECKING:
+    from ..inference import PairedDifference
 
 
 def add_to(commands: Any) -> None:
@@ -15,8 +18,9 @@ def add_to(commands: Any) -> None:
     parser = commands.add_parser(
         "demo",
         help="train, recalibrate and report on embedded data",
-        description="Train naive Bayes, recalibrate it by every method, print the losses, and "
-        "write a page that compares before and after. No network is needed.",
+        description="Train naive Bayes, recalibrate it by every method, print the losses and a "
+        "verdict, and write a page that compares before and after the default. No network "
+        "is needed.",
         epilog=format_examples(
             "sklearn-calib demo", "sklearn-calib demo --data breast_cancer"
         ),
@@ -42,6 +46,7 @@ def run_demo(options: Request) -> int:
     from sklearn.model_selection import train_test_split
     from sklearn.naive_bayes import GaussianNB
 
+    from ..inference import paired_difference
     from ..metrics import brier_loss, expected_calibration_error, log_loss
     from ..recalibrators import all_recalibrators
     from ..report import calibration_report
@@ -78,12 +83,31 @@ def run_demo(options: Request) -> int:
     header = ("recalibrator", "log loss", "Brier", "ECE")
     table = Table(header, format_best_rows(losses, (min,) * 3), "on the test rows")
     screen.show_sections(Section(tables=[table]))
+    after = proba["default"]
     with show_progress("report") as advance:
         report = calibration_report(
-            y_test,
-            {"before": before, "after (auto)": proba["auto"]},
-            progress=advance,
+            y_test, {"before": before, "after (default)": after}, progress=advance
         )
-    screen.show_sections(*get_sections(report))
+    found = {
+        name: paired_difference(y_test, before, after, name)
+        for name in ("log_loss", "accuracy")
+    }
+    screen.print(f"before: {report.verdicts['before'].sentences[0].text}")
+    screen.print(describe_gain(**found))
     page = write_report(report, options.out, f"Calibration demo: {options.data}")
     return screen.finish_output({"report": page})
+
+
+def describe_gain(log_loss: "PairedDifference", accuracy: "PairedDifference") -> str:
+    """Return what the default recalibration changes, and the verdict that follows."""
+    verdict = "these rows do not show whether to recalibrate"
+    if log_loss.high < 0:
+        verdict = "recalibrate"
+    elif log_loss.low > 0:
+        verdict = "leave the probabilities as they are"
+    return (
+        f"after (default): log loss {log_loss.second:.2f} instead of {log_loss.first:.2f}, "
+        f"a change of {log_loss.difference:.2f} ({log_loss.level:.0%} interval "
+        f"{log_loss.low:.2f} to {log_loss.high:.2f}); accuracy {accuracy.second:.3f} "
+        f"instead of {accuracy.first:.3f}\nVerdict: {verdict}."
+    )
