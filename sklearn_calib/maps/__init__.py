@@ -23,9 +23,9 @@ from ._curves import make_constant as make_constant
 from ._curves import make_linear_in_proba as make_linear_in_proba
 from ._curves import make_rank_steps as make_rank_steps
 from ._curves import make_steps as make_steps
+from ._elementary import Floor as Floor
 from ._elementary import Identity as Identity
-from ._elementary import Raised as Raised
-from ._elementary import Squeezed as Squeezed
+from ._elementary import TailCompression as TailCompression
 from ._elementary import Uniform as Uniform
 from ._fields import Choice as Choice
 from ._fields import Flag as Flag

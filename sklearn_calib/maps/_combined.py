@@ -9,7 +9,7 @@ import numpy as np
 
 from .._typing import FloatArray
 from ._base import CalibrationMap, RowsOfScores, check_length, join_directions
-from ._elementary import Raised
+from ._elementary import Floor
 from ._fields import Numbers, Parts, invalid_field, schema_field
 from ._ranges import Ranges
 
@@ -108,8 +108,8 @@ class Chain(CalibrationMap):
             rows = _apply_after(part, rows)
 
     def keeps_absent(self) -> bool:
-        *before, last = self.parts  # what `Raised` gives is still marked
-        return all(isinstance(part, Raised) for part in before) and last.keeps_absent()
+        *before, last = self.parts  # what `Floor` gives is still marked
+        return all(isinstance(part, Floor) for part in before) and last.keeps_absent()
 
 
 def _apply_after(part: CalibrationMap, rows: RowsOfScores) -> RowsOfScores:

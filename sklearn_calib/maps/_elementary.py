@@ -61,7 +61,7 @@ class Uniform(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Raised(CalibrationMap):
+class Floor(CalibrationMap):
     """Probabilities below `floor` become `floor`, and their row is divided by its sum.
 
     Rows without such a probability, and rows with exact logarithms, stay as they are.
@@ -99,7 +99,7 @@ class Raised(CalibrationMap):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Squeezed(CalibrationMap):
+class TailCompression(CalibrationMap):
     """P_c proportional to 1 / (1 + m - l_c), where m = max(l): this shortens the tails."""
 
     supports_array_api: ClassVar[bool] = True

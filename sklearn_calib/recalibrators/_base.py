@@ -43,7 +43,7 @@ from .._validation import (
 )
 from .._warnings import emit_warning, warn_calibration
 from ..exceptions import invalid_input
-from ..maps import CalibrationMap, OneVsRest, Raised, make_chain
+from ..maps import CalibrationMap, Floor, OneVsRest, make_chain
 from ._device_map import device_map
 from ._harm_checks import (
     negative_rank_correlation,
@@ -534,7 +534,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             Recalibrator._make_map(self)
         if not self.capabilities.needs_positive_proba:
             return self.map_
-        return make_chain(Raised(floor=self.floor_), self.map_)
+        return make_chain(Floor(floor=self.floor_), self.map_)
 
     @classmethod
     def _has_map(cls):

@@ -255,5 +255,5 @@ class _TwoSteps(FittedSoftmax):
         smoothed = maps.make_mixture([1.0 - share, share], [first, maps.Uniform()])
         last = maps.SoftmaxAffine(coef=self.coef_, intercept=self.intercept_)
         if self.squeezed:
-            return maps.make_chain(maps.Squeezed(), smoothed, last)
+            return maps.make_chain(maps.TailCompression(), smoothed, last)
         return maps.make_chain(smoothed, last)

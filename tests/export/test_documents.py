@@ -297,7 +297,7 @@ PART = "map.parts[0]"
             r"map\.parts: expected a list of nodes, got dict",
         ),
         (
-            {"node": "chain", "parts": [STEPS, {"node": "raised", "floor": 2}]},
+            {"node": "chain", "parts": [STEPS, {"node": "floor", "floor": 2}]},
             r"map\.parts\[1\]\.floor: expected a number >= 0 and <= 1, got 2",
         ),
         (

@@ -94,7 +94,7 @@ def test_results_of_shared_parts_are_computed_once(monkeypatch):
         return apply(self, rows)
 
     monkeypatch.setattr(maps.SoftmaxAffine, "apply", count)
-    second = maps.make_chain(SCALED, maps.Squeezed())
+    second = maps.make_chain(SCALED, maps.TailCompression())
     maps.Mixture(weights=[0.5, 0.5], parts=[SCALED, second])(
         make_overconfident(3, 20)[0]
     )
@@ -119,7 +119,7 @@ def test_tensors_and_arrays_have_one_formula(k):
         SCALED,
         maps.SoftmaxAffine(coef=np.arange(1.0, k + 1), intercept=np.arange(float(k))),
         maps.SoftmaxAffine(coef=matrix, intercept=0.0, centred=True, least=-3.0),
-        maps.make_chain(maps.Raised(floor=0.01), maps.Squeezed()),
+        maps.make_chain(maps.Floor(floor=0.01), maps.TailCompression()),
         maps.OneVsRest(parts=[PLATT]),
         maps.OneVsRest(
             parts=[PLATT, *[maps.SigmoidPoly(input="proba", coef=[0, 2])] * (k - 1)]
