@@ -25,6 +25,7 @@ _MIN_EMPTY_EXPONENTS = 10  # binary exponents without a value: a factor of 1000
 
 
 _MAX_LEVELS = 1000  # trees, neighbours, or digits after the point
+_ALL_LEVELS = np.arange(1, _MAX_LEVELS + 1)
 
 
 #: How far a multiple of 1 / N may be off: as far as float32 rounds.
@@ -125,27 +126,32 @@ def _clip_half(smallest):
 
 def _may_be_fractions(plain):
     """Return whether some of the values are multiples of one 1 / N, as shares of votes are."""
-    return bool(_keep_fitting_levels(plain.ravel()[: 4 * plain.shape[1]][:16]).any())
+    some = plain.ravel()[: 4 * plain.shape[1]][:16]
+    return len(_keep_fitting_levels(_ALL_LEVELS, some)) > 0
 
 
 def _find_levels(plain):
     """Return the least N up to 1000 with all values multiples of 1 / N, or 0."""
     flat = plain.ravel()
-    fits = _keep_fitting_levels(flat[:: max(1, len(flat) // 32)][:32])
-    while fits.any():
-        levels = int(fits.argmax()) + 1
+    some = flat[:: max(1, len(flat) // 32)][:32]
+    fitting = _keep_fitting_levels(_ALL_LEVELS, some)
+    while len(fitting):
+        levels = int(fitting[0])
         scaled = flat * levels
         wrong = np.flatnonzero(
             np.abs(scaled - np.rint(scaled)) > FRACTION_TOLERANCE * levels
         )
         if len(wrong) == 0:
             return levels
-        fits &= _keep_fitting_levels(flat[wrong[:32]])
+        fitting = _keep_fitting_levels(fitting, flat[wrong[:32]])
     return 0
 
 
-def _keep_fitting_levels(values):
-    """Return for N = 1, ..., 1000 whether all of the values are multiples of 1 / N."""
-    scaled = np.multiply.outer(np.arange(1, _MAX_LEVELS + 1), values)
-    away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)
-    return away <= FRACTION_TOLERANCE * np.arange(1, _MAX_LEVELS + 1)
+def _keep_fitting_levels(levels, values):
+    """Return those of the N for which all of the values are multiples of 1 / N."""
+    # the first value is a multiple of hardly any, and the others of fewer
+    for some in (values[:1], values[1:]):
+        scaled = np.multiply.outer(levels, some)
+        away = np.abs(scaled - np.rint(scaled)).max(axis=1, initial=0.0)
+        levels = levels[away <= FRACTION_TOLERANCE * levels]
+    return levels

@@ -9,6 +9,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -712,10 +713,17 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
 def validate_params(estimator: BaseEstimator) -> None:
     """Raise an error if a parameter breaks its constraints or is of an extreme size."""
-    params = estimator.get_params(deep=False)
+    names = _get_parameter_names(type(estimator))
+    params = {name: getattr(estimator, name) for name in names}
     check_sizes(params)
     constraints = estimator._parameter_constraints
     validate_parameter_constraints(constraints, params, type(estimator).__name__)
+
+
+@cache
+def _get_parameter_names(cls):
+    """Return the names of the parameters, which take scikit-learn a while to find."""
+    return cls._get_param_names()
 
 
 class FitInput(NamedTuple):
