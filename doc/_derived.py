@@ -215,7 +215,7 @@ def _error_tables():
     lines = []
     for module in dict.fromkeys(found.module for found in errors):
         rows = [
-            (_literal(found.expected), _literal(found.hint))
+            (_literal(found.text), _literal(found.hint))
             for found in errors
             if found.module == module
         ]
@@ -224,7 +224,7 @@ def _error_tables():
             title,
             "~" * len(title),
             "",
-            _table(("expected ...", "what to do"), rows),
+            _table(("rule, or message", "what to do"), rows),
         ]
     return "\n".join(lines)
 

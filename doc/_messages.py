@@ -1,7 +1,8 @@
 """The errors and warnings of the package, read off its source.
 
 `messages` finds each call of `invalid_input` and `warn_calibration`; a part of a text
-that is filled in at run time is shown as an ellipsis.
+that is filled in at run time is shown as an ellipsis. The text is the sentence of the
+message, or the rule after "expected" if the message has the common form.
 """
 
 import ast
@@ -13,7 +14,7 @@ import sklearn_calib
 ROOT = Path(sklearn_calib.__file__).parent
 GAP = "…"
 
-Message = namedtuple("Message", "kind module expected hint")
+Message = namedtuple("Message", "kind module text hint")
 
 
 def messages(root=ROOT):
@@ -50,14 +51,20 @@ def _message(call, module, texts):
     if name == "invalid_combination":
         first, second = (_text(argument, texts) for argument in call.args)
         hint = next(keyword.value for keyword in call.keywords if keyword.arg == "hint")
-        return Message("error", module, f"{first} without {second}", _text(hint, texts))
+        return Message(
+            "error",
+            module,
+            f"{first} and {second} cannot be combined",
+            _text(hint, texts),
+        )
     if name not in KINDS:
         return None
     values = {keyword.arg: keyword.value for keyword in call.keywords}
     if "expected" not in values or "category" in values:
         return None  # the text is elsewhere, or the category of another package
     hint = _text(values["hint"], texts) if "hint" in values else ""
-    return Message(KINDS[name], module, _text(values["expected"], texts), hint)
+    text = _text(values.get("sentence", values["expected"]), texts)
+    return Message(KINDS[name], module, text, hint)
 
 
 def _assigned(tree):
@@ -78,7 +85,8 @@ def _text(node, texts):
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(_text(part, texts) for part in node.values)
+        text = "".join(_text(part, texts) for part in node.values)
+        return text.replace(2 * GAP, GAP)
     if isinstance(node, ast.BinOp):
         return _text(node.left, texts) + _text(node.right, texts)
     if isinstance(node, ast.IfExp):

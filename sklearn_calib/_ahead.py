@@ -7,11 +7,10 @@ from collections.abc import Callable
 def compile_kernels() -> None:
     """Compile all kernels now, once per installation, so that no later call has to wait for it.
 
-    For images and machines where the first call must be as fast as the second. The
+    For images and machines if the first call must be as fast as the second. The
     compiled code is kept where numba keeps it: beside the package, in the folder that
     the environment variable ``NUMBA_CACHE_DIR`` names, or in the user's cache. That
-    folder must be writable now and later; a CalibrationWarning says where it takes
-    nothing.
+    folder must be writable now and later; otherwise a CalibrationWarning names it.
 
     Notes
     -----

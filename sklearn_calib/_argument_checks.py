@@ -200,7 +200,7 @@ def check_progress(progress: object) -> None:
 
 
 def require(module: str, extra: str) -> Any:
-    """Import a module of an extra; raise ModuleNotFoundError that tells how to install it."""
+    """Import a module of an extra; raise ModuleNotFoundError with the command that installs it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
@@ -211,6 +211,7 @@ def require(module: str, extra: str) -> Any:
             package,
             expected=package,
             got="no such package",
+            sentence=f"{package} is not installed",
             hint=f"Run: pip install 'sklearn-calib[{extra}]'",
             error=ModuleNotFoundError,
         ) from error

@@ -49,6 +49,6 @@ def _forget(model):
     learned = {
         name for name in vars(model) if name.endswith("_") and not name.startswith("_")
     }
-    if learned:  # before its first fit a model has none, and need not be asked
+    if learned:  # before its first fit a model has none
         for name in learned.difference(model._get_param_names()):
             delattr(model, name)

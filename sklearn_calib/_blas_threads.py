@@ -57,6 +57,6 @@ def limit_blas_threads(n_rows: int, n_classes: int) -> AbstractContextManager[No
 
 @cache
 def _get_controller() -> Any:
-    import scipy.linalg  # noqa: F401 - brings a BLAS of its own, which has to be found
+    import scipy.linalg  # noqa: F401 - loads a BLAS of its own, which has to be found
 
     return ThreadpoolController().select(user_api="blas")

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 def clone_by_value(estimator: Any) -> Any:
     """Clone an estimator, also if its constructor copies what it is given.
 
-    scikit-learn asks that a parameter is the same object afterwards; CatBoost copies
+    scikit-learn requires a parameter to be the same object afterwards; CatBoost copies
     ``cat_features``. Here equal parameters will do, at any depth. RuntimeError if they
     differ.
     """

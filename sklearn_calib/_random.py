@@ -56,7 +56,7 @@ def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
 
 
 def check_seed(random_state: RandomStateLike) -> None:
-    """Refuse what is no `random_state`, without drawing from it."""
+    """Reject what is no `random_state`, without drawing from it."""
     known = (np.integer, np.random.RandomState, np.random.Generator)
     if random_state is not None and not isinstance(random_state, known):
         generator(random_state)
@@ -128,18 +128,17 @@ def drawn_clusters(n_groups: int, rng: np.random.Generator) -> FloatArray:
 class CellBinomialSampler:
     """Rows of two classes in cells, of which labels are drawn.
 
-    A label is 1 where a uniform number u is below the chance of its row. Of the rows of
-    a cell whose chances lie between a and b, those with u < a are 1 and those with u >=
-    b are 0 whatever they are, so their numbers are binomial; the others, few where the
-    cell is narrow, are any of the rows with equal probability, and are drawn one by
-    one.
+    A label is 1 if a uniform number u is below the chance of its row. Of the rows of a
+    cell whose chances lie between a and b, those with u < a are 1 and those with u >= b
+    are 0 in any case, so their numbers are binomial; the others, few where the cell is
+    narrow, are any of the rows with equal probability, and are drawn one by one.
 
     Parameters
     ----------
     rows : ndarray of shape (n_cells,), int
         The number of rows of each cell.
     chance : ndarray of shape (n_samples,) or (n_cells,)
-        The probability of label 1 of each row, or of each cell where `of_rows` is
+        The probability of label 1 of each row, or of each cell if `of_rows` is
         False.
     of_rows : bool
     """

@@ -9,8 +9,9 @@ from scipy import special
 from ._typing import AnyArray, FloatArray, IntArray
 from .exceptions import invalid_input
 
-#: Probabilities below the smallest normal float32 (1.18e-38) are raised to it before a logarithm is
-#: taken, whatever the input's dtype: the result must not depend on how a zero was stored.
+#: Probabilities below the smallest normal float32 (1.18e-38) are raised to it before a
+#: logarithm is taken, for every dtype: the result must not depend on how a zero was
+#: stored.
 SMALLEST_PROBABILITY = float(np.finfo(np.float32).tiny)
 
 
@@ -28,11 +29,11 @@ _BLOCK_ENTRIES = 1 << 16
 
 
 class SimplexArray(np.ndarray):
-    """A read-only array of probabilities that remembers exact logarithms.
+    """A read-only array of probabilities that stores exact logarithms.
 
     `canonical_proba` returns one for logits: values such as ``softmax([0, 1e4])`` are
-    exactly 0 and 1 in floating point, and only their logarithms still tell the rows
-    apart. Rows can be selected, columns exchanged and both copied without losing them;
+    exactly 0 and 1 in floating point, and only their logarithms still distinguish the
+    rows. Rows can be selected, columns exchanged and both copied without losing them;
     any other operation gives a plain array.
     """
 
@@ -75,7 +76,7 @@ def attach_log_proba(
 ) -> FloatArray:
     """Return a `SimplexArray` of probabilities and their logarithms, if these are known.
 
-    `absent` tells which options each row does not have; their probability is 0.
+    `absent` marks the options that each row does not have; their probability is 0.
     """
     out = np.asarray(proba).view(SimplexArray)
     out._log = log

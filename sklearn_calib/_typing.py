@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
     from numpy.typing import ArrayLike as ArrayLike
     from pandas import DataFrame as DataFrame
-    from typing_extensions import Self as Self  # type checkers bring it along
+    from typing_extensions import Self as Self  # type checkers include it
 else:
     Axes = Self = Any
     DataFrame = "pd.DataFrame"  # so it stands in signatures
@@ -22,7 +22,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.intp]
 AnyArray: TypeAlias = NDArray[Any]
 
-#: Anything with the methods that its documentation names, of whatever package.
+#: Any object with the methods that its documentation names, of any package.
 Estimator: TypeAlias = Any
 #: The inputs of a classifier: an array, a sparse matrix or a table, as the classifier
 #: takes them.

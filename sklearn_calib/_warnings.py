@@ -21,6 +21,7 @@ def warn_calibration(
     got: str,
     hint: str,
     *,
+    sentence: str = "",
     argument: str | None = None,
     estimator: object = None,
     category: type[Warning] | None = None,
@@ -31,7 +32,9 @@ def warn_calibration(
     is given, because a pipeline hides it.
     """
     message = CalibrationWarning()
-    fields = message_fields(argument, expected=expected, got=got, hint=hint)
+    fields = message_fields(
+        argument, expected=expected, got=got, hint=hint, sentence=sentence
+    )
     if estimator is not None:
         named = estimator if isinstance(estimator, str) else type(estimator).__name__
         fields["estimator"] = named

@@ -40,7 +40,7 @@ class StructuredMessage(Exception):
     row: int | None = None
     column: int | None = None
     estimator = ""  # the class whose fit warns, which a pipeline hides
-    sentence = ""  # said instead of what is expected and found, if set
+    sentence = ""  # replaces "expected ..., got ..." if that form does not fit
     remark = ""  # a sentence after the others
 
     def set_fields(self, **fields: Any) -> None:
@@ -52,9 +52,10 @@ class StructuredMessage(Exception):
         """Return the text; the command line shows neither arguments nor classes."""
         if not self.expected:  # a message of another kind
             return str(self)
-        text = f"expected {self.expected}, got {self.value}{self._format_place(show_argument)}."
+        place = self._format_place(show_argument)
+        text = f"expected {self.expected}, got {self.value}{place}."
         if self.sentence:
-            text = f"{self.sentence}."
+            text = f"{self.sentence}{place if self.row is not None else ''}."
         if self.source:
             text = f"{self.source}: {text}"
         if self.estimator and show_argument:
@@ -80,7 +81,9 @@ class StructuredMessage(Exception):
     def _names_argument(self):
         """Return whether another field names the argument."""
         name = re.escape(str(self.argument))
-        texts = f"{self.source} {self.expected} {self.value} {self.hint}"
+        texts = (
+            f"{self.source} {self.sentence} {self.expected} {self.value} {self.hint}"
+        )
         return re.search(rf"(?<!\w){name}(?!\w)", texts) is not None
 
 
@@ -131,13 +134,19 @@ def invalid_input(
     expected: str,
     got: str,
     hint: str = "",
+    sentence: str = "",
     error: type[Exception] = ValueError,
     row: Any = None,
     column: Any = None,
     source: str = "",
 ) -> InvalidInputError:
-    """Return the error to raise about an argument; it is a ValueError unless `error` differs."""
-    fields = message_fields(argument, expected=expected, got=got, hint=hint)
+    """Return the error to raise about an argument; it is a ValueError unless `error` differs.
+
+    Pass a `sentence` if ``expected ..., got ...`` does not read as English.
+    """
+    fields = message_fields(
+        argument, expected=expected, got=got, hint=hint, sentence=sentence
+    )
     fields["row"] = None if row is None else int(row)
     fields["column"] = None if column is None else int(column)
     fields["source"] = source
@@ -147,8 +156,10 @@ def invalid_input(
 def invalid_combination(argument: str, other: str, *, hint: str) -> InvalidInputError:
     """Return the error to raise about two arguments that exclude each other."""
     expected = f"{argument} without {other}"
-    fields = message_fields(argument, expected=expected, got="both", hint=hint)
-    fields["sentence"] = f"{argument} and {other} cannot be combined"
+    sentence = f"{argument} and {other} cannot be combined"
+    fields = message_fields(
+        argument, expected=expected, got="both", hint=hint, sentence=sentence
+    )
     return _make_error(ValueError, fields)
 
 
@@ -161,11 +172,16 @@ _NUMPY_SCALAR = re.compile(
 
 
 def message_fields(
-    argument: str | None, *, expected: str, got: str, hint: str
+    argument: str | None, *, expected: str, got: str, hint: str, sentence: str
 ) -> dict[str, Any]:
     """Return the fields of a message, without the names of numpy's scalars."""
-    value = _NUMPY_SCALAR.sub(r"\1\2", got)
-    return {"argument": argument, "expected": expected, "value": value, "hint": hint}
+    return {
+        "argument": argument,
+        "expected": expected,
+        "value": _NUMPY_SCALAR.sub(r"\1\2", got),
+        "hint": hint,
+        "sentence": _NUMPY_SCALAR.sub(r"\1\2", sentence),
+    }
 
 
 @contextmanager

@@ -199,7 +199,7 @@ METHODS = {
 LEARN = ("fit", "partial_fit", "update", "test")
 PREDICT = ("predict_proba", "predict", "transform")
 OF_FEATURES = ("model", "refined", "costs")
-OF_MODEL = ("X", "sample_weight")  # are refused by the user's own model
+OF_MODEL = ("X", "sample_weight")  # are rejected by the user's own model
 
 
 def methods():

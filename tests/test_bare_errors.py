@@ -1,4 +1,4 @@
-"""Options of the wrong kind are refused in words, whatever Python or a library below would say."""
+"""Options of the wrong kind are rejected in words, whatever Python or a library below would say."""
 
 import numpy as np
 import pandas as pd

@@ -288,7 +288,7 @@ def test_refused_weights(weight, message):
 
 
 def _hostile(kind):
-    """Input of every make: name -> (values, the right result or the words of the refusal)."""
+    """Input of every make: name -> (values, the right result or the words of the error)."""
     pd, pl, pa = map(pytest.importorskip, ("pandas", "polars", "pyarrow"))
     day = np.array(["2021-01-01", "2020-01-01"], "M8[D]")
     huge = np.array([2**63 + 2, 2**63 + 1], np.uint64)

@@ -160,7 +160,7 @@ def test_audit_many_classes(quick, capsys):
             "expected 2 classes in --classes, got 1",
         ),
         ({}, ["--prob", "p", "--out", "nowhere/r.html"], "Choose one with --out"),
-        ({}, ["--prob", "p", "--json", "-"], "got the standard output"),
+        ({}, ["--prob", "p", "--json", "-"], "the standard output has the report"),
     ],
 )
 def test_audit_refuses(table, capsys, tmp_path, change, arguments, message):
@@ -257,8 +257,8 @@ LINES = "p,label\n" + "0.2,no\n0.7,yes\n0.4,no\n0.9,yes\n" * 10
         ("t.csv", LINES, ["--read", "sep=;"], "got p,label. Name the separator with --read sep"),
         ("t.csv", LINES.replace(",", "~"), [], "got p~label. Name the separator with --read sep"),
         ("t.csv", LINES.replace("p,", "p,p,", 1), [], "expected one column 'p' in t.csv, got 2"),
-        ("t.csv", LINES.replace("no", "no,1"), [], "expected 2 cells in each row of t.csv"),
-        ("t.csv", LINES + "0.2,no,3,4\n", [], "got more in row 40. Put cells"),
+        ("t.csv", LINES.replace("no", "no,1"), [], "Row 0 of t.csv has more cells than the 2"),
+        ("t.csv", LINES + "0.2,no,3,4\n", [], "Row 40 of t.csv has more cells than the 2"),
         ("t.csv", LINES.replace("0.", '"0,'). replace(",no", '",no').replace(",yes", '",yes'), [],
          "got for instance '0,2' in row 0. If the comma is the decimal mark, read it with --read"),
         ("t.csv", LINES.replace(",", ";").replace("0.9", "1.234,5"), [], "got for instance '0.2'")
@@ -275,16 +275,16 @@ LINES = "p,label\n" + "0.2,no\n0.7,yes\n0.4,no\n0.9,yes\n" * 10
         ("t.csv", LINES.replace("yes", "no"), ["--positive", "yes"], "got 'yes'. Name both classes "
          "with --classes"),
         ("t.csv", LINES.replace("no", "0").replace("yes", "1"), ["--positive", "x"], "a number"),
-        ("t.csv", LINES, ["--out", "t.csv"], "got the table itself. Choose one with --out"),
-        ("t.csv", LINES, ["--out", "./a/../t.csv"], "got the table itself"),
-        ("t.csv", LINES, ["--out", "symbolic.csv"], "got the table itself"),
-        ("t.csv", LINES, ["--out", "hard.csv"], "got the table itself"),
-        ("t.csv", LINES, ["--out", "a"], "got a folder. Choose"),
-        ("t.csv", LINES, ["--out", "b/r.html"], "got a folder that does not exist"),
-        pytest.param("t.csv", LINES, ["--out", "t.csv/r"], "got Not a directory", marks=WORDS),
+        ("t.csv", LINES, ["--out", "t.csv"], "it is the table itself. Choose one with --out"),
+        ("t.csv", LINES, ["--out", "./a/../t.csv"], "it is the table itself"),
+        ("t.csv", LINES, ["--out", "symbolic.csv"], "it is the table itself"),
+        ("t.csv", LINES, ["--out", "hard.csv"], "it is the table itself"),
+        ("t.csv", LINES, ["--out", "a"], "it is a folder. Choose"),
+        ("t.csv", LINES, ["--out", "b/r.html"], "its folder does not exist"),
+        pytest.param("t.csv", LINES, ["--out", "t.csv/r"], "written: Not a directory", marks=WORDS),
         pytest.param("t.csv", LINES, ["--out", "r" * 300], "File name too long", marks=WORDS),
         ("t.csv", LINES, ["--out", "r\0.html"], "embedded null"),
-        ("t.csv", LINES, ["--out", ""], "expected a place to write ''"),
+        ("t.csv", LINES, ["--out", ""], "'' cannot be written"),
     ],
 )  # fmt: skip
 def test_one_sentence(quick, tmp_path, capsys, name, content, arguments, message):
@@ -525,7 +525,8 @@ def test_a_full_disk_loses_nothing(quick, no_pictures, capsys, tmp_path, monkeyp
         assert quickly("t.csv", *AS_USUAL) == 2
     captured = capsys.readouterr()
     assert (
-        "got No space left on device" in captured.err and captured.err.count("\n") == 1
+        "cannot be written: No space left on device" in captured.err
+        and captured.err.count("\n") == 1
     )
     assert "brier_loss" in captured.out, "the tables were measured, so they are shown"
     assert (tmp_path / "report.html").read_text(
@@ -548,12 +549,12 @@ def test_a_file_that_must_not_be_changed(quick, capsys, tmp_path, monkeypatch):
     (tmp_path / "report.html").write_text("kept", encoding="utf-8")
     monkeypatch.setattr("os.access", lambda path, mode: False)
     assert run("t.csv", *AS_USUAL) == 2
-    assert "a file that must not be changed" in capsys.readouterr().err
+    assert "it is write-protected" in capsys.readouterr().err
     with pytest.raises(PermissionError):
         write_whole(tmp_path / "report.html", "new")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == "kept"
     assert run("t.csv", *AS_USUAL, "--out", "new.html") == 2
-    assert "got a folder that is closed" in capsys.readouterr().err
+    assert "its folder is write-protected" in capsys.readouterr().err
 
 
 class _Broken(io.StringIO):

@@ -144,16 +144,16 @@ def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
         (["one.csv", "old.csv", "new.csv", *AS_USUAL], "expected two files"),
         (["one.csv", *AS_USUAL, "--prob", "p"], "expected two different models, got 'p' twice"),
         (["one.csv", *AS_USUAL, "--prob", "q", "--name", "x"], "expected --name twice"),
-        (["one.csv", "--prob", "p", "--prob", "q"], "expected --label and --prob"),
+        (["one.csv", "--prob", "p", "--prob", "q"], "--label and --prob"),
         (["one.csv", *AS_USUAL, "--prob", "outcome"], "expected different columns for --label"),
         (["one.csv", *AS_USUAL, "--prob", "q,r"], "expected as many columns for both models"),
         (["one.csv", *AS_USUAL, "--prob", "z"], "expected a column 'z' in one.csv"),
-        (["old.csv", "short.csv", *AS_USUAL], "got 400 and 399. Match them with --id COLUMN"),
+        (["old.csv", "short.csv", *AS_USUAL], "got 400 and 399 rows. Match them with --id COLUMN"),
         (["old.csv", "other.csv", *AS_USUAL], "got 'yes' and 'no' in row 0 (of "),
         (["old.csv", "short.csv", *AS_USUAL, "--id", "customer"], "got 1 only in old.csv, for"),
         (["short.csv", "old.csv", *AS_USUAL, "--id", "customer"], "got 1 only in old.csv, for"),
-        (["old.csv", "twice.csv", *AS_USUAL, "--id", "customer"], "once in twice.csv, got '7'"),
-        (["old.csv", "new.csv", *AS_USUAL, "--json", "new.csv"], "got the table itself"),
+        (["old.csv", "twice.csv", *AS_USUAL, "--id", "customer"], "'7' occurs several times"),
+        (["old.csv", "new.csv", *AS_USUAL, "--json", "new.csv"], "it is the table itself"),
         (["old.csv", "holes.csv", *AS_USUAL], "got nan in row 5 of column 'p' of holes.csv. Fill "
          "them, or leave out such rows with --missing drop"),
         (["https://x/a.csv", "new.csv", *AS_USUAL], "add --allow remote"),
@@ -344,7 +344,7 @@ def test_the_standard_input_is_one_of_the_files(frame, capsys, monkeypatch):
         assert compare(*given, *AS_USUAL) == 0
         assert capsys.readouterr().out == expected
     assert compare("-", "-", *AS_USUAL) == 2
-    assert "expected the standard input once" in said(capsys)
+    assert "The standard input is named twice" in said(capsys)
     assert sorted(os.listdir()) == there
 
 

@@ -95,11 +95,11 @@ def test_marks_and_percent_signs(answers, tmp_path):
         ),
         (
             ["--prediction", "answer", "--prob", "p", "--save", "x"],
-            "--prediction without --save",
+            "--prediction and --save cannot be combined",
         ),
         (
             ["--prediction", "answer", "--prob", "p", "--positive", "1"],
-            "without --positive",
+            "--prediction and --positive cannot be combined",
         ),
     ],
 )
@@ -284,4 +284,7 @@ def test_monitor_of_confidences(answers, tmp_path, capsys):
     answers[right].to_csv(path, index=False)  # a day on which every answer is right
     assert main(["monitor", path, *words, "--state", str(state)]) in (0, 3)
     assert main(["monitor", path, *words, "--missing", "absent"]) == 2
-    assert "--prediction without --missing absent" in capsys.readouterr().err
+    assert (
+        "--prediction and --missing absent cannot be combined"
+        in capsys.readouterr().err
+    )

@@ -333,7 +333,7 @@ def test_no_rows_no_positive_class_and_classes_as_the_labels_are(frame, capsys, 
         assert "expected rows in none.csv, got none" in capsys.readouterr().err
         assert main(audit) == 2
         assert (
-            "expected --positive with two classes, got 3 columns"
+            "--positive applies to two classes, but --prob names 3 columns"
             in capsys.readouterr().err
         )
         large()

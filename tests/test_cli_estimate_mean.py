@@ -151,7 +151,7 @@ def test_missing_scores(frame, capsys):
     [
         (["--score", "ten"], ". Add --scale with the lowest"),
         (["--score", "human"], "different columns for --label and --score"),
-        (["--system", "question"], "expected --cluster with --system"),
+        (["--system", "question"], "--system needs --cluster"),
         (
             ["--positive", "nice"],
             "expected --positive among ['bad', 'good'], got 'nice'",

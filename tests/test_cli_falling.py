@@ -1,4 +1,4 @@
-"""One column that is the probability of the other class: every command stops, with the cure."""
+"""One column that is the probability of the other class: every command stops with a hint."""
 
 import numpy as np
 import pandas as pd

@@ -250,7 +250,7 @@ def test_workers_that_do_not_stay(monkeypatch):
         distributed.comm.CommClosedError("x"),
     ):
         with pytest.raises(
-            InvalidInputError, match="workers of 'tcp://h:1' that stay, got "
+            InvalidInputError, match=r"A worker of 'tcp://h:1' ended \("
         ):
             _on_workers("tcp://h:1", work(error))
     with pytest.raises(KeyError):

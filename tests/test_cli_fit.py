@@ -219,7 +219,9 @@ def test_many_rows_of_a_small_file_are_fitted_in_cells(rows, capsys, monkeypatch
 def test_a_large_table_of_the_other_class(rows, capsys, monkeypatch):
     monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
     assert fit("--positive", "no") == 2
-    assert "got those of the other class. Add --positive" in one_sentence(capsys)
+    assert "got probabilities of the other class. Add --positive" in one_sentence(
+        capsys
+    )
     rows[0][rows[0].index < 4].to_csv("cal.csv", index=False)
     assert fit() == 2
     assert "expected at least 5 rows of each class" in one_sentence(capsys)
@@ -271,9 +273,13 @@ def test_summaries_heed_what_they_can(rows, capsys):
         (
             "three.parquet",
             [],
-            "a summary of two classes, got one of 3 in three.parquet",
+            "a summary of two classes, got a summary of 3 classes in three.parquet",
         ),
-        ("none.parquet", [], "a summary of at least one row, got an empty one. Give"),
+        (
+            "none.parquet",
+            [],
+            "a summary of at least one row, got an empty summary. Give",
+        ),
     ):
         again = ["fit", file, "--out", "new.json", "--recalibrator", "platt"]
         assert main([*again, *arguments]) == 2
@@ -857,11 +863,11 @@ def test_export_to_every_target(rows, capsysbinary):
     [
         (
             ["map.json", "--to", "c", "--dialect", "mysql"],
-            "expected --dialect with --to sql, got",
+            "--dialect needs --to sql",
         ),
         (
             ["map.json", "--to", "sql", "--name", "f"],
-            "expected --name with --to c or js or python",
+            "--name needs --to c or js or python",
         ),
         (["map.json", "--to", "onnx"], "Name it with --out"),
         (

@@ -80,7 +80,7 @@ MIXED = [
 
 @pytest.mark.parametrize(("cells", "sep", "words"), MIXED)
 def test_mixed_ways_below_each_other(small, cells, sep, words):
-    """In one block they were refused, in two they were not."""
+    """In one block they were rejected, in two they were not."""
     file = written(cells, sep)
     for size in (SIZE, None):
         with refuses(
@@ -123,7 +123,7 @@ def test_mixed_ways_in_files_of_types(small, make):
 
 
 def test_blocks_without_a_value_say_nothing(small):
-    """A first block of empty cells counted as one without %: what came below was refused."""
+    """A first block of empty cells counted as one without %: what came below was rejected."""
     file = written([""] * 30 + ["30%"] * 30)
     for table in table_blocks(file, lambda _: ["p"], size=SIZE):
         numbers = number_column(table, "p", holes=True)
@@ -194,7 +194,7 @@ def test_clusters_of_one_name_in_two_blocks(small, capsys):
 
 
 def test_row_groups_in_several_processes_share_the_form_of_text(tmp_path):
-    """A row group in percent and one without are refused as by one process."""
+    """A row group in percent and one without are rejected as by one process."""
     frame = pd.DataFrame(
         {"y": [0, 1] * 4, "p": ["10%", "90%"] * 2 + ["0.1", "0.9"] * 2}
     )
@@ -209,7 +209,7 @@ def test_row_groups_in_several_processes_share_the_form_of_text(tmp_path):
 
 
 def test_apply_reads_text_of_parquet_as_fit_does(small, capsys):
-    """A decimal comma was refused, and a block without % was read after one with it."""
+    """A decimal comma was rejected, and a block without % was read after one with it."""
     p = np.random.default_rng(0).random(40).round(3)
     to_json(PlattScaling().fit(p, np.arange(40) % 2), "map.json")
     words = ["apply", "map.json", "t.parquet", "--prob", "p", "--out", "out.parquet"]

@@ -1,4 +1,4 @@
-"""audit --grades: of rows, of summaries, from a file, and refused."""
+"""audit --grades: of rows, of summaries, from a file, and rejected."""
 
 import json
 

@@ -202,23 +202,23 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
     [
         (
             ["day=*/*.parquet", *AS_USUAL, "--save", "day=1/a.parquet"],
-            "the table itself. Choose one with --save",
+            "it is the table itself. Choose one with --save",
         ),
         (
             ["day=*/*.parquet", *AS_USUAL, "--out", "day=1/../day=1/a.parquet"],
-            "the table itself. Choose one with --out",
+            "it is the table itself. Choose one with --out",
         ),
-        (["s.parquet", "--save", "s.parquet"], "got the table itself"),
+        (["s.parquet", "--save", "s.parquet"], "it is the table itself"),
         (
             ["s.parquet", "--save", "nowhere/s.parquet"],
-            "a folder that does not exist. Choose one with --save",
+            "its folder does not exist. Choose one with --save",
         ),
         (["s.parquet", "--by", "shop"], "expected rows to group"),
         (["s.parquet", "t.csv", *AS_USUAL, "--by", "shop"], "expected rows to group"),
-        (["s.parquet", "t.csv"], "expected --label and --prob, the columns of t.csv"),
+        (["s.parquet", "t.csv"], "--label and --prob, the columns of t.csv"),
         (
             ["t.csv", "--label", "label"],
-            "expected --label and --prob, the columns of t.csv",
+            "--label and --prob, the columns of t.csv",
         ),
         (["t.csv", *AS_USUAL, "--by", "town"], "expected a column 'town' in t.csv"),
         (
@@ -229,12 +229,12 @@ def test_rows_of_several_classes_in_several_files(frame, capsys, tmp_path):
             ["s.parquet", "--tolerance", "0.1"],
             "expected rows for --tolerance, got summaries. Leave it out",
         ),
-        (["t.csv", "-", *AS_USUAL], "expected the standard input alone"),
+        (["t.csv", "-", *AS_USUAL], "The standard input cannot be combined with files"),
         (
             ["-", *AS_USUAL, "--dask", "tcp://here:8786"],
             "got the standard input. Name files",
         ),
-        (["absent*", *AS_USUAL], "expected files of that name, got none for 'absent*'"),
+        (["absent*", *AS_USUAL], "No file matches 'absent*'"),
         (
             ["day=*/*.parquet", "other.parquet", *AS_USUAL],
             "expected a column 'p' in other.parquet",
@@ -293,7 +293,7 @@ def test_one_sentence(frame, capsys, tmp_path, arguments, message):
     assert run(*arguments) == 2
     said = capsys.readouterr().err
     assert message in said, said
-    assert said.startswith("sklearn-calib: expected") or said.count(": expected") == 1
+    assert said.startswith("sklearn-calib: ")
     assert (
         said.count("\n") == 1
         and "summarize" not in said

@@ -194,11 +194,11 @@ def test_no_table_is_written_to(frame, capsys, tmp_path, option):
     before = (tmp_path / "t.csv").read_bytes()
     for place in ("t.csv", "link.csv", "hard.csv", "././t.csv"):
         assert main(["audit", "t.csv", *AS_USUAL, option, place]) == 2
-        assert f"got the table itself. Choose one with {option}" in said(capsys)
+        assert f"it is the table itself. Choose one with {option}" in said(capsys)
     assert (tmp_path / "t.csv").read_bytes() == before
     other = "--json" if option != "--json" else "--markdown"
     assert main(["audit", "t.csv", *AS_USUAL, option, "new", other, "new"]) == 2
-    assert "got also the file of --" in said(capsys)
+    assert "it is also the file of --" in said(capsys)
     assert not (tmp_path / "new").exists() and not (tmp_path / "report.html").exists()
 
 

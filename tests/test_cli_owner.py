@@ -61,8 +61,8 @@ def test_labels_without_an_order_need_an_owner(frame, capsys, command, no, yes):
         pytest.skip("numbers have a mean of their own")
     frame.assign(y=np.where(frame.y == 1, yes, no)).to_csv("t.csv", index=False)
     words = [command, "t.csv", "--label", "y", *COMMANDS[command]]
-    cures = re.findall(r"--positive (?:'[^']+'|\S+)", refused(capsys, words))
-    named = [shlex.split(cure.removesuffix("."))[1] for cure in cures]
+    hints = re.findall(r"--positive (?:'[^']+'|\S+)", refused(capsys, words))
+    named = [shlex.split(hint.removesuffix("."))[1] for hint in hints]
     assert sorted(named) == sorted([str(no), str(yes)])
 
 

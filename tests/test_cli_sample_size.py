@@ -142,7 +142,7 @@ def test_a_report_of_an_empty_summary(scores, capsys):
     CalibrationSummary().to_parquet("june.parquet")
     assert main(["audit", "june.parquet", "--out", "none"]) == 2
     said = capsys.readouterr().err
-    assert "expected a summary of at least one row, got an empty one" in said
+    assert "expected a summary of at least one row, got an empty summary" in said
     assert "CalibrationSummary" not in said and "samples" not in said
 
 

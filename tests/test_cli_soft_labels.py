@@ -68,7 +68,7 @@ def test_audit_reads_shares(table, capsys):
     assert main(["audit", *given]) == 2
     assert "pass --soft-labels" in " ".join(capsys.readouterr().err.split())
     assert main(["audit", *given, "--soft-labels", "--by", "n"]) == 2
-    assert "--soft-labels without --by" in capsys.readouterr().err
+    assert "--soft-labels and --by cannot be combined" in capsys.readouterr().err
 
 
 def test_fit_learns_shares(table, capsys):
@@ -93,7 +93,10 @@ def test_fit_learns_shares(table, capsys):
         read.predict_proba(points), expected.predict_proba(points), atol=1e-9
     )
     assert main(["fit", *given, "--classes", "0,1"]) == 2
-    assert "--soft-labels without --classes" in capsys.readouterr().err
+    assert (
+        "--classes does not apply to a single column of shares"
+        in capsys.readouterr().err
+    )
     given[given.index("platt")] = "online"
     assert main(["fit", *given]) == 2
     assert "Choose another --recalibrator" in capsys.readouterr().err
@@ -274,7 +277,7 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
         ("--label a,b,n --prob pb,pc,c", "got a sum of"),
         (
             "--label ma,mb,mc --prob pb,pc,n",
-            "shares, or numbers of votes, in all rows, got both",
+            "shares, or numbers of votes, in all rows, got shares in some",
         ),
         (
             "--label x,y,z --prob pb,pc,n",
@@ -289,9 +292,12 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
         ),
         (
             "--label a --prob pb --classes x,y",
-            "--soft-labels without --classes for a single",
+            "--classes does not apply to a single",
         ),
-        ("--label a --prob pb --positive 1", "--soft-labels without --positive"),
+        (
+            "--label a --prob pb --positive 1",
+            "--soft-labels and --positive cannot be combined",
+        ),
     ],
 )
 @pytest.mark.parametrize("command", ["audit", "fit"])
@@ -319,10 +325,7 @@ def test_several_columns_of_labels_are_shares(votes, capsys):
             main(["audit", str(folder / "votes.csv"), *words, "--prob", "pb,pc"]) == 2
         )
     said = " ".join(capsys.readouterr().err.split())
-    assert (
-        "expected --label once, got it 2 times. For shares of several classes add --soft"
-        in said
-    )
+    assert "--label was given 2 times. For shares of several classes add --soft" in said
 
 
 @pytest.mark.parametrize(
@@ -437,7 +440,7 @@ def test_compare_of_two_files_with_shares(votes, capsys):
     assert main(["compare", *files, *words]) == 2
     assert "expected the same labels in both files" in capsys.readouterr().err
     assert main(["compare", *files, *words, "--positive", "1"]) == 2
-    assert "--soft-labels without --positive" in capsys.readouterr().err
+    assert "--soft-labels and --positive cannot be combined" in capsys.readouterr().err
     frame.assign(a=2 * frame.a).to_csv(files[0], index=False)
     assert main(["compare", *files, *words]) == 2
     assert "expected shares from 0 to 1 in column 'a'" in capsys.readouterr().err
@@ -473,7 +476,7 @@ def test_monitor_of_shares(votes, words, capsys):
         capsys.readouterr().err.split()
     )
     assert main([*given, "--positive", "1"]) == 2
-    assert "--soft-labels without --positive" in capsys.readouterr().err
+    assert "--soft-labels and --positive cannot be combined" in capsys.readouterr().err
 
 
 def test_saved_summaries_of_shares_are_refused(votes, capsys):

@@ -274,7 +274,7 @@ def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
     said = capsys.readouterr().err
     if "\n" in end:  # pandas finds the quote first
         assert (
-            "expected quotes in pairs in long.csv.gz, got one that is not closed in row 1"
+            "expected quotes in pairs in long.csv.gz, got a quote that is not closed in row 1"
             in said
         )
     else:

@@ -22,7 +22,7 @@ def test_roles_of_columns():
     ]
     assert roles.all_columns == ["y", "a", "b", "w", "g", "h"]
     options.features = ["y"]
-    with refuses(InvalidInputError, value=".*it tells everything"):
+    with refuses(InvalidInputError, value=".*which determines the outcome"):
         options.find_roles(["y", "a", "b", "w", "g", "h"])
 
 

@@ -34,7 +34,7 @@ from sklearn_calib.report import calibration_report, find_column_order
 from sklearn_calib.summary import CalibrationSummary, summarize
 
 CLASSES = np.array(["bad", "good"])
-CURE = r"Pass pos_label='good' if .* else pos_label='bad'"
+HINT = r"Pass pos_label='good' if .* else pos_label='bad'"
 OF_CLASSES = r"Pass classes=\['bad', 'good'\] if .* else classes=\['good', 'bad'\]"
 
 
@@ -104,9 +104,9 @@ def test_labels_without_an_order_need_an_owner(name, classes):
     data = columns(rows(2), 1)
     data["y"] = classes[data["y"]]
     second, first = (repr(label) for label in classes.tolist()[::-1])
-    cure = rf"Pass pos_label={second} if it is the probability of {second}, else pos_label={first}"
+    hint = rf"Pass pos_label={second} if it is the probability of {second}, else pos_label={first}"
     for option in options(name):
-        with refuses(ValueError, expected="to be told which class", hint=cure):
+        with refuses(ValueError, expected="to be told which class", hint=hint):
             call(FUNCTIONS[name], data, **option)
 
 
@@ -146,7 +146,7 @@ def test_a_column_of_any_kind(shape):
     assert measure(pd.Series(y), shape(p), pos_label="bad") == pytest.approx(
         measure(bad, p)
     )
-    with refuses(ValueError, hint=CURE):
+    with refuses(ValueError, hint=HINT):
         measure(pd.Series(y), shape(p))
 
 
@@ -160,7 +160,7 @@ def test_columns_of_logits_and_stages():
         same(
             expected, function(y, scores(z), kind="logits", pos_label="bad"), rtol=1e-6
         )
-        with refuses(ValueError, hint=CURE):
+        with refuses(ValueError, hint=HINT):
             function(y, scores(z), kind="logits")
 
 
@@ -184,7 +184,7 @@ def test_the_mean_of_labels():
     y, bad, p = binary()
     expected = calibrated_mean(bad[:60], p[:60], p[60:])
     same(expected, calibrated_mean(y[:60], p[:60], p[60:], pos_label="bad"))
-    with refuses(ValueError, hint=CURE):
+    with refuses(ValueError, hint=HINT):
         calibrated_mean(y[:60], p[:60], p[60:])
 
 
@@ -195,7 +195,7 @@ def test_a_test_of_two_samples():
     found = prior_shift_test(p, y, p**2, pos_label="bad", **given)
     assert found.statistic == pytest.approx(expected.statistic)
     assert found.prior == pytest.approx(expected.prior[::-1])
-    with refuses(ValueError, hint=CURE):
+    with refuses(ValueError, hint=HINT):
         prior_shift_test(p, y, p**2)
 
 
@@ -216,7 +216,7 @@ def test_a_report():
         lambda: calibration_report(y, p, **few),
         lambda: find_column_order(y, p),
     ):
-        with refuses(ValueError, hint=CURE):
+        with refuses(ValueError, hint=HINT):
             function()
 
 
@@ -252,7 +252,7 @@ def test_a_summary():
         lambda: summarize(table, label="y", prob="p"),
         lambda: CalibrationSummary().update(y, p),
     ):
-        with refuses(ValueError, expected=".*labels among", hint=CURE):
+        with refuses(ValueError, expected=".*labels among", hint=HINT):
             function()
     with refuses(ValueError, hint="Name the class of the column with pos_label"):
         CalibrationSummary().update(["bad"], [0.5])
@@ -275,7 +275,7 @@ def test_a_tester_and_grades():
     grades = Grades.fit(bad, p)
     assert Grades.fit(y, p, pos_label="bad").edges == pytest.approx(grades.edges)
     for function in (tester.test, Grades.fit):
-        with refuses(ValueError, hint=CURE):
+        with refuses(ValueError, hint=HINT):
             function(y, p)
 
 

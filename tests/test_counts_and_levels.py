@@ -86,7 +86,7 @@ def test_bad_values_are_worded(name, parameter, value):
     "name", [name for name, found in FUNCTIONS.items() if NAMES[1] in found[2]]
 )
 def test_no_draws(name):
-    """0 draws are refused, but for curves and reports, which are then without such bands."""
+    """0 draws are rejected, but for curves and reports, which are then without such bands."""
     function, needed, _ = FUNCTIONS[name]
     given = arguments(function, needed) | {"n_resamples": 0}
     if name in ("reliability_curve", "calibration_report"):

@@ -34,7 +34,7 @@ def titles(page):
 
 @pytest.mark.slow
 def test_each_calibration_warning_has_an_entry():
-    rules = {m.expected for m in _messages.messages() if m.kind == "warning"}
+    rules = {m.text for m in _messages.messages() if m.kind == "warning"}
     missing = sorted(rules - set(titles(GUIDE / "troubleshooting.rst")))
     assert rules and not missing, f"write what causes it and what to do: {missing}"
 

@@ -25,8 +25,8 @@ def test_columns_in_the_order_of_the_scale():
     message = (
         r"expected columns in the order of the classes \['high', 'low', 'mid'\], got .*"
     )
-    cure = r"Name the columns too: fit\(..., classes=\['low', 'mid', 'high'\]\)"
-    with pytest.warns(CalibrationWarning, match=message + cure) as caught:
+    hint = r"Name the columns too: fit\(..., classes=\['low', 'mid', 'high'\]\)"
+    with pytest.warns(CalibrationWarning, match=message + hint) as caught:
         OrdinalCalibration(order=SCALE).fit(proba, y)
     assert [one.filename for one in caught] == [__file__]
     OrdinalCalibration(order=SCALE).fit(proba, y, classes=SCALE)  # warnings are errors
@@ -57,14 +57,14 @@ def test_grades_of_swapped_arguments():
 
 @pytest.mark.parametrize(
     ("given", "missing"),
-    [(["--prob", "p"], "no --label"), (["--label", "y"], "no --prob")],
+    [(["--prob", "p"], "--label"), (["--label", "y"], "--prob")],
 )
 def test_which_option_is_missing(given, missing, tmp_path, capsys):
     file = str(tmp_path / "t.csv")
     pd.DataFrame({"y": [0, 1], "p": [0.2, 0.7]}).to_csv(file, index=False)
     for command in ("audit", "monitor", "compare"):
         assert main([command, file, *given]) == 2
-        assert f"got {missing}" in capsys.readouterr().err
+        assert f"required; missing: {missing}. Name it" in capsys.readouterr().err
 
 
 def test_backwards_labels_in_words_of_the_command():

@@ -94,7 +94,7 @@ OF_DRAWS = {
         *(f".tables.{i}.rows.Cox chi-square.estimate" for i in range(3)),
     ]
 }
-#: Options that are refused, or last a second per call, without another one.
+#: Options that are rejected, or last a second per call, without another one.
 WITH = {
     ("kernel_calibration_error", "bandwidth"): {"multiclass": "canonical"},
     ("kernel_calibration_error", "estimator"): {"multiclass": "canonical"},
@@ -207,7 +207,7 @@ def warning_of(name):
 
 
 def on_each(name, check, classes=(2, 3), but=()):
-    """Run a check with every option, of two and of three classes; something must not be refused."""
+    """Run a check with every option, of two and of three classes; at least one must be accepted."""
     for option in options(name):
         if set(option) & set(but) or set(option.items()) & set(but):
             continue
@@ -312,7 +312,7 @@ def test_a_class_without_rows(name):
 
 @pytest.mark.parametrize("name", having("labels"))
 def test_an_order_that_the_columns_cannot_have(name):
-    """A warning at the user's line, whose order cures it; honest columns are silent."""
+    """A warning at the user's line, whose order hints it; honest columns are silent."""
     words = np.array(["a", "b", "c"])
     for k in (2, 3) if name not in TWO_CLASSES else (2,):
         data, order = rows(k), np.roll(words[:k], 1)

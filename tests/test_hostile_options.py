@@ -1,4 +1,4 @@
-"""Any value for any argument: it works, or is refused in words.
+"""Any value for any argument: it works, or is rejected in words.
 
 Of the valid calls of the other contracts, read off `__all__` (functions, measures,
 constructors, methods that learn, displays), one argument or two are replaced by values

@@ -217,7 +217,7 @@ def test_what_is_read(write, text, found, name):
             "t.json",
             "orient='records', lines=True",
         ),
-        ('{"p.a": 1, "p": {"a": 2}}', "t.jsonl", "got 2 of that name"),
+        ('{"p.a": 1, "p": {"a": 2}}', "t.jsonl", "got 2 columns of that name"),
         (GOOD.encode("utf-16-le"), "t.jsonl", "name utf-16-le or utf-16-be as csv="),
         ("p,y\n0.5,1\n", "t.jsonl", "expected a JSON object in each line, got 'p,y'"),
     ],

@@ -156,7 +156,7 @@ NOT_REPEATED = {
     ("MulticlassBinning", "laplace"): DRAWS,
     ("MulticlassBinning", "split"): DRAWS,
 }
-#: Where a class without rows is refused.
+#: Where a class without rows is rejected.
 REFUSED = {("PriorShift", "uniform"): "none of"}
 #: Of a loss whose minimum is found to so many digits.
 TOLERANCE = {"RestrictedPolynomialRegression": 1e-4}

@@ -111,7 +111,7 @@ def test_conditions(condition, near):
         (["fit", "x.csv", "--tabulate", "0,01"], "got '0,01'. Write 0.01 for 0,01"),
         (["fit", "x.csv", "--simplify", "tiny"], "got 'tiny'. Write one with a point"),
         (["compare", "x.csv", "--level", "90%"], "Write 0.9 for 90%"),
-        (["audit", "x.csv", "\x1b[31m"], "unrecognized arguments|expected"),
+        (["audit", "x.csv", "\x1b[31m"], "unrecognized arguments|No file matches"),
     ],
 )
 def test_options(arguments, near, capsys):

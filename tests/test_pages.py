@@ -178,7 +178,7 @@ def test_programs_that_need_more_run_where_it_is(page, tmp_path, monkeypatch, ca
 
 
 def test_no_page_needs_what_it_does_not_name(tmp_path, monkeypatch, capsys):
-    """The check bites: a module beyond the extra is refused, and a caption is what excuses it."""
+    """The check bites: a module beyond the extra is rejected, and a caption is what excuses it."""
     assert {"duckdb", "polars", "xgboost", "lightgbm", "onnxruntime"} <= beyond_all()
     assert (
         not {"pandas", "pyarrow", "dask", "onnx", "sqlalchemy", "pytest"} & beyond_all()

@@ -269,9 +269,9 @@ def test_a_summary_of_several_classes_is_reported_on():
         calibration_report(
             CalibrationSummary(multiclass="classwise", classes=np.arange(5))
         )
-    with refuses(ValueError, expected="summaries alone", value="also sample_weight"):
+    with refuses(ValueError, expected="summaries alone", value="other arguments"):
         calibration_report(summary, labels=[0, 1, 2, 3, 4])
-    with pytest.raises(TypeError, match=r"no y_proba\. Pass y_proba"):
+    with pytest.raises(TypeError, match=r"y_proba is missing, .*\. Pass y_proba"):
         calibration_report([0, 1])
 
 

@@ -248,7 +248,7 @@ def test_options_that_know_no_clusters(table, more, capsys):
         *more,
     ]
     assert main(words) == 2
-    assert f"expected --cluster without {more[0]}" in capsys.readouterr().err
+    assert f"--cluster and {more[0]} cannot be combined" in capsys.readouterr().err
 
 
 def test_summaries_know_no_clusters(table, capsys):

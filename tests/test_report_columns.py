@@ -69,7 +69,7 @@ def test_probability_of_the_other_class():
     with pytest.raises(ValueError, match=message):
         calibration_report(y, 1 - p, **QUICK)
     with pytest.raises(
-        ValueError, match=r"those of the other class.*check_columns=False"
+        ValueError, match=r"probabilities of the other class.*check_columns=False"
     ):
         calibration_report(CalibrationSummary().update(y, 1 - p), **QUICK)
     assert (

@@ -126,4 +126,4 @@ def test_features_that_are_the_labels(tmp_path, monkeypatch, capsys):
     assert (
         main(["audit", "t.csv", "--label", "y", "--prob", "p", "--features", "y"]) != 0
     )
-    assert "it tells everything" in " ".join(capsys.readouterr().err.split())
+    assert "which determines the outcome" in " ".join(capsys.readouterr().err.split())

@@ -11,6 +11,7 @@ from refused import refuses
 
 from sklearn_calib._cli import main
 from sklearn_calib._files.tables import table_blocks
+from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.groups import group_calibration
 from sklearn_calib.report import CalibrationReport, calibration_report
 from sklearn_calib.summary import CalibrationSummary
@@ -183,12 +184,12 @@ WRONG = {
 def test_wrong_input_later_raises_the_error_of_the_argument(case):
     argument, wrong, options = WRONG[case]
     y, models = few_rows()
-    with pytest.raises(ValueError, match="expected") as at_once:
+    with pytest.raises(InvalidInputError) as at_once:
         calibration_report(
             y, models["a"], n_resamples=0, **options, **{argument: wrong}
         )
     later = calibration_report(y, models["a"], n_resamples=0, **options)
-    with pytest.raises(ValueError, match="expected") as error:
+    with pytest.raises(InvalidInputError) as error:
         ADDED[argument][0](later, wrong)
     assert str(error.value) == str(at_once.value)
     content = later.to_dict()["models"][0]

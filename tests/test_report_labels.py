@@ -351,9 +351,7 @@ def test_bad_input(options, said):
 def test_several_models_and_none_are_not_a_report_on_labels():
     with refuses(ValueError, expected="the probabilities of one model", value="a dict"):
         multilabel_report([[0, 1]], {"a": [[0.2, 0.5]]})
-    with refuses(
-        ValueError, expected="the probabilities of one model", value="no y_proba"
-    ):
+    with refuses(ValueError, expected="the probabilities of one model", value="None"):
         multilabel_report([[0, 1]], None)
     with refuses(TypeError, expected="probabilities", hint=".*multilabel_report"):
         multilabel_report([[0, 1]], lambda X: X)

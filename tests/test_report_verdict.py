@@ -597,7 +597,7 @@ def test_several_models():
     with refuses(
         ValueError,
         expected=".*a model among a, b",
-        value="2 of them",
+        value="2 models",
         hint=r"Write report.verdicts\['a'\]",
     ):
         _ = report.verdict

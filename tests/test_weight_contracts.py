@@ -91,7 +91,7 @@ def weighted(but=()):
 
 
 def cases(name):
-    """Each option, with rows of two and of three classes if it is not refused for them."""
+    """Each option, with rows of two and of three classes if it is not rejected for them."""
     for option in options(name):
         if {(name, value) for value in option.values()} & NOT_HERE:
             continue

@@ -189,7 +189,7 @@ def test_sums_of_weights_are_those_given():
 
 
 def test_parts_share_their_unit():
-    """Blocks and batches cannot be rescaled one by one: sizes without safe sums are refused."""
+    """Blocks and batches cannot be rescaled one by one: sizes without safe sums are rejected."""
     proba, y, weight = case_of(2)
     rule = r"expected sample_weight of 0 or from 1e-100 to 1e\+100, got"
     with pytest.raises(ValueError, match=rule):

@@ -3,7 +3,7 @@
 Four maps of two classes as an expression of one column, as a query by stages (a list of
 that one column) and joined to a table of their pieces. The engine itself computes the
 largest difference from `predict_proba`, so that one statement gives both. Where it
-refuses a text, or takes more than two minutes or 8 GB, the cell says so. Each
+rejects a text, or takes more than two minutes or 8 GB, the cell says so. Each
 measurement is a process of its own; servers are started by tests/servers.py, where they
 are installed.
 """

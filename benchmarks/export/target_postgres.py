@@ -23,7 +23,7 @@ _TIMEOUT = 300
 
 
 def _as_owner():
-    """PostgreSQL refuses to run as root."""
+    """PostgreSQL rejects to run as root."""
     if os.getuid():
         return {}
     user = pwd.getpwnam("postgres")

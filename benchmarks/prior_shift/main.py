@@ -90,7 +90,7 @@ def draw(law, prior, n, rng):
 
 
 def found(law, name, b, n, m, seed):
-    """Estimate, standard errors and intervals of one draw; None where it is refused."""
+    """Estimate, standard errors and intervals of one draw; None where it is rejected."""
     k = LAWS[law][0]
     even, prior = np.full(k, 1 / k), np.r_[b, np.full(k - 1, (1 - b) / (k - 1))]
     rng = np.random.default_rng([seed, n, m])

@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _without_room(error):
-    """Return what to tell where the system takes or gives no file, such as a temporary one."""
+    """Return the message for a failure of the file system, such as a full temporary folder."""
     hint = "Check the disk and the permissions"
     if error.errno in NO_ROOM:
         hint = "Make room, or name a folder for temporary files with TMPDIR"
@@ -128,7 +128,7 @@ def _ended_in_order():
     if threading.current_thread() is not threading.main_thread():
         found = []
     usual = [number for number in found if signal.getsignal(number) is signal.SIG_DFL]
-    for number in usual:  # not what nohup has told the process to pass over
+    for number in usual:  # not a signal that nohup has set to be ignored
         signal.signal(number, exit_by_signal)
     try:
         yield
@@ -168,7 +168,7 @@ def _run_command(options):
 def _show_library_warnings(any_order):
     """Return what shows each remark of the library once, without the place in its code.
 
-    Commands with ``--allow order`` speak of the order of the columns themselves.
+    Commands with ``--allow order`` report on the order of the columns themselves.
     """
     shown = set()
 
@@ -202,13 +202,17 @@ def _check_modules(*modules):
     if missing:
         raise invalid_option(
             expected="the extras of the command line",
-            got=f"no {' and no '.join(missing)}",
+            got=", ".join(missing),
+            sentence=(
+                "Packages that the command line needs are not installed: "
+                f"{', '.join(missing)}"
+            ),
             hint="Run: pip install 'sklearn-calib[cli]'",
         )
 
 
 def build_parser(command: str = "") -> Parser:
-    """Return the parser of a command, or of all where it is none.
+    """Return the parser of a command, or of all if it is none.
 
     The documentation lists its options.
     """

@@ -134,7 +134,7 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
         if not name or name.casefold() in taken:
             raise invalid_option(
                 expected="new names in --name",
-                got=f"{quoted(name)}, which the table has",
+                got=f"{quoted(name)}, which the table already has",
                 hint="Choose another, or leave --name out",
             )
         taken.add(name.casefold())

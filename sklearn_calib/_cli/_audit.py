@@ -101,10 +101,10 @@ def _add_results(group):
 
 
 def run_audit(options: Request) -> int:
-    """Report on a table and say whether recalibration would help; returns the exit code."""
+    """Report on a table and on the gain of a recalibration; returns the exit code."""
     from ._large import audit_large, check_whole, find_whole_options, is_large
 
-    # what is no condition is refused before the work
+    # what is no condition is rejected before the work
     conditions = parse_conditions(options.fail_if)
     options.grades = grades_in(options.grades)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def check_classes(classes: Any, n_columns: int, options: Request) -> None:
-    """Refuse labels that are all the same, and a single column if nothing says whose it is."""
+    """Reject labels that are all the same, and a single column whose class is not given."""
     from .._validation import check_column_owner
 
     if len(classes) < 2:
@@ -36,7 +36,7 @@ def match_named_classes(
 ) -> tuple[list[Any] | None, Any]:
     """Return the classes in the order of the columns and the positive one, as labels have them.
 
-    `labels` are a pandas Series; None stands for classes that nobody named.
+    `labels` are a pandas Series; None stands for classes that were not named.
     """
     text = {str(value): value for value in labels.dropna().unique()}
     if labels.dtype.kind == "b":
@@ -59,6 +59,7 @@ def match_named_classes(
             raise invalid_option(
                 expected="--positive with two classes",
                 got=f"{n_columns} columns of --prob",
+                sentence=f"--positive applies to two classes, but --prob names {n_columns} columns",
                 hint="Leave it out",
             )
         positive = _parse_label(options.positive, text, numeric)
@@ -166,7 +167,11 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
         if options.classes is not None:
             raise invalid_option(
                 expected="--soft-labels without --classes for a single column of --label",
-                got="both: its shares are those of the class 1",
+                got="both",
+                sentence=(
+                    "--classes does not apply to a single column of shares, which are those of the "
+                    "class 1"
+                ),
                 hint="Leave --classes out",
             )
         return np.arange(2)
@@ -197,7 +202,7 @@ def check_order(
     options: Request,
     weight: FloatArray | None = None,
 ) -> None:
-    """Refuse columns that are those of other classes."""
+    """Raise an error for columns that are those of other classes."""
     error = find_order_error(labels, scores, classes, n_columns, options, weight)
     if error is not None:
         raise error
@@ -211,7 +216,7 @@ def find_order_error(
     options: Request,
     weight: FloatArray | None = None,
 ) -> InvalidInputError | None:
-    """Return what is wrong with columns of other classes, with the option that cures it."""
+    """Return what is wrong with columns of other classes, with the option that fixes it."""
     from .._validation import count_ranked_pairs, read_proba
     from ..report import find_column_order
 
@@ -266,7 +271,11 @@ def find_falling_error(
         )
     return invalid_option(
         expected=f"one column that rises with {quoted(second)}, the second class",
-        got=f"one that falls (AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the "
-        f"probability of {quoted(first)}",
+        got=f"AUC {1 - ranks.auc:.3f}",
+        sentence=(
+            f"The column ranks {quoted(first)} above {quoted(second)}, the second class "
+            f"(AUC {1 - ranks.auc:.3f}, p below 0.001): it may be the probability of "
+            f"{quoted(first)}"
+        ),
         hint=f"{way} where it is meant as it is",
     )

@@ -140,7 +140,7 @@ def _measure_differences(pairs, options, advance):
     ]
     functions = _list_mean_measures()
     losses = {name: PairedLosses() for name in functions}
-    # clusters, or few rows: cells do not tell what is rare in them
+    # clusters, or few rows: cells hide what is rare in them
     kept: list[PredictionBatch] = []
     single = len(pairs.models[0].columns) == 1 and not pairs.is_flipped
     for batch in pairs.iter_batches(lambda done: advance(done / 2)):
@@ -198,7 +198,7 @@ def _measure_differences(pairs, options, advance):
 
 
 def _say_order(pairs, drawn):
-    """Say of which model the columns of several classes are those of other classes."""
+    """Name the model whose columns of several classes are those of other classes."""
     from ..report import find_column_order
 
     for model, rows in zip(pairs.models, drawn, strict=True):

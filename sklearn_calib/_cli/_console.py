@@ -33,10 +33,10 @@ class Output:
         print(*things, flush=True)
 
     def finish_output(self, written: dict[str, str | None], code: int = 0) -> int:
-        """Say what was written; returns the exit code.
+        """Print what was written; returns the exit code.
 
-        An output that could not be written is said, and makes an exit code 2 of 0; what
-        was found (3) stays. A pipe whose reader has gone is no error.
+        An output that could not be written is reported, and turns an exit code of 0
+        into 2; a finding (3) stays. A pipe whose reader has gone is no error.
         """
         paths = {
             what: plain(os.path.abspath(path), None)
@@ -82,8 +82,8 @@ class Screen(Output):
 
 
 @contextmanager
-def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
-    """Return the standard output for a result of bytes; refuses where it cannot be written."""
+def standard_output(what: str, hint: str) -> Iterator[BinaryIO]:
+    """Return the standard output for a result of bytes; rejects if it cannot be written."""
     stream: Any = sys.stdout
     try:
         if stream is None:
@@ -99,12 +99,12 @@ def standard_output(what: str, cure: str) -> Iterator[BinaryIO]:
         raise invalid_option(
             expected=f"a standard output that takes the {what}",
             got=describe_os_error(error),
-            hint=cure,
+            hint=hint,
         ) from error
 
 
 def describe_os_error(error: OSError) -> str:
-    """Return what the system says of a file."""
+    """Return the message of the system about a file."""
     return plain(error.strerror or error, 200)
 
 

@@ -1,8 +1,7 @@
 """Rows that their own digits draw, of files of any size: several classes, logits, groups, features.
 
-They come beside the summary of all rows, in the same reading; where nobody left any out
-they are all rows, so what is learnt from them does not depend on how the rows were
-read.
+They are read together with the summary of all rows; if none is left out they are all
+rows, so what is learnt from them does not depend on how the rows were read.
 """
 
 from collections.abc import Sequence
@@ -53,7 +52,7 @@ def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw":
 
 
 def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
-    """Return the drawn rows; columns in another order than that of the classes are refused."""
+    """Return the drawn rows; columns in another order than that of the classes are rejected."""
     check_rows(summary)
     classes: Any = summary.classes
     sample = None
@@ -62,7 +61,7 @@ def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample"
     if sample is None:
         raise invalid_option(
             expected="rows, or a summary of two classes",
-            got=f"one of {len(classes)}",
+            got=f"a summary of {len(classes)} classes",
             hint="Give the rows themselves",
         )
     predictions = sample.predictions
@@ -80,7 +79,7 @@ def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample"
 def check_rising(
     summary: "CalibrationSummary", options: Request, classes: Any = None
 ) -> None:
-    """Refuse one column that falls with its class; of a saved summary it was named before."""
+    """Reject one column that falls with its class; of a saved summary it was named before."""
     one = len(parse_columns(options.prob or (), ())) == 1 or classes is not None
     known: Any = summary.classes if classes is None else classes
     if not one or len(known) != 2 or options.label is None or not summary.n_samples:
@@ -89,11 +88,11 @@ def check_rising(
     if error is not None:
         if options.any_order is not None or not options.soft_labels:
             raise error
-        print_note(str(error))  # no option says that it is meant
+        print_note(str(error))  # no option confirms it
 
 
 def check_rows(summary: "CalibrationSummary") -> None:
-    """Refuse a summary that rows of no weight, or no rows, were made into."""
+    """Reject a summary that rows of no weight, or no rows, were made into."""
     if not summary.n_samples:
         raise invalid_option(
             expected="rows of positive weight", got="none", hint="Check the files"
@@ -105,7 +104,7 @@ def gains_by_features(
 ) -> "LossDecomposition | None":
     """Return what a better use of the features gains, of drawn rows.
 
-    None where they are too few.
+    None if they are too few.
     """
     from ..decomposition import decompose_by_features, enough_for_features
 
@@ -229,7 +228,7 @@ def compare_losses(
 def _estimate_mean_error(sample, held, moved, mean):
     """Return the standard error of a mean of all rows that is taken of a sample.
 
-    That of all rows, which are a sample themselves; and, where rows stand for others of
+    That of all rows, which are a sample themselves; and, if rows stand for others of
     their stratum, that of drawing so many of these: the masses of the strata are known.
     """
     weight = held.predictions.weight

@@ -154,7 +154,7 @@ def run_mean(options: Request) -> int:
 
 
 def _check_roles(options):
-    """Refuse columns of two roles, and systems that cannot be compared item by item."""
+    """Reject columns of two roles, and systems that cannot be compared item by item."""
     roles: dict[str, str] = {}
     for role in _ROLES:
         name = getattr(options, role)
@@ -168,12 +168,13 @@ def _check_roles(options):
         raise invalid_option(
             expected="--cluster with --system",
             got="none",
+            sentence="--system needs --cluster",
             hint="Name the column of the item, such as a question, that all systems answered",
         )
     if options.json is not None and options.json == options.markdown:
         raise invalid_option(
             expected="different files for --json and --markdown",
-            got="one",
+            got="one file for both",
             hint="Name two",
         )
 
@@ -283,7 +284,7 @@ def _find_positive_class(given, labels):
         if given == str(label):
             return label
     if labels.dtype.kind in "iuf":
-        # a word is refused as no label of these
+        # a word is rejected as no label of these
         with suppress(argparse.ArgumentTypeError):
             return any_number(given)
     return given
@@ -292,7 +293,7 @@ def _find_positive_class(given, labels):
 def _plan_labels(found, width):
     """Return labels that a width takes, with the scores and without.
 
-    None where no number is enough.
+    None if no number is enough.
     """
     if width is None:
         return None

@@ -93,7 +93,8 @@ def run_export(options: Request) -> int:
         if getattr(options, option) not in (None, False) and options.to not in targets:
             raise invalid_option(
                 expected=f"--{option} with --to {' or '.join(targets)}",
-                got=f"it with --to {options.to}",
+                got=f"--to {options.to}",
+                sentence=f"--{option} needs --to {' or '.join(targets)}",
                 hint="Leave it out",
             )
     if options.to == "onnx" and options.out is None:
@@ -106,7 +107,9 @@ def run_export(options: Request) -> int:
     content = _write_code(found, options)
     if options.out is None:
         with standard_output("map", "Name a file with --out") as stream:
-            stream.write(content)  # a map is UTF-8 whatever the terminal shows
+            stream.write(
+                content
+            )  # a map is UTF-8, also if the terminal has another encoding
         return 0
     write_text(content, options.out, "--out")
     return Output().finish_output({options.to: options.out})

@@ -112,7 +112,7 @@ def run_fit(options: Request) -> int:
     from ._large import check_whole, find_whole_options, is_large, read_items
 
     _check_date(options.date)
-    # no method is refused before the work
+    # no method is rejected before the work
     method = get_recalibrator(options.recalibrator)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
@@ -146,6 +146,10 @@ def _check_soft(method, options):
         raise invalid_option(
             expected=f"labels of rows in their order for {options.recalibrator}",
             got="--soft-labels",
+            sentence=(
+                f"{options.recalibrator} follows the order of the rows, so it cannot use "
+                "--soft-labels"
+            ),
             hint="Choose another --recalibrator",
         )
     options.check_named()
@@ -206,7 +210,7 @@ def _fit_large(files, options):
 
 
 def _fit_drawn(summary: Any, options: Request) -> int:
-    """Learn from rows that their own digits draw: all of them where they are not many."""
+    """Learn from rows that their own digits draw: all of them if they are not many."""
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
     sample = get_sample(summary, options)
@@ -248,13 +252,13 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     if len(summary.classes) != 2:
         raise invalid_option(
             expected="a summary of two classes",
-            got=f"one of {len(summary.classes)} in {plain(name)}",
+            got=f"a summary of {len(summary.classes)} classes in {plain(name)}",
             hint="Fit to the rows themselves",
         )
     if not options.any_order and summary.samples()[0].exchanged:
         raise invalid_option(
             expected=f"probabilities of {quoted(summary.positive_label)} in {plain(name)}",
-            got="those of the other class",
+            got="probabilities of the other class",
             hint="Add --positive with the other label, or --allow order where they are meant so",
         )
     check_rising(summary, options)
@@ -269,7 +273,7 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
 
 
 def _judged_and_written(said, counts, judged, fitted, options, groups=None):
-    """Say what a map gains, and write it unless it gains nothing; returns the exit code.
+    """Print the gain of a map, and write it if there is a gain; returns the exit code.
 
     The rows are `said` first; of their classes there are so many `counts`. `judged`
     gives the gain and `fitted` the map.
@@ -333,7 +337,7 @@ def _are_enough(counts, options):
                 f"at least {_FOLDS} rows of each class, to judge the map by rows that "
                 "its fit has not seen"
             ),
-            got=f"{counts.min()} of one",
+            got=f"{counts.min()} rows of one class",
             hint="Add rows, or --allow no-gain",
         )
     return counts.min() >= _FOLDS

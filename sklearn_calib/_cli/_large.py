@@ -123,7 +123,7 @@ _AT_ONCE = 2**23  # bytes of tables that are read as a whole
 def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> bool:
     """Return whether to summarise; if not, the rows are read at once.
 
-    Where `several` is true, the number of files decides too.
+    If `several` is true, the number of files decides too.
     """
     _is_saved.cache_clear()  # a file may have been written since
     saved = [file for file in files if _is_saved(file)]
@@ -152,7 +152,7 @@ def find_whole_options(
 
 
 def check_whole(files: "Sequence[str]", options: Request) -> None:
-    """Refuse what cannot go together with rows that are read whole, or with clusters."""
+    """Reject what cannot go together with rows that are read whole, or with clusters."""
     asked = find_whole_options(options)[0]
     _check_no_summaries(files, asked, options.group is not None)
     others = ["save", "dask"]
@@ -166,7 +166,7 @@ def check_whole(files: "Sequence[str]", options: Request) -> None:
 
 
 def _check_grades(options: Request, n_columns: int) -> None:
-    """Refuse grades of several classes, before the rows are read."""
+    """Raise an error for grades of several classes, before the rows are read."""
     if options.grades is not None and n_columns > 2:
         raise invalid_option(
             expected="the column of one class in --prob, whose probability has --grades",
@@ -195,13 +195,13 @@ def _find_roles(file, options):
 def audit_large(
     files: "Sequence[str]", options: Request, conditions: "Sequence[Condition]"
 ) -> int:
-    """Report on the rows of all files, and say whether recalibration would help."""
+    """Report on the rows of all files and on the gain of a recalibration."""
     from ..report import calibration_report
 
     screen = Screen()
     summary, groups, name = summarize_files(list(files), options)
     if summary.drawn is not None:
-        get_sample(summary, options)  # refuses columns in another order
+        get_sample(summary, options)  # rejects columns in another order
     else:
         check_rising(summary, options)
     settings = collect_report_settings(files, options, conditions)
@@ -233,7 +233,10 @@ def summarize_files(
     tables = [file for file in files if not _is_saved(file)]
     if options.features and len(tables) < len(files):
         raise invalid_option(
-            expected="rows with features", got="summaries", hint="Leave --features out"
+            expected="rows with features",
+            got="summaries",
+            sentence="--features needs rows, but summaries were given",
+            hint="Leave --features out",
         )
     if not tables:
         name = files[0] if len(files) == 1 else f"{len(files)} summaries"
@@ -289,7 +292,7 @@ def read_items(
 ) -> "tuple[PredictionBatch, int]":
     """Read items of soft labels that their own digits draw, and count all of them.
 
-    Where they are not many, all of them.
+    If they are not many, all of them.
     """
     _check_no_summaries(files, "--soft-labels")
     how: dict[str, Any] = {"options": options, "rows": True, "all_labels": True}
@@ -300,7 +303,7 @@ def read_items(
 
 
 def _check_no_summaries(files, asked, clusters=False):
-    """Refuse summaries if single rows are needed, or sums of clusters."""
+    """Reject summaries if single rows are needed, or sums of clusters."""
     if any(_is_saved(file) for file in files):
         why = "which do not keep single rows"
         if clusters:
@@ -311,11 +314,11 @@ def _check_no_summaries(files, asked, clusters=False):
 
 
 def _check_summary_options(summary, options):
-    """Refuse what only rows could heed, and summaries without rows."""
+    """Reject options that need the rows, and summaries without rows."""
     if not summary.n_samples:
         raise invalid_option(
             expected="a summary of at least one row",
-            got="an empty one",
+            got="an empty summary",
             hint="Give one of rows, or the rows themselves",
         )
     words = {
@@ -382,11 +385,13 @@ def _on_workers(address, work):
     except Exception as error:
         if not type(error).__module__.startswith("distributed"):
             raise
+        got = f"{type(error).__name__}: {plain(str(error), 200).rstrip('.')}"
         raise invalid_option(
             expected=f"workers of {quoted(address)} that stay",
-            got=f"{type(error).__name__}: {plain(str(error), 200).rstrip('.')}",
+            got=got,
+            sentence=f"A worker of {quoted(address)} ended ({got})",
             hint=(
-                "See why they ended (often for want of memory), and run again; nothing "
+                "Look for the reason (often too little memory), and run again; nothing "
                 "has been written"
             ),
         ) from error

@@ -29,7 +29,7 @@ EDITED = (
 
 
 def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
-    """Return the map in a file; refuse what is none, or was changed."""
+    """Return the map in a file; reject what is none, or was changed."""
     from ..export import from_json
 
     try:
@@ -47,7 +47,7 @@ def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
 
 
 def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
-    """Refuse scores of another kind than those that the map was written for."""
+    """Reject scores of another kind than those that the map was written for."""
     wanted = found.document["input"]
     if kind == wanted:
         return

@@ -167,11 +167,16 @@ def _format_value(text):
 
 
 def invalid_option(
-    expected: str, got: str, hint: str, *, source: str = ""
+    expected: str, got: str, hint: str, *, sentence: str = "", source: str = ""
 ) -> InvalidInputError:
     """Return the error to raise about what was given on the command line."""
     return invalid_input(
-        expected=expected, got=got, hint=hint, error=Exception, source=source
+        expected=expected,
+        got=got,
+        hint=hint,
+        sentence=sentence,
+        error=Exception,
+        source=source,
     )
 
 
@@ -185,7 +190,7 @@ ENDED_BY = ("SIGHUP", "SIGTERM")
 
 INTERRUPTED = 128 + signal.SIGINT
 
-#: What the codes mean, as the page says it.
+#: Meanings of the exit codes, as in the documentation.
 MEANINGS = {
     f"{DONE}": "success",
     f"{DEFECT}": "a defect of this program, which the message describes; with "

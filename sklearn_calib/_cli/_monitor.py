@@ -70,8 +70,8 @@ class Order:
 
 
 _JUDGED = 2**17  # first rows, by which the order of the columns is judged
-_MOST_CHECKSUMS = 400  # of files, which a state remembers
-_MUCH = 2**23  # bytes of tables in any order, of which a word is said
+_MOST_CHECKSUMS = 400  # of files, which a state stores
+_MUCH = 2**23  # size of unordered tables from which a note on it is printed, in bytes
 EXAMPLES = (
     "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
     "sklearn-calib monitor today.csv --label outcome --prob p --time day --state state.json "
@@ -172,7 +172,7 @@ def run_monitor(options: Request) -> int:
     with local_files(options.files, options.allow_remote) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
-        # what is wrong with it is said before the table is read
+        # its errors are raised before the table is read
         known = _load_state(options)
         files = [file for file in files if _has_rows(file, options)]
         if not files:
@@ -200,7 +200,7 @@ def run_monitor(options: Request) -> int:
 
 
 def _has_rows(file, options):
-    """Return whether a file has rows; say so if it has none, as on a day without any."""
+    """Return whether a file has rows; print a note if it has none."""
     try:
         next(table_blocks(file, options.pick_columns, **options.csv_options))
     except InvalidInputError as error:
@@ -213,9 +213,9 @@ def _has_rows(file, options):
 
 
 def _collect_checksums(files, options):
-    """Return those that the state remembers, and those of `files`; refuse one that comes again.
+    """Return the hashes in the state, and those of `files`; reject a file that comes again.
 
-    With ``--time`` rows that come again are refused by their times.
+    With ``--time`` rows that come again are rejected by their times.
     """
     known = []
     if options.state is not None and os.path.exists(options.state):
@@ -229,7 +229,7 @@ def _collect_checksums(files, options):
         if found in known and not options.repeated:
             raise invalid_option(
                 expected="files that were not read before",
-                got=f"{name_files([file])}, which holds the same as one of them",
+                got=f"{name_files([file])}, which has the same content as one of them",
                 hint=(
                     "Name a file of new rows, or add --allow repeated if the same rows came again"
                 ),
@@ -239,11 +239,11 @@ def _collect_checksums(files, options):
 
 
 def _check_state(state, files):
-    """Refuse a place that cannot hold a state, before anything waits for it."""
+    """Reject a place that cannot hold a state, before anything waits for it."""
     check_writable(state, files, "--state")
     if os.path.exists(state) and not os.path.isfile(state):
         raise unwritable_output(
-            state, "a device or a pipe, which cannot be read back", "--state"
+            state, "a device or a pipe cannot be read back", "--state"
         )
 
 
@@ -258,13 +258,17 @@ def _lock_state(options: Request) -> Iterator[None]:
         with lock_file(options.state, options.wait) as locked:
             if not locked:
                 print_note(
-                    f"the folder of {name} knows no locks: run one monitor of it at a time"
+                    f"the folder of {name} does not support locks: run one monitor of it at a time"
                 )
             yield
     except TimeoutError:
         raise invalid_option(
             expected=f"the state {name} to be free",
-            got=f"another process that held it for {options.wait:g} seconds",
+            got=f"{options.wait:g} seconds",
+            sentence=(
+                f"Another process has held the lock of the state {name} for {options.wait:g} "
+                "seconds"
+            ),
             hint=(
                 "The file is as that process leaves it, without these rows: run again, "
                 "or give --wait more seconds"
@@ -383,7 +387,7 @@ def _add_rows(rows, order, batches, options):
 
 
 def _explain_class_error(error, known, options):
-    """Refuse columns of other classes; later tables may be those of a model that went wrong."""
+    """Reject columns of other classes; later tables may be those of a model that went wrong."""
     if error is not None and known is None:
         error.set_fields(source=name_files(options.files))
         raise error

@@ -27,7 +27,7 @@ class _Help(argparse.RawDescriptionHelpFormatter):
 
 
 class _Once(argparse.Action):
-    """A text; all of them as a list where the option is given several times."""
+    """A text; all of them as a list if the option is given several times."""
 
     def __call__(
         self, parser: Any, namespace: Any, values: Any, option: Any = None
@@ -42,7 +42,7 @@ class _Once(argparse.Action):
 
 
 class _Meaning(argparse.Action):
-    """An option whose words set attributes, as `means` says; the words themselves are kept, too."""
+    """An option whose words set the attributes in `means`; the words themselves are kept, too."""
 
     def __init__(
         self, *names: Any, means: Callable[[str], dict[str, Any]], **how: Any
@@ -61,7 +61,7 @@ class _Meaning(argparse.Action):
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), values])
 
 
-#: What --allow lets happen, and the attribute that says so.
+#: What --allow permits, and the attribute that it sets.
 _ALLOWED = {
     "remote": "allow_remote",
     "order": "any_order",
@@ -108,7 +108,7 @@ class Options(argparse._ActionsContainer):
         self.add_argument("files", nargs="+", metavar="FILE", help=what)
 
     def add_columns(self) -> "_Group":
-        """Add the options that say what the columns are; returns their group."""
+        """Add the options that name the columns; returns their group."""
         group = self.add_argument_group("columns")
         group.add_label()
         group.add_scores()
@@ -132,7 +132,7 @@ class Options(argparse._ActionsContainer):
         *,
         classes: bool = True,
     ) -> None:
-        """Add the options that say which columns hold the scores of which class.
+        """Add the options that name the columns with the scores of each class.
 
         Without ``--classes`` they are in the `order` that this text names, and a single
         column belongs to the class `positive` without ``--positive``.
@@ -161,7 +161,7 @@ class Options(argparse._ActionsContainer):
         )
 
     def add_clusters(self, more: str) -> None:
-        """Add the option that says which rows belong together; `more`: what follows from it."""
+        """Add the option for rows that belong together; `more`: what follows from it."""
         self.add_argument(
             "--cluster",
             dest="group",
@@ -175,7 +175,7 @@ class Options(argparse._ActionsContainer):
         weigh: str = ", which count as weights. Each row is a cluster unless --cluster "
         "names larger ones",
     ) -> None:
-        """Add the option that says that labels are shares; `weigh`: what numbers of votes do."""
+        """Add the option for labels that are shares; `weigh`: what numbers of votes do."""
         self.add_argument(
             "--soft-labels",
             action="store_const",
@@ -241,7 +241,7 @@ class Options(argparse._ActionsContainer):
         )
 
     def add_allow(self, **texts: str) -> None:
-        """Add the option that allows what is refused by default; the texts say what that is."""
+        """Add the option that allows what is rejected by default, as its texts describe."""
         what = {name.replace("_", "-"): text for name, text in texts.items()}
         self.add_argument(
             "--allow",
@@ -266,7 +266,7 @@ class Options(argparse._ActionsContainer):
         )
 
     def add_scale(self, *, marks: bool = True, logits: bool = False) -> None:
-        """Add the option that says what numbers the columns of scores hold, if no probabilities."""
+        """Add the option for columns of scores that do not hold probabilities."""
         kinds = {"percent": "from 0 to 100"}
         if logits:
             kinds["logits"] = "a single column holds log-odds of the positive class"
@@ -301,11 +301,11 @@ class Options(argparse._ActionsContainer):
         sums: bool = True,
         **allowed: str,
     ) -> None:
-        """Add the options that say how a file is to be read.
+        """Add the options for reading a file.
 
         `missing` is what may become of holes. Rows of several `sums` may be divided by
-        them; with `mends` rounded ones are, unasked. What else may be `allowed` is said
-        by texts.
+        them; with `mends` rounded ones are, unasked. The texts list what else may be
+        `allowed`.
         """
         group = self.add_argument_group("reading")
         group._add_missing(tuple(missing))
@@ -456,18 +456,18 @@ def number_that(
     rule: str,
     fits: Callable[[float], bool],
     read: Callable[[str], float] = float,
-    cure: Callable[[str], str | None] = lambda text: None,
+    hint: Callable[[str], str | None] = lambda text: None,
 ) -> Any:
     """Return a type of argparse: numbers that fit.
 
-    `cure` says what to write in place of some texts.
+    `hint` returns what to write in place of some texts.
     """
 
     def parse_number(text):
         with suppress(ValueError):
             if fits(value := read(text)):
                 return value
-        more = f". {cure(text)}" if cure(text) else ""
+        more = f". {hint(text)}" if hint(text) else ""
         raise argparse.ArgumentTypeError(f"expected {rule}, got {text!r}{more}")
 
     return parse_number
@@ -500,5 +500,5 @@ def any_number(text: str) -> float:
 
 #: A type of argparse.
 share = number_that(
-    "a number between 0 and 1", lambda number: 0 < number < 1, cure=as_number
+    "a number between 0 and 1", lambda number: 0 < number < 1, hint=as_number
 )

@@ -1,4 +1,4 @@
-"""The files that commands write: refused early, written whole or not at all."""
+"""The files that commands write: rejected early, written whole or not at all."""
 
 import json
 import os
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 
 def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -> None:
-    """Refuse early what would fail after minutes of work, or would overwrite a table."""
+    """Reject early what would fail after minutes of work, or would overwrite a table."""
     if not out:
-        raise unwritable_output(out, "no name", option)
+        raise unwritable_output(out, "the name is empty", option)
     try:
         mode = os.stat(out).st_mode
         if stat.S_ISDIR(mode):
-            raise unwritable_output(out, "a folder", option)
+            raise unwritable_output(out, "it is a folder", option)
         if any(_is_same_file(out, file) for file in files):
-            raise unwritable_output(out, "the table itself", option)
+            raise unwritable_output(out, "it is the table itself", option)
         if not os.access(out, os.W_OK):
-            raise unwritable_output(out, "a file that must not be changed", option)
+            raise unwritable_output(out, "it is write-protected", option)
     except FileNotFoundError:
         folder = os.path.dirname(os.path.realpath(out))
         if not os.path.isdir(folder):
-            raise unwritable_output(
-                out, "a folder that does not exist", option
-            ) from None
+            raise unwritable_output(out, "its folder does not exist", option) from None
         if not os.access(folder, os.W_OK):
-            raise unwritable_output(out, "a folder that is closed", option) from None
+            raise unwritable_output(
+                out, "its folder is write-protected", option
+            ) from None
     except (OSError, ValueError) as error:
         raise unwritable_output(
             out, getattr(error, "strerror", None) or error, option
@@ -58,7 +58,7 @@ def _is_same_file(out, file):
 
 
 def check_outputs(options: Request, files: Sequence[str]) -> None:
-    """Refuse early outputs that cannot be written, that are inputs, or that are one file."""
+    """Reject early outputs that cannot be written, that are inputs, or that are one file."""
     names = ("out", "json", "markdown", "save")
     given = {f"--{name}": getattr(options, name) for name in names}
     if options.no_page:
@@ -68,13 +68,13 @@ def check_outputs(options: Request, files: Sequence[str]) -> None:
         if out is None:
             continue
         if out == "-":
-            raise unwritable_output(
-                out, "the standard output, which has the report", option
-            )
+            raise unwritable_output(out, "the standard output has the report", option)
         check_writable(out, [*files, *options.files], option)
         place = os.path.realpath(out)
         if place in places and not _takes_all(out):
-            raise unwritable_output(out, f"also the file of {places[place]}", option)
+            raise unwritable_output(
+                out, f"it is also the file of {places[place]}", option
+            )
         places[place] = option
 
 
@@ -89,6 +89,7 @@ def unwritable_output(
     return invalid_option(
         expected=f"a place to write {quoted(out, 200)}",
         got=plain(got, 200),
+        sentence=f"{quoted(out, 200)} cannot be written: {plain(got, 200)}",
         hint=f"Choose one with {option}",
     )
 
@@ -102,14 +103,14 @@ def write_text(text: str | bytes, out: str, option: str) -> None:
 
 
 def write_json(content: dict[str, Any], out: str) -> None:
-    """Write the numbers that ``--json`` asks for."""
+    """Write the numbers for ``--json``."""
     write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", out, "--json")
 
 
 def write_results(
     options: Request, numbers: Callable[[], dict[str, Any]], text: Callable[[], str]
 ) -> dict[str, str | None]:
-    """Write what ``--json`` and ``--markdown`` ask for; returns where they are."""
+    """Write the files of ``--json`` and ``--markdown``; returns their paths."""
     if options.json is not None:
         write_json(numbers(), options.json)
     if options.markdown is not None:

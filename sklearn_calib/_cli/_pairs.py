@@ -1,4 +1,4 @@
-"""The rows of two models side by side, block by block, as often as they are asked for."""
+"""The rows of two models side by side, in blocks, which can be read repeatedly."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -55,7 +55,7 @@ def name_models(files: Sequence[str], options: Request) -> list[PairedModel]:
     if len(called) not in (0, 2):
         raise invalid_option(
             expected="--name twice, once for each model",
-            got=f"{len(called)} of them",
+            got=f"{len(called)} names",
             hint="Name both",
         )
     if not called:
@@ -103,7 +103,7 @@ class Pairs:
             self._tables = self._match_tables()
             self.labels = options.label_columns(list(self._tables[0].columns))
         else:
-            for model in models:  # what is wrong with it is said early
+            for model in models:  # its errors are raised early
                 pick = partial(self._pick_columns, [model])
                 present = self.tables.list_columns(model.file, pick)
                 check_columns(pick(present), present, model.file)
@@ -119,7 +119,7 @@ class Pairs:
         """Yield all rows, whose scores are those of both models, and whose labels are codes.
 
         Soft labels become weighted rows of one label each, in clusters. `advance` is
-        told how much has been read.
+        called with the share that has been read.
         """
         from .._validation import check_votes
 
@@ -202,7 +202,7 @@ class Pairs:
         return [*dict.fromkeys(found)]
 
     def _stream_tables(self, models):
-        whole = self.options.group is not None  # all rows say which names are one
+        whole = self.options.group is not None  # only all rows show which names are one
         return self.tables.iter_blocks(
             models[0].file, partial(self._pick_columns, models), whole
         )
@@ -326,7 +326,7 @@ class _Differing:
         self.n_rows += len(places)
 
     def raise_if_different(self) -> None:
-        """Refuse where there are some."""
+        """Reject if there are some."""
         if self.n_rows:
             hint = (
                 "Check the files"
@@ -341,7 +341,7 @@ class _Differing:
 
 
 def _build_key_index(table, name):
-    """Return the values that tell rows apart, as an index."""
+    """Return the values that identify the rows, as an index."""
     import pandas as pd
 
     keys = pd.Index(table.columns[name])
@@ -352,14 +352,18 @@ def _build_key_index(table, name):
         value = keys[int((twice | keys.isna()).argmax())]
         raise invalid_option(
             expected=f"each value of {quoted(name)} once in {plain(table.file)}",
-            got=f"{quoted(value)} several times or none",
+            got=quoted(value),
+            sentence=(
+                f"The values of {quoted(name)} in {plain(table.file)} do not identify the rows: "
+                f"{quoted(value)} occurs several times or is missing"
+            ),
             hint="Choose another --id",
         )
     return keys
 
 
 def _side_by_side(streams):
-    """Yield blocks of two files, cut to the same rows; refuse files of which one has more."""
+    """Yield blocks of two files, cut to the same rows; reject files of which one has more."""
     tables = [next(stream, None) for stream in streams]
     counts = [0, 0]
     while None not in tables:
@@ -379,6 +383,6 @@ def _side_by_side(streams):
     if counts[0] != counts[1]:
         raise invalid_option(
             expected="the same rows in both files",
-            got=f"{counts[0]} and {counts[1]}",
+            got=f"{counts[0]} and {counts[1]} rows",
             hint="Match them with --id COLUMN",
         )

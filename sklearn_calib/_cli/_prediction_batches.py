@@ -115,11 +115,11 @@ _MONITOR_ROWS = 256
 
 
 class MixedTimes(Exception):
-    """Blocks whose times are of several kinds: only all of them say what they are."""
+    """Blocks whose times are of several kinds: only all of them determine the kind."""
 
 
 class PredictionBatches:
-    """The predictions in some files, as often as they are asked for.
+    """The predictions in some files, which can be read repeatedly.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ def name_files(files: Sequence[str]) -> str:
 
 
 def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
-    """Return the columns that the options name, with no classes yet; refuse missing values.
+    """Return the columns that the options name, with no classes yet; reject missing values.
 
     Those of ``--by`` and ``--features`` may have them. Without ``--label`` the labels
     are None.
@@ -323,7 +323,7 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
     """Return the rows of some files, with the classes that their columns stand for.
 
     A single column is the probability of ``classes[1]``. Columns that fit other classes
-    are refused, unless ``--allow order`` was given.
+    are rejected, unless ``--allow order`` was given.
     """
     from .._validation import read_labels, read_proba
 
@@ -377,7 +377,7 @@ def _parse_soft_labels(rows, options):
 
 
 def check_soft_order(rows: PredictionBatch, options: Request) -> PredictionBatch:
-    """Return rows of soft labels; refuse them if another order of the columns fits far better."""
+    """Return rows of soft labels; reject them if another order of the columns fits far better."""
     labels = get_majority_label(rows.labels, rows.classes)
     check_order(labels, rows.scores, rows.classes, len(rows.names), options)
     return rows

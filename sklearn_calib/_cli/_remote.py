@@ -1,4 +1,4 @@
-"""Addresses, as files of a temporary folder; they ask for ``--allow remote``."""
+"""Addresses, as files of a temporary folder; they need ``--allow remote``."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def local_files(
     answer.
 
     Copies of remote files, and of the standard input, are removed at the end; named
-    pipes are refused. `workers` on other machines, who do not see the copy, are refused
+    pipes are rejected. `workers` on other machines, who do not see the copy, are rejected
     with it. If it is `beside`, it may be one of several files.
     """
     remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
@@ -58,11 +58,15 @@ def local_files(
         raise invalid_option(
             expected="the standard input alone",
             got="also files",
+            sentence="The standard input cannot be combined with files",
             hint="Name files alone",
         )
     if patterns.count("-") > 1:
         raise invalid_option(
-            expected="the standard input once", got="it twice", hint="Name a file"
+            expected="the standard input once",
+            got="two",
+            sentence="The standard input is named twice",
+            hint="Name a file",
         )
     for pattern in patterns:
         _refuse_pipe(pattern)
@@ -105,7 +109,7 @@ def _is_copied(pattern):
 
 
 def _refuse_pipe(pattern):
-    """Refuse a named pipe, such as ``<(command)`` of a shell: files are read more than once."""
+    """Reject a named pipe, such as ``<(command)`` of a shell: files are read more than once."""
     is_pipe = False
     with suppress(OSError, ValueError):
         is_pipe = stat.S_ISFIFO(os.stat(pattern).st_mode)
@@ -165,7 +169,7 @@ def _fetch_pattern(pattern, folder, query):
 
 
 def _save_query_rows(address, query, path):
-    """Return the rows of a query in a file; the first of them tell the types of the columns."""
+    """Return the rows of a query in a file, whose first rows give the column types."""
     pa = require("pyarrow", "cli")
     writer = None
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""What a command was asked for: one description of columns and reading, made by the parser."""
+"""The request of a command: one description of columns and reading, made by the parser."""
 
 import argparse
 import csv
@@ -70,7 +70,7 @@ class Request(argparse.Namespace):
     dask: str | None = None
     query: str | None = None
     # results
-    out: Any = None  # a text where there is one
+    out: Any = None  # a text if there is one
     no_page: bool = False
     save: str | None = None
     json: str | None = None
@@ -105,7 +105,7 @@ class Request(argparse.Namespace):
         return parse_columns(given, present) if self.soft_labels else given
 
     def find_roles(self, present: Sequence[str]) -> "Roles":
-        """Return the columns that are named among those that are present; refuse two roles."""
+        """Return the columns that are named among those that are present; reject two roles."""
         scores = parse_columns(self.prob, present)
         labels = self.label_columns(present)
         groups = self.groups_among(present)
@@ -132,26 +132,31 @@ class Request(argparse.Namespace):
         if self.label in names:
             raise invalid_option(
                 expected="features that are known with the scores",
-                got=f"{quoted(self.label)}, the column of --label: it tells everything",
+                got=f"{quoted(self.label)}, the column of --label, which determines the outcome",
                 hint="Leave it out of --features",
             )
         return names
 
     def check_named(self, of: str = "the labels and of the probabilities") -> None:
-        """Refuse a table of which the label or the probabilities are not named."""
+        """Reject a table of which the label or the probabilities are not named."""
         if self.label is None or self.prob is None:
             missing = " and ".join(
                 f"--{n}" for n in ("label", "prob") if getattr(self, n) is None
             )
             raise invalid_option(
                 expected=f"--label and --prob, the columns of {of}",
-                got=f"no {missing}",
+                got=missing,
+                sentence=(
+                    f"--label and --prob, the columns of {of}, are required; "
+                    f"missing: {missing}"
+                ),
                 hint="Name it",
             )
         if not isinstance(self.label, str) and not self.soft_labels:
             raise invalid_option(
                 expected="--label once",
-                got=f"it {len(self.label)} times",
+                got=f"{len(self.label)} columns",
+                sentence=f"--label was given {len(self.label)} times",
                 hint=(
                     "For shares of several classes add --soft-labels; many labels per row "
                     "go with the command audit-multilabel"
@@ -159,21 +164,27 @@ class Request(argparse.Namespace):
             )
 
     def check_beside(self, asked: str, others: Iterable[str]) -> None:
-        """Refuse options that would be wrong for the rows that another one makes."""
+        """Reject options that would be wrong for the rows that another one makes."""
         for name in others:
             if getattr(self, name):
                 raise invalid_option(
                     expected=f"{asked} without {spell_option(name)}",
-                    got=f"both: what {spell_option(name)} does would be wrong for these rows",
+                    got="both",
+                    sentence=(
+                        f"{asked} and {spell_option(name)} cannot be combined: the "
+                        "results would be wrong for "
+                        "these rows"
+                    ),
                     hint="Leave one of the two out",
                 )
 
     def check_combinations(self) -> None:
-        """Refuse what would be wrong beside --scale, --prediction, --missing or --soft-labels."""
+        """Reject what would be wrong beside --scale, --prediction, --missing or --soft-labels."""
         if self.sums is not None and self.logits:
             raise invalid_option(
                 expected="--tolerance with probabilities",
                 got="--scale logits",
+                sentence="--tolerance and --scale logits cannot be combined",
                 hint="Leave one out",
             )
         beside = {
@@ -266,7 +277,7 @@ def _names_after(option, values, present):
 def check_different(
     labels: Sequence[str], columns: list[str], option: str = "--prob"
 ) -> None:
-    """Refuse a column that has two roles."""
+    """Raise an error for a column that has two roles."""
     both = next((label for label in labels if label in columns), None)
     if both is not None:
         raise invalid_option(
@@ -295,7 +306,7 @@ def check_different(
 
 
 def _check_groups(by, labels, columns):
-    """Refuse groups that the labels or the probabilities make: each is wrong by itself."""
+    """Reject groups that the labels or the probabilities make: each is wrong by itself."""
     for option, names in (("--label", labels), ("--prob", columns)):
         twice = next((name for name in by if name in names), None)
         if twice is not None:

@@ -1,4 +1,4 @@
-"""What becomes of a report: it is printed, written and judged, and its repair is told."""
+"""Print, write and judge a report, and print the commands that would repair the model."""
 
 import math
 import operator
@@ -56,7 +56,7 @@ class Condition(NamedTuple):
 
 
 def parse_conditions(texts: Iterable[str] | None) -> list[Condition]:
-    """Read conditions; refuses what is none."""
+    """Read conditions; rejects what is none."""
     return [_parse_condition(text) for text in texts or ()]
 
 
@@ -222,7 +222,7 @@ def emit_report(
     few = False
     if not options.no_advice:
         with show_progress("recalibrating") as advance:
-            report.advise(advance)  # the verdict speaks of it
+            report.advise(advance)  # the verdict mentions it
         advice = report.advice[model]
         few = advice is None
         of_table = options.label is not None and options.prob is not None
@@ -276,7 +276,7 @@ def judge_conditions(
     fields: Callable[[str], dict[str, Any]],
     of: str = "",
 ) -> int:
-    """Say which conditions hold, given the fields of each measure; returns the exit code."""
+    """Print which conditions hold, given the fields of each measure; returns the exit code."""
     failed = []
     for condition in conditions:
         holds, finding = condition.check_fields(fields(condition.measure))

@@ -42,7 +42,7 @@ Fill = Callable[[Block], FloatArray]
 
 
 def get_format(out: str) -> str:
-    """Return the format that a name asks for, "parquet", "csv" or "jsonl".
+    """Return the format that a name ends with, "parquet", "csv" or "jsonl".
 
     "text" is the one read.
     """
@@ -118,7 +118,7 @@ class CopiedTable:
                 )
 
     def iter_tables(self) -> Iterator[tuple[Block, float]]:
-        """Yield blocks, and how much has been read; refuse files of other columns."""
+        """Yield blocks, and how much has been read; reject files of other columns."""
         first = None
         for number, file in enumerate(self.files):
             for table in table_blocks(
@@ -252,7 +252,7 @@ def _write_csv(copied, file):
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise invalid_option(
             expected="columns of numbers, text and dates for csv",
-            got=f"one of another type ({plain(error, 200)})",
+            got=f"a column of another type ({plain(error, 200)})",
             hint="Write parquet",
         ) from error
 
@@ -266,7 +266,7 @@ def _write_json(copied, file):
 def _iter_batches(copied, twice=False):
     """Yield Arrow batches with the new columns, and how much has been read.
 
-    Columns of one name are refused unless they may be there `twice`.
+    Columns of one name are rejected unless they may be there `twice`.
     """
     import pyarrow as pa
 
@@ -289,7 +289,7 @@ def _iter_batches(copied, twice=False):
 def _extend_schema(copied, schema, twice):
     """Return the types of all columns, the new ones behind.
 
-    No reader of parquet tells two apart.
+    Readers of parquet cannot distinguish the two.
     """
     import pyarrow as pa
 
@@ -409,7 +409,7 @@ def _append_to_objects(copied, file):
 
 
 def _check_new(lines, new, table):
-    """Refuse a new field that an object has: which are there is known of the first lines."""
+    """Reject a new field that an object has: which are there is known of the first lines."""
     for name in new:
         said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
         for place, line in enumerate(lines):
@@ -489,7 +489,7 @@ def _extend_row(written: CsvText, line: str, cells: str) -> str:
     if '"' in bare:
         count = len(next(csv.reader([line], delimiter=sep, skipinitialspace=True)))
     end = line[len(bare) :]
-    for _ in range(count - width):  # empty ones, or table_blocks had refused them
+    for _ in range(count - width):  # empty ones, or table_blocks had rejected them
         bare = bare[: bare.rindex(sep)]
     return f"{bare}{sep * (1 + max(0, width - count))}{cells}{end}"
 
@@ -521,7 +521,7 @@ def _quote_cell(text, sep):
 def _decimal_comma(table, names):
     """Return whether numbers of a block are written with a comma.
 
-    None where it has whole ones alone.
+    None if it has whole ones alone.
     """
     if table.decimal is not None:
         return table.decimal == ","
@@ -539,7 +539,7 @@ def _decimal_comma(table, names):
 
 
 def _check_count(rows: Sequence[Any], table: Block) -> None:
-    """Refuse a block whose rows are not those that its text was divided into."""
+    """Reject a block whose rows are not those that its text was divided into."""
     if len(rows) != table.n_rows:
         raise invalid_option(
             expected=f"one line for each row of {plain(table.file)}",

@@ -1,4 +1,4 @@
-"""The tables of a command, read as its options say, and their columns: scores, labels, weights."""
+"""The tables of a command, read with its options, and their columns of scores and labels."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ Pick: TypeAlias = Callable[[Sequence[str]], list[str]]
 
 
 class Tables:
-    """What is read of some files, as often as it is asked for.
+    """The content of some files, which can be read repeatedly.
 
     Attributes
     ----------
@@ -89,7 +89,8 @@ class Tables:
     def iter_blocks(self, file: str, pick: Pick, whole: bool) -> Iterator[Block]:
         """Yield some columns in blocks, or as one if `whole`; labels that name classes are text.
 
-        All rows say which predictions are right: these come as one block, too.
+        All rows are needed to find which predictions are right: these come as one
+        block, too.
         """
         predicted = self._options.prediction is not None
         labels = self._options.label_columns()
@@ -124,7 +125,7 @@ class Tables:
         return [table.select_rows(whole) for table in tables]
 
     def check_rows_kept(self) -> None:
-        """Refuse files of which no row was kept."""
+        """Raise an error for files of which no row was kept."""
         if not self.n_rows:
             raise invalid_option(
                 expected="rows without missing values",
@@ -179,7 +180,7 @@ def _check_shares(table, name, values):
 
 
 def check_there(codes: Any, proba: FloatArray, table: Block) -> None:
-    """Refuse labels that are an option which their row does not have."""
+    """Reject labels that are an option which their row does not have."""
     from .._validation import check_same_length
 
     with add_error_context(source=table.source_name, row=table.get_file_row):
@@ -265,9 +266,9 @@ def _scale_to_unit(table, name, numbers, scale):
 
 
 def check_scale(
-    table: Block, name: str, numbers: FloatArray, scale: tuple[float, float], cure: str
+    table: Block, name: str, numbers: FloatArray, scale: tuple[float, float], hint: str
 ) -> None:
-    """Refuse numbers of a column that are outside of their scale."""
+    """Raise an error for numbers of a column that are outside of their scale."""
     low, high = scale
     outside = np.flatnonzero((numbers < low) | (numbers > high))
     if len(outside):
@@ -276,7 +277,7 @@ def check_scale(
                 f"numbers from {low:g} to {high:g} in column {quoted(name)} of {table.source_name}"
             ),
             got=f"{numbers[outside[0]]:g} in row {table.get_file_row(outside[0])}",
-            hint=cure,
+            hint=hint,
         )
 
 
@@ -308,7 +309,7 @@ def get_correctness(
 
 
 def check_both(right: Any, table: Block, options: Request) -> None:
-    """Refuse predictions that are all right, or all wrong; `table` has the first of them."""
+    """Reject predictions that are all right, or all wrong; `table` has the first of them."""
     if right.all() or not right.any():
         truth, predicted = (
             quoted(str(table.columns[name].iloc[0]).strip())
@@ -342,14 +343,14 @@ def encode_labels(table: Block, name: str, classes: AnyArray) -> IntArray:
 
 
 def find_codes(table: Block, name: str, classes: AnyArray) -> IntArray:
-    """Return what `encode_labels` does; refuse other labels."""
+    """Return what `encode_labels` does; reject other labels."""
     codes = encode_labels(table, name, classes)
     check_known(table, name, codes, classes)
     return codes
 
 
 def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> None:
-    """Refuse labels of which `encode_labels` found no class."""
+    """Raise an error for labels of which `encode_labels` found no class."""
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         check_labels(table, name)  # names missing ones
@@ -367,14 +368,14 @@ _NAME = re.compile(
     r"|(?i:(?:account|case|client|conversation|customer|doc|document|household|patient|person"
     r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
 )
-_SCANNED_ROWS = 200_000  # that are looked at
-# different values: with fewer, intervals by clusters say little
+_SCANNED_ROWS = 200_000  # that are searched for columns of clusters
+# Different values: with fewer, intervals by clusters are too wide.
 _MIN_DISTINCT_VALUES = 30
 _REPEATS = 1.5  # rows of a value, on average
 
 
 def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
-    """Say which column may name clusters; what cannot be read is left to the reading itself."""
+    """Print which column may name clusters; files that cannot be read are reported later."""
     if options.group is not None or options.label is None or options.dask:
         return
     try:

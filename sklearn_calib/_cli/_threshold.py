@@ -101,13 +101,17 @@ def run_threshold(options: Request) -> int:
         if getattr(options, name) is not None and options.sql is None:
             raise invalid_option(
                 expected=f"--{name} with --sql",
-                got="it alone",
+                got="--sql is missing",
+                sentence=f"--{name} needs --sql",
                 hint="Add --sql DIALECT",
             )
     if options.sql is not None and (options.float32 or options.json is not None):
         got = "--float32" if options.float32 else "--json"
         raise invalid_option(
-            expected="--sql alone", got=f"it with {got}", hint="Leave one out"
+            expected="--sql alone",
+            got=got,
+            sentence=f"--sql and {got} cannot be combined",
+            hint="Leave one out",
         )
     found = load_map(options.map, edited=options.edited)
     if options.sql is not None:
@@ -168,7 +172,7 @@ def _write_sql(found: "ExportedMap", targets: list[float], options: Request) -> 
         if edges[0] == 0:
             raise invalid_option(
                 expected="--at above 0 with --names",
-                got="0, below which no probability is",
+                got="0, below which there are no probabilities",
                 hint="Leave it out, and the first name",
             )
         if len(set(names)) != len(edges) + 1:

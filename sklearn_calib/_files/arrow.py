@@ -159,7 +159,7 @@ def flatten_schema(schema: Any) -> Any:
 
 
 def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
-    """Refuse if a column of an Arrow schema holds lists."""
+    """Reject if a column of an Arrow schema holds lists."""
     from pyarrow import types
 
     for name in needed:
@@ -255,7 +255,7 @@ def _open_sheet(stream, file):
         known = ", ".join(quoted(title, 40) for title in filled[:5]) or "none"
         raise invalid_input(
             expected=f"one sheet with rows in {plain(file)}",
-            got=f"{len(filled)} ({known})",
+            got=f"{len(filled)} sheets ({known})",
             hint="Save the one that is meant as a file of its own, or as csv",
         )
     return sheets[filled[0]]

@@ -35,7 +35,7 @@ class Block(NamedTuple):
     file : str
         Empty for data in memory.
     decimal : str or None
-        "." or ","; None where both are possible.
+        "." or ","; None if both are possible.
     first : int
         The row of the file that the block begins with.
     forms : dict or None
@@ -46,7 +46,7 @@ class Block(NamedTuple):
         Which rows these are, counted from `first`; None for all.
     written : CsvText, str, RecordBatch or None
         How a block of a csv file, or of JSON lines, is written; all columns of other
-        files, where they are kept.
+        files, if they are kept.
     of_csv : bool
         Whether columns that stay text are such as stand in the file.
     group : int or None
@@ -104,7 +104,7 @@ def list_columns(name: str, present: Collection[str]) -> list[str]:
 
 
 def check_filled(block: Block, name: str, what: str, missing: Any = None) -> None:
-    """Refuse a column where a value is missing; `missing` says where, if that is known."""
+    """Reject a column where a value is missing; `missing` is the row, if that is known."""
     if missing is None:
         missing = block.columns[name].isna().to_numpy()
     if missing.any():
@@ -129,9 +129,9 @@ def whole_column(block: Block, name: str, what: str) -> Any:
 def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
     """Return a column of numbers of the type that they have.
 
-    Infinity is left to whoever reads them.
+    Infinity is left to the caller.
 
-    Text such as 37% and 0,37 is read where it is clear, other text refused; so are
+    Text such as 37% and 0,37 is read if it is clear, other text rejected; so are
     missing values, unless there may be `holes`.
     """
     column = block.columns[name]
@@ -154,7 +154,7 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
 
 
 def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
-    """Return a column as finite float64 numbers; with `holes` NaN where a cell is empty."""
+    """Return a column as finite float64 numbers; with `holes` NaN if a cell is empty."""
     numbers = np.asarray(number_values(block, name, holes=holes), dtype=np.float64)
     endless = np.flatnonzero(np.isinf(numbers))
     if len(endless):
@@ -178,7 +178,7 @@ def in_percent(block: Block, name: str) -> bool:
 
 
 def check_form(block: Block, name: str) -> None:
-    """Refuse a block of a file whose numbers are written otherwise than those above."""
+    """Reject a block of a file whose numbers are written otherwise than those above."""
     column = block.columns[name]
     filled = column.dropna()
     if block.forms is None or not len(filled):
@@ -186,7 +186,7 @@ def check_form(block: Block, name: str) -> None:
     kind = getattr(filled.dtype, "kind", "O")
     texts = None if kind in "fiub" else filled.astype(str).str
     found = {"%": texts is not None and _in_percent(filled)}
-    if block.decimal is None:  # the numbers say it, but for whole ones
+    if block.decimal is None:  # the numbers show it, but for whole ones
         comma = texts is not None and texts.contains(",").any()
         pointed = texts is not None and texts.contains(".", regex=False).any()
         if comma or pointed or (kind == "f" and (filled % 1 != 0).any()):
@@ -276,23 +276,23 @@ def _in_percent(column):
     return len(texts) > 0 and bool(texts.str.strip().str.endswith("%").all())
 
 
-def _invalid_text(block, name, row, cure=None):
+def _invalid_text(block, name, row, hint=None):
     value = block.columns[name].iloc[row]
-    if cure is None:
-        cure = "Clean the column first."
+    if hint is None:
+        hint = "Clean the column first."
         if isinstance(value, str) and value.strip().endswith("%"):
-            cure = _ALL_PERCENT
+            hint = _ALL_PERCENT
         elif isinstance(value, str) and _NUMBER.fullmatch(
             value.strip().replace(",", ".", 1)
         ):
             mark = "csv={'decimal': ','}"
-            cure = "If the comma is the decimal mark, read it with " + mark
+            hint = "If the comma is the decimal mark, read it with " + mark
             if block.decimal == ",":
-                cure = "Leave " + mark + " out where the point is the decimal mark"
+                hint = "Leave " + mark + " out where the point is the decimal mark"
     return invalid_input(
         expected=f"numbers in column {quoted(name)} of {block.source_name}",
         got=f"for instance {quoted(value)} in row {block.get_file_row(row)}",
-        hint=cure,
+        hint=hint,
     )
 
 
@@ -356,7 +356,7 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
     """Return a column of labels; anything but numbers and booleans by its different values.
 
     The text of a csv file becomes numbers or booleans unless the classes are `names`.
-    Missing labels are refused.
+    Missing labels are rejected.
     """
     column = block.columns[name]
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
@@ -371,7 +371,7 @@ def label_values(block: Block, name: str, names: bool) -> AnyArray | Coded:
 
 
 def _check_booleans(block, name, labels):
-    """Refuse True below a block of numbers, which is equal to 1 and would count as that."""
+    """Reject True below a block of numbers, which is equal to 1 and would count as that."""
     boolean = labels.values.dtype.kind == "b"
     if (
         block.forms is not None
@@ -390,14 +390,14 @@ def _check_booleans(block, name, labels):
 def encode_column(block: Block, name: str, what: str | None = "value") -> Coded:
     """Return a column by its different values.
 
-    Missing ones are refused, as a missing `what`; where that is None, they are None.
+    Missing ones are rejected, as a missing `what`; if that is None, they are None.
     """
     values, codes = _factorize_column(block.columns[name])
     holes = codes < 0
     if not holes.any():
         return Coded(make_array(values), codes)
     if what is not None:
-        check_filled(block, name, what, holes)  # refuses
+        check_filled(block, name, what, holes)  # rejects
     holed = np.empty(len(values) + 1, dtype=object)
     holed[:-1] = values
     return Coded(holed, np.where(holes, len(values), codes))
@@ -417,7 +417,7 @@ def raw_column(column: Any) -> AnyArray | tuple[list[Any], AnyArray]:
 
 
 def _factorize_column(column):
-    """Return the different values of a column, in whatever order, and the place of each row's."""
+    """Return the different values of a column, in any order, and the place of each row's."""
     import pandas as pd
 
     codes, values = pd.factorize(column)
@@ -425,7 +425,7 @@ def _factorize_column(column):
 
 
 def _without_missing(values, codes):
-    """Return values without those that say "nothing here", whose rows have the place -1."""
+    """Return values without missing ones, whose rows have the place -1."""
     from .._validation import is_missing
 
     absent = np.array([*(is_missing(value) for value in values), True])

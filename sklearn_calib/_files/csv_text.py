@@ -39,7 +39,7 @@ def exact_numbers() -> dict[str, Any]:
 
 
 def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
-    """Return the encoding of a csv file that begins with `head`; refuse what is no text."""
+    """Return the encoding of a csv file that begins with `head`; reject what is no text."""
     if not head.strip():
         raise invalid_input(
             expected=f"a header and rows in {plain(file)}", got="an empty file"
@@ -78,8 +78,8 @@ def detect_separator(
 ) -> tuple[str, list[str]]:
     """Return the separator and the names of the columns of a csv file that begins with `text`.
 
-    Of the separators in question the one whose header holds all that `pick` asks for;
-    where `header` gives the names, the one that makes as many cells of the first line.
+    Of the separators in question the one whose header holds all names in `pick`;
+    if `header` gives the names, the one that makes as many cells of the first line.
     """
     if sep is not None:
         sep = {"\\t": "\t", "tab": "\t"}.get(sep, sep)
@@ -122,7 +122,7 @@ def invalid_skipping(n_rows: int, file: str) -> InvalidInputError:
     """Raise because no rows are left below those that are skipped."""
     return invalid_input(
         expected=f"more than {n_rows} rows in {plain(file)}",
-        got="no more",
+        got=f"at most {n_rows}",
         hint="Skip fewer rows",
     )
 
@@ -139,9 +139,9 @@ def check_columns(
     sep: str | None = None,
     below: Iterable[tuple[int, Iterable[Any]]] = (),
 ) -> None:
-    """Refuse unless each name stands exactly once among those of a file.
+    """Reject unless each name stands exactly once among those of a file.
 
-    If the names stand in one of the rows `below` those that are present, say so.
+    Mention it if the names stand in one of the rows `below` those that are present.
     """
     needed = list(needed)
     for name in needed:
@@ -151,7 +151,7 @@ def check_columns(
         if count > 1:
             raise invalid_input(
                 expected=f"one column {quoted(name)} in {plain(file)}",
-                got=f"{count} of that name",
+                got=f"{count} columns of that name",
                 hint="Rename them",
             )
         known = ", ".join(plain(other, 40) for other in present[:30])
@@ -198,7 +198,8 @@ def _first_line(text, sep):
     except csv.Error as error:
         raise invalid_input(
             expected="lines of cells in the csv file",
-            got=f"what cannot be split ({error})",
+            got=str(error),
+            sentence=f"The first line of the csv file cannot be split into cells ({error})",
             hint="Check the quotes",
         ) from error
 
@@ -219,7 +220,7 @@ def row_blocks(
     """Yield the text of a binary stream in parts that end where a row ends, of some `size` bytes.
 
     If `sep` is None, every line is a row. Leaves out the `title` with which the stream
-    begins, and does not close it. Refuses a row of more than `LONGEST_ROW` characters;
+    begins, and does not close it. Rejects a row of more than `LONGEST_ROW` characters;
     `file` is its name.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
@@ -241,7 +242,7 @@ def row_blocks(
         if (line if end else len(rest)) > LONGEST_ROW:
             raise invalid_input(
                 expected=f"rows of at most {LONGEST_ROW:,} characters in {plain(file)}",
-                got=f"a longer one that begins in line {above + 1}",
+                got=f"a longer row that begins in line {above + 1}",
                 hint=(
                     "Look there for a quote that is not closed, or leave out the column of "
                     "long texts"
@@ -250,7 +251,7 @@ def row_blocks(
 
 
 def read_head(stream: Any, size: int) -> bytes:
-    """Return the first bytes of a stream: some `size`, and more where the first line is longer."""
+    """Return the first bytes of a stream: some `size`, and more if the first line is longer."""
     head = stream.read(size)
     while len(head) <= LONGEST_ROW and not (b"\n" in head or b"\r" in head):
         more = stream.read(len(head))
@@ -302,7 +303,7 @@ def find_quotes(letters: AnyArray, sep: str) -> AnyArray | None:
 
 
 def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
-    """Return what pandas says of a quote without an end, in the rows of the file.
+    """Return the message of pandas on a quote without an end, with the rows of the file.
 
     Else the error.
     """
@@ -311,8 +312,8 @@ def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
         return error
     return invalid_input(
         expected=f"quotes in pairs in {plain(file)}",
-        got="one that is not closed",
-        hint="Close it, or write it twice where it belongs to the text",
+        got="a quote that is not closed",
+        hint="Close it, or write it twice if it belongs to the text",
         row=above + int(found[1]),
     )
 
@@ -342,7 +343,7 @@ MISSING += ["1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
 _MAX_EXACT_INTEGER = 2.0**53  # whole numbers below are floats without a loss
 # characters of numbers, and below of booleans
 _IN_NUMBERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"
-_PROBED_ROWS = 1000  # rows that mostly tell
+_PROBED_ROWS = 1000  # rows that are usually enough to decide
 _SURELY_TEXT = rf"[^{_IN_NUMBERS}AaRrUuLlSs]"
 _BLANK, _LINE = np.frombuffer(b" \n", np.uint8)
 
@@ -380,7 +381,7 @@ class CsvParser:
     def read_frame(self, text: str, named: bool) -> tuple[Any, Any]:
         """Return a DataFrame of the columns, by their places, and what stands behind the last name.
 
-        `named` says whether the line of names comes first. Raises what pandas raises.
+        `named` is whether the line of names comes first. Raises what pandas raises.
         """
         import pandas as pd
 
@@ -394,7 +395,7 @@ class CsvParser:
     def _by_arrow(self, text, named):
         """Return columns by place.
 
-        None where pyarrow is not there or may split otherwise than pandas.
+        None if pyarrow is not there or may split otherwise than pandas.
         """
         data = self._strip_blanks(text.lstrip("\r\n") if named else text)
         if data is None:
@@ -440,7 +441,7 @@ class CsvParser:
     def _strip_blanks(self, text):
         """Return the text as bytes, without blanks before cells.
 
-        None where only pandas can tell.
+        None if pandas has to decide.
         """
         foreign = (
             "\0" in text
@@ -525,7 +526,7 @@ class CsvParser:
                     **options,
                 )
                 return frame, frame.pop(beyond)
-            # Blank lines at the end of a file; or no row but the names, where pandas 2
+            # Blank lines at the end of a file; or no row but the names, if pandas 2
             # and 3 seek the types of columns by their places among those that are read.
             except (pd.errors.EmptyDataError, IndexError):
                 return pd.DataFrame(columns=self.places), None

@@ -1,8 +1,8 @@
 """JSON lines: one object in each line; its fields are columns, those of nested ones ``a.b``.
 
-Blocks of lines are read by pyarrow, by the columns in question alone. What it refuses,
+Blocks of lines are read by pyarrow, by the columns in question alone. What it rejects,
 it does not word for a reader of the file, so Python's parser reads such a block again:
-it knows the line, keeps numbers of any size, and its answer counts.
+it reports the line, keeps numbers of any size, and its result is final.
 """
 
 import io
@@ -19,7 +19,7 @@ from . import csv_text
 from .columns import NO_ROWS
 from .csv_text import check_columns, detect_encoding, read_head, row_blocks, share_read
 
-_HEAD = 2**20  # bytes whose lines say which columns there are
+_HEAD = 2**20  # bytes whose lines determine which columns there are
 _MAX_EXACT_INTEGER = 2**53  # whole numbers up to here are floats without a loss
 _TABLE_OBJECT_VALUES = 50  # values of a single object that is a whole table
 _BLANK = " \t\r\n"
@@ -118,7 +118,7 @@ class _Reader:
                 raise
             raise invalid_input(
                 expected=f"one object for each row of {plain(self.file)}",
-                got=f"a single one of {len(names)} values",
+                got=f"a single object of {len(names)} values",
                 hint=(
                     "Write the rows one by one: of a pandas DataFrame, frame.to_json(FILE, "
                     "orient='records', lines=True)"
@@ -152,7 +152,7 @@ class _Reader:
     def _by_arrow(self, text):
         """Return columns by name.
 
-        None where pyarrow is not there, or cannot vouch for the block.
+        None if pyarrow is not there, or cannot vouch for the block.
         """
         if not set(self.paths) <= set(self.kinds):
             return None
@@ -281,7 +281,7 @@ class _Reader:
         return _make_series(values)
 
     def _check_kind(self, rows, values, name):
-        """Refuse the first value that is of another kind than those above it."""
+        """Reject the first value that is of another kind than those above it."""
         known = self.kinds.get(name)
         for (number, _), value in zip(rows, values, strict=True):
             kind = _KINDS.get(type(value))
@@ -322,9 +322,9 @@ class _Reader:
             f"Repair it, or leave it out. {_ONE_LINE}",
         )
 
-    def _invalid_value(self, rule, got, number, cure):
+    def _invalid_value(self, rule, got, number, hint):
         place = f"{self.unit} {number} of {plain(self.file)}"
-        return invalid_input(expected=rule, got=f"{got} in {place}", hint=cure)
+        return invalid_input(expected=rule, got=f"{got} in {place}", hint=hint)
 
 
 def _iter_paths(row):
@@ -343,7 +343,7 @@ def _iter_paths(row):
 
 
 def _get_at_path(value, path):
-    """Return the value at the end of a path; None where an object lacks it."""
+    """Return the value at the end of a path; None if an object lacks it."""
     for part in path:
         if isinstance(part, str):
             value = value.get(part) if isinstance(value, dict) else None
@@ -411,11 +411,11 @@ def _split_array(stream, encoding, file):
         )
     decoder = json.JSONDecoder()
     try:
-        decoder.decode(whole)  # which tells what is wrong, and where
+        decoder.decode(whole)  # whose error names the fault and its place
     except RecursionError:
         raise invalid_input(
             expected=f"objects of some hundred levels at most in {plain(file)}",
-            got="a deeper one",
+            got="an object of more levels",
             hint="Leave out the field that is so deep",
         ) from None
     except ValueError as error:  # also a number of more digits than Python takes

@@ -42,13 +42,14 @@ _RETRY_SECONDS = 5  # of Google's storage, for the permission and again for the 
 
 
 def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
-    """Import a module of pyarrow, or say what it is needed for and how to install it."""
+    """Import a module of pyarrow; the error names its purpose and how to install it."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
         raise invalid_input(
             expected=f"pyarrow, which {does}",
             got="no such package",
+            sentence=f"pyarrow, which {does}, is not installed",
             hint="Run: pip install 'sklearn-calib[cli]'",
         ) from error
 
@@ -125,13 +126,14 @@ def _expand_patterns(data):
             raise invalid_input(
                 expected="files of that name",
                 got=f"none for {quoted(text)}",
+                sentence=f"No file matches {quoted(text)}",
                 hint="Check the pattern",
             )
         yield from ((path, path, None) for path in paths)
 
 
 def _check_rereadable(path):
-    """Refuse pipes and devices; what does not exist is refused where it is opened."""
+    """Reject pipes and devices; what does not exist is rejected if it is opened."""
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         raise invalid_input(
             expected="a file, which can be read again",
@@ -153,7 +155,7 @@ def _expand_address(text):
     except Exception as error:  # of half a dozen kinds
         filesystem = None
         said = error_reason(error, text).partition("\n")[0].rstrip(".")
-    # not where the error of pyarrow, which holds passwords, would be shown
+    # not if the error of pyarrow, which holds passwords, would be shown
     if filesystem is None:
         raise invalid_input(
             expected="an address that pyarrow can open",
@@ -220,7 +222,7 @@ _OBJECTS = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
 
 
 def standard_input() -> BinaryIO:
-    """Return the stream of the standard input; refuse a closed one."""
+    """Return the stream of the standard input; reject a closed one."""
     if sys.stdin is None:
         raise invalid_input(
             expected="a table on the standard input",
@@ -340,7 +342,7 @@ def _open_member(file):
         if len(names) != 1:
             raise invalid_input(
                 expected=f"one file inside {quoted(file)}",
-                got=f"{len(names)}",
+                got=f"{len(names)} files",
                 hint="Unpack it first",
             )
         member = archive.open(names[0])  # stays open when the archive is closed

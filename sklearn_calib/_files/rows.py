@@ -120,7 +120,7 @@ def _execute_query(source, query, stack):
 
 
 def _close_cursor(cursor):
-    with suppress(Exception):  # of each driver its own, where the connection is gone
+    with suppress(Exception):  # of each driver its own, if the connection is gone
         cursor.close()
 
 
@@ -228,7 +228,7 @@ def _name_values(values, names):
     if len(values) != len(names):
         raise invalid_input(
             expected=f"tuples of {len(names)}, {', '.join(map(quoted, names))}",
-            got=f"one of {len(values)}",
+            got=f"a tuple of {len(values)}",
             hint="Give the columns in this order, or dicts by name",
         )
     return dict(zip(names, values, strict=True))

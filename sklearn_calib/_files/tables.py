@@ -40,7 +40,7 @@ from .opened import detect_format, open_decompressed
 
 _HEAD = 2**20  # bytes that the separator is looked for in
 _BLOCK_BYTES = 2**23  # bytes of a file of text that are read at a time
-#: What says how a csv file is written; the last holds for workbooks, too.
+#: The settings with which a csv file is written; the last holds for workbooks, too.
 FORM = ("sep", "decimal", "encoding", "header", "skip_rows")
 _PROBED_BYTES = 2**16  # bytes of a csv file of which only the names are wanted
 _BATCH_ROWS = 2**17  # of a parquet or Arrow file at a time
@@ -101,7 +101,7 @@ def table_blocks(
         Columns that stay text, so that all blocks have the same kind; see
         `parse_texts`.
     stream : file object, default=None
-        The content of the file, where it is open.
+        The content of the file, if it is open.
     row_groups : collection of int, or None
         Which ones of a parquet file are read, one after the other; None for each of
         them.
@@ -210,7 +210,7 @@ def _count_unpacked_bytes(file, most):
 def translate_read_errors(
     file: str, kinds: type[Exception] | tuple[type[Exception], ...] = Exception
 ) -> Iterator[None]:
-    """Return what goes wrong inside is refused in one sentence about the file.
+    """Return what goes wrong inside is rejected in one sentence about the file.
 
     By default errors of all `kinds`: pandas, pyarrow, the compressions and the system
     have a dozen.
@@ -224,7 +224,7 @@ def translate_read_errors(
 
 
 def _invalid_file(error, file):
-    """Return what to tell of a file that cannot be read."""
+    """Return the message about a file that cannot be read."""
     if isinstance(error, UnicodeDecodeError):
         byte = error.object[error.start]
         encoding = "csv={'encoding': ...}"
@@ -248,7 +248,7 @@ def _invalid_file(error, file):
 
 
 def _iter_typed_blocks(kind, stream, file, pick, form, size, *arrow):
-    """Yield blocks of a file that is no csv, or all of it where `size` is None."""
+    """Yield blocks of a file that is no csv, or all of it if `size` is None."""
     if size is not None:
         yield from _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow)
         return
@@ -277,7 +277,7 @@ def _iter_checked_blocks(
         yield Block(load_workbook(stream, file, pick, skip_rows), file, ".")
         return
     if kind != "json":
-        # numbers that are text may be written in whatever form
+        # numbers that are text may be written in any form
         decimal = "." if kind == "workbook" else form.get("decimal")
         source = _open_typed_source(kind, stream, file, skip_rows)
         for block in _arrow_blocks(source, file, pick, row_groups, nullable, keep):
@@ -351,25 +351,33 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     for number, text in enumerate(
         row_blocks(stream, encoding, sep, size or _BLOCK_BYTES, file, title)
     ):
-        named = number == 0 and given is None  # the line of names, where there is one
+        named = number == 0 and given is None  # the line of names, if there is one
         try:
             frame, extra = cells.read_frame(text, named)
         except ValueError as error:
             raise quote_without_end(error, file, first - 1) from error
         if extra is not None and extra.notna().any():
+            row = first + extra.notna().to_numpy().argmax()
             raise invalid_input(
                 expected=f"{len(header)} cells in each row of {plain(file)}, as many as names",
-                got=f"more in row {first + extra.notna().to_numpy().argmax()}",
+                got=f"more in row {row}",
+                sentence=f"Row {row} of {plain(file)} has more cells than the {len(header)} names",
                 hint="Put cells that hold the separator into quotes",
             )
         # but of a file that is whole it is empty, or a row
         last = text.rpartition("\n")[2]
         if '"' not in last and 0 < last.count(sep) < len(header) - 1:
+            n_cells = last.count(sep) + 1
             raise invalid_input(
                 expected=f"{len(header)} cells in each row of {plain(file)}, as many as names",
-                got=f"{last.count(sep) + 1} at its end, in row {first + len(frame) - 1}",
+                got=f"{n_cells}",
+                sentence=(
+                    f"The last row of {plain(file)}, {first + len(frame) - 1}, has {n_cells} of "
+                    f"{len(header)} cells"
+                ),
                 hint=(
-                    "The file is cut off: export it again; or end its last line where it is whole"
+                    "The file is cut off: export it again; or add a line break if its "
+                    "last line is complete"
                 ),
             )
         frame.columns = [header[place] for place in places]

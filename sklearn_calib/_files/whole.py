@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, by one process at a time where that matters."""
+"""Files are written whole or not at all, by one process at a time if that matters."""
 
 import errno
 import hashlib
@@ -22,7 +22,7 @@ _PAUSE = 0.05  # seconds between two looks at a lock
 _SCANNED = 2
 # an open file can be neither moved, nor replaced, nor removed there
 _WINDOWS = os.name == "nt"
-#: What the system says where the disk is full, or the share of it that one may have.
+#: The errors of the system for a full disk, or an exhausted quota.
 NO_ROOM = (
     errno.ENOSPC,
     errno.EFBIG,
@@ -108,7 +108,7 @@ def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
     Yields
     ------
     locked : bool
-        False where the file system has no locks.
+        False if the file system has no locks.
 
     Raises
     ------
@@ -186,12 +186,12 @@ def _is_own_folder(entry):
 
 
 def _make_lock_name(path):
-    """Tell files of one folder apart, however long their names are."""
+    """Distinguish the files of one folder, however long their names are."""
     return hashlib.sha256(os.fsencode(os.path.basename(path))).hexdigest()[:8]
 
 
 def _remove_leftovers(folder, mark):
-    """Remove temporary files of the same target whose writers are dead: nobody locks them."""
+    """Remove temporary files of the same target whose writers are dead: they are not locked."""
     form = re.compile(rf"\.{mark}[0-9a-f]{{16}}\.tmp")
     with suppress(OSError):
         for name in os.listdir(folder):
@@ -245,7 +245,7 @@ else:
     import fcntl
 
     def _try_lock(handle: int) -> bool | None:
-        """Lock an open file: False where another process has it, None where there are no locks."""
+        """Lock an open file: False if another process has it, None if there are no locks."""
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -262,7 +262,7 @@ def _open_pipe(path, mode):
         try:
             handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
         except OSError as error:
-            if error.errno != errno.ENXIO:  # which means that nobody reads it yet
+            if error.errno != errno.ENXIO:  # which means that it is not read yet
                 raise
             time.sleep(0.02)
         else:

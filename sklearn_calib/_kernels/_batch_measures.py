@@ -59,6 +59,9 @@ class SortedPredictions:
 
     @cached_property
     def _log_losses(self):
+        # The loss is limited by the spacing of float64 at 1, as in scikit-learn's
+        # `log_loss`, so that a certain and wrong prediction does not make the mean of
+        # all rows infinite.
         label_proba = np.where(self.outcome == 1, self.p, 1 - self.p)
         return -np.log(np.maximum(label_proba, _MIN_PROBABILITY))
 
@@ -75,7 +78,7 @@ class SortedPredictions:
         Returns
         -------
         values : ndarray of shape (n_names, n_models)
-            NaN where a value does not exist.
+            NaN if a value does not exist.
         """
         self._set_weight(weight)
         values = [getattr(self, MEASURE_METHODS[name])() for name in names]
@@ -92,6 +95,8 @@ class SortedPredictions:
 
     def _set_weight(self, weight):
         """Weigh the sorted rows, and forget what depends on other weights."""
+        # The line depends on the weights and is cached; the sort order, the log-odds
+        # and the losses of the rows do not, so they are kept.
         vars(self).pop("_line_coefficients", None)
         if weight.ndim == 1:
             self.weight = weight[self._order]
@@ -129,6 +134,9 @@ class SortedPredictions:
         return self._average_weighted(self._log_losses)
 
     def compute_nagelkerke_r2(self):
+        # The log likelihood ratio per row is the entropy of the event rate less the log
+        # loss. Nagelkerke divides Cox and Snell's R2, 1 - exp(-2 ratio), by its largest
+        # possible value.
         entropy = entr(self.rate) + entr(1 - self.rate)
         gain = self.compute_log_loss() - entropy
         return self._mask_single_label(
@@ -142,6 +150,8 @@ class SortedPredictions:
     def compute_auc(self):
         events = self.weight * self.outcome
         non_events = self.weight - events
+        # A tie between an event and a non-event counts 1/2, as in the Mann-Whitney
+        # statistic: the mean of the sums below the tie and up to it.
         before, after = self._sum_below_and_upto(non_events)
         below = (before + after) / 2
         pairs = self.event_weight * (self.total - self.event_weight)
@@ -175,12 +185,16 @@ class SortedPredictions:
         arrived = np.zeros(len(a), dtype=bool)
         for _ in range(_MAX_NEWTON_STEPS):
             step_a, step_b, gain = self._take_newton_step(log_odds, a, b)
+            # A model that has converged keeps stepping with the others: a step at the
+            # optimum changes nothing, and a mask would cost more than the step.
             arrived |= gain <= _MIN_LIKELIHOOD_GAIN * self.total
             a = a + step_a
             b = b + step_b
             if not (np.isfinite(gain) & ~arrived).any():
                 break
         arrived &= np.isfinite(a) & np.isfinite(b)
+        # Newton's method from (0, 1) diverges for few models, mostly those whose
+        # classes nearly separate. These get a damped method, one at a time.
         for model in np.flatnonzero(~arrived):
             a[model], b[model] = self._fit_line_safely(model)
         return a, b
@@ -195,6 +209,8 @@ class SortedPredictions:
         bent = curve * log_odds
         h = curve.sum(axis=1), bent.sum(axis=1), np.einsum("bn,bn->b", bent, log_odds)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # The determinant of the 2 x 2 Hessian cancels if all log-odds are nearly
+            # equal; NaN marks such models for the slower method.
             size = h[0] * h[2] - h[1] ** 2
             size = np.where(size > _DETERMINANT_TOLERANCE * h[0] * h[2], size, np.nan)
             step_a = (h[2] * pull[0] - h[1] * pull[1]) / size
@@ -207,6 +223,8 @@ class SortedPredictions:
         log_odds, outcome, weight = (
             x[model, used] for x in (self._log_odds, self.outcome, self.weight)
         )
+        # The likelihood has no finite maximum for one class, and no slope for one
+        # score.
         if (outcome == outcome[0]).all() or (log_odds == log_odds[0]).all():
             return np.nan, np.nan
         (a, b), _ = fit_line(log_odds, outcome, weight)
@@ -244,6 +262,8 @@ class SortedPredictions:
         cells of equally many rows.
         """
         n = self.p.shape[1]
+        # Cells hold equal numbers of rows, not equal weights: the same cells then serve
+        # all bootstrap weights of a model, and the sort is not repeated.
         starts = np.arange(min(MAX_CURVE_CELLS, n)) * n // min(MAX_CURVE_CELLS, n)
         mass = np.add.reduceat(self.weight, starts, axis=1)
         plain_mean = np.add.reduceat(self.p, starts, axis=1) / np.diff(
@@ -260,7 +280,11 @@ class SortedPredictions:
             event_rate = np.divide(
                 shared, total, out=np.zeros_like(total), where=total > 0
             )
+            # Each row gets the mean outcome of its tie, so the curve does not depend on
+            # how the sort ordered the rows of a tie.
             events = self.weight * event_rate
+        # Smoothing the excess over the diagonal instead of the frequency has no bias
+        # for a calibrated model, even at the ends where a local fit is one-sided.
         excess = np.add.reduceat(events, starts, axis=1) - mass * score
         return score, np.clip(score + _smooth_excess(score, mass, excess), 0, 1), mass
 
@@ -305,6 +329,8 @@ def compute_batch_measures(proba, outcome, weights, names):
         Each of shape (n_samples,) or (n_models, n_samples).
     names : sequence of str
     """
+    # Blocks of models are as large as the cache allows; each temporary has one entry
+    # per model and row.
     step = max(1, _MAX_BLOCK_ENTRIES // proba.shape[1])
     blocks = []
     for start in range(0, len(proba), step):
@@ -327,6 +353,8 @@ def _smooth_excess(score, mass, excess):
     t /= _find_window_widths(score, mass)[:, :, None]
     np.clip(t, -1, 1, out=t)
     root = np.abs(t)
+    # The tricube kernel (1 - |t|^3)^3 of loess, computed in place because this array is
+    # the largest one.
     root *= root * root
     np.subtract(1, root, out=root)
     kernel = root * root
@@ -341,6 +369,8 @@ def _smooth_excess(score, mass, excess):
     c0 = s2 * s4 - s3**2
     c1 = s1 * s4 - s2 * s3
     c2 = s1 * s3 - s2**2
+    # Cramer's rule for the normal equations of a level, a line and a parabola. A
+    # singular system falls back to the next simpler curve, as with few distinct scores.
     flat = s0 * s2 - s1**2
     determinant = s0 * c0 - s1 * c1 + s2 * c2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -359,11 +389,15 @@ def _find_window_widths(score, mass):
     cell.
     """
     width = np.maximum(score - score[:, :1], score[:, -1:] - score)
+    # A window that holds the span is narrowest if it begins or ends at a cell;
+    # mirroring the scores turns ends into beginnings.
     for x, m in ((score, mass), (-score[:, ::-1], mass[:, ::-1])):
         begin, end = _find_spans(x, m)
         positions = score[:, :, None] if x is score else -score[:, :, None]
         reach = np.maximum(positions - begin[:, None, :], end[:, None, :] - positions)
         np.minimum(width, reach.min(axis=2), out=width)
+    # A window of width 0 holds only equal scores. The smallest width whose square does
+    # not underflow keeps t finite and gives them the full kernel.
     return np.where(width > 0, width, np.finfo(np.float64).tiny ** 0.5)
 
 

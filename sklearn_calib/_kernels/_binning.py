@@ -43,6 +43,9 @@ def bin_distinct_values(values, mass, n_bins, strategy):
         bins += values > edges[bins + 1]  # the product rounds; the edges are exact
         bins -= values <= edges[bins]
         return np.maximum(bins, 0, out=bins)
+    # A distinct score goes to the bin of the middle of its mass, so ties are never
+    # split; the tolerance keeps middles that rounding moved below an edge in the upper
+    # bin.
     middle = find_mass_midpoints(mass) * n_bins + BIN_EDGE_TOLERANCE
     return np.minimum(middle.astype(np.intp), n_bins - 1)
 
@@ -70,6 +73,7 @@ def sum_runs(starts, *columns):
 
     The last start is the end.
     """
+    # `reduceat` returns the first entry, not 0, for an empty run; such runs are masked.
     filled = np.diff(starts) > 0
     first = np.minimum(starts[:-1], starts[-1] - 1)
     return [np.add.reduceat(column, first, axis=-1) * filled for column in columns]
@@ -99,6 +103,8 @@ def bin_rows(scores, weight, n_bins, strategy):
 
 def get_cube_root_bins(n_rows):
     """Return the cube root of the number of rows, rounded up."""
+    # Rounding can lift the cube root of a perfect cube just above the integer, which
+    # `ceil` would turn into one bin more.
     return max(int(np.ceil(np.cbrt(n_rows) - 1e-9)), 1)
 
 
@@ -126,6 +132,8 @@ def sweep_monotonic_bins(values, mass, event_weight, strategy):
             starts = np.searchsorted(position, np.arange(1, n_bins))
         filled = len(ends)
         ends = np.unique(np.concatenate([[0], starts, [last]]))
+        # No further bin is filled, so the frequencies are those of the last round and
+        # need no comparison.
         if len(ends) == filled:
             continue
         frequency = np.diff(events[ends]) / np.diff(cumulated[ends])
@@ -141,6 +149,7 @@ def count_rows_for_bins(total, n_values):
     Bins cannot be finer than the distinct values: many rows, or heavy weights, on few
     values give no more bins than 8000 rows, or than one row per value.
     """
+    # More rows of the same few distinct values do not allow more bins.
     return min(float(total), float(max(n_values, 8000)))
 
 
@@ -163,6 +172,8 @@ def compute_log_evidence(total, ones, count, mean):
 
     Each has a beta prior of this many counts and this mean.
     """
+    # A beta-binomial likelihood per bin with prior count `count` and prior mean `mean`,
+    # as in Naeini, Cooper and Hauskrecht (2015).
     log_likelihoods = gammaln(count) - gammaln(total + count)
     log_likelihoods += gammaln(ones + count * mean) - gammaln(count * mean)
     log_likelihoods += gammaln(total - ones + count * (1 - mean)) - gammaln(

@@ -32,7 +32,7 @@ from ._temperature import (
 _HALLEY_TOLERANCE = 5e-3
 _CORRECTED_TOLERANCE = 2e-2  # with the sample's higher derivatives: below 1e-6
 MIN_INPUT = -1e4  # beyond, a class is impossible at any sensible coefficient
-_MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS remembers
+_MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS stores
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     highest = float(logits.max())
     # there are many such blocks
     sums = np.asarray(choose_pass(np.inf)(logits, y_encoded, weight, beta))
+    # The loss of a row is capped at the largest one that float64 can express. Few
+    # blocks come near the cap, and only those need the second pass.
     reachable = beta * (highest - lowest) > get_safe_gap(logits.shape[1])
     excess = (
         compute_excess_loss(logits, y_encoded, weight, beta)
@@ -83,15 +85,19 @@ def make_corrected_step(sample):
 
     It uses `sample`, (logits, y_encoded, weight).
 
-    Where the first three derivatives of all rows at beta are known, the sample gives
+    If the first three derivatives of all rows at beta are known, the sample gives
     the rest of the slope at beta + step, in the ratio of the second derivatives. The
     relative error of the sample, some percent, is then that of what Halley's step
     leaves out.
     """
+    # The sample gives the higher derivatives of the loss, which Halley's step neglects.
+    # Its curvature is rescaled to that of all rows, because only the shape is borrowed.
     sums = choose_pass(np.inf)
 
     def step_from(beta, first, second, third):
         step = halley = compute_halley_step(first, second, third)
+        # Far from the optimum the Taylor expansion of the sample does not hold, and
+        # Halley's step is safe.
         if not abs(step) < 0.1 * beta:
             return step
         s1, s2, s3 = sums(*sample, beta)[1:4]
@@ -102,6 +108,8 @@ def make_corrected_step(sample):
             step -= slope / (
                 second / s2 * (t2 - s2 - step * s3) + second + step * third
             )
+        # If the correction is large, the sample disagrees with all rows and is not
+        # used.
         return step if abs(step - halley) < 0.1 * abs(halley) else halley
 
     return step_from
@@ -120,6 +128,8 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
 
     def get_sums(beta):
         nonlocal pass_beta, current_pass
+        # A pass reads all blocks, so the sums of the last beta are kept; the solver
+        # often needs the same beta twice.
         if beta != pass_beta:
             pass_beta = beta
             current_pass = run_pass(beta)
@@ -140,6 +150,8 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
     else:
         fit = solve_sums(_CORRECTED_TOLERANCE, make_corrected_step(sample))
     if not label_smoothing:
+        # The last pass was at a beta near the optimum; the capped part of the loss is
+        # extrapolated linearly instead of reading all rows again.
         excess = current_pass.excess @ (1.0, fit.beta - pass_beta) / current_pass.weight
         fit = fit._replace(loss=max(float(fit.loss - excess), 0.0))
     return fit, current_pass.weight
@@ -208,6 +220,8 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
         trial = x + length * step
         current_pass = run_pass(1.0 + trial[:k], trial[k:])
         new_value = current_pass.loss / current_pass.weight + penalty * trial @ trial
+        # Armijo's condition; each trial costs a pass, so the step is halved rather than
+        # fitted.
         if new_value > value + 1e-4 * length * slope and length > 1e-8:
             length /= 2
             continue
@@ -223,10 +237,14 @@ def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100)
         step = -_apply_inverse_hessian(gradient, pairs, solve)
         length = 1.0
         slope = float(gradient @ step)
+        # By default a tenth of the statistical error: 2 k coefficients have an expected
+        # excess loss of 2 k / (2 n).
         enough = 2 * k / (20 * current_pass.weight) if tol is None else tol
         if -slope / 2 <= enough:
             break
     norm = float(np.abs(gradient).max())
+    # The last step is applied although it was not evaluated: its predicted gain is
+    # below the tolerance, and it costs no pass.
     x = x + step
     return SoftmaxFit(x[:k], x[k:], float(value + slope / 2), norm, -slope, n_passes)
 
@@ -236,6 +254,8 @@ def _fit_sample(logits, y_encoded, weight, beta, penalty):
 
     The solver is for systems of the Hessian at the optimum.
     """
+    # The optimum of the sample is the start, and its Hessian the preconditioner, of all
+    # further passes.
     logits, k = np.ascontiguousarray(scale_inputs(logits, beta).T), logits.shape[1]
     ridge = np.full(k, float(penalty))
     w = weight / weight.sum()
@@ -255,6 +275,8 @@ def _apply_inverse_hessian(gradient, pairs, solve):
 
     These are the two loops of Nocedal (1980).
     """
+    # The two-loop recursion of L-BFGS. Pairs without positive curvature, which rounding
+    # can cause near the optimum, would make the matrix indefinite.
     pairs = [(s, y, 1.0 / (s @ y)) for s, y in pairs if s @ y > 0]
     q = gradient.copy()
     alphas = []

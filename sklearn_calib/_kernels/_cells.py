@@ -66,6 +66,8 @@ def split_distance_and_side(p, q=None):
     The complement `q` has more digits than 1 - p if p is near 1. If it does not belong
     to p by rounding, p keeps all of its own; below 2^-16 that would cost q its digits.
     """
+    # Near 1 the complement that the caller has is more exact than 1 - p, which loses
+    # all digits below 2^-53. It is used if it agrees with p or is tiny.
     complement = 1.0 - p
     if q is not None:
         complement = np.where((1.0 - q == p) | (q < MIN_COMPLEMENT), q, complement)
@@ -85,6 +87,8 @@ def _find_cut_keys():
     edges = np.arange(N_CUTS + 1) / N_CUTS
     low = get_keys(edges[: N_CUTS // 2 + 1]) + 1
     low[0] = 0
+    # Cuts at j / 60 contain the edges of 10, 12, 15, 20, 30 and 60 equal bins, so
+    # binned measures of summaries are exact.
     upper = edges[: N_CUTS // 2 - 1 : -1]
     high = get_keys(1.0 - upper)
     # the least complement that rounds to a probability at or below the edge
@@ -106,6 +110,8 @@ def get_tail_shift(shift):
 def count_dropped_bits(ids, shift):
     """Return how many bits cells drop; `shift` may be an array with one for each."""
     start, _ = decode_cells(ids)
+    # Very small probabilities would otherwise use most cells, because floats are dense
+    # near 0, although few decisions depend on them.
     tail = np.where(np.equal(shift, 0), 0, np.minimum(shift + TAIL_BITS, MAX_SHIFT))
     return np.where(start < TAIL_KEY, tail, shift)
 
@@ -201,6 +207,8 @@ def compute_mean_distances(table, last=None):
     mean = np.where(
         offset > 0, get_values(base) + offset / weight * step, get_values(start)
     )
+    # The caller may pass the last key of each cell; without it, the start of the next
+    # cell limits the mean.
     if last is not None:
         return np.clip(mean, get_values(start), get_values(last)), high
     inner = np.where(high[1:], start[:-1], start[1:])
@@ -228,6 +236,8 @@ def compute_mean_scores(table, last=None):
         high, *(np.searchsorted(cuts, start, side="right") for cuts in CUT_KEYS[::-1])
     )
     edges = np.arange(N_CUTS + 1) / N_CUTS
+    # Rounding of the mean must not move a cell over a cut, or binned measures would
+    # count its rows in another bin.
     lowest = np.nextafter(edges[np.where(high, N_CUTS - k, k - 1)], 1.0)
     lowest[~high & (k == 1)] = 0.0
     p = np.where(high, 1.0 - t, t)
@@ -237,6 +247,8 @@ def compute_mean_scores(table, last=None):
 
 def find_last_keys(start, high, dropped):
     """Return the last key of cells that begin at `start` and drop `dropped` bits."""
+    # A cell ends at its own last bit pattern, at 1/2, or at the next cut, whichever
+    # comes first.
     end = np.minimum(((start >> dropped) + 1) << dropped, HALF_KEY + 1)
     for side in (0, 1):
         after = np.searchsorted(CUT_KEYS[side], start, side="right")

@@ -65,6 +65,8 @@ _CUT_TOLERANCE = 1e-9  # more than rounding can move 60 t
 
 def make_empty_slots(n_cells, columns):
     """Return slots for a number of cells, at most three quarters full."""
+    # Open addressing slows down steeply if more than about three quarters of the slots
+    # are filled.
     n_slots = 1 << int(np.ceil(np.log2(max(n_cells * 4 / 3, 16))))
     slots = np.zeros((n_slots, columns), dtype=np.int64)
     slots[:, ID] = EMPTY_SLOT
@@ -74,6 +76,8 @@ def make_empty_slots(n_cells, columns):
 @compile_helper
 def _find_cell_start(key, t, high, shift, tail, cuts):
     """Return the first key of the cell; all integers are unsigned."""
+    # A product and one comparison replace a binary search; the tolerance makes the
+    # guess at most one cut too high.
     j = uint64(np.int64(t * N_CUTS + _CUT_TOLERANCE)) + high * _HIGH_SIDE_START
     j -= uint64(cuts[j] > key)
     dropped = tail if key < _TAIL else shift
@@ -93,6 +97,7 @@ def _find_slot(table, identity, i, pattern, shift, bits):
     If `pattern` is None the compiler removes the code for pairs.
     """
     shifted = uint64(identity) >> shift
+    # At shift 0 cells are single scores without neighbours, so all bits are mixed.
     if shift == _ZERO:
         slot = ((shifted ^ (shifted >> _WORD_BITS)) * _HASH_FACTOR) >> (
             uint64(64) - bits
@@ -103,10 +108,14 @@ def _find_slot(table, identity, i, pattern, shift, bits):
     mask = uint64(len(table) - 1)
     if pattern is None:
         while table[slot, ID] != identity and table[slot, ID] != EMPTY_SLOT:
+            # The step is odd and the table a power of 2, so the probe visits every
+            # slot.
             slot = (slot + _PROBE_STEP) & mask
     else:
         row_pattern = pattern[i]
         last = uint64(table.shape[1] - 1)
+        # The groups of the row are part of the key of a pair. XOR keeps the slot within
+        # the table.
         slot ^= (uint64(row_pattern) * _PATTERN_SALT) >> (uint64(64) - bits)
         while table[slot, ID] != EMPTY_SLOT and (
             table[slot, ID] != identity or table[slot, last] != row_pattern
@@ -165,6 +174,8 @@ def sum_row_losses(p, q, y):
         right = work[0, : len(block_p)]
         off = work[1, : len(block_p)]
         # without numba an int64
+        # A certain and wrong prediction makes Spiegelhalter's variance meaningless;
+        # such rows are counted.
         wrong += int(_split_by_label(block_p, block_q, y[rows], right, off))
         sums[1] = _sum_products(off, off)
         fill_negative_logs(right, LOG_LOSS_FLOOR, off)
@@ -255,7 +266,9 @@ def _fill_weighted_terms(p, q, loss, off, weight, count, terms):
 
 
 def add_rows(slots, filled, max_filled, shift, ids, distance, y, pattern, *weights):
-    """Add rows, with `weights` and numbers of repetitions or neither, while their cells find room.
+    """Add rows while there are free slots for their cells.
+
+    `weights` are weights and numbers of repetitions, or empty.
 
     None of these is 0; `pattern` belongs to slots of pairs, else it is None. Returns
     (how many were added, the number of filled slots).
@@ -292,7 +305,9 @@ def _add_rows(
     count,
     pattern,
 ):
-    """Add rows to the slots until a new cell finds no room."""
+    """Add rows to the slots until a new cell does not find a free one."""
+    # The label is added to a column index, not tested: a branch on the label is
+    # mispredicted for half of the rows.
     wide = slots.shape[1] >= WEIGHTED_COLUMNS
     last = uint64(slots.shape[1] - 1)
     for i in range(len(ids)):
@@ -399,9 +414,11 @@ def merge_cells_to_limit(cells, shift, max_cells):
 
     `cells` of this shift or a smaller one, in any order. The new shift is the smallest
     from the given one on that is possible, found by bisection, because the number of
-    cells falls with it; first near the given one, where it is when two summaries are
+    cells falls with it; first near the given one, if it is when two summaries are
     merged.
     """
+    # As unsigned numbers, the identities of the high side, which are complements, sort
+    # after those of the low side and in order of the probability.
     ids = np.ascontiguousarray(cells[:, ID]).view(np.uint64)
     # finds what is sorted
     cells = np.take(cells, np.argsort(ids, kind="stable"), axis=0)
@@ -416,6 +433,8 @@ def merge_cells_to_limit(cells, shift, max_cells):
     last = len(SHIFTS) - 1
     step = 1
     low = high = SHIFTS.index(shift)
+    # Doubling steps and then bisection: usually the next shift is enough, and each
+    # count costs a pass over the cells.
     while not is_within_limit(high):
         low = high + 1
         high = min(high + step, last)

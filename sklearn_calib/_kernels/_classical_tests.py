@@ -20,6 +20,8 @@ def run_spiegelhalter_test(excess, variance, certain_and_wrong):
 
     `excess` and `variance` are sums over the rows.
     """
+    # An event of probability 0 happened, which refutes the predictions at once; its
+    # variance is 0, so the statistic is infinite.
     if certain_and_wrong:
         return np.inf, 0.0
     if variance <= 0:
@@ -41,9 +43,14 @@ def run_hosmer_lemeshow_test(score, rows, events, n_bins, n_lost):
     of chi-square with the mean and the variance that the statistic has.
     """
     statistic, used, mean = compute_binned_chi_square(score, rows, events, n_bins)
+    # Hosmer and Lemeshow lose two degrees of freedom if the model was fitted to the
+    # same rows, and none for rows that the fit has not used.
     freedom = len(used) - n_lost
     if np.isinf(statistic):
         return np.inf, 0.0
+    # The chi-square approximation is poor if few events are expected. The statistic is
+    # then scaled to its exact variance, which depends on the fourth moments of
+    # binomials.
     scale = 1.0
     variance = mean * (1 - mean)
     if not n_lost and (used * np.minimum(mean, 1 - mean) < MIN_EXPECTED_EVENTS).any():
@@ -62,6 +69,8 @@ def compute_binned_chi_square(score, rows, events, n_bins):
     mean = np.divide(expected, rows, out=np.zeros(n_bins), where=rows > 0)
     variance = rows * mean * (1 - mean)
     gap = (events - expected) ** 2
+    # A bin whose predictions are all 0 or 1 has no variance: it agrees exactly, or it
+    # refutes the predictions.
     certain = (rows > 0) & (variance <= 0)
     used = variance > 0
     statistic = float((gap[used] / variance[used]).sum())
@@ -75,6 +84,8 @@ def run_cox_test(score, complement, rows, events):
     """
     log_odds = compute_finite_log_odds(score, complement)
     label_log_odds, outcome, weight = split_rows_by_label(log_odds, rows, events)
+    # Cox (1958): logit P(y = 1) = a + b logit(p). The start (1, 0) is the hypothesis,
+    # so the gain in likelihood is that over calibrated predictions.
     columns = np.column_stack([label_log_odds, np.ones_like(label_log_odds)])
     fitted = fit_logistic(columns, outcome, weight, (), [1, 0])
     initial = (
@@ -100,6 +111,8 @@ def measure_path(score, residual, variance, statistic):
 
     The unit is the standard deviation.
     """
+    # Only the values after whole ties count; inside a tie the path depends on the order
+    # of the rows.
     path = np.cumsum(residual)[np.append(np.diff(score) > 0, True)]
     scale = np.sqrt(variance)
     high = max(path.max(), 0.0)
@@ -114,6 +127,8 @@ def compute_range_survival(x: float) -> float:
     """Return P(range of Brownian motion on [0, 1] > x)."""
     if x < 0.4:
         return 1.0
+    # Feller's series for the range of a Brownian motion; terms beyond k x = 38
+    # underflow.
     k = np.arange(1, int(45 / x) + 2)
     signs = np.where(k % 2 == 1, 1.0, -1.0)
     return float(np.clip(8 * (signs * k * stats.norm.sf(k * x)).sum(), 0.0, 1.0))
@@ -130,6 +145,8 @@ def compute_maximum_survival(x: float) -> float:
         )
     k = 2 * np.arange(0, 40) + 1
     signs = np.where(k % 4 == 1, 1.0, -1.0)
+    # The series of the distribution function converges fast for small x, the one of the
+    # reflection principle above for large x.
     inside = 4 / np.pi * (signs / k * np.exp(-((k * np.pi) ** 2) / (8 * x**2))).sum()
     return float(np.clip(1 - inside, 0.0, 1.0))
 
@@ -158,6 +175,7 @@ def compute_rank_correlation(
     starts = np.flatnonzero(np.r_[True, scores[1:] != scores[:-1]])
     mass = np.add.reduceat(relative_weight, starts)
     total = mass.sum()
+    # Mid-ranks, centred: rows of one score share the mean rank of their tie.
     middle = np.cumsum(mass) - mass / 2 - total / 2
     rank = np.repeat(middle, np.diff(np.r_[starts, len(scores)]))
     deviation = outcome[order] - relative_weight @ outcome[order] / total
@@ -167,6 +185,8 @@ def compute_rank_correlation(
         return 0.0, 0.0
     covariance = (relative_weight * rank) @ deviation
     rows = total**2 / (relative_weight @ relative_weight)  # Kish's effective number
+    # The permutation variance of the covariance, for weights that do not depend on the
+    # outcome.
     variance = (relative_weight**2 @ rank**2) * spread / total * rows / max(rows - 1, 1)
     correlation = covariance / np.sqrt(spread_of_ranks * spread)
     return float(correlation), float(covariance / np.sqrt(variance))

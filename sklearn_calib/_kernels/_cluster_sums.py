@@ -6,7 +6,7 @@ from 0.
 
 The variance of a sum of residuals is estimated as a design effect times the variance
 that independent rows would have: the squared sums of the clusters over the squared
-residuals, times p (1 - p). Where few events came by chance, both sums of squares are
+residuals, times p (1 - p). If few events came by chance, both sums of squares are
 too small, and their ratio is not; squared sums alone are then small whenever the sum
 itself is far below 0, and reject.
 """
@@ -42,6 +42,8 @@ def bound_covariance(chance, weight, groups):
     Row i is then 1 if the number is below its chance: weight_i weight_j (the smaller
     chance of the two, less their product).
     """
+    # The covariance of two events is at most that of the rarer one occurring only
+    # together with the other: min(p, q) - p q. Sorting makes this a cumulative sum.
     order = np.lexsort((chance, groups))
     chance = chance[order]
     weight = weight[order]
@@ -70,6 +72,8 @@ def run_score_test(columns, residual, variance, weight, groups):
     """
     if (np.abs(residual[variance < _MIN_VARIANCE]) > 0.5).any():  # and wrong
         return np.inf, 0.0
+    # The columns are first standardised under the hypothesis and then under the
+    # observed squares; the ratio of both is the design effect of the clusters.
     mass = weight[:, None]
     expected = (columns * mass * variance[:, None]).T @ columns
     columns = columns @ _raise_to_power(expected, -0.5)
@@ -81,6 +85,8 @@ def run_score_test(columns, residual, variance, weight, groups):
     ]
     spread = pulls.T @ pulls
     values = np.linalg.eigvalsh(spread)
+    # Clusters fewer than columns leave directions without any observed variance, which
+    # cannot be tested.
     degrees = (
         int((values > 1e-10 * max(values[-1], 1e-300)).sum()) if values[-1] > 0 else 0
     )
@@ -111,7 +117,7 @@ class EventTotal:
     """The number of events if one parameter moves all probabilities up and down.
 
     As `run_score_test` of the sum, with p (1 - p) of the mean probability in place of
-    that of the rows: it holds whatever the shape of the true curve. `expected` is a
+    that of the rows: it holds for every shape of the true curve. `expected` is a
     function of the parameter that gives the expected events of each cluster, and rises
     from 0 to all.
     """
@@ -126,6 +132,8 @@ class EventTotal:
         """Return events less expected ones, over their standard deviation."""
         expected = self.expected(parameter)
         away = self.events - expected
+        # The variance of the observed rate includes the distance from the hypothesised
+        # mean, so that the ratio of both variances stays finite.
         mean = expected.sum() / self.mass
         seen = self.rate * (1 - self.rate) + (self.rate - mean) ** 2
         if seen <= 0:
@@ -150,6 +158,8 @@ class EventTotal:
         low, high = compute_exact_interval(
             self.rate * len(self.events), len(self.events), level
         )
+        # If all clusters agree exactly with the estimate, the sandwich variance is 0;
+        # the exact binomial interval of the event rate replaces it.
         exact = (
             np.abs(self.events - self.expected(estimate)).max()
             <= _SUM_TOLERANCE * self.mass
@@ -164,6 +174,8 @@ class EventTotal:
         def find_end(sign):
             inside = estimate
             step = 0.5
+            # The end may be infinite, if for instance all rows are events, so the
+            # bracket doubles up to a limit.
             while measure_excess(inside + sign * step, sign) > 0:
                 inside = inside + sign * step
                 step = 2 * step
@@ -181,6 +193,8 @@ def compare_totals(events, expected, mass, level):
 
     Returns the interval of their ratio, and z of a ratio of 1.
     """
+    # The ratio of observed to expected events lies in [0, max_ratio], so a logistic
+    # curve parametrises it without bounds.
     max_ratio = mass / expected.sum()  # all rows are events then
     total = EventTotal(events, mass, lambda c: expit(c) * max_ratio * expected)
     rate = min(total.rate, 1.0)
@@ -225,12 +239,16 @@ def compute_jackknife(columns, log_odds, outcome, weight, groups):
     ).reshape(n, size, size)
     information = cluster_information.sum(axis=0)
     pulls = sum_clusters(columns * (weight * residual)[:, None], groups)
+    # The change of the coefficients if one cluster is left out, with one Newton step:
+    # the jackknife of Lipsitz, Dear and Zhao (1994).
     changes = np.einsum(
         "gij,gj->gi",
         np.linalg.pinv(information - cluster_information, hermitian=True),
         pulls,
     )
     errors = np.sqrt((n - 1) / n * (changes**2).sum(axis=0))
+    # Satterthwaite's degrees of freedom: twice the squared mean of the variance
+    # estimate over its variance, from the first four moments of Bernoulli residuals.
     influence = columns @ np.linalg.pinv(information, hermitian=True) * weight[:, None]
     squares = influence**2
     total_squares = sum_clusters(influence * residual[:, None], groups)
@@ -260,6 +278,7 @@ def average_clusters(totals, mass):
     `match_student_law`.
     """
     mean = totals.sum() / mass.sum()
+    # The mean without one cluster less the mean of all, exactly.
     changes = (totals - mean * mass) / (mass.sum() - mass)
     error = np.sqrt((len(mass) - 1) / len(mass) * (changes**2).sum())
     return mean, error, match_student_law(mass)[0]

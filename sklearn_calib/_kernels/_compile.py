@@ -40,13 +40,15 @@ compile_helper = partial(_compiled, no_cpython_wrapper=True)
 def compile_kernel(function=None, **options):
     """Compile at the first call and keep the result: once per installation.
 
-    Where neither the folder of the package nor numba's cache can be written, or a file
+    If neither the folder of the package nor numba's cache can be written, or a file
     there is damaged: once per process, with a warning.
     """
     if function is None:
         return partial(compile_kernel, **options)
     if numba.config.DISABLE_JIT:  # integers wrap around, of which numpy warns
         return np.errstate(over="ignore")(function)
+    # `cache=True` of numba raises an error if the folder cannot be written; this cache
+    # warns once and compiles anew.
     compiled = _compiled(function, **options)
     if isinstance(getattr(compiled, "_cache", None), NullCache):
         try:
@@ -68,6 +70,8 @@ def count_threads() -> int:
         return numba.get_num_threads()
     before = torch.get_num_threads()
     count = numba.get_num_threads()
+    # Starting numba's thread layer changes the number of threads of torch if both use
+    # OpenMP.
     if torch.get_num_threads() != before:
         torch.set_num_threads(before)
     return count
@@ -79,7 +83,7 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig, target_context):
         try:
             return super().load_overload(sig, target_context)
-        except Exception as error:  # whatever comes out of unpickling
+        except Exception as error:  # unpickling can return any object
             warn_once(error, self.cache_path)
             with suppress(OSError):
                 self.flush()  # the result of the compiler takes its place
@@ -93,7 +97,7 @@ class KernelCache(FunctionCache):
 
 
 class NoCache(NullCache):
-    """No cache, which is said when the compiler has run."""
+    """No cache; a warning is given when the compiler has run."""
 
     def __init__(self, error):
         self.error = error
@@ -116,15 +120,15 @@ def warn_once(error, folder=None):
         expected="a cache that can be read and written",
         got=f"{what} in {plain(folder, 200)}" if folder else what,
         hint=(
-            "Results are right, but parts are compiled anew. Should it be said "
-            "again, free the disk, or set NUMBA_CACHE_DIR to a folder that can be "
+            "Results are right, but parts are compiled anew. If this "
+            "warning comes again, free the disk, or set NUMBA_CACHE_DIR to a folder that can be "
             "written"
         ),
     )
 
 
 class CompilationNotice(event.Listener):
-    """Tells once, on a terminal, what the user is waiting for.
+    """Prints once, on a terminal, what the user is waiting for.
 
     SKLEARN_CALIB_QUIET=1 turns it off.
     """
@@ -137,6 +141,8 @@ class CompilationNotice(event.Listener):
 
     def on_start(self, event):
         """Start the clock, and print the notice if compilation has taken long."""
+        # Kernels of other packages may be compiled too. Helpers compiled inside our
+        # kernels count only once.
         if self.depth == 0 and not _is_ours(event):
             return
         if self.depth == 0:

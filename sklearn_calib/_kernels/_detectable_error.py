@@ -34,6 +34,8 @@ class DetectableErrors:
         self.score = score
         self.weight_fraction = weight_fraction
         self._log_odds = log_odds
+        # The Laplace kernel is universal, so the kernel calibration error is 0 only for
+        # calibrated predictions.
         self._kernel = np.exp(-np.abs(score[:, None] - score) / bandwidth)
         self._middle = weight_fraction @ log_odds
         self._toward = -1.0 if weight_fraction @ score > 0.5 else 1.0
@@ -58,6 +60,8 @@ class DetectableErrors:
 
         `noise` is weight_fraction / rows.
         """
+        # Mean and variance of the V-statistic under the truth; its distribution is
+        # close to normal once the mean is large, which is the case at a power of 0.8.
         gap = self.weight_fraction * (truth - self.score)
         spread = noise * truth * (1 - truth)
         pull = self._kernel @ gap
@@ -79,6 +83,8 @@ class DetectableErrors:
         ]
         errors = []
         for kind in detected:
+            # The power rises with the strength of an error, so bisection finds where it
+            # reaches the target.
             strength = _find_crossing(
                 lambda s, kind=kind: (
                     self.compute_power(kind(s), noise, critical) >= TARGET_POWER
@@ -129,10 +135,14 @@ class DetectableErrors:
         always the same, and the others are replaced by their mean.
         """
         spread = np.sqrt(self.weight_fraction * self.score * (1 - self.score))
+        # Under calibration the statistic is a weighted sum of chi-square variables,
+        # whose weights are the eigenvalues of the kernel between residuals.
         values = np.maximum(
             np.linalg.eigvalsh(spread[:, None] * self._kernel * spread), 0.0
         )
         largest = values[-_N_EIGENVALUES:]
+        # The many small eigenvalues add almost no variance, so their mean replaces
+        # their draws.
         other_values = values[:-_N_EIGENVALUES].sum()
         draws = np.random.default_rng(0).normal(size=(_N_DRAWS, len(largest)))
         return float(

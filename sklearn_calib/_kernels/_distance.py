@@ -58,12 +58,14 @@ class DistanceSolution(NamedTuple):
 def make_score_program(score, ones, zeros):
     """Return the program on the scores themselves.
 
-    Multiples of 1 / `MIN_GRID_STEPS` are added where no score is near.
+    Multiples of 1 / `MIN_GRID_STEPS` are added if no score is near.
 
     No gap is wider than 1 / `MIN_GRID_STEPS`. More than `MAX_SCORE_CELLS` scores, which
     increase, are pooled to their means: in cells with equal sums of sqrt(mass gap) over
     the gaps inside, the density for which mass times width is least in all.
     """
+    # The program has one variable per grid point. `mean_move` bounds what pooling the
+    # scores can change.
     if len(score) > MAX_SCORE_CELLS:
         return _pool_scores(score, ones, zeros)
     grid, indices = _make_grid(score)
@@ -84,6 +86,8 @@ def _pool_scores(score, ones, zeros):
 
 def _make_grid(centre):
     """Return the grid of these scores, and the index of each in it."""
+    # The calibrated prediction may lie anywhere in [0, 1]; gaps between scores are
+    # filled so that the grid costs at most half a step.
     steps = np.arange(MIN_GRID_STEPS + 1) / MIN_GRID_STEPS
     ends = np.concatenate([[0.0], centre, [1.0]])
     after = np.searchsorted(centre, steps) + 1
@@ -117,13 +121,15 @@ def solve_program(program):
 
     The gap between primal and dual is at most 1e-9 of the value, or 1e-12.
 
-    Where rounding leaves more imbalance, to 1e-9.
+    If rounding leaves more imbalance, to 1e-9.
     """
     grid = program.grid
     masses = np.stack([program.ones, program.zeros])
     if masses.any(axis=1).all():
         dual = _solve_interior_point(grid, masses)
-        # it eliminates from the left; from the right other digits are lost
+        # it eliminates from the left; from the right other digits are lost The solver
+        # stalls for few problems. All three solve the same program, so the order is one
+        # of speed.
         if dual is None:
             mirrored = _solve_interior_point(
                 (1 - grid)[::-1].copy(), masses[::-1, ::-1].copy()
@@ -139,6 +145,8 @@ def solve_program(program):
         prices = sign * np.stack([1 - grid, -grid])
         distribution = np.zeros(len(grid))
         distribution[end] = 1.0
+    # The value is that of a primal solution that is moved exactly, hence an upper
+    # bound, also if the solver stopped early.
     return DistanceSolution(
         _compute_move_cost(program, distribution), distribution, prices
     )
@@ -164,6 +172,8 @@ def _solve_interior_point(grid, masses):
     gaps = np.diff(grid)[:, None]
     depth = 0.03
     label_rates = np.stack([grid, 1 - grid], axis=1)
+    # The start splits the net flow of a uniform distribution into its two directions,
+    # with a margin that makes all products of pairs similar.
     flow = np.cumsum(label_rates / n - masses.T, axis=0)[:-1]
     primal = np.zeros((n, 5))
     slack = np.ones((n, 5))
@@ -220,6 +230,8 @@ def bound_grid_loss(program, solution):
     makes them feasible everywhere, and lowers their objective by as much.
     """
     grid, (x, z) = program.grid, solution.prices
+    # Between two grid points the dual constraint bends by a parabola. Its largest
+    # violation bounds what a finer grid could gain.
     slack = -(grid * x + (1 - grid) * z)
     left = slack[:-1]
     right = slack[1:]
@@ -249,10 +261,11 @@ def bracket_distance(
     with multipliers in [-1, 1],
         min_X max_l sum X[u, j] (|u - v_j| + l_u B[u, j]),  B = 1 - u where y_j = 1,
         else -u,
-    solved by the extragradient method, entropic in X, to the asked gap or `max_iter`.
-    Rounding (`_balance_mass`) removes an imbalance at no more than its penalty; any l
-    gives a lower bound.
+    solved by the extragradient method, entropic in X, to the requested gap or
+    `max_iter`. Rounding (`_balance_mass`) removes an imbalance at no more than its
+    penalty; any l gives a lower bound.
     """
+    # Atoms without mass have no constraint and would make log(q) infinite.
     q = np.concatenate([ones, zeros])
     has_mass = q > 0
     v = np.tile(score, 2)[has_mass]
@@ -261,6 +274,9 @@ def bracket_distance(
     u = np.linspace(0.0, 1.0, n_cells + 1)
     cost = np.abs(u[:, None] - v)
     balance = np.where(ones, 1 - u[:, None], -u[:, None])
+    # The saddle point of Hu, Jambulapati, Tian, Yang (2024), section 4: entropic steps
+    # in the coupling and Euclidean ones in the multipliers, whose ratio balances the
+    # two geometries.
     problem = _Coupling(cost, balance, np.log(q), ratio=float(len(u)))
     log_x, x, multipliers = problem.make_start(q)
     sum_x = 0.0
@@ -278,6 +294,8 @@ def bracket_distance(
         total = total + step
         step *= 1.2
         if iteration % check_interval == 0:
+            # Averages converge with the proven rate, but the last iterate is often
+            # better; any multipliers give a valid lower bound.
             for candidate in (sum_l / total, half_l):
                 reduced = cost + candidate[:, None] * balance
                 lower = max(lower, float(q @ reduced.min(axis=0)))
@@ -317,6 +335,8 @@ class _Coupling(NamedTuple):
             new_slope_x, new_slope_l = self._compute_slopes(half_x, half_l)
             new_log, new_l = self._take_step(log_x, m, new_slope_x, new_slope_l, step)
             new_x = np.exp(new_log)
+            # The condition under which the extragradient step is known to converge.
+            # Testing it allows far longer steps than the global Lipschitz constant.
             gain = ((new_slope_x - slope_x) * (half_x - new_x)).sum()
             gain -= (new_slope_l - slope_l) @ (half_l - new_l)
             distance = (new_x * (new_log - half_log)).sum() + (
@@ -334,6 +354,8 @@ class _Coupling(NamedTuple):
 
     def _take_step(self, log_x, m, slope_x, slope_l, step):
         log = log_x - step * slope_x
+        # Each column of the coupling is a distribution times its mass q; the
+        # log-sum-exp normalises it without overflow.
         top = log.max(axis=0)
         log = log - (top + np.log(np.exp(log - top).sum(axis=0))) + self.log_q
         return log, np.clip(m + step * self.ratio * slope_l, -1, 1)
@@ -341,6 +363,9 @@ class _Coupling(NamedTuple):
 
 def _balance_mass(x, u, ones, balance):
     """Move surplus label-1 mass of a row to u = 1 and surplus label-0 mass to u = 0."""
+    # Label-1 mass fits at u = 1 and label-0 mass at u = 0 without violating
+    # calibration, so the rounded coupling is feasible: a rounding procedure in the
+    # sense of definition 6 of Hu, Jambulapati, Tian, Yang (2024).
     surplus = (x * balance).sum(axis=1)
     tiny = np.finfo(float).tiny
     x = x.copy()

@@ -9,7 +9,7 @@ eliminating point by point, as a parallel of the springs so far and those of the
 adds positive numbers alone and so loses no digits. If the distribution has an atom its
 slack becomes as small as the gap between primal and dual, while prices do not. So the
 change of that slack is taken from the elimination, not from prices, whose digits
-cancel. Where some products have become far smaller than the others the corrected step
+cancel. If some products have become far smaller than the others the corrected step
 is blocked at once; then the step towards equal products, half their mean, is taken
 instead.
 """
@@ -66,6 +66,8 @@ def interior_point(
                 unbalanced += imbalance[label, k] * prices[label, k]
                 value += masses[label, k] * prices[label, k]
         gap = product + abs(unbalanced)
+        # As `get_gap_tolerance`; a call would be compiled into this kernel a second
+        # time.
         enough = 1e-9 * abs(value) + 1e-12
         if gap <= enough or iteration == max_iter:
             break
@@ -89,6 +91,8 @@ def interior_point(
                 reached = 0.0
                 for i in range(pairs):
                     reached += (x[i] + step * dx[i]) * (s[i] + d_step * ds[i])
+                # Mehrotra's heuristic: the cube of the fraction of the gap that the
+                # predictor leaves, times the mean product.
                 centre = (reached / product) * (reached / product) * reached / pairs
                 for i in range(pairs):
                     dx[i] = (centre - dx[i] * ds[i]) / s[i] - x[i]
@@ -138,6 +142,8 @@ def _eliminate_points(grid, primal, slack, factor):
     for k in range(len(grid)):
         t = grid[k]
         u = 1 - t
+        # The ratios of multipliers and slacks are the conductances of the springs of
+        # the normal equations.
         weight = primal[k, 0] / slack[k, 0]
         p = q = 0.0
         if k < len(grid) - 1:
@@ -148,10 +154,14 @@ def _eliminate_points(grid, primal, slack, factor):
             (b + q) * t - c * u,
             (a + p) * u - c * t,
         )
+        # The quadratic form is not negative in exact arithmetic; rounding must not make
+        # the determinant negative.
         det += weight * max(u * u * a + t * t * b - 2 * t * u * c, 0.0)
         a += weight * t * t
         b += weight * u * u
         c += weight * t * u
+        # Springs in series: what the next point sees is the point so far behind the
+        # springs of the gap.
         scale = 1 / (det + a * q + b * p + p * q)
         factor[k, 5] = x * scale
         factor[k, 6] = z * scale
@@ -229,6 +239,8 @@ def pool_cells(score, ones, zeros, max_cells, starts, sums):
     total = 0.0
     for i in range(n - 1):
         mass = (ones[i] + zeros[i]) + (ones[i + 1] + zeros[i + 1])
+        # Cells of equal sums of sqrt(mass gap) minimise the mean distance to the
+        # centres asymptotically.
         total += np.sqrt(mass * (score[i + 1] - score[i]))
     progress = 0.0
     cell = 0

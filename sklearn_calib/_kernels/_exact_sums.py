@@ -1,4 +1,4 @@
-"""Sums of float64 numbers that are the same in every bit, in whatever order and parts.
+"""Sums of float64 numbers that are the same in every bit, in any order and parts.
 
 They are whole numbers of 2^-1074, the smallest float64, so nothing is ever rounded when
 they are added; `_exact_sums_compiled` makes them.
@@ -16,6 +16,7 @@ def convert_to_floats(sums):
 
 def _convert_to_float(number):
     try:
+        # The division of Python integers is correctly rounded, however long they are.
         return number / (1 << UNIT_BITS)
     except OverflowError:
         return np.inf
@@ -32,6 +33,7 @@ def convert_to_sums(numbers):
 def _convert_to_sum(number):
     if not np.isfinite(number):
         return 1 << (1024 + UNIT_BITS)
+    # The denominator is a power of 2 of at most 2^1074, so the division is exact.
     above, below = number.as_integer_ratio()
     return (above << UNIT_BITS) // below
 

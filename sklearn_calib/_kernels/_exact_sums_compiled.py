@@ -22,7 +22,7 @@ _ROUNDING_SHIFT = 1.5 * 2.0**52
 _ROUNDING_SHIFT_BITS = np.float64(_ROUNDING_SHIFT).view(np.int64)
 _MANTISSA_MASK = np.int64((1 << 52) - 1)
 _ONE_BITS = np.float64(1.0).view(np.int64)
-# added to a mantissa, carries where it is above sqrt(2)
+# added to a mantissa, carries if it is above sqrt(2)
 _ROOT_CARRY = np.int64(0x95F64) << 32
 _WORD_MASK = np.int64(0xFFFFFFFF)
 _LEVEL_BITS = 49  # of the terms, added at a time
@@ -40,6 +40,7 @@ def sum_exactly(columns):
     levels = np.zeros(
         (count_chunks(columns.shape[1]), len(columns), _MAX_LEVELS, 2), np.int64
     )
+    # Python integers hold any exponent, at the cost of a slow loop.
     if not _add_levels(columns, np.empty(CHUNK_ROWS), levels):  # huge terms
         return [sum(convert_to_sums(column)) for column in columns]
     sums = [0] * len(columns)
@@ -66,7 +67,11 @@ def _add_levels(columns, remainder, levels):
             level = 0
             shift = np.int64(_MAX_TERM_BITS)
             while top > 0:
+                # Each level takes 49 bits off all terms of a chunk: 8192 of them then
+                # add up within 63 bits.
                 shift = max(min((top >> 52) - 1022, shift) - _LEVEL_BITS, -UNIT_BITS)
+                # Adding and subtracting this constant rounds a number to a multiple of
+                # 2^shift, without a call.
                 magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(
                     np.float64
                 )
@@ -116,6 +121,8 @@ def fill_negative_logs(x, floor, out):
         above = (mantissa + _ROOT_CARRY) & (_MANTISSA_MASK + 1)
         power = np.float64(np.int32((bits >> 52) - 1023 + (above >> 52)))
         f = np.int64(mantissa | (above ^ _ONE_BITS)).view(np.float64) - 1.0
+        # The polynomial of FreeBSD's `log` (msun). A library's logarithm may differ in
+        # the last bit between machines, and sums would then differ too.
         s = f / (2.0 + f)
         z = s * s
         w = z * z
@@ -135,6 +142,8 @@ def fill_negative_logs(x, floor, out):
 @compile_helper
 def split_to_integers(value):
     """Return a number below 2^9 as two integers, in units of 2^-40 and 2^-84."""
+    # The rounded number stands in the last bits of the float, so a view as an integer
+    # replaces a conversion, which vector units lack.
     high = value * _HIGH_SCALE + _ROUNDING_SHIFT
     low = (
         value * _HIGH_SCALE - (high - _ROUNDING_SHIFT)
@@ -196,11 +205,13 @@ def compute_joint_terms(columns, y_encoded):
 def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
     """Add the moments of one class.
 
-    Sums of p^2 and p^3 are stored where the Brier loss will be.
+    Sums of p^2 and p^3 are stored if the Brier loss will be.
     """
     for i in range(len(p)):
         x = p[i]
         minus = log[i]
+        # Assignments with a condition on the value, not branches, so that the loop can
+        # use vector units.
         is_larger = x > largest[i]
         largest[i] = x if is_larger else largest[i]
         argmax[i] = c if is_larger else argmax[i]
@@ -218,9 +229,12 @@ def _finish_terms(log_loss, true, terms):
         mean = terms[2, i]
         square = terms[4, i]
         cube = terms[5, i]
+        # sum_j (p_j - y_j)^2 = sum_j p_j^2 - 2 p_y + 1; its expectation under p is 1 -
+        # sum_j p_j^2.
         brier = square - 2.0 * true[i] + 1.0
         terms[0, i] = log_loss[i]
         terms[1, i] = log_loss[i] * log_loss[i]
+        # Rounding can make the variance of a certain prediction slightly negative.
         terms[3, i] = max(terms[3, i] - mean * mean, 0.0)
         terms[4, i] = brier
         terms[5, i] = brier * brier

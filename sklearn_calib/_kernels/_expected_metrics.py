@@ -32,6 +32,8 @@ def compute_recall_moments(p, acts, weight_fraction):
     if total == 0:
         return np.nan, np.nan
     value = (weight_fraction * acts) @ p / total
+    # A ratio of two sums of independent labels: the delta method replaces it by its
+    # linear part.
     influence = weight_fraction * (acts - value) / total
     return float(value), float(np.sqrt(influence**2 @ (p * (1 - p))))
 
@@ -49,6 +51,8 @@ def compute_auc_moments(score, p, weight_fraction):
     events_above = (events.sum() - np.cumsum(events) + events / 2)[index]
     own_event = weight_fraction * p
     own_other = weight_fraction * (1 - p)
+    # A row cannot be an event and a non-event at once, so pairs of a row with itself
+    # are left out.
     wins = own_event @ (others_below - own_other / 2)
     pairs = own_event @ (others.sum() - own_other)
     if pairs <= 0:
@@ -81,11 +85,15 @@ def choose_best_actions(proba, costs):
     """
     if costs.shape[-2:] != (2, 2):
         return compute_expected_costs(proba, costs).argmin(axis=1)
+    # With two classes and two actions the choice is a threshold on p; comparing p with
+    # it has fewer roundings than comparing two expected costs.
     against = costs[..., 0, 1] - costs[..., 0, 0]  # what action 1 costs more in class 0
     total = against + costs[..., 1, 0] - costs[..., 1, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
         threshold = against / total
     p = proba[:, 1]
+    # If `total` is negative, action 1 is cheaper for small p, so the comparison is
+    # reversed.
     chosen = np.where(total > 0, p >= threshold, p <= threshold)
     return np.where(total == 0, against < 0, chosen).astype(np.intp)
 

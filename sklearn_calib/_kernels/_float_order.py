@@ -26,6 +26,8 @@ def encode_floats(numbers: Any, dtype: str) -> Any:
     real, unsigned, last = _FLOAT_TYPES[dtype]
     bits = np.asarray(numbers, dtype=real).view(unsigned)
     sign = unsigned(1) << unsigned(last)
+    # The bits of positive floats are ordered as integers; those of negative ones are in
+    # reverse, which the complement corrects.
     return np.where(bits & sign, ~bits, bits | sign).astype(np.uint64)
 
 
@@ -66,6 +68,8 @@ def find_crossings(
     """
     first = value(decode_floats(starts, dtype))[:, None] >= levels
     last = value(decode_floats(stops, dtype))[:, None] >= levels
+    # A monotone function passes a level within a range only if its ends lie on
+    # different sides.
     ranges, of_levels = np.nonzero(first != last)
     keys = np.empty(len(ranges), dtype=np.uint64)
     for begin in range(0, len(ranges), _MAX_BLOCK_CROSSINGS):
@@ -90,6 +94,7 @@ def find_first_beyond(
     high = high.copy()
     open_ = np.flatnonzero(high - low > 1)
     while len(open_):
+        # The sum of both keys would overflow 64 bits.
         middle = low[open_] + (high[open_] - low[open_]) // np.uint64(2)
         beyond = (value(decode_floats(middle, dtype)) >= level[open_]) == side[open_]
         high[open_[beyond]] = middle[beyond]
@@ -104,8 +109,7 @@ def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int
     Returns (values, counts, shift).
 
     `values` are sorted: numbers, dates or durations. As few bits are dropped as make
-    them at most `MAX_DISTINCT_VALUES`, in whatever order they came; none if there are
-    few values.
+    them at most `MAX_DISTINCT_VALUES`, in any order; none if there are few values.
     """
     is_float = values.dtype.kind == "f"
     # no -0
@@ -114,6 +118,8 @@ def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int
     )
     while True:
         cells = keys >> keys.dtype.type(shift)
+        # The largest value of each cell is kept, with all counts up to it, so the kept
+        # values have exact cumulative counts.
         last = np.flatnonzero(np.append(cells[1:] != cells[:-1], True)[: len(cells)])
         if len(last) <= MAX_DISTINCT_VALUES:
             break

@@ -17,11 +17,15 @@ def compute_jeffreys_p(events, rows, probability):
 
     The posterior is Beta(k + 1/2, n - k + 1/2).
     """
+    # The posterior under Jeffreys' prior Beta(1/2, 1/2), the test that the European
+    # Central Bank requires in its validation reports.
     return betainc(events + 0.5, rows - events + 0.5, probability)
 
 
 def compute_binomial_p(events, rows, probability):
     """Return P(X >= k) of a binomial distribution."""
+    # P(X >= k) is an incomplete beta function for k >= 1; for k = 0 it is 1, and its
+    # first argument would be 0.
     at_least_one = np.maximum(events, 1)
     return np.where(
         events > 0, betainc(at_least_one, rows - at_least_one + 1, probability), 1.0
@@ -46,6 +50,8 @@ def compute_portfolio_p(events, rows, probability):
     mean = rows @ probability
     if not 0 < mean < rows.sum():  # all certain
         return float(total == mean)
+    # The number of events is a sum of binomials with different rates. A binomial with
+    # the same mean and variance approximates it.
     mean_rate = rows @ probability**2 / mean
     size = max(mean / mean_rate, total)
     above = compute_binomial_p(total, size, mean_rate)
@@ -59,6 +65,8 @@ def compute_joint_p(events, rows, probability):
     Events are whole numbers: what is this rare in another grade, either tail at most
     half of the p-value, has a smaller chance than the p-value itself.
     """
+    # The grades are independent, so the smallest p-value has an exact distribution: the
+    # product of the probabilities that no grade is as extreme.
     half = np.min(compute_two_sided_p(events, rows, probability)) / 2 * (1 + 1e-9)
     if half >= 0.5:
         return 1.0
@@ -74,6 +82,8 @@ def compute_prudent_rates(events, rows, level):
 
     Of each grade and all worse ones together (Pluto, Tasche 2005, section 3).
     """
+    # Pluto and Tasche (2005): no grade is better than the worse ones, so the bound of a
+    # grade pools it with all worse grades.
     worse_events = np.cumsum(events[::-1])[::-1]
     worse_rows = np.cumsum(rows[::-1])[::-1]
     return np.maximum.accumulate(
@@ -98,6 +108,8 @@ def fit_isotonic_rates(events, rows):
             lowest = np.minimum(
                 lowest, (total[..., t + 1] - total[..., s]) / (size[t + 1] - size[s])
             )
+            # The max-min formula of isotonic regression; for a few grades and many
+            # draws it is faster than pooling adjacent violators draw by draw.
             best[t] = np.maximum(best[t], lowest)
     return np.moveaxis(best, 0, -1)
 
@@ -125,6 +137,9 @@ def compute_order_p(events, rows, n_resamples, rng):
     integer_rows = rows.astype(np.int64)
     if len(rows) < 2 or not 0 < events.sum() < rows.sum():
         return 1.0
+    # Given the number of events, labels that are exchangeable between grades have a
+    # hypergeometric distribution. This is the least favourable case of increasing
+    # rates.
     drawn = deal_events(integer_rows, int(events.sum()), n_resamples, rng)
     larger = np.count_nonzero(
         measure_disorder(drawn.astype(float), rows) >= observed * (1 - 1e-9) - 1e-12
@@ -141,6 +156,8 @@ def deal_events(rows, n_events, size, rng):
     if rows.sum() < _MAX_NUMPY_ROWS:
         return rng.multivariate_hypergeometric(rows, n_events, size, method="marginals")
     drawn = np.zeros((size, len(rows)), dtype=np.int64)
+    # numpy's sampler takes at most 10^9 rows; one grade after the other gives the same
+    # distribution.
     remaining = np.full(size, n_events)
     for grade in range(len(rows) - 1):
         drawn[:, grade] = _draw_hypergeometric(
@@ -164,6 +181,8 @@ def _draw_hypergeometric(n, n_others, events, rng):
     waiting = np.flatnonzero((events > 0) & (n > 0))
     while len(waiting):
         k = events[waiting]
+        # Rejection sampling: a binomial proposal, accepted in proportion to the
+        # binomial probability of the remaining events.
         probability = k / (n + n_others)
         drawn = rng.binomial(n, probability)
         best = np.clip(

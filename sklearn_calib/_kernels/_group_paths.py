@@ -39,12 +39,14 @@ def fill_standardised_paths(residual, step, log_odds, cells, starts, scales, wor
     """
     for g in range(len(starts) - 1):
         for b in range(DRAWS_PER_BLOCK):
+            # Per draw: the path so far, its maximum, its minimum, and the tilt.
             work[0, b] = work[1, b] = work[2, b] = work[3, b] = 0.0
         last = starts[g + 1] - 1
         mean = scales[1, g]
         for k in range(starts[g], last + 1):
             i = cells[k]
             arm = log_odds[i] - mean
+            # The extremes are updated only after a whole tie.
             if k == last or step[cells[k + 1]] > step[i]:
                 for b in range(DRAWS_PER_BLOCK):
                     r = residual[i, b]
@@ -115,6 +117,8 @@ def _compute_expit(x):
 @compile_helper
 def _compute_excess(a, t, log_odds, weight, squares, cells, start, end, events):
     """Return the events above those expected at log-odds + a, less t deviations."""
+    # The variance is that under the shifted probabilities, so the interval inverts a
+    # score test and stays within the possible shifts.
     expected = variance = 0.0
     for k in range(start, end):
         i = cells[k]
@@ -141,6 +145,8 @@ def _find_shift(t, guess, step, log_odds, weight, squares, cells, start, end, ev
         a = b
         fa = fb
         b = a + step
+        # At log-odds beyond 745 all probabilities are 0 or 1, so the level is never
+        # reached.
         if abs(b) > 800.0:
             return math.inf if step > 0.0 else -math.inf
         step *= 2.0
@@ -154,6 +160,8 @@ def _find_shift(t, guess, step, log_odds, weight, squares, cells, start, end, ev
             a = b
             fa = fb
         else:
+            # The Illinois variant of regula falsi: halving the value at the end that
+            # stays keeps the convergence superlinear.
             fa *= 0.5
         change = abs(c - b)
         b = c
@@ -202,6 +210,7 @@ def _fit_line(log_odds, event_weight, weight, squares, cells, start, end, out):
             mab = mab + m * log_odds[i]
             mbb = mbb + m * log_odds[i] * log_odds[i]
         determinant = haa * hbb - hab * hab
+        # A trial that is worse is moved halfway back to the last good point.
         if not now <= loss * (1.0 + 1e-14) or not determinant > 0.0:
             near = abs(tried_a - a) + abs(tried_b - b) <= 1e-12 * (
                 1.0 + abs(a) + abs(b)
@@ -260,6 +269,7 @@ def fit_groups(
                 high0 = max(high0, log_odds[i])
         for j in range(8):
             out[j, g] = math.nan
+        # All predictions are 0 or 1: no shift of the log-odds changes them.
         if variance <= 0.0:
             continue
         has_both = low0 <= high0 and low1 <= high1
@@ -294,6 +304,8 @@ def fit_groups(
                 count += weight[cells[k]] * _compute_expit(log_odds[cells[k]] + edge)
             out[4 + side, g] = count
         if has_both and min(low0, low1) < max(high0, high1):
+            # The classes are separated by a threshold, so the slope has no finite
+            # maximum likelihood estimate.
             if low1 >= high0 or high1 <= low0:
                 out[6, g] = math.inf if low1 >= high0 else -math.inf
                 out[7, g] = math.inf

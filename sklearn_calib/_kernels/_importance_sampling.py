@@ -4,7 +4,7 @@ Draws from the predictions alone would have to be as many as one over the probab
 Here they come from a mixture of the predictions and of predictions that are tilted, too
 high or too low between two of five places of the path, and count with the ratio of
 their probabilities. With the weight of the true labels among them that is a p-value,
-never too small whatever the mixture: Harrison (2012).
+never too small for any mixture: Harrison (2012).
 """
 
 import numpy as np
@@ -36,12 +36,16 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
     n_draws : int
     rng : Generator
     """
+    # Certain rows add nothing to the path of drawn labels, and a tilt of their log-odds
+    # is infinite.
     alive = (proba > 0) & (proba < 1)
     p, n, y, w = (
         column[alive] for column in (proba, trials, events, weight / weight.max())
     )
     ends = np.flatnonzero(np.append(p[1:] > p[:-1], True))
     tilts = _make_tilts(p, n, w, ends)
+    # Exponential tilting of independent Bernoulli labels: the likelihood ratio of a
+    # draw is an exponential of its weighted sum.
     normaliser = 1 - p + p * np.exp(tilts * w)
     logs = (n * np.log(normaliser)).sum(axis=1)
     drawn_from = np.minimum(p * np.exp(tilts * w) / normaliser, 1)
@@ -50,8 +54,12 @@ def compute_range_p_value(proba, trials, events, weight, n_draws, rng):
         ratio = (counts * w) @ tilts.T - logs
         path = np.cumsum((counts - n * p) * w, axis=1)[:, ends]
         width = np.maximum(path.max(axis=1), 0) - np.minimum(path.min(axis=1), 0)
+        # The mixture has equal weights, so the ratio is one over the mean of the
+        # components' ratios.
         return np.exp(np.log(len(tilts)) - logsumexp(ratio, axis=1)), width
 
+    # The observed labels count as one of the draws, which makes the p-value valid for
+    # any number of draws.
     (total,), (width,) = weigh_paths(y[None, :])
     step = max(1, _MAX_BLOCK_ENTRIES // len(p))
     for start in range(0, n_draws, step):
@@ -83,6 +91,8 @@ def _make_tilts(p, n, w, ends):
             spread = np.sqrt(float((n * p * (1 - p))[rows].sum()))
             for deviations in _TILT_DEVIATIONS:
                 for goal in (mean + deviations * spread, mean - deviations * spread):
+                    # A tilt to nearly 0 or all events would have weights of enormous
+                    # variance.
                     goal = np.clip(goal, mean / 8, size - (size - mean) / 8)
                     tilt = np.zeros(len(p))
                     tilt[rows] = logit(goal / size) - logit(mean / size)
@@ -108,6 +118,8 @@ def compute_skewed_interval(terms, jump, level):
     """
     squares = float(terms @ terms)
     seen = float((terms**3).sum()) / squares if squares > 0 else 0.0
+    # One more event that was not observed could contribute as much as the largest one;
+    # the interval allows for it.
     jump = max(jump, seen, key=abs)
     ends = []
     for tail, extra_term in (
@@ -128,6 +140,7 @@ def _compute_sum_quantile(terms, tail):
     skewness = float((terms**3).sum()) / (variance * deviation)
     if abs(skewness) < _SKEWNESS_TOLERANCE:
         return float(ndtri(tail) * deviation)
+    # A shifted gamma distribution with the same first three moments (Pearson type III).
     shape = 4 / skewness**2
     gamma_quantile = gammaincinv(shape, tail if skewness > 0 else 1 - tail)
     return float((gamma_quantile - shape) * deviation * skewness / 2)

@@ -43,6 +43,8 @@ def estimate_confusion(
     """Return the `ConfusionTable` of labelled rows; columns of absent classes are 0."""
     k = proba.shape[1]
     mass = np.bincount(y_encoded, weight, k)
+    # Columns are class-conditional means, so they do not depend on the class
+    # frequencies of the labelled rows.
     class_weight = weight / np.where(mass > 0, mass, 1.0)[y_encoded]
 
     def average_by_class(columns):
@@ -52,6 +54,8 @@ def estimate_confusion(
 
     class_means = average_by_class(proba.T)
     class_squares = None
+    # A singular matrix means that the predictions do not distinguish some classes,
+    # whose frequencies then cannot be estimated.
     if (mass > 0).all() and np.linalg.cond(class_means) < _MAX_CONDITION:
         class_squares = average_by_class((np.linalg.inv(class_means) @ proba.T) ** 2)
     total = np.bincount(y_encoded, class_weight**2, k)
@@ -79,6 +83,8 @@ def estimate_confusion_prior(
     """
     assert confusion.class_squares is not None
     weight_fraction = weight / weight.sum()
+    # Black box shift estimation (Lipton, Wang and Smola 2018): each row gives an
+    # unbiased estimate of the class frequencies.
     estimates = np.linalg.inv(confusion.class_means) @ proba.T
     raw = estimates @ weight_fraction
     prior = clip_to_simplex(raw)
@@ -90,6 +96,8 @@ def estimate_confusion_prior(
         (estimates - raw[:, None]) ** 2 @ weight_fraction**2 + noise @ prior**2
     )
     weight_square = weight_fraction @ weight_fraction
+    # Wilson's construction: the variance is that at the tested frequency, so the
+    # interval solves a quadratic equation and does not collapse at 0.
     z2 = ndtri((1 - level) / 2) ** 2
 
     def compute_variance(c, t):
@@ -137,12 +145,16 @@ def estimate_regularised_prior(
     k = len(confusion.frequencies)
     joint = confusion.class_means * confusion.frequencies
     mismatch = (weight / weight.sum()) @ proba - joint.sum(axis=1)
+    # The penalty of Azizzadenesheli, Liu, Yang and Anandkumar (2019), a bound of the
+    # estimation error of the confusion matrix.
     deviation = np.log(2 * k / 0.05) / confusion.rows.sum()
     rho = penalty * 3 * (2 * deviation / 3 + np.sqrt(2 * deviation))
 
     def fit_change(log_ridge):
         """Minimise ||C theta - miss||^2 + ridge ||theta||^2 over theta >= -1."""
         ridge = np.sqrt(np.exp(log_ridge))
+        # Ridge regression as least squares with extra rows; nonnegative weights are
+        # theta >= -1.
         table = np.vstack([joint, ridge * np.eye(k)])
         wanted = np.concatenate([mismatch + joint.sum(axis=1), np.full(k, ridge)])
         return nnls(table, wanted, maxiter=30 * k + 100)[0] - 1.0
@@ -160,6 +172,8 @@ def estimate_regularised_prior(
     elif measure_slack(high) < 0:  # the penalty keeps all weights at 1
         theta = np.zeros(k)
     else:
+        # The paper penalises norms, not squares. For one value of the ridge both
+        # problems have the same solution.
         theta = fit_change(brentq(measure_slack, low, high, xtol=1e-13))
     return clip_to_simplex((1.0 + theta) * confusion.frequencies)
 
@@ -170,7 +184,7 @@ MIN_EXPORTED_LOG = -1e30  # for exports, which hold finite numbers; its exponent
 def compute_log_ratio(
     prior: FloatArray, source: FloatArray, strength: float
 ) -> FloatArray:
-    """Return strength log(prior / source), -inf where prior is 0."""
+    """Return strength log(prior / source), -inf if prior is 0."""
     with np.errstate(divide="ignore"):
         return strength * (np.log(prior) - np.log(source))
 
@@ -178,7 +192,7 @@ def compute_log_ratio(
 def shift_posterior(proba: FloatArray, added: FloatArray) -> FloatArray:
     """Return rows proportional to p exp(added).
 
-    A probability of 0 stays 0. Where nothing would be left of a row, because all that
+    A probability of 0 stays 0. If nothing would be left of a row, because all that
     it has is on classes whose factor is 0, the classes that it calls impossible are
     equally so.
     """
@@ -187,6 +201,8 @@ def shift_posterior(proba: FloatArray, added: FloatArray) -> FloatArray:
     else:
         with np.errstate(divide="ignore"):
             log_shifted = np.log(np.asarray(proba)) + added
+        # All classes of the row that the new frequencies allow had probability 0 after
+        # rounding; their exact logarithms still order them.
         lost = np.isneginf(log_shifted.max(axis=1))
         if lost.any():
             log_shifted[lost] = log_proba(proba[lost]) + added

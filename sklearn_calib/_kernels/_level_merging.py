@@ -73,6 +73,9 @@ class SplitPools:
     def merge_groups(self, kept, gone):
         parts = self.parts[kept]
         for power, part in sorted(self.parts[gone].items()):
+            # Groups are merged like digits of a binary number: two of size 2^i make one
+            # of size 2^(i+1), so that each group is estimated from its own pool
+            # (algorithm 2, the inner while loop).
             while power in parts:  # carry
                 cells = sorted(parts.pop(power)[0] + part[0])
                 power += 1
@@ -83,6 +86,8 @@ class SplitPools:
 
     def _estimate_labels(self, power, cells):
         labels = self.pools[power][cells].sum(axis=0)
+        # The noise is that of the adaptive data analysis of lemma 4, which lemma 9
+        # uses.
         if self.noise is not None:
             labels = labels + self.noise(labels.shape)
         return np.clip(labels, 0, 1)
@@ -108,6 +113,8 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
     estimates = SinglePool(labels) if estimates is None else estimates
     labels = estimates.labels
     prediction, first = first.copy(), first.copy()
+    # At most one group may hold each level set; the dictionary finds the group that a
+    # corrected prediction must be merged with.
     keys = [level.tobytes() for level in cell_levels]
     owner = {key: cell for cell, key in enumerate(keys)}
     group = np.arange(b)
@@ -119,8 +126,12 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
 
     def update_error(g):
         mass = labels[g].sum()
+        # The estimated error of algorithm 2: the mass of the group times its
+        # prediction, less its estimated label frequencies.
         error = np.abs(mass * prediction[g] - labels[g])
         if rule.n_errors > 0:
+            # An extension of the paper: errors within their own standard errors are not
+            # corrected, because a correction would only fit noise.
             spread = (
                 np.maximum(prediction[g] * (1 - prediction[g]), 0)
                 * max(mass, 0)
@@ -153,6 +164,8 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
         other = owner.get(key)
         if other is not None:  # at most one, and the result keeps its key
             n_merges += 1
+            # The merged group keeps the prediction of the heavier one, as in algorithm
+            # 2; a tie keeps that of the other group.
             masses = labels[g].sum(), labels[other].sum()
             winner = prediction[
                 other if masses[0] <= masses[1] + TIE_TOLERANCE else g
@@ -189,5 +202,7 @@ def _correct_prediction(prediction, first, labels, j, rule):
         total = mass + prior
         return (labels + prior * first) / total if total > 0 else prediction
     corrected = prediction.copy()
+    # Only the worst class is corrected; the projection to the simplex distributes the
+    # difference over the others.
     corrected[j] = np.clip(labels[j] / mass, 0, 1) if mass > 0 else 0.0
     return project_to_simplex(corrected)

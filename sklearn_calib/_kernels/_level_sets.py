@@ -18,6 +18,8 @@ def get_cell_tolerance(p, epsilon):
 
     If no cell is off by more, the l_p error is at most epsilon.
     """
+    # Algorithm 2 of the paper sets beta = epsilon^(p / (p - 1)) 2^(-1 / (p - 1)). This
+    # form does not overflow for p near 1.
     return float(epsilon * (epsilon / 2) ** (1 / (p - 1)))
 
 
@@ -46,6 +48,8 @@ def round_to_simplex(level, n_levels):
     again).
     """
     level = np.asarray(level, dtype=float)
+    # Rounding down leaves a sum below 1; the remainder is shared equally, which is the
+    # nearest point with sum 1.
     remainder = n_levels - level.sum(axis=-1, keepdims=True)
     return (level + remainder / level.shape[-1]) / n_levels
 
@@ -54,6 +58,8 @@ def project_to_simplex(vector):
     """Return the nearest point of the simplex to a vector."""
     vector = np.asarray(vector, dtype=float)
     excess = vector.sum() - 1
+    # No entry becomes negative, so the projection on the plane is already in the
+    # simplex.
     if excess <= 0 and vector.min() >= excess / len(vector):
         return vector - excess / len(vector)
     descending = np.sort(vector)[::-1]
@@ -75,6 +81,8 @@ def group_rows(table, n_levels, seed=0):
     slack = get_snap_width(n_levels)
     while True:
         multipliers = _draw_multipliers(table.shape[1], seed)
+        # Sorting hashes of the rows is faster than sorting rows of many columns. Runs
+        # of equal hashes are compared, and a collision draws new multipliers.
         keys = hash_rows(table, size, slack, multipliers)
         order = np.argsort(keys, kind="stable")
         is_first = np.ones(len(keys), dtype=bool)
@@ -101,6 +109,7 @@ def find_cells(table, n_levels, cells, slack=None, seed=0):
     slack = get_snap_width(n_levels) if slack is None else slack
     wanted = hash_rows(table, size, slack, multipliers)
     candidate = order[np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)]
+    # Equal hashes are only candidates; the levels themselves are compared below.
     candidate[keys[candidate] != wanted] = -1
     confirm_candidates(table, size, slack, cells, candidate, index)
     return index

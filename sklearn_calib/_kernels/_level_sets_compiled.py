@@ -75,6 +75,8 @@ def _are_runs_equal(table, n_levels, slack, order, starts, level):
 @compile_helper
 def _raise_to_power(value, p):
     value = abs(value)
+    # The usual exponents avoid a call of `pow`, which takes most of the time of the
+    # loop.
     if p == 2.0:
         return value * value
     if p == 1.0:
@@ -142,11 +144,14 @@ def draw_labels(table, uniform):
 def _draw_each(table, uniform, y_encoded):
     """Subtract probabilities from the uniform number until it is negative."""
     for i in range(len(table)):
+        # Scaling the uniform number by the sum of the row avoids dividing each entry.
         remaining = uniform[i] / _get_row_scale(table[i])
         last = 0
         for j in range(table.shape[1]):
             mass = max(np.float64(table[i, j]), 0.0)
             if mass > 0:
+                # Rounding may leave a rest after the last class; the row then gets the
+                # last class of positive probability.
                 last = j
                 remaining -= mass
                 if remaining < 0:

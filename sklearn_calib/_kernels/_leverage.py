@@ -29,10 +29,14 @@ def compute_leverages(X, curvature, penalty, intercept, dual=None):
     total = curvature.sum()
     if intercept and total <= 0:
         raise np.linalg.LinAlgError("no row has curvature")
+    # Centring at the weighted mean makes the intercept orthogonal to the coefficients,
+    # so its leverage is simply added.
     centre = X.T @ curvature / total if intercept else np.zeros(d)
     level = 1 / total if intercept else 0.0
     curved = np.flatnonzero(curvature > 0)
     if dual is None:
+        # Rows without curvature, such as those beyond the margin of a hinge loss, do
+        # not enter the dual matrix.
         size = len(curved)  # flops, a product with its own transpose at half the price
         costs = size**2 * d + 2 * size**3 / 3, 2 * n_rows * d**2 + d**3 / 3
         dual = penalty > 0 and costs[0] < costs[1]
@@ -49,6 +53,8 @@ def _compute_primal(X, curvature, penalty, centre):
     n, d = X.shape
     if sparse.issparse(X):
         hessian = (X.T @ X.multiply(curvature[:, None]).tocsr()).toarray()
+        # A centred sparse matrix would be dense; the correction of the product has the
+        # same effect.
         hessian -= curvature.sum() * np.outer(centre, centre)
     else:
         rooted = (X - centre) * np.sqrt(curvature)[:, None]
@@ -80,6 +86,7 @@ def _compute_dual(X, curvature, penalty, centre, curved):
         if is_complete
         else _compute_gram_diagonal(X, centre) / penalty
     )
+    # Here m is close to 1 and (1 - m) / D cancels; the direct formula does not.
     flat = np.flatnonzero(curvature * norms < MIN_CURVATURE_TIMES_NORM)
     cross = (
         _compute_gram(rows, X[flat], centre) / penalty
@@ -93,6 +100,8 @@ def _compute_dual(X, curvature, penalty, centre, curved):
     half = solve_triangular(
         factor, root[:, None] * cross, lower=True, check_finite=False
     )
+    # m is the diagonal of the inverse of B. It is a sum of squares of the inverse
+    # factor, so no digits cancel for rows of high leverage.
     inverse, _ = lapack.dtrtri(factor, lower=1, overwrite_c=True)
     m = np.ones(n)
     h = np.empty(n)
@@ -155,6 +164,8 @@ def _compute_primal_blocks(X, curvature, penalty, centre, intercept):
 def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
     """Return the blocks from the factor of a matrix with a block for each pair of rows."""
     n, r, _ = curvature.shape
+    # The curvature of a row is a matrix here, whose symmetric root takes the place of
+    # sqrt(D).
     values, vectors = np.linalg.eigh(curvature)
     root = (vectors * np.sqrt(np.maximum(values, 0))[:, None, :]) @ vectors.transpose(
         0, 2, 1
@@ -173,6 +184,7 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
         "kia,kib->iab", half, half
     )
     if intercept:
+        # The intercept has no penalty; its block is eliminated by the Schur complement.
         ones = solve_triangular(
             factor, root.reshape(n * r, r), lower=True, check_finite=False
         )
@@ -184,6 +196,8 @@ def _compute_dual_blocks(X, curvature, penalty, centre, intercept):
 def _factor_primal(hessian):
     scale = hessian.diagonal().max(initial=0.0)
     factor = _factor_cholesky(hessian)
+    # The Cholesky factor of a singular matrix may exist by rounding; its smallest pivot
+    # reveals it.
     if factor.diagonal().min(initial=np.inf) ** 2 < 1e-13 * scale:
         raise np.linalg.LinAlgError("singular Hessian")
     return factor
@@ -202,6 +216,8 @@ def _factor_cholesky(matrix):
 
     The transpose is the same matrix in the order that LAPACK overwrites.
     """
+    # LAPACK works in Fortran order, in which the transpose of a C array is contiguous
+    # and can be overwritten.
     return cholesky(matrix.T, lower=True, overwrite_a=True, check_finite=False)
 
 

@@ -165,7 +165,7 @@ def _find_window_widths(score, windows, points):
     """Return half the widths of the windows around the scores `points`.
 
     Of the windows that are just full the one whose farther end is nearest: its ends are
-    at equal distances, or it is next to such a one. Where one score fills it, the
+    at equal distances, or it is next to such a one. If one score fills it, the
     distance of the next.
     """
     first, last_inside = windows

@@ -1,8 +1,8 @@
 """Arithmetic of probabilities that are given by their log-odds, and their rounding.
 
 Every function is exact at both ends: swapping the classes changes the sign of the
-log-odds and nothing else, and two probabilities that floating point cannot tell from 1
-are still two.
+log-odds and nothing else, and two probabilities that floating point rounds to 1 remain
+different.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.special import expit, log_expit
 from .._simplex_array import compute_log_odds, get_exact_log
 from .._typing import FloatArray
 
-#: Where scores are only ordered, a zero comes before the smallest float64, 2^-1074.
+#: If scores are only ordered, a zero comes before the smallest float64, 2^-1074.
 LOG_OF_ZERO = -1075 * np.log(2.0)
 
 
@@ -28,11 +28,15 @@ def compute_finite_log_odds(score, complement):
 
 def subtract_probabilities(low, high):
     """Return the difference p(high) - p(low) of two probabilities, for low <= high."""
+    # The difference of two nearly equal probabilities would cancel; this product has
+    # full relative precision.
     return -np.expm1(low - high) * expit(high) * expit(-low)
 
 
 def average_probabilities(low, high):
     """Return the log-odds of the mean of two probabilities, within [low, high]."""
+    # Adding the probabilities and their complements as logarithms keeps both ends
+    # exact.
     ones = np.logaddexp(log_expit(low), log_expit(high))
     return np.clip(ones - np.logaddexp(log_expit(-low), log_expit(-high)), low, high)
 
@@ -48,6 +52,8 @@ def interpolate_probability(score, knots, values):
     low = knots[left]
     high = knots[left + 1]
     score = np.clip(score, low, high)
+    # The fraction (p(x) - p(low)) / (p(high) - p(low)) of three probabilities, written
+    # without differences of probabilities.
     fraction = np.exp(log_expit(score) - log_expit(high)) * np.expm1(low - score)
     fraction = np.clip(fraction / np.expm1(low - high), 0.0, 1.0)
     return values[left] + fraction * (values[left + 1] - values[left])
@@ -86,6 +92,8 @@ def invert_rounding(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
     target = np.where(
         is_beyond_bounds(target), target, target + measure_step_below(-target)
     )
+    # Numbers are rounded to the nearest one, so the preimage begins halfway below;
+    # whether the midpoint belongs to it depends on rounding to even.
     edge = target - measure_step_below(target) / 2
     return np.where(is_beyond_bounds(edge), edge, np.nextafter(edge, np.inf))
 

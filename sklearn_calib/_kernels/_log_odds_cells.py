@@ -2,10 +2,10 @@
 
 Rows that come one by one are counted in cells of their log-odds: rows, events, and the
 sums of the places within the cell, of their squares, and of those of the events. All
-are whole numbers, so they are the same in every bit whatever the batches and their
-order. The likelihood of sigmoid(shift + slope * log-odds) follows from them: that of
-the events without loss, that of all rows as if each cell were two atoms of the same
-mean and variance.
+are whole numbers, so they are the same in every bit for all batches and orders. The
+likelihood of sigmoid(shift + slope * log-odds) follows from them: that of the events
+without loss, that of all rows as if each cell were two atoms of the same mean and
+variance.
 """
 
 from typing import Any, NamedTuple
@@ -40,6 +40,8 @@ class LogOddsGrid:
 
     def __init__(self, fineness: int) -> None:
         self.fineness = fineness
+        # Cells are equally wide in arcsinh(z / 2): about constant near 0, where
+        # probabilities change fast, and in proportion to z in the tails.
         self.max_index = round(fineness * float(np.arcsinh(_MAX_ABS_LOG_ODDS / 2)))
         self.n_cells = 2 * self.max_index + 1
         self.edges = 2 * np.sinh(
@@ -57,6 +59,8 @@ class LogOddsGrid:
             np.rint(self.fineness * np.arcsinh(near / 2)).astype(np.intp)
             + self.max_index
         )
+        # Positions within a cell are integers, so their sums do not depend on the order
+        # or the batches of the rows.
         position = np.rint(
             (near - self.centre[cell]) * (_STEPS_PER_CELL / self.width[cell])
         )
@@ -94,6 +98,8 @@ def bin_counts(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts:
     n, k, d, square, event_positions = counts[:, used].astype(np.float64)
     step = cells.width[used] / _STEPS_PER_CELL
     mean = d / n
+    # Two atoms at mean +- standard deviation have the cell's first two moments. The
+    # error of the likelihood is of third order in the width.
     half_distance = step * np.sqrt(np.maximum(square / n - mean * mean, 0.0))
     log_odds = cells.centre[used] + step * mean
     has_events = k > 0
@@ -116,6 +122,8 @@ def compute_log_likelihood(
     """Return the log-likelihood of each pair less that of the identity, in nats."""
     total, linear = counts.event_sums
     pair = np.multiply.outer(slope, counts.log_odds) + np.asarray(shift)[..., None]
+    # The events enter only through their number and the sum of their log-odds, the
+    # sufficient statistics.
     event_part = total * np.asarray(shift) + linear * (np.asarray(slope) - 1.0)
     return event_part + (log_expit(-pair) - log_expit(-counts.log_odds)) @ counts.rows
 
@@ -135,8 +143,9 @@ def fit_line(
 
     The priors are normal around (0, 1).
 
-    A `precision` of inf keeps a parameter where it is.
+    A `precision` of inf keeps a parameter if it is.
     """
+    # An infinite precision fixes a parameter at its prior mean.
     free = np.isfinite(precision)
     finite_precision = np.where(free, precision, 0.0)
     basis = np.column_stack([np.ones_like(counts.log_odds), counts.log_odds])
@@ -196,6 +205,8 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
     mode, information = fit_line(counts, precision)
     root = np.linalg.cholesky(np.linalg.inv(information))
     side = np.arange(-6.0, 7.0)  # in standard deviations
+    # The posterior is nearly normal, for which the trapezoid rule with a step of one
+    # standard deviation converges fast.
     lattice = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1).reshape(-1, 2)
     theta = mode + lattice @ root.T
     log = compute_log_likelihood(counts, theta[:, 0], theta[:, 1])
@@ -220,6 +231,8 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
         In turn around the centre; infinite if it is beyond 50.
     """
     log, mode, root = compute_log_evidence(counts)
+    # By Ville's inequality the mean likelihood exceeds 1 / (1 - level) times that of
+    # the true pair with probability at most 1 - level, at any time.
     bound = log + np.log1p(-level)
     # far from the prior
     if float(compute_log_likelihood(counts, mode[0], mode[1])) < bound:
@@ -232,6 +245,7 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
         pairs = mode + length[:, None] * direction
         return compute_log_likelihood(counts, pairs[:, 0], pairs[:, 1]) >= bound
 
+    # The region can be unbounded, for instance before the first event.
     max_length = _MAX_PARAMETER / np.abs(direction).max(axis=1)
     low = np.zeros(_N_RAYS)
     high = np.minimum(1.0, max_length)
@@ -286,6 +300,8 @@ def find_smallest_repair(
     order = np.argsort(counts.log_odds, kind="stable")
     cumulated = np.cumsum(counts.rows[order])
     indices = np.searchsorted(cumulated, cumulated[-1] * np.array([1 / 3, 2 / 3]))
+    # A piecewise linear curve with bends at the thirds of the rows is the alternative
+    # to a line. Bends lie on cell edges, so that no cell is divided.
     thirds = counts.log_odds[order][np.minimum(indices, len(order) - 1)]
     bends = cells.edges[np.abs(cells.edges[:, None] - thirds).argmin(axis=0)]
 
@@ -324,6 +340,8 @@ def _run_score_test(
     information = _compute_information(row_basis, counts, p)
     inner = information[:fitted, :fitted]
     cross = information[:fitted, fitted:]
+    # Rao's score test with nuisance parameters: score and information of the tested
+    # columns, given the fitted ones.
     solved = np.linalg.lstsq(inner, cross, rcond=None)[0]
     conditional_information = information[fitted:, fitted:] - cross.T @ solved
     conditional_score = score[fitted:] - solved.T @ score[:fitted]
@@ -366,6 +384,8 @@ def locate_onset(
         Blocks: the change is likeliest at the first row of `likely`, and with
         probability `level` between the first row of `low` and the last row of `high`.
     """
+    # The gain of a change after block i is that of all later blocks, summed over a grid
+    # of changes with its prior.
     behind = np.cumsum(gains[::-1], axis=0)[::-1] + log_prior
     top = behind.max(axis=1)
     log = np.append(top + np.log(np.exp(behind - top[:, None]).sum(axis=1)), 0.0)

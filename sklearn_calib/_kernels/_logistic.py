@@ -49,7 +49,7 @@ def fit_logistic(
     step minimises the second-order model under the constraints by nonnegative least
     squares (a projected Newton step is not a descent step if columns are nearly
     collinear). Along the step Armijo's rule shortens, and a slope that hardly flattens
-    lengthens: a row of huge features costs a few evaluations. Where rounding hides what
+    lengthens: a row of huge features costs a few evaluations. If rounding hides what
     the loss gains, whole steps go on until the decrement is rounding too: the end does
     not depend on the order of the rows. Begins at `start` if that is better than 0.
     """
@@ -65,6 +65,7 @@ def fit_logistic(
         np.zeros(len(columns)) if start is None else np.asarray(start, float)
     )
     gap = np.inf
+    # A start that is worse than the constant 1/2 helps less than zeros.
     if not point.loss < np.log(2.0):
         point = evaluate_at(np.zeros(len(columns)))
     model = _LogisticModel(columns)
@@ -72,6 +73,8 @@ def fit_logistic(
     for _ in range(max_iter):
         step, decrement = model.find_step(point, nonnegative)
         gap = decrement / 2
+        # Relative to the loss, but not below 1e-3: nearly separated classes have a loss
+        # near 0.
         scale = max(point.loss, 1e-3)
         enough = max(tol, _DECREMENT_TOLERANCE) * scale
         last = decrement <= tol * scale
@@ -104,6 +107,8 @@ def fit_logistic(
         ):
             before = decrement
         else:
+            # Newton's step may overshoot far from the optimum. The line search also
+            # lengthens it, because saturated rows make steps too short.
             reached = _search_line(
                 evaluate_at, point, step, change, -decrement, nonnegative
             )
@@ -152,6 +157,8 @@ def compute_logistic_terms(log_odds, target, weight_fraction):
 
 def _compute_block_terms(log_odds, target, weight_fraction):
     """Compute the terms in place, which halves the temporaries."""
+    # Written in exp(-|z|), loss, residual and curvature are exact for log-odds of any
+    # size.
     small = np.exp(-np.abs(log_odds))
     losses = np.maximum(log_odds, 0)
     losses -= target * log_odds
@@ -163,6 +170,8 @@ def _compute_block_terms(log_odds, target, weight_fraction):
     residual *= weight_fraction
     small *= inverse
     small *= weight_fraction
+    # The curvature of a saturated, wrong row underflows before its residual does; a
+    # multiple of the residual keeps the Hessian positive.
     small += _DAMPING * np.abs(residual)
     return weight_fraction @ losses, residual, small
 
@@ -207,6 +216,7 @@ class _LogisticModel:
         scale = np.sqrt((root**2).sum(axis=0))
         scale[scale == 0] = 1.0
         lowest = np.full(len(scale), -np.inf)
+        # A step may reduce a constrained coefficient to 0, but not further.
         lowest[[*nonnegative]] = -(point.coef * scale)[[*nonnegative]]
         step = solve_bounded_step(root / scale, pull, lowest) / scale
         return step, float(top * pull @ (root @ step))
@@ -238,6 +248,8 @@ def _orthogonalise_columns(columns, curvature):
             continue
         residual = column / top
         size = np.sqrt(curvature @ residual**2)
+        # Gram-Schmidt loses orthogonality in one pass if columns are nearly dependent
+        # (Kahan and Parlett: "twice is enough").
         for _ in range(2):  # twice is enough
             for i in range(j):
                 projection = weighted[i] @ residual
@@ -300,6 +312,8 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows, intercept=True
     weight = np.append(weight, np.full(2, prior_rows / 2))
     start = None
     if len(score) >= _MIN_SUBSAMPLED_ROWS:
+        # A fit to every eighth row is near enough that the full fit needs two or three
+        # steps.
         start = fit_logistic(
             features[::_SUBSAMPLING_STEP],
             target[::_SUBSAMPLING_STEP],
@@ -308,6 +322,8 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows, intercept=True
         ).coef
     fit = fit_logistic(features, target, weight, start=start)
     slope = float(fit.coef[0])
+    # Centring made the columns nearly orthogonal; this undoes it. The offsets of the
+    # two classes are opposite by convention.
     half = float(fit.coef[1] - slope * centre) / 2 if intercept else 0.0
     return JointFit(slope, np.array([-half, half]))
 
@@ -320,11 +336,15 @@ def fit_structured_pair(log_proba, y_encoded, weight, ridge):
     `log_proba`, (2, n), are logarithms of both probabilities. The log-odds are c_1
     log_1 - c_0 log_0 + e with b = (-e, e) / 2. Returns a `SoftmaxFit` with A = c - 1.
     """
+    # With two classes only the difference of the logits counts: c_1 log p_1 - c_0 log
+    # p_0 + b.
     columns = np.stack([-log_proba[0], log_proba[1], np.ones(log_proba.shape[1])])
     w = weight / weight.sum()
     outcome = y_encoded.astype(float)
     gradient = np.zeros(3)
     target = np.array([1.0, 1.0, 0.0])
+    # The objective penalises the squares of all four parameters; the offset stands for
+    # two of them, -b / 2 and b / 2.
     penalty = ridge * np.array([2.0, 2.0, 1.0])
     lowest = np.array([0.0, 0.0, -np.inf])
 
@@ -360,6 +380,8 @@ def get_pseudo_log_odds(log_odds, weight):
     """
     away = log_odds - np.average(log_odds, weights=weight)
     spread = np.sqrt(np.average(away * away, weights=weight))
+    # The two pseudo rows lie within the scores, if they regularise the slope without
+    # extrapolation.
     centre = np.clip(0.0, log_odds.min(), log_odds.max())
     return centre + np.log(3.0) * min(1.0, spread) * np.array([-1.0, 1.0])
 
@@ -369,12 +391,13 @@ def compute_platt_targets(y_encoded, weight):
 
     Platt (1999), section 2.2. N+ and N- are sums of weights.
     """
+    # The posterior means of the two label probabilities under a uniform prior.
     positive = weight[y_encoded == 1].sum()
     negative = weight[y_encoded == 0].sum()
     return np.where(y_encoded == 1, (positive + 1) / (positive + 2), 1 / (negative + 2))
 
 
-# -- where the maximum likelihood is infinite: some direction is wrong in no row and right in one --
+# -- if the maximum likelihood is infinite: some direction is wrong in no row and right in one --
 
 
 def threshold_separates(score, y_encoded, *, increasing=False):
@@ -390,6 +413,8 @@ def threshold_separates(score, y_encoded, *, increasing=False):
     positive = score[y_encoded == 1]
     if negative.max() == positive.min() == negative.min() == positive.max():
         return False  # equal scores
+    # Equality separates too: the likelihood then increases without bound along a step
+    # at the shared score, although it stays below 1 there.
     rising = negative.max() <= positive.min()
     return bool(rising or (not increasing and positive.max() <= negative.min()))
 
@@ -408,7 +433,7 @@ def interval_separates(score, y_encoded):
 
     The other class lies outside.
 
-    Rows of both classes may share its two ends, where z = 0.
+    Rows of both classes may share its two ends, if z = 0.
     """
     if np.all(y_encoded == y_encoded[0]):
         return True
@@ -418,6 +443,8 @@ def interval_separates(score, y_encoded):
         low = within.min()
         high = within.max()
         if not ((others > low) & (others < high)).any():
+            # If both labels occur at the ends of the interval and nowhere else, a
+            # finite parabola is optimal.
             cells = [y_encoded[score == end] for end in {low, high}]
             rows = sum(map(len, cells))
             mixed = all(np.any(cell != cell[0]) for cell in cells)
@@ -472,6 +499,8 @@ def maximise_likelihood(offset, column, outcome, weight, start=0.0, tol=1e-13):
     for _ in range(200):
         mean = expit(offset + c * column)
         slope = weight @ (column * (outcome - mean))
+        # The likelihood is concave, so the sign of its slope brackets the maximum;
+        # Newton steps outside the bracket are replaced by bisection.
         low, high = (c, high) if slope > 0 else (low, c)
         curvature = weight @ (column**2 * mean * (1 - mean))
         max_step = 10 * (1 + abs(c))
@@ -504,6 +533,8 @@ def compute_covariance(columns, log_odds, outcome, weight, squares=None):
     bread = compute_model_covariance(columns, weight, log_odds)
     if squares is None:
         return bread
+    # The sandwich estimator: weights that are not counts enter the information once and
+    # the variance of the score twice.
     pull = columns * (np.sqrt(squares) * (outcome - expit(log_odds)))[:, None]
     return bread @ (pull.T @ pull) @ bread
 
@@ -515,6 +546,8 @@ def find_profile_interval(profile, estimate, top, step, drop):
     of these is infinite. An infinite estimate is an end; the other one is sought from
     `find_step` with its sign.
     """
+    # The square root of twice the fall of the likelihood is nearly linear in c, so few
+    # steps find the end.
     root = np.sqrt(drop)
 
     def measure_excess(c):  # nearly linear in c
@@ -530,6 +563,7 @@ def find_profile_interval(profile, estimate, top, step, drop):
         bracket = sorted([start, start + direction * width])
         return brentq(measure_excess, *bracket, xtol=1e-10 * step, rtol=1e-13)
 
+    # If the estimate is infinite, only one end of the interval is finite.
     if np.isfinite(estimate):
         return find_end(estimate, -1), find_end(estimate, 1)
     sign = int(np.sign(estimate))

@@ -33,6 +33,8 @@ def make_normal_grid(slopes, shifts, spread):
     The shift is standard normal, the logarithm of the slope normal with `spread`.
     """
     slope, shift = (part.ravel() for part in np.meshgrid(slopes, shifts, indexing="ij"))
+    # Slopes are log-normal around 1, because halving and doubling are equally plausible
+    # errors.
     log = -((np.log(slope) / spread) ** 2) / 2 - shift**2 / 2
     return Grid(slope, shift, log - logsumexp(log))
 
@@ -60,7 +62,7 @@ def compute_log_ratios(
     Parameters
     ----------
     log_pair : ndarray of shape (n, 2)
-        Logarithms of the probabilities of no event and of the event; -inf where it is
+        Logarithms of the probabilities of no event and of the event; -inf if it is
         0.
     outcome : ndarray of shape (n,), bool
         Whether the event happened.
@@ -74,6 +76,8 @@ def compute_log_ratios(
         What happened had probability 0.
     """
     label_log_proba = log_pair[np.arange(len(outcome)), outcome.astype(np.intp)]
+    # A label of predicted probability 0 refutes the prediction at once. Such rows are
+    # reported separately, because their gain is infinite.
     impossible = np.isneginf(label_log_proba)
     log_odds = np.where(impossible, 0.0, log_pair[:, 1] - log_pair[:, 0])
     sign = np.where(outcome, 1.0, -1.0)
@@ -111,6 +115,8 @@ def compute_soft_log_ratios(
         compute_log_ratios(log_pair, hit, grid) for hit in (ones, ~ones)
     )
     impossible = (never & (soft_label > 0)) | (surely & (soft_label < 1))
+    # By Jensen's inequality the exponential of a weighted mean of gains is at most the
+    # weighted mean of the exponentials, so the process remains a supermartingale.
     gain = soft_label[:, None] * yes + (1.0 - soft_label)[:, None] * no
     gain[impossible] = 0.0
     return gain, impossible
@@ -130,7 +136,10 @@ def draw_label(soft_labels: FloatArray, number: IntArray) -> AnyArray:
     hit : ndarray of shape (n, n_parallel), bool
         In each row at most one of several.
     """
+    # The draw depends on the number of the row only, so that a stream gives the same
+    # labels in batches of any size.
     bits = scrambled(np.asarray(number).astype(np.uint64) * ODD)
+    # The leading 53 bits, as numpy makes uniform floats of 64 random bits.
     chance = (bits >> np.uint64(11)) * 2.0**-53
     ends = np.cumsum(soft_labels, axis=1)
     starts = np.column_stack([np.zeros(len(soft_labels)), ends[:, :-1]])
@@ -174,7 +183,7 @@ def detect_change(
     gain : ndarray of shape (n, n_parallel, n_pairs)
         At most 500 is used.
     certain : ndarray of shape (n,), bool
-        Rows that are an alarm whatever the statistic.
+        Rows that are an alarm for every value of the statistic.
     stream : ndarray of shape (n,)
         Which stream a row belongs to.
     grid : Grid
@@ -186,14 +195,18 @@ def detect_change(
     Returns
     -------
     row : int
-        Of the alarm, where the recursion stopped; n where there is none.
+        Of the alarm, if the recursion stopped; n if there is none.
     statistic : float
         At that row, or at the end.
     """
+    # The recursion of Shiryaev and Roberts, for each pair and each stream; their mean
+    # is compared with the bound.
     prior = np.exp(grid.log_prior) / state.shape[1]
     first = start + int(np.append(certain[start:], True).argmax())
     if len(state) == 1:
         return _detect_single_stream(state[0], gain, first, prior, bound, start)
+    # A gain above 500 nats raises an alarm in every state; the limit avoids an
+    # overflow.
     factor = np.exp(np.minimum(gain[start:], 500.0))
     parts = (state @ prior).sum(axis=1)
     total = float(parts.sum())
@@ -214,10 +227,14 @@ def _detect_single_stream(state, gain, first, prior, bound, start):
     """Run `detect_change` of a single stream, for some rows at once."""
     below = bound * (1 - 1e-9)  # what rounding can do to them
     for begin in range(start, len(gain), _BLOCK_ROWS):
+        # The statistic of a block is computed at once and checked afterwards: alarms
+        # are rare, and numpy's overhead per row is large.
         course = np.exp(np.minimum(gain[begin : begin + _BLOCK_ROWS], 500.0))
         # views: each is changed by its turn
         for number, before in enumerate([state, *course[:-1]]):
             course[number] *= before + 1.0
+        # A matrix product may round differently from the sum of one row, so rows near
+        # the bound are summed again as the loop for several streams does.
         near = (course @ prior).sum(axis=1) >= below
         if begin <= first < begin + len(course):
             near[first - begin] = True
@@ -279,6 +296,8 @@ def update_weights(
             return log_weight - compute_log_mixture(log_weight - grid.log_prior, grid)
         likelihood = np.exp(log - log.max(axis=1, keepdims=True))
     weight = np.exp(log_weight)
+    # Fixed share (Herbster and Warmuth): a fraction of the weight returns to the prior
+    # after each row, so that the mixture can follow a drift.
     back = returned_fraction * np.exp(grid.log_prior)
     for row in likelihood:
         weight *= row

@@ -43,6 +43,8 @@ def find_reachable_means(proba: FloatArray, weight: FloatArray) -> FloatArray:
     total = weight.sum()
     log = compute_logs(proba)
     never = np.isneginf(log)
+    # A row that allows one class only keeps it under every offset, and a class of
+    # probability 0 never gets any.
     alone = (never.sum(axis=1) == log.shape[1] - 1)[:, None] & ~never
     return np.column_stack([weight @ alone / total, 1 - weight @ never / total])
 
@@ -75,6 +77,8 @@ def fit_mean_offset(
     log = compute_logs(proba)
     if len(target) == 2:
         log_odds = log[:, 1] - log[:, 0]
+        # Certain rows do not move; the target of the others is what remains of the
+        # mean.
         inside = np.isfinite(log_odds)
         zeros = weight_fraction[np.isneginf(log_odds)].sum()
         ones = weight_fraction[np.isposinf(log_odds)].sum()
@@ -90,6 +94,8 @@ def fit_mean_offset(
 
 def _find_crossing(log_odds, weight_fraction, aim):
     """Return the a for which the mean of expit(log_odds + a) has the log-odds `aim`."""
+    # With all log-odds at an end the offset would be exactly this, so the ends bracket
+    # the solution.
     low = aim - log_odds.max()
     high = aim - log_odds.min()
     a = min(max(0.0, low), high)
@@ -99,6 +105,8 @@ def _find_crossing(log_odds, weight_fraction, aim):
         up = weight_fraction @ proba
         down = weight_fraction @ complement
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            # On the scale of log-odds the function is nearly linear with slope 1, and
+            # neither small nor large means lose digits.
             above = np.log(up) - np.log(down) - aim
             step = (
                 above
@@ -126,6 +134,8 @@ def _fit_multiclass(log, weight_fraction, target):
         mean = weight_fraction @ softmax(log + offset, axis=1)
         if (mean == 0).any() or np.abs(mean / target - 1).max() < _MEAN_TOLERANCE:
             break
+        # Iterative proportional fitting: each step multiplies a class by the ratio of
+        # its target and its mean. It converges linearly, but from any start.
         offset += np.clip(
             np.log(target) - np.log(mean), -_MAX_OFFSET_STEP, _MAX_OFFSET_STEP
         )
@@ -146,6 +156,8 @@ def _refine_by_newton(log, weight_fraction, target, offset):
         mean = weight_fraction @ q
         pull = (mean - target)[1:]
         curvature = (np.diag(mean) - q.T @ (q * weight_fraction[:, None]))[1:, 1:]
+        # The Hessian is singular if some rows never mix two groups of classes; the
+        # least-norm step leaves such directions alone.
         step = -np.linalg.lstsq(curvature, pull, rcond=None)[0]
         step *= min(1.0, _MAX_OFFSET_STEP / max(np.abs(step).max(), _MAX_OFFSET_STEP))
         return step, -pull @ step

@@ -54,6 +54,8 @@ def fit_proportions(
         return b.sum() - _average_log(density, weight_fraction), density
 
     def find_direction(b, density):
+        # The objective b.sum() - mean log(ratio b) has the same minimum as the
+        # likelihood on the simplex, without the constraint on the sum.
         g = ratio / density[:, None]
         return solve_newton_step(
             (g * weight_fraction[:, None]).T @ g, 1.0 - weight_fraction @ g, -b
@@ -61,6 +63,8 @@ def fit_proportions(
 
     for _ in range(_INITIAL_EM_STEPS if newton else _MAX_EM_STEPS):
         n_iter += 1
+        # A step of the EM algorithm (Saerens, Latinne and Decaestecker): it never
+        # lowers the likelihood and keeps proportions positive.
         updated = b * _compute_gradient(ratio, weight_fraction, b)
         change = np.abs(updated - b).max()
         b = updated / updated.sum()
@@ -79,6 +83,8 @@ def fit_proportions(
         n_iter = n_iter + end.n_iter
     return FittedProportions(
         b,
+        # By concavity the largest directional derivative towards a vertex bounds the
+        # distance to the maximum.
         max(float(_compute_gradient(ratio, weight_fraction, b).max() - 1.0), 0.0),
         n_iter,
     )
@@ -103,6 +109,7 @@ def fit_mixture_weights(likelihood, mass, prior):
     """
     prior = np.maximum(prior, _MIN_PRIOR_COUNT)
     seen = likelihood / likelihood.max(axis=1, keepdims=True)
+    # The Dirichlet prior acts like rows that certainly belong to one component each.
     ratio = np.vstack([seen, np.eye(len(prior))])
     weight = np.append(mass, prior)
     return fit_proportions(ratio, weight, prior / prior.sum()).prior
@@ -152,8 +159,8 @@ def compute_uncertainty(
     -----
     The standard errors are a sandwich, which for equal weights is the inverse of the
     sum of outer products of the scores. The interval of a class holds the proportions t
-    whose log-likelihood, on the line along which the other classes give way as the
-    covariance says, is at most z^2 V / (2 C) below its largest, C the variance by the
+    whose log-likelihood, on the line along which the other classes change according to
+    the covariance, is at most z^2 V / (2 C) below its largest, C the variance by the
     curvature, V by the sandwich.
     """
     weight_fraction = weight / weight.sum()
@@ -167,6 +174,7 @@ def compute_uncertainty(
             ratio, weight_fraction, prior
         )
     se = np.where(unknown, np.inf, np.sqrt(variance))
+    # Without information about a class its interval is [0, 1].
     interval = np.tile([0.0, 1.0], (k, 1))
     z = norm.isf((1 - level) / 2)
     density = ratio @ prior
@@ -176,10 +184,15 @@ def compute_uncertainty(
     def measure_excess(t, c):
         """Return how far t is outside of the interval of class c, in standard errors."""
         shifted = prior + (t - prior[c]) * lines[c]
+        # The line of steepest profile leaves the simplex at some point; beyond it, the
+        # other proportions are clipped and rescaled.
         if shifted.min() >= 0:
             line_density = density + (t - prior[c]) * tilts[:, c]
         else:
             line_density = ratio @ _project_with_fixed_class(shifted, c, t)
+        # Twice the fall of the likelihood is scaled by the ratio of the naive and the
+        # robust variance, so that weights and the finite labelled sample are allowed
+        # for.
         fall = (
             2
             * curvature[c]
@@ -201,6 +214,7 @@ def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
     """Return lines, curvatures, variances and unknown classes from the whole Hessian."""
     k = len(b)
     g = ratio / (ratio @ b)[:, None]
+    # Proportions sum to 1, so only directions orthogonal to the vector of ones count.
     tangent = np.eye(k) - 1.0 / k
     values, vectors = np.linalg.eigh(
         tangent @ ((g * weight_fraction[:, None]).T @ g) @ tangent
@@ -211,6 +225,8 @@ def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
     null = vectors[:, ~is_known] - vectors[:, ~is_known].mean(axis=0)
     unknown = (np.abs(null) > 1e-6).any(axis=1)
     variance = ((weight_fraction[:, None] * (g @ inverse)) ** 2).sum(axis=0)
+    # The component densities come from predictions trained on n_source rows, whose
+    # class frequencies have errors of their own.
     if np.isfinite(n_source):
         difference = inverse - (np.diag(b) - np.outer(b, b))
         variance = variance + (difference**2 / source).sum(axis=1) / n_source

@@ -38,12 +38,18 @@ class ConeFrame(NamedTuple):
 @lru_cache(maxsize=128)
 def make_frame(degree):
     """Return the sampling form of a degree, from 1."""
+    # The derivative is represented by its values at Chebyshev nodes, which keeps the
+    # program well conditioned at degrees where monomials fail.
     angles = np.pi * (2 * np.arange(degree) + 1) / (2 * degree)
     nodes = np.cos(angles)
     m = np.arange(1, degree // 2 + 1)
     terms = np.cos(np.outer(angles, 2 * m)) / (4 * m**2 - 1)
+    # Fejer's quadrature weights: the sum of the weighted slopes is f(1) - f(-1).
     weights = 2 / degree * (1 - 2 * terms.sum(axis=1))
     if degree % 2:
+        # A polynomial is nonnegative on [-1, 1] if and only if it is a weighted sum of
+        # squares; the weights depend on the parity (lemma 1 of Wang, Li, Dang (2019),
+        # in another basis).
         factors = [
             (np.ones(degree), (degree + 1) // 2),
             (1 - nodes**2, (degree - 1) // 2),
@@ -71,6 +77,8 @@ def make_frame(degree):
     starts = np.cumsum([0, 1, 1] + [block.shape[1] for block in blocks])
     powers = np.arange(degree + 1)
     from_monomial = np.empty((degree + 1, degree + 1))
+    # The bound on the coefficients is one on monomials, eq. (18d) of Wang, Li, Dang
+    # (2019), in the variable scaled to [-1, 1].
     from_monomial[0] = (-1.0) ** powers
     from_monomial[1:] = (
         weights[:, None] * powers * nodes[:, None] ** np.maximum(powers - 1, 0)
@@ -102,6 +110,7 @@ def compute_moments(x, y, weight, degree):
         if m <= degree:
             mean_y[m] = weighted @ t
         if m:
+            # The three-term recurrence of Chebyshev polynomials.
             first, last = last, 2 * x * last - first
     return mean_t / total, mean_y / total, float(weighted @ y / total)
 
@@ -109,6 +118,7 @@ def compute_moments(x, y, weight, degree):
 def compute_gram(mean_t, size):
     """Return means of T_i T_j for i, j < size, from those of T_m."""
     i = np.arange(size)
+    # T_i T_j = (T_{i+j} + T_{|i-j|}) / 2, so 2 k + 1 means hold the whole Gram matrix.
     return (mean_t[i[:, None] + i] + mean_t[np.abs(i[:, None] - i)]) / 2
 
 
@@ -139,6 +149,8 @@ def fit_polynomials(data, degree, l1s, tol=1e-10, max_iter=80):
         [make_fit(d, theta[d], gap[d], float(size[d])) for _ in l1s]
         for d in range(len(data))
     ]
+    # A bound that the free solution keeps changes nothing; only the others need a
+    # second program.
     tight = [
         (d, b) for d in range(len(data)) for b, l1 in enumerate(l1s) if size[d] > l1
     ]
@@ -161,7 +173,7 @@ class LinearConstraints(NamedTuple):
 
     x: np.ndarray
     slope: np.ndarray
-    low: np.ndarray  # equal to `high` where the number is fixed
+    low: np.ndarray  # equal to `high` if the number is fixed
     high: np.ndarray
 
     def make_matrix(self, degree):
@@ -181,6 +193,8 @@ def fit_program(
     import cvxpy as cp
 
     basis = make_frame(degree)
+    # The semidefinite form of eq. (22) and (23) of Wang, Li, Dang (2019); the basis and
+    # the sampling form differ.
     products = compute_gram(mean_t, degree + 1)
     values, vectors = np.linalg.eigh(products)
     root = np.sqrt(np.maximum(values, 0))[:, None] * vectors.T
@@ -235,6 +249,8 @@ def fit_program(
     gap = np.inf
     for w in pulls:
         pull = gradient + w + constraint_pull
+        # The dual function: the smallest eigenvalue of each block bounds how much a
+        # feasible direction could lower the loss.
         lowest = [np.linalg.eigvalsh((P.T * pull[1:]) @ P)[0] for P in basis.blocks]
         price = constraint_price + (
             bound * np.abs(basis.from_monomial.T @ w).max() if w.any() else 0.0

@@ -30,8 +30,11 @@ def _find_meeting(sums, mass, flag, before, between, after, now):
     mass_b = mass[after]
     left = flag[before] if before >= 0 else 0.0
     right = flag[after] if after < len(flag) else 0.0
+    # Products instead of divisions: the difference of the two group means times both
+    # masses.
     gap = sum_b * mass_a - sum_a * mass_b
     speed = (left - flag[between]) * mass_b - (flag[between] - right) * mass_a
+    # The groups have met already, up to rounding; a later time would let them cross.
     if abs(gap - now * speed) <= 1e-13 * (abs(sum_b) * mass_a + abs(sum_a) * mass_b):
         return now
     if speed == 0:
@@ -84,6 +87,8 @@ def _merge_groups(
         if now == np.inf:
             break
         merge_penalty[top] = now
+        # The boundary leaves the heap by sinking to its end, which keeps all positions
+        # valid.
         key[top] = np.inf
         _restore_heap(heap, heap_index, key, heap_index[top])
         low = before[top]
@@ -139,6 +144,8 @@ class PenaltyPath:
 
         The cost is one comparison per row and group.
         """
+        # The solution at any penalty is read off the boundaries that still exist (eq.
+        # (10) of Wang, Li, Dang (2019) is the problem, with half the penalty).
         alive = np.flatnonzero(self.merges > penalty)
         starts = np.append(0, alive + 1)
         flags = np.concatenate([[0.0], self.y[alive] > self.y[alive + 1], [0.0]])

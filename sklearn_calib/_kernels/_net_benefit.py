@@ -33,6 +33,8 @@ class NetBenefit:
 
     def __init__(self, scores, outcome, weight, thresholds, prevalence=None):
         count = len(thresholds)
+        # Rows with the same decisions of all models and the same label are
+        # interchangeable, so the cost does not grow with the rows.
         key = (outcome > 0).astype(np.intp)
         for score in scores:
             key = key * (count + 1) + np.searchsorted(thresholds, score, side="right")
@@ -50,7 +52,10 @@ class NetBenefit:
         self.prevalence = rate if prevalence is None else prevalence
         self.factors = (1.0, 1.0)
         if prevalence is not None:
+            # Each class is reweighted to the prevalence of the target population.
             self.factors = (1 - prevalence) / (1 - rate), prevalence / rate
+        # Vickers and Elkin (2006): net benefit = true positives - false positives * t /
+        # (1 - t), per row.
         self.odds = thresholds / (1 - thresholds)
 
     def get_acted_fraction(self, model):
@@ -85,6 +90,8 @@ class NetBenefit:
         )
         means = unit * (sums[0, 0] - sums[0, 1])
         mean = means.sum(axis=0)
+        # If the prevalence is given, the numbers of rows of both classes are fixed, so
+        # the variance is that within the classes.
         centre = means / of_class if self.by_class else np.stack([mean, mean])
         covariance = np.zeros((len(mean), len(mean)))
         for block in blocks:
@@ -123,6 +130,8 @@ class NetBenefit:
         fraction = np.minimum(sums[0] / total, 1.0)
         squared = sums[1] / total**2
         squares = squares / total**2
+        # The variance of a weighted proportion; its effective number of rows then
+        # enters Wilson's interval.
         variance = squared * (1 - fraction) ** 2 + (squares - squared) * fraction**2
         with np.errstate(invalid="ignore", divide="ignore"):
             rows = fraction * (1 - fraction) / variance
@@ -150,7 +159,7 @@ class Comparison(NamedTuple):
         """Lower and upper ends at `z` standard errors.
 
         Each share has Wilson's interval, or Clopper and Pearson's if `exact`, and their
-        distances are put together as their standard errors would be: also right where a
+        distances are put together as their standard errors would be: also right if a
         share of a few rows is multiplied by a large value. Changes that cannot happen
         beside "all", or beside no second model, have a share of 0 and its ends as well:
         they make up for rounding the bounds of several shares to one normal law.
@@ -179,6 +188,8 @@ class Comparison(NamedTuple):
         """
         e = self.value * distance
         s = self.fraction
+        # Fractions of one sample are negatively correlated, by -sqrt(s t / ((1 - s)(1 -
+        # t))) as in a multinomial distribution.
         ratio = np.sqrt(np.divide(s, 1 - s, out=np.zeros_like(s), where=s < 1))
         axis = 0 if self.by_class else (0, 1)
         square = (e**2 * (1 + ratio**2)).sum(axis=axis) - (e * ratio).sum(
@@ -207,6 +218,8 @@ def draw_critical_value(covariance, level, n_draws, rng):
         deviation[has_variance], deviation[has_variance]
     )
     values, vectors = np.linalg.eigh(scaled)
+    # A root by eigenvalues: neighbouring thresholds have nearly equal columns, on which
+    # Cholesky fails.
     factor = vectors * np.sqrt(np.maximum(values, 0))
     largest = np.abs(rng.normal(size=(n_draws, len(values))) @ factor.T).max(
         axis=1, initial=0.0
@@ -246,7 +259,7 @@ def maximise_decision_loss(threshold, regret):
     Also returns where the weight lies.
 
     A proper loss is a mixture of V shapes, and its values for either label span at most
-    1 where both the integral of t dw and that of (1 - t) dw are at most 1. The largest
+    1 if both the integral of t dw and that of (1 - t) dw are at most 1. The largest
     integral is twice the value at 1/2 of the concave envelope of the regret and of (0,
     0) and (1, 0), so that the weight lies on one threshold on either side of 1/2, or on
     1/2.
@@ -256,6 +269,8 @@ def maximise_decision_loss(threshold, regret):
     t = np.append(threshold, [0.0, 1.0])
     value = np.append(regret, [0.0, 0.0])
     left = t <= 0.5
+    # The integral is largest for two atoms, one on each side of 1/2; each exchange
+    # raises the line through them at 1/2.
     i, j = (np.where(side, value, -np.inf).argmax() for side in (left, ~left))
     while True:
         slope = (value[j] - value[i]) / (t[j] - t[i])

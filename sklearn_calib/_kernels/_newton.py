@@ -52,8 +52,12 @@ def minimise_by_newton(
     before = np.inf
     for n_iter in range(1, max_iter + 1):
         step, decrement = direction(theta, extra)
+        # Below this decrement the rounding of the value hides the gain, so Armijo's
+        # rule cannot judge the step.
         near = decrement <= max(tol, _VALUE_TOLERANCE * (1 + abs(value)))
         near = near and (is_trusted is None or is_trusted(theta, step))
+        # Newton's method converges quadratically; a decrement that no longer falls is
+        # rounding noise.
         if near and decrement > before / 4:
             break
         before = decrement
@@ -77,6 +81,8 @@ def minimise_by_newton(
 
 def solve_newton_step(hessian, gradient, lowest=-np.inf):
     """Minimise the second-order model over steps >= `lowest`; also its decrement."""
+    # Scaling to a unit diagonal makes the step independent of the units of the
+    # parameters.
     scale = np.sqrt(np.maximum(hessian.diagonal(), 1e-200))
     scaled = hessian / scale / scale[:, None]
     scaled.flat[:: len(scale) + 1] += 1e-13  # a direction may be open
@@ -94,6 +100,8 @@ def solve_bounded_step(root, pull, lowest):
     """Return the step of least |root step - pull| among those of at least `lowest`."""
     step = np.linalg.lstsq(root, pull, rcond=None)[0]
     if (step < lowest).any():
+        # `nnls` has bounds at 0 only; a free variable is the difference of two
+        # nonnegative ones.
         free = np.isneginf(lowest)
         base = np.where(free, 0.0, lowest)
         above = nnls(np.column_stack([root, -root[:, free]]), pull - root @ base)[0]

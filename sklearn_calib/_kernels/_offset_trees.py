@@ -76,8 +76,12 @@ def _sort_bins(cells, unordered, l2, order):
         if cells[b, 2] != 0.0:
             order[n_known] = b
             n_known += 1
+    # The smoothing penalty grows with the number of categories, because ordering them
+    # by their own gradients fits noise.
     if unordered:
         l2 += L2_PER_CATEGORY * max(n_known - 2, 0)
+        # Insertion sort: a leaf has few categories, and a call of a sort would not be
+        # compiled here.
         for k in range(1, n_known):
             b = order[k]
             position = k
@@ -103,6 +107,8 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
     w = total[2]
     low = bounds[0]
     high = bounds[1]
+    # The gain of a split is what the two children lower the loss more than the parent
+    # as a leaf would.
     parent_gain = _compute_gain(g, h, l2, _get_leaf_value(g, h, l2, low, high))
     best[0] = 0.0
     best[1] = -1.0
@@ -122,6 +128,8 @@ def _find_split(cells, total, bounds, unordered, order, rising, min_weight, l2, 
                 break
             left = _get_leaf_value(gl, hl, split_l2, low, high)
             right = _get_leaf_value(g - gl, h - hl, split_l2, low, high)
+            # The map must not fall with the score, so splits on it whose left child is
+            # higher are skipped.
             if f == rising and left > right:
                 continue
             gain = (
@@ -145,6 +153,7 @@ def _mark_left_bins(cells, unordered, order, l2, cut, heavier, left):
     last = order[cut]
     for b in range(left.shape[0]):
         left[b] = heavier if unordered else b <= last
+    # Only categories of this leaf are ordered; the others follow the heavier child.
     for k in range(n_known):
         left[order[k]] = k <= cut
 
@@ -189,6 +198,8 @@ def _grow_trees(
             sums[0] += g[i]
             sums[1] += h[i]
             sums[2] += weight[i]
+        # Leaf values are multiplied by the learning rate afterwards, so the bound on a
+        # tree's step is divided by it here.
         bounds[0, 0], bounds[0, 1] = -MAX_TREE_STEP / rate, MAX_TREE_STEP / rate
         span[0, 0], span[0, 1], node_of[0] = 0, n, 0
         _fill_histograms(bins, rows, 0, n, g, h, weight, cells[0])
@@ -229,6 +240,8 @@ def _grow_trees(
                 total[b, j] = total[a, j] - best[a, 3 + j]
                 total[a, j] = best[a, 3 + j]
             bounds[b, 0], bounds[b, 1] = bounds[a, 0], bounds[a, 1]
+            # Monotone trees: the middle of both children bounds all later leaves below
+            # them, as in XGBoost and scikit-learn.
             if f == rising:
                 low, high = bounds[a, 0], bounds[a, 1]
                 bounds[a, 1] = bounds[b, 0] = 0.5 * (
@@ -246,6 +259,8 @@ def _grow_trees(
             _fill_histograms(
                 bins, rows, span[small, 0], span[small, 1], g, h, weight, cells[small]
             )
+            # The histogram of the larger child is that of the parent less the smaller
+            # one, which saves its rows.
             cells[large] -= cells[small]
             for i in (a, b):
                 _find_split(
@@ -263,6 +278,8 @@ def _grow_trees(
             v = _get_leaf_value(
                 total[0, 0], total[0, 1], l2, bounds[0, 0], bounds[0, 1]
             )
+            # A tree without a split may still correct the overall level; if not even
+            # that pays, boosting ends.
             if not _compute_gain(total[0, 0], total[0, 1], l2, v) > min_gain:
                 return t
         for i in range(leaves):

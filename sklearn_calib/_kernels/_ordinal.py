@@ -17,7 +17,7 @@ from ._newton import minimise_by_newton, solve_newton_step
 _DECREMENT_TOLERANCE = 2e-13  # of the decrement, in nats
 _MIN_WIDTH = 1e-100  # of w: a class of probability 0 costs 230 nats
 _MAX_START_SCALE = 3.0  # size of the first log-odds: far from 0 Newton steps overshoot
-_START_GAP = 0.01  # d away from its bound, where the curvature may be huge
+_START_GAP = 0.01  # d away from its bound, if the curvature may be huge
 
 
 class CumulativeLogOdds(NamedTuple):
@@ -36,6 +36,8 @@ class OrdinalFit(NamedTuple):
 
 def compute_cumulative_log_odds(log_proba):
     """Return cumulative log-odds of rows of finite log-probabilities."""
+    # Sums from both ends, never 1 less the other sum, so that small probabilities keep
+    # their digits.
     below = np.logaddexp.accumulate(log_proba, axis=1)[:, :-1]
     above = np.logaddexp.accumulate(log_proba[:, ::-1], axis=1)[:, -2::-1]
     middle = log_proba[:, 1:-1]
@@ -52,6 +54,7 @@ def compute_class_proba(cumulative, slope, shifts):
     low = expit(-eta)
     high = expit(eta)
     width = slope * cumulative.gap - np.diff(shifts)
+    # The product form of expit(u) - expit(v), which does not cancel for narrow classes.
     middle = high[:, :-1] * low[:, 1:] * -np.expm1(-width)
     table = np.column_stack([low[:, 0], middle, high[:, -1]])
     return table / table.sum(axis=1, keepdims=True)
@@ -82,6 +85,7 @@ def fit_ordinal(cumulative, target):
         gradient, hessian = _compute_derivatives(cumulative, target, theta, sums)
         step, decrement = solve_newton_step(hessian, gradient, lowest - theta)
         # at slope 0 widths may be 0
+        # A step may take at most nine tenths of the slope, so that it stays positive.
         shorter = min(1.0, 0.9 * theta[0] / max(-step[0], 1e-300))
         return shorter * step, shorter * decrement
 
@@ -130,6 +134,7 @@ def _compute_derivatives(cumulative, target, theta, sums):
     pull = target[:, :-1] * high - target[:, 1:] * low
     curved = (target[:, :-1] + target[:, 1:]) * high * low
     width = _compute_widths(cumulative, theta)
+    # The derivative of log(1 - exp(-w)), without a difference of nearly equal numbers.
     odds = np.exp(-width) / -np.expm1(-width)
     push = target[:, 1:-1] * odds
     bend = push * (1 + odds)

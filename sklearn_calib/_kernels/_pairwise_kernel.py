@@ -28,6 +28,7 @@ def compute_median_bandwidth(proba):
     positive = distances[distances > 0]
     if not len(positive):
         return 1.0
+    # If more than half of the pairs are equal the median is 0, which is no bandwidth.
     return float(np.median(distances)) or float(np.median(positive))
 
 
@@ -50,6 +51,8 @@ def average_pairs(gram, residual, weight, diagonal):
     total = np.vdot(weighted, gram @ weighted)
     size = weight.sum() ** 2
     if not diagonal:
+        # Without the diagonal the average is a U-statistic, which is unbiased for
+        # calibrated predictions.
         squares = weight**2
         total -= squares @ (gram.diagonal() * (residual**2).sum(axis=1))
         size -= squares.sum()

@@ -26,7 +26,9 @@ def compute_histogram(score, weight):
 
     The bins are those of `HISTOGRAM_EDGES`.
     """
-    # bins need no more digits; zeros and ones are told exactly
+    # bins need no more digits; zeros and ones are counted exactly
+    # A logarithm in float32 takes half the time, and bins of half a unit do not need
+    # more digits.
     rough = score.astype(np.float32)
     with np.errstate(divide="ignore"):
         rough = np.log(rough) - np.log1p(-rough)
@@ -62,9 +64,11 @@ class LogitAxis:
 
     @classmethod
     def from_values(cls, values: Iterable, histograms: Iterable = ()) -> "LogitAxis":
-        """Return the axis with room for probabilities and the bins of histograms."""
+        """Return the axis with space for probabilities and the bins of histograms."""
         values = np.concatenate([np.empty(0), *map(np.ravel, values)])
         inner = values[(values > 0) & (values < 1)]
+        # The clipping keeps the ends of the axis finite for probabilities next to 0 or
+        # 1.
         positions = [logit(np.clip(inner, 1e-300, 1 - 1e-16))]
         zeros = (values <= 0).any()
         ones = (values >= 1).any()
@@ -110,7 +114,7 @@ class LogitAxis:
         )
 
     def merge_axes(self, other: "LogitAxis") -> "LogitAxis":
-        """Return the axis with room for what either of two shows."""
+        """Return the axis with space for the content of either of two."""
         low = min(self.low, other.low)
         high = max(self.high, other.high)
         return LogitAxis(low, high, self.zeros or other.zeros, self.ones or other.ones)
@@ -119,6 +123,7 @@ class LogitAxis:
         p = np.asarray(p, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             position = np.clip(np.log(p) - np.log1p(-p), self.low, self.high)
+        # 0 and 1 have no log-odds, so they get positions of their own outside the axis.
         below = self.low - self.span * (_MARGIN_FRACTION - np.minimum(p, 0))
         above = self.high + self.span * (_MARGIN_FRACTION + np.maximum(p - 1, 0))
         return np.where(p <= 0, below, np.where(p >= 1, above, position))
@@ -157,7 +162,7 @@ class LogitAxis:
         return (self(p) - left) / (right - left)
 
     def place_ticks(self, room: float) -> list[tuple[float, str]]:
-        """Return probabilities with room for their labels, and these.
+        """Return probabilities whose labels fit, and these.
 
         0 and 1 are in their margins.
 
@@ -167,6 +172,7 @@ class LogitAxis:
             The length of the axis in characters.
         """
         ends = [0.0] * self.zeros + [1.0] * self.ones
+        # All powers of ten if there is space, otherwise every second, third, ... one.
         for step in range(1, 17):
             taken, is_complete = self._add_fitting_ticks(
                 [*ends, *self._list_decades(step)], room, []
@@ -178,7 +184,7 @@ class LogitAxis:
         return [(p, text) for p, text, _ in sorted(taken, key=lambda one: one[2])]
 
     def _add_fitting_ticks(self, numbers, room, taken):
-        """Add the numbers that have room to `taken`; return whether all of them have."""
+        """Add the numbers that fit to `taken`; return whether all of them do."""
         taken = list(taken)
         is_complete = True
         for p in numbers:
@@ -255,10 +261,12 @@ class LossPlane(NamedTuple):
 
     @classmethod
     def from_points(cls, x, y, uncertainty):
-        """Return the plane with room for the points, their labels, and x = 0."""
+        """Return the plane with space for the points, their labels, and x = 0."""
         x = np.append(x, 0.0)
         min_range = _MIN_PLANE_SPAN * abs(uncertainty) or 1e-3
         across = max(np.ptp(x), min_range)
+        # The plane must not be flatter than one to four, or lines of equal loss cannot
+        # be distinguished.
         up = max(np.ptp(y), across / 4, min_range)
         if 0 < min(y) < 0.5 * up:
             y = np.append(y, 0.0)
@@ -312,7 +320,7 @@ def choose_round_numbers(low, high):
 def place_labels(points, sizes, gap, taken=()):
     """Return lower left corners of labels beside their points.
 
-    The labels do not overlap if there is room.
+    The labels do not overlap if there is space.
 
     Parameters
     ----------
@@ -331,6 +339,8 @@ def place_labels(points, sizes, gap, taken=()):
     for (x, y), (width, height) in zip(points, sizes, strict=True):
         half = height / 2
         middle = width / 2
+        # Positions beside, above and below the point, in this order of preference, then
+        # further away.
         offered = [
             (x + 1.5 * across, y - half),
             (x - 1.5 * across - width, y - half),

@@ -24,7 +24,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 class LogisticPolynomial(NamedTuple):
     """logit P(event) = coef @ (1, z, z^2, ...), its degree chosen forward.
 
-    `n_raised` steps up were taken from the first degree, where `freedom` coefficients
+    `n_raised` steps up were taken from the first degree, if `freedom` coefficients
     are free; `root` is triangular with root' root = information.
     """
 
@@ -58,7 +58,7 @@ class LogisticPolynomial(NamedTuple):
     def compute_belt(self, log_odds, level):
         """Return low and high ends of the probability, for all log-odds at once.
 
-        The Wald ellipsoid whose radius is the quantile of the statistic. [0, 1] where
+        The Wald ellipsoid whose radius is the quantile of the statistic. [0, 1] if
         the information has no inverse: separated outcomes.
         """
         rows = np.vander(
@@ -119,6 +119,7 @@ def fit_natural_spline(log_odds, rows, events):
     coef = fit_logistic(design, outcome, weight, (), np.eye(len(knots))[1]).coef
     mean = expit(design @ coef)
     columns = np.sqrt(weight * mean * (1 - mean))[:, None] * design
+    # The zero rows keep the factor square if there are fewer rows than knots.
     root = np.linalg.qr(np.vstack([columns, np.zeros((len(knots),) * 2)]), mode="r")
     return LogisticSpline(basis, coef, root)
 
@@ -137,11 +138,16 @@ def fit_polynomial(log_odds, rows, events, internal=False):
     if internal and distinct < 3:
         return None
     label_log_odds, outcome, weight = split_rows_by_label(log_odds, rows, events)
+    # GiViTI's forward selection starts with a line for external predictions. For the
+    # rows of the fit itself a line is already the identity, so it starts with a
+    # parabola.
     first = 2 if internal else min(1, distinct - 1)
     degree = first
     now = _fit_degree(label_log_odds, outcome, weight, degree)
     while degree < min(MAX_DEGREE, distinct - 1):
         further = _fit_degree(label_log_odds, outcome, weight, degree + 1, now.coef)
+        # The selection stops at the first degree that does not improve the fit at the 5
+        # % level; the distribution of the statistic below allows for this.
         if not 2 * weight.sum() * (now.loss - further.loss) > _STEP_THRESHOLD:
             break
         degree = degree + 1
@@ -200,6 +206,8 @@ def compute_survival(statistic, freedom, n_raised):
     )
     middle = (low + high) / 2
     half = (high - low) / 2
+    # Substituting the angle removes the square root singularity of the chi-square
+    # density with one degree of freedom.
     angle = middle[..., None] + half[..., None] * _NODES
     size = np.sqrt(inside)[..., None]
     remaining = (size * np.cos(angle)) ** 2

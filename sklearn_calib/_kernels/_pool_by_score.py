@@ -2,7 +2,7 @@
 
 Few distinct scores are counted in a small hash table. Of more, score and label are one
 integer: the bits of a float64 of [0, 1] and one bit behind them. Sorted as numbers they
-bring the rows of each score together, and no bit is lost.
+place the rows of each score together, and no bit is lost.
 """
 
 import numpy as np
@@ -62,6 +62,8 @@ def _count_scores(score, outcome, bits, mass):
         key = score[i]
         if key == _MINUS_ZERO_BITS:
             key = np.int64(0)
+        # Fibonacci hashing: multiplication by 2^64 over the golden ratio spreads keys
+        # that differ in few bits.
         slot = (uint64(key) * _HASH_FACTOR) >> _HASH_SHIFT
         while bits[slot] != key:
             if bits[slot] == -1:
@@ -84,6 +86,8 @@ def _join_score_and_label(score, outcome, keys):
         is_outside |= (bits >= _TWO_BITS) | (
             (score[i] < 0) & (score[i] != _MINUS_ZERO_BITS)
         )
+        # The bits of nonnegative floats are ordered like the numbers, so one integer
+        # sort orders scores and labels.
         keys[i] = (bits << 1) | np.int64(outcome[i])
     for i in range(1, len(score)):
         ups |= (keys[i - 1] | 1) < keys[i]
@@ -107,11 +111,13 @@ def _sum_runs(keys, mass, events):
         keys[position] = key >> 1
         mass[position] = i + 1
         events[position] = ones
+        # The last bit is the label; keys of one score differ in nothing else.
         position += uint64((key ^ following) > 1)
         key = following
     keys[position] = key >> 1
     mass[position] = last + 1
     events[position] = ones + (key & 1)
+    # The running sums at the end of each run become sums of the run.
     for i in range(np.int64(position), 0, -1):
         mass[i] -= mass[i - 1]
         events[i] -= events[i - 1]

@@ -46,6 +46,7 @@ def bound_unseen_square(errors, n_effective, n_rows):
     errors, each weighted by its size, which is the error itself if those that are not 0
     are equal: by a row at least, and by all of its rows if no cluster differs.
     """
+    # A row that was not observed may have an error as large as a label can be wrong.
     max_square = n_effective**-2
     total = np.abs(errors).sum()
     if n_rows is None or not total > 0:
@@ -79,6 +80,8 @@ def compute_fraction_intervals(
     """
     min_variance = t**2 / (4 * rows**2)
     fewer = (ndtri((1 + level) / 2) / t) ** 2
+    # The correction can only be worth additional labels; an estimated ratio above 1 is
+    # noise, since a power of 0 is allowed.
     ratio = min((variances[1] + min_variance) / (variances[0] + min_variance), 1.0)
     ends, corrected_ends = (
         tuple(

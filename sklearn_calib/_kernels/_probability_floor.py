@@ -66,6 +66,8 @@ class FloorStatistics:
         there = np.flatnonzero(self.smallest < np.inf)
         if len(there) == 0:
             return _clip_half(1.0)
+        # Values far below all others, next to exact zeros, are zeros up to rounding.
+        # The floor is derived from the values above the gap.
         wide = np.flatnonzero(np.diff(there) >= _MIN_EMPTY_EXPONENTS)
         first = there[wide[0] + 1] if self.zeros and len(wide) else there[0]
         return _clip_half(float(self.smallest[first]))
@@ -76,6 +78,8 @@ def collect_floor_statistics(proba: FloatArray, shares: bool = True) -> FloorSta
     plain = np.asarray(proba)
     low = plain[(plain > 0) & (plain <= 2 * MAX_FLOOR)]
     smallest = np.full(_N_EXPONENTS, np.inf)
+    # One minimum per binary exponent is enough to find a gap, and such minima can be
+    # merged over blocks of rows.
     np.minimum.at(smallest, np.frexp(low)[1] + _N_EXPONENTS - 2, low)
     if len(low) < np.count_nonzero(plain):
         smallest[-1] = min(smallest[-1], 1.0)  # something above: the largest floor
@@ -113,6 +117,7 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
     if not low.any():
         return proba
     out = np.array(proba)
+    # Rows without a small probability are returned as they are, bit for bit.
     rows = np.maximum(out[low], floor)
     if absent is not None:
         rows[absent[low]] = 0.0

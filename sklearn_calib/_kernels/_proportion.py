@@ -21,6 +21,8 @@ def compute_upper_bound(events, rows, tail):
 def compute_lower_bound(events, rows, tail):
     """Return a bound that the true proportion is below with probability at most `tail`."""
     events, rows = np.broadcast_arrays(events, rows)
+    # Without events the lower bound is 0, which the beta distribution with a = 0 does
+    # not express.
     above = events > rows * _EDGE_TOLERANCE
     quantiles = find_beta_quantiles(np.where(above, events, 1), rows - events + 1, tail)
     return np.where(above, quantiles, 0.0)
@@ -39,6 +41,8 @@ def find_beta_quantiles(a, b, p):
 
     logs = [np.log(np.maximum(each, 1)) for each in (a, b)]
     nodes = [np.linspace(0, each.max() + 1, int(16 * each.max()) + 24) for each in logs]
+    # Bootstrap intervals of many cells need the same quantiles again and again. On log
+    # and logit scales they are smooth enough for a spline of degree 5.
     table = logit(betaincinv(*np.exp(np.meshgrid(*nodes, indexing="ij")), p))
     quantiles = expit(RectBivariateSpline(*nodes, table, kx=5, ky=5).ev(*logs))
     small = np.minimum(a, b) < 1
@@ -57,6 +61,7 @@ def compute_exact_interval(events, rows, level):
 def compute_wilson_interval(fraction, rows, level):
     """Return Wilson's interval, right with probability `level` on average."""
     square = chdtri(1, 1 - level)
+    # Wilson (1927) inverts the score test, so the interval stays inside [0, 1].
     middle = (fraction + square / (2 * rows)) / (1 + square / rows)
     half = np.sqrt(square * (fraction * (1 - fraction) + square / (4 * rows)) / rows)
     half /= 1 + square / rows

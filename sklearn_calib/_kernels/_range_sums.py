@@ -34,6 +34,8 @@ def _add_ranges(tree, start, end, out):
         low = start[q] + n
         high = end[q] + n
         while low < high:
+            # A right child at the left end is not covered by its parent, so it is added
+            # by itself; likewise a left child at the right end.
             if low & 1:
                 for j in range(m):
                     out[j, q] += tree[low, j]
@@ -79,7 +81,7 @@ class WindowEstimator:
 
     With a part of the weight, above 0, also the smallest windows that hold so much.
     `invented` is the weight of the invented rows that every window holds besides.
-    Cumulative sums are kept, so that a window costs the same whatever it holds.
+    Cumulative sums are kept, so that all windows cost the same.
     """
 
     def __init__(self, log_odds, weights, weight_fraction=None, invented=0.0):
@@ -106,6 +108,8 @@ class WindowEstimator:
     def find_nearest(self, score):
         """Return the first cells of these windows, and the cells past their last ones."""
         first, last, center = self._windows
+        # The smallest window around a score is one of the two whose middles are next to
+        # it, because both ends of the windows increase.
         right = np.searchsorted(center, score)
         radius = np.full(len(score), np.inf)
         for i in (np.minimum(right, len(center) - 1), np.maximum(right - 1, 0)):
@@ -145,6 +149,8 @@ class WindowEstimator:
     def _estimate_windows(self, score, start, end):
         """Return event rates of windows; an empty one gets the nearest cells."""
         empty = end <= start
+        # An empty window has no rate, so the nearest cell answers; both sides at the
+        # same distance are averaged.
         if empty.any():
             lonely = score[empty]
             last = len(self.log_odds) - 1

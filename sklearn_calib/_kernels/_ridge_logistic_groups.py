@@ -20,6 +20,7 @@ def fit_shrunken_lines(
     method for all groups at once. A group without rows stays at the centre.
     """
     centre = np.asarray(centre, float)
+    # In units of the spread of the scores, intercept and slope are penalised alike.
     penalty = strength * np.array([1.0, spread**2])
 
     def sum_groups(values):
@@ -109,6 +110,8 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
     scale = labels.score_scale
     count = labels.score.shape[1]
     to_scaled = np.array([1.0, scale])
+    # The common line is itself fitted to all rows, so a row that is left out moves the
+    # centre of the shrinkage too.
     moves = _leave_out_rows(labels, centre * to_scaled, scale)
     is_known = labels.weight > 0
     score, hit, weight = (table[is_known] for table in labels[:3])
@@ -124,6 +127,7 @@ def choose_shrunken_lines(labels, centre, penalties=DEFAULT_PENALTIES):
             )
             lines *= to_scaled
         loo[penalty] = _compute_left_out_loss(labels, scale, lines, moves, penalty)
+        # Ties go to the stronger penalty, which is tried first.
         if best is None or loo[penalty] < loo[best[1]] - _MIN_LOSS_GAIN:
             best = lines / to_scaled, penalty
     return ShrunkenFit(*best, loo)
@@ -186,6 +190,8 @@ def _compute_left_out_loss(labels, scale, lines, moves, penalty):
             shift = row_leverage * (mean - outcome) + penalty * (half * moves).sum(
                 axis=1
             )
+            # One Newton step without the row, from the fit to all rows; the denominator
+            # removes the row's own curvature.
             eta = eta + shift / (1 - row_leverage * variance)
         total += weight @ (np.logaddexp(0, eta) - outcome * eta)
     return float(total / labels.weight.sum())

@@ -44,6 +44,8 @@ def average_risk(mass, errors, counts):
     wrong = np.cumsum(errors) - errors
     rate = errors / mass
     # the rate inside is that of the block plus excess / rows
+    # Inside a tie the order of the rows is random, so errors accumulate linearly and
+    # the mean risk is an integral of a + b / rows.
     excess = wrong - rate * before
     if counts:
         steps = digamma(before + mass + 1) - digamma(before + 1)
@@ -62,6 +64,8 @@ def find_largest_coverage(mass, errors, max_risk, delta):
     reached = np.cumsum(mass)
     wrong = np.cumsum(errors)
     n = int(reached[-1])
+    # Geifman and El-Yaniv (2017): the search looks at ceil(log2(n + 1)) coverages, and
+    # a union bound divides delta among them.
     steps = int(np.ceil(np.log2(n + 1)))
     low, high, answer = 0, n, (0, 1.0)
     for _ in range(steps):

@@ -58,6 +58,8 @@ class RankedScores:
         y_encoded = self.y_encoded[labelled]
         member = (y_encoded[:, None] == np.arange(self.k)).astype(np.float64)
         mass = member.sum(axis=0)
+        # The mixture that fits the unlabelled means best, by least squares; its
+        # distance from them is what label shift cannot explain.
         class_means = scores.T @ (member / mass)
         class_frequencies = mass / mass.sum()
         row_fraction = 1.0 / len(unlabelled)
@@ -85,6 +87,7 @@ class RankedScores:
             order = np.argsort(rank_position)
             rank_position = rank_position[order]
             # of equal scores
+            # The distribution functions are compared after whole ties only.
             last = np.append(rank_position[1:] != rank_position[:-1], True)
             distances.append(float(np.abs(np.cumsum(gap[order])[last]).max()))
         worst = int(np.argmax(distances))

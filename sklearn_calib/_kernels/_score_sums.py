@@ -18,6 +18,10 @@ def average_shifted_intervals(offset, cell, residual, n_cells, width):
 def _average_shifts(offset, cell, residual, mass, width):
     """Move the rows into lower cells in the order of their offsets."""
     for i in range(len(cell)):
+        # At shift 0 every row is in its upper cell. Growing the shift moves one row at
+        # a time to the cell below, which changes two terms of the sum. The mean over
+        # all shifts is the inner expectation of eq. (29) of Hu, Jambulapati, Tian, Yang
+        # (2024).
         mass[cell[i] + 1] += residual[i]
     total = 0.0
     mean = 0.0
@@ -43,6 +47,8 @@ def compute_laplace_square(score, residual, bandwidth):
     running = 0.0
     for i in range(len(score)):
         if i > 0:
+            # The Laplace kernel factorises over sorted scores, so one pass replaces the
+            # sum over all pairs.
             running *= np.exp((score[i - 1] - score[i]) / bandwidth)
         total += residual[i] * (2 * running + residual[i])
         running += residual[i]
@@ -59,6 +65,8 @@ def bin_linearly(score, residual, n_cells):
 @compile_kernel
 def _bin_each(score, residual, n_cells, mass):
     for i in range(len(score)):
+        # Linear binning splits a row between two cells in proportion to its distance,
+        # which makes a grid estimate continuous in the score.
         position = min(max(score[i] * n_cells - 0.5, 0.0), n_cells - 1.0)
         left = min(int(position), n_cells - 2)
         right = (position - left) * residual[i]

@@ -84,6 +84,8 @@ def _fill_kinks(v, residual, position, mass):
 def _sum_remaining(position, mass, last):
     cost = 0.0
     for t in range(len(position)):
+        # The maximum of the last V is a weighted sum of distances from the kinks; this
+        # is the dual of the linear program.
         cost += mass[t] * abs(last - position[t])
     return cost
 
@@ -106,6 +108,8 @@ def _remove_at_end(
         distance = sign * position[t]
         if distance > 0 and remaining > 0:
             bucket = np.int64(distance * scale)
+            # A heap that has grown too large returns its smaller half to the lists,
+            # which are cheaper.
             if bucket >= edge and size >= limit:
                 size, edge, highest = _spill_heap(
                     size, scale, first, following, listed, keys, kinks
@@ -123,6 +127,7 @@ def _remove_at_end(
         while remaining > 0:
             if size == 0:
                 while top >= 0 and first[top] < 0:
+                    # Counts per block let the search skip 64 empty buckets at a time.
                     block = top >> _BLOCK_BITS
                     top = (block << _BLOCK_BITS) - 1 if listed[block] == 0 else top - 1
                 if top < 0:
@@ -256,6 +261,8 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
                     size -= 1
                     _replace_first(heap, of_heap, size, heap[size], of_heap[size])
             sizes[end] = size
+        # V_t has its maximum where its slope C_t - x(w) changes sign: at the mass of
+        # the kinks below C_t, counted from w = -1.
         maxima[t] = min(max(_sum_prefix(tree, below[t]) - 1.0, -1.0), 1.0)
 
 
@@ -281,12 +288,16 @@ def _sum_prefix(tree, count):
 def walk_back(w, gaps):
     """Turn the maxima into the witness w at each score, from the last to the first."""
     for t in range(len(w) - 2, -1, -1):
+        # Backward pass of the dynamic program: the best w_t is the maximum of V_t,
+        # clipped to what w_{t+1} allows.
         w[t] = min(max(w[t], w[t + 1] - gaps[t]), w[t + 1] + gaps[t])
 
 
 def rank_kinks(v, residual):
     """Return distinct scores, gaps, summed residuals, and ranks and positions of kinks."""
     sums = np.cumsum(residual)
+    # Only the constraints between neighbours matter: lemma 2 of
+    # Hu, Jambulapati, Tian, Yang (2024).
     gaps = np.diff(v)
     # the last row of each distinct score but the largest
     last = np.flatnonzero(gaps > 0)

@@ -87,6 +87,7 @@ def fit_softmax_regression(
     def find_direction(theta, proba):
         """Return the Newton step, and the smaller of two bounds on its decrement."""
         nonlocal norm
+        # The gradient of the loss in the logits is w (p - e_y).
         np.multiply(proba, w, out=residual)
         residual[y_encoded, rows] -= w
         of_a = residual @ z.T if full else (residual * z).sum(axis=1)
@@ -137,6 +138,8 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
     subsampling_step = 1
     before = np.inf
     if z.size > _MAX_EXACT_ENTRIES:
+        # A Hessian of a subsample makes good steps at a fraction of the cost, because
+        # only the gradient has to be exact.
         subsampling_step = max(
             1, n // max(_HESSIAN_ROWS_PER_CLASS * k, _HESSIAN_ENTRIES // k)
         )
@@ -150,6 +153,8 @@ def _make_diagonal_step(z, w, ridge_a, ridge_b):
         )
         step = -solve(gradient.T.ravel()).reshape(2, k).T
         decrement = -(step * gradient).sum()
+        # The steps no longer converge fast enough: from now on the Hessian uses all
+        # rows.
         if decrement > before / 4:
             subsampling_step = 1
         before = decrement
@@ -190,6 +195,8 @@ def _make_kronecker_inverse(x, w, proba, ridge):
 
     It is that of diag(mean p_c (1 - p_c)) (x) X' W X + mean ridge.
     """
+    # With the curvature of each class replaced by a number, the Hessian is a Kronecker
+    # product, whose inverse costs k^3 instead of k^6.
     values, vectors = np.linalg.eigh((x * w) @ x.T)
     spread = (proba * (1 - proba)) @ w
     scale = spread[:, None] * np.maximum(values, 1e-12 * values[-1])
@@ -223,6 +230,7 @@ def _make_block_inverse(x, w, proba, ridge):
         block[np.diag_indices(len(block))] += (
             ridge[c] + 1e-12 + 1e-6 * block.diagonal().max()
         )
+        # A preconditioner may be rough, so large problems use float32.
         inverse[c] = np.linalg.inv(block.astype(kind))
     return lambda r: (inverse @ r.astype(kind)[:, :, None])[:, :, 0].astype(np.float64)
 
@@ -262,6 +270,8 @@ def _make_full_step(z, w, ridge, enough):
             for block in blocks:  # of columns, so that u stays in the cache
                 u = d @ short[:, block]
                 p = half[:, block]
+                # The product with diag(p) - p p' of each row, without forming the
+                # matrix.
                 u -= np.einsum("ij,ij->j", p, u)
                 u *= p
                 u *= short_w[block]
@@ -269,6 +279,8 @@ def _make_full_step(z, w, ridge, enough):
             return out
 
         size = np.sqrt((gradient**2).sum())
+        # Eisenstat and Walker's forcing term: the system is solved more exactly as the
+        # gradient falls, which keeps superlinear convergence.
         target = max(size * min(0.25, np.sqrt(np.abs(gradient).max())), enough)
         return _solve_conjugate_gradients(apply_hessian, precondition, gradient, target)
 
@@ -288,6 +300,8 @@ def _solve_conjugate_gradients(hessian, precondition, gradient, target):
     for _ in range(4 * gradient.size):
         product = hessian(d)
         curvature = (d * product).sum()
+        # Only rounding makes the curvature negative; the step so far is then the best
+        # available.
         if curvature <= 0:
             break
         alpha = rho / curvature
@@ -372,6 +386,8 @@ def _compute_joint_derivatives(z, w, proba, a, score_sum, class_sums):
     away = z - mean
     hessian[0, 1:] = hessian[1:, 0] = np.einsum("ij,ij->i", weighted, away)
     hessian[0, 0] = np.einsum("ij,ij,ij->", weighted, away, away)
+    # A damped diagonal keeps the first steps short if the Hessian is nearly
+    # singular; it vanishes with the gradient.
     bound = np.abs(gradient) / 2
     bound[0] /= max(abs(a), 1e-3)
     hessian.flat[:: k + 2] += bound + _MIN_CURVATURE

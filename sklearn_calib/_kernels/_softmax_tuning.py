@@ -6,7 +6,7 @@ with J the derivative of u_i in the coefficients and H the Hessian of the object
 approximate leave-one-out of ridge estimators (Rad and Maleki 2020). H has (k (k + 1))^2
 entries. Its block of class c, sum w p_c (1 - p_c) x x' + ridge, gives G a diagonal, the
 leverages x' H_c^-1 x; the other blocks only make moving all classes at once free, which
-removes 1 of k: a factor (k - 1) / k. Rows where p_c (1 - p_c) is below `_MIN_SPREAD`
+removes 1 of k: a factor (k - 1) / k. Rows if p_c (1 - p_c) is below `_MIN_SPREAD`
 are left out of H_c.
 """
 
@@ -24,7 +24,7 @@ _GRID_FACTOR, _MAX_POWER = (
     10.0,
     3,
 )
-_MIN_GAIN_NATS = 3e-4  # nats that a longer walk must bring
+_MIN_GAIN_NATS = 3e-4  # nats that a longer walk must gain
 _MAX_TUNING_ROWS = 5000  # that choose; the penalties are stated in units of 1 / n
 _MIN_REMAINING_CURVATURE = 1e-3  # of the curvature that is left without a row
 
@@ -50,6 +50,8 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
     leverage = np.zeros((k, n))
     for c in range(k):
         spread = proba[c] * (1 - proba[c])
+        # Rows that are almost certain of this class or its absence add nothing to its
+        # Hessian.
         rows = np.flatnonzero((spread > _MIN_SPREAD) | (y_encoded == c))
         kept = x[rows]
         rooted = kept * np.sqrt(weight * spread)[rows, None]
@@ -64,6 +66,7 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
     remaining_curvature = np.maximum(1 - row_leverage * proba, _MIN_REMAINING_CURVATURE)
     step = row_leverage * residual / remaining_curvature
     along = row_leverage * proba / remaining_curvature
+    # Sherman and Morrison's formula for the rank-one part p p' of the curvature.
     step -= along * ((proba * step).sum(axis=0) / (1 + (proba * along).sum(axis=0)))
     logits = z + fit.A @ z + fit.b[:, None] + step
     logits -= logits.max(axis=0)
@@ -104,6 +107,8 @@ def fit_tuned_softmax_regression(z, y_encoded, weight, n_rows):
         nonlocal last
         if powers not in losses:
             pair = make_ridges(powers, n_part)
+            # Neighbouring penalties have close solutions, so each fit starts from the
+            # last one.
             last = fit_softmax_regression(*tuning_rows, *pair, tol=1e-6, start=last)
             losses[powers] = compute_leave_one_out_losses(
                 *tuning_rows, 1.0 / n_part, last, *pair
@@ -134,6 +139,8 @@ def _search_grid(losses, weight, n_rows):
     for axis in (0, 1):
         for sign in (-1, 1):
             while abs(grid_powers[axis]) < _MAX_POWER:
+                # A step to a weaker penalty needs a gain that exceeds half its own
+                # standard error, because noise favours flexible models.
                 mean, error = compare_losses(
                     grid_powers, _move_along_axis(grid_powers, axis, sign)
                 )
@@ -146,6 +153,8 @@ def _search_grid(losses, weight, n_rows):
             -compare_losses(grid_powers, _move_along_axis(grid_powers, axis, sign))[0]
             for sign in (-1, 1)
         )
+        # The vertex of the parabola through the losses at the grid point and its two
+        # neighbours.
         vertex = (low - high) / (2 * (low + high)) if low + high > 0 else 0.0
         between.append(
             grid_powers[axis] + np.clip(vertex, 0.0 if low < 0 else -0.5, 0.5)

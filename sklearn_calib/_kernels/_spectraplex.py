@@ -65,6 +65,8 @@ def solve_program(problem, tol, max_iter):
     active = np.arange(count)  # the problems that are not finished
     for iteration in range(max_iter + 1):
         theta = _apply_map(problem.L, point.X)
+        # The gradient of the objective. Its inner product with theta, less the smallest
+        # one over the feasible set, is the Frank-Wolfe gap.
         z = (problem.Q @ theta[..., None])[..., 0] - problem.h
         S = _apply_adjoint(problem.L, z + point.w)
         smallest = np.minimum(0.0, _find_smallest_eigenvalue(S, problem.starts))
@@ -92,6 +94,8 @@ def solve_program(problem, tol, max_iter):
         point = point._replace(S=S, y=y)
         with np.errstate(all="ignore"):  # a problem at its limits gets a step of 0
             step, direction = _find_step(problem, point, mismatch)
+        # A problem ends if it is solved, has made no progress for 20 iterations, or
+        # cannot move. The others go on as a smaller batch.
         going = (gap >= tol) & (iteration <= best_at[active] + 20) & (step > 1e-10)
         if iteration == max_iter or not going.any():
             break
@@ -102,6 +106,7 @@ def solve_program(problem, tol, max_iter):
             point = ProgramPoint(*(part[going] for part in point))
             direction = ProgramPoint(*(part[going] for part in direction))
         point = _move_point(point, direction, step)
+        # Rounding moves the trace away from 1; this restores feasibility.
         X = point.X / np.trace(point.X, axis1=1, axis2=2)[:, None, None]
         point = point._replace(X=X, v=point.w @ problem.T)
     return best, np.maximum(best_gap, 0.0), best_size
@@ -143,6 +148,8 @@ def _find_step(problem, point, mismatch):
         point, direction, _find_step_length(point, direction, starts, limited)
     )
     ahead_mu = _sum_complementarity(ahead, limited) / count
+    # Mehrotra's centring: the better the predictor does, the less the corrector has to
+    # centre.
     center = np.maximum((ahead_mu / mu) ** 3, 1e-8) * mu
     second = _make_symmetric(direction.X @ (direction.S @ R))
     e = point.e[:, None]
@@ -155,6 +162,7 @@ def _find_step(problem, point, mismatch):
         s=(center - direction.s * direction.e) / point.e - point.s,
     )
     direction = _solve_direction(problem, point, R, matrix, pivots, aims, mismatch)
+    # Stopping short of the boundary keeps the iterates inside the cone.
     length = 0.98 * _find_step_length(point, direction, starts, limited)
     return np.where(fine & regular, length, 0.0), direction
 
@@ -169,6 +177,8 @@ def _make_system(problem, point, R):
     m = len(rows)
     size = m + 1 if bound is None else 2 * m + 2
     XR = _make_symmetric(point.X @ R)
+    # The Schur complement of a spectraplex with rank-one maps is an elementwise product
+    # of two Gram matrices.
     hadamard = _make_hadamard_maps(rows, starts, point.X, R)
     toward = _apply_map(L, XR)
     matrix = np.zeros((len(Q), size, size))
@@ -383,6 +393,8 @@ def _shorten_steps(X, dX, starts, L, candidate, steps):
             for i in range(len(candidate)):
                 for j in range(len(candidate)):
                     candidate[i, j] = X[c, i, j] + steps[c] * dX[c, i, j]
+            # A Cholesky factorisation is the cheapest test for positive definiteness of
+            # such small matrices.
             if _factor_cholesky(candidate, starts, L):
                 break
             steps[c] *= 0.85

@@ -44,6 +44,8 @@ class SplineCurve(NamedTuple):
         left = np.clip(np.searchsorted(knots, x, side="right") - 1, 0, len(knots) - 2)
         width = knots[left + 1] - knots[left]
         inside = np.clip(x, knots[left], knots[left + 1])
+        # Hermite's form of a cubic, from values and slopes at its knots; outside, the
+        # curve continues as a line.
         t = (inside - knots[left]) / width
         beyond = x - inside
         shape = (-1,) + (1,) * (values.ndim - 1)
@@ -95,6 +97,8 @@ def make_natural_basis(knots):
     R = np.stack([(gaps[:-1] + gaps[1:]) / 3, np.append(gaps[1:-1], 0.0) / 6])
     factor = cholesky_banded(R, lower=True, check_finite=False)
     # C: changes of the secants
+    # The columns of C are the second differences of the basis functions, so cumulative
+    # sums give their secants and values.
     jumps = np.diag(factor[0]) + np.diag(factor[1, :-1], -1)
     upper = np.stack([np.append(0.0, factor[1, :-1]), factor[0]])
     second = np.zeros((len(knots), count))
@@ -103,6 +107,7 @@ def make_natural_basis(knots):
     values = np.vstack([np.zeros(count), np.cumsum(gaps[:, None] * secants, axis=0)])
     centred = knots - knots.mean()
     tilt = centred @ values / (centred @ centred)
+    # Removing the line makes the basis functions orthogonal to 1 and x over the knots.
     values -= values.mean(axis=0) + np.outer(centred, tilt)
     secants -= tilt
     wide = gaps[:, None]
@@ -187,9 +192,11 @@ def choose_knots(x, mass, count):
 
     They are at least two, and 1e-3 standard deviations or more apart.
     """
+    # Knots at quantiles put flexibility where the rows are.
     middle = (np.cumsum(mass) - 0.5 * mass) / mass.sum()
     wanted = np.interp((np.arange(count) + 0.5) / count, middle, x)
     mean = mass @ x / mass.sum()
+    # Knots closer than this would make the basis nearly singular.
     near = 1e-3 * np.sqrt(mass @ (x - mean) ** 2 / mass.sum())
     chosen = [wanted[0]]
     for knot in wanted[1:]:
@@ -222,6 +229,8 @@ def fit_spline(cells, knots, *, pull=1.0, penalties=None, coarse_cells=None):
         leave-one-out loss.
     """
     if penalties is None:
+        # The integral of f''^2 has the unit of 1 / x^3, so penalties are stated
+        # relative to the range of the scores.
         scale = (knots[-1] - knots[0]) ** 3 / len(knots)
         penalties = [
             scale * penalty
@@ -264,6 +273,8 @@ class _SplineTask:
         for penalty in penalties:
             free = 2 if penalty == LINE_PENALTY else len(theta)
             ridge = np.full(free, penalty)
+            # The first two coefficients are the line, which is drawn to the identity;
+            # the others are the curvature.
             ridge[:2] = self.pull
             theta[:free], loss, tables = self.find_minimum(
                 ridge, theta[:free], precision
@@ -273,6 +284,7 @@ class _SplineTask:
                 / self.scored
             )
             if best is None or loo < best.loo - _MIN_LOSS_GAIN:
+                # The trace of the smoother matrix.
                 edf = float(self.mass @ (tables[3] * tables[2]))
                 values = self.basis.values @ theta
                 slopes = self.basis.slopes @ theta
@@ -323,6 +335,8 @@ class _SplineTask:
                 losses = path.evaluate_loss(design, mass, ones, ridge, candidate, trial)
             if length < 1e-12:
                 break  # no progress is possible in floating point
+            # The tables of the accepted step become current, and the old ones are
+            # overwritten next: no allocation in the loop.
             theta, (loss, objective) = candidate, losses
             tables, trial = trial, tables
         tables[3] = _compute_leverages(design, square, scale)
@@ -346,6 +360,7 @@ def make_increasing(curve, cells, project):
     """
     knots = curve.knots
     eta = curve(cells.x)
+    # The projection weighs knots by the information that the rows near them have.
     weight = cells.mass.sum(axis=0) * expit(eta) * expit(-eta)
     position = np.interp(cells.x, knots, np.arange(len(knots)))
     left = np.minimum(position.astype(np.intp), len(knots) - 2)
@@ -356,5 +371,8 @@ def make_increasing(curve, cells, project):
     secants = np.diff(values) / np.diff(knots)
     min_secants = np.minimum(np.append(secants, np.inf), np.append(np.inf, secants))
     return curve._replace(
-        values=values, slopes=np.clip(curve.slopes, 0.0, 3 * min_secants)
+        # Fritsch and Carlson's sufficient condition: slopes of at most three times the
+        # smaller secant keep a cubic monotone.
+        values=values,
+        slopes=np.clip(curve.slopes, 0.0, 3 * min_secants),
     )

@@ -47,6 +47,8 @@ def evaluate_loss(design, mass, ones, ridge, theta, tables):
         loss += mass[c] * (max(eta[c], 0.0) + math.log1p(small_exp)) - ones[c] * eta[c]
     penalised = loss
     for i in range(len(theta)):
+        # The penalty draws the curve to the identity: intercept 0, slope 1, no
+        # curvature.
         away = theta[i] - (1.0 if i == 1 else 0.0)
         penalised += 0.5 * ridge[i] * away * away
     return loss, penalised
@@ -148,6 +150,8 @@ def sum_left_out_losses(scored, unit, tables):
         for label in range(2):
             if scored[label, c] == 0.0:
                 continue
+            # The change of the row's own log-odds if it is left out, as in ridge
+            # regression: leverage times residual over what remains of its curvature.
             pull = leverage[c] * unit[label, c]
             pull /= max(1.0 - pull * variance[c], 1e-10)
             if label == 1:

@@ -66,7 +66,7 @@ def fit_temperature(
       = maximum else one finite optimum, with beta <= W log k / D since L(beta) >= beta
       D and L(0) = W log k.
     Halley steps, Newton if Halley's denominator is not positive, bisection in log beta
-    where a step leaves the bracket. Stops when the predicted change of log beta is
+    if a step leaves the bracket. Stops when the predicted change of log beta is
     below tol, applies that step (the error is then of order tol^3), and takes the loss
     from the Taylor polynomial: for small problems tol is 1e-3, for large ones 5e-3, a
     relative error of beta below 1e-7.
@@ -87,11 +87,15 @@ def fit_temperature(
     ):
         logits = logits.astype(np.float64)
     spread = float(logits.max()) - float(logits.min()) or 1.0
+    # The third powers of logits of extreme size overflow; in other units they do not,
+    # and beta is scaled back at the end.
     unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
     box = get_beta_box(spread, unit)
     beta = unit if start is None else start * unit
     sums = choose_pass(n_fits * logits.size)
     if tol is None:
+        # The error of Halley's method is cubed in each step, so the last step needs no
+        # check at such tolerances.
         tol = 1e-3 if logits.size < _MIN_SUBSAMPLED_ENTRIES else 5e-3
 
     def solve_rows(part, beta, tol):
@@ -111,6 +115,8 @@ def fit_temperature(
         step = 8 if logits.size < 100 * _MIN_SUBSAMPLED_ENTRIES else 4
         if logits.size >= 1000 * _MIN_SUBSAMPLED_ENTRIES:
             step = max(step, len(logits) // _MAX_START_ROWS)
+        # A subsample locates beta within its own noise, at an eighth of the price of a
+        # pass.
         rough = solve_rows(slice(None, None, step), beta, 1e-2)
         beta = rough.beta if rough.status == "inside" else beta
     fit = solve_rows(slice(None), beta, tol)
@@ -206,6 +212,8 @@ def compute_excess_loss(logits, y_encoded, weight, beta):
             top = np.ascontiguousarray(block_logits.T).max(axis=0)
         else:
             top = block_logits.max(axis=1)
+        # The loss of a row exceeds the gap to the largest logit by at most
+        # log(n_classes), so few rows need their exact loss.
         gap = beta * (
             top.astype(np.float64) - block_logits[np.arange(len(block_logits)), label]
         )
@@ -245,6 +253,9 @@ def solve_temperature(
     loss, first, second, third, at_infinity, at_zero = sums(beta)
     eps = label_smoothing
     at_infinity -= eps * at_zero
+    # The objective is convex, so its slopes at 0 and at infinity show whether there is
+    # a minimum inside. Otherwise scores are no better than a uniform guess, or they
+    # rank the true class first in every row.
     if at_zero * (1 - eps) >= 0 or at_infinity <= 0:
         status, beta = (
             ("uninformative", lowest) if at_zero >= 0 else ("separable", highest)
@@ -252,6 +263,8 @@ def solve_temperature(
         loss = sums(beta)[0] - beta * eps * at_zero
         return TemperatureFit(float(beta), max(float(loss / total), 0.0), status, 2)
     low = lowest
+    # At the optimum the loss is at most log(n_classes), which bounds beta times the
+    # slope at infinity.
     high = min(highest, total * np.log(n_classes) / at_infinity)
     for n_passes in range(1, max_iter + 1):
         if n_passes > 1:
@@ -262,14 +275,19 @@ def solve_temperature(
             high = min(high, beta)
         else:
             low = max(low, beta)
+        # Berta, Holzmueller, Jordan, Bach (2025) minimise the same convex function of
+        # beta by bisection (their section 3.3).
         new = beta + step_from(beta, first, second, third)
         converged = new > 0 and abs(np.log(new / beta)) < tol
         if not converged and not low < new < high:
+            # The geometric mean, because beta is a scale.
             new = np.sqrt(low * high)
         step = new - beta
         beta = new
         if converged:
             break
+    # The sums are those of the last pass; a Taylor expansion moves the loss to the
+    # final beta without another pass.
     loss += step * (first + step * (second / 2 + step * third / 6))
     return TemperatureFit(float(beta), float(loss / total), "inside", n_passes)
 
@@ -309,6 +327,7 @@ def _compute_sums(logits, y_encoded, weight, beta):
         block = slice(start, start + rows)
         d = logits[block].astype(np.float64)
         w = weight[block]
+        # Relative to the largest logit all powers are at most 1, for any beta.
         d = d - d.max(axis=1, keepdims=True)
         true = d[np.arange(len(d)), y_encoded[block]]
         power = np.exp(beta * d)
@@ -333,7 +352,7 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
     """Return the mean held-out log loss over folds, or None if a fit is not inside.
 
     The sums of every fold are taken at the optimum of all rows, in one pass; the
-    optimum without a fold is a Halley step away. Where that step is short, below
+    optimum without a fold is a Halley step away. If that step is short, below
     `_MAX_RELATIVE_STEP` of beta, its error is of the order of its third power, and the
     fold's loss is read off its Taylor polynomial; else the fit without the fold is run,
     from there. Equal to separate fits within 1e-8 either way.
@@ -349,6 +368,9 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
     total = np.sum(parts, axis=0)
     loss = 0.0
     for test, fold_sums in zip(tests, parts, strict=True):
+        # The derivatives of the training part are those of all rows less those of the
+        # fold, at the beta of all rows. One Halley step from there replaces a fit for
+        # each fold.
         _, first, second, third, at_infinity, at_zero = total - fold_sums
         if at_zero >= 0 or at_infinity <= 0:
             return None
@@ -359,6 +381,7 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
             )
             beta = fit.beta + step
         else:
+            # A fold that moves beta far is fitted by itself.
             train = np.flatnonzero(fold != fold[test[0]])
             near = fit.beta + step if abs(step) < 0.5 * fit.beta else fit.beta
             fold_fit = fit_temperature(
@@ -387,6 +410,8 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     weight_fraction = weight / weight.sum()
     k = logits.shape[1]
     accuracy = float(weight_fraction[logits.argmax(axis=1) == y_encoded].sum())
+    # Smoothed labels are right in (1 - eps) of the cases that the hard ones are, plus
+    # chance.
     accuracy = (1 - label_smoothing) * accuracy + label_smoothing / k
     n_passes = 0
 
@@ -395,6 +420,8 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
         n_passes += 1
         confidence = 0.0
         for block in iter_row_blocks(logits):
+            # The largest probability of a row is one over the sum of the powers
+            # relative to the maximum.
             confidence += weight_fraction[block] @ (
                 1 / np.exp(np.exp(log_beta) * logits[block]).sum(axis=1)
             )

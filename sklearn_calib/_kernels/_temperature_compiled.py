@@ -43,6 +43,8 @@ def compute_negative_exp(x):
     x = max(x, -708.0)
     shifted = x * _LOG2_E + _ROUNDING_SHIFT
     n = shifted - _ROUNDING_SHIFT
+    # Cody and Waite's reduction: log 2 in two parts, so that the first product is
+    # exact. The polynomial is the Taylor series of degree 11.
     r = (x - n * _LN2_HIGH) - n * _LN2_LOW
     p = 2.505210838544172e-08
     p = p * r + 2.755731922398589e-07
@@ -56,6 +58,8 @@ def compute_negative_exp(x):
     p = p * r + 0.5
     p = p * r + 1.0
     p = p * r + 1.0
+    # The rounded number stands in the low bits of `shifted`; shifted into the exponent
+    # it becomes 2^n.
     bits = (np.float64(shifted).view(np.int64) << 52) + (np.int64(1023) << 52)
     return p * np.int64(bits).view(np.float64)
 
@@ -111,6 +115,8 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
     while start < n:
         here = min(rows, n - start)
         if here < rows:
+            # The last block is padded with rows of weight 0, so that the loops below
+            # have a constant length.
             block[:] = 0.0
             true[:] = 0.0
             w[:] = 0.0
@@ -219,6 +225,8 @@ def add_vector_sums(logits, y_encoded, weight, beta, coef, intercept, gradient, 
         top = np.float64(logits[i, 0])
         for c in range(k):
             top = max(top, np.float64(logits[i, c]))
+        # A start below all logits, as a float: a literal would be compiled as a type of
+        # its own.
         highest = intercept[0] - 1e300
         for c in range(k):
             s = max(beta * (np.float64(logits[i, c]) - top), -1e4)

@@ -34,6 +34,8 @@ class TrendFit(NamedTuple):
 def find_largest_penalty(x, y, w):
     """Return the penalty from which on the fit is the least-squares line."""
     line = _fit_line(x, y, w)
+    # The multipliers of the line are double cumulative sums of its residuals; the line
+    # is optimal if none exceeds the penalty.
     flow = np.cumsum(w * (line - y))[:-1] * np.diff(x)
     return float(np.abs(np.cumsum(flow)[:-1]).max(initial=0.0))
 
@@ -60,6 +62,8 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
     gap = np.inf
     for _ in range(max_iter):
         mu = np.vdot(room, slack) / (2 * (n - 2))
+        # Eliminating the slacks from Newton's system leaves a quadratic price q on each
+        # change of slope.
         ratio = slack / room
         q = ratio[0] + ratio[1]
         # the present fit stands for y: the solution is a step from u; first towards all
@@ -70,6 +74,7 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         length = _find_step_length(room, slack, toward, slack_change)
         ahead = np.vdot(room - length * toward, slack + length * slack_change)
         center = max((ahead / (2 * (n - 2)) / mu) ** 3, 1e-12) * mu
+        # Mehrotra's corrector: the second-order term of the predictor, and the centre.
         aim = (center + toward * slack_change) / room
         smoothed, du, ahead_change = smooth_slopes(
             step, values, variance, aim[0] - aim[1], q
@@ -87,6 +92,8 @@ def fit_trend_filter(x, y, w, penalty, tol=1e-10, max_iter=100):
         gap = float(price - u @ change)
         if gap <= tol * price or length < 1e-8:
             break
+    # At the optimum either the multiplier or the change of slope is at its bound; the
+    # larger of both, relative to its start, decides which points are knots.
     bends = (slack / start - room / penalty).max(axis=0) > 0
     return TrendFit(values, np.flatnonzero(bends) + 1, max(gap, 0.0))
 
@@ -141,6 +148,8 @@ def _filter_and_smooth(
     slope given b.
     """
     n = len(y)
+    # The first two points determine level and slope exactly; the filter starts with the
+    # third.
     level[1] = variance[1]
     slope_of[1] = 1 / step[0]
     slope_variance[1] = variance[0] / step[0] ** 2
@@ -157,6 +166,8 @@ def _filter_and_smooth(
         ahead = p * lever * lever + h * h * d
         covariance = p * g * lever + h * d
         slope_of[i + 1] = covariance / ahead
+        # The variance of the slope given the level: a product of positive numbers,
+        # if the usual update would subtract.
         slope_variance[i + 1] = p * d / ahead
         total = ahead + variance[i + 1]
         level[i + 1] = ahead * variance[i + 1] / total

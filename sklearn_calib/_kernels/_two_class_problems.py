@@ -13,7 +13,7 @@ from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 class TwoClasses(NamedTuple):
     """Rows of a table of probabilities as one two-class problem."""
 
-    # of the class that is asked about; 0 if it is the predicted one of each row
+    # of the class in question; 0 if it is the predicted one of each row
     number: int
     rows: Any  # which of the table
     score: FloatArray  # of these rows
@@ -27,10 +27,9 @@ def make_two_class_problems(
 ) -> list[TwoClasses]:
     """Return the two-class problems that a `multiclass` option makes of a table.
 
-    Of two classes the table may have the last column alone. "auto" asks of two classes
-    for the positive one, of more for the predicted one, as "confidence" does;
-    "top_label" does so for the rows of each predicted class, "classwise" for every
-    class.
+    Of two classes the table may have the last column alone. "auto" takes the positive
+    one of two classes, and of more the predicted one, as "confidence" does; "top_label"
+    does so for the rows of each predicted class, "classwise" for every class.
     """
     everything = slice(None)
     if kind == "auto" and plain.shape[1] <= 2:
@@ -99,6 +98,8 @@ def iter_one_vs_rest(proba: FloatArray) -> Iterator[FloatArray]:
 def combine_others(operation: Any, table: FloatArray, neutral: float) -> Any:
     """Return the operation over all columns but one, for each column."""
     joined = np.full_like(table, neutral)
+    # Prefixes and suffixes give the sum without each column, in O(k) per row and
+    # without a subtraction.
     joined[:, 1:] = operation.accumulate(table[:, :-1], axis=1)
     after = operation.accumulate(table[:, :0:-1], axis=1)[:, ::-1]
     joined[:, :-1] = operation(joined[:, :-1], after)
@@ -108,6 +109,8 @@ def combine_others(operation: Any, table: FloatArray, neutral: float) -> Any:
 def pair_top_with_rest(proba: FloatArray, top: IntArray) -> FloatArray:
     """Return the problem "class top[i] or another" for each row i, of shape (n_samples, 2)."""
     columns = np.arange(proba.shape[1])
+    # A stable sort moves the predicted class to the front and keeps the order of the
+    # others, so sums of logarithms do not depend on it.
     order = np.argsort(columns != np.asarray(top)[:, None], axis=1, kind="stable")
     moved = np.take_along_axis(np.asarray(proba), order, axis=1)
     log = get_exact_log(proba)

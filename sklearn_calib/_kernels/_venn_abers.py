@@ -36,6 +36,8 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
         middle = (low + high) // 2  # stack[middle + 1] is left of stack[middle]
         right = stack[middle]
         left = stack[middle + 1]
+        # Bisection on a convex hull: the slope from a point to the hull first falls and
+        # then rises.
         turn = _cross_product(
             ax, ay, W[left] + 1.0, Y[left] + label, W[right] + 1.0, Y[right] + label
         )
@@ -80,6 +82,8 @@ def _find_tangent(left, n_left, right, n_right, W, Y, label, guess):
     # rounding of fractional weights could make it cycle
     for _ in range(n_left + n_right + 2):
         pa = left[a]
+        # Alternating between the two hulls converges to their common tangent; the last
+        # query's end is a good guess, because tangents move monotonically.
         new_b = _find_best_right(right, n_right, W, Y, label, W[pa], Y[pa])
         pb = right[new_b]
         new_a = _find_best_left(left, n_left, W, Y, W[pb] + 1.0, Y[pb] + label)
@@ -131,6 +135,7 @@ def _fill_table(W, Y, right, overwritten, size_before, left, table):
     for query in range(len(table)):
         i = query // 2
         if query % 2 == 0:  # P_i joins the left
+            # The lower hull by Graham's scan: points that do not turn left are removed.
             while n_left >= 2:
                 p = left[n_left - 1]
                 q = left[n_left - 2]

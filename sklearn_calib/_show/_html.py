@@ -72,8 +72,8 @@ def _render_section(section, level):
 def render_html_table(table: Table) -> str:
     """Write a table, which scrolls by itself if it is too wide.
 
-    Where several columns are names, that of consecutive rows with the same first one is
-    said once.
+    If several columns are names, that of consecutive rows with the same first one is
+    shown once.
     """
     head = "".join(
         _render_heading(name, place < table.names)

@@ -1,4 +1,4 @@
-"""What a result says, whatever it is written in."""
+"""The content of a result: sections, tables and notes, independent of the format."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,7 +30,7 @@ class Section(NamedTuple):
     """A part of a result: a heading, sentences, tables, a picture, remarks, code, parts of its own.
 
     All texts are as they came: each writer escapes them. The sentences are one
-    paragraph but in HTML, where each is its own.
+    paragraph but in HTML, if each is its own.
     """
 
     title: str = ""
@@ -43,7 +43,7 @@ class Section(NamedTuple):
     code: str = ""
     parts: Sequence["Section"] = ()
     kind: str = ""  # a class of the section in HTML
-    folded: str = ""  # in HTML, shown when this is asked for
+    folded: str = ""  # in HTML, shown on request
     # which of "html", "markdown", "text", "terminal" show it; all by default
     only: str = ""
 

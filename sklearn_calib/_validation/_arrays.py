@@ -156,7 +156,7 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
     """Iterate over (name, values) of the columns of any kind of table."""
     if isinstance(groups, dict):
         yield from groups.items()
-    elif hasattr(groups, "iloc"):  # pandas, where names may repeat
+    elif hasattr(groups, "iloc"):  # pandas, if names may repeat
         if groups.ndim == 1:
             yield ("group" if groups.name is None else groups.name), groups
         else:
@@ -203,7 +203,8 @@ def to_numpy_dates(values: AnyArray) -> AnyArray:
 
     Keep other values.
 
-    Times with a zone, and dates of Python, come as objects; the former are told in UTC.
+    Times with a zone, and dates of Python, come as objects; the former are given in
+    UTC.
     """
     if values.dtype.kind in "mM":
         return values.astype(f"{values.dtype.kind}8[us]")

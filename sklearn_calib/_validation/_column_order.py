@@ -40,8 +40,8 @@ def names_in(table: Any) -> Any:
 def column_names(table: Any) -> list[str] | None:
     """Return the names of the columns of a table of pandas, polars or Arrow, as text.
 
-    None if they say nothing: of anything but a table, and of the numbers from 0 that
-    pandas counts columns with if nobody has named them.
+    None if they have no meaning: for all but tables, and for the numbers from 0 that
+    pandas gives to columns without names.
     """
     names = names_in(table)
     return None if names is None or _is_counted(names) else [*map(str, names)]
@@ -123,8 +123,8 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
 
     Rows are always taken by position, so two orders of one index are a mistake, or an
     accident that changes nothing. An index that only counts from 0, as that of
-    ``pd.Series(array)``, may differ: it was made beside the rows and says nothing of
-    them. If it holds the same numbers in another order, it is compared.
+    ``pd.Series(array)``, may differ: it was made independently of the rows. If it holds
+    the same numbers in another order, it is compared.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
     Warns
     -----
     CalibrationWarning
-        Two hold the same labels in different orders; once, whatever else differs.
+        Two hold the same labels in different orders; once per call.
     """
     for one in given:
         if isinstance(one, dict):
@@ -174,7 +174,9 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
         if not counted:
             label = next(label for label in own + others if label in apart)
             raise invalid_input(
-                expected=expected, got=f"{label!r} in some only", hint=_REMEDY
+                expected=expected,
+                got=f"{label!r} in some only",
+                hint=_REMEDY,
             )
     return first
 
@@ -188,7 +190,7 @@ def is_single_column(scores: Any) -> bool:
 
 
 def check_column_owner(scores: Any, classes: AnyArray, argument: str) -> None:
-    """Raise ValueError if nothing says which of two classes a single column belongs to.
+    """Raise ValueError if it is unknown which of two classes a single column belongs to.
 
     Only 0 and 1, False and True, -1 and 1 have an order that everybody means.
     `argument` is the one to add: "pos_label" names a class, any other both of them, in
@@ -199,7 +201,12 @@ def check_column_owner(scores: Any, classes: AnyArray, argument: str) -> None:
         return
     raise invalid_input(
         expected="to be told which class a single column of probabilities belongs to",
-        got=f"labels {names}, which have no natural order",
+        got=f"labels {names}",
+        sentence=(
+            f"The labels {names} have no natural order, so it is unclear which class "
+            "a single column "
+            "of probabilities belongs to"
+        ),
         hint=describe_choice(names, argument),
     )
 
@@ -213,9 +220,9 @@ def describe_choice(names: list[Any], argument: str) -> str:
 
 
 def find_positive(
-    classes: AnyArray, pos_label: object, cure: str = "Name one of the labels"
+    classes: AnyArray, pos_label: object, hint: str = "Name one of the labels"
 ) -> int:
-    """Return the position of the positive class, 1 if nobody has named one."""
+    """Return the position of the positive class, 1 if none is named."""
     if pos_label is None:
         return 1
     names = classes.tolist()
@@ -225,7 +232,7 @@ def find_positive(
             "pos_label",
             expected=f"pos_label among {names}",
             got=repr(pos_label),
-            hint=cure,
+            hint=hint,
         )
     return places[0]
 
@@ -331,7 +338,7 @@ def warn_column_order(
     given: str,
     weight: FloatArray | None = None,
 ) -> None:
-    """Warn where `describe_doubtful_order` finds columns that must have another order."""
+    """Warn if `describe_doubtful_order` finds columns that must have another order."""
     words = describe_doubtful_order(proba, codes, classes, given, weight)
     if words is not None:
         warn_calibration(*words)

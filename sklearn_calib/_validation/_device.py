@@ -24,7 +24,7 @@ Kind = Literal["proba", "logits"]
 class DeviceScores:
     """Probabilities or logits in an array of PyTorch, CuPy or another library, on its device.
 
-    `canonical_proba` returns one where scikit-learn dispatches to the array API. It can
+    `canonical_proba` returns one if scikit-learn dispatches to the array API. It can
     be given wherever probabilities can. Nothing is copied until it is used; then it is
     checked, too.
 
@@ -35,7 +35,7 @@ class DeviceScores:
     xp : module
         The array API of its library.
     check : callable
-        `canonical_proba`, for rows of the host: it refuses what is wrong, and repairs
+        `canonical_proba`, for rows of the host: it rejects what is wrong, and repairs
         what can be.
     tolerance : float, default=None
         Of the sums of rows. By default what rounding in the type of the array explains.
@@ -87,7 +87,7 @@ class DeviceScores:
             self._slack = BRAIN_SLACK if brain else half
         else:
             self._slack = tolerance
-        # of the rest the type tells
+        # for the rest the type decides
         told = kind == "proba" and (brain or tolerance is not None)
         self.check = partial(check, tolerance=self._slack) if told else check
         try:
@@ -104,7 +104,7 @@ class DeviceScores:
                 error=TypeError,
             ) from error
         if not xp.isdtype(table.dtype, ("bool", "integral", "real floating")):
-            check(first, kind=kind)  # says what is wrong with it
+            check(first, kind=kind)  # its error names the fault
         wide = get_widest_float(xp, self.device)
         narrow = xp.isdtype(table.dtype, "real floating") and table.dtype != xp.float64
         self.dtype = xp.float32 if narrow else wide
@@ -136,7 +136,7 @@ class DeviceScores:
         xp = self.xp
         size = HOST_BLOCK if "cpu" in str(self.device).lower() else DEVICE_BLOCK
         for block in iter_row_blocks(self, size):
-            # the standard asks for it
+            # the standard requires it
             place = slice(block.start, min(block.stop, len(self)))
             part = xp.astype(self._part(place), self.dtype, copy=False)
             sure = self._checked(part)

@@ -59,7 +59,7 @@ def canonical_label_scores(
         The probability of each label; or for each label an array of shape (n_samples,
         2), as ``MultiOutputClassifier.predict_proba`` returns them.
     n_labels : int, default=None
-        The number of labels expected, where the caller knows it.
+        The number of labels expected, if known.
     """
     with add_error_context(input_name):
         return _label_scores(scores, n_labels)

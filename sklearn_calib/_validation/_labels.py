@@ -100,7 +100,7 @@ def is_label_table(y: Any) -> bool:
     if not sparse.issparse(y) and not hasattr(y, "shape"):
         try:
             y = np.asarray(y)
-        except Exception:  # rows of different lengths: whoever reads them says so
+        except Exception:  # rows of different lengths: their reader raises the error
             return False
     shape = y.shape
     return len(shape) == 2 and shape[1] > 1
@@ -147,7 +147,11 @@ def order_scale_columns(order: ArrayLike | None, classes: AnyArray) -> IntArray:
     if len(names) > 2 and not has_own_order(classes):
         raise invalid_input(
             expected="the order of a scale",
-            got=f"text labels, {names[:10]}, sorted by the alphabet",
+            got=f"text labels, {names[:10]}",
+            sentence=(
+                f"Text labels are sorted by the alphabet, {names[:10]}, which may not "
+                "be the order of a scale"
+            ),
             hint=(
                 f"Pass order={names[:10]}, rearranged from the lowest class to the "
                 "highest, or an ordered Categorical as labels"
@@ -156,13 +160,13 @@ def order_scale_columns(order: ArrayLike | None, classes: AnyArray) -> IntArray:
     return np.arange(len(names))
 
 
-def check_several(classes: AnyArray, cure: str) -> None:
+def check_several(classes: AnyArray, hint: str) -> None:
     """Raise ValueError unless there are two classes or more."""
     if len(classes) < 2:
         raise invalid_input(
             expected="labels of at least two classes",
             got=f"one class, {classes[:1].tolist()[0]!r}",
-            hint=cure,
+            hint=hint,
         )
 
 
@@ -305,7 +309,7 @@ def _find_unique(labels):
 
 
 def _check_present(labels):
-    """Refuse labels that are missing, or that are containers."""
+    """Raise an error for labels that are missing, or that are containers."""
     missing = np.zeros(0, dtype=bool)
     if labels.dtype.kind in "fmM":
         missing = ~np.isfinite(labels)

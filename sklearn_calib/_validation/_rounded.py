@@ -7,13 +7,13 @@ from .._warnings import warn_calibration
 
 SLACK = 1e-6  # what rounding may add to a row's sum in float32
 _HALF_SLACK = 4e-3  # and in float16: four times its eps
-# and in bfloat16: its softmax is off by 6e-3, whatever the number of classes
+# and in bfloat16: its softmax is off by 6e-3, for any number of classes
 BRAIN_SLACK = 1e-2
 # of float16, whose rounded sum can be as far off; the error grows as their root
 FLOAT16_SAFE_COLUMNS = 16
 ROUNDED = (2, 3, 4, 5, 6)  # decimals that are divided with a warning
-_MOST_NEAR = 0.05  # units of the last decimal; type float16 cannot tell decimals apart
-_DECIMALS = (1, *ROUNDED)  # decimals that a message tells of
+_MOST_NEAR = 0.05  # units of the last decimal; type float16 cannot distinguish decimals
+_DECIMALS = (1, *ROUNDED)  # decimals that a message mentions
 
 
 def get_sum_tolerance(dtype: np.dtype, n_columns: int) -> float:

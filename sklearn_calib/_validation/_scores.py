@@ -51,29 +51,29 @@ def canonical_proba(
         What the scores are. With ``"logits"`` the softmax is taken (the sigmoid for one
         column).
     n_classes : int, default=None
-        The number of classes expected, where the caller knows it.
+        The number of classes expected, if known.
     tolerance : float in [0, 1), default=None
         How far the sum of a row of probabilities may be from 1; each row is then
         divided by its sum. By default what rounding explains, in everything that takes
         probabilities: 1e-6, which is rounding in float32; for float16 arrays of k
         columns 4e-3, or ``1e-3 * sqrt(k)`` if that is more; and, with a
-        `CalibrationWarning`, ``k / 2 * 10**-d`` (below 1) where all entries have at
-        most d = 2, ..., 6 decimals, as for float16 where all are such numbers, and 1e-2
-        where they are bfloat16 numbers (for a tensor of that type without the warning).
+        `CalibrationWarning`, ``k / 2 * 10**-d`` (below 1) if all entries have at
+        most d = 2, ..., 6 decimals, as for float16 if all are such numbers, and 1e-2
+        if they are bfloat16 numbers (for a tensor of that type without the warning).
     absent : {"nan"}, default=None
         "nan": rows have different options, as questions of three to five choices do,
         and NaN stands for an option that a row does not have. Its probability is 0 and
-        stays 0; no floor raises it. By default NaN is refused.
+        stays 0; no floor raises it. By default NaN is rejected.
 
     Returns
     -------
     proba : ndarray of shape (n_samples, n_classes), float64
         Finite, in [0, 1], rows summing to 1 within 1e-15. For logits, a `SimplexArray`,
         which also carries the logarithms without underflow; with NaN and `absent`, one
-        that knows which options a row does not have, for "temperature", "identity",
+        that marks the options a row does not have, for "temperature", "identity",
         "auto" (a mixture of these two), `log_loss`, `brier_loss`, accuracy, the
         calibration errors of the largest probability, and `calibration_report`. Methods
-        that need the logarithms of all classes refuse it. For a tensor, while
+        that need the logarithms of all classes reject it. For a tensor, while
         scikit-learn dispatches (``sklearn.set_config(array_api_dispatch=True)``), an
         object that holds it, on its device and without a copy: give it to a
         recalibrator. It is checked when it is used.
@@ -144,7 +144,7 @@ def read_proba(
     input_name: str = "y_proba",
     first: int = 0,
 ) -> FloatArray:
-    """Return what `canonical_proba` does, in an array of numpy whatever the scores are.
+    """Return the result of `canonical_proba` as an array of numpy, for all kinds of scores.
 
     Errors name the argument `input_name`; the first row has the number `first`.
     """
@@ -236,7 +236,7 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
             lowest = np.nanmin(table)
             highest = np.nanmax(table)
             if not (np.isfinite(lowest) and np.isfinite(highest)):
-                lowest, highest = 0.0, 0.0  # refused below, with its place
+                lowest, highest = 0.0, 0.0  # rejected below, with its place
             filler = float(lowest) - 800.0 - (float(highest) - float(lowest))
         else:
             filler = 0.0
@@ -304,7 +304,7 @@ def _logit_table(scores, first=0):
     return table
 
 
-def _get_finite_range(table, cure, first=0):
+def _get_finite_range(table, hint, first=0):
     """Return the smallest and largest entry.
 
     Reject NaN and infinity. Row 0 is called `first`.
@@ -320,7 +320,7 @@ def _get_finite_range(table, cure, first=0):
             raise invalid_input(
                 expected="finite scores",
                 got=f"{part[row, column]}",
-                hint=cure,
+                hint=hint,
                 row=first + block.start + row,
                 column=column,
             )
@@ -418,9 +418,9 @@ def _check_columns(proba, n_classes):
 
 
 def check_same_length(codes: Sized, proba: Sized) -> None:
-    """Raise ValueError where labels and scores have different numbers of rows.
+    """Raise ValueError if labels and scores have different numbers of rows.
 
-    Also where the label of a row is an option that the row does not have.
+    Also if the label of a row is an option that the row does not have.
     """
     if len(codes) != len(proba):
         raise invalid_input(

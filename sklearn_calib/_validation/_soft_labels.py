@@ -76,7 +76,7 @@ def soft_rows(
     classes : array-like of shape (n_classes,), default=None
         The classes; by default 0, 1, ..., n_classes - 1.
     n_rows : int, default=None
-        Of the scores beside it, where there are some.
+        Of the scores beside it, if there are some.
     scores : array-like, default=None
         These scores as they were given. If both are tables whose columns have the
         same names, those of `y` come into the order of the scores; names that are
@@ -139,8 +139,8 @@ class Votes(NamedTuple):
     number : ndarray of shape (n_rows,), or None
         1 in rows of shares; None for a single column of shares.
     kinds : frozenset of str
-        What the rows show: "shares", "counts", or "marks" where 0 and 1 alone do not
-        tell.
+        What the rows show: "shares", "counts", or "marks" if 0 and 1 alone leave it
+        open.
     """
 
     shares: FloatArray
@@ -212,11 +212,11 @@ def count_votes(table: FloatArray) -> Votes:
 
 
 def check_votes(kinds: frozenset[str]) -> None:
-    """Refuse a table of which some rows are shares and others counts, or many labels per row."""
+    """Reject a table of which some rows are shares and others counts, or many labels per row."""
     if "shares" in kinds and len(kinds) > 1:
         raise invalid_input(
             expected="shares, or numbers of votes, in all rows",
-            got="both",
+            got="shares in some rows and numbers of votes in others",
             hint="Give one kind: a row of counts weighs as many rows as it has votes",
         )
     if kinds == {"marks"}:

@@ -1,4 +1,4 @@
-"""Sample weights: read, checked and brought to a size whose sums and squares are safe.
+"""Sample weights: read, checked and scaled to a size whose sums and squares are safe.
 
 Weights that are whole numbers up to 2^53, or within 1e-6 of them (as sums and quotients
 leave them), are counts: a weight of 2 is a row given twice. Of all others only the
@@ -15,7 +15,7 @@ from ._arrays import read_numbers
 _WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
 # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
 MIN_RELATIVE_WEIGHT = 2.0**-400
-FIRST_WEIGHTS = 100  # weights that mostly tell what kind they are
+FIRST_WEIGHTS = 100  # weights that are usually enough to decide the kind
 MIN_WEIGHT_SUM, MAX_WEIGHT_SUM = 1e-100, 1e100  # of weights whose unit matters
 
 
@@ -32,15 +32,15 @@ def canonical_weight(
     keeps_unit : bool, default=False
         Whether other weights are measured in the same unit: those of later blocks of
         rows, or a penalty. Then weights come back as they are, and those that cannot be
-        added up safely, outside 1e-100 to 1e100, are refused.
+        added up safely, outside 1e-100 to 1e100, are rejected.
 
     Returns
     -------
     weight : ndarray of shape (n_samples,), float64
         Where the largest is outside 2^-65 to 2^64 (some 3e-20 to 2e19) all are
-        multiplied by the power of two that brings it to the next end: this is exact, so
-        a result that depends on ratios does not change; to what depends on counts, so
-        many rows are as good as infinitely many, and so few as none. Rows that weigh
+        multiplied by the power of two that moves it to the nearest end: this is exact,
+        so a result that depends on ratios does not change; to what depends on counts,
+        so many rows are as good as infinitely many, and so few as none. Rows that weigh
         less than 2^-400 (4e-121) of the heaviest weigh as much as that.
 
     Raises
@@ -67,7 +67,7 @@ def read_weight_and_unit(
 ) -> tuple[FloatArray, float]:
     """Return the weights of a measure, and the factor that restores the given ones.
 
-    Where all that are not 0 are equal, and are no counts, they become ones: a constant
+    If all that are not 0 are equal, and are no counts, they become ones: a constant
     weight gives the digits that no weight gives.
     """
     given = read_raw_weight(sample_weight, n_samples)

@@ -46,7 +46,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         As in `estimate_angle`.
     sign : {"positive", "holdout", "cv"}, default="positive"
         Of the cosine. A fit to the labels points their way, but for the weakest
-        signals, where neither a quarter of the rows held out nor 5 folds tell much
+        signals, if neither a quarter of the rows held out nor 5 folds determine it
         either.
     assume_centered : bool, default=False
         Required for an estimator without intercept: the features have mean zero.
@@ -73,7 +73,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
     classes_ : ndarray of shape (2,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the estimator defines them.
+        If the estimator defines them.
 
     Raises
     ------
@@ -87,7 +87,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
 
     Notes
     -----
-    Where the estimate of the angle is out of range, cosine, slope and intercept are all
+    If the estimate of the angle is out of range, cosine, slope and intercept are all
     fitted by maximum likelihood to the leave-one-out scores. Cost: the fit, and that of
     `estimate_angle`.
 

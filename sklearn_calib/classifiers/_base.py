@@ -24,7 +24,7 @@ from ..recalibrators import (
 from ._classifier_scores import compute_aligned_scores
 from ._fit_context import FitContext
 
-#: What ``_parameter_constraints`` ask of an estimator that gives scores.
+#: The ``_parameter_constraints`` of an estimator that gives scores.
 ESTIMATOR_CONSTRAINTS = [
     HasMethods(["fit", "predict_proba"]),
     HasMethods(["fit", "decision_function"]),
@@ -68,7 +68,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     """
 
     calibrated_pairs_: list[CalibratedPair]
-    _predict_label_proba: Callable[..., Any]  # where `classes_` is a list
+    _predict_label_proba: Callable[..., Any]  # if `classes_` is a list
 
     response_method = "auto"
 
@@ -112,7 +112,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
 
     @available_if(every_recalibrator_has("predict_interval"))
     def predict_interval(self, X: Features) -> FloatArray:
-        """Lower and upper probability, where every recalibrator gives them (``"venn_abers"``).
+        """Lower and upper probability, if every recalibrator gives them (``"venn_abers"``).
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         The first of equals.
 
         For many labels, which `CalibratedModel` takes, an array of shape (n_samples,
-        n_labels): 1 where the probability is above 1/2, else 0.
+        n_labels): 1 if the probability is above 1/2, else 0.
         """
         proba = self.predict_proba(X)
         if isinstance(self.classes_, list):
@@ -147,7 +147,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
 
     @property
     def estimator_(self) -> Any:
-        """The fitted classifier, where there is one pair."""
+        """The fitted classifier, if there is one pair."""
         return self._only_pair("estimator_").estimator
 
     def get_metadata_routing(self) -> Any:

@@ -73,7 +73,7 @@ class CalibratedModel(CalibratedClassifier):
         ``LeaveOneOut()``: True is then an error.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Which scores are recalibrated. ``decision_function`` values are taken as logits
-        (log-odds of the second class where there are two), ``predict_proba`` values as
+        (log-odds of the second class if there are two), ``predict_proba`` values as
         probabilities. "auto" takes the first that exists of: the logits behind the
         probabilities of XGBoost and LightGBM, ``decision_function``, ``predict_proba``.
     n_jobs : int, default=None
@@ -85,12 +85,12 @@ class CalibratedModel(CalibratedClassifier):
         Named tuples (estimator, recalibrator, columns), one for each member of the
         ensemble.
     estimator_, recalibrator_
-        The members of the only pair, where there is one.
+        The members of the only pair, if there is one.
     classes_ : ndarray of shape (n_classes,)
         For many labels a list of arrays of shape (2,).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the estimator defines them.
+        If the estimator defines them.
 
     Raises
     ------
@@ -121,8 +121,8 @@ class CalibratedModel(CalibratedClassifier):
     Notes
     -----
     A fold's model may miss a rare class; rows of that class in the fold's test part are
-    left out of the calibration, since a score of 0 from a model that never saw the
-    class says nothing about its other scores. Labels of any type are allowed:
+    left out of the calibration, since a score of 0 from a model that was never trained
+    on the class does not inform about its other scores. Labels of any type are allowed:
     estimators that want 0 .. K-1 (XGBoost) get those. Probabilities that the estimator
     rounds (float16, two digits), so that a row's sum is off by up to 0.02, are divided
     by the sum. A fit that fails leaves the model unfitted.
@@ -133,16 +133,16 @@ class CalibratedModel(CalibratedClassifier):
     default, any other method one for each label by itself. An int `cv` means folds of
     shuffled rows; a label that is all 0 or all 1 in the training rows of a fold is not
     calibrated on its test rows. NaN in `y` is an unknown label, which most classifiers
-    refuse, and a FrozenEstimator never sees.
+    reject, and a FrozenEstimator never sees.
 
     **Class weights and resampling.** ``class_weight="balanced"``, ``scale_pos_weight``,
     SMOTE and undersampling train the classifier on other class frequencies than those
-    of the rows. If the calibration rows have the true ones, as the folds have where the
+    of the rows. If the calibration rows have the true ones, as the folds have if the
     weights, or the sampler in a pipeline, are the classifier's own, the recalibrator
     learns them: "default", and any other that can move a base rate, needs nothing more.
-    Where all rows that are left were resampled, the frequencies are given:
+    If all rows that are left were resampled, the frequencies are given:
     ``PriorShift.from_class_weight("balanced", y)``, with ``{0: 1, 1: w}`` for
-    ``scale_pos_weight=w`` and ``{0: beta, 1: 1}`` where a share beta of class 0 was
+    ``scale_pos_weight=w`` and ``{0: beta, 1: 1}`` if a share beta of class 0 was
     kept; or ``PriorShift(prior)`` as the last recalibrator, for the frequencies of
     wherever the model is used.
 
@@ -226,7 +226,7 @@ class CalibratedModel(CalibratedClassifier):
             Labels: integers, text, bytes, booleans. Several columns are many labels per
             row: 0 or 1.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0, passed to the estimator where it takes them, and to the
+            Weights >= 0, passed to the estimator if it takes them, and to the
             recalibrator.
         soft_labels : bool, default=False
             Whether `y` holds shares of classes instead: of shape (n_samples,) the share
@@ -235,13 +235,13 @@ class CalibratedModel(CalibratedClassifier):
             in one fold; so the estimator, unless it is a FrozenEstimator, takes
             ``sample_weight``. The classes are 0, 1, ..., or those of a FrozenEstimator.
         **fit_params : dict
-            ``groups``, rows that belong together, is passed to the splitter (where `cv`
-            is a number or None, folds that split no group) and to a recalibrator that
+            ``groups``, rows that belong together, is passed to the splitter (if `cv` is
+            a number or None, folds that split no group) and to a recalibrator that
             takes them, as "auto" does; the rest to the estimator's fit. With metadata
-            routing enabled, each to whoever requests it (estimator, recalibrator,
-            splitter). The labels of ``eval_set`` (``eval_y``, ``y_val``) are those of
-            `y`; every fold's model is judged on all its rows, but for classes that the
-            fold misses.
+            routing enabled, each to the objects that request it (estimator,
+            recalibrator, splitter). The labels of ``eval_set`` (``eval_y``, ``y_val``)
+            are those of `y`; every fold's model is judged on all its rows, but for
+            classes that the fold misses.
 
         Returns
         -------
@@ -314,7 +314,7 @@ class CalibratedModel(CalibratedClassifier):
 
     @property
     def recalibrator_(self) -> Any:
-        """The fitted recalibrator, where there is one pair."""
+        """The fitted recalibrator, if there is one pair."""
         return self._only_pair("recalibrator_").recalibrator
 
     def __sklearn_tags__(self) -> Any:
@@ -385,7 +385,10 @@ class CalibratedModel(CalibratedClassifier):
         kind = context.label_kind
         if kind != "plain":
             raise invalid_input(
-                expected=f"folds for {kind} labels", got="cv='alo'", hint="Leave cv out"
+                expected=f"folds for {kind} labels",
+                got="cv='alo'",
+                sentence=f"cv='alo' does not support {kind} labels",
+                hint="Leave cv out",
             )
         if self.ensemble is True or self.response_method == "predict_proba":
             raise invalid_input(

@@ -29,8 +29,8 @@ def compute_classifier_scores(
 ) -> FloatArray:
     """Return canonical scores of a fitted classifier, a column for each of its own classes.
 
-    "auto" takes the logits that a `Staging` adapter knows (XGBoost's probabilities are
-    rounded: a float32 1 - 1e-9 is 1), else ``decision_function`` as logits, else
+    "auto" takes the logits that a `Staging` adapter returns (XGBoost's probabilities
+    are rounded: a float32 1 - 1e-9 is 1), else ``decision_function`` as logits, else
     ``predict_proba``.
     """
     n_classes = np.shape(estimator.classes_)[0]

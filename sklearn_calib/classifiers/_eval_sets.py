@@ -86,7 +86,7 @@ def _encode_separate(estimator, params, name, labelling):
     features = params.get(of_features)
     several = isinstance(labels, tuple) and isinstance(features, tuple)
     if features is None or (several and len(features) != len(labels)):
-        return  # the learner says what is missing
+        return  # the learner raises an error that names what is missing
     pairs = (
         list(zip(features, labels, strict=True)) if several else [(features, labels)]
     )

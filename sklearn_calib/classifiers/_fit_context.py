@@ -239,7 +239,7 @@ class FitContext:
 
     def _fit_to_labels(self, fit, estimator, X, y, params):
         """Fit an estimator to encoded labels; return its columns."""
-        # 0 .. K-1 without gaps for XGBoost; bytes are refused by scikit-learn's own
+        # 0 .. K-1 without gaps for XGBoost; bytes are rejected by scikit-learn's own
         # classifiers; libraries of tensors have numbers alone
         kinds_to_encode = "S" if get_array_namespace(X) is None else "SUO"
         is_encoded = not isinstance(estimator, FrozenEstimator) and (
@@ -304,7 +304,11 @@ class FitContext:
         if not len(scores):
             raise invalid_input(
                 expected="calibration rows in every fold",
-                got="a fold without any row of a class that its model has seen",
+                got="a fold without such rows",
+                sentence=(
+                    "One fold has no calibration rows of the classes that its model "
+                    "was trained on"
+                ),
                 hint="Use fewer folds, or stratified ones",
             )
         return fit_validated(

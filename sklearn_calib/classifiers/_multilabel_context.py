@@ -51,9 +51,9 @@ from ._fit_context import (
 class MultilabelContext(FitContext):
     """Hold the arguments of a fit to many labels per row.
 
-    ``y_encoded`` is a table of 0, 1 and NaN, ``columns`` tells of each label whether a
-    model saw both kinds of rows, and scores are a list of an array of two columns per
-    label.
+    ``y_encoded`` is a table of 0, 1 and NaN, ``columns`` marks the labels of which a
+    model was trained on both kinds of rows, and scores are a list of an array of two
+    columns per label.
     """
 
     label_kind = "many"
@@ -184,7 +184,7 @@ def _complete_pair(part, own):
 
 
 def _order_pairs(pairs, estimator):
-    """Return two columns for each label, that of 0 first, whatever the estimator's order."""
+    """Return two columns for each label, that of 0 first, for any order of the estimator."""
     known = getattr(estimator, "classes_", ())
     if len(known) != len(pairs) or np.ndim(known[0]) != 1:
         return pairs
@@ -213,7 +213,7 @@ def _explain_single_label(error, estimator):
     try:
         raise invalid_input(
             expected="an estimator that takes many labels per row, for y of several columns",
-            got=f"{type(estimator).__name__}, which says: {str(error).rstrip('.')}",
+            got=f"{type(estimator).__name__}, whose fit raises: {str(error).rstrip('.')}",
             hint=(
                 "Wrap it in sklearn.multioutput.MultiOutputClassifier; if the columns "
                 "are one-hot labels, pass y.argmax(axis=1)"

@@ -103,7 +103,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         probabilities, instead of refitting.
     error_score : "raise" or numpy.nan, default=numpy.nan
         What a failing fit of a grid does: raise, or a warning and a candidate that is
-        not chosen. An error is raised if all fail, and the fit's own one where there is
+        not chosen. An error is raised if all fail, and the fit's own one if there is
         no grid.
     n_jobs : int, default=None
         Fits in parallel, as in joblib.
@@ -114,13 +114,13 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     ----------
     best_params_ : dict
     best_stage_ : int or None
-        None where stages were not looked at.
+        None if stages were not looked at.
     best_score_ : float
         Minus the criterion of the chosen row: greater is better.
     best_index_ : int
         The row of `cv_results_`.
     best_estimator_ : classifier
-        The chosen model before calibration, where there is one.
+        The chosen model before calibration, if there is one.
     recalibrator_ : recalibrator
     calibrated_pairs_ : list of CalibratedPair
         One, or one per fold with ``ensemble=True``.
@@ -128,7 +128,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         One row for each candidate and stage, for ``pandas.DataFrame``: candidate,
         params, param_*, stage, risk, refinement, calibration, criterion,
         standard_error, rank, and fit_time in seconds, summed over the folds. "risk" is
-        the loss of the learner's own ``predict_proba`` where it has one; "refinement"
+        the loss of the learner's own ``predict_proba`` if it has one; "refinement"
         and "criterion" are those of the scores that are recalibrated
         (`CalibratedModel`, response_method="auto"), "calibration" their difference.
     refinement_curve_ : RefinementCurve
@@ -269,12 +269,12 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         y : array-like of shape (n_samples,)
             Labels: integers, text, bytes, booleans.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0, passed to the estimator where it takes them, to the criterion
+            Weights >= 0, passed to the estimator if it takes them, to the criterion
             and to the recalibrator.
         **fit_params : dict
             ``groups`` is passed to the splitter and to the recalibrator, as in
             `CalibratedModel`, the rest to the estimator's fit; with metadata routing
-            enabled, each to whoever requests it. ``eval_set`` as there.
+            enabled, each to the objects that request it. ``eval_set`` as there.
 
         Returns
         -------
@@ -320,7 +320,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
 
     @property
     def best_estimator_(self) -> Any:
-        """The chosen model before calibration, where there is one."""
+        """The chosen model before calibration, if there is one."""
         return self._only_pair("best_estimator_").estimator
 
     def predict_proba(self, X: Features) -> FloatArray:
@@ -338,13 +338,17 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         Raises
         ------
         AttributeError
-            The search was told to keep no model: ``refit=False`` with several folds.
+            The search does not keep models: ``refit=False`` with several folds.
         """
         check_is_fitted(self)
         if not self.calibrated_pairs_:
             raise invalid_input(
                 expected="a model that was kept",
                 got=f"refit=False, ensemble=False and {self.n_splits_} folds",
+                sentence=(
+                    "The fitted models were not kept (refit=False, ensemble=False "
+                    f"and {self.n_splits_} folds)"
+                ),
                 hint="Set refit=True or ensemble=True, or validate on one split",
                 error=AttributeError,
             )
@@ -524,7 +528,7 @@ class _BestCandidate(NamedTuple):
 
 
 def _check_stages(stages):
-    """Return the stages that are asked for by their numbers, or None."""
+    """Return the stages that are given by their numbers, or None."""
     if stages is None or isinstance(stages, str):
         return None
     table = np.asarray(stages)

@@ -1,4 +1,4 @@
-"""The fits of a search over candidates and folds, and what their stages say."""
+"""The fits of a search over candidates and folds, and the results of their stages."""
 
 import time
 from collections.abc import Collection, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""Models as users bring them: fitted by another library, already fitted, or impossible to clone."""
+"""Adapters for estimators of users: prefitted, from other libraries, or not clonable."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -141,7 +141,7 @@ _OUTLIERS = (
 def check_gives_proba(
     model: Any, call: str, rule: str = "a fitted classifier with predict_proba"
 ) -> None:
-    """Raise an error that says what to write for a model without ``predict_proba``.
+    """Raise an error with the call to write for a model without ``predict_proba``.
 
     `call` is what takes its probabilities instead, ``{}`` standing for them.
     """
@@ -209,7 +209,7 @@ def check_clonable(estimator: object) -> None:
 
 
 def clone_or_raise(estimator: Estimator) -> Estimator:
-    """Return an unfitted clone, or raise an error that says what to do without."""
+    """Return an unfitted clone, or raise an error with an alternative."""
     try:
         return clone_by_value(estimator)
     except RuntimeError as error:

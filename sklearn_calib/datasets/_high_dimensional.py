@@ -185,7 +185,7 @@ def _make_covariance(covariance, correlation, d):
     except np.linalg.LinAlgError:
         raise invalid_input(
             expected="a positive definite covariance",
-            got="another",
+            got="one that has no Cholesky factor",
             hint="Check its eigenvalues",
         ) from None
 

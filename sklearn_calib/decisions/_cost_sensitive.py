@@ -96,7 +96,7 @@ class DecidingClassifier(BaseMetaClassifier):
         return estimator
 
     def _store_classes(self, estimator, classes):
-        """Set what the fitted classifier tells; `classes` are those of the labels and costs."""
+        """Set the fitted attributes; `classes` are those of the labels and costs."""
         self.estimator_ = estimator
         self.classes_ = classes
         self._copy_feature_names(estimator)
@@ -119,7 +119,7 @@ class CostSensitiveClassifier(DecidingClassifier):
         each row. None: each error costs 1.
     actions : array-like of shape (n_actions,), default=None
         The names of the actions, which `predict` returns; the classes by default. There
-        may be more or fewer actions than classes: one more, for instance, to ask a
+        may be more or fewer actions than classes: one more, for instance, to consult a
         person.
 
     Attributes
@@ -135,7 +135,7 @@ class CostSensitiveClassifier(DecidingClassifier):
         on the second action is taken, (c01 - c00) / (c01 - c00 + c10 - c11).
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the classifier inside defines them.
+        If the classifier inside defines them.
 
     Raises
     ------
@@ -149,7 +149,7 @@ class CostSensitiveClassifier(DecidingClassifier):
     Notes
     -----
     Of equally cheap actions the first is taken; with two classes and two actions the
-    second, as in ``FixedThresholdClassifier`` and `decision_curve`, where rows at the
+    second, as in ``FixedThresholdClassifier`` and `decision_curve`, if rows at the
     threshold are acted on.
 
     The decision follows from the probabilities: no threshold is tuned, and costs can
@@ -334,7 +334,7 @@ default=None
         check_is_fitted(self)
         if costs is None and self._by_row:
             raise invalid_input(
-                expected="the costs of these rows, since fit had those of its own",
+                expected="the costs of these rows, because fit had costs of its own rows",
                 got="costs=None",
                 hint="Pass costs=, of shape (n_samples, n_classes, n_actions)",
             )

@@ -77,7 +77,7 @@ class DecisionCurve(Shown):
     Attributes
     ----------
     threshold : ndarray of shape (n_thresholds,)
-        A row is acted on where its probability is at least that.
+        A row is acted on if its probability is at least that.
     net_benefit : ndarray of shape (n_thresholds,)
         Events that are acted on per row, less the false alarms per row times t / (1 -
         t); less `harms`.
@@ -97,7 +97,7 @@ class DecisionCurve(Shown):
     harms : float
     level : float
     regret : RegretCurve or None
-        Where `decision_curve` was given `recalibrated`.
+        If `decision_curve` was given `recalibrated`.
     """
 
     threshold: FloatArray
@@ -217,8 +217,8 @@ def decision_curve(
     """Compute a decision curve: the net benefit of acting on predictions, by threshold.
 
     Someone who acts at a probability of t thinks that a miss costs (1 - t) / t times as
-    much as a false alarm. The curve says for which t the prediction beats acting on all
-    rows, and on none.
+    much as a false alarm. The curve shows for which t the prediction beats acting on
+    all rows, and on none.
 
     Parameters
     ----------
@@ -234,7 +234,7 @@ def decision_curve(
         What it costs to make the prediction, per row, in units of net benefit: 0.01 if
         one event would have to be found among 100 predictions to make up for them.
     prevalence : float in (0, 1), default=None
-        The share of events in the population, where the rows of each class were sampled
+        The share of events in the population, if the rows of each class were sampled
         by themselves (case-control data).
     recalibrated : array-like, str or recalibrator, default=None
         Makes the attribute ``regret``: what a recalibration is worth; see
@@ -390,7 +390,7 @@ def decision_difference(
     Notes
     -----
     The difference is the mean of the differences row by row, which vary less than the
-    numbers themselves where the models agree; see `decision_curve`. With t a threshold
+    numbers themselves if the models agree; see `decision_curve`. With t a threshold
     and R the regret of the first model if the second one is its recalibration, it is
     R(t) / (1 - t).
 

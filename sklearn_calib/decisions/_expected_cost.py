@@ -97,7 +97,7 @@ default=None
     its standard error is the standard deviation of these over sqrt(n) (weights:
     sqrt(sum w^2 (d - mean)^2) / sum w). If the probabilities are calibrated, its
     standard deviation is known: a row's cost has the variance sum_j p_j costs[j, a]^2
-    less the square of its expected cost. The test divides by that one. Where it is 0,
+    less the square of its expected cost. The test divides by that one. If it is 0,
     all predictions being certain, the statistic is 0 for a difference of 0, otherwise
     infinite.
 

@@ -78,8 +78,8 @@ class ExpectedMetrics(Shown):
         Returns
         -------
         z : float
-            About normal where the probabilities are calibrated and the rows many;
-            infinite where a metric differs that could not.
+            About normal if the probabilities are calibrated and the rows many;
+            infinite if a metric differs that could not.
         """
         if name not in self.realised:
             raise invalid_input(
@@ -153,7 +153,7 @@ def expected_metrics(
     costs : array-like of shape (n_classes, n_actions), default=None
         As in `CostSensitiveClassifier`, for ``cost``.
     y_true : array-like of shape (n_samples,), default=None
-        Labels, where they have come in: the realised metrics stand beside the expected
+        Labels, if they have come in: the realised metrics stand beside the expected
         ones, which is a check of calibration in the metrics themselves.
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
@@ -179,7 +179,7 @@ def expected_metrics(
     Warns
     -----
     CalibrationWarning
-        `labels` in an order of their own where the columns fit another one of `y_true`
+        `labels` in an order of their own if the columns fit another one of `y_true`
         far better.
 
     Notes
@@ -190,7 +190,7 @@ def expected_metrics(
     m)) / n with m the probability of the predicted class. Recall and AUC are ratios of
     expectations, whose standard deviations come from the derivatives with respect to
     the labels; they differ from the expected ratio by O(1 / n). The AUC is sum_{i != j}
-    p_i (1 - p_j) (1{p_i > p_j} + 1/2 1{=}) / sum_{i != j} p_i (1 - p_j). Where the
+    p_i (1 - p_j) (1{p_i > p_j} + 1/2 1{=}) / sum_{i != j} p_i (1 - p_j). If the
     probabilities are not calibrated, all of this is wrong: overconfident ones promise
     too much. Cost: O(n k + n log n).
 

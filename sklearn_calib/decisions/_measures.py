@@ -48,7 +48,7 @@ def expected_cost_score(
         In the unit of the costs, between the smallest and the largest of them. Not
         proper: probabilities on the right side of each threshold are as good as the
         true ones. Unbiased for the mean cost of other rows. Of actions that are equally
-        cheap the first is taken: where classes and costs are swapped, only rows that
+        cheap the first is taken: if classes and costs are swapped, only rows that
         are so change. Cost: O(n k m) for k classes and m actions.
 
     Raises
@@ -93,7 +93,7 @@ def area_under_risk_coverage(
     Returns
     -------
     area : float
-        In [0, 1]; the error rate itself where confidence says nothing, less where
+        In [0, 1]; the error rate itself if confidence is uninformative, less if
         errors are less confident. Rows of equal confidence (at 12 digits) come in
         random order, and the mean over orders is taken. Weights that are whole numbers
         count rows; of others the ratios matter, and the error rate is averaged over all
@@ -150,7 +150,7 @@ def calibration_decision_loss(
     -----
     With c the calibrated prediction, a V-shaped loss with its kink at t has the regret
     R(t) = E (c - t)(1{c > t} - 1{p > t}) for costs of t and 1 - t. A proper loss is a
-    mixture of these with weights w >= 0 of the thresholds, and bounded by 1 where the
+    mixture of these with weights w >= 0 of the thresholds, and bounded by 1 if the
     integrals of t dw and of (1 - t) dw are at most 1. So the loss is the largest
     integral of R dw, twice the value at 1/2 of the smallest concave function above R:
     V-shaped losses alone, bounded by 1, reach max R(t) / max(t, 1 - t), which is at

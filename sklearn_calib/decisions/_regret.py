@@ -179,7 +179,7 @@ def regret_curve(
     cv : int, splitter, iterable or None, default=5
         The folds, out of which the method predicts. None fits and predicts the same
         rows: then the regret of isotonic calibration is never below 0, and above 0 also
-        where the predictions are calibrated. Not used with probabilities.
+        if the predictions are calibrated. Not used with probabilities.
     level : float in (0, 1), default=0.95
         The level of the intervals.
     n_resamples : int, default=999
@@ -209,23 +209,23 @@ def regret_curve(
     Notes
     -----
     R(t) = mean of (y - t) (1{c >= t} - 1{p >= t}). Someone for whom a false alarm costs
-    t and a miss 1 - t acts where the probability is at least t; R(t) is what this costs
+    t and a miss 1 - t acts if the probability is at least t; R(t) is what this costs
     more per row with p than with c. In units of net benefit (`decision_curve`) it is
     R(t) / (1 - t), for which `decision_difference` of p and c gives intervals. Negative
-    where c is the worse one.
+    if c is the worse one.
 
     The integral over t is half the difference of the Brier losses, and with the weight
     1 / (t (1 - t)) it is the difference of the log losses: the curve splits
     `proper_calibration_error` over all decision problems. Cost: the fits, O(n log n),
     and 30 ms for the intervals.
 
-    Intervals are of the regret of acting on p instead of on this c, whatever made it. A
-    band for all thresholds (that of `decision_difference`, at up to 100 of them) holds
-    with probability `level`; what rises with the regret lies between its values for the
-    two edges of the band. So the bias of a maximum is allowed for, and the interval
-    holds more often than `level` (``benchmarks/decisions``: those of 95 % in .994 of
-    500 draws or more). With c fitted to the same rows (``cv=None``) the lower end is
-    too high.
+    Intervals are of the regret of acting on p instead of on this c, however c was made.
+    A band for all thresholds (that of `decision_difference`, at up to 100 of them)
+    holds with probability `level`; what rises with the regret lies between its values
+    for the two edges of the band. So the bias of a maximum is allowed for, and the
+    interval holds more often than `level` (``benchmarks/decisions``: those of 95 % in
+    .994 of 500 draws or more). With c fitted to the same rows (``cv=None``) the lower
+    end is too high.
 
     References
     ----------

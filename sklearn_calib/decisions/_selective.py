@@ -1,4 +1,4 @@
-"""SelectiveClassifier: a classifier that abstains where it would err too often."""
+"""SelectiveClassifier: a classifier that abstains if it would err too often."""
 
 from collections.abc import Hashable
 from numbers import Real
@@ -44,7 +44,7 @@ class Cutoff(NamedTuple):
 
 
 class SelectiveClassifier(DecidingClassifier):
-    """A classifier that answers where it is confident enough for an error rate, or a share of rows.
+    """A classifier that answers if it is confident enough for an error rate, or a share of rows.
 
     With `max_risk` and probability 1 - `delta` over the rows given to fit, at most a
     share `max_risk` of the answers to new rows of the same law is wrong. With
@@ -87,24 +87,24 @@ class SelectiveClassifier(DecidingClassifier):
         Fitted.
     classes_ : ndarray of shape (n_classes,)
     threshold_ : float
-        Rows are answered whose largest probability is at least that; 0 where all rows
-        that chose it are answered, infinite where none is. Not there after a fit with
+        Rows are answered whose largest probability is at least that; 0 if all rows
+        that chose it are answered, infinite if none is. Not there after a fit with
         groups.
     coverage_ : float
         The share of the rows that chose the threshold which are answered.
     coverage_interval_ : tuple of float
         Of the share of new rows that will be answered, at level 1 - `delta`; see Notes.
     risk_ : float
-        The error rate among these; NaN where there is none.
+        The error rate among these; NaN if there is none.
     risk_bound_ : float
-        The upper bound of the error rate of new rows; 1 where no row is answered. With
+        The upper bound of the error rate of new rows; 1 if no row is answered. With
         groups the largest of all.
     thresholds_, coverages_, risks_, risk_bounds_, coverage_intervals_ : dict
         The same of each group, after a fit with groups; each with all of `delta` shared
         equally among them.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the classifier inside defines them.
+        If the classifier inside defines them.
 
     Raises
     ------
@@ -132,11 +132,11 @@ class SelectiveClassifier(DecidingClassifier):
     neither has a single class, nor a group unless `groups` are given. Each of G groups
     then has its own threshold, with `delta` / G: with probability 1 - `delta` the
     guarantee holds in all of them. It takes some rows: with no error at all among n
-    answers, the bound is about log(steps / delta) / n. The guarantee is cautious
+    answers, the bound is about log(steps / delta) / n. The guarantee is conservative
     (``benchmarks/decisions``): allowed to fail in 10 % of the draws, it failed in 1 %,
     of one group or of any of four.
 
-    With `coverage` the threshold is a quantile of the confidence. Where k of n rows are
+    With `coverage` the threshold is a quantile of the confidence. If k of n rows are
     answered and confidences are continuous, the share of new rows that will be answered
     has the law Beta(k, n + 1 - k); `coverage_interval_` goes from its lower quantile to
     the upper one of Beta(k + 1, n - k), which allows for ties. Weighted rows count as
@@ -231,8 +231,8 @@ class SelectiveClassifier(DecidingClassifier):
         **fit_params : dict
             Passed to the classifier's fit, those with one entry per row for its rows;
             with metadata routing enabled, what it requests. The guarantee counts rows,
-            whatever their weights; `coverage` is a share of their ``sample_weight``,
-            also of a frozen classifier.
+            not their weights; `coverage` is a share of their ``sample_weight``, also of
+            a frozen classifier.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class SelectiveClassifier(DecidingClassifier):
         classes, codes = self._check_estimator(y)
         if any(equals(self.abstain_label, label) for label in classes.tolist()):
             raise invalid_input(
-                expected="an abstain_label that is no class",
+                expected="an abstain_label that is not a class",
                 got=repr(self.abstain_label),
                 hint="Leave it out, or choose another word",
             )
@@ -284,7 +284,7 @@ class SelectiveClassifier(DecidingClassifier):
         Returns
         -------
         y : ndarray of shape (n_samples,)
-            Of the dtype of ``classes_`` where each row is answered or `abstain_label`
+            Of the dtype of ``classes_`` if each row is answered or `abstain_label`
             is of that type, else of dtype object.
         """
         check_is_fitted(self)

@@ -215,7 +215,7 @@ def integrated_calibration_index(
     More than 512 distinct scores are fitted at 512 of them, with linear interpolation
     between, and more than 4096 are pooled to as many cells before. In 30 examples of
     700 to 2000 rows (uniform, two beta laws, normal log-odds, six powers of ten) that
-    changed the ICI by at most 3.4e-6 and the curve by at most 9.6e-4. Where most of the
+    changed the ICI by at most 3.4e-6 and the curve by at most 9.6e-4. If most of the
     rows lie close together (85 % of 2000 within 6e-4 around .68, 30 examples) the
     windows there are narrow and the curve is coarser: it moved by up to .11, in half of
     the examples by less than .0021, and the ICI by at most 5.5e-5. In 208 more data
@@ -328,7 +328,7 @@ def emax_calibration_index(
 ) -> float:
     """Compute the largest distance between the predictions and a smoothed calibration curve: Emax.
 
-    The ends of the curve, where few rows say little, often decide it.
+    The ends of the curve, which rest on few rows, often decide it.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class RefinementCurve:
         risk - refinement.
     criterion : ndarray of shape (n_stages,)
         What is compared. For temperature scaling the refinement with smoothed labels,
-        which does not tie where every label is the arg max; for other recalibrators the
+        which does not tie if every label is the arg max; for other recalibrators the
         refinement.
     standard_error : ndarray of shape (n_stages,)
         Of the difference between a stage's criterion and the smallest, by paired rows.

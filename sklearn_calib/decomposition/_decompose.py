@@ -102,13 +102,13 @@ def decompose_loss(
     useless score has negative sharpness. Nothing is clipped.
 
     Intervals. ``decomposition.interval("calibration")`` is a confidence interval of a
-    term; its docstring says what each term estimates, and how. Risk and uncertainty
-    have one always, the other terms for temperature scaling only. The calibration term
-    of isotonic calibration is positive on calibrated rows too, by an amount that
-    shrinks like n^(-2/3) and depends on the whole law of the scores; with folds its
-    refinement is too high in the same way. No standard error makes up for that:
-    measured with the error of the row means, 95 % intervals held the calibration term
-    in 0 to 72 % of the draws. Of other methods no interval was tested, so none is
+    term; its docstring describes what each term estimates, and how. Risk and
+    uncertainty have one always, the other terms for temperature scaling only. The
+    calibration term of isotonic calibration is positive on calibrated rows too, by an
+    amount that shrinks like n^(-2/3) and depends on the whole law of the scores; with
+    folds its refinement is too high in the same way. No standard error makes up for
+    that: measured with the error of the row means, 95 % intervals held the calibration
+    term in 0 to 72 % of the draws. Of other methods no interval was tested, so none is
     given; resample the rows where one is needed.
 
     Features. In each of 5 folds the recalibrator is fitted on the other four, then
@@ -119,14 +119,14 @@ def decompose_loss(
     expected gains of these very maps on new rows. Their standard errors are those of
     paired rows, enlarged by how much the maps of the folds differ, up to sqrt(2) times:
     folds train each other's maps, and where nothing is to be gained the error of the
-    mean is that much larger. For the features this fades where the gain is many errors
+    mean is that much larger. For the features this fades if the gain is many errors
     from 0. Measured at 1000 rows, 60 to 100 draws of a law (``benchmarks/grouping``):
     90 % intervals held the gain of recalibration in 85 to 92 %. That of a missed
-    product of features they held in 90 %, with 5 % on each side. Where nothing was to
-    be gained they held that of the features in 97 to 99 %, more than promised: in most
-    such draws no tree is grown, and the gain and its interval are 0. "retrain" or
-    "both" was said there in 0 to 3 % of the draws of a law. ``parts.action`` and
-    ``parts.advice()`` say what follows.
+    product of features they held in 90 %, with 5 % on each side. If nothing was to be
+    gained they held that of the features in 97 to 99 %, more than promised: in most
+    such draws no tree is grown, and the gain and its interval are 0. The advice there
+    was "retrain" or "both" in 0 to 3 % of the draws of a law. ``parts.action`` and
+    ``parts.advice()`` are the conclusion.
 
     `minimum_detectable` holds for a single missed feature: it moves the log-odds of the
     likeliest class up in one half of the rows and down in the other, and the trees,
@@ -270,7 +270,7 @@ def refinement_error(
     recalibrator : str or recalibrator, default="temperature"
     cv : int, splitter or iterable, default=None
         As in `decompose_loss`. For temperature scaling and the log loss the folds share
-        one fit of all rows: one pass more for any number of folds where they are large
+        one fit of all rows: one pass more for any number of folds if they are large
         (some 100,000 rows), else about one pass of each.
     label_smoothing : bool, default=False
         The form for selection: labels (1 - eps) one-hot + eps / k with eps = 1 / (n +
@@ -303,7 +303,7 @@ def refinement_error(
     -----
     Cost: O(n k) per pass for temperature scaling, 2 to 6 passes.
 
-    Where every label has the largest score, temperature scaling reaches a loss of 0 in
+    If every label has the largest score, temperature scaling reaches a loss of 0 in
     sample, and that is the value. With `cv` it is the loss of what `TemperatureScaling`
     predicts for rows that it has not seen, and that smooths the labels of such training
     rows so as not to predict 0: the value is then above 0 (.01 to .03 for a few hundred
@@ -424,9 +424,9 @@ def proper_calibration_error(
     Returns
     -------
     error : float
-        Perfect 0; `decompose_loss` says when it can be negative. A lower bound of the
-        calibration error in expectation, the better the richer the recalibrator. Cost:
-        the fits.
+        Perfect 0; See `decompose_loss` for when it can be negative. A lower bound of
+        the calibration error in expectation, the better the richer the recalibrator.
+        Cost: the fits.
 
     References
     ----------
@@ -463,7 +463,7 @@ def _recalibrate(predictions, recalibrator, cv, fit=None):
     weight = predictions.weight
     classes = predictions.classes
     if _is_plain_temperature(recalibrator) and cv is None:
-        # the exact limit also where every label is an arg max, without the fallback of
+        # the exact limit also if every label is an arg max, without the fallback of
         # the class
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")

@@ -6,7 +6,7 @@ trees that correct the recalibrated probabilities by the features, also fitted w
 its fold. The means of the differences are the gains.
 
 The intervals are for the expected gains, on new rows, of the very maps that were
-fitted: what is in the features is more. Where something is to be gained, the error of
+fitted: what is in the features is more. If something is to be gained, the error of
 the mean is that of independent rows to first order (Bayle, Bayle, Janson, Mackey,
 2020); for the rest see `_estimate_mean_law`.
 """
@@ -48,7 +48,7 @@ MAX_FEATURE_SHIFT = 12.0  # log-odds by which a feature moves the truth, at most
 _SHOWN = 4096  # rows that `minimum_detectable` is computed from
 LOSS_TOLERANCE = 1e-12  # nats or the like: smaller differences are none
 VARIANCE_FACTOR = 2.0
-# rows times nats that trees lose where one feature is missed, and a reserve
+# rows times nats that trees lose if one feature is missed, and a reserve
 _COST = 30.0
 
 
@@ -108,14 +108,14 @@ def decompose_by_features(
 def _estimate_mean_law(losses, fold, w, fading=False):
     """Estimate the law of a mean of rows, each of which is judged by the maps of its own fold.
 
-    Of two folds each trains the maps that judge the other. Where nothing is to be
+    Of two folds each trains the maps that judge the other. If nothing is to be
     gained, that is all that varies, and it enters twice: the variance is up to two
     times that of independent rows. How much of it there is shows in how the maps of the
     folds differ, of which those of two share three quarters of their rows: what varies
     is sums of four folds, and what differs, of two.
 
     Trees agree on what is clearly there, and have seen the rows on which they are
-    compared, so what differs is too much for them where the gain is many errors from 0;
+    compared, so what differs is too much for them if the gain is many errors from 0;
     `fading` lets it go there.
     """
     losses = np.where(np.abs(losses) < LOSS_TOLERANCE, 0.0, losses)
@@ -163,7 +163,11 @@ def feature_columns(
     if SCORE in columns:
         raise invalid_input(
             expected=f"features with names other than {SCORE!r}",
-            got="that name",
+            got=repr(SCORE),
+            sentence=(
+                f"The name {SCORE!r} is reserved for the score and cannot be the name "
+                "of a feature"
+            ),
             hint="Rename it",
         )
     return {
@@ -256,13 +260,13 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
     """Compute the gain by one feature that would have been found with probability 0.8.
 
     The truth is moved, up or down with equal chances, along the log-odds of the class
-    with the largest probability, and a feature says which: the gain is what knowing it
-    is worth beyond the mean of both. Of the log loss the trees lose up to `_COST` over
-    the number of rows. Measured with 1000 rows in nine laws, each of 25 to 40 draws: 9
-    to 10 where a step, a line or three or eight categories were missed, 14 to 16 for a
-    quarter of the rows and a square, 18 and 20 with 8 % of positives and with 20
-    columns, 21 with five categories; the rest is a reserve. Of another loss they lose
-    the same share of the gain.
+    with the largest probability, and a feature determines which: the gain is the value
+    of this feature beyond the mean of both. Of the log loss the trees lose up to
+    `_COST` over the number of rows. Measured with 1000 rows in nine laws, each of 25 to
+    40 draws: 9 to 10 if a step, a line or three or eight categories were missed, 14 to
+    16 for a quarter of the rows and a square, 18 and 20 with 8 % of positives and with
+    20 columns, 21 with five categories; the rest is a reserve. Of another loss they
+    lose the same share of the gain.
     """
     rows = 1 / float(w @ w)
     step = -(-len(proba) // _SHOWN)

@@ -9,7 +9,7 @@ same rows: by 1 / (2 n) for the log loss.
 
 Degenerate points. On calibrated rows the calibration term is a product of two small
 numbers: the temperature's distance from 1, and the mean slope of the loss on the way
-there. Where all labels cost the same, as equally frequent ones do, the uncertainty has
+there. If all labels cost the same, as equally frequent ones do, the uncertainty has
 no slope. All influences vanish there, and the second order is all there is: its
 variance is that of a product of two normal variables, or of a sum of k - 1 squares.
 Near calibrated rows the labels are draws from the probabilities, so both orders can be
@@ -228,7 +228,7 @@ def _compute_moments(
 ) -> tuple[float, float]:
     """Compute the variance and skewness of a weighted mean of independent rows.
 
-    The sum of cubed weights, squares^2 / w, is exact where the weights of an entry are
+    The sum of cubed weights, squares^2 / w, is exact if the weights of an entry are
     equal.
     """
     centred = rows - w @ rows

@@ -31,8 +31,8 @@ def temperature_refinement_log_loss(
     Returns
     -------
     error : float
-        At least 0, in nats; at most log k. In sample too low by about 1 / (2 n),
-        whatever the model. Cost: O(n k) per pass, 2 to 6 passes.
+        At least 0, in nats; at most log k. In sample too low by about 1 / (2 n), for
+        every model. Cost: O(n k) per pass, 2 to 6 passes.
 
     References
     ----------

@@ -248,9 +248,9 @@ class LossDecomposition:
         Returns
         -------
         low, high : float
-            Or None where no interval is known that holds what it promises: calibration,
+            Or None if no interval is known that holds what it promises: calibration,
             refinement and sharpness by another recalibrator than temperature scaling,
-            or where the best temperature is infinite or 0; grouping and irreducible
+            or if the best temperature is infinite or 0; grouping and irreducible
             without features.
 
         Raises

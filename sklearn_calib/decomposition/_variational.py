@@ -65,7 +65,7 @@ class VariationalInterval(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """Whose calibration is asked for: predictions, and what was to be predicted."""
+    """The objects of calibration: predictions, and what was to be predicted."""
 
     proba: FloatArray
     codes: IntArray
@@ -73,7 +73,7 @@ class _Question(NamedTuple):
     key: IntArray  # numbers from 0, equal for rows of one prediction
     compared: slice  # classes
     rows: AnyArray | slice  # of the predictions
-    recalibrator: str  # where none is given
+    recalibrator: str  # if none is given
 
     def compute_residual(self, rows: AnyArray | slice) -> FloatArray:
         """Compute labels less predictions, for some rows in the compared classes."""
@@ -276,7 +276,7 @@ def variational_calibration_error(
     over functions u with values of dual norm at most 1, attained where u points from f
     to C. Here u points from f to what a recalibrator predicts that has not seen the
     row, so the mean estimates a lower bound of the error, without bias, and the error
-    itself where the recalibrator finds the right direction. Unlike binned errors it is
+    itself if the recalibrator finds the right direction. Unlike binned errors it is
     not biased upwards: for calibrated predictions it is 0 on average.
 
     Parameters
@@ -293,7 +293,7 @@ def variational_calibration_error(
         With an int rows of equal predictions are in one fold, dealt at random but
         always alike, so that neither the order of the rows counts nor whether equal
         rows are counted or repeated. A splitter, or pairs (train, test), divide the
-        rows as they say and must test each once.
+        rows and must test each once.
     direction : {"over", "under"}, default=None
         Count the rows alone whose prediction is too high ("over") or too low, as the
         recalibrator has it; the two add up to the error of a two-class problem. With
@@ -304,7 +304,7 @@ def variational_calibration_error(
     -------
     error : float
         Perfect 0, at most 1 for two-class problems and 2 ** (1 / norm) for whole
-        vectors, where two classes count twice with norm 1. Negative where the
+        vectors, if two classes count twice with norm 1. Negative if the
         recalibrator was wrong.
 
     Raises
@@ -317,7 +317,7 @@ def variational_calibration_error(
     -----
     With g the recalibrated f and r = g - f the mean of <s(r), e_y - f> with s(r) equal
     to ``sign(r) |r|^(p-1) / |r|_p^(p-1)``, for p = infinity to the sign where ``|r|``
-    is largest, and 0 where r is 0. Where all rows have one prediction there is nothing
+    is largest, and 0 where r is 0. If all rows have one prediction there is nothing
     to fit: the difference to its frequency.
 
     The standard error of the mean is not that of independent rows: on calibrated
@@ -395,8 +395,8 @@ def variational_calibration_interval(
     can, the variance is about twice that of independent rows, and the law is skewed. So
     here the signs of a fold come from a fit to the folds before it, and the first is
     used for fitting alone. The terms are then differences of a martingale, whose
-    variances add up whatever the truth is. What is estimated is what such fits find,
-    somewhat less than fits to all other folds find, and at most the calibration error:
+    variances add up for every truth. What is estimated is what such fits find, somewhat
+    less than fits to all other folds find, and at most the calibration error:
     `lower_bound` is below that with probability `level`. The interval is that of a mean
     with Hall's correction for skewness.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _CHARACTERS = 11.0  # of the numbers at an axis on log-odds, an inch
-#: What `curve_kwargs` may say of a line, and of bars or dots.
+#: The options of `curve_kwargs` for a line, and for bars or dots.
 LINE = ("alpha", "color", "label", "linestyle", "linewidth", "marker", "markersize")
 BARS = ("alpha", "color", "label")
 CurveKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
@@ -91,7 +91,7 @@ class Display:
     axes_ : ndarray of matplotlib Axes
         After `plot`, one per panel.
     ax_ : matplotlib Axes
-        After `plot`, where there is one panel.
+        After `plot`, if there is one panel.
     styles_ : dict of str to dict
         After `plot`, by the name of each curve what it looks like.
 
@@ -119,10 +119,10 @@ class Display:
     _styled: ClassVar[tuple[str, ...]] = LINE  # the options of a curve
     _look: ClassVar[
         dict[str, dict[str, Any]]
-    ] = {}  # of the curves, where they are always the same
+    ] = {}  # of the curves, if they are always the same
     _figure: ClassVar[
         dict[str, Any]
-    ] = {}  # of ``plt.subplots``, where it is always the same
+    ] = {}  # of ``plt.subplots``, if it is always the same
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
@@ -139,7 +139,7 @@ class Display:
         -------
         panels : list of list of tuple of array-like of shape (n_points,)
             For each panel the pairs (x, y) that are drawn there as a line, as dots or
-            as the ends of bars; (x, y, value) where the value is shown by a colour.
+            as the ends of bars; (x, y, value) if the value is shown by a colour.
         """
         raise NotImplementedError(
             f"{type(self).__name__} has no plotted_data; see Display"
@@ -158,9 +158,8 @@ class Display:
         curve_kwargs : dict or list of dict, default=None
             What the curves look like: one dict for all, or one for each. Of lines
             alpha, color, label, linestyle, linewidth, marker and markersize; of bars
-            and dots alpha, color and label. The description of the display says which
-            curves it has, where they are not the models, and what else can be said of
-            them.
+            and dots alpha, color and label. The description of the display lists its
+            curves, if they are not the models, and their further options.
 
         Returns
         -------
@@ -377,7 +376,7 @@ def on_log_odds(
     ----------
     ax : matplotlib Axes
     axis : LogitAxis
-        What is to be shown; what the axes show already is added where they are on
+        What is to be shown; what the axes show already is added if they are on
         log-odds.
     which : {"x", "both"}
 

@@ -148,7 +148,7 @@ class CalibratingFunctionDisplay(Display):
             For the dots: calibration rows, or better other ones; their classes are
             those of the recalibrators, in the same order.
         truth : callable, default=None
-            The true probability of a score, where it is known.
+            The true probability of a score, if it is known.
         n_points : int, default=1001
             Scores between 0 and 1 at which the maps are drawn.
         n_bins : int, "cube_root" or "sweep", default=15

@@ -235,7 +235,7 @@ class CumulativeDifferenceDisplay(Display):
         low = min(path[1].min(), -height)
         high = max(path[1].max(), height)
         right = path[1][path[0] > 0.4]
-        # where the legend has more room
+        # where the legend has more space
         above = high - right.max() >= right.min() - low
         space = (high - low or 1.0) * np.array([0.06, 0.22])
         below, on_top = space if above else space[::-1]

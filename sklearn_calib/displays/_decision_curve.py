@@ -32,7 +32,7 @@ class DecisionCurveDisplay(ModelsDisplay):
     """Net benefit against the threshold of action, beside acting on all rows and on none.
 
     With one curve there are its intervals at each threshold and, lighter, the band for
-    all thresholds. Where a curve has a regret, a second panel shows what recalibration
+    all thresholds. If a curve has a regret, a second panel shows what recalibration
     is worth.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
@@ -188,7 +188,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         -------
         panels : list of list of tuple of ndarray
             Net benefits, or differences, against the thresholds; and in a second panel
-            the regrets, where there are any.
+            the regrets, if there are any.
         """
         panels = [
             [(curve.threshold, _scale_value(curve)) for curve in self.curves.values()]

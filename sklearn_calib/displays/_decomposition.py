@@ -48,7 +48,7 @@ class DecompositionDisplay(ModelsDisplay):
 
     With ``features=`` refinement is split into what remains of it at most, and
     grouping, what a better use of the features gains at least. Whiskers are 95 %
-    intervals, as `LossDecomposition.interval` gives them; where it gives none there is
+    intervals, as `LossDecomposition.interval` gives them; if it gives none there is
     no whisker.
 
     With ``kind="plane"`` each model is a point: its miscalibration to the right, what
@@ -56,7 +56,7 @@ class DecompositionDisplay(ModelsDisplay):
     far its refinement lies below the loss of the class frequencies. Models on one of
     the dotted lines have the same loss, which is written there; it falls towards the
     upper left. The curves of ``curve_kwargs`` are the models in the plane, and the
-    terms of the loss where there are bars.
+    terms of the loss if there are bars.
 
     Make one with `from_predictions` or `from_estimator`; draw it again with `plot`.
 

@@ -140,7 +140,7 @@ default="isotonic"
         n_dots = check_count(n_dots, "n_dots", 0)
         if not n_curves + n_dots:
             raise invalid_input(
-                expected="something to draw",
+                expected="n_curves or n_dots above 0",
                 got=f"n_curves={n_curves}, n_dots={n_dots}",
                 hint="Leave them out for four curves and 20 dots",
             )

@@ -40,7 +40,7 @@ class InstabilityDisplay(Display):
     predictions of the resampled models for each row, their mean absolute difference,
     the share of these models that decide otherwise at a threshold, and their
     calibration curves on the original rows. The curves of ``curve_kwargs``, with alpha
-    and color, are the resampled models, and what is said of the model itself or of all
+    and color, are the resampled models, and the options of the model itself or of all
     rows.
 
     Make one with `from_validation` or `from_estimator`; draw it again with `plot`. It

@@ -17,7 +17,7 @@ class MonitorDisplay(Display):
 
     Above, the logarithms of the e-value and of the detector's statistic, with the two
     lines at which they would raise an alarm; alarms are vertical lines. Below, the
-    means of slope and shift over the posterior: 1 and 0 (dashed) where the
+    means of slope and shift over the posterior: 1 and 0 (dashed) if the
     probabilities are calibrated. The curves of ``curve_kwargs`` are these four:
     e-value, detector, slope, shift.
 
@@ -96,7 +96,7 @@ class MonitorDisplay(Display):
         -------
         panels : list of list of tuple of ndarray
             The logarithms of e-value and detector, and slope and shift; against the
-            rows, or the times where the monitor knows them.
+            rows, or the times if the monitor has them.
         """
         x = self._get_x()
         history = self.history

@@ -43,7 +43,7 @@ from ._base import (
 
 _BINNED = ("quantile", "uniform")
 _N_RESAMPLES = 200  # for bands, by default
-#: What the legend says of a band that is filled, by strategy.
+#: The text of the legend for a filled band, by strategy.
 _FILLED = {
     "isotonic": None,
     "polynomial": "calibration belt ({level:.0%})",
@@ -455,7 +455,8 @@ def _pool_folds(cv_results, X, has_one_label):
         raise invalid_input(
             "cv_results",
             expected="cv_results with 'estimator' and 'indices'",
-            got=f"no {' and no '.join(repr(m) for m in sorted(missing))}",
+            got=repr(sorted(cv_results))[:80],
+            sentence=f"cv_results lacks {' and '.join(map(repr, sorted(missing)))}",
             hint="Call cross_validate(..., return_estimator=True, return_indices=True)",
         )
     models = cv_results["estimator"]
@@ -509,7 +510,7 @@ def find_scale(ax: Axes) -> str | None:
 
 
 class _PanelLocator:
-    """Place a square with room for its histogram and labels inside the area of an axes.
+    """Place a square, its histogram and its labels inside the area of an axes.
 
     It is what matplotlib calls an axes locator: the layout of the figure chooses the
     area, and this chooses the place of the square in it.
@@ -609,7 +610,7 @@ class Panel:
         self.ax.set_ylabel(up)
 
     def _on_log_odds(self, curves):
-        """Scale, limits and ticks, with room for these curves and for those drawn before."""
+        """Scale, limits and ticks, with space for these curves and for those drawn before."""
         ax = self.ax
         engine = ax.figure.get_layout_engine()
         if engine is not None:
@@ -654,7 +655,7 @@ class Panel:
         self.histogram.stairs(shares, edges, color=color, fill=self.alone, alpha=0.8)
 
     def _mark_ends(self, curve, color, binned):
-        """Open markers where a prediction or a frequency is exactly 0 or 1."""
+        """Open markers if a prediction or a frequency is exactly 0 or 1."""
         x = curve.predicted
         y = curve.observed
         ends = (x <= 0) | (x >= 1) | (((y <= 0) | (y >= 1)) & binned)

@@ -27,7 +27,7 @@ class StackDisplay(Display):
     weights : dict of str to float
         By candidate, in the order of the bars.
     losses : dict of str to tuple of float
-        Mean and standard error, as `StackedCalibration.cv_losses_`; where it is empty
+        Mean and standard error, as `StackedCalibration.cv_losses_`; if it is empty
         there is no panel on the right.
 
     Attributes

@@ -50,7 +50,7 @@ def to_code(
           allocates nothing, keeps no state, and `out` may be `p`. Compile without
           ``-ffast-math``.
         * JavaScript: ``calibrate(p, out)`` writes into the array `out`, a new one by
-          default, and returns it; exported where ``module`` exists. As a file
+          default, and returns it; exported if ``module`` exists. As a file
           ``map.cjs`` node finds it by ``require`` and by ``import { calibrate } from
           "./map.cjs"``.
         * Python: ``calibrate(p)`` returns a list of k floats.
@@ -77,7 +77,7 @@ def to_code(
     significant bits (isotonic and the like) may differ more in about 1 row of 1e5. The
     score of such a row is, up to its last digit, half-way between two rounded scores,
     so that another logarithm than numpy's rounds it to the other one, 1.5e-11 away.
-    Probabilities are told apart down to 5e-324, both near 0 and near 1.
+    Probabilities are distinguished down to 5e-324, both near 0 and near 1.
 
     Cost of a row: O(k) for most methods, a table of m entries takes log2(m)
     comparisons, a matrix k^2 multiplications.
@@ -114,7 +114,7 @@ def _check_name(name, language):
         raise invalid_input(
             expected=(
                 "a name of ASCII letters, digits and underscores, at most 60, that "
-                f"begins with a letter and is no word of {language.title}"
+                f"begins with a letter and is not a keyword of {language.title}"
             ),
             got=repr(name)[:80],
             hint="Pass another name",

@@ -48,7 +48,7 @@ def search_interval(x: str, edges: list[str], values: list[str]) -> str:
 def search_transform(x: str, edges: list[str], values: list[str]) -> str:
     """Search the edges with roundDown, and look the edge up with transform (ClickHouse)."""
     table = f"[-1e308, {', '.join(edges)}]"
-    found = f"roundDown(assumeNotNull({x}), {table})"  # NULL has been told before
+    found = f"roundDown(assumeNotNull({x}), {table})"  # NULL has been handled before
     return f"transform({found}, {table}, [{', '.join(values)}], 0e0)"
 
 
@@ -82,14 +82,14 @@ class Dialect:
     """A database.
 
     `number` writes a literal of type double, `double` is that type's name, `cast` makes
-    a column one, `stored` is the type's name in a table without NULLs where it is
-    another. `once` says that a common table expression is computed once, and not
-    wherever it is used; so does `fence`, at its end, where a database would write it
-    into what reads it. `deepest` is about how many symbols the parser keeps, where that
-    is little: deeper expressions are values of a query by stages. `text` writes one.
-    `join` finds the interval of a score in a table with the `key` low, and `pieces` the
-    value of a step function, of x, edges and values, where from more than `few` edges
-    on that is quicker than CASE.
+    a column one, `stored` is the type's name in a table without NULLs if it is another.
+    `once` means that a common table expression is computed once, and not wherever it is
+    used; `fence` does the same, at its end, where a database would write it into what
+    reads it. `deepest` is about how many symbols the parser keeps, if that is little:
+    deeper expressions are values of a query by stages. `text` writes one. `join` finds
+    the interval of a score in a table with the `key` low, and `pieces` the value of a
+    step function, of x, edges and values, where from more than `few` edges on that is
+    quicker than CASE.
     """
 
     quote: Callable[[str], str] = IN_QUOTES
@@ -131,7 +131,7 @@ class Dialect:
         return self.quote(name)
 
 
-# through the index of the key, where a range is compared with every piece
+# through the index of the key, if a range is compared with every piece
 _KEY = " PRIMARY KEY"
 _BY_KEY = """LEFT JOIN {table} AS m ON m.{low} =
 (SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
@@ -148,7 +148,7 @@ DIALECTS = {
         join=_BY_KEY,
         pieces=search_array,
     ),
-    # double quotes would do, but SQLite reads them as a text where no column has that
+    # double quotes would do, but SQLite reads them as a text if no column has that
     # name
     "sqlite": Dialect(
         quote=double_quotes("`", "`"),
@@ -192,7 +192,7 @@ DIALECTS = {
             "max": "(SELECT MAX(v) FROM (VALUES ({}), ({})) AS m(v))",
         },
     ),
-    # its numbers are not NULL unless their type says so
+    # its numbers are not NULL unless their type allows it
     "clickhouse": Dialect(
         quote=escape_quotes,
         double="Nullable(Float64)",

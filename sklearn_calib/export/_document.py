@@ -137,7 +137,7 @@ class MapDocument:
         return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
 
     def check_scale(self) -> None:
-        """Refuse a map of numbers on another scale, for programs that take probabilities."""
+        """Reject a map of numbers on another scale, for programs that take probabilities."""
         if "scale" not in self.notes:
             return
         low, high = self.notes["scale"]
@@ -285,7 +285,7 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
 
 
 def _check_names(document, tree):
-    """Refuse labels that changed places while the map, whose columns are theirs, did not."""
+    """Reject labels that changed places while the map, whose columns are theirs, did not."""
     names = document["classes"]
     kind = document["classes_type"]
     stated = document[MAP_CHECKSUM]
@@ -458,7 +458,9 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
             )
         if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
             raise invalid_field(
-                f"classes[{i}]", expected="an integer of 64 bits", got="another"
+                f"classes[{i}]",
+                expected="an integer of 64 bits",
+                got="one that needs more",
             )
         if kind == "float" and not np.isfinite(name):
             raise invalid_field(
@@ -480,7 +482,7 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
 
 
 def _write_estimator(fitted: Estimator) -> dict[str, Any]:
-    """Name and parameters, as far as JSON knows them."""
+    """Name and parameters, as far as JSON has types for them."""
     names = {cls: name for name, cls in all_recalibrators().items()}
     if isinstance(fitted, Recalibrator):
         params = {k: _as_json(v) for k, v in fitted.get_params(deep=False).items()}
@@ -510,7 +512,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of the output of `to_json`.
 
     A copy lies in the package as ``sklearn_calib/export/schema-1.json``, for programs
-    in other languages. The schema says what each field holds. Rules between fields,
+    in other languages. The schema defines each field. Rules between fields,
     such as one value per knot, are checked by the readers only.
 
     Returns

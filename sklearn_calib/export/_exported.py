@@ -48,11 +48,11 @@ class ExportedMap(Recalibrator):
 
     Notes
     -----
-    Probabilities and `canonical_proba` of logits are both taken, whatever the "input"
-    of the document, which says what the scores of a program in another language are.
-    While scikit-learn dispatches to the array API, tensors are mapped on their device
-    where all nodes are arithmetic (the tag ``array_api_support`` of what `from_dict`
-    gave says so: temperature, vector, matrix, the logistic family, offsets). Otherwise
+    Probabilities and `canonical_proba` of logits are both taken, for every "input" of
+    the document, which defines the scores of a program in another language. While
+    scikit-learn dispatches to the array API, tensors are mapped on their device if all
+    nodes are arithmetic (see the tag ``array_api_support`` of the result of
+    `from_dict`: temperature, vector, matrix, the logistic family, offsets). Otherwise
     they are copied to the host, and the result is an array of numpy.
 
     Examples
@@ -167,7 +167,7 @@ class ExportedMap(Recalibrator):
         return self
 
     def _get_fitted_names(self):
-        """Return the names of the scores that the document says the map was fitted to."""
+        """Return the names of the scores that the map was fitted to, from the document."""
         return self.document.get("columns", {}).get("scores")
 
     def _maps_tensors(self):
@@ -221,7 +221,7 @@ skops_trusted: list[str] = sorted(
 )
 
 
-#: Longer texts are refused unread; a table of a million scores has about 60 million.
+#: Longer texts are rejected unread; a table of a million scores has about 60 million.
 MAX_BYTES = 1_000_000_000
 # a node inside another is a dict in a list; around them are the document and lists of
 # numbers
@@ -251,14 +251,14 @@ def to_dict(
         What a program in another language will be given: probabilities, or logits, of
         which it takes the softmax; one column per class. The map is the same for both;
         from logits it has exact logarithms. By default "proba", and for a map that was
-        read what it says itself.
+        read its own kind.
     tabulate : float in [1e-9, 0.1], default=None
         `AdaptiveCalibration` and `AngularCalibration` have no finite form: they become
         tables, right to this difference in the probability of the second class.
     date : date or str, default=None
-        Of the rows, of the fit or of an approval, whatever you want to find again: a
-        date, or its text as "2026-11-23". No clock is read, so that the same fit gives
-        the same document.
+        Of the rows, of the fit or of an approval, or any other date to record: a date,
+        or its text as "2026-11-23". No clock is read, so that the same fit gives the
+        same document.
     columns : list of str or dict, default=None
         The columns that the map was fitted to: names of scores, or roles with a name or
         several, for instance ``{"label": "default", "scores": ["pd"]}``. By default the
@@ -268,14 +268,14 @@ def to_dict(
         The ends of the scale on which these columns hold the scores, if they are no
         probabilities: ``(0, 100)`` for percentages. The map itself takes probabilities.
         The command ``apply`` follows the scale; `to_sql`, `to_code` and `to_onnx`
-        refuse such a map.
+        reject such a map.
 
     Returns
     -------
     document : dict
         Entries "format", "schema", "package", "classes", "classes_type", "estimator",
-        "input", "map", the tree of nodes, "check", five rows with their results, where
-        `tabulate` or `simplify` were used "largest_error", where they are given "date",
+        "input", "map", the tree of nodes, "check", five rows with their results, if
+        `tabulate` or `simplify` were used "largest_error", if they are given "date",
         "columns" and "scale", "map_sha256", the checksum of labels and nodes alone,
         which depends on nothing but the predictions' formula, and "sha256", the
         checksum of all others.
@@ -321,7 +321,7 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     edited : bool, default=False
         Whether the document was changed by hand: its checksum and its check rows are
         then made anew, not compared. Ranges and orders are checked as always, and the
-        document that the result holds says ``"edited": true`` in its entry "estimator".
+        document of the result has ``"edited": true`` in its entry "estimator".
 
     Returns
     -------
@@ -332,7 +332,7 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     ValueError
         A document that is no map, has another schema, is damaged, whose check rows do
         not give the results that it states, within 1e-9, or that was changed since it
-        was written, which its checksum tells. The message names the place in the tree.
+        was written, as its checksum shows. The message names the place in the tree.
         Nothing in a document is ever executed.
 
     Examples
@@ -380,8 +380,7 @@ def to_json(
     Returns
     -------
     text : str
-        Numbers have as many digits as tell them apart, so that reading gives the same
-        ones.
+        Numbers have enough digits that reading returns the same ones.
 
     Raises
     ------
@@ -468,7 +467,8 @@ def _get_content(source):
             raise
         raise invalid_input(
             expected="a file or JSON text",
-            got=f"{quoted(source)}, not found",
+            got=quoted(source),
+            sentence=f"{quoted(source)} is neither JSON text nor an existing file",
             hint="Check the name and the folder; JSON itself begins with a brace",
             error=FileNotFoundError,
         ) from None
@@ -494,7 +494,7 @@ def _parse_json(content):
 
 
 def _check_depth(content):
-    """Refuse brackets inside brackets before anything recurses into them."""
+    """Reject brackets inside brackets before anything recurses into them."""
     steps = (_STEPS.get(found[0], 0) for found in _TOKEN.finditer(content))
     if any(depth > _MAX_BRACKETS for depth in itertools.accumulate(steps)):
         raise invalid_field(

@@ -35,7 +35,7 @@ Moved: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Origin:
-    """A number from which rows of two classes come, such that P_1 never falls where it grows.
+    """A number from which rows of two classes come, such that P_1 never falls if it grows.
 
     `rows` computes them as the reference does; `ends` are the least and the largest
     number.
@@ -65,9 +65,9 @@ class RowExpression:
     p : Columns, or Tensor of shape (n, k)
     k : int
     exact : Columns or Tensor, default=None
-        Their logarithms, where the rows carry them.
+        Their logarithms, if the rows carry them.
     origin : Origin, default=None
-        Of two classes, where one is known.
+        Of two classes, if one is known.
     """
 
     p: Any

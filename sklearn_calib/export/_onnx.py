@@ -76,7 +76,7 @@ def to_onnx(
     -------
     model : onnx.ModelProto
         For a map: input "scores" and output "calibrated", both of shape (n, n_classes).
-        Rows that ``predict_proba`` refuses (NaN, no probabilities) give NaN. For a
+        Rows that ``predict_proba`` rejects (NaN, no probabilities) give NaN. For a
         classifier: the inputs, and the outputs "label" and "probabilities", as skl2onnx
         names them.
 
@@ -213,7 +213,7 @@ def _measure_error(model, document):
     if not far <= 1:
         raise invalid_input(
             expected="a map that float32 can hold",
-            got="one whose result there is no number",
+            got="one that returns NaN or infinity in float32",
             hint="Leave dtype out",
         )
     return f"{2 * far:.3g}"

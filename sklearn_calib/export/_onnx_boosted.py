@@ -52,7 +52,7 @@ def has_margins(estimator: Estimator) -> bool:
         if estimator.is_categorical_ is not None and estimator.is_categorical_.any():
             raise invalid_input(
                 expected="a HistGradientBoostingClassifier without categorical features",
-                got="one with them, which skl2onnx does not convert",
+                got="categorical features, which skl2onnx does not convert",
                 hint="Encode them before, for instance with OneHotEncoder",
             )
         return True

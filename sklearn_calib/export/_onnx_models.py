@@ -49,7 +49,7 @@ def register_onnx_converters() -> None:
     """Register the classifiers of this package with ``skl2onnx``, inside pipelines too.
 
     `to_onnx` calls it. Call it yourself before ``skl2onnx.to_onnx`` or
-    ``convert_sklearn``, where you want their options. Registered are `CalibratedModel`,
+    ``convert_sklearn``, if you want their options. Registered are `CalibratedModel`,
     `RefineThenCalibrateCV` and `AngularCalibratedClassifier`, with the options "zipmap"
     of all classifiers and "tabulate" of `to_dict`. Unlike `to_onnx`, ``skl2onnx`` does
     not compare the result with Python.
@@ -333,7 +333,7 @@ def _check_converter(container, last, kind):
     if len(last.classes_) < 2:
         raise invalid_input(
             expected="classifiers of at least two classes",
-            got=f"a {name} of one",
+            got=f"a {name} of one class",
             hint="Use fewer folds",
         )
     unknown = not container.has_options(last, "raw_scores") or (
@@ -342,7 +342,11 @@ def _check_converter(container, last, kind):
     if kind == "raw" and unknown and hasattr(last, "predict_proba"):
         raise invalid_input(
             expected="a classifier whose decision_function skl2onnx converts",
-            got=f"{name}, of which it converts the probabilities",
+            got=name,
+            sentence=(
+                f"skl2onnx converts the probabilities of {name}, but not its "
+                "decision_function"
+            ),
             hint="Fit the model with response_method='predict_proba'",
             error=TypeError,
         )
@@ -352,7 +356,7 @@ def _check_converter(container, last, kind):
 
 
 def _compare_rows(found, fitted, X, tabulate):
-    """Refuse a conversion that does not give what the model predicts for each row of X."""
+    """Reject a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"
     limit = MAX_ROW_ERROR if tabulate or not _is_in_double(found) else _FAR_IN_DOUBLE

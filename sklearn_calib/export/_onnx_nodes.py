@@ -39,7 +39,7 @@ class Graph:
         step, or to a knot, counts as at it.
     second_only : bool, default=False
         Whether the first of two probabilities is 1 less the second, as ONNX writes
-        those of trees, so that the second alone tells which step a row is at.
+        those of trees, so that the second alone determines which step a row is at.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class Graph:
     def search(self, length: int, at_most: Callable[[Operand], "Tensor"]) -> "Tensor":
         """Count, for each row, the increasing entries that are at most a number.
 
-        `at_most` tells it of the entries at given positions. The halving is written
+        `at_most` does so for the entries at given positions. The halving is written
         out, ceil(log2(length)) + 1 times, so no tensor is longer than the rows.
         """
         found: Operand = np.array(0)

@@ -1,7 +1,7 @@
 """Arithmetic on the numbers of one row, as a graph: what maps are made of in other languages.
 
 Nodes write such graphs with the operators and functions of numpy, and each writer
-prints them: a writer knows these operations and no node.
+prints them: a writer handles these operations and does not depend on nodes.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit
 from .._typing import FloatArray
 from ..maps import combine_pairwise
 
-#: Exponents are moved into [-700, 700], where no database reports underflow or
+#: Exponents are moved into [-700, 700], if no database reports underflow or
 #: overflow.
 LARGEST_EXPONENT = 700.0
 #: 1 divided by it is finite.
@@ -51,7 +51,7 @@ class Expr:
 class Columns(NDArrayOperatorsMixin):
     """Expressions side by side, with the operators, functions and shapes of numpy's tables.
 
-    Where several meet, a number, or a single column, stands for all columns.
+    If several meet, a number, or a single column, stands for all columns.
     """
 
     def __init__(self, every: Sequence[Expr]) -> None:

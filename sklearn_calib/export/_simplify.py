@@ -44,12 +44,12 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     Raises
     ------
     ValueError
-        A tolerance outside (0, 0.1], and what `to_dict` refuses.
+        A tolerance outside (0, 0.1], and what `to_dict` rejects.
 
     Notes
     -----
     Kept knots keep their values. From a knot a line goes to the farthest one that
-    leaves all between within the tolerance: one pass, O(m) where pieces are short.
+    leaves all between within the tolerance: one pass, O(m) if pieces are short.
     Steps are joined as long as their values differ by no more than twice the tolerance,
     and get the middle of these values, which is the smallest possible number of steps.
 

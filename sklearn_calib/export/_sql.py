@@ -432,7 +432,7 @@ def to_sql(
     keep : sequence of str, default=()
         Columns of the source that the query returns too, such as a key.
     table : str or sequence of str, default="calibration"
-        Name of the new table, where ``into="table"``.
+        Name of the new table, if ``into="table"``.
     input : {"proba", "logits"}, default=None
         The scores in the columns: see `to_dict`.
     tabulate : float in (0, 0.1], default=None
@@ -473,9 +473,9 @@ def to_sql(
     from 1 (others are clipped and divided by their sums, as `canonical_proba` does);
     and an infinite logit. Rows are never left out.
 
-    Names are data: they are quoted by the rules of the dialect, whatever characters
-    they have. Quoted names keep their case: in Snowflake a column made by ``CREATE
-    TABLE t (p FLOAT)`` is called ``"P"``.
+    Names are data: they are quoted by the rules of the dialect, with any characters.
+    Quoted names keep their case: in Snowflake a column made by ``CREATE TABLE t (p
+    FLOAT)`` is called ``"P"``.
 
     No function is created in the database. Tables become nested CASEs, as deep as the
     logarithm of their length, in PostgreSQL and ClickHouse arrays, in MySQL INTERVAL,
@@ -483,14 +483,14 @@ def to_sql(
     probability itself, not its logarithm, so a database's LN, which differs in the last
     digits, cannot move a score to another step: step functions are exact. Elsewhere
     results are those of `predict_proba` within 1e-9, run in SQLite, DuckDB, PostgreSQL,
-    MariaDB, DataFusion and Polars, and in ClickHouse and Spark where the text is not
+    MariaDB, DataFusion and Polars, and in ClickHouse and Spark if the text is not
     too long for them; the other dialects follow their manuals. Two exceptions: the few
     rows whose score is within its last digit of the middle between two scores of 36
     bits (see `to_code`); and isotonic pieces shorter than about 1e-7 in log-odds, where
     differences of probabilities lose digits: the error is about 1e-16 of the
     probability, divided by the length of the piece.
 
-    Cost: an expression repeats what it uses twice. Over some 2000 steps where they are
+    Cost: an expression repeats what it uses twice. Over some 2000 steps if they are
     nested CASEs, `simplify` the map first, or use ``into="table"``.
 
     Examples
@@ -518,14 +518,14 @@ def to_sql(
         )
     if bands is not None and not isinstance(columns, str):
         raise invalid_input(
-            expected="one column where there are bands",
+            expected="one column for bands",
             got=repr(columns)[:80],
             hint="Name one column, the score of the second class",
         )
     names, k = require_unique_names(columns, "columns"), len(document.classes)
     if len(names) == 1 and k != 2:
         raise invalid_input(
-            expected="two classes where there is one column",
+            expected="two classes for a single column",
             got=f"{k}",
             hint="Pass the names of all columns, one for each class",
         )

@@ -43,7 +43,7 @@ def tabulate_curves(
     Raises
     ------
     ValueError
-        A map with curves where `bound` is None or out of its range, and a table of more
+        A map with curves if `bound` is None or out of its range, and a table of more
         than a million knots.
 
     Notes

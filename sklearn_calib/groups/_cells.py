@@ -23,7 +23,7 @@ from .._typing import AnyArray, FloatArray, IntArray
 
 MOST_CELLS = 2**16  # more are made coarser,
 POOLED_CELLS = 2**14  # as few as these
-# where combinations of groups are so many that coarse cells are no fewer
+# if combinations of groups are so many that coarse cells are no fewer
 _MOST_OF_MANY = 2**18
 
 

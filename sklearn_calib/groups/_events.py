@@ -25,7 +25,7 @@ class Event:
     unit : float
         What weights have to be multiplied by to be those that were given.
     bounds : (ndarray, ndarray), default=None
-        Where problems share their rows, each of which is a combination: between which
+        If problems share their rows, each of which is a combination: between which
         uniform numbers a row has the event. By default labels are drawn for this
         problem alone.
     """
@@ -242,11 +242,11 @@ def build_event_rows(
     weight, events, expected = event.moments[:3]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.array([events, fits[4], fits[5]]) / expected
-    # 0 where all scores are equal, and no slope exists
+    # 0 if all scores are equal, and no slope exists
     slope = fits[6]
     tilt = max(tilt, 1e-300)
     half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
-    # the whole line where there is no slope
+    # the whole line if there is no slope
     middle = np.where(np.isfinite(slope), slope, 0.0)
     largest = np.sort(found.largest[0])
     above = n_resamples - np.searchsorted(largest, _lower_by_rounding(found.sigma))

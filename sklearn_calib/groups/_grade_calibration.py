@@ -46,7 +46,7 @@ class GradeRow(NamedTuple):
         Clopper and Pearson's interval of the rate, of this grade by itself.
     jeffreys_p : float
         P(rate <= predicted) under Jeffreys' posterior, Beta(events + 1/2, rows - events
-        + 1/2): small where the probability is too low. 1 without rows.
+        + 1/2): small if the probability is too low. 1 without rows.
     binomial_p : float
         P(X >= events) of a binomial law with the predicted rate, the same in another
         way.
@@ -275,22 +275,22 @@ def grade_calibration(
     ------
     ValueError
         More than two classes, counts that are not whole numbers >= 0, levels out of
-        range, and what `Grades` and `canonical_proba` refuse.
+        range, and what `Grades` and `canonical_proba` reject.
 
     Notes
     -----
     What controls what:
 
-    * One light says of its grade, alone, that so many events are rare if its mean
+    * A light, taken alone, means that so many events of its grade are rare if its mean
       probability is right. Of ten right grades one or more is amber or red in up to 40
       % of the audits.
     * `GradeCalibration.p_value` is of all grades together: how often the smallest
       two-sided binomial p-value of right grades is as small as here, by the law of
       their numbers of events, which are independent because grades have no row in
       common. Below alpha with a probability of alpha at most if all probabilities are
-      right, also where they differ within a grade (Hoeffding: such events vary less).
+      right, also if they differ within a grade (Hoeffding: such events vary less).
       Measured at .05: .046 to .050 with rates from 0.1 % to 30 %; .039 with 50 rows in
-      each grade and 1 to 6 %, .033 with 3 % in each, where few different p-values are
+      each grade and 1 to 6 %, .033 with 3 % in each, if few different p-values are
       possible (``benchmarks/grades``).
     * `GradeCalibration.portfolio_p_value` counts the events of all grades: a binomial
       law with the mean and the variance of their number. Measured at .05 with seven
@@ -423,7 +423,7 @@ def _check_counts(counts, n):
     ):
         raise invalid_input(
             expected="counts, whole numbers >= 0",
-            got="others",
+            got="other numbers",
             hint="Pass numbers of rows, not weights",
         )
     total = found.sum(dtype=np.float64)

@@ -118,7 +118,7 @@ class Grades(Shown):
         Raises
         ------
         ValueError
-            Fewer than two different probabilities, and what `Grades` refuses.
+            Fewer than two different probabilities, and what `Grades` rejects.
         """
         n_grades = check_count(n_grades, "n_grades", 2)
         values, counts = np.unique(_read_scores(y_proba), return_counts=True)
@@ -129,7 +129,7 @@ class Grades(Shown):
         if not len(values):
             raise invalid_input(
                 expected="probabilities of more than one grade",
-                got="none that differ",
+                got="equal ones",
                 hint="Pass more rows, or edges of your own",
             )
         places = np.arange(1, n_grades) * (counts.sum() / n_grades)
@@ -230,7 +230,7 @@ class Grades(Shown):
         if len(starts) < 2:
             raise invalid_input(
                 expected="rates that rise with the probability",
-                got="none that do",
+                got="rates that do not rise",
                 hint="Recalibrate first, or pass edges of your own",
             )
         return cls(starts[1:].tolist())
@@ -315,7 +315,7 @@ def to_grades(grades: Any) -> Grades:
 
 
 def check_two_classes(predictions: Any) -> None:
-    """Refuse predictions of several classes."""
+    """Raise an error for predictions of several classes."""
     if len(predictions.classes) != 2:
         raise invalid_input(
             expected="two classes, whose probability has grades",
@@ -373,7 +373,7 @@ def _compute_joining_loss(events, rows):
 
 
 def _check_not_swapped(y_true, y_proba):
-    """Refuse probabilities in the place of the labels."""
+    """Raise an error for probabilities in the place of the labels."""
     first, second = (
         array.dtype.kind == "f" and bool((array % 1 != 0).any())
         for array in (np.asarray(y_true), np.asarray(y_proba))
@@ -381,6 +381,6 @@ def _check_not_swapped(y_true, y_proba):
     if first and not second:
         raise invalid_input(
             expected="labels as y_true, then probabilities",
-            got="them the other way round",
+            got="the probabilities first",
             hint="Pass the labels first: Grades.fit(y_true, y_proba)",
         )

@@ -46,7 +46,7 @@ def group_calibration(
     groups : table of shape (n_samples, n_columns), dict of columns, or list of masks
         What to group the rows by, which need not be what the model has seen: a table of
         pandas, polars or pyarrow, a dict of arrays or a numpy array, whose columns are
-        cut into groups as `find_groups` says; or a list of boolean arrays of shape
+        cut into groups as `find_groups` describes; or a list of boolean arrays of shape
         (n_samples,), each of them a group; or `Grades`, of the probabilities
         themselves. Groups may overlap. All rows together are always the first group. Of
         summaries the names of the columns, ``by`` of `summarize`.
@@ -64,7 +64,7 @@ def group_calibration(
         interval: its ends are then infinite.
     random_state : int, Generator, RandomState or None, default=0
     sample_weight : array-like of shape (n_samples,), default=None
-        Each row is one draw, whatever its weight; rows of weight 0 are left out.
+        Each row is one draw, regardless of its weight; rows of weight 0 are left out.
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
@@ -97,13 +97,13 @@ def group_calibration(
     Of each group the path of cumulative differences between labels and predictions is
     taken, in order of the predictions, equal ones as one step; its range divided by the
     standard deviation that calibrated predictions give its end is the statistic
-    (Kuiper), in sigma. Where all predictions are 0 or 1 it is 0, or infinite if one of
+    (Kuiper), in sigma. If all predictions are 0 or 1 it is 0, or infinite if one of
     them is wrong.
 
     If the predictions are calibrated, the labels are draws from them, so `n_resamples`
     sets of labels are drawn for all rows at once, and the largest statistic of all
     groups is taken of each: the single-step method of Westfall and Young. The p-values
-    are exact at any number of rows and for any overlap of the groups. Where some groups
+    are exact at any number of rows and for any overlap of the groups. If some groups
     are calibrated and others are not, an adjusted p-value of at most alpha is given to
     any of the former with a probability near alpha at most.
 
@@ -118,7 +118,7 @@ def group_calibration(
     events is drawn at once; a summary has them, so that its answer is that of its rows.
     More than 65,536 cells are pooled into some 16,384 by neighbouring scores, as a
     summary does it, at their means: the test is then exact for the paths over these.
-    Where weights differ inside a cell of a summary, their sum is drawn with its mean
+    If weights differ inside a cell of a summary, their sum is drawn with its mean
     and variance. Of several classes a summary has the confidence; "classwise" needs the
     rows.
 
@@ -164,7 +164,8 @@ def group_calibration(
             expected, hint = "summaries alone", "Give weights and labels to summarize"
             raise invalid_input(
                 expected=expected,
-                got="also sample_weight, labels or pos_label",
+                got="other arguments",
+                sentence="Summaries cannot be combined with sample_weight, labels or pos_label",
                 hint=hint,
             )
         return audit_summaries(y_true, groups, **options)
@@ -186,7 +187,7 @@ def audit_predictions(
     ----------
     predictions : Predictions
     groups : table, dict of columns, or list of masks
-        One row for each that was given, also where the weight is 0.
+        One row for each that was given, also if the weight is 0.
     **options
         depth, n_bins, min_rows, level, n_resamples, random_state, multiclass of
         `group_calibration`.
@@ -349,7 +350,7 @@ def _audit_problems(summary):
 
 
 def _check_alike(summaries, how):
-    """Refuse summaries without rows, of different classes, or of another kind of problem."""
+    """Reject summaries without rows, of different classes, or of another kind of problem."""
     if not summaries:
         raise invalid_input(
             expected="summaries of at least one row",
@@ -363,7 +364,7 @@ def _check_alike(summaries, how):
     if len(kinds) > 1:
         raise invalid_input(
             expected="summaries of the same classes",
-            got="different ones",
+            got="summaries of different classes",
             hint="Use one summarize(by=)",
         )
     first = next(iter(summaries.values()))

@@ -40,7 +40,7 @@ class Grouping(NamedTuple):
     rows : list of ndarray of int32
         The rows of each group, increasing.
     n_left_out : int
-        How many groups had fewer rows than were asked for.
+        How many groups had fewer rows than requested.
     """
 
     names: list[str]
@@ -111,10 +111,10 @@ def find_groups(
     floats) with at most 20 values have one group for each; of text with more values the
     20 most frequent have one each and the others one together. Other numbers and dates
     are cut at quantiles that are values of the column; of more than 65,536 different
-    ones, neighbours are counted together under the largest. Times with a zone are told
+    ones, neighbours are counted together under the largest. Times with a zone are given
     in UTC. Missing values are a group by themselves. Groups that hold all rows, or of
-    two columns the rows of one of its parts, say nothing new and are left out without
-    being counted. Cost: O(n log n) for each column or pair.
+    two columns the rows of one of its parts, add nothing and are left out without being
+    counted. Cost: O(n log n) for each column or pair.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def find_groups(
 
 
 class Audit(NamedTuple):
-    """The options of `group_calibration`, which says what they are."""
+    """The options of `group_calibration`, which describes them."""
 
     depth: int = 1
     n_bins: int = 3
@@ -143,7 +143,7 @@ class Audit(NamedTuple):
     multiclass: Multiclass = "auto"
 
     def check(self) -> None:
-        """Refuse what is out of range."""
+        """Reject what is out of range."""
         check_seed(self.random_state)
         check_level(self.level)
         hint = "Pass 999 for p-values down to 0.001"

@@ -70,12 +70,12 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the estimator defines them.
+        If the estimator defines them.
 
     Raises
     ------
     ValueError
-        What `CalibratedModel` and `MulticalibratedScores` refuse; columns that X does
+        What `CalibratedModel` and `MulticalibratedScores` reject; columns that X does
         not have.
     TypeError
         A function that gives no table.
@@ -175,11 +175,11 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
         y : array-like of shape (n_samples,)
             Labels: integers, text, bytes, booleans.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights >= 0, passed to the estimator where it takes them, and to the
+            Weights >= 0, passed to the estimator if it takes them, and to the
             correction.
         **fit_params : dict
             ``groups`` is passed to the splitter, the rest to the estimator's fit; with
-            metadata routing enabled, each to whoever requests it.
+            metadata routing enabled, each to the objects that request it.
 
         Returns
         -------
@@ -301,7 +301,7 @@ def _choose_features(estimator, X, groups):
     n_columns = X.shape[1]
     wanted = np.atleast_1d(
         groups
-    ).tolist()  # `group_table` refuses those that are not there
+    ).tolist()  # `group_table` rejects those that are not there
     places = {names.index(name) for name in wanted if name in names}
     places |= {place % n_columns for place in wanted if isinstance(place, int)}
     rest = [place for place in range(n_columns) if place not in places]
@@ -325,7 +325,7 @@ def group_table(X: Features, groups: Any, n_rows: int) -> dict[Any, AnyArray]:
                 error=TypeError,
             )
         return read_group_columns(X, n_rows)
-    # lists are told apart first: numpy raises an error for the size of [[1], [2, 3]]
+    # lists are distinguished first: numpy raises an error for the size of [[1], [2, 3]]
     is_one = not isinstance(groups, list | tuple) and np.ndim(groups) == 0
     wanted = [groups] if is_one else list(groups)
     if any(isinstance(name, bool | np.bool_) for name in wanted):

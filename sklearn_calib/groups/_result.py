@@ -27,17 +27,17 @@ class GroupRow(NamedTuple):
     weight : float
         The sum of their weights.
     events, expected : float
-        Weighted numbers of events, and of those that the predictions say.
+        Weighted numbers of events, observed and predicted.
     observed_over_expected, ratio_low, ratio_high : float
         ``events / expected`` (O/E) with its interval. 1 is right, above 1 the
-        predictions are too low. NaN where nothing happened and nothing was expected.
+        predictions are too low. NaN if nothing happened and nothing was expected.
     in_the_large, in_the_large_error, in_the_large_low, in_the_large_high : float
         Calibration in the large: by how much the log-odds of the group would have to
-        move, with standard error and interval. 0 is right. Infinite where all rows have
-        the event, or none; NaN where all predictions are 0 or 1.
+        move, with standard error and interval. 0 is right. Infinite if all rows have
+        the event, or none; NaN if all predictions are 0 or 1.
     slope, slope_error, slope_low, slope_high : float
         Of the logistic regression of the event on the log-odds. 1 is right. Infinite
-        where a threshold separates the events, NaN where all rows have the event, or
+        if a threshold separates the events, NaN if all rows have the event, or
         none, or the same score; the interval is then the whole line.
     sigma : float
         The range of the path of cumulative differences (Kuiper) in standard deviations
@@ -83,7 +83,7 @@ class GroupCalibration(Shown):
         In the order of the groups, all rows first; with ``multiclass="classwise"`` all
         groups of the first class, then those of the next.
     p_value : float
-        Of the hypothesis that all predictions are calibrated, whatever the groups.
+        Of the hypothesis that all predictions are calibrated, for any groups.
         Exact.
     sigma : float
         The largest of all groups.
@@ -155,7 +155,7 @@ class GroupCalibration(Shown):
     def to_frame(self) -> DataFrame:
         """Return all groups as a pandas DataFrame with one row each and the columns of `GroupRow`.
 
-        Raises ModuleNotFoundError where pandas is not installed.
+        Raises ModuleNotFoundError if pandas is not installed.
         """
         pd = require("pandas", "cli")
         return pd.DataFrame(self.rows, columns=GroupRow._fields)

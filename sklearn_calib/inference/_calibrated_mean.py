@@ -32,9 +32,9 @@ from ..recalibrators import (
 )
 from ._calibrated_mean_result import CalibratedMean, RowErrors, build_mean
 
-#: The default: a line, logistic where the outcome is a share.
+#: The default: a line, logistic if the outcome is a share.
 LINE = "line"
-_VERDICTS = 20  # more are refused where there are more than labelled rows
+_VERDICTS = 20  # more are rejected where there are more than labelled rows
 
 
 class _Judged(NamedTuple):
@@ -161,6 +161,7 @@ def _encode_verdicts(given):
             got=f"{len(names)} different texts",
             hint="Pass the column of the scores",
         )
+    # A verdict that no labelled row has would have no mean label.
     labelled = np.bincount(codes[:n], minlength=len(names)) > 0
     if n and not labelled.all():
         name = names[~labelled][0]
@@ -241,7 +242,7 @@ def calibrated_mean(
 
     For a judge that scored every answer while people labelled 200 of them. The scores
     are recalibrated on the labelled rows, averaged over all rows, and corrected by what
-    the labelled rows show to be left: right on average whatever the judge is, and never
+    the labelled rows show to be left: right on average for any judge, and never
     less certain than the mean of the labels.
 
     Parameters
@@ -264,14 +265,14 @@ def calibrated_mean(
     scale : tuple of two floats or None, default=(0, 1)
         The lowest and the highest score possible, such as (1, 10). None: any numbers.
     pos_label : label, default=None
-        The class whose share is asked for. Required if labels are text or other things
+        The class whose share is estimated. Required if labels are text or other things
         without a natural order.
     bounds : tuple of two floats, default=None
-        The least and the greatest label possible, where labels are numbers: intervals
+        The least and the greatest label possible, if labels are numbers: intervals
         end there. Of numbers that are all 0 or 1, the share of the 1, unless these
         bounds are others.
     sample_weight : array-like of shape (n_labelled,), default=None
-        1 / probability that the row was labelled, up to a factor, where these differ.
+        1 / probability that the row was labelled, up to a factor, if these differ.
     groups : array-like of shape (n_labelled,), default=None
         Rows that belong together, such as answers to one question: standard errors are
         those of clusters, and no cluster is split between folds.
@@ -301,10 +302,10 @@ def calibrated_mean(
     -----
     CalibrationWarning
         The scores of labelled rows differ from those of the others beyond chance (see
-        Notes): a mean of all rows cannot be told from labels of the highest scores.
-        Pass `sample_weight`. Or all rows are labelled, fewer than 10 rows or clusters
-        are, or all labels are of one class: the result is that of the labels alone. Or
-        the scores equal the labels, as if both came from one column.
+        Notes): a mean of all rows cannot be estimated from labels of the highest
+        scores. Pass `sample_weight`. Or all rows are labelled, fewer than 10 rows or
+        clusters are, or all labels are of one class: the result is that of the labels
+        alone. Or the scores equal the labels, as if both came from one column.
 
     Notes
     -----
@@ -315,7 +316,7 @@ def calibrated_mean(
     added up by row or cluster, with a factor n / (n - 2) and Student's t with n - 1
     degrees of freedom; n counts labelled rows or clusters, effective ones under
     weights. Intervals of shares are Clopper and Pearson's, of so many more rows as the
-    scores are worth: they hold near 0 and 1, where the usual ones do not. Of rare
+    scores are worth: they hold near 0 and 1, if the usual ones do not. Of rare
     labels both tails are not equal: with 2 % events in 100 labels the 95 % interval was
     too high in .027 of 300 draws and never too low.
 
@@ -371,7 +372,7 @@ def calibrated_mean(
             hint="Leave bounds out: a share is between 0 and 1",
         )
     limits = _check_bounds(bounds, outcome)
-    is_share = is_share and limits in (None, (0.0, 1.0))  # not where labels could be 5
+    is_share = is_share and limits in (None, (0.0, 1.0))  # not if labels could be 5
     limits = (0.0, 1.0) if is_share else limits
     rows = _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled)
     _check_options(rows, limits, recalibrator)
@@ -467,13 +468,14 @@ def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
             hint="Pass 1 / probability that the row was labelled",
             row=wrong[0],
         )
+    # Weights with mean 1, so that shrinkage by one row means the same for all weights.
     weight = weight * (n / weight.sum())
     if groups is None and groups_unlabelled is None:
         return scores._replace(outcome=outcome, weight=weight)
     if groups is None or (groups_unlabelled is None and total > n):
         raise invalid_input(
             expected="groups and groups_unlabelled",
-            got="one of the two",
+            got="only one of them",
             hint="Name the cluster of every row",
         )
     first = read_array(groups, "groups")
@@ -497,12 +499,12 @@ def _read_rows(scores, outcome, sample_weight, groups, groups_unlabelled):
 
 
 def _check_options(rows, limits, recalibrator):
-    """Refuse what has no interval."""
+    """Reject what has no interval."""
     what = "rows" if rows.cluster is None else "clusters"
     if rows.n_units < 2:
         raise invalid_input(
             expected=f"labels of two {what} or more",
-            got="those of 1",
+            got="a label of only one",
             hint="Label more of them, drawn at random",
         )
     if limits is None and np.ptp(rows.outcome) == 0:
@@ -553,7 +555,7 @@ def _compare_scores(rows):
     """Return the p-value of labels drawn at random, given the scores; warn if it is small.
 
     Two numbers of each row, its rank and the square of that, catch labels of high, of
-    low and of middling scores; of verdicts they say whether it is the first or the
+    low and of middling scores; for verdicts they show whether it is the first or the
     second most frequent one.
     """
     n = len(rows.outcome)
@@ -561,6 +563,8 @@ def _compare_scores(rows):
     if n == total or np.ptp(rows.weight) > 0:
         return None
     if rows.verdict is None:
+        # Labels drawn by the size of the score shift its ranks; drawn at both ends,
+        # they shift the squares of the ranks.
         rank = stats.rankdata(rows.number) / total - 0.5
         found = np.column_stack([rank, rank**2])
     else:
@@ -574,6 +578,8 @@ def _compare_scores(rows):
         spread = found.T @ found / (total - 1) * (1 / n - 1 / total)
         units = np.inf
     else:
+        # The difference of the two means as a sum over rows, whose squares by cluster
+        # estimate its covariance.
         moved = -found / total
         moved[:n] += found[:n] / n
         size = len(rows.keys)
@@ -597,7 +603,7 @@ def _compare_scores(rows):
                 f"with p = {pvalue:.1g}"
             ),
             hint=(
-                "The mean of all rows cannot be told from such labels: label rows drawn "
+                "The mean of all rows cannot be estimated from such labels: label rows drawn "
                 "at random, or pass 1 / probability that the row was labelled as "
                 "sample_weight="
             ),
@@ -617,6 +623,8 @@ def _warn_copied_scores(rows, y):
         same = len(np.unique(given)) > 1 and given.tolist() == [
             str(v) for v in np.asarray(y).tolist()
         ]
+    # Scores that equal the labels were probably computed from them, or are the wrong
+    # column.
     if n >= MIN_COPIED_ROWS and same:
         warn_calibration(
             expected="scores that are not the labels",
@@ -638,6 +646,8 @@ def _compute_errors(rows, recalibrator, n_folds, power):
     if np.ptp(rows.outcome) > 0:  # a mean of equal numbers is rounded
         of_rows[0, :n] = share * (rows.outcome - share @ rows.outcome)
     of_rows[1, :n] = share * (gap - move)
+    # The mean of the map over all rows is estimated too: each row, labelled or not,
+    # adds its part of that error.
     of_rows[1] -= spread / total
     own, gain = (sum_clusters(each, rows.cluster, size) for each in of_rows)
     return RowErrors(
@@ -671,8 +681,12 @@ def _cross_fit(rows, recalibrator, n_folds, share):
     for number in range(folds.max() + 1):
         test = folds == number
         found = map_of(np.flatnonzero(~test))
+        # A map that is centred over all rows changes the estimate only by what labelled
+        # rows differ from the others.
         found = found - found.mean()
         gap[test] = found[:n][test]
+        # Each fold has its own map, so the mean over all rows averages the maps by the
+        # weight of their folds.
         mean += share[test].sum() * found
     return gap, mean
 
@@ -693,6 +707,8 @@ def _assign_folds(rows, n_folds):
         np.bincount(unit, weights=rows.weight * each) / mass
         for each in (rows.outcome, number[:n])
     )
+    # Folds with similar labels have similar maps. Ties are broken at random but always
+    # alike, so that the order of the rows does not matter.
     order = np.lexsort((mass, middle, height))
     drawn = np.random.default_rng(0).permutation(len(order))
     order = order[drawn][np.argsort(height[order[drawn]], kind="stable")]
@@ -760,6 +776,8 @@ def _recalibrate_scores(number, train, outcome, weight, *, method, proba, shares
         codes = outcome.astype(np.intp)
     else:  # as a row with the event and one without
         share = (outcome - low) / (high - low)
+        # Recalibrators take labels, so a number between the ends is a row with the
+        # event and one without, weighted by its position.
         seen = np.tile(train, 2)
         codes = np.repeat([1, 0], len(train))
         weight = np.concatenate([weight * share, weight * (1 - share)])

@@ -49,13 +49,13 @@ class CalibratedMean(Shown):
     positive : label or None
         Whose share it is.
     estimate, se : float
-        The mean that scores and labels say together, and its standard error.
+        The mean from scores and labels together, and its standard error.
     low, high : float
         Its interval.
     labels_estimate, labels_se, labels_low, labels_high : float
         The same of the labels alone.
     raw : float
-        The mean of the scores as they are, between 0 and 1 where they have a scale; NaN
+        The mean of the scores as they are, between 0 and 1 if they have a scale; NaN
         for verdicts.
     power : tuple of float
         How much the scores count, from 0 (not at all) to 1; of a difference one for
@@ -128,7 +128,7 @@ class CalibratedMean(Shown):
         difference. Labels 0 and 1 that never differ do not mean that they cannot: the
         variance is that of n labels with t^2/2 differences more. With `groups` it is
         that of t^2/2 clusters more, which differ as much as those do that were seen to;
-        where none does, by all their rows. Measured at 95 %: .944 for 20 clusters of 5
+        if none does, by all their rows. Measured at 95 %: .944 for 20 clusters of 5
         rows (500 draws); .930 for 40 clusters of which one in ten differs (200 draws),
         with all misses on one side, the truth above: ``benchmarks/calibrated_mean``.
         Cost: O(n).
@@ -167,6 +167,8 @@ class CalibratedMean(Shown):
                 got=f"{self.level:g} and {other.level:g}",
                 hint="Compute both with the same level=",
             )
+        # Both systems answered the same rows, so their errors are subtracted row by
+        # row; the common part cancels.
         errors = _pair_errors(self._errors, other._errors)
         labels = self.labels_estimate - other.labels_estimate
         shares = self.outcome == other.outcome == "share"
@@ -228,6 +230,8 @@ class CalibratedMean(Shown):
         label = self.labels_se**2 * n
         rest = label
         if not alone and n < total:
+            # The variance has a part that falls with the labelled rows and one that all
+            # rows determine; both follow from the present standard error.
             rest = max((self.se**2 - label / n * n / total) / (1 / n - 1 / total), 0.0)
         rows = total
         reach = (self.high - self.low) / 2
@@ -329,8 +333,8 @@ def _pair_errors(one, two):
     """Compute errors of the difference, with a column of gains for each system."""
     if (one.keys is None) != (two.keys is None):
         raise invalid_input(
-            expected="clusters of both or of none",
-            got="those of one",
+            expected="clusters of both or of neither",
+            got="clusters of only one",
             hint="Pass groups= for both",
         )
     if one.keys is None:
@@ -350,7 +354,7 @@ def _pair_errors(one, two):
             lonely = np.setxor1d(one.keys, two.keys)
             raise invalid_input(
                 expected="the same clusters",
-                got=f"{lonely[0]!r} in one alone",
+                got=f"{lonely[0]!r} in only one of them",
                 hint="Pass the items that both systems answered",
             )
         places = [np.searchsorted(keys, each.keys) for each in (one, two)]
@@ -389,10 +393,14 @@ def build_mean(
     gains = errors.gains
     size = errors.worth
     alone = compute_variance(own, size, 1)
+    # The weight of the scores that minimises the variance, as in power-tuned
+    # prediction-powered inference.
     power = choose_power(own, gains) if errors.tuned else errors.power
     spread = compute_variance(
         own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power)
     )
+    # Tuning costs a degree of freedom. If that is more than the scores save, the labels
+    # alone are used.
     if errors.tuned and not spread < alone:
         power = np.zeros_like(power)
         spread = alone
@@ -410,6 +418,8 @@ def build_mean(
         unseen = bound_unseen_square(
             own, size, None if errors.keys is None else errors.n_labelled
         )
+        # Two systems that agree on all labelled rows may still differ on others, which
+        # a variance of 0 would deny.
         extra = t**2 / 2 * unseen if outcome == "difference" and shares else 0.0
         least, most = bounds or (-inf, inf)
         ends, ours = (

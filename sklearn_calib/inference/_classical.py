@@ -62,7 +62,7 @@ def spiegelhalter_test(
     Notes
     -----
     Blind to errors that do not change the expected loss, such as at p = 1/2. Normal
-    approximation. Where all predictions are 0, 1/2 or 1 the statistic has no variance:
+    approximation. If all predictions are 0, 1/2 or 1 the statistic has no variance:
     z = 0, p-value 1, unless a certain prediction is wrong: z infinite, p-value 0. Cost:
     O(n).
 
@@ -86,7 +86,13 @@ def spiegelhalter_test(
     w = problem.weight
     if predictions.clusters is not None:
         found = run_score_test(
-            (1 - 2 * p)[:, None], hit - p, p * (1 - p), w, predictions.clusters
+            # Spiegelhalter's statistic is a weighted sum of residuals with weights 1 -
+            # 2 p, so its score test serves clusters too.
+            (1 - 2 * p)[:, None],
+            hit - p,
+            p * (1 - p),
+            w,
+            predictions.clusters,
         )
         return SignificanceResult(*found)
     excess = w * (hit - p) * (1 - 2 * p)
@@ -166,7 +172,7 @@ def hosmer_lemeshow_test(
     The p-value is that of the chi-square law. If a bin has fewer than 5 expected events
     or non-events, and ``held_out=True``, it is that of a multiple of such a law, with
     the variance that the statistic has: of calibrated predictions with a mean of 0.01
-    on 300 rows the test rejects .05 at .05 and .01 at .01, where the plain law rejects
+    on 300 rows the test rejects .05 at .05 and .01 at .01, if the plain law rejects
     .14 and .09.
 
     With `groups` labels are drawn as for the expected calibration error in
@@ -207,6 +213,8 @@ def hosmer_lemeshow_test(
                 score, mass, hits, n_bins
             )[0]
 
+        # With clusters the statistic has no known distribution, so it is ranked among
+        # statistics of drawn labels.
         return _rank_among_draws(
             problem,
             predictions,
@@ -265,7 +273,7 @@ def cox_test(
     Notes
     -----
     Finds predictions that are too high, too low, over- or underconfident; other shapes
-    only by chance. Where a threshold separates the classes the fitted likelihood is its
+    only by chance. If a threshold separates the classes the fitted likelihood is its
     supremum (1, but for ties at the threshold). Cost: O(n).
 
     With `groups`: U' V^-1 U with U the sums of y - p and of (y - p) z, z the log-odds;
@@ -417,7 +425,7 @@ def _one_problem(given, groups, soft_labels, warn=True):
 
 
 def _draw_labels(sample, n_draws, rng):
-    """Return the events of cells in labels drawn, where a change of sign tells too little.
+    """Return the events of cells in drawn labels; a change of sign alone is too coarse here.
 
     Bins of few clusters keep the size of what they are off by if residuals change sign.
     """
@@ -457,7 +465,7 @@ class PolynomialTest:
         Of 1, z, z^2, ... with z the predicted log-odds. Calibrated predictions have 0,
         1, 0, ...
     covariance : ndarray of shape (degree + 1, degree + 1)
-        Of `coef`; infinite where the outcomes are separated.
+        Of `coef`; infinite if the outcomes are separated.
     held_out : bool
         Whether the model has not seen these rows.
     """
@@ -485,7 +493,7 @@ class PolynomialTest:
         Returns
         -------
         low, high : ndarray of shape (n_points,)
-            [0, 1] where the outcomes are separated, so that no polynomial fits best.
+            [0, 1] if the outcomes are separated, so that no polynomial fits best.
 
         Raises
         ------
@@ -561,7 +569,7 @@ def polynomial_test(
     at most, while the likelihood ratio of the next one exceeds k = 3.84, the 0.95
     quantile of chi-square with one degree of freedom. Given m, the statistic is that of
     a chi-square variable with two degrees of freedom and m - 1 with one degree that are
-    known to exceed k; p-values are of this law, by quadrature. Where all predictions
+    known to exceed k; p-values are of this law, by quadrature. If all predictions
     are equal only b_0 is free: one degree of freedom.
 
     `cox_test` stops at m = 1 and is the same there; this test also finds curves, such
@@ -613,11 +621,12 @@ def polynomial_test(
 
 
 def warn_certain_and_wrong(p: FloatArray, hit: FloatArray, what: str) -> None:
-    """Give a `CalibrationWarning` where a prediction of 0 or 1 is wrong: `what` rests on it."""
+    """Give a `CalibrationWarning` if a prediction of 0 or 1 is wrong: `what` rests on it."""
     wrong = int(((hit != p) & ((p == 0) | (p == 1))).sum())
     if wrong:
         warn_calibration(
-            expected="no certain prediction that is wrong",
-            got=f"{wrong} of {len(p)} rows with probability 0 or 1 and the other outcome",
+            expected="certain predictions that are right",
+            got=f"{wrong} wrong ones",
+            sentence=f"{wrong} of {len(p)} rows have probability 0 or 1 and the other outcome",
             hint=f"Each counts as 1.2e-38, and {what}: clip such predictions if they are rounded",
         )

@@ -3,7 +3,7 @@
 One mechanism serves all of inference: what each cluster adds to each cell of the
 scores. Clusters are drawn with replacement (resamples), their residuals change sign
 (what calibrated predictions have by chance), or their sums are squared (standard
-errors). No assumption is made about the dependence inside of a cluster, but where
+errors). No assumption is made about the dependence inside of a cluster, but if
 labels are drawn (errors of bins: as alike in all clusters); clusters are independent of
 each other.
 """
@@ -46,7 +46,7 @@ MOST_CELLS = 4096
 MOST_EVENTS = 50  # rows, or clusters, that have the rarest class
 # of a gamma law; below it all digits that matter are those of a normal one
 _LEAST_SKEWNESS = 1e-4
-_FEW_ROWS = 30  # whose largest loss says little of those of other rows
+_FEW_ROWS = 30  # whose largest loss is a poor guide to those of other rows
 _UNSEEN = 1e-300  # a weight, or a variance, instead of 0
 # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
 MIN_CLUSTERS_PER_OUTCOME = 5
@@ -77,6 +77,7 @@ def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Pred
         return predictions
     check_indexes(groups, first=predictions.index)
     n = predictions.n_given
+    # Soft labels repeat a row for each of its classes; these copies are one cluster.
     named = np.arange(n) if groups is None else encode_groups(groups, n)
     codes = np.unique(predictions.expand_input_column(named), return_inverse=True)[
         1
@@ -91,7 +92,7 @@ def with_cluster_ids(predictions: Predictions, groups: ArrayLike | None) -> Pred
 
 
 def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
-    """Warn where too few clusters are expected to have an event, or to have none.
+    """Warn if too few clusters are expected to have an event, or to have none.
 
     By the predictions, not by the labels: the labels are what a test is about.
 
@@ -111,6 +112,7 @@ def warn_few_events(predictions: Predictions, problem: BinaryProblem) -> None:
     of_cluster = (
         np.bincount(groups, share * p) for p in (problem.score, 1 - problem.score)
     )
+    # A cluster counts at most once, however many events it expects.
     fewest = min(np.minimum(expected, 1).sum() for expected in of_cluster)
     if fewest < MIN_CLUSTERS_PER_OUTCOME:
         got = f"{fewest:.2g} for the rarer outcome ({problem.title})"
@@ -127,7 +129,7 @@ def reads_residuals(name: str) -> bool:
     """Return whether a measure is a calibration error or a proper loss.
 
     Not the lower distance, which moves predictions to frequencies between 0 and 1;
-    residuals of another sign may ask for others.
+    residuals of another sign may need others.
     """
     measure = all_metrics().get(name)
     if (
@@ -149,6 +151,8 @@ def small_sample_inflation(weight: FloatArray, groups: IntArray, level: float) -
     """
     degrees, ratio = match_student_law(np.bincount(groups, weight))
     tail = (1 + level) / 2
+    # The bootstrap underestimates the variance of few clusters, and its percentiles are
+    # those of a normal distribution; both are corrected.
     return float(np.sqrt(ratio) * stats.t.ppf(tail, degrees) / stats.norm.ppf(tail))
 
 
@@ -204,6 +208,8 @@ class ClusterSample(PooledPredictions):
         order = np.argsort(score, kind="stable")
         ordered = score[order]
         starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        # Scores are pooled so that the table of clusters and cells stays small; the
+        # width of a cell is far below any bin.
         if len(starts) > most_cells:
             starts = find_cell_runs(ordered, 1 - ordered, most_cells)
         cell = np.zeros(len(score), dtype=np.intp)
@@ -228,6 +234,8 @@ class ClusterSample(PooledPredictions):
         )
         self.n_samples = len(score)
         self.n_clusters = int(groups.max()) + 1
+        # The sparse table has one entry per row: drawing clusters is then a product of
+        # a matrix and a vector.
         given = problem.weight, (groups, self.place)
         self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
 
@@ -242,8 +250,8 @@ class ClusterSample(PooledPredictions):
         """Draw labels of calibrated rows: residuals of whole clusters change their sign.
 
         All are made larger or smaller by one factor, so that their squares are those
-        that the probabilities say: the ones that are seen are too small where few
-        events came by chance.
+        that the probabilities imply: the observed ones are too small if few events came
+        by chance.
 
         Parameters
         ----------
@@ -269,6 +277,8 @@ class ClusterSample(PooledPredictions):
         return self._turn_residuals(n_draws, rng, None)
 
     def _turn_residuals(self, n_draws, rng, law):
+        # Residuals whose signs change (the wild bootstrap) keep their sizes, so they
+        # are scaled to the variance of labels drawn from the law.
         factor = self._residual_factor if law is None else self._scale_to_variance(law)
         law = self.proba[:, 1] if law is None else law
         middle = self.weight.sum(axis=1) * law
@@ -321,6 +331,8 @@ class ClusterSample(PooledPredictions):
                 u = rng.random(len(cell))
                 shared = rng.random(self.n_clusters)
                 follows = rng.random(len(cell)) < alike
+                # Rows of a cluster follow a common uniform number with some
+                # probability, which makes their labels as dependent as observed.
                 ones += np.where(follows, shared[groups], u) < chance
         total = self.weight.sum(axis=1)
         weight = np.minimum(np.bincount(cell, mass * ones / votes, len(total)), total)
@@ -352,6 +364,8 @@ class ClusterSample(PooledPredictions):
             return cell, mass, groups, 1, 0.0
         if self._items is not None:
             votes = int(np.clip(np.rint(known / seen), 1, _MOST_VOTES))
+        # The covariance within clusters relative to the variance, and the largest value
+        # that it could have.
         excess = (np.bincount(groups, residual) ** 2).sum() / seen - 1
         most = bound_covariance(p, mass, groups) / known
         alike = (
@@ -400,12 +414,16 @@ class ClusterSample(PooledPredictions):
         squares = np.bincount(cell_bin, self.squares.sum(axis=1), n_bins)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.clip(ones.sum(axis=0) / total, 0.0, 1.0)
+            # The variance of a frequency by clusters (a ratio estimator), expressed as
+            # an effective number of rows for Clopper and Pearson's interval.
             around = ((ones - share * mass) ** 2).sum(axis=0) * seen / (seen - 1.0)
             rows = share * (1 - share) * total**2 / around
             alike = total**2 / (mass**2).sum(axis=0)
             rows = np.where((share * (1 - share) > 1e-12) & (around > 0), rows, alike)
             freedom = np.maximum(seen - 1, 1)
             few = np.maximum(total**2 / squares - 1, 1)
+            # Few clusters have a larger quantile of Student's distribution, so the
+            # effective number is reduced by the square of the ratio.
             shorter = stats.t.ppf((1 + level) / 2, few) / stats.t.ppf(
                 (1 + level) / 2, freedom
             )
@@ -446,6 +464,7 @@ def loss_interval(
     mean, error, degrees = average_clusters(totals, mass)
     if not error > 0:
         return limits[0] + float(mean), limits[0] + float(mean)
+    # An interval on the logarithm: losses are skewed, and their mean is positive.
     far = stats.t.ppf((1 + level) / 2, degrees) * error / mean
     with np.errstate(over="ignore"):
         low, high = limits[0] + mean * np.exp([-far, far])
@@ -529,6 +548,7 @@ def few_event_interval(
                 "A mean loss gets an interval that counts one row of it; collect such rows"
             ),
         )
+    # With enough rows of every class the distribution of the mean is close to normal.
     if of_labels is None or fewest >= min(MOST_EVENTS, 2 / 3 * n / n_classes):
         return None
     losses = of_labels()
@@ -545,6 +565,8 @@ def few_event_interval(
         else total / n
     )
     chance = weight[:, None] * np.asarray(predictions.proba)[:, rare] + _UNSEEN
+    # What one more row of the rarest class would add to the sum: with few of them the
+    # sum jumps.
     event = size * (np.average(losses[:, rare], weights=chance) - mean)
     square, cube = moved @ of_row, moved @ of_row**2
     side = np.copysign(1.0, cube + event**3)  # where the long tail is
@@ -555,6 +577,7 @@ def few_event_interval(
     def find_distance(side, event, events, tail):
         """Return how far the end is from the mean, in the direction of `side`."""
         variance = max(square + events * event**2, _UNSEEN)
+        # A gamma distribution with the same variance and third moment.
         scale = side * (cube + events * event**3) / variance
         scale = max(scale, _LEAST_SKEWNESS * np.sqrt(variance))
         shape = variance / scale**2

@@ -126,9 +126,9 @@ class InternalValidation(Shown):
     proba : ndarray of shape (n_samples, n_classes)
         Predictions of the model itself.
     resampled : ndarray of shape (n_resamples, n_samples[, n_classes]), float32, or None
-        Predictions of the resampled models: of the event where there are two classes.
+        Predictions of the resampled models: of the event if there are two classes.
     line : tuple of float
-        Corrected intercept and slope, where there are two classes; else NaN.
+        Corrected intercept and slope, if there are two classes; else NaN.
     """
 
     rows: tuple[InternalValidationRow, ...]
@@ -288,13 +288,14 @@ class InternalValidation(Shown):
         if self.method == "cross_validation":
             raise invalid_input(
                 expected="models of bootstrap samples",
-                got="those of a cross-validation",
+                got="models of a cross-validation",
                 hint="Take method='optimism'",
             )
         if self.resampled is None:
             raise invalid_input(
                 expected="the predictions of the resampled models",
-                got="none that were kept",
+                got="None",
+                sentence="The predictions of the resampled models were not kept",
                 hint="Call internal_validation with keep_predictions=True",
             )
         if self.resampled.ndim == 3:
@@ -332,7 +333,7 @@ class InternalValidation(Shown):
         ------
         ValueError
             More than two classes; a slope that is not above 0, of a model that holds
-            nothing for new rows; no `n_parameters` where it is needed, or one where it
+            nothing for new rows; no `n_parameters` if it is needed, or one if it
             is not.
 
         Notes
@@ -403,6 +404,8 @@ class InternalValidation(Shown):
         rate = self.weight @ hit / self.weight.sum()
         nothing = -self.weight.sum() * (entr(rate) + entr(1 - rate))
         gain = 2 * (compute_log_likelihood(z, hit, self.weight) - nothing)
+        # Van Houwelingen and Le Cessie's heuristic shrinkage: (model chi-square -
+        # number of parameters) / model chi-square.
         slope = (gain - n_parameters) / gain if gain > 0 else -np.inf
         return maximise_likelihood(slope * z, np.ones_like(z), hit, self.weight)[
             0

@@ -64,10 +64,10 @@ def internal_validation(
 ) -> InternalValidation:
     """Estimate how good a model is on new rows, from the rows that it is developed on.
 
-    A model looks better on its own rows than it is: this says by how much. All that was
-    learned is learned again on each resample, so pass the whole procedure as one
-    estimator, with the selection of features, the tuning and the calibration. In the
-    place of R's ``rms::validate`` and ``pminternal::validate``.
+    A model looks better on its own rows than it is; the optimism is the difference. All
+    that was learned is learned again on each resample, so pass the whole procedure as
+    one estimator, with the selection of features, the tuning and the calibration. In
+    the place of R's ``rms::validate`` and ``pminternal::validate``.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ def internal_validation(
         loss and ICI; of more than two classes the last three.
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as those of a patient: drawn, or left out,
-        together. Passed to fit where it makes folds of them.
+        together. Passed to fit if it makes folds of them.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights >= 0 for fit, where it takes them, and for the measures. Each row is
-        drawn as one row, whatever its weight: repeat rows for counts, or give them a
+        Weights >= 0 for fit, if it takes them, and for the measures. Each row is drawn
+        as one row, regardless of its weight: repeat rows for counts, or give them a
         group. Of a pipeline the last step alone is fitted with them, a scaler before it
         without; enable metadata routing and call
         ``set_fit_request(sample_weight=True)`` on each step that should have them.
@@ -127,7 +127,7 @@ def internal_validation(
     ------
     ValueError
         Unknown measure, method or `ci`; fewer than two resamples; labels of one class;
-        measures of two classes where there are more; a class so rare that no sample has
+        measures of two classes if there are more; a class so rare that no sample has
         it; invalid labels, weights or groups.
     TypeError
         What cannot be fitted again (a class, a FrozenEstimator) or gives no
@@ -169,8 +169,8 @@ def internal_validation(
       that the sample leaves out, and the law is moved so that its mean is the .632+
       estimate.
     * "shifted": the quantiles of A_b, moved by the corrected less the apparent value.
-      Of a logistic regression without penalty, whose apparent slope is 1 on whatever
-      rows, that has no width.
+      Of a logistic regression without penalty, whose apparent slope is 1 on all rows,
+      that has no width.
 
     The ends are quantiles of `n_resamples` values: at the level 0.95 a further value
     lies between them with probability 0.94 for 200 resamples and 0.90 for 40, 0.95 (n -
@@ -180,8 +180,8 @@ def internal_validation(
     Both are approximate, "shifted" more so. In simulations of logistic regressions of
     100 to 1000 rows the 95 % intervals of "optimism" and "pivot" held the truth in 80
     to 99 % of the draws, the AUC, the intercept and O/E of few events least often;
-    those of the slope not at all where there is nothing to learn, which "optimism" does
-    not find out: it says .46 where .632+ says .06 and the truth is 0. The ICI of
+    those of the slope not at all if there is nothing to learn, which "optimism" does
+    not find out: it gives 0.46 where .632+ gives 0.06 and the truth is 0. The ICI of
     ".632+" is too large, since few rows are left out, and its other intervals are too
     wide: they held the truth in 98 to 100 %. ``benchmarks/validation`` has the table,
     also of where it fails.
@@ -242,6 +242,8 @@ def internal_validation(
     if crossed:
         rows = build_cross_validation_rows(judge.named, own, found.values["original"])
     else:
+        # The measure if features and outcome were unrelated, from which .632+ derives
+        # how much the model overfits.
         nothing = judge.without_relation(proba) if method == ".632+" else None
         rows = build_bootstrap_rows(
             judge.named, own, found, nothing, (1 - level) / 2, ci
@@ -321,6 +323,7 @@ def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
         if len(places) != 1:
             raise unknown_name("pos_label", pos_label, classes.tolist())
         positive = places[0]
+    # A placeholder: the predictions of each refitted model take its place.
     proba = np.full((len(codes), len(classes)), 1 / len(classes))
     return X, Predictions(proba, codes, weight, classes, positive), groups
 

@@ -1,4 +1,4 @@
-"""Confidence intervals of measures, also where the bootstrap fails: calibration errors near 0."""
+"""Confidence intervals of measures, also if the bootstrap fails: calibration errors near 0."""
 
 from dataclasses import dataclass
 from functools import cache, partial
@@ -114,7 +114,7 @@ def confidence_interval(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,), or CalibrationSummary
-        A summary stands for labels, scores and weights; it knows of no clusters.
+        A summary stands for labels, scores and weights; it does not contain clusters.
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
     measure : str, default="smooth_calibration_error"
         A name from `all_metrics`; with a summary one that reads the weight of each
@@ -130,7 +130,7 @@ def confidence_interval(
         with fewer than 2 / (1 - level) - 1, 39 of them at 0.95: the interval is then as
         wide as can be.
     recalibrator : str or recalibrator, default="platt"
-        For the inversion: what the true probabilities may look like. A smooth map with
+        For the inversion: a model of the true probabilities. A smooth map with
         few parameters; a flexible one, such as "isotonic", fits noise, the simulated
         errors then have less in common with each other than the true ones, and the
         upper end comes out too low.
@@ -183,7 +183,7 @@ def confidence_interval(
 
     "bootstrap": percentiles over resampled rows. Valid, as the number of rows of each
     class grows, for means of rows such as proper losses, and used from 50 rows of each
-    class on. Refused for the isotonic refinements, whose fit is closer still to
+    class on. Rejected for the isotonic refinements, whose fit is closer still to
     resampled rows: 95 % intervals of 200 rows were too low and held the truth in .35 to
     .55 of all cases. Not valid for calibration errors: they are the norm of a mean,
     biased upwards, and near 0 the resampled values lie above the estimate and far above
@@ -191,11 +191,11 @@ def confidence_interval(
 
     "inversion": labels are simulated from p + t (c - p), cut to [0, 1], with c the
     recalibrated predictions, for t = 0 (calibrated) up to 64 times the observed error:
-    where the estimate is small by chance, the truth may be many times as large. The
+    if the estimate is small by chance, the truth may be many times as large. The
     interval has those values of the measure, on these predictions with all labels that
     they may have, whose simulated estimates are neither nearly all above nor nearly all
     below the observed one; the estimate is the value for which half are below. The bias
-    is simulated and so removed; the lower end is 0 where calibration is not rejected.
+    is simulated and so removed; the lower end is 0 if calibration is not rejected.
     Exact for t = 0; otherwise it relies on c for the shape of the error. It is the
     value of the sample's own predictions, not of further ones. Of measures whose cells
     are those of the rows, such as the l_p error, whose cells nearly all hold one row if
@@ -214,7 +214,7 @@ def confidence_interval(
 
     "logarithm", of proper losses with `groups` or soft labels: Student's interval of
     the logarithm of what the mean loss is above the least one possible, with the error
-    of the jackknife over clusters and fewer degrees where their sizes differ (Bell,
+    of the jackknife over clusters and fewer degrees if their sizes differ (Bell,
     McCaffrey 2002, "Bias reduction in standard errors for linear regression with
     multi-stage samples"). 95 % intervals of the log loss and the Brier loss held the
     truth in .94 to .97 of 600 draws of 10, 20 and 40 clusters of equal and unequal
@@ -287,6 +287,7 @@ def confidence_interval(
         plain = function.evaluate(predictions, **options)
     counts = None if sample is None else sample.counts
     if method == "auto":
+        # The mean of a proper loss has an interval without draws.
         if function.spec.loss is not None and not options:
             found = mean_loss_interval(predictions, function.spec.loss, level, counts)
             if found is not None:
@@ -294,6 +295,8 @@ def confidence_interval(
                 return ConfidenceInterval(
                     estimate, *found[1:], level, found[0], float(plain)
                 )
+        # Calibration errors are not negative and biased upwards. Near 0 their bootstrap
+        # distribution excludes the truth, so tests are inverted instead.
         method = "inversion" if is_calibration_error(function) else "bootstrap"
     _check_inversion(function, method)
     if together is not None and method == "inversion":
@@ -333,7 +336,8 @@ def _check_summary_alone(*others):
     if any(other is not None and other is not False for other in others):
         raise invalid_input(
             expected="a summary alone",
-            got="also scores, weights or labels, or groups",
+            got="other arguments",
+            sentence="A summary cannot be combined with scores, weights, labels or groups",
             hint="Give weights and labels to CalibrationSummary; groups need the rows",
         )
 
@@ -361,7 +365,7 @@ def _check_isotonic(measure, method):
     if measure.startswith("isotonic") and method != "inversion":
         other = measure.replace("isotonic", "temperature")
         raise invalid_input(
-            expected="a measure whose bootstrap holds the truth",
+            expected="a measure whose bootstrap interval is valid",
             got=repr(measure),
             hint=f"Take {other!r}, or the loss of a map that was fitted to other rows",
         )
@@ -381,7 +385,7 @@ def _invalid_measure(measure: Any) -> InvalidInputError:
     if str(measure).lower() in _OF_OTHER_PACKAGES:
         raise invalid_input(
             expected="a measure of calibration, or a loss",
-            got=f"{measure!r}, which says how well classes are separated or found",
+            got=f"{measure!r}, which measures how well classes are separated or found",
             hint=(
                 "validation_summary(y, p) has an interval of the AUC. Here take "
                 "'calibration_error'"
@@ -472,6 +476,8 @@ def _make_simulation(predictions, function, options, sample, settings):
             return simulate_distribution(draw, evaluate, **settings)
 
         return evaluate(predictions), simulate_from_cells
+    # Some measures have a form for many draws at once, on pooled cells, which is many
+    # times faster.
     evaluate_draws = None if options else EVALUATE_DRAWS.get(function.spec.name)
     pooled = None
     if evaluate_draws is not None:
@@ -494,6 +500,8 @@ def _make_simulation(predictions, function, options, sample, settings):
 def _invert_test(line, predictions, law, observed, tail, progress):
     """Lower end and estimate along the line to `law`, upper end of two lines; the mean at t = 0."""
     near = 1e-12 * max(1.0, abs(observed))  # rounding makes nothing larger or smaller
+    # Truths between the predictions and their recalibration: the shape of the
+    # miscalibration is taken from the data, and its size is tested.
     shaped = line(law)
     done = count(1)
 
@@ -507,10 +515,12 @@ def _invert_test(line, predictions, law, observed, tail, progress):
         return lambda values: _monte_carlo_pvalue(values >= observed - near) <= share
 
     low, estimate = (is_reached(shaped, make_rejection(share)) for share in (tail, 0.5))
-    if low > 0:  # where it is 0, calibration is not rejected, and all lines begin there
+    if low > 0:  # if it is 0, calibration is not rejected, and all lines begin there
+        # A one-sided miscalibration has the same error with a smaller distance
+        # elsewhere, so it can give a smaller lower end.
         half = line(_one_sided(predictions, law))
         low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
-    # an unbiased estimate may be near 0, or below, where the truth is not
+    # an unbiased estimate may be near 0, or below, if the truth is not
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
         is_reached(
@@ -592,6 +602,7 @@ class _Line:
         while high < _LARGEST_STRENGTH and too_small(self.simulated(high)):
             low = high
             high = 2 * high
+        # 2 % is below the Monte Carlo error of the p-values that are inverted.
         while high - low > 0.02 * max(high, 1.0):
             middle = (low + high) / 2
             low, high = (

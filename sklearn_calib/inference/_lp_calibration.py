@@ -50,13 +50,13 @@ def lp_calibration_bound(
     -------
     bound : float
         The plug-in error plus (sqrt(2) + 2 sqrt(log(1 / (1 - level)))) / sqrt(n): the
-        error of the population is below with that probability, whatever the classes,
-        cells and predictions.
+        error of the population is below with that probability, for all classes, cells
+        and predictions.
 
     Raises
     ------
     ValueError
-        p below 2; a level out of range; input that the measure refuses.
+        p below 2; a level out of range; input that the measure rejects.
 
     Notes
     -----
@@ -91,6 +91,8 @@ def lp_calibration_bound(
     )
     value = lp_calibration_error.evaluate(predictions, p=p, n_levels=n_levels)
     size = predictions.weight.sum() ** 2 / np.sum(predictions.weight**2)
+    # For p >= 2 the l_p norm is at most the l_2 norm. The first term bounds the mean
+    # deviation of a vector of means, the second its fluctuation.
     radius = np.sqrt(2) + 2 * np.sqrt(-np.log(1 - level))
     return float(value + radius / np.sqrt(size))
 
@@ -185,6 +187,8 @@ def binning_sample_size(
         )
     bins = 6 / beta if n_bins is None else n_bins
     if method == "plugin":
+        # Rows that find all cells of mass beta / 6, by Chernoff's inequality, and rows
+        # that estimate all unions of them, by Hoeffding's.
         choice = 72 / beta * np.log(8 / (beta * delta))
         estimates = 8 / beta**2 * (bins * np.log(2) + np.log(8 * n_classes / delta))
         return int(np.ceil(choice) + np.ceil(estimates))
@@ -195,12 +199,16 @@ def _compute_paper_size(beta, delta, k, bins):
     n_levels = choose_n_levels(beta)
     pools = np.floor(np.log2(max(bins, 1))) + 1
     first = delta / 3
+    # The accuracy of event A_1 in section 3.1 of the paper, and a third of the failure
+    # probability.
     accuracy = beta / 12
     log_sets = log_level_sets(n_levels, k)
     choice = max(
         np.log(4 / (accuracy * first)) / (2 * accuracy**2),
         8 / (3 * accuracy) * (np.log(2 / first) + log_sets),
     )
+    # Events A_2 and A_3: an accuracy of beta / (36 (ceil(log2 |B|) + 1)) in each pool,
+    # by lemma 9 with the constant 32 of its proof (36^2 * 32 = 41472).
     masses = 41472 * pools**3 * np.log(12 * bins * pools / delta) / beta**2
     labels = 41472 * pools**3 * np.log(12 * bins * k * pools / delta) / beta**2
     return int(np.ceil(choice + masses + labels))

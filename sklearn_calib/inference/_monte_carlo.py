@@ -34,7 +34,7 @@ class MonteCarloResult:
     name : str
     ranked : float
         The number whose rank among `null_distribution` gives the p-value: the
-        statistic, or where scores were pooled the statistic of the pooled scores.
+        statistic, or if scores were pooled the statistic of the pooled scores.
     """
 
     statistic: float
@@ -53,11 +53,13 @@ class MonteCarloResult:
     ) -> "MonteCarloResult":
         """Build the result from a statistic that is larger for worse calibration, and its draws.
 
-        `ranked` is given where what was drawn is not quite the statistic.
+        `ranked` is given if what was drawn is not quite the statistic.
         """
         ranked = float(statistic if ranked is None else ranked)
         # rounding must not make an equal replicate smaller
         extreme = null_distribution >= ranked - 1e-12 * max(1.0, abs(ranked))
+        # The observed statistic is one of the equally likely ones under the hypothesis,
+        # which makes the test exact.
         pvalue = (1 + np.count_nonzero(extreme)) / (1 + len(null_distribution))
         return cls(float(statistic), float(pvalue), null_distribution, name, ranked)
 
@@ -153,8 +155,9 @@ def calibration_test(
     Notes
     -----
     The test is exact at any n: under the null hypothesis the p-value is at most alpha
-    with probability at most alpha. A small p-value says that the predictions are off,
-    the statistic how far; with many rows negligible errors are significant.
+    with probability at most alpha. A small p-value means that the predictions are off,
+    and the statistic measures how far; with many rows negligible errors are
+    significant.
 
     Measures that see of two classes (or of the largest of several probabilities) only
     how much of each label there is at each score, which most do with their default
@@ -168,9 +171,9 @@ def calibration_test(
     With `groups` residuals (label less prediction) keep the dependence that they have
     inside a cluster, and those of each cluster get one random sign (wild bootstrap):
     exact for residuals of symmetric law, else as the number of clusters grows. One
-    factor gives their squares the sum that the predictions say, sum p (1 - p): where
-    few events came by chance the residuals are small, and what is drawn from them would
-    be too.
+    factor gives their squares the sum that the predictions imply, sum p (1 - p): if few
+    events came by chance the residuals are small, and what is drawn from them would be
+    too.
 
     ECE and maximum error are sums of sizes, one of each bin, and a change of sign
     leaves a bin with one cluster as large as it was. For these two, labels are drawn:
@@ -178,7 +181,7 @@ def calibration_test(
     the clusters as much larger than those of independent rows as they are, so the rows
     of all clusters are taken to be equally alike; what stands for a soft label is as
     many votes as have the spread of the shares. Clusters of one row and equal copies of
-    a row are drawn by their exact law. Where half of the clusters are copies and the
+    a row are drawn by their exact law. If half of the clusters are copies and the
     others have independent rows, ECE rejects too often: .144 of 250 tests of calibrated
     predictions at .05. By maximum error .076 of those of 60 soft labels of 5 votes
     rejected. Level and power of both: ``benchmarks/cluster_coverage``.
@@ -266,6 +269,7 @@ def _make_evaluation(predictions, statistic, options):
             measure.spec.name,
         )
 
+    # A copy: a statistic of the user may change its argument.
     plain = np.array(predictions.proba)
 
     def call_statistic(predictions):

@@ -187,7 +187,7 @@ class PairedLosses:
             )
         if groups is None:
             return
-        encode_groups(groups, len(one))  # refuses missing ones
+        encode_groups(groups, len(one))  # rejects missing ones
         names, places = np.unique(np.asarray(groups).astype(str), return_inverse=True)
         weight = np.ones(len(one)) if weight is None else weight
         mass, change = (
@@ -223,7 +223,7 @@ class PairedLosses:
         -----
         With groups the standard error is the jackknife's, which leaves out one cluster
         at a time, and the law Student's with Satterthwaite's degrees: one less than
-        clusters of one size, fewer where sizes differ. Bell, McCaffrey (2002), "Bias
+        clusters of one size, fewer if sizes differ. Bell, McCaffrey (2002), "Bias
         reduction in standard errors for linear regression with multi-stage samples".
         """
         check_level(level)
@@ -302,7 +302,7 @@ def paired_difference(
     n_jobs : int, default=None
         Threads, as in joblib.
     random_state : int, Generator, RandomState or None, default=0
-        Of the draws; without effect where the interval is "normal".
+        Of the draws; without effect if the interval is "normal".
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
     pos_label : label, default=None
@@ -331,7 +331,7 @@ def paired_difference(
     -----
     "normal", for the log loss, the Brier loss and the accuracy: these are means of one
     number per row, so their difference is the mean of the differences row by row, which
-    vary less than the numbers themselves where the models agree. Cost: O(n).
+    vary less than the numbers themselves if the models agree. Cost: O(n).
 
     "gamma", for these two losses if fewer than 50 rows, and fewer than two thirds of an
     equal share, have the rarest class: as in `confidence_interval`. `PairedLosses`,
@@ -343,12 +343,12 @@ def paired_difference(
 
     "combined", for calibration errors, whose bootstrap fails near 0 (see
     `confidence_interval`): with (l, u) the interval by inversion of each model alone,
-    the ends are l2 - u1 and u2 - l1. This holds the level even where one estimate falls
-    as the other rises, as when one model is too low and the other too high. Where they
+    the ends are l2 - u1 and u2 - l1. This holds the level even if one estimate falls
+    as the other rises, as when one model is too low and the other too high. If they
     rise and fall together the interval is wider than it need be: a difference that it
     shows is there, one that it does not show may be there. The values and their
     difference are those on these rows, from which chance is not taken off; the interval
-    is made longer where it would leave the difference out. Cost: twice that of
+    is made longer if it would leave the difference out. Cost: twice that of
     `confidence_interval`.
 
     Measured coverage: ``benchmarks/paired_coverage``. With `groups` 95 % intervals of
@@ -469,13 +469,13 @@ def _check_for_summaries(measure, needs_rows):
     if needs_rows:
         raise invalid_input(
             expected="rows, with groups or soft labels",
-            got="summaries, which know of none",
+            got="summaries, which contain neither",
             hint="Pass the rows",
         )
     if measure == "accuracy" or all_metrics()[measure].spec.proper:
         raise invalid_input(
             expected=f"rows for {measure!r}",
-            got="summaries, which keep no pairs",
+            got="summaries, which do not contain pairs of rows",
             hint="Add up the losses of each row with PairedLosses",
         )
 

@@ -59,9 +59,9 @@ def prior_shift_test(
 ) -> PriorShiftResult:
     """Test whether the target rows differ from the labelled rows only in their class frequencies.
 
-    That is what `PriorShift` assumes (label shift). A small p-value says that something
-    else has changed too: rows of a class look different, and moved probabilities would
-    be wrong.
+    That is what `PriorShift` assumes (label shift). A small p-value means that
+    something else has changed too: rows of a class look different, and moved
+    probabilities would be wrong.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ FOLDS = 10
 
 
 class Refit(NamedTuple):
-    """What a fit on some rows says of all rows.
+    """The predictions of all rows by a fit on some of them.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Refits:
     predictions : Predictions
         Labels, classes and weights of the rows.
     weighted : bool
-        Whether the weights are passed to fit, where it takes sample_weight.
+        Whether the weights are passed to fit, if it takes sample_weight.
     groups : ndarray of shape (n_samples,), intp, or None
         Numbers of rows that are drawn together.
     """
@@ -159,7 +159,8 @@ class Refits:
                 )
         raise invalid_input(
             expected="rows of each class in a bootstrap sample",
-            got=f"{_MOST_DRAWS} samples without",
+            got=f"{_MOST_DRAWS} others",
+            sentence=f"None of {_MOST_DRAWS} bootstrap samples had rows of each class",
             hint="Give rare classes more rows, or groups that are finer",
         )
 
@@ -221,7 +222,7 @@ class Refits:
 
 
 def check_estimator_given(estimator: Estimator) -> None:
-    """Refuse what cannot be fitted again; warn where a part of it will not be."""
+    """Reject what cannot be fitted again; warn if a part of it will not be."""
     if isinstance(estimator, type) or not (
         hasattr(estimator, "fit") and hasattr(estimator, "get_params")
     ):
@@ -280,7 +281,7 @@ def _find_fit_argument(estimator, name):
         return name
     if not any(one.kind is Parameter.VAR_KEYWORD for one in known.values()):
         return None
-    if name == "groups":  # where folds are made of them
+    if name == "groups":  # if folds are made of them
         grouping = "Group" in type(getattr(estimator, "cv", None)).__name__
         searches = hasattr(estimator, "param_grid") or hasattr(
             estimator, "param_distributions"
@@ -298,7 +299,7 @@ def _find_copy_folds(estimator, codes, groups):
     """Return (parameter, fold of each row) of estimators with a numbered `cv`.
 
     Copies of a row, or of a group, that a bootstrap sample has are then in one fold: a
-    fold that is judged by copies of rows of the fit says too much good.
+    fold that is judged by copies of rows of the fit looks too good.
     """
     piped = isinstance(estimator, Pipeline)
     name = f"{estimator.steps[-1][0]}__cv" if piped else "cv"
@@ -321,7 +322,7 @@ def _find_copy_folds(estimator, codes, groups):
     return name, fold
 
 
-#: Quantities whose value does not fall where predictions have no relation to the
+#: Quantities whose value does not fall if predictions have no relation to the
 #: outcome.
 TARGETS = ("O/E", "calibration in the large", "intercept")
 LOSS = "log loss"  # whose relative overfitting stands in for those
@@ -369,7 +370,7 @@ class Judge:
         ----------
         models : ndarray of shape (n_models, n_samples[, n_classes])
         weights : sequence of ndarray of shape (n_samples,) or (n_models, n_samples)
-            NaN where those of a model are all 0.
+            NaN if those of a model are all 0.
         """
         found = np.full((len(weights), len(self.named), len(models)), np.nan)
         there = [
@@ -426,7 +427,7 @@ class Judge:
 
 
 class Resampled(NamedTuple):
-    """What the refitted models say.
+    """The measures of the refitted models.
 
     Attributes
     ----------

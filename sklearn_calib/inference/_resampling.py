@@ -291,7 +291,7 @@ class PooledRows:
     def with_law(self, law: FloatArray) -> "PooledRows":
         """Return the same rows with labels of another law, of shape (n_samples, n_classes).
 
-        Where cells hold many rows, all rows of a cell get the mean chance of these.
+        If cells hold many rows, all rows of a cell get the mean chance of these.
         """
         other = copy(self)
         chance = law[self._place]

@@ -151,7 +151,7 @@ def validation_sample_size(
 ) -> ValidationSampleSize:
     """Compute the labelled rows that a validation needs, from probabilities without labels.
 
-    Say which predictions are to be expected by one of three: a sample of them, the
+    Describe the expected predictions by one of three: a sample of them, the
     normal law of their log-odds, or C statistic and prevalence.
 
     Parameters
@@ -162,7 +162,7 @@ def validation_sample_size(
         Mean and standard deviation (> 0) of normal log-odds.
     c_statistic : float in (0.5, 1), default=None
         With `prevalence` alone: log-odds are normal with one variance among rows with
-        and without the event. With one of the others it replaces what these say.
+        and without the event. With one of the others it replaces their value.
     prevalence : float in (0, 1), default=None
         Share of events; the same.
     oe_width : float > 0 or None, default=0.2
@@ -183,7 +183,7 @@ def validation_sample_size(
     level : float in (0, 1), default=0.95
         The level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
-        Of `y_proba`, where these represent the population with weights.
+        Of `y_proba`, if these represent the population with weights.
 
     Returns
     -------
@@ -376,7 +376,8 @@ def _make_distribution(
         raise invalid_input(
             "sample_weight",
             expected="sample_weight with y_proba",
-            got="no y_proba",
+            got="sample_weight alone",
+            sentence="sample_weight needs y_proba",
             hint="Leave it out",
         )
     if linear_predictor is not None:

@@ -246,9 +246,9 @@ def validation_summary(
     level : float in (0, 1), default=0.95
         The level of the intervals.
     ci : {"profile", "wald", "sandwich"}, default="profile"
-        Intervals of intercepts and slope: where the profile likelihood is not much
+        Intervals of intercepts and slope: if the profile likelihood is not much
         below its maximum; the estimate give or take so many standard errors; the same
-        with standard errors of the sandwich, which hold where the true curve is no
+        with standard errors of the sandwich, which hold if the true curve is no
         straight line in the log-odds.
     smoother : str or recalibrator, default="loess"
         Of the ICI, as in `sklearn_calib.decomposition.integrated_calibration_index`.
@@ -264,7 +264,7 @@ def validation_summary(
     random_state : int, Generator, RandomState or None, default=0
         Of the draws.
     sample_weight : array-like of shape (n_samples,), default=None
-        Each row is one observation, whatever its weight: repeat rows for counts.
+        Each row is one observation, regardless of its weight: repeat rows for counts.
     labels : array-like of shape (n_classes,), default=None
         All classes in the order of the columns; needed if `y_true` lacks a class.
     pos_label : label, default=None
@@ -305,7 +305,7 @@ def validation_summary(
     With z the log-odds of the predictions p, y the outcomes and w the weights:
 
     * O/E: sum w y / sum w p. Its interval is Clopper and Pearson's for the sum of y,
-      divided by the sum of p, with Kish's number of rows under weights; too wide where
+      divided by the sum of p, with Kish's number of rows under weights; too wide if
       predictions differ much, as a sum of unequal chances varies less than a binomial
       number. p-value: two-sided, from sum w (y - p), normal.
     * Calibration in the large: a in logit P = a + z, the slope held at 1. Target 0.
@@ -325,10 +325,10 @@ def validation_summary(
       the p-values of ICI to Emax: draws that turn the sign of a cluster's residuals
       (see `calibration_test`). Measured with 5 rows a cluster:
       ``benchmarks/cluster_coverage``.
-    * With unequal weights `ci` is "sandwich" whatever is asked for; p-values, and the
+    * With unequal weights `ci` is always "sandwich"; p-values, and the
       chi-square statistic, are then Wald's.
     * The interval of calibration in the large by "profile" or "wald" takes the slope
-      for 1: it is a little too narrow where predictions are overconfident (holds the
+      for 1: it is a little too narrow if predictions are overconfident (holds the
       truth in 93 % of draws at a slope of 0.7). Take "sandwich" there.
     * ICI, E50, E90, Emax: mean, median, 90 % quantile and largest of abs(c(p) - p), c
       the smoothed calibration curve. They are above 0 for calibrated predictions too:
@@ -336,7 +336,7 @@ def validation_summary(
       draws, exact. No interval is given; `confidence_interval` has one, by inversion.
     * Brier: with the p-value of `spiegelhalter_test`. Scaled Brier: 1 - Brier / (r (1 -
       r)), r the event rate. Log loss: as `log_loss`. AUC: ties count 1/2. R2:
-      Nagelkerke's, of the predictions as they are, so below 0 where the event rate
+      Nagelkerke's, of the predictions as they are, so below 0 if the event rate
       alone does better, as in ``rms::val.prob``; ``val.prob.ci.2`` has that of the
       recalibrated predictions.
 

@@ -111,8 +111,8 @@ def estimate_angle(
     ------
     ValueError, TypeError
         As `approximate_leave_one_out`; more than two classes; weights; an intercept
-        with a penalty; no intercept and features not said to be centred; a covariance
-        that is not positive definite, or too few rows for it.
+        with a penalty; no intercept without ``assume_centered``; a covariance that is
+        not positive definite, or too few rows for it.
 
     Warns
     -----
@@ -166,6 +166,8 @@ def estimate_angle(
         "link_slope": link_slope,
         "link_intercept": link_intercept,
     }
+    # The leave-one-out scores are nearly independent of their labels, so their
+    # likelihood can be maximised over the cosine as that of new rows would be.
     likely = angular_recalibrator(found, fit.target > 0, np.array([False, True]), given)
     return replace(found, cos_theta=likely.cos_theta_)
 
@@ -173,7 +175,7 @@ def estimate_angle(
 def check_fits(
     fits: "list[LinearFit]", model: Estimator, assume_centered: bool
 ) -> "list[LinearFit]":
-    """Refuse what the formulas are not derived for."""
+    """Reject what the formulas are not derived for."""
     fit = fits[0]
     if len(fits) > 1 or fit.loss == "multinomial":
         raise invalid_input(
@@ -220,6 +222,8 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
     n = len(fit.target)
     free = fit.intercept_kind == FREE
     psi, curvature, h, m = fit_leverages(fit)
+    # The leave-one-out score of each row by itself. Eq. (11) only needs the average
+    # version, u = f - gamma psi.
     loo = fit.scores - psi * h / m
     if not free and _is_centered(fit.X):
         psi = psi - psi.mean()  # centring the features took the place of an intercept
@@ -238,7 +242,7 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
         "moved": fit.moved,
     }
     method = "likelihood" if cos is None else method
-    known: Any = cos  # or None, until the likelihood is asked
+    known: Any = cos  # or None, until the likelihood is evaluated
     return AngleEstimate(known, norm, float(middle), method, loo, diagnostics)
 
 
@@ -246,6 +250,8 @@ def _estimate_norms(seen, fit, covariance):
     """Return (method, squared norm, N, t2) according to what is known of the covariance."""
     n, d = fit.X.shape
     free = fit.intercept_kind == FREE
+    # The leave-one-out scores have the distribution of scores of new rows, hence
+    # variance |w|^2 in the covariance of the features.
     norm2 = float(np.mean(seen.u**2))
     if not equals(covariance, "auto"):
         sigma, shrink = _get_covariance(covariance, fit.X)
@@ -259,8 +265,12 @@ def _estimate_norms(seen, fit, covariance):
                 hint="Remove constant and duplicate features, or pass a structured estimate",
             ) from None
         return "covariance", norm2, *estimate_by_covariance(seen, quadratic, norm2)
+    # Without a penalty X'psi = 0 at the minimum, so the quadratic form that needs the
+    # covariance is 0.
     if fit.l1 == 0 and fit.l2 == 0:
         return "no penalty", norm2, *estimate_by_covariance(seen, 0.0)
+    # Least squares of the labels is a second fit whose inner product with the truth
+    # needs no covariance, if there are more rows than features.
     if n - free > MIN_ROWS_PER_FEATURE * d and not sparse.issparse(fit.X):
         return (
             "least squares",
@@ -272,6 +282,7 @@ def _estimate_norms(seen, fit, covariance):
 
 def _compute_cosine(inner: float, t2: float, norm: float) -> float | None:
     """Return the cosine, or warn and return None if the estimate is out of range."""
+    # The estimates may violate Cauchy-Schwarz by chance if the signal is weak.
     if t2 > 0 and inner > 0 and inner <= norm * np.sqrt(t2):
         return float(inner / np.sqrt(t2) / norm)
     warn_calibration(
@@ -308,6 +319,8 @@ def _is_centered(X):
 
 def _measure_dispersion(sizes, df):
     """Compute the variation of the leverages of rows beyond that of a normal distribution."""
+    # For Gaussian rows h / m is nearly a scaled chi-square variable with df degrees of
+    # freedom, whose squared coefficient of variation is 2 / df.
     found = np.var(sizes) / np.mean(sizes) ** 2 - 2 / max(df, 1.0)
     found = float(np.sqrt(max(found, 0.0)))
     if found > MAX_DISPERSION:
@@ -361,7 +374,7 @@ def _get_covariance(covariance, X):
 
 
 class Observables(NamedTuple):
-    """What the formulas need of a fit; scores centred where the fit has an intercept.
+    """What the formulas need of a fit; scores centred if the fit has an intercept.
 
     scores f, residuals psi = -l'(f), curvatures D = l''(f), m = 1 - D_i h_i, d all
     coefficients.
@@ -389,9 +402,12 @@ def compute_observables(
 ) -> Observables:
     """Compute the observables of a fit; with an intercept the scores are centred."""
     n = len(f)
+    # v = Tr(D - D X H X' D) / n of eq. (11), with m = 1 - D h from the leverages.
     v = float(np.mean(curvature * m))
     df = n - m.sum() - intercept
     gamma = float(df / (n * v))
+    # The intercept shifts all scores alike; the angle is about the coefficients, so the
+    # scores are centred.
     centre = (f - gamma * psi).mean() if intercept else 0.0
     return Observables(f - centre, psi, gamma, v, d)
 
@@ -409,7 +425,11 @@ def estimate_by_covariance(
     size = np.mean(seen.u**2) if norm2 is None else norm2
     r2 = np.mean(seen.psi**2)
     cross = np.mean(seen.psi * seen.f)
+    # The numerator of eq. (11) of Li and Sur (2025) before it is squared; its sign is
+    # that of <w*, w>, which their eq. (12) takes from rows that are set aside.
     inner = seen.v * size + cross - seen.gamma * r2
+    # The denominator of eq. (11). `quadratic` is its first term, |S^(-1/2) X'psi|^2 /
+    # n^2.
     t2 = quadratic + 2 * seen.v * cross + seen.v**2 * size - seen.d / n * r2
     return float(inner), float(t2)
 
@@ -420,7 +440,7 @@ def estimate_by_least_squares(
     """Return (N, t2) without a covariance, for n > d, from the least squares fit of y.
 
     Its leave-one-out scores have the same correlation with the truth, and their own
-    scale is known from the same formulas, where the covariance drops out since X'psi =
+    scale is known from the same formulas, if the covariance drops out since X'psi =
     0.
     """
     n = len(y)
@@ -429,6 +449,8 @@ def estimate_by_least_squares(
         y = y - y.mean()
     fitted = X @ lstsq(X, y, check_finite=False, lapack_driver="gelsy")[0]
     psi = y - fitted
+    # For the squared loss D is the identity and df is d, so v and gamma have closed
+    # forms.
     v = 1 - seen.d / n
     gamma = seen.d / n / v
     u = fitted - gamma * psi

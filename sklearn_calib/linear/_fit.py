@@ -29,7 +29,7 @@ FREE = "free"
 PENALISED = "penalised"
 ABSENT = "absent"
 MAX_GRADIENT = 1e-10  # the gradient, relative to what it would be without cancellation
-MAX_STALLED_GRADIENT = 1e-6  # the same, where quasi-Newton steps have ended too early
+MAX_STALLED_GRADIENT = 1e-6  # the same, if quasi-Newton steps have ended too early
 MAX_NEWTON_COEFFICIENTS = 1000  # Newton's method takes their Hessian
 # of a standard deviation: scores nearer to the minimum's are converged
 MAX_SCORE_ERROR = 1e-3
@@ -43,7 +43,7 @@ class LinearFit:
     """One penalised fit: rows, coefficients and what was minimised.
 
     Binary: coef (d,), target +-1. Multinomial: coef (K, d), target class positions.
-    Where the intercept is penalised the last column of X is its constant, and
+    If the intercept is penalised the last column of X is its constant, and
     `intercept` is 0.
     """
 
@@ -129,6 +129,8 @@ def read_linear(
     reader = next(
         (read for kind, read in READERS.items() if isinstance(model, kind)), None
     )
+    # A model that chose its penalty by cross-validation depends on each row through
+    # that choice too, which the formulas neglect.
     if reader is None or type(model).__name__.endswith("CV"):
         raise invalid_input(
             expected=(
@@ -180,6 +182,8 @@ def read_linear(
     common = reader(model, len(codes))
     intercept = np.ravel(model.intercept_) + np.zeros(len(coef))
     if common["intercept_kind"] == PENALISED:
+        # liblinear penalises the intercept as the coefficient of a constant column, so
+        # it is read as one.
         constant = float(model.intercept_scaling)
         column = np.full((len(codes), 1), constant)
         X = (
@@ -191,6 +195,7 @@ def read_linear(
         intercept = np.zeros(len(coef))
     if common["loss"] == "multinomial":
         return [LinearFit(X, codes, weight, coef, intercept, **common)]
+    # One-vs-rest models are one binary fit per class.
     positive = [1] if len(model.classes_) == 2 else range(len(model.classes_))
     return [
         LinearFit(X, np.where(codes == c, 1.0, -1.0), weight, w, float(b), **common)
@@ -226,6 +231,7 @@ def get_logistic_penalties(model: Any) -> dict[str, float]:
 
 def _read_logistic(model, n):
     liblinear = model.solver == "liblinear"
+    # liblinear has no multinomial loss.
     one_vs_rest = liblinear or getattr(model, "multi_class", "auto") == "ovr"
     multinomial = len(model.classes_) > 2 and not one_vs_rest
     found = get_logistic_penalties(model)
@@ -277,6 +283,8 @@ def _read_sgd(model, n):
             got=f"loss={model.loss!r}, early_stopping={model.early_stopping}",
             hint="Choose one of them, with early_stopping=False and a small tol",
         )
+    # SGDClassifier minimises the mean loss; the penalty is multiplied by n to belong to
+    # the sum.
     found = split_penalty(model.penalty, n * model.alpha, model.l1_ratio)
     return {"loss": names[model.loss], **found, **_read_intercept(model)}
 
@@ -295,21 +303,25 @@ READERS = {
 def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     """Continue a fit to its minimum, and record how far its scores moved.
 
-    `own` says that the rows are those of the fit for sure, so that no distance is too
+    `own` means that the rows are certainly those of the fit, so that no distance is too
     far.
 
     Solvers stop early: scikit-learn's default tolerance leaves errors larger than those
     of statistics. An l1 penalty is not polished; there the optimality conditions are
     checked.
     """
+    # An l1 penalty is not smooth, so its fit is only checked, not improved.
     if fit.l1 > 0:
         return replace(fit, moved=_measure_violation(fit))
     objective, start = _make_objective(fit)
+    # The gradient is a sum that cancels at the minimum; relative to the sum of absolute
+    # values, a tolerance means the same for all data.
     scale = _compute_gradient_scale(fit)
     if np.abs(objective(start)[1]).max() <= MAX_GRADIENT * scale:
         return fit
     options = {"ftol": 0, "gtol": MAX_GRADIENT * scale, "maxiter": 1000, "maxcor": 30}
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    # L-BFGS stalls if the Hessian is ill-conditioned; Newton's method does not.
     stuck = np.abs(objective(found)[1]).max() > MAX_STALLED_GRADIENT * scale
     if stuck and fit.coef.size <= MAX_NEWTON_COEFFICIENTS and fit.loss != "multinomial":
         found = _minimise_newton(fit, objective, found)  # an ill-conditioned fit
@@ -318,6 +330,8 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     before = fit.scores
     after = better.scores
     spread = np.std(after)
+    # The change of the scores is what matters for leave-one-out, and unlike
+    # coefficients it has a scale.
     moved = np.sqrt(np.mean((after - before) ** 2)) / spread if spread > 0 else 0.0
     if not np.isfinite(after).all() or (moved > MAX_FOREIGN_MOVE and not own):
         raise invalid_input(
@@ -395,6 +409,8 @@ def _measure_violation(fit):
     _, psi, _ = fit.derivatives(fit.scores)
     gradient = fit.l2 * fit.coef - fit.X.T @ psi
     active = fit.coef != 0
+    # The conditions of optimality of the lasso: the gradient equals minus the penalty
+    # for active coefficients and is at most the penalty for the others.
     on = np.abs(gradient + fit.l1 * np.sign(fit.coef))[active]
     off = np.maximum(np.abs(gradient[~active]) - fit.l1, 0)
     return float(max(on.max(initial=0), off.max(initial=0)) / fit.l1)
@@ -406,7 +422,7 @@ def refine_fits(
     """Return the fits at their minimum.
 
     A model that is our `own` takes the polished coefficients; the user's stays as it
-    is, and a warning says how far from its minimum it is. So it does of an l1 fit,
+    is, and a warning gives its distance from the minimum. So it does of an l1 fit,
     which is checked only.
     """
     fits = [polish_fit(fit, own) for fit in fits]
@@ -454,12 +470,16 @@ def fit_leverages(
     _, psi, curvature = fit.derivatives(fit.scores)
     X = fit.X
     if fit.l1 > 0:
+        # Leaving out one row rarely changes which coefficients are 0, so only the
+        # active ones enter the Hessian.
         X = X[:, np.flatnonzero(fit.coef)]
     _check_size(min(int((curvature > 0).sum()), X.shape[1]))
     try:
         h, m = compute_leverages(X, curvature, fit.l2, fit.intercept_kind == FREE)
     except np.linalg.LinAlgError:
         raise _singular_fit() from None
+    # The fit reproduces such a row for any label, so its score without it is
+    # not determined.
     if m[fit.weight > 0].min(initial=1.0) < 1e-9:
         raise _singular_fit(int(np.argmin(m)))
     return psi, curvature, h, m
@@ -470,6 +490,8 @@ def compute_leave_one_out(fit: LinearFit) -> FloatArray:
     if fit.loss == "multinomial":
         return _compute_multinomial_leave_one_out(fit)
     psi, _, h, m = fit_leverages(fit)
+    # One Newton step without the row: the change of its score is its leverage times its
+    # residual, over 1 - D h.
     return fit.scores - psi * h / m
 
 
@@ -482,6 +504,8 @@ def _compute_multinomial_leave_one_out(fit):
     scores = fit.scores
     _, psi, p = fit.derivatives(scores)
     k = scores.shape[1]
+    # Softmax scores are determined up to a common constant. An orthonormal basis of
+    # contrasts removes it, so the matrices are regular.
     basis = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, 1:]]))[0][:, 1:]
     mean = p @ basis
     inner = (
@@ -575,7 +599,7 @@ def approximate_leave_one_out(
     Notes
     -----
     Exact for squared loss. Otherwise the error is of second order in the leverage: for
-    150 rows of 300 features 0.0005 root mean square, where the training scores are off
+    150 rows of 300 features 0.0005 root mean square, if the training scores are off
     by 0.8. An l1 penalty takes the active set as given, the squared hinge the set of
     rows inside the margin. The penalty on the sum of the losses is held fixed, that is
     C, or n alpha. Cost: one Cholesky factor, n d^2 + d^3 / 3 with more rows than

@@ -87,6 +87,8 @@ def logistic_intervals(
     weight = canonical_weight(sample_weight, n_train, keeps_unit=True)
     z = model.decision_function(X_train)
     train, rows = (_with_one(table, model.fit_intercept) for table in (X_train, X))
+    # The intercept is the last column and is not penalised. An l1 penalty has no
+    # curvature, so it is left out.
     ridge = np.zeros(train.shape[1])
     penalties = get_logistic_penalties(model)
     if penalties["l1"] == 0:

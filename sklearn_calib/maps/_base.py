@@ -47,7 +47,7 @@ class CalibrationMap:
     kind: ClassVar[str]
     #: Whether it is for two classes only.
     is_binary: ClassVar[bool] = False
-    #: Whether the parts inside see two classes, whatever the number outside.
+    #: Whether the parts inside have two classes, for any number outside.
     splits: ClassVar[bool] = False
     #: Whether `apply` takes `TensorRows`, if all parts do.
     supports_array_api: ClassVar[bool] = False
@@ -120,7 +120,7 @@ class CalibrationMap:
         return False
 
     def check(self, k: int, at: str) -> None:
-        """Refuse fields that do not fit each other, or the number of classes."""
+        """Reject fields that do not fit each other, or the number of classes."""
 
     def is_arithmetic(self) -> bool:
         """Return whether tensors can go through the map and all maps inside."""
@@ -150,7 +150,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def check_length(values: FloatArray, length: int, at: str) -> None:
-    """Refuse a list of another length."""
+    """Raise an error for a list of another length."""
     if len(values) != length:
         raise invalid_field(at, expected=f"{length} numbers", got=f"{len(values)}")
 

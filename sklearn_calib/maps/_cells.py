@@ -61,7 +61,7 @@ class Cells(CalibrationMap):
             raise invalid_field(
                 f"{at}.keys",
                 expected="different keys in increasing order",
-                got="others",
+                got="keys in another order",
             )
 
     def apply(self, rows: Any) -> Any:

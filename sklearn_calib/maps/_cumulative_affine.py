@@ -31,7 +31,7 @@ class CumulativeAffine(CalibrationMap):
         check_length(self.shifts, k - 1, f"{at}.shifts")
         if (np.diff(self.shifts) > 0).any():
             raise invalid_field(
-                f"{at}.shifts", expected="numbers that do not rise", got="others"
+                f"{at}.shifts", expected="numbers that do not rise", got="rising ones"
             )
 
     def apply(self, rows: Any) -> Any:

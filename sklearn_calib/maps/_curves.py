@@ -119,8 +119,8 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             ):
                 raise invalid_field(
                     f"{at}.domain",
-                    expected="a domain within the knots, where scale is 'proba'",
-                    got="another",
+                    expected="a domain within the knots, if scale is 'proba'",
+                    got="a larger one",
                 )
         if self.link is None and self.domain is not None:
             Numbers("", -_VALUE_SLACK, 1 + _VALUE_SLACK).read(
@@ -266,7 +266,7 @@ class PiecewiseCubic(CurveBetweenKnots):
 
     @property
     def _goes_beyond(self):
-        """Return whether numbers beyond the knots occur, where the curve is a straight line."""
+        """Return whether numbers beyond the knots occur, if the curve is a straight line."""
         if self.scale == "proba":
             return False
         return (
@@ -341,7 +341,7 @@ class PiecewiseCubic(CurveBetweenKnots):
 class Curve(FunctionOfScore, in_documents=False):
     """A map for two classes without a finite form, which `tabulate` replaces by a table.
 
-    It may jump between `points` where the number that `piece` gives to log-odds
+    It may jump between `points` if the number that `piece` gives to log-odds
     changes.
     """
 

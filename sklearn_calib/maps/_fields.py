@@ -50,7 +50,7 @@ class Field:
         return value
 
     def read(self, value: Any, at: str) -> Any:
-        """Return a value of a document as the map keeps it, or refuse it by its place."""
+        """Return a value of a document as the map keeps it, or reject it by its place."""
         raise NotImplementedError
 
     def schema(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class Choice(Field):
 
 @dataclass(frozen=True)
 class Number(Field):
-    """A finite number within closed limits, whole where `whole`."""
+    """A finite number within closed limits, whole if `whole`."""
 
     low: float | None = None
     high: float | None = None

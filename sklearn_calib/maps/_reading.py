@@ -1,4 +1,4 @@
-"""Reading a map: a tree of dicts becomes a map, or is refused by the place that is wrong."""
+"""Reading a map: a tree of dicts becomes a map, or is rejected by the place that is wrong."""
 
 from typing import Any
 
@@ -24,8 +24,8 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
     Raises
     ------
     ValueError
-        An unknown kind, a field that is missing or unknown or holds something else than
-        it says, more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names
+        An unknown kind, a field that is missing, unknown or of another type than
+        declared, more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names
         the place.
     """
     return _read_node(tree, n_classes, "map", MAX_DEPTH, iter(range(MAX_NODES)))

@@ -82,6 +82,8 @@ def _import_measures() -> None:
     whole = _import_module(__name__.rpartition(".")[0])
     for room in _iter_modules(whole.__path__):
         inside = _iter_modules([f"{path}/{room.name}" for path in whole.__path__])
+        # Sub-packages above this one define measures too. They register when imported,
+        # which happens at the first look-up and not with `import sklearn_calib`.
         if "_measures" in {module.name for module in inside}:
             _import_module(f"{whole.__name__}.{room.name}")
 
@@ -89,8 +91,8 @@ def _import_measures() -> None:
 def register_measures(things: _Iterable[object]) -> list[str]:
     """Add the measures among `things` to the registry.
 
-    Returns their names, sorted. A sub-package calls it once with what its import lines
-    brought; it has a module `_measures`, by which it is found.
+    Returns their names, sorted. A sub-package calls it once with its imported names;
+    its module `_measures` makes it discoverable.
     """
     found = {
         thing.spec.name: thing for thing in list(things) if isinstance(thing, Measure)
@@ -138,7 +140,7 @@ def get_loss(loss: LossLike, n_classes: int | None = None) -> ProperLoss:
     loss : str or ProperLoss
         One of `all_losses`, or an instance.
     n_classes : int, default=None
-        A loss that is not one of so many classes is refused.
+        A loss that is not one of so many classes is rejected.
 
     Returns
     -------

@@ -22,7 +22,7 @@ MAX_PARAMETER = 1000
 class BetaFamilyLoss(ProperLoss):
     """A proper loss for two classes that stresses the thresholds of action you choose.
 
-    Someone who acts where the probability c of the second class is reached pays 1 - c
+    Someone who acts if the probability c of the second class is reached pays 1 - c
     for an event that was missed and c for a false alarm. The loss is the mean cost over
     all thresholds c, with weights w(c) = c^(alpha - 1) (1 - c)^(beta - 1).
 
@@ -102,6 +102,7 @@ class BetaFamilyLoss(ProperLoss):
 
     def slope(self, proba: FloatArray, rate: FloatArray) -> FloatArray:
         unit = betaln(self.alpha + 1, self.beta + 1)
+        # The derivative of the loss in p is the weight function at p times p - y.
         weight = np.exp(log_proba(proba) @ [self.beta, self.alpha] - unit)
         weight *= rate[:, 1] - rate[:, 0]
         return np.asarray(proba)[:, ::-1] * weight[:, None] * [1, -1]
@@ -135,9 +136,13 @@ def _compute_density(t, a, b):
 
 def _integrate_cost(z, a, b):
     """Integrate (1 - c) w(c) from c = expit(z) to 1, over log-odds, where it is smooth."""
+    # The incomplete beta function of scipy loses digits for parameters near -1, and
+    # calls of it are slow; the table is made once per loss.
     step, behind = _tabulate_integrals(a, b)
     inside = np.clip(z, -_REACH, _REACH)
     place = np.minimum(((inside + _REACH) / step).astype(np.intp) + 1, len(behind) - 1)
+    # From the score to the next edge the integral is computed by two Gauss nodes, and
+    # from there on it is in the table.
     half = (place * step - _REACH - inside) / 2
     sums = sum(
         s * _compute_density(inside + half * (1 + x), a, b)

@@ -81,7 +81,7 @@ def calibration_error(
     Cost: O(n log n). For several binary problems of shares s and errors e the result is
     (sum s e^p)^(1/p).
 
-    Of bins of equal width a score on an edge is in the bin below it. Where classes are
+    Of bins of equal width a score on an edge is in the bin below it. If classes are
     swapped, y to 1 - y and p to 1 - p, it is in the other one: "l1" then changes by at
     most twice the share of such rows, "max" by anything up to 1: a bin may lose all of
     its rows. Bins of equal mass change if equal scores reach over an edge, "l1" again
@@ -166,6 +166,8 @@ def _bin_gaps(problem, n_bins, strategy, debias):
         if n_bins == "sweep":
             bins = sweep_monotonic_bins(*cells, strategy)
             n_bins = bins[-1] + 1
+        # The variance within a bin needs to know which rows are in it; without
+        # debiasing, the sums at the bin starts suffice.
         elif debias:
             bins = bin_distinct_values(cells.score, cells.mass, n_bins, strategy)
         residual = cells.hits - cells.mass * cells.score
@@ -216,11 +218,15 @@ def _compute_variance(problem, row_bin, gap, mass):
 
 def _subtract_bias(gap, variance, power):
     """Subtract from the gap to a power what noise of that variance adds in expectation."""
+    # Kumar, Liang, Ma (2019): the squared gap exceeds the squared bias by its own
+    # variance, so an unbiased estimate subtracts it.
     if power == 2:
         return np.where(np.isnan(variance), 0.0, gap**2 - variance)
     sd = np.sqrt(np.where(variance > 0, variance, 1.0))
     mean = np.abs(gap)
     ratio = mean / sd
+    # The mean of |X| for a normal X with this mean and deviation (a folded normal
+    # distribution); the excess over |mean| is the bias of norm "l1".
     folded = sd * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + mean * (
         1 - 2 * ndtr(-ratio)
     )

@@ -97,7 +97,10 @@ def _find_fixed_point(error):
     for _ in range(200):
         gap = np.log(max(error(np.exp(u)), np.finfo(float).tiny)) - u
         if before is not None:
+            # The error decreases in the bandwidth, so the gap falls at least as fast as
+            # u rises: its slope is at most -1, which limits the step.
             slope = max((before[1] - gap) / (u - before[0]), 1.0)
+        # A secant step on the logarithms, replaced by bisection outside the bracket.
         new = u + gap / slope
         if abs(new - u) < LOG_BANDWIDTH_TOLERANCE:
             return float(np.exp(new))
@@ -121,6 +124,8 @@ def _make_smoother(problem):
 
     # sums over rows need neither an order nor cells
     residual = problem.weight * (problem.hit - problem.score)
+    # The cosine transform convolves with reflection at 0 and 1, as in definition 9 of
+    # Hu, Jambulapati, Tian, Yang (2024).
     spectrum = dct(
         bin_linearly(problem.score, residual, GRID_CELLS) / problem.weight.sum()
     )
@@ -129,6 +134,8 @@ def _make_smoother(problem):
         points = min(
             GRID_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth))))
         )
+        # A Gaussian damps high frequencies to nothing, so a short inverse transform has
+        # all that is left.
         kept = slice(min(points, int(_BAND / bandwidth) + 1))
         values = idct(
             spectrum[kept] * np.exp(_EXPONENTS[kept] * bandwidth**2), n=points
@@ -136,6 +143,8 @@ def _make_smoother(problem):
         size = np.abs(values)
         at = np.flatnonzero(values[1:] * values[:-1] < 0)
         gap = size[at] + size[at + 1]
+        # The trapezoid rule for |x|, corrected where the values change their sign
+        # between two points.
         return float(size.sum() + (gap / 6 - size[at] * size[at + 1] / gap).sum())
 
     return smooth_at_bandwidth

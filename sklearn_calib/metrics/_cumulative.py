@@ -100,7 +100,7 @@ def cumulative_differences(
     Returns
     -------
     differences : CumulativeDifferences or list of CumulativeDifferences
-        A list where `multiclass` means several two-class problems.
+        A list if `multiclass` means several two-class problems.
 
     Raises
     ------
@@ -156,8 +156,8 @@ def cumulative_calibration_error(
     -------
     error : float
         In [0, 1], perfect 0; "mad" is between half of "range" and "range". For
-        calibrated predictions it is of the order n^-1/2, so it tends to 0 as n grows
-        whatever the scores.
+        calibrated predictions it is of the order n^-1/2, so it tends to 0 as n grows,
+        for all scores.
 
     Raises
     ------

@@ -86,7 +86,7 @@ def _distinct_pairs(proba, bandwidth):
 
 
 def _find_median_distance(proba, items):
-    """Of rows given once, where `items` are the bytes of their numbers."""
+    """Of rows given once, if `items` are the bytes of their numbers."""
     rows = slice(None)
     if items is not None:
         rows = np.unique(np.frombuffer(items, dtype=np.intp), return_index=True)[1]
@@ -150,7 +150,7 @@ def kernel_calibration_error(
     ------
     ValueError
         An invalid bandwidth, or another estimator without ``multiclass="canonical"``;
-        there less than two rows, or more than 5000, "biased" 5000 different ones, where
+        there less than two rows, or more than 5000, "biased" 5000 different ones, if
         all pairs are used.
 
     Notes

@@ -42,7 +42,8 @@ class ProperLoss:
 
     Notes
     -----
-    Costs: one evaluation of `of_labels`, O(n k), each, unless a loss says otherwise.
+    Costs: one evaluation of `of_labels`, O(n k), each, unless a loss states another
+    cost.
 
     References
     ----------
@@ -104,6 +105,8 @@ class ProperLoss:
             By default from central differences, to some 9 digits.
         """
         log = log_proba(proba)
+        # A central difference serves losses whose author gives no derivative; the step
+        # balances truncation and rounding.
         ahead, behind = (
             self.of_labels(apply_softmax(log + step * rate)) for step in (_STEP, -_STEP)
         )
@@ -150,7 +153,7 @@ class ProperLoss:
         return self
 
     def check_classes(self, n_classes: int) -> None:
-        """Raise ValueError where the loss is not one of so many classes."""
+        """Raise ValueError if the loss is not one of so many classes."""
         if self.n_classes not in (None, n_classes):
             raise invalid_input(
                 expected=f"{self.n_classes} classes for {self.name}",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from . import BinaryProblem
 
 _METHODS = ("linear_program", "rounded")
-_ROUNDED = 1e-3  # the resolution of "rounded" where none is given
+_ROUNDED = 1e-3  # the resolution of "rounded" if none is given
 
 
 class DistanceInterval(NamedTuple):
@@ -51,9 +51,9 @@ def lower_distance_to_calibration(
     ----------
     {shared_parameters}
     resolution : float in [1e-6, 1], default=None
-        Spacing of the grid of calibrated predictions, where it is to be uniform; the
+        Spacing of the grid of calibrated predictions, if it is to be uniform; the
         predictions are moved to it. None: the predictions themselves, and multiples of
-        1/64 where these are farther apart. More than 160 distinct predictions are
+        1/64 if these are farther apart. More than 160 distinct predictions are
         pooled to 160 means, in cells that are narrow where they are many.
     method : {"linear_program", "rounded"}, default="linear_program"
         "linear_program": a program of the grid's size, by an interior-point method.
@@ -67,13 +67,13 @@ def lower_distance_to_calibration(
     distance : float
         In [0, 1], perfect 0. Between half and twice the smooth calibration error, and
         at most every other consistent distance. Biased upwards for finite n as that
-        error is. `lower_distance_interval` says how far the value can be off.
+        error is. `lower_distance_interval` bounds the error of the value.
 
     Notes
     -----
     Given the law of u, the label-1 and the label-0 rows are moved onto it by optimal
     transport on a line, whose cost is the integral of a difference of distribution
-    functions: so the program has two variables a grid point, whatever n is. Cost:
+    functions: so the program has two variables per grid point, for every n. Cost:
     sorting the predictions, and some 0.3 ms; with a resolution 1 ms at 1e-3, 25 ms at
     1e-4.
 
@@ -193,6 +193,8 @@ def _compute_distance(problem, resolution, method, bounded):
         value, lower = kernel.bracket_distance(
             cells.score, hits, misses, n_cells, 1 / n_cells
         )
+        # The certified gap of the solver, plus the effect of the grid: restricting u to
+        # it costs at most one cell.
         return DistanceInterval(value, value - lower + 1 / n_cells)
     if resolution is None:
         program = kernel.make_score_program(cells.score, hits, misses)

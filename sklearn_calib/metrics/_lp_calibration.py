@@ -57,9 +57,11 @@ def _read_float32(y_proba, input_name="y_proba"):
     size = max(1, _BLOCK_NUMBERS // table.shape[1])
     for start in range(0, len(table), size):
         block = table[start : start + size]
+        # Checking a table of 1000 classes in float64 would copy it; a product in its
+        # own type is enough to see whether the rows need to be divided.
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
         if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
-            # divided, or refused
+            # divided, or rejected
             return np.asarray(read_proba(table, input_name=input_name))
     return table
 
@@ -233,8 +235,12 @@ def _compute_label_error(predictions, p, n_levels, estimator):
     def compute_error(codes):
         total, own = sum_gap_powers(table, codes, weight, order, starts, p)
         if estimator == "plugin":
+            # Definition 6 of the paper; for p = infinity it is the largest error of a
+            # cell and class.
             return float(total ** (1 / p)) if np.isfinite(p) else float(total)
         # rows alone in their cell add to both sums alike
+        # Subtracting the squares of single rows leaves pairs of different rows, whose
+        # products have mean 0 under calibration.
         square = (total - own) / max(1 - np.vdot(weight, weight), np.finfo(float).tiny)
         return float(np.sign(square) * np.sqrt(abs(square)))
 

@@ -134,7 +134,7 @@ class Measure(Generic[P]):
     """A function of labels and predictions that returns one number.
 
     Made by `measure` or `binary_measure`. It is called like a function of scikit-learn,
-    and owns what all measures share: the validation of its arguments, the refusal of
+    and owns what all measures share: the validation of its arguments, the error of
     unknown options, and the entries of its docstring that describe these.
 
     Attributes
@@ -172,6 +172,8 @@ class Measure(Generic[P]):
             option in MULTICLASS_REDUCTIONS for option in spec.multiclass
         )
         update_wrapper(self, function)
+        # The signature is assembled so that `help`, type checkers and scikit-learn's
+        # inspection show all options of the measure.
         parameters = [
             Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in _ARRAYS
         ]
@@ -211,6 +213,8 @@ class Measure(Generic[P]):
                 "multilabel='macro' or 'micro'" + hint_at_survival(np.asarray(y_true)),
             )
         pos_label = own.pop("pos_label", None)
+        # The order of a pandas Categorical is lost once labels are encoded, so it is
+        # read before.
         if "order" in self.option_names and own.get("order") is None:
             own["order"] = get_category_order(y_true, labels)
         self.check_options(own)
@@ -226,7 +230,7 @@ class Measure(Generic[P]):
         return self.evaluate(predictions, **own)
 
     def _check_call(self, first, rest):
-        """Refuse (estimator, X, y), as scikit-learn calls scorers, and options without names."""
+        """Reject (estimator, X, y), as scikit-learn calls scorers, and options without names."""
         name = self.spec.name
         if hasattr(first, "fit") and not hasattr(first, "__array__"):
             scorer = f"get_scorer({self.spec.scorer_name!r})"
@@ -278,6 +282,7 @@ class Measure(Generic[P]):
         value : float
         """
         self.check_options(options)
+        # Small arrays are slower with several threads than with one.
         with limit_blas_threads(
             len(getattr(predictions, "codes", ())), len(predictions.classes)
         ):
@@ -289,7 +294,7 @@ class Measure(Generic[P]):
         Parameters
         ----------
         **options
-            Passed to the measure at each call; a misspelt one is refused here.
+            Passed to the measure at each call; a misspelt one is rejected here.
 
         Returns
         -------
@@ -310,7 +315,7 @@ class Measure(Generic[P]):
                 continue
             known = signature(self).parameters
             hint = suggest_name(name, known)
-            # of the measure itself, where another function evaluates it
+            # of the measure itself, if another function evaluates it
             if name in known:
                 hint = f"Leave it out: {self.spec.name} takes it where it is called by itself"
             names = ", ".join(sorted(self.option_names)) or "none"

@@ -83,6 +83,7 @@ class _ScoreOrder:
     def sort_scores(self):
         """The order of the rows, where each distinct score starts in it, and these scores."""
         order = slice(None)
+        # Scores that are sorted already, as those of pooled rows, cost one comparison.
         if (self.score[1:] < self.score[:-1]).any():
             order = np.argsort(self.score)
         ordered = self.score[order]
@@ -90,6 +91,7 @@ class _ScoreOrder:
         first[:1] = True
         np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
         starts = np.flatnonzero(first)
+        # A view of the caller's array must not be returned as the cells' own scores.
         fresh = ordered.base is None and len(starts) == len(ordered)
         distinct = ordered if fresh else ordered[starts]
         return order, starts, distinct
@@ -107,14 +109,14 @@ def _sum_runs(starts, values):
 
 @dataclass(frozen=True, eq=False)
 class BinaryProblem:
-    """The question "how often does an event of this score happen?" that a measure asks.
+    """One event per row with its score: the input of measures for two classes.
 
     Attributes
     ----------
     score : ndarray of shape (n_samples,)
         Predicted probability of the event.
     hit : ndarray of shape (n_samples,), float
-        1 where it happened, else 0.
+        1 if it happened, else 0.
     weight : ndarray of shape (n_samples,)
         At least 0, not all 0.
     share : float
@@ -215,7 +217,7 @@ def _memoize_result(found, function, given, options):
 class Predictions:
     """Validated predictions with their labels and weights: what a measure is a function of.
 
-    Made by `validate_predictions`. All derived arrays are made when first asked for,
+    Made by `validate_predictions`. All derived arrays are made at first use,
     and the orders of the scores are shared by `with_labels` and `with_weight`, so that
     resamples sort nothing.
 
@@ -227,13 +229,13 @@ class Predictions:
     codes : ndarray of shape (n_samples,), intp
         Positions of the true classes among `classes`.
     weight : ndarray of shape (n_samples,)
-        At least 0, not all 0; ones where all that were given are equal, but for counts
+        At least 0, not all 0; ones if all that were given are equal, but for counts
         above 1.
     unit : float
         What `weight` has to be multiplied by to be the weights that were given.
     classes : ndarray of shape (n_classes,)
     positive : int
-        Position of the positive class where there are two.
+        Position of the positive class if there are two.
     is_resample : bool
         Whether it came from `with_labels` or `with_weight`: there will be others like
         it, so what serves many of one size pays.
@@ -241,7 +243,7 @@ class Predictions:
         For soft labels, which of the rows that were given each row comes from: rows of
         one item are not independent. None for labels of one class.
     clusters : ndarray of shape (n_samples,), intp, or None
-        Which rows belong together, numbered from 0; None where they are independent.
+        Which rows belong together, numbered from 0; None if they are independent.
     n_given : int
         The number of rows that were given, those of weight 0 too.
     kept : ndarray of shape (n_samples,), intp, or None
@@ -316,6 +318,7 @@ class Predictions:
         weight = None if self._weight is None else self._weight[rows]
         clusters = self.clusters
         if clusters is not None:
+            # Cluster numbers must have no gaps, because sums are indexed by them.
             clusters = np.unique(clusters[rows], return_inverse=True)[1].ravel()
         items = None if self.items is None else self.items[rows]
         of_rows = {
@@ -339,13 +342,13 @@ class Predictions:
         together.clusters = clusters
         return together
 
-    def check_single_labels(self, option: str, cure: str) -> None:
-        """Raise ValueError for soft labels, where an option needs rows that are independent."""
+    def check_single_labels(self, option: str, hint: str) -> None:
+        """Raise ValueError for soft labels, if an option needs rows that are independent."""
         if self.items is not None:
             raise invalid_input(
                 expected=f"rows of one label each, for {option}",
                 got="soft labels, of which one row stands for several",
-                hint=cure,
+                hint=hint,
             )
 
     def with_labels(self, codes: IntArray) -> "Predictions":
@@ -368,6 +371,8 @@ class Predictions:
 
     def _resample_rows(self, codes, weight):
         """Return a resample, which shares what depends on the predictions."""
+        # A resample changes labels or weights only, so sort orders and kernels of the
+        # predictions remain valid and are shared.
         changed = copy(self)
         vars(changed).pop("weight", None)
         changed.codes = codes
@@ -470,7 +475,7 @@ class PooledPredictions:
     counts, weight, squares : ndarray of shape (n_cells, 2)
         Numbers of rows with label 0 and 1, sums of their weights and squared weights.
     n_clusters : int or None
-        The number of clusters that the rows belong to; None where they are independent.
+        The number of clusters that the rows belong to; None if they are independent.
     """
 
     proba: FloatArray
@@ -519,7 +524,7 @@ def validate_predictions(
         Another function than `canonical_proba` that checks the scores, called with
         ``(y_proba, input_name=input_name)``.
     check_order : bool, default=True
-        Warn where the columns fit another order than that of `labels` far better.
+        Warn if the columns fit another order than that of `labels` far better.
     soft_labels : bool, default=False
         Whether `y_true` holds shares of classes, as every measure takes them.
     input_name : str, default="y_proba"
@@ -586,9 +591,11 @@ def validate_predictions(
     weight, unit = None, 1.0
     if sample_weight is not None:
         weight, unit = read_weight_and_unit(sample_weight, len(codes))
+        # Rows of weight 0 are dropped, so that measures need not handle empty cells.
         if not weight.all():
             kept = np.flatnonzero(weight)
             proba, codes, weight = proba[kept], codes[kept], weight[kept]
+        # Without weights most sums are faster and exactly those of counts.
         if (weight == 1).all():
             weight = None
     if is_ordered and check_order:
@@ -621,7 +628,7 @@ def validate_multilabel(
     Parameters
     ----------
     y_true : array-like or sparse matrix of shape (n_samples, n_labels)
-        1 where a row has the label, 0 where not, NaN where nobody knows.
+        1 if a row has the label, 0 if not, NaN if unknown.
     y_proba : array-like of shape (n_samples, n_labels), or list of n_labels array-likes
         The probability of each label; or for each label an array of shape (n_samples,
         2).

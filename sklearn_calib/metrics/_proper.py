@@ -51,6 +51,7 @@ class LogLoss(ProperLoss):
     def of_logits(self, logits: FloatArray, codes: IntArray) -> FloatArray:
         if logits.shape[1] != 2:
             return super().of_logits(logits, codes)
+        # log(1 + exp(x)) in place: search loops evaluate this for millions of rows.
         gap = np.subtract(logits[:, 1], logits[:, 0], dtype=np.float64)
         gap *= 1.0 - 2.0 * codes
         losses = np.maximum(gap, 0.0)
@@ -155,9 +156,9 @@ def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> f
     Notes
     -----
     Equal to scikit-learn's number for float64 probabilities. The floor is the float64
-    machine epsilon whatever the dtype: float32 probabilities are raised to float64
-    first, where scikit-learn would floor them at 1.2e-7. Every log loss of this package
-    (risk, refinement, uncertainty, reports) counts a row in this way.
+    machine epsilon for every dtype: float32 probabilities are raised to float64 first,
+    if scikit-learn would floor them at 1.2e-7. Every log loss of this package (risk,
+    refinement, uncertainty, reports) counts a row in this way.
 
     References
     ----------
@@ -255,7 +256,7 @@ def ranked_probability_score(
     {shared_parameters}
     order : array-like of shape (n_classes,), default=None
         All classes from the lowest to the highest, such as ``["poor", "fair",
-        "good"]``, whatever the order of the columns.
+        "good"]``, in any order of the columns.
 
     Returns
     -------
@@ -296,6 +297,8 @@ def ranked_probability_score(
     """
     columns = order_scale_columns(order, predictions.classes)
     below = np.cumsum(np.asarray(predictions.proba)[:, columns], axis=1)[:, :-1]
+    # The distribution function of the label is a step at its class; the score is the
+    # mean squared distance of both functions.
     below -= np.argsort(columns)[predictions.codes][:, None] <= np.arange(
         below.shape[1]
     )

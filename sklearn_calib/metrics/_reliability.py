@@ -173,8 +173,8 @@ default="quantile"
     -------
     curves : ReliabilityCurves
         A list of `ReliabilityCurve`, one per binary problem: one for two classes and
-        "confidence", else one per class or label. Where there is one, the list has its
-        attributes too: ``curves.observed`` is ``curves[0].observed``. Where there are
+        "confidence", else one per class or label. If there is one, the list has its
+        attributes too: ``curves.observed`` is ``curves[0].observed``. If there are
         several, that is an AttributeError which names them.
 
     Notes
@@ -355,6 +355,8 @@ def compute_curve(
                 for _ in range(n_resamples)
             ]
         )
+        # Kish's effective number of rows of each bin, in whose unit Clopper and
+        # Pearson's interval is computed.
         rows_of_bin = mass**2 / squares
         confidence = compute_exact_interval(observed * rows_of_bin, rows_of_bin, level)
         if rows.share_intervals is not None:
@@ -404,6 +406,8 @@ def _fit_on_log_odds(rows, strategy, level):
     fit_curve = fit_polynomial if strategy == "polynomial" else fit_natural_spline
     fit = fit_curve(z, kish * rows.weight, kish * rows.hits)
     ends = np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS)
+    # Points evenly spaced in the probability and in the log-odds, so that the curve is
+    # smooth on either axis.
     points = np.union1d(
         ends,
         np.clip(expit(np.linspace(z.min(), z.max(), _BELT_POINTS)), ends[0], ends[-1]),
@@ -437,6 +441,7 @@ def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
     fits = []
     for _ in range(n_resamples):
         mass_drawn, total = sum_bins(row_value, len(mass), *rows.redrawn(rng))
+        # A bootstrap sample lacks some scores; the curve is interpolated there by rank.
         seen = np.flatnonzero(mass_drawn > 0)
         fits.append(
             np.interp(points, seen, _fit_isotonic(total[seen], mass_drawn[seen]))

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 class ProbabilityScorer(BaseScorer):
     """A scorer for ``scoring=`` of scikit-learn: called with (estimator, X, y); greater is better.
 
-    Asks the estimator for ``predict_proba`` and passes its ``classes_`` on, so that a
-    test fold may miss a class. `sample_weight` is passed where metadata routing
+    Calls ``predict_proba`` of the estimator and passes its ``classes_`` on, so that a
+    test fold may miss a class. `sample_weight` is passed if metadata routing
     requests it (``scorer.set_score_request(sample_weight=True)``). With the option
     `multilabel` it scores estimators of many labels per row. Two scorers of one measure
     are equal if their options and their requests are.

@@ -94,10 +94,10 @@ def smooth_calibration_error(
     """Smooth calibration error: largest mean of w(p) (y - p), where w changes no faster than p.
 
     A measure without bins: continuous in the predictions, estimated at the rate n^-1/2
-    whatever their distribution, and 0 in the limit exactly for calibrated predictions.
-    Half of it is a lower bound, twice it an upper bound of the distance to the nearest
-    calibrated predictor (`lower_distance_to_calibration`). `calibration_witness` is the
-    function w that attains it.
+    for every distribution of them, and 0 in the limit exactly for calibrated
+    predictions. Half of it is a lower bound, twice it an upper bound of the distance to
+    the nearest calibrated predictor (`lower_distance_to_calibration`).
+    `calibration_witness` is the function w that attains it.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def calibration_witness(
     Returns
     -------
     witness : CalibrationWitness or list of CalibrationWitness
-        A list where `multiclass` means several two-class problems.
+        A list if `multiclass` means several two-class problems.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The averaged two-bin error: a calibration error that honest predictions minimise."""
+"""The averaged two-bin error: a calibration error that the true probabilities minimise."""
 
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,8 @@ def integrate_two_bins(score: FloatArray, path: FloatArray) -> float:
     """
     total = path[-1]
     below = path[:-1]
+    # The sums change at scores only, so the integral over thresholds is a sum over the
+    # gaps.
     steps = np.diff(score) * below
     # b^2 + (t - b)^2 = 2 b^2 - 2 t b + t^2, where the last is there for all thresholds
     area = 2 * (steps @ below) - 2 * total * steps.sum() + total**2
@@ -41,10 +43,10 @@ def averaged_two_bin_error(
 ) -> float:
     """Compute the error of two bins, below and above a threshold, averaged over thresholds.
 
-    Of a finite sample it is truthful: whatever the true probabilities are, no other
-    predictions have a smaller expected value than these. Binned errors, the smooth
-    error and the distance to calibration can all be lowered by rounding, shrinking or
-    merging honest predictions; see the table in the user guide.
+    On a finite sample it is truthful: for all true probabilities, other predictions do
+    not have a smaller expected value than these. Binned errors, the smooth error and
+    the distance to calibration can all be lowered by rounding, shrinking or merging the
+    true probabilities; see the table in the user guide.
 
     Parameters
     ----------
@@ -66,15 +68,15 @@ def averaged_two_bin_error(
     Notes
     -----
     With q uniform on [0, 1] it is the mean of a(q)^2 + b(q)^2; a(q) is the weighted
-    mean over all rows of (y - p) where p < q, else 0, and b(q) of the rest. With
-    distinct scores v_1 < ... < v_m and C_j the mean over all rows of (y - p) where p <=
+    mean over all rows of (y - p) if p < q, else 0, and b(q) of the rest. With
+    distinct scores v_1 < ... < v_m and C_j the mean over all rows of (y - p) if p <=
     v_j, else 0, the integral is the sum over j from 0 to m of (v_{j+1} - v_j) (C_j^2 +
     (C_m - C_j)^2), with C_0 = v_0 = 0 and v_{m+1} = 1.
 
     Why it is truthful: the variances of the two sums add up to that of the sum of all
     rows, for each q. With true probabilities c the expected value is therefore sum w^2
-    c (1 - c) / (sum w)^2, whatever is predicted, plus the error with c in the place of
-    y, which is 0 where p is c.
+    c (1 - c) / (sum w)^2, for all predictions, plus the error with c in the place of y,
+    which is 0 where p is c.
 
     The path C_j is `cumulative_differences`, whose `sigma` squared is what `debias`
     subtracts; `CumulativeDifferenceDisplay` with ``axis="score"`` draws what is

@@ -21,16 +21,16 @@ class ShiftRegion(NamedTuple):
     Attributes
     ----------
     shift, slope : float
-        The likeliest pair, P(event) = sigmoid(shift + slope * log-odds). 0 and 1 where
+        The likeliest pair, P(event) = sigmoid(shift + slope * log-odds). 0 and 1 if
         the probabilities are calibrated.
     shift_interval, slope_interval : tuple of float
-        The region seen from its two sides, (low, high); infinite where the rows cannot
+        The projections of the region, (low, high); infinite if the rows cannot
         tell (beyond 50).
     border : ndarray of shape (256, 2)
         Shift and slope along the border of the region, which is convex, in turn.
     level : float
     n_samples : int
-        Rows that say something: not those of probability 0 or 1.
+        Informative rows: not those of probability 0 or 1.
     calibrated : bool
         Whether (0, 1) is in the region.
     """

@@ -37,19 +37,19 @@ class CalibrationMonitor:
 
     A test of a fixed number of rows, repeated every week, rejects every good model in
     the end. This monitor may be looked at after each row. It compares the probabilities
-    with 54 others, sigmoid(shift + slope * log-odds): too extreme, too cautious, too
-    low, too high.
+    with 54 others, sigmoid(shift + slope * log-odds): too extreme, not extreme enough,
+    too low, too high.
 
-    * The **detector** asks whether something has changed *lately*. While the
+    * The **detector** tests whether something has changed *lately*. While the
       probabilities are calibrated, the mean number of rows until a false alarm is at
       least `average_run_length`. After an alarm it starts anew.
-    * The **evidence** ``e_value_`` asks whether the probabilities were calibrated *all
+    * The **evidence** ``e_value_`` tests whether the probabilities were calibrated *all
       along*. The probability that it ever reaches 1/alpha, while they are, is at most
       `alpha`.
 
-    Both are always computed; `alarm` says which of them raises alarms. Each alarm tells
-    since when the probabilities are off and what is enough to mend them (`diagnose`),
-    and `region` how far off they are, at every look at once.
+    Both are always computed; `alarm` chooses which of them raises alarms. For each
+    alarm `diagnose` estimates since when the probabilities are off and what repairs
+    them, and `region` how far off they are, at every look at once.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ class CalibrationMonitor:
     n_samples_ : int
         Rows so far.
     e_value_, log_e_value_ : float
-        Evidence against calibration and its logarithm; 1 and 0 at the start, inf where
+        Evidence against calibration and its logarithm; 1 and 0 at the start, inf if
         an event happened whose probability was 0. The mean over the groups.
     p_value_ : float
         The inverse of the largest e-value so far, at most 1: valid whenever it is
@@ -124,8 +124,8 @@ class CalibrationMonitor:
     however often the monitor is looked at. They do need each probability to be
     calibrated given the labels that were processed before it. If labels arrive late,
     pass each row when its label arrives. The guarantees are lost if earlier rows, whose
-    labels were not yet known at the time of the prediction, say more about a label than
-    its probability does (overlapping forecasts of one event).
+    labels were not yet known at the time of the prediction, determine a label better
+    than its probability does (overlapping forecasts of one event).
 
     Groups: the e-value for "some group" is the mean over all groups. Each row adds 1 to
     the mean of the sum of the detectors, so their sum raises the alarm, and the run
@@ -133,7 +133,7 @@ class CalibrationMonitor:
 
     Cost: some 7 µs a row in batches, for each class with "classwise"; memory does not
     grow with the rows. Small departures cost many rows: the power against a slope of
-    0.8 within 1000 rows is 0.55, where a test that looks once, after a number of rows
+    0.8 within 1000 rows is 0.55, if a test that looks once, after a number of rows
     that was fixed before, has 0.83.
 
     References
@@ -241,13 +241,13 @@ class CalibrationMonitor:
             Probabilities in [0, 1] that were predicted before the labels were known:
             one column per class, or the second class of two alone.
         groups : array-like of shape (n_samples,), or a name, default=None
-            The group of each row, where the monitor has groups.
+            The group of each row, if the monitor has groups.
         time : array-like of shape (n_samples,), or one for all rows, default=None
             Numbers, dates, or text in ISO form: the rows of a batch are put in this
             order, and none may come before the last row of an earlier batch. Times with
             a zone are kept in UTC.
         only_later : bool, default=False
-            Refuse also rows of the same time as the last row of an earlier batch, so
+            Reject also rows of the same time as the last row of an earlier batch, so
             that no batch can be given twice.
         soft_labels : bool, default=False
             Whether `y` holds shares of classes, of shape (n_samples,) or (n_samples,
@@ -261,7 +261,7 @@ class CalibrationMonitor:
         Raises
         ------
         ValueError, TypeError
-            Anything `canonical_proba` refuses; missing labels (give such rows when
+            Anything `canonical_proba` rejects; missing labels (give such rows when
             their labels come); labels or groups that are not among the known ones;
             times that run backwards. After an error or an interruption the monitor is
             as it was before.
@@ -269,7 +269,7 @@ class CalibrationMonitor:
         Warns
         -----
         CalibrationWarning
-            `classes` in an order of their own where the columns of this batch fit
+            `classes` in an order of their own if the columns of this batch fit
             another one far better.
 
         Notes
@@ -277,9 +277,9 @@ class CalibrationMonitor:
         Soft labels, such as the mean of several annotators: what holds for labels holds
         for shares whose mean is the probability. The evidence of a row is that of both
         labels, weighed by their shares: at most a bet on the share that is fair, so the
-        guarantees hold, and are cautious. Each row counts once, however many annotators
-        it had. `diagnose`, `region` and the interval of the onset read one label for
-        each row, drawn from its shares.
+        guarantees hold, and are conservative. Each row counts once, however many
+        annotators it had. `diagnose`, `region` and the interval of the onset read one
+        label for each row, drawn from its shares.
         """
         rows, classes = read_rows(
             y,
@@ -332,7 +332,7 @@ class CalibrationMonitor:
         ):
             raise invalid_input(
                 expected="a monitor of the same settings and classes",
-                got="another",
+                got="one that differs in these",
                 hint="Make both with the same arguments",
             )
         if other.classes_ is None:
@@ -500,7 +500,7 @@ class CalibrationMonitor:
             promise. Rows that raised an alarm are not among the latter, so that none
             were chosen.
         stream : str, default=None
-            Of several groups or classes the name of one, as ``Alarm.stream`` says it.
+            Of several groups or classes the name of one, as in ``Alarm.stream``.
 
         Returns
         -------
@@ -513,13 +513,13 @@ class CalibrationMonitor:
 
         Notes
         -----
-        Where the truth changes meanwhile there is no one pair to cover; the region then
-        shrinks around the pair that fits the mixture of all rows best. Ask for the rows
+        If the truth changes meanwhile there is no one pair to cover; the region then
+        shrinks around the pair that fits the mixture of all rows best. Return the rows
         since the alarm. With "confidence" the pair is that of the largest probability.
 
         The log-odds are kept in cells of a sixteenth of sqrt(z^2 + 4), with mean and
-        variance: the intervals are those of all rows to 1e-4. Cost: some 50 ms,
-        whatever the number of rows.
+        variance: the intervals are those of all rows to 1e-4. Cost: some 50 ms, for any
+        number of rows.
 
         Examples
         --------
@@ -545,13 +545,12 @@ class CalibrationMonitor:
         Parameters
         ----------
         stream : str, default=None
-            Of several groups or classes the name of one, as ``Alarm.stream`` says it.
+            Of several groups or classes the name of one, as in ``Alarm.stream``.
             By default that of the last alarm.
 
         Returns
         -------
-        diagnosis : Diagnosis
-            ``advice`` says it in words.
+        diagnosis : Diagnosis ``advice`` is the text of it.
 
         Raises
         ------
@@ -567,7 +566,7 @@ class CalibrationMonitor:
         likeliest onset. Unlike `region` they promise nothing at every look: they are
         judged at the moment when the alarm comes, by rows that it chose; how often they
         err was counted (``benchmarks/monitoring``). Begin anew (`reset`) after a
-        repair: rows of old and new probabilities together say nothing.
+        repair: rows of old and new probabilities together are uninformative.
 
         Examples
         --------
@@ -581,16 +580,18 @@ class CalibrationMonitor:
         if not self.alarms_:
             raise invalid_input(
                 expected="a monitor that has raised an alarm",
-                got="none so far",
-                hint="Until then region() says where shift and slope are",
+                got="one without alarms",
+                sentence="The monitor has not raised an alarm",
+                hint="Until then, region() returns the set of plausible shifts and slopes",
             )
         stream = self.alarms_[-1].stream if stream is None else stream
         record = self._records[find_stream(self._stream_names(), stream)]
         found = diagnose_record(record, self._is_confidence(), forget=False)
         if found is None:
             raise invalid_input(
-                expected="rows since the alarm that say something",
+                expected="enough rows since the alarm",
                 got="none",
+                sentence="There are too few rows since the alarm for a diagnosis",
                 hint="Add rows",
             )
         return found
@@ -683,8 +684,8 @@ class CalibrationMonitor:
         Raises
         ------
         ValueError
-            A state of another version, one that was changed or cut off, which its
-            checksum tells, or none.
+            A state of another version, one that was changed or cut off, as its checksum
+            shows, or none.
         """
         return restore_monitor(cls, state)
 
@@ -816,7 +817,7 @@ class CalibrationMonitor:
         return np.logaddexp.reduce(path, axis=0) - math.log(self._impossible.size)
 
     def _update_detector(self, path, first):
-        """Remember the largest evidence; which of the rows is the first that is enough, or None."""
+        """Store the largest evidence; return the first row at which it is enough, or None."""
         self._largest = max(self._largest, float(path.max()))
         enough = path >= -math.log(self.alpha)
         if self.rejected_at_ is not None or not enough.any():

@@ -1,4 +1,4 @@
-"""What a monitor keeps of the rows of one stream: to say how far off, since when, what helps."""
+"""The rows of one stream as a monitor stores them, for the diagnosis of a change."""
 
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ class Stretch:
         The time of the first row.
     counts : ndarray of shape (5, n_cells), int64
     labels : ndarray of shape (n_classes,), int64
-        Of all these rows, those of probability 0 and 1 too; zeros where they were not
+        Of all these rows, those of probability 0 and 1 too; zeros if they were not
         counted.
     """
 
@@ -81,7 +81,7 @@ class Stretch:
 class Waiting(NamedTuple):
     """Rows that are not counted yet."""
 
-    z: FloatArray  # of the rows that say something, as are the next three
+    z: FloatArray  # of the informative rows, as are the next three
     hit: AnyArray
     number: IntArray
     time: AnyArray | None
@@ -139,8 +139,7 @@ class Record:
     ) -> None:
         """Add rows with their numbers and classes.
 
-        Those of infinite log-odds say nothing: of them nothing but the class is
-        counted.
+        Those of infinite log-odds are uninformative: only their class is counted.
         """
         says = np.isfinite(z)
         if not says.all():
@@ -160,7 +159,7 @@ class Record:
         self._waiting = []
         self._n_waiting = 0
         for z, hit, number, time, says, code in _join_waiting(waiting):
-            # rows that say nothing go with those before them
+            # uninformative rows go with those before them
             block = np.cumsum(says) - 1
             ahead = np.bincount(code[block < 0], minlength=self.n_classes)
             if self.blocks:

@@ -8,7 +8,7 @@ import numpy as np
 from .._typing import AnyArray, FloatArray, IntArray
 from ._aftermath import Diagnosis
 
-_FAR_SLOPE = 1.1  # what is called too extreme or too cautious
+_FAR_SLOPE = 1.1  # what is called too extreme or not extreme enough
 _FAR_SHIFT = 0.1
 
 
@@ -20,22 +20,22 @@ class Alarm(NamedTuple):
     n_samples : int
         The number of rows until then, with the one that raised it.
     time : float, str or None
-        The time of that row, a text in ISO form for dates; None where no times were
+        The time of that row, a text in ISO form for dates; None if no times were
         given.
     log_statistic : float
         Logarithm of the detector's statistic, or of the e-value with ``alarm="test"``;
-        inf where an event happened whose probability was 0.
+        inf if an event happened whose probability was 0.
     slope, shift : float
         Means over the posterior, see `CalibrationMonitor.posterior_`.
     stream : str or None
         The group, the class, or both, with the largest part of the statistic; None
-        where there is only one.
+        if there is only one.
     meaning : str
         Slope and shift in words.
     time_as_given : str or None
-        The time as it came, where it came as text or as a whole number.
+        The time as it came, if it came as text or as a whole number.
     diagnosis : Diagnosis or None
-        Since when the stream is off, and what is enough to mend it; None where an event
+        Since when the stream is off, and what is enough to mend it; None if an event
         of probability 0 raised the alarm. Of alarms that follow each other closely it
         is looked for again when a fifth of the rows is new.
     """
@@ -69,7 +69,7 @@ class MonitorHistory(NamedTuple):
     slope, shift : ndarray of float
         Means over the posterior.
     time : ndarray of float or datetime64, or None
-        None where no times were given.
+        None if no times were given.
     """
 
     n_samples: IntArray

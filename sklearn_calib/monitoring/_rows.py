@@ -269,7 +269,7 @@ def format_time(moment: Any) -> float | str:
 def check_time_goes_on(
     last: Any, written: str | None, rows: BatchRows, *, strict: bool
 ) -> None:
-    """Refuse rows before the last one (`strict`: or with it), and times of another kind.
+    """Reject rows before the last one (`strict`: or with it), and times of another kind.
 
     `written` is how the last time was written.
     """

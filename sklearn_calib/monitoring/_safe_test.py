@@ -23,7 +23,7 @@ class SafeTestResult(NamedTuple):
     Attributes
     ----------
     e_value : float
-        The mean over the splits; at most 1 in expectation where the probabilities are
+        The mean over the splits; at most 1 in expectation if the probabilities are
         calibrated. E-values of independent studies are multiplied, those of dependent
         ones averaged.
     pvalue : float
@@ -52,7 +52,7 @@ def safe_calibration_test(
     A recalibrator is fitted on a random half of the rows; the product over the other
     half of q(y) / p(y), recalibrated over given probability of the label, is an
     e-value. The mean over several splits is one, too. For combining studies: the
-    e-values of studies are multiplied, also where later ones were begun because of the
+    e-values of studies are multiplied, also if later ones were begun because of the
     results of earlier ones. For a stream of rows use `CalibrationMonitor`; for one
     batch and nothing else, `cox_test` or `calibration_test` have more power, since only
     half of the rows are judged here.

@@ -58,7 +58,7 @@ class AdaptiveCalibration(Recalibrator):
     weights_ : ndarray of shape (n_scores, 2)
         Weight of the rows of the first and of the second class at each of them.
     knots_ : ndarray of shape (n_scores,)
-        Their probabilities; equal where float64 cannot tell them from 0 or 1.
+        Their probabilities; equal if float64 cannot tell them from 0 or 1.
     intervals_ : ndarray of shape (n_scores, 2)
         "interval" only: lower and upper end at each of them.
     one_vs_rest_ : list of AdaptiveCalibration
@@ -74,7 +74,7 @@ class AdaptiveCalibration(Recalibrator):
     Notes
     -----
     All rows at the border of a window belong to it, so that neither ties nor the order
-    of the rows matter; the published rules do not say. Distances are those of
+    of the rows matter; the published rules leave it open. Distances are those of
     probabilities, exact at both ends, and swapping the classes swaps the result. The
     distinct calibration scores are the map: a pickle of a fit has 24 bytes for each (24
     MB for a million; 40 with "interval"). Cost: O(n log n), O(log n) a prediction.
@@ -160,15 +160,16 @@ class AdaptiveCalibration(Recalibrator):
         Raises
         ------
         ValueError
-            What every recalibrator refuses; intervals that do not contain their score,
+            What every recalibrator rejects; intervals that do not contain their score,
             or that the settings have no use for.
         """
         if intervals is not None:
             if self.neighborhood != "interval":
                 raise invalid_input(
                     "intervals",
-                    expected='no intervals with neighborhood="nearest"',
+                    expected="""neighborhood='interval' with intervals""",
                     got="intervals",
+                    sentence="intervals and neighborhood='nearest' cannot be combined",
                     hint='Set neighborhood="interval"',
                 )
             if np.ndim(X) == 2 and np.shape(X)[1] > 2:
@@ -180,6 +181,8 @@ class AdaptiveCalibration(Recalibrator):
                 )
             check_indexes(X, intervals)
             intervals = _check_intervals(intervals, np.shape(X)[0])
+        # The base class validates and drops rows; `_check_fit_input` selects the
+        # intervals of those that remain.
         self._intervals = intervals
         try:
             return super().fit(X, y, sample_weight, classes, soft_labels=soft_labels)
@@ -235,6 +238,8 @@ class AdaptiveCalibration(Recalibrator):
         self.log_odds_, row_knot, mass, share = pool_equal_scores(
             compute_rank_score(proba), codes, weight
         )
+        # Sums per distinct score answer every window, so the rows themselves are not
+        # kept.
         self.weights_ = np.column_stack([mass * (1 - share), mass * share])
         if self.neighborhood == "interval" and intervals is None:
             rows = weight * get_rows_per_weight(weight)
@@ -250,6 +255,7 @@ class AdaptiveCalibration(Recalibrator):
                     for end in intervals.T
                 ]
             )
+        # Pseudo rows are counted in rows; weights may be in another unit.
         self._invented = self.prior_weight / get_rows_per_weight(weight)
         self._arrange_cells()
 
@@ -309,6 +315,8 @@ class AdaptiveCalibration(Recalibrator):
             The map is smooth between scores of equal numbers.
             """
             start, end = window(score)
+            # Scores with the same first and last cell get the same rows, hence the same
+            # piece of the map.
             return start * (len(self.log_odds_) + 1) + end
 
         return maps.Curve(
@@ -340,8 +348,12 @@ class _Wald:
     def compute_crossings(self, at):
         """Compute the log-odds whose intervals end at these."""
         (square, cross), (_, constant) = self.factor**2 * self.covariance
+        # The half-width of Wald's interval is a quadratic form in the score, so its
+        # ends meet a point where a quadratic equation holds.
         a, b, c = 1 - square, at + cross, at * at - constant  # a x^2 - 2 b x + c = 0
         with np.errstate(divide="ignore", invalid="ignore"):
+            # The stable form of the two roots: b and the square root have the same
+            # sign, so nothing cancels.
             far = b + np.copysign(np.sqrt(b * b - a * c), b)
             roots = np.concatenate([far / a, c / far])
         return roots[np.isfinite(roots)]

@@ -39,8 +39,8 @@ class AngularCalibration(Recalibrator):
     = w'x the score of an estimated w. For Gaussian rows, P(y = 1 | u) is the mean of
     link(slope * (cos(theta) s + sin(theta) Z) + intercept) over Z ~ N(0, 1), where s =
     (u - center) / norm and theta is the angle between w and w*: the worse w, the nearer
-    to the base rate. Whatever is not given is fitted by maximum likelihood. Two
-    classes; more are handled one-vs-rest and the rows divided by their sums.
+    to the base rate. Parameters that are not given are fitted by maximum likelihood.
+    Two classes; more are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class AngularCalibration(Recalibrator):
     Attributes
     ----------
     cos_theta_, theta_, norm_, center_, link_slope_, link_intercept_ : float
-        The angle in radians. One-vs-rest fits keep theirs in ``one_vs_rest_[c]``. Where
+        The angle in radians. One-vs-rest fits keep theirs in ``one_vs_rest_[c]``. If
         cosine and slope are both fitted only their product is well determined.
     platt_equivalent_ : tuple of float
         (A, B) such that the result is link(slope * (A * (u - center) + B) + intercept):
@@ -81,7 +81,7 @@ class AngularCalibration(Recalibrator):
     -----
     The mean over Z has a closed form for "probit" and "clipped_relu" and is computed to
     1e-12 by fixed nodes for "logit"; other links are integrated numerically, to some
-    1e-5 where they have kinks. Cost: O(n) an iteration. `AngularCalibratedClassifier`
+    1e-5 if they have kinks. Cost: O(n) an iteration. `AngularCalibratedClassifier`
     finds the angle without labels beyond those of the training.
 
     References
@@ -150,6 +150,7 @@ class AngularCalibration(Recalibrator):
             if self.norm_ <= _NOISE * max(1.0, abs(self.center_)):
                 self.norm_ = 1.0  # all scores are equal, and their mean is rounded
                 u = np.full_like(u, self.center_)
+        # The standardised score of eq. (3) of Li and Sur (2025): w'x / |w|_S, centred.
         s = (u - self.center_) / self.norm_
         self._check_link()
         found = _fit_in_fixed_order(
@@ -176,11 +177,16 @@ class AngularCalibration(Recalibrator):
             )
         a = scale * self.link_slope_
         b = scale * self.link_intercept_
+        # Eq. (9): A = cos(theta) / (|w| sqrt(1 + a^2 sin^2(theta))) and B = b / a (1 /
+        # sqrt(...) - 1), for sigma(x) = Phi(a x + b). The logistic function is close to
+        # Phi(sqrt(pi / 8) x).
         shrink = 1 / np.hypot(1, a * np.sin(self.theta_))
         return float(self.cos_theta_ * shrink / self.norm_), float(b / a * (shrink - 1))
 
     def _predict_pairs(self, proba):
         s = (compute_log_odds(proba) - self.center_) / self.norm_
+        # The mean of the argument of the link in eq. (3), and the deviation of the
+        # noise that is averaged out.
         mu = self.link_slope_ * self.cos_theta_ * s + self.link_intercept_
         tau = self.link_slope_ * np.sin(self.theta_)
         return np.column_stack(compute_label_proba(self.link, mu, tau))
@@ -211,6 +217,8 @@ def _fit_in_fixed_order(link, s, codes, share, cos_theta, slope, intercept):
     """Fit with classes in a fixed order, so that exchanged classes give the same curve."""
     if callable(link) or codes[0] == 0:
         return _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept)
+    # Exchanging the classes mirrors score and link, so the other order is fitted by
+    # mirrored arguments.
     twice = 2 * LINK_CENTRES[link]
     other = None if intercept is None else twice - intercept
     theta, slope, other = _maximise_likelihood(
@@ -224,6 +232,8 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
     known = [None if cos_theta is None else np.arccos(cos_theta), slope, intercept]
     if all(value is not None for value in known):
         return known
+    # Angle and slope enter the likelihood as the coefficient a cos(theta) and the noise
+    # a sin(theta), in which it is smooth.
     if cos_theta is None and slope is None:
         return _fit_any_line(link, s, codes, share, intercept)
     free = [value is None for value in known]
@@ -258,6 +268,8 @@ def _fit_any_line(link, s, codes, share, intercept):
     """
     centre = 0.0
     unit = 1.0
+    # The scores are centred and scaled where the likelihood has its information, so
+    # that one grid of starts serves all data.
     if not threshold_separates(s, codes, increasing=True):
         line = np.column_stack([s, np.ones_like(s)])
         slope, constant = fit_logistic(line, codes.astype(float), share, (0,)).coef
@@ -298,6 +310,8 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
             [by_mu @ s, share @ by_tau, by_mu.sum()]
         ) @ jacobian
 
+    # The likelihood is not concave in the noise, so the search starts from the best
+    # point of a grid, on a sample of rows.
     few = _sample_rows(s, codes, share)
     best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
@@ -317,7 +331,7 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
 def _polish_minimum(loss, point, bounds):
     """Iterate Newton steps until the slope is rounding error, far beyond a flat loss.
 
-    The second derivatives are differences of slopes, of either sign where the
+    The second derivatives are differences of slopes, of either sign if the
     quasi-Newton method gave up far away. A step, halved if need be, makes the loss
     less, or the slope if the loss is flat.
     """
@@ -329,10 +343,14 @@ def _polish_minimum(loss, point, bounds):
         if not free.any() or not (room > 0).all():
             break
         units = np.eye(len(point))[free] * room[:, None]
+        # The Hessian by differences of exact gradients; second derivatives of the
+        # averaged link would need more tables.
         bent = [(loss(point + unit)[1] - loss(point - unit)[1])[free] for unit in units]
         bent = np.array(bent) / (2 * room[:, None])
         step = np.zeros_like(point)
         sizes, axes = np.linalg.eigh((bent + bent.T) / 2)
+        # Absolute eigenvalues make the step a descent direction if the loss is not
+        # convex.
         sizes = np.abs(sizes)
         along = np.divide(
             axes.T @ slope[free],

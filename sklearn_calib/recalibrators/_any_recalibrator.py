@@ -108,6 +108,8 @@ def fit_validated(
     **metadata
         What else the fit takes.
     """
+    # Only classes of this package that do not override `fit` may skip its checks;
+    # everything else is called as a user would.
     if metadata or not _can_skip_validation(type(recalibrator)):
         y = classes[y_encoded] if ordered_labels is None else ordered_labels
         arguments = select_fit_arguments(
@@ -165,6 +167,8 @@ def select_fit_arguments(
     accepted = {
         step: _select_accepted(part, known) for step, part in recalibrator.steps
     }
+    # Without metadata routing a pipeline takes arguments of a step as `step__name`;
+    # with it, the steps request them.
     if not routing_enabled():
         of_steps = {
             f"{step}__{name}": value
@@ -189,6 +193,8 @@ def predict_proba_aligned(
 ) -> FloatArray:
     """Return predictions of any fitted recalibrator with one column for each of `classes`."""
     predicted = np.asarray(recalibrator.predict_proba(proba), dtype=np.float64)
+    # The usual case: the object that was passed to `fit`, which makes a comparison of
+    # the labels unnecessary.
     if recalibrator.classes_ is classes:
         return predicted
     return align_columns(predicted, recalibrator.classes_, classes)

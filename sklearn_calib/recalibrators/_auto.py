@@ -66,8 +66,8 @@ _SMALLEST_LIKELIHOOD = 1e-12
 class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     """A mixture of several methods, weighted by cross-validation (``"auto"``).
 
-    For whoever does not want to choose. Picking the method with the smallest loss of
-    cross-validation is a gamble where losses are close; the mixture that predicts
+    A method for users who do not want to choose. Picking the method with the smallest
+    loss of cross-validation is a gamble if losses are close; the mixture that predicts
     held-out labels best does at least nearly as well as the best method, and is hardly
     ever worse than doing nothing.
 
@@ -86,8 +86,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     alpha : float, default=1.0
         Invented rows, at least 0, that hold the weights near those of the prior: half
         of the weight on the candidate "identity", which changes nothing, the other half
-        on the others, half of that on "default" where it is one of them; evenly on all
-        where there is no "identity".
+        on the others, half of that on "default" if it is one of them; evenly on all
+        if there is no "identity".
     n_jobs : int, default=None
         Processes for the folds; -1 for all cores.
 
@@ -142,7 +142,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     out. Of rows with options of their own (``canonical_proba(scores, absent="nan")``)
     it is the first two. Chosen with real tables; see the folder ``benchmarks/stack``.
 
-    All of it is one compiled program at prediction, where each candidate has nodes for
+    All of it is one compiled program at prediction, if each candidate has nodes for
     it (up to 49 classes; candidates of your own as well): a row costs some
     microseconds.
 
@@ -265,13 +265,13 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             soft labels outside [0, 1], or where the order of the rows matters
             (``capabilities.order_dependent``); weights that are negative or all zero; more
             classes than ``capabilities.max_classes``. After any error or interruption
-            the estimator is unfitted, also where it was fitted before. Threads that
+            the estimator is unfitted, also if it was fitted before. Threads that
             predict during a fit see the map of before until it ends.
 
         Warns
         -----
         CalibrationWarning
-            Equal rows of scores; `classes` in an order of their own where the columns
+            Equal rows of scores; `classes` in an order of their own if the columns
             fit another one far better. From maps that cannot fall
             (``capabilities.increasing``): scores that fall with the outcome, by the
             rank correlation at a level of 1e-4, one-sided, divided by the number of
@@ -356,9 +356,13 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 estimator=self,
             )
         elif n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
+            # Folds are masses per row instead of positions, so that rows with counts as
+            # weights can be divided between folds.
             folds = compute_fold_masses(
                 proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS, groups=self._groups
             )
+            # Copies of a row in different folds would make flexible candidates look
+            # better than they are.
             if self._groups is None and isinstance(self.cv, Integral):
                 warn_repeated_rows(proba, codes, NAME_GROUPS)
         else:
@@ -448,8 +452,12 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             errors = np.sqrt(mass @ (losses - means) ** 2) / mass.sum()
             pairs = zip(means.tolist(), errors.tolist(), strict=True)
             self.cv_losses_ = dict(zip(names, pairs, strict=True))
+            # The weights maximise the held-out likelihood of the mixture. The prior of
+            # one row keeps candidates that were not tried enough.
             prior = fit_mixture_weights(table, mass, self.alpha * prior)
         weights = prior / prior.sum()
+        # A candidate of negligible weight would still cost a fit and its share of every
+        # prediction.
         weights[weights < _SMALLEST_WEIGHT] = 0.0
         self.weights_ = dict(
             zip(names, (weights / weights.sum()).tolist(), strict=True)
@@ -463,6 +471,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         for name, error in failed.items():
             self._leave_out(name, error)
             del self.weights_[name]
+        # Candidates that claim to be monotone may still decrease for these data, for
+        # instance if the scores are reversed.
         falling = (
             _find_decreasing(fitted, proba)
             if self.monotone and proba.shape[1] == 2
@@ -487,6 +497,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
 
     def _predict_by_parts(self, proba):
         """Return the mixture, each candidate by itself."""
+        # A small share of the input keeps probabilities of 0 out of the mixture, for
+        # all predictions of the candidates.
         mixed = self._share_of_input * np.asarray(proba)
         scale = 1 - self._share_of_input
         for name, found in predict_chains(
@@ -530,6 +542,8 @@ def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
             found["quadratic"] = (QuadraticScaling(),)
         return found
     found["temperature"] = (TemperatureScaling(laplace=True),)
+    # A map that all classes share has k times as many rows, which counts more than
+    # differences between classes if these have few.
     one_for_all = OneVsRest(VennAbers(), shared=True)
     shared = OneVsRest(spline, shared=True)
     if k < _CLASSES_FOR_SHARED:
@@ -550,6 +564,8 @@ def get_prior_rows(names: Sequence[str]) -> FloatArray:
     """Return the fraction of one invented row for each candidate."""
     if "identity" not in names or len(names) == 1:
         return np.full(len(names), 1 / len(names))
+    # Half of the prior is on leaving the scores as they are, and a quarter on the
+    # default method.
     found = np.full(len(names), 0.5 / (len(names) - 1))
     found[names.index("identity")] = 0.5
     if "default" in names and len(names) > 2:
@@ -592,6 +608,8 @@ def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
         for name, predicted in predict_chains(fitted, given, np.arange(proba.shape[1])):
             if not isinstance(predicted, Exception):
                 predicted = predicted[np.arange(len(rows)), codes[rows]]
+                # As in the final mixture, so that the held-out likelihood is that of
+                # what will be predicted.
                 predicted = (1 - share) * predicted + share * own
                 predicted = np.maximum(predicted, _SMALLEST_LIKELIHOOD)
             found[name] = predicted

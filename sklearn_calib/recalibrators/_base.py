@@ -67,6 +67,8 @@ def complete_with_absent(
     the rest. Of many rows and classes only some rows stand for the absent ones.
     """
     chance = np.asarray(proba)[:, absent]
+    # With many absent classes every `step`-th row stands for its neighbours, with a
+    # weight that makes up for them.
     step = max(1, -(-chance.size * proba.shape[1] // MAX_COMPLETED_ENTRIES))
     some = np.zeros_like(chance)
     some[::step] = chance[::step] * step
@@ -88,8 +90,8 @@ class Capabilities:
     monotone : bool
         For two classes the result is a monotone function of the score.
     increasing : bool
-        For two classes the result never falls where the score rises, so that scores
-        which fall with the outcome are lost: `Recalibrator.fit` then warns. Where the
+        For two classes the result never falls if the score rises, so that scores
+        which fall with the outcome are lost: `Recalibrator.fit` then warns. If the
         method has a parameter ``monotone``, only if that is true.
     continuous : bool
         For two classes the result is a continuous function of the score, by default
@@ -106,7 +108,7 @@ class Capabilities:
     nonparametric : bool
         The fitted state grows with the calibration set.
     sample_weight : bool
-        Uses sample weights; where not, weights that differ are refused.
+        Uses sample weights; if not, weights that differ are rejected.
     weights : {"ratios", "rows", "counts"}
         What matters of the sample weights, by default parameters. "ratios": nothing
         else, any multiple of the weights gives the same result. "rows": also the number
@@ -127,7 +129,7 @@ class Capabilities:
         return arrays of numpy.
     export_error : str
         Why a fitted map cannot be written as nodes, with what to do instead; empty
-        where it can.
+        if it can.
     """
 
     multiclass: str = "one-vs-rest"
@@ -157,19 +159,19 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     ----------
     floor_ : float
         Methods that take logarithms only: half the smallest positive probability of the
-        calibration rows, between 1.18e-38 and 0.01. Where all are multiples of 1 / N, N
-        at most 1000, as the votes of a forest are, half of 1 / N. Where there are exact
+        calibration rows, between 1.18e-38 and 0.01. If all are multiples of 1 / N, N at
+        most 1000, as the votes of a forest are, half of 1 / N. If there are exact
         zeros, values more than a thousandfold below all others, such as one 2e-14 of a
         forest, are rounding noise and not looked at. Smaller probabilities, and exact
         zeros, count as this number, at fit and at prediction, and the row is divided by
-        its sum. A forest that says 0 means "none of my trees", not "impossible". Logits
-        have exact logarithms: they are never raised. To count zeros as 1.18e-38, pass
-        ``canonical_proba(log_proba(p), kind="logits")`` for probabilities ``p`` of
-        several columns.
+        its sum. A 0 of a forest means that none of its trees voted for the class, not
+        that it is impossible. Logits have exact logarithms: they are never raised. To
+        count zeros as 1.18e-38, pass ``canonical_proba(log_proba(p), kind="logits")``
+        for probabilities ``p`` of several columns.
     map_ : CalibrationMap
         The fitted map, for rows whose probabilities are not below ``floor_``. It is
         made of the fitted attributes when it is first used: attributes that are changed
-        by hand after a prediction change nothing. Methods that have no map refuse it.
+        by hand after a prediction change nothing. Methods that have no map reject it.
     """
 
     classes_: AnyArray
@@ -258,11 +260,11 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError, TypeError
-            Anything `canonical_proba` refuses; labels that do not match the columns;
+            Anything `canonical_proba` rejects; labels that do not match the columns;
             indexes of pandas with different labels; soft labels outside [0, 1], or
             where the order of the rows matters (``capabilities.order_dependent``); weights that
             are negative or all zero; more classes than ``capabilities.max_classes``.
-            After any error or interruption the estimator is unfitted, also where it was
+            After any error or interruption the estimator is unfitted, also if it was
             fitted before. Threads that predict during a fit see the map of before until
             it ends.
 
@@ -281,6 +283,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             new._validate_params()
             new._derived = {}  # a prediction fills it and sets no attribute
             soft_labels = check_flag(soft_labels, "soft_labels")
+            # Tables that do not fit into memory are summed in passes by methods whose
+            # fit is a sum over rows.
             if not soft_labels and new._fit_in_passes(X, y, sample_weight, classes):
                 return self
             rows = new._validate_fit(
@@ -315,6 +319,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ):
             return on_device.compute_proba()
         proba = self._check_predict(X)
+        # Entering the limit of threads takes longer than predicting a few rows.
         if proba.size < MAX_UNSHARED_ENTRIES:
             return self._predict_canonical(proba)
         with limit_blas_threads(*proba.shape):
@@ -350,7 +355,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             Calibrated probabilities of the second class.
         input : {"proba", "logits"}, default=None
             What scores are: probabilities of the second class, or log-odds, which are
-            raw scores of most models. By default what the map was written for, where it
+            raw scores of most models. By default what the map was written for, if it
             was read from a document, else "proba".
         dtype : {"float64", "float32"}, default="float64"
             How the scores are stored that will be compared. The threshold is a number
@@ -377,7 +382,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         The map is evaluated, and not inverted by a formula: halving the range of all
         numbers of the type finds two neighbours of which one reaches the target and the
         other does not, in at most 64 evaluations of all targets at once. So the rule
-        holds to the last bit of what `predict_proba` computes. Where that arithmetic is
+        holds to the last bit of what `predict_proba` computes. If that arithmetic is
         not monotone in its last digits, as that of smooth curves, scores whose
         probability is within some 1e-15 of the target may be on the other side.
 
@@ -487,8 +492,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         absent = np.flatnonzero(
             np.bincount(y_encoded, minlength=len(self.classes_)) == 0
         )
-        # a mean that the caller gives says how frequent each class is, in place of
-        # labels
+        # a mean that the caller gives replaces labels as the frequency of each class
         if len(absent) and vars(self).get("mean") is None:
             warn_absent_classes(self, absent)
             if self._completes_rows:
@@ -500,6 +504,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
                 self._fit_one_vs_rest(learned, labels, masses)
                 return
             if self._is_increasing():
+                # An increasing map of scores that fall with the outcome can only be
+                # constant; users mostly have the wrong column.
                 correlation = self._find_decreasing_correlation(
                     proba, y_encoded, weight
                 )
@@ -530,7 +536,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return OneVsRest(parts=[part._make_map() for part in parts])
 
     def _map_with_floor(self):
-        """Return the map of rows as they are given, or refuse predictions that are not a map."""
+        """Return the map of rows as they are given, or reject predictions that are not a map."""
         if not self._has_map():
             Recalibrator._make_map(self)
         if not self.capabilities.needs_positive_proba:
@@ -540,6 +546,8 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
     @classmethod
     def _has_map(cls):
         """Return whether no class overrides predictions below the one that makes the map."""
+        # A subclass that overrides `_predict_proba` below the class that defines the
+        # map no longer predicts by that map.
         for one in cls.__mro__:
             if "_make_map" in vars(one):
                 return one is not Recalibrator
@@ -558,7 +566,9 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         return self._map_with_floor()
 
     def _make_snapshot(self):
-        """Return this object as it is now, whatever another thread fits it to meanwhile."""
+        """Return this object as it is now, unaffected by fits in other threads."""
+        # `atomic_fit` replaces the attribute dictionary at the end of a fit; a view
+        # keeps the dictionary of before.
         view = object.__new__(type(self))
         view.__dict__ = self.__dict__
         return view
@@ -677,11 +687,14 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             part = clone(self)
             hit = (y_encoded == column).astype(np.intp)
             if self._is_increasing():
+                # The significance level is divided among the classes.
                 correlation = negative_rank_correlation(
                     pair, hit, weight, proba.shape[1]
                 )
                 if correlation is not None:
                     decreasing[str(label)] = correlation
+            # Equal warnings of several classes are given once, with the names of the
+            # classes.
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 part._fit(pair, hit, weight)
@@ -829,6 +842,8 @@ def combine_one_vs_rest(
 def normalise_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:
     """Divide rows by their sums; rows without mass are replaced by those of `fallback`."""
     total = values.sum(axis=1, keepdims=True)
+    # All maps may return 0 for a row; its own probabilities are then the only
+    # information about it.
     empty = total[:, 0] <= 0
     if empty.any():
         values = np.where(empty[:, None], np.asarray(fallback), values)
@@ -842,7 +857,7 @@ def likelihood_targets(
     """Return the labels as targets of a logistic fit, with a finite maximum likelihood.
 
     `separates` names what divides the classes or holds all rows of one, such as "a
-    threshold"; it is empty where nothing does. Then Platt's smoothed targets, with a
+    threshold"; it is empty if nothing does. Then Platt's smoothed targets, with a
     warning.
     """
     if not separates:

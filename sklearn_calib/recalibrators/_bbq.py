@@ -53,7 +53,7 @@ class BBQ(Recalibrator):
     -----
     From N^(1/3) / 10 to 10 N^(1/3) bins of equal numbers of rows, at most N / 5. N is
     the number of rows, but not more than 8000 or, if that is more, the number of
-    distinct scores: heavy weights cannot ask for more bins than there are scores to
+    distinct scores: heavy weights cannot lead to more bins than there are scores to
     fill them. Weights that are whole numbers count rows; other weights add up to Kish's
     effective number of rows, (sum w)^2 / sum w^2, so that a common factor changes
     nothing. Models after the elbow of the sorted weights are left out. Bins are filled
@@ -100,12 +100,15 @@ class BBQ(Recalibrator):
         data = _Sorted(proba, codes, weight)
         rows = count_rows_for_bins(data.rows, len(data.knots))
         root = np.cbrt(rows)
+        # The paper tries n^(1/3) / 10 to 10 n^(1/3) bins; here bins also hold at least
+        # five rows on average.
         least = max(1, int(root / 10 + BIN_EDGE_TOLERANCE))
         most = max(least, int(np.ceil(min(rows / 5, 10 * root) - BIN_EDGE_TOLERANCE)))
         models = [
             data.fit_bins(n_bins, self.criterion) for n_bins in range(least, most + 1)
         ]
         evidence = np.array([model[0] for model in models])
+        # Relative to the best model, because the evidences themselves underflow.
         weights = np.exp(evidence - evidence.max())
         kept = _select_before_elbow(weights)
         weights = weights[kept] / weights[kept].sum()
@@ -129,6 +132,8 @@ class _Sorted:
             round_second_column(proba), codes, weight
         )
         self.knots = np.zeros(len(knots))
+        # Scores that agree to 36 bits are pooled, but cut points lie between the scores
+        # as given.
         np.maximum.at(self.knots, row_knot, np.asarray(proba)[:, 1])
         mass = mass * get_rows_per_weight(weight)
         ones = mass * share
@@ -163,6 +168,9 @@ class _Sorted:
             count = 2.0 / len(n)
             mean = np.full(len(n), 0.5)
         evidence = compute_log_evidence(n, ones, count, mean)
+        # The value of a bin is its event rate with one pseudo row; its label is the
+        # mean of the bin's positives and its middle, which keeps empty bins near the
+        # diagonal.
         values = (ones + (scores + middle) / (ones + 1)) / (n + 1)
         return evidence, cuts, np.clip(values, 0.0, 1.0)
 
@@ -173,6 +181,8 @@ def _select_before_elbow(weights):
     falling = weights[order]
     spread = weights.var()
     k = 0
+    # Models with equal evidence are kept together, so the selection does not depend on
+    # their order.
     while k + 1 < len(order) and falling[k] == falling[k + 1]:
         k += 1
     while k + 1 < len(order) and falling[k] - falling[k + 1] > _MIN_DROP * spread:

@@ -47,7 +47,7 @@ class BetaCalibration(Recalibrator):
     Notes
     -----
     The maximum likelihood under a, b >= 0, which keeps the map increasing, found with
-    Newton steps. Where a slope would turn negative this is the optimum with that slope
+    Newton steps. If a slope would turn negative this is the optimum with that slope
     0, as in the reference. Cost: O(n) an iteration, about 10 iterations. Exact zeros
     count as ``floor_``.
 
@@ -88,6 +88,8 @@ class BetaCalibration(Recalibrator):
         score = rising + falling
         if self.parameters == "ab":
             separates = "the threshold 1/2" if zero_separates(score, codes) else ""
+            # Without an intercept the map passes through (1/2, 1/2), so the columns are
+            # centred there.
             centre = -np.log(2.0), np.log(2.0)
         else:
             separated = threshold_separates(score, codes, increasing=True)
@@ -96,6 +98,7 @@ class BetaCalibration(Recalibrator):
         target = likelihood_targets("BetaCalibration", separates, codes, weight)
         slopes = [rising - centre[0], falling - centre[1]]
         if self.parameters == "am":
+            # a = b: beta calibration becomes logistic regression on the log-odds.
             slopes = [slopes[0] + slopes[1]]
         identity = [1.0] * len(slopes)
         if self.parameters == "ab":

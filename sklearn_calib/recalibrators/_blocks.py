@@ -166,6 +166,8 @@ class ScoreBlock:
             kept = weight > 0
             lowest = np.inf
             if self.kind == "logits":
+                # Logits are not turned into probabilities, whose logarithms would have
+                # lost the far classes.
                 z = canonical_logits(part, input_name="scores", first=place.start)
                 z = z if kept.all() else z[kept]
                 end = collect_floor_statistics(
@@ -186,6 +188,8 @@ class ScoreBlock:
 
 def _find_smallest_proba(z):
     """Return the smallest probability in the row with the widest range of logits."""
+    # The smallest probability is in a row of wide range; computing the softmax of all
+    # rows for it would double the work.
     width = z.max(axis=1) - z.min(axis=1)
     row = z[width.argmax()].astype(np.float64)
     return np.exp(row.min() - row.max()) / np.exp(row - row.max()).sum()
@@ -195,9 +199,7 @@ def _find_smallest_proba(z):
 class Reading:
     """What one reading of some rows gives."""
 
-    value: (
-        Any  # the sum of a function of the rows; None where none had a positive weight
-    )
+    value: Any  # the sum of a function of the rows; None if none had a positive weight
     end: FloorStatistics  # decides the floor
     lowest: float  # the smallest probability that has no exact logarithm
     n_classes: int
@@ -306,7 +308,7 @@ class Blocks:
     def sum_over_slices(self, function: Callable[..., Any]) -> Any:
         """Sum ``function(z, codes, weight)`` over slices of all rows, in one pass.
 
-        The first time perhaps two: where there are exact zeros, all rows decide what
+        The first time perhaps two: if there are exact zeros, all rows decide what
         they count as.
         """
         options = {
@@ -336,6 +338,8 @@ class Blocks:
         self.single = total.single
         used = self.floor
         self.floor = total.end.floor
+        # The floor depends on all rows. If it has changed and matters for some row, the
+        # pass is repeated with the final floor.
         if used != self.floor and total.lowest < max(used, self.floor):
             return self.sum_over_slices(function)
         return total.value
@@ -354,7 +358,7 @@ class Blocks:
         return self._sample
 
     def warn_column_order(self) -> None:
-        """Warn where the sample must have its columns in another order than that of the classes."""
+        """Warn if the sample must have its columns in another order than that of the classes."""
         if has_own_order(self.classes):
             z, codes, _ = self.sample_pieces()
             warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
@@ -383,6 +387,7 @@ class Blocks:
             most = _most_rows(every)
             return [self._copy_some_rows(every, min(most, max(_SAMPLE, share)), rng)]
         groups = []
+        # Loading a block may be slow, so the sample calls only some of the functions.
         chosen = rng.permutation(len(blocks))[: max(1, len(blocks) // _LOADED)]
         for number in chosen:
             one = [self._make_block(number, blocks[number])]
@@ -399,6 +404,8 @@ class Blocks:
 
     def _copy_some_rows(self, blocks, most, rng):
         """Copy about `most` rows of these blocks, so that the blocks are not kept."""
+        # Pieces of adjacent rows are read fast from memory-mapped files; several places
+        # protect against files that are sorted.
         piece = min(_PIECE, max(1, _most_rows(blocks) // _PLACES))
         places = [
             (block, slice(start, min(start + piece, block.n_rows)))

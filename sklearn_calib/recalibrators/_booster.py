@@ -12,7 +12,9 @@ from .._kernels._ridge_logistic_groups import fit_shrunken_lines
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
 from ._group_columns import MOST_BINS, ColumnBinner, assign_bins, compute_bin_edges
 
-MAX_ABS_LOG_ODDS = 36.0  # log-odds beyond which float64 probabilities do not tell more
+MAX_ABS_LOG_ODDS = (
+    36.0  # log-odds beyond which float64 probabilities do not differ more
+)
 STEP = 10  # trees, after which the folds are judged
 GAIN = 1e-6  # nats by which a round has to lower the loss of the folds
 
@@ -119,6 +121,8 @@ class _Track:
         coding.write_bins(rows.columns, self.codes)
 
     def begin_round(self, edges):
+        # Trees of a round are added to the margin at its start, and the line is
+        # refitted after each step.
         self.raised = self.margin
         assign_bins(self.margin, edges, self.codes[:, -1])
 
@@ -133,6 +137,7 @@ class Correction:
     """Rounds that are fitted one after the other on the same rows, in steps of some trees each."""
 
     def __init__(self, rows: BoosterRows, n_bins: int) -> None:
+        # Bins of categories are ordered by their mean residual.
         residual = rows.weight * (rows.target - expit(rows.margin))
         self.coding = ColumnBinner(rows.columns, residual, rows.weight, n_bins)
         self.rounds: list[Round] = []
@@ -151,6 +156,8 @@ class Correction:
         s = options
         rows = track.rows
         n_steps, n_trees = s._count_steps()
+        # A new round bins the corrected score again, as multicalibration needs groups
+        # of the current predictions.
         if not self.rounds or len(self.rounds[-1].trees) == n_steps:
             edges = np.empty(0)
             if s.use_score:
@@ -204,7 +211,7 @@ class Correction:
 def _fit_line(score, rows, options):
     """Fit a logistic regression on a score, shrunk towards intercept 0 and slope 1.
 
-    As strongly as a leaf is drawn towards 0, so that they are finite where the score
+    As strongly as a leaf is drawn towards 0, so that they are finite if the score
     separates the classes.
     """
     one = np.zeros(len(score), np.intp)
@@ -216,6 +223,8 @@ def _fit_line(score, rows, options):
         )[0]
 
     intercept, slope = fit_shrunken(score)
+    # A negative slope would reverse the order of the scores; a constant is the best
+    # monotone line.
     if options.monotone and slope < 0:
         return float(fit_shrunken(np.zeros_like(score))[0]), 0.0
     return float(intercept), float(slope)
@@ -266,6 +275,7 @@ def cross_validate_steps(
         losses.append(
             sum(sum_losses(held.margin, held.rows) for _, held in tracks) / mass
         )
+        # The first of nearly equal numbers of steps is kept.
         if losses[number] < losses[best] - GAIN:
             best = number
         elif number - best >= options.patience * n_steps:

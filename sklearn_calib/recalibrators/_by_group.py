@@ -63,7 +63,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
             like are missing, which is allowed.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0. A weight of 2 equals the row given twice, 0 equals the row
-            left out; where rows are cross-validated, in the same folds.
+            left out; if rows are cross-validated, in the same folds.
         classes : array-like of shape (n_classes,), default=None
             All classes in the order of the columns; needed if the calibration rows lack
             a class.
@@ -103,6 +103,8 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         self.group_names_ = list(columns)
         given_rows = np.arange(len(columns[self.group_names_[0]]))
         rows = rows._replace(
+            # Penalties and leaf sizes are counted in rows, so weights are scaled to
+            # that unit.
             weight=rows.weight * get_rows_per_weight(rows.weight),
             items=given_rows[rows.items],
             group_columns={
@@ -140,7 +142,7 @@ class ByGroup(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_classes), (n_samples, 1) or (n_samples,)
             Probabilities, as at fit.
         groups : table of shape (n_samples, n_columns), or one column
-            The columns of the fit, by their names where they had names.
+            The columns of the fit, by their names if they had names.
 
         Returns
         -------

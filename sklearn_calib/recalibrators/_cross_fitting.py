@@ -130,6 +130,8 @@ def cross_fitted_proba(
             groups=None if together is None else together[train],
         )
         out[test] = predict_proba_aligned(fitted, proba[test], numbers)
+    # A splitter such as ShuffleSplit may leave rows untested, which would have no
+    # prediction.
     if (left := int(np.isnan(out).any(axis=1).sum())) > 0:
         raise invalid_input(
             expected="folds that test every row",
@@ -181,6 +183,8 @@ def make_folds(
         kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
         cv = kind(int(cv), shuffle=True, random_state=random_state)
     try:
+        # All folds are made before the first fit, so that a wrong splitter fails at
+        # once.
         parts = [*check_cv(cv, codes, classifier=True).split(codes, codes, groups)]
         for _, test in parts:
             codes[test]
@@ -197,7 +201,7 @@ def make_folds(
 
 
 def check_fold_count(cv: int, codes: IntArray) -> None:
-    """Refuse numbers of stratified folds that some class cannot be split into."""
+    """Reject numbers of stratified folds that some class cannot be split into."""
     most = int(np.bincount(codes).max())
     if isinstance(cv, bool) or not 2 <= cv <= most:
         raise invalid_input(
@@ -208,7 +212,7 @@ def check_fold_count(cv: int, codes: IntArray) -> None:
 
 
 def check_cv_pairs(cv: CV) -> None:
-    """Refuse an empty list as `cv`, and one of anything but pairs (train, test)."""
+    """Reject an empty list as `cv`, and one of anything but pairs (train, test)."""
     known = hasattr(cv, "__len__") and np.iterable(cv)  # an iterator can be read once
     pairs: Any = cv if known and not hasattr(cv, "split") else ()
     if known and len(cv) == 0:  # type: ignore[arg-type]

@@ -30,16 +30,17 @@ _CLASSES_FOR_ONE = 50
 
 
 class DefaultCalibration(Recalibrator):
-    """Structured scaling, from a temperature and, where the rates have moved, base-rate offsets.
+    """Structured scaling, from a temperature and, if the rates have moved, base-rate offsets.
 
     One method for any number of classes and rows. First one temperature for all
-    classes, together with an offset for each class where the calibration rows leave no
+    classes, together with an offset for each class if the calibration rows leave no
     doubt that the base rates differ; then a penalised matrix (two classes: a factor for
-    each) that departs from it as far as the rows tell. The same again from scores whose
-    tails are made short, for two classes also from a temperature without offsets, and
-    the mean of these maps, weighted by how well they fit. It can move the base rate,
-    which temperature scaling cannot: the safe choice for forests, nearest neighbours,
-    trees, naive Bayes, and models trained with class weights or on resampled rows.
+    each) that departs from it as far as the rows justify. The same again from scores
+    whose tails are made short, for two classes also from a temperature without offsets,
+    and the mean of these maps, weighted by how well they fit. It can move the base
+    rate, which temperature scaling cannot: the safe choice for forests, nearest
+    neighbours, trees, naive Bayes, and models trained with class weights or on
+    resampled rows.
 
     Attributes
     ----------
@@ -48,7 +49,7 @@ class DefaultCalibration(Recalibrator):
         (``squeezed``), and that without offsets, without those whose weight would be
         below .01. Each has ``inverse_temperature_``, the factor a of the logarithms in
         the first step; ``offsets_`` of shape (n_classes,), added to a l there, with
-        mean 0, all 0 where they were not taken; ``coef_``, of shape (2,) for two
+        mean 0, all 0 if they were not taken; ``coef_``, of shape (2,) for two
         classes (at least 0) and (n_classes, n_classes) for more, of the logarithms of
         its result, a row makes one class; ``intercept_`` of shape (n_classes,), with
         mean 0; and of the second step ``objective_`` in nats, ``gradient_norm_``,
@@ -72,9 +73,9 @@ class DefaultCalibration(Recalibrator):
     convex problem with a finite optimum, in which the prior never costs more than 2 k
     rows could, on any scale of the scores. The invented rows are spread over all rows;
     for two classes they are those of `PlattScaling`, of weight 2 each. It is taken
-    where its log loss on the calibration rows is by more than 2 (k - 2) nats in all
+    if its log loss on the calibration rows is by more than 2 (k - 2) nats in all
     below that of the best temperature alone, which is taken otherwise: for two classes
-    always. Where every row has its class on top, that temperature would be 0 without
+    always. If every row has its class on top, that temperature would be 0 without
     one more row, of all classes in equal parts. The result is mixed with 1 / (n + 1) of
     the uniform distribution, n the sum of the weights. The second step is
     `StructuredMatrixScaling`, for two classes `StructuredVectorScaling` with four times
@@ -85,8 +86,8 @@ class DefaultCalibration(Recalibrator):
     the second map l is -log(1 + max l - l), in which they stand near the others. For
     two classes there is a third one, of the scores as they are, from a temperature
     without offsets (with the same invented rows) and with the plain penalty: few rows
-    of a class say little of offsets. The weights are proportional to the likelihood of
-    the calibration rows, times .9 for the first map and .1 for the others together.
+    of a class determine offsets poorly. The weights are proportional to the likelihood
+    of the calibration rows, times .9 for the first map and .1 for the others together.
     From 50 classes on there is the first map only.
 
     Chosen by its log loss on real tables and hard cases, and judged on others, see the
@@ -119,6 +120,9 @@ class DefaultCalibration(Recalibrator):
     def _fit(self, proba, codes, weight):
         k = proba.shape[1]
         rows = np.arange(len(codes))
+        # Maps of the log-odds and of compressed log-odds; for two classes also one
+        # without offsets. They are mixed by their likelihood, not selected, so that
+        # small changes of the data change the result little.
         candidates = [
             _TwoSteps(),
             *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else []),
@@ -134,6 +138,8 @@ class DefaultCalibration(Recalibrator):
             _PRIOR,
             *[(1 - _PRIOR) / (len(candidates) - 1) for _ in candidates[1:]],
         ]
+        # The posterior weights of the candidates under this prior, with the fitted
+        # likelihoods.
         weights = softmax(np.log(prior) + fits)
         slopes = np.array([one.inverse_temperature_ for one in candidates])
         if k == 2:  # a mean of maps that rise and that fall may do neither
@@ -191,6 +197,8 @@ class _TwoSteps(FittedSoftmax):
         if not self.squeezed:
             return given
         if given.ndim == 1:
+            # Log-odds grow like a logarithm in the tails, for scores whose extreme
+            # values are overconfident.
             return np.copysign(np.log1p(np.abs(given)), given)
         log = -np.log1p(given.max(axis=1, keepdims=True) - given)
         return log - logsumexp(log, axis=1, keepdims=True)
@@ -212,6 +220,8 @@ class _TwoSteps(FittedSoftmax):
             self._keep_first(first)
             true = self._apply_first_step(log)[np.arange(len(codes)), codes]
             losses.append(float(-weight @ np.log(true)))
+        # Offsets cost k - 1 parameters; they are used only if they gain more than noise
+        # in the labels could.
         if losses[0] - losses[1] > _NATS * (k - 2):
             return
         self._keep_first(alone)
@@ -233,6 +243,8 @@ class _TwoSteps(FittedSoftmax):
         score = self.inverse_temperature_ * score + (
             self.offsets_[1] - self.offsets_[0]
         )
+        # The uniform distribution gets the weight of one row in n + 1, so that no
+        # probability becomes 0 (Laplace's rule).
         share = 1.0 / (self.n_samples_ + 1.0)
         return [np.log((1.0 - share) * expit(z) + share / 2) for z in (-score, score)]
 

@@ -52,6 +52,7 @@ class DeviceMap:
         """Return the most probable class of each row: a tensor, or text in a numpy array."""
         xp = self._xp
         found = xp.concat([xp.argmax(rows, axis=1) for _, rows in self._iter_results()])
+        # Tensors hold numbers only, so text labels are looked up on the host.
         if classes.dtype.kind not in "biuf":
             return classes[to_numpy(found, xp)]
         return xp.take(

@@ -55,7 +55,7 @@ class DirichletCalibration(FittedSoftmax):
 
     Notes
     -----
-    The coefficients are those of log-probabilities, also where logits are given;
+    The coefficients are those of log-probabilities, also if logits are given;
     probabilities count as at least 1.18e-38.
 
     "auto": coef = beta (I + A), where beta is the inverse temperature. Minimises the
@@ -120,7 +120,10 @@ class DirichletCalibration(FittedSoftmax):
                 if self.intercept_penalty is None
                 else self.intercept_penalty
             )
+            # Kull et al. (2019) penalise the off-diagonal entries by their mean square,
+            # and the intercepts likewise.
             ridge = np.full((k, k), self.penalty / (k * (k - 1)))
+            # A minimal ridge on the diagonal makes the optimum unique.
             np.fill_diagonal(ridge, 1e-8)
             fit = fit_softmax_regression(z.T, codes, weight, ridge, mu / k)
             scale = 1.0
@@ -134,6 +137,8 @@ class DirichletCalibration(FittedSoftmax):
                 got=repr(self.intercept_penalty),
                 hint="Pass penalty as a number, for instance 0.01",
             )
+        # The penalties are relative to the identity, so overconfident scores are
+        # rescaled first.
         temperature = fit_temperature(z, codes, weight)
         beta = temperature.beta if temperature.status == "inside" else 1.0
         n_rows = float(weight.sum()) * get_rows_per_weight(weight)

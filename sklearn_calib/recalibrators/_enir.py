@@ -39,7 +39,7 @@ class ENIR(OnLogOdds):
     log_odds_ : ndarray of shape (n_scores,)
         Log-odds of the distinct calibration scores, increasing.
     knots_ : ndarray of shape (n_scores,)
-        Their probabilities; equal where float64 cannot tell them from 0 or 1.
+        Their probabilities; equal if float64 cannot tell them from 0 or 1.
     values_ : ndarray of shape (n_scores,)
         The average there.
     one_vs_rest_ : list of ENIR
@@ -50,10 +50,10 @@ class ENIR(OnLogOdds):
     Notes
     -----
     At most 100 of the path's breakpoints are models. Those with an infinite likelihood
-    loss, and the one without penalty, are left out; where only isotonic regression
+    loss, and the one without penalty, are left out; if only isotonic regression
     remains, or nothing, it is the fit. Each group's value is moved towards its mean
     score, with the weight of at most one row. Departures from the authors' R program:
-    equal scores are pooled whatever the order of the rows, nearly equal breakpoints
+    equal scores are pooled in any order of the rows, nearly equal breakpoints
     (rounding) count once, and separable data are not an error. Weights that are whole
     numbers count rows; other weights add up to Kish's effective number of rows, (sum
     w)^2 / sum w^2, so that a common factor changes nothing. Scores are ordered by their
@@ -95,6 +95,8 @@ class ENIR(OnLogOdds):
         mass = mass * rows
         path = PenaltyPath(share, mass)
         scores = RangeSums(mass * self.knots_)
+        # The path changes its groups at the breakpoints only; of very many, evenly
+        # spaced ones are enough.
         lams = thin_values(np.append(0.0, find_breakpoints(path.merges)), MAX_PENALTIES)
         price = 2.0 if self.criterion == "aic" else compute_bic_penalty(mass.sum())
         models = []
@@ -102,6 +104,8 @@ class ENIR(OnLogOdds):
             starts, value = find_run_starts(path, lam, 6)
             loss, total, ones = compute_group_losses(starts, value, path)
             [score] = scores.sum_runs(starts)
+            # The authors' program shrinks the value of a group to its mean score, the
+            # more the better both agree.
             g = 1 - np.abs(ones - score) / total
             shrunk = (value * total + score / total * g) / (total + g)
             models.append((lam, loss + price * len(starts), starts, shrunk))
@@ -111,6 +115,8 @@ class ENIR(OnLogOdds):
         self.weights_ = compute_model_weights(
             np.where(np.isfinite(criterion), criterion, 0.0)
         )
+        # A sum of step functions is the sum of their jumps: no model is evaluated at
+        # every row.
         steps = np.zeros(path.n)
         for weight_of_model, (*_, starts, value) in zip(
             self.weights_, possible, strict=True

@@ -68,6 +68,8 @@ class EnsembleTemperatureScaling(Recalibrator):
         )
         rows = np.arange(len(codes))
         parts = np.stack([p[rows, codes] for p in self._compute_parts(proba)]).T
+        # With the temperature fixed the likelihood is concave in the three weights, so
+        # their optimum is global.
         self.weights_ = fit_proportions(
             parts, weight, np.array([0.9, 0.05, 0.05])
         ).prior

@@ -88,6 +88,8 @@ class CombinedRecalibrator(Recalibrator):
     def _can_map(self, proba):
         if not self._parts_predict_by_map():
             return False
+        # A map may move mass to options that a row does not have; the parts know how to
+        # leave them out.
         return get_absent_mask(proba) is None or self.map_.keeps_absent()
 
     def _parts_predict_by_map(self):

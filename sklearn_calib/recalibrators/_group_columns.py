@@ -91,6 +91,7 @@ def _read_column(column, name):
     )
     if values.dtype.kind in "mM":
         missing = np.isnat(values)
+        # Dates become numbers, so that trees can cut them into periods.
         values = np.where(missing, np.nan, values.astype(np.int64).astype(float))
     if values.dtype.kind in "biuf" and not named:
         return values.astype(np.float64)
@@ -110,6 +111,7 @@ def _read_column(column, name):
             error=TypeError,
         )
     numbers = all(issubclass(kind, _NUMBER) or is_missing_type(kind) for kind in kinds)
+    # Objects that are all numbers, such as Decimals or integers with None, are numbers.
     if numbers and not named and values.size:
         return np.array([np.nan if is_missing(v) else float(v) for v in values.ravel()])
     return values
@@ -120,7 +122,11 @@ def select_columns(columns: dict[Any, AnyArray], names: list[Any]) -> list[AnyAr
     if missing := [name for name in names if name not in columns]:
         raise invalid_input(
             expected=f"the columns {', '.join(map(quoted, names[:10]))} of groups, as at fit",
-            got=f"none named {quoted(missing[0])}",
+            got=f"{len(columns)} columns",
+            sentence=(
+                f"The table of groups lacks {quoted(missing[0])}; at fit it had the columns "
+                f"{', '.join(map(quoted, names[:10]))}"
+            ),
             hint="Pass the table with all columns of the fit",
         )
     return [columns[name] for name in names]
@@ -226,6 +232,8 @@ def _read_numbers(column, name):
 
 def _encode_categories(column, known, name):
     values = column.tolist()
+    # A column of numbers at fit and of text at predict would otherwise silently be all
+    # new categories.
     kinds = {isinstance(key, _NUMBER) for key in known}
     for value in dict.fromkeys(values):
         if (
@@ -246,7 +254,7 @@ def _encode_categories(column, known, name):
 class ColumnBinner:
     """Bins of one byte for columns, learned on the training rows of one fit.
 
-    Numbers: at most `n_bins` bins of equal weight, one for each value where these are
+    Numbers: at most `n_bins` bins of equal weight, one for each value if these are
     few. Categories: one each; too many share bins with those of like mean residual,
     shrunk to 0. Bin 0: missing, or a category that the rows did not have. `unordered`:
     which have categories.
@@ -302,6 +310,8 @@ def _assign_category_bins(places: IntArray, residual, weight):
     known = places >= 0
     size = int(places.max(initial=-1)) + 1
     mass = np.bincount(places[known], weight[known], minlength=size)
+    # Rare categories have noisy means, which are shrunk to 0 before the categories are
+    # ordered.
     mean = np.bincount(places[known], residual[known], minlength=size) / (mass + SHRINK)
     seen = np.flatnonzero(mass > 0)
     seen = seen[np.argsort(mean[seen], kind="stable")]
@@ -309,6 +319,8 @@ def _assign_category_bins(places: IntArray, residual, weight):
     if len(seen) <= MOST_BINS:
         bins[seen] = 1 + np.arange(len(seen))
     else:
+        # More categories than bins: neighbours in the order of their residuals share a
+        # bin.
         middle = find_mass_midpoints(mass[seen]) * MOST_BINS + BIN_EDGE_TOLERANCE
         bins[seen] = 1 + np.minimum(middle, MOST_BINS - 1)
     return bins

@@ -29,7 +29,7 @@ class GroupRecalibration(ByGroup):
     P = sigmoid(intercept + slope * z), with an intercept and a slope for each group:
     two numbers that can be printed, explained and compared. A small group, or one of a
     single class, stays near the line of all rows. `MulticalibratedScores` predicts
-    better where groups are many or overlap.
+    better if groups are many or overlap.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class GroupRecalibration(ByGroup):
     Attributes
     ----------
     groups_ : list of tuple
-        The groups: a value of each column, None where it is missing.
+        The groups: a value of each column, None if it is missing.
     intercepts_, slopes_ : ndarray of shape (n_groups,)
     pooled_ : recalibrator
         Fitted to all rows.
@@ -65,7 +65,7 @@ class GroupRecalibration(ByGroup):
     Raises
     ------
     ValueError
-        What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a
+        What `canonical_proba` and `canonical_labels` reject; fewer than two classes; a
         table with another number of rows, or without a column of the fit; at
         prediction, numbers in a column that was text at fit, and text in one that was
         numbers.
@@ -180,6 +180,8 @@ class GroupRecalibration(ByGroup):
                 ),
                 estimator=self,
             )
+        # If the pooled map is a line on the log-odds, group lines replace it; otherwise
+        # they correct its result.
         base = self._compute_base(data.proba)
         self.floor_ = estimate_floor(base)
         z = self._compute_score(base)
@@ -200,9 +202,10 @@ class GroupRecalibration(ByGroup):
     def _predict_second(
         self, proba: FloatArray, columns: dict[Any, AnyArray]
     ) -> FloatArray:
-        # refuses numbers as text, which would be new groups
+        # rejects numbers as text, which would be new groups
         self._schema.encode_columns(columns)
         group = self._find_group(_make_keys(select_columns(columns, self.group_names_)))
+        # Index -1 selects the appended entry: new groups get the line of all rows.
         intercept = np.append(self.intercepts_, self.pooled_line_[0])[group]
         slope = np.append(self.slopes_, self.pooled_line_[1])[group]
         t = intercept + slope * self._compute_score(self._compute_base(proba))

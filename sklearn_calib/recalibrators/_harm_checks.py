@@ -19,7 +19,7 @@ from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._warnings import warn_calibration
 from ._any_recalibrator import predict_proba_aligned
 
-TEST_LEVEL = 1e-4  # of scores that say nothing, and of rows that are independent
+TEST_LEVEL = 1e-4  # of uninformative scores, and of rows that are independent
 _MIN_TIED_ROWS = 5  # of a score that counts
 _MIN_TIED_SCORES = 20  # that have so many rows
 _MAX_RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
@@ -30,7 +30,7 @@ _MIN_LOSS_ROWS = 500
 _MAX_ERRORS = 3.0  # standard errors
 _MAX_LOSS_RATIO = 1.05  # a map that learns nothing costs its parameters / (2 n) nats
 _MIN_COPIED_FRACTION = 0.2  # of the rows, which must be copies of others
-_NEIGHBOURS = 1, 40, 80  # of the last two follows where the first is to be expected
+_NEIGHBOURS = 1, 40, 80  # of the last two follows if the first is to be expected
 _NEAR_RATIO = 0.5  # of that distance; independent rows are above .65 of it
 _REACH_RATIO = 0.7
 _MAX_NEAR_ROWS = 20_000  # with more only equal rows are looked for
@@ -96,6 +96,7 @@ def negative_rank_correlation(
     score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)
     share = weight / weight.max()
     outcome = share * y_encoded
+    # A positive covariance settles the question without ranks, which is the usual case.
     if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
         return None
     if two:
@@ -135,19 +136,22 @@ def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
     """Return whether rows of one score agree in their labels as independent rows would not.
 
     Looked at are scores that at least 5 rows have. They must hold half of all rows, and
-    be 20 at least. Where all rows of one score are positive and all of the next higher
-    one negative, the pair falls; where it is the other way round, it rises. If rows are
+    be 20 at least. If all rows of one score are positive and all of the next higher
+    one negative, the pair falls; if it is the other way round, it rises. If rows are
     independent and the share of positives rises with the score (or falls), one of the
     two has in a pair of m1 and m2 rows a probability of at most max_x x^m1 (1 - x)^m2,
-    1 in 1000 for 5 and 5, whatever the law of the scores: votes of trees, rounded
+    1 in 1000 for 5 and 5, for every law of the scores: votes of trees, rounded
     numbers, steps. Each second pair is independent of the others. More falling and more
     rising pairs than that, at a level of 1e-4 by Chernoff's bound, are rows that belong
     together. For several classes each is looked at against the others.
     """
+    # Rounding makes scores equal that differ by the order of summation in a model.
     digits = np.rint(np.asarray(proba) * 2.0**36)
     key = (
         digits[:, 1]
         if proba.shape[1] == 2
+        # Square roots of different integers are independent over the rationals (up to
+        # squares), so different rows rarely get one key.
         else digits @ np.sqrt(np.arange(2.0, 2 + len(digits.T)))
     )
     _, tie, count = np.unique(key, return_inverse=True, return_counts=True)
@@ -174,6 +178,8 @@ def _have_alternating_labels(count, hits, n_tests):
     first = count[:-1]
     second = count[1:]
     both = first + second
+    # The largest probability, over all event rates, that all labels of one score are
+    # events and none of its neighbour's are.
     most = np.exp(first * np.log(first / both) + second * np.log(second / both))
     falls = all_hit[:-1] & none[1:]
     rises = none[:-1] & all_hit[1:]
@@ -181,6 +187,7 @@ def _have_alternating_labels(count, hits, n_tests):
         found = min(falls[start::2].sum(), rises[start::2].sum())
         expected = most[start::2].sum()
         if found > expected:
+            # Chernoff's bound for a sum of independent indicators.
             bound = found - expected + found * np.log(expected / found)
             if bound < np.log(TEST_LEVEL / (2 * n_tests)):
                 return True
@@ -217,10 +224,10 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     """Return groups of equal or nearly equal rows, with a warning; None if few are copies.
 
     A fifth of the rows has to be equal to others, or half of them nearer to another one
-    than the 40th nearest tells: oversampled rows, windows of one series, measurements
-    of one person. Rows are compared by their columns of floating-point numbers. Without
-    two continuous ones, in which nine of ten different rows have a number that no other
-    one has, rows may well be equal.
+    than the 40th nearest suggests: oversampled rows, windows of one series,
+    measurements of one person. Rows are compared by their columns of floating-point
+    numbers. Without two continuous ones, in which nine of ten different rows have a
+    number that no other one has, rows may well be equal.
     """
     if hasattr(X, "select_dtypes"):
         X = X.select_dtypes("float").to_numpy(np.float64, na_value=np.nan)
@@ -265,11 +272,12 @@ def _find_near_copies(columns):
     """Return groups of rows that are near each other for how near the others are, or None.
 
     Distances are those of ranks. The number of neighbours grows with the power of the
-    distance that is the dimension of the rows, which tells the nearest one from those
-    that are farther.
+    distance that is the dimension of the rows, which gives the distance of the nearest
+    one from those that are farther.
     """
     n = len(columns[0])
     _, k, last = _NEIGHBOURS
+    # Ranks make distances independent of units and of the shape of the distributions.
     ranks = np.column_stack([np.argsort(np.argsort(c)) / n for c in columns])
     some = ranks[np.arange(k) * n // k]
     squares = (
@@ -279,6 +287,8 @@ def _find_near_copies(columns):
     near, far, farther = np.sqrt(np.maximum(np.median(nearest, axis=0), 0.0))
     if not 0 < far < farther:
         return None
+    # The distance to the k-th neighbour grows like a power of k; two distances
+    # determine the power, which is extrapolated to the first neighbour.
     expected = far * k ** -(np.log(farther / far) / np.log(last / k))
     if near >= _NEAR_RATIO * expected:
         return None
@@ -323,9 +333,10 @@ def warn_if_harmful(
                 "calibrated probabilities whose mean is the class's frequency within "
                 f"{_MAX_ERRORS:g} standard errors"
             ),
-            got=(
-                f"mean {mean:.3g} for class {label!r} of frequency "
-                f"{rate:.3g}, {errors:.1f} standard errors off with {name}"
+            got=f"mean {mean:.3g} for frequency {rate:.3g}",
+            sentence=(
+                f"With {name}, the mean calibrated probability of class {label!r} is {mean:.3g}, "
+                f"{errors:.1f} standard errors from its frequency {rate:.3g}"
             ),
             hint=_MOVE_BASE_RATE,
         )
@@ -395,10 +406,11 @@ def warn_if_labels_harmed(
                 "calibrated probabilities of each label whose mean is the label's "
                 f"frequency within {_MAX_ERRORS:g} standard errors"
             ),
-            got=(
-                f"{len(found)} of {n_labels} labels without, such as number {label}: "
-                f"mean {mean:.3g} for the frequency {rate:.3g}, {errors:.1f} standard "
-                "errors off"
+            got=f"{len(found)} labels that differ",
+            sentence=(
+                f"For {len(found)} of {n_labels} labels the mean calibrated probability differs "
+                f"from the frequency; for label number {label} it is {mean:.3g}, "
+                f"{errors:.1f} standard errors from {rate:.3g}"
             ),
             hint=_MOVE_BASE_RATE,
         )
@@ -448,10 +460,13 @@ def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tes
     proba = predict_proba_aligned(recalibrator, scores, classes)
     hit = y_encoded[:, None] == np.arange(len(classes))
     gap = weight @ (proba - hit)
+    # One more row in the variance: with few expected events the normal approximation
+    # rejects too often.
     spread = np.sqrt(weight**2 @ (proba * (1.0 - proba)) + weight.max() ** 2)
     errors = np.abs(gap) / spread
     # of two, which are equal but for the last digits, the second
     worst = int(np.flatnonzero(~(errors < (1.0 - 1e-9) * errors.max()))[-1])
+    # Bonferroni's correction for looking at the worst of all classes and labels.
     if errors[worst] <= norm.isf(norm.sf(_MAX_ERRORS) / (len(classes) - 1) / n_tests):
         return None
     total = weight.sum()
@@ -474,16 +489,18 @@ def _warn_larger_loss(after, before, weight, how):
     """Warn if the mean loss of paired rows is larger afterwards, beyond chance and by 5 %."""
     share = weight / weight.sum()
     rise = share @ (after - before)
+    # Losses of the same rows are compared, so most of their variance cancels.
     error = np.sqrt(share**2 @ (after - before - rise) ** 2)
     is_clear = rise > _MAX_ERRORS * error
     is_large = share @ after > _MAX_LOSS_RATIO * (share @ before)
     if is_clear and is_large:
         warn_calibration(
-            expected=(
-                "a recalibrated log loss, on rows left out of the fit, that is not "
-                "above the uncalibrated one"
+            expected="a log loss that recalibration does not increase",
+            got=f"{share @ after:.4g}",
+            sentence=(
+                f"Recalibration increased the log loss of rows left out of the fit from "
+                f"{share @ before:.4g} to {share @ after:.4g}{how}"
             ),
-            got=f"{share @ after:.4g} after and {share @ before:.4g} before{how}",
             hint=(
                 "Take a method with fewer parameters, such as "
                 "recalibrator='temperature', or more calibration rows; or leave the "

@@ -48,17 +48,17 @@ class HistogramBinning(Recalibrator):
     prior_weight : float, default=5.0
         Number, at least 0, of rows that are invented in each bin: nine parts the mean
         score of the bin, one part the share of positives of all rows. They draw bins
-        with few rows towards the score, and no bin says 0 or 1. With 0 a bin has the
-        plain share of positives, as published.
+        with few rows towards the score, and no bin predicts 0 or 1. With 0 a bin has
+        the plain share of positives, as published.
 
     Attributes
     ----------
     n_bins_ : int
-        Number of bins asked for or chosen.
+        Number of bins requested or chosen.
     bin_edges_ : ndarray of shape (n_bins_found - 1,)
         Inner edges, increasing; each bin contains its right edge.
     bin_values_ : ndarray of shape (n_bins_found,)
-        Share of positives, invented rows included; the middle of the bin where it holds
+        Share of positives, invented rows included; the middle of the bin if it holds
         no calibration row.
     bin_weights_ : ndarray of shape (n_bins_found,)
         Calibration weight of each bin.
@@ -69,14 +69,14 @@ class HistogramBinning(Recalibrator):
 
     Notes
     -----
-    Equal scores always share a bin, so heavy ties can leave fewer bins than asked for.
-    Bins of equal mass are found in the log-odds, which tell scores next to 0 and 1
-    apart. Swapping the classes swaps the result: a score whose weight has its middle on
-    an edge of equal masses (the third of 5 rows in 2 bins) belongs to the bin nearer to
-    the median, and on the median to that of the more certain scores. Two exceptions
-    cannot be told from their mirror image: a score of 1/2 on the median, which belongs
-    to the upper bin, and a score on an edge of equal widths, whose bins are closed on
-    the right.
+    Equal scores always share a bin, so heavy ties can leave fewer bins than requested.
+    Bins of equal mass are found in the log-odds, which distinguish scores next to 0 and
+    1. Swapping the classes swaps the result: a score whose weight has its middle on an
+      edge of equal masses (the third of 5 rows in 2 bins) belongs to the bin nearer to
+      the median, and on the median to that of the more certain scores. Two exceptions
+      are not mirrored when the classes are swapped: a score of 1/2 on the median, which
+      belongs to the upper bin, and a score on an edge of equal widths, whose bins are
+      closed on the right.
 
     Weights that are whole numbers count rows; other weights add up to Kish's effective
     number of rows, (sum w)^2 / sum w^2, so that a common factor changes nothing. Cost:
@@ -143,6 +143,8 @@ class HistogramBinning(Recalibrator):
         filled = total > 0
         invented = self.prior_weight / get_rows_per_weight(weight)
         mean = np.divide(scores, total, out=np.zeros_like(total), where=filled)
+        # Pseudo rows shrink a bin mostly to its own mean score, so that small bins do
+        # little harm.
         hits = hits + invented * blend_with_base_rate(mean, hits.sum() / total.sum())
         centre = np.convolve(np.r_[0.0, self.bin_edges_, 1.0], [0.5, 0.5], mode="valid")
         self.bin_values_ = np.divide(hits, total + invented, out=centre, where=filled)
@@ -174,6 +176,8 @@ def _find_equal_mass_cuts(score, weight, n_bins):
         )
     )
     left = starts[(starts > 0) & (starts < len(values))] - 1
+    # The mean of neighbouring floats may round to the right one, which must stay in the
+    # next bin.
     return np.minimum(
         average_probabilities(values[left], values[left + 1]),
         np.nextafter(values[left + 1], -np.inf),
@@ -188,6 +192,8 @@ def _find_bin_starts(values, place, n_bins):
     swapped.
     """
     edge = np.arange(1, n_bins)
+    # A middle on an edge is put into the outer bin on both sides of 1/2, so that
+    # exchanged classes give mirrored bins.
     above = np.searchsorted(place, (edge - BIN_EDGE_TOLERANCE) / n_bins)
     below = np.searchsorted(place, (edge + BIN_EDGE_TOLERANCE) / n_bins)
     upwards = values[np.minimum(above, len(values) - 1)] >= 0
@@ -214,5 +220,7 @@ def _choose_number(score, codes, weight, strategy):
         else:
             cuts = _find_bin_starts(knots, place, n_bins)
         zeros, ones = sums.sum_between(np.append(0, cuts), np.append(cuts, len(knots)))
+        # The BDeu score with an equivalent sample size of 2, as in the implementation
+        # of Naeini et al. (2015).
         evidence.append(compute_log_evidence(zeros + ones, ones, 2.0 / n_bins, 0.5))
     return 1 + int(np.argmax(evidence))

@@ -18,7 +18,7 @@ class IsotonicCalibration(Recalibrator):
 
     Makes no assumption beyond monotonicity, and minimises every proper loss on the
     calibration set at once. Needs about a thousand rows or more. It can return exactly
-    0 and 1: not for the log loss, where one such row on the wrong side costs more than
+    0 and 1: not for the log loss, if one such row on the wrong side costs more than
     all others gain; there `VennAbers`, the same fit without certainties, is better.
     More than two classes are handled one-vs-rest and the rows divided by their sums.
 
@@ -29,7 +29,7 @@ class IsotonicCalibration(Recalibrator):
         the value of the lower one.
     centred : bool, default=False
         Shrink each pooled block to one point at its mean score and interpolate between
-        them, which makes the map strictly increasing except where it is 0 or 1. Takes
+        them, which makes the map strictly increasing except if it is 0 or 1. Takes
         precedence over `prediction`.
 
     Attributes
@@ -92,10 +92,12 @@ class IsotonicCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         knots, mass, share = pool_log_odds(proba, codes, weight)
+        # The least squares problem of eq. (9) in Wang, Li, Dang (2019), solved by
+        # pooling adjacent violators.
         values = np.clip(isotonic_regression(share, sample_weight=mass), 0.0, 1.0)
         if self.centred:
             knots, values = _center_blocks(knots, values, mass)
-        else:  # the ends of each flat piece say it all
+        else:  # the ends of each flat piece are sufficient
             inside = np.zeros(len(values), dtype=bool)
             inside[1:-1] = (values[1:-1] == values[:-2]) & (values[1:-1] == values[2:])
             knots = knots[~inside]
@@ -121,7 +123,10 @@ def _center_blocks(knots, values, mass):
     low = np.minimum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])
     high = np.maximum.reduceat(knots, np.r_[0, np.flatnonzero(np.diff(block)) + 1])
     ones, zeros = (
-        np.bincount(block, weights=mass * expit(side * knots)) for side in (1, -1)
+        # The mean probability of a block as log-odds, from the sums of both
+        # probabilities.
+        np.bincount(block, weights=mass * expit(side * knots))
+        for side in (1, -1)
     )
     with np.errstate(divide="ignore"):
         centre = np.clip(np.log(ones) - np.log(zeros), low, high)

@@ -96,9 +96,9 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     Raises
     ------
     ValueError
-        What `canonical_proba` and `canonical_labels` refuse; fewer than two classes; a
+        What `canonical_proba` and `canonical_labels` reject; fewer than two classes; a
         table with another number of rows, with more than 1000 columns, or without a
-        column of the fit; numbers where the fit had text, or text where it had numbers.
+        column of the fit; numbers where the fit had text, or text if it had numbers.
     TypeError
         No table of groups.
 
@@ -163,10 +163,12 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     cv_losses_: FloatArray
     feature_gains_: dict[Any, float]
 
-    _turned = 0  # 1 where the trees see the classes in the other order
+    _turned = 0  # 1 if the trees see the classes in the other order
 
     def _fit(self, data: FitInput) -> None:
         _check_number(data)
+        # Trees break ties by the order of their bins, so exchanged classes would give
+        # slightly different trees. A fixed orientation prevents this.
         self._turned = _is_turned(data)
         data = data._replace(
             proba=self._swap_columns(data.proba),
@@ -216,6 +218,8 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
             nothing,
             nothing,
         )
+        # The corrections of all folds are averaged, which has less variance than one
+        # fit to all rows and costs no further fit.
         margin = np.mean([one.predict(rows) for one in self._corrections], axis=0)
         return self._swap_columns(apply_sigmoid(margin))
 
@@ -262,6 +266,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
                 (_find_kept(train, data.items), _find_kept(test, data.items))
                 for train, test in cv
             ]
+        # The copies of a row with soft labels must be in one fold.
         soft = len(np.unique(data.items)) < len(data.items)
         return list(make_folds(data.y_encoded, cv, groups=data.items if soft else None))
 
@@ -310,6 +315,10 @@ def _check_number(data):
     if SCORE in data.group_columns:
         raise invalid_input(
             expected=f"columns with names other than {SCORE!r}",
-            got="that name",
+            got=repr(SCORE),
+            sentence=(
+                f"The name {SCORE!r} is reserved for the score and cannot be the name "
+                "of a column"
+            ),
             hint="Rename it",
         )

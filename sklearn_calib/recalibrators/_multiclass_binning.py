@@ -248,6 +248,8 @@ class MulticlassBinning(Recalibrator):
         heavy, self.mass_in_bins_ = self._heavy_cells(proba[chosen], weight[chosen])
         self.bins_ = heavy
         k = proba.shape[1]
+        # One pool for each size 2^i of a group of cells: |B| cells need ceil(log2 |B|)
+        # + 1 of them (section 3.1 of the paper).
         n_pools = 1 if self.pools is None else max(1, len(heavy).bit_length())
         parts = np.array_split(rest, n_pools)
         absent = np.setdiff1d(np.arange(k), codes)
@@ -258,9 +260,14 @@ class MulticlassBinning(Recalibrator):
             for part in parts
         ]
         labels, first, size = sums[0]
+        # Algorithm 2 starts each group at rho(v), the point of the simplex nearest to
+        # the cell. Keeping the mean of the model's own predictions loses nothing to
+        # rounding.
         if not self.keep:
             first = round_to_simplex(heavy, self.n_levels_)
         least = max(self.beta_, 1e-12)
+        # The number of iterations is O(1 / beta^2) by lemma 14; this is its bound with
+        # the constants of the proof.
         proved = 4 * (2 + 4 / self.n_levels_ * np.log2(6 / least)) / least**2
         most = int(min(proved, 100_000) if self.max_iter is None else self.max_iter)
         rule = MergeRule(
@@ -303,6 +310,7 @@ class MulticlassBinning(Recalibrator):
             raise invalid_input(
                 expected="pools='paper' with noise",
                 got="pools=None",
+                sentence="noise needs pools='paper'",
                 hint="The noise belongs to estimates from pools; leave it out",
             )
 
@@ -313,7 +321,7 @@ class MulticlassBinning(Recalibrator):
             return everything, everything
         if n < 4:
             raise invalid_input(
-                expected="4 rows to split",
+                expected="at least 4 rows to split",
                 got=f"{n}",
                 hint="Fit without split or pools",
             )
@@ -324,9 +332,13 @@ class MulticlassBinning(Recalibrator):
         order, starts = group_rows(proba, self.n_levels_)
         counts = np.add.reduceat(weight[order], starts)
         total = weight.sum()
+        # Algorithm 2 keeps cells whose estimated mass is at least beta / 6; rounding
+        # must not drop a cell of exactly that mass.
         least = max(self.min_count, self.beta_ / 6 * total * (1 - 1e-12))
         kept = np.flatnonzero(counts >= least)
         found = compute_levels(proba[order[starts[kept]]], self.n_levels_)
+        # The order of the cells must not depend on hashes, since ties between errors go
+        # to the lowest cell.
         found = found[np.lexsort(found.T[::-1])].reshape(-1, proba.shape[1])
         return found, float(counts[kept].sum() / total)
 
@@ -408,6 +420,8 @@ class MulticlassBinning(Recalibrator):
         if not self.split or self.pools is not None:
             return float("nan")
         b = len(self.bins_)
+        # Hoeffding's inequality and a union bound over the 2^b unions of cells that a
+        # group may be.
         alpha = np.sqrt((b * np.log(2) + np.log(8 * k / self.delta)) / (2 * size))
         if self.keep and b:
             alpha += (
@@ -421,6 +435,8 @@ class MulticlassBinning(Recalibrator):
         outside = _find_mass_bound(least, size_of_choice, self.delta)
         cell = float(np.abs(gaps).max(initial=0)) + alpha + outside
         p = float(self.p)
+        # If no cell has an error above e, the p-th powers sum to at most e^(p - 1)
+        # times the sum of the errors, which is at most 2.
         return float(cell if np.isinf(p) else (2 * cell ** (p - 1)) ** (1 / p))
 
     def _make_map(self):

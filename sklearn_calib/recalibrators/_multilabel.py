@@ -47,7 +47,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     Each label is a two-class problem of its own, and rows need not sum to 1. A rare
     label has few rows to learn a map from: by default its slope and intercept are drawn
-    towards those of all labels together, as far as leave-one-out says.
+    towards those of all labels together, as far as leave-one-out suggests.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             (n_samples, 2), as ``MultiOutputClassifier.predict_proba`` returns them. For
             logits pass a list of ``canonical_proba(column, kind="logits")``.
         y : array-like or sparse matrix of shape (n_samples, n_labels)
-            1 where a row has the label, 0 where not, NaN where nobody knows.
+            1 if a row has the label, 0 if not, NaN if unknown.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0. A weight of 2 equals the row given twice.
 
@@ -295,6 +295,8 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _fit_shrunken(self, data, method):
+        # Platt's targets depend on the class sizes of each label; the lines that are
+        # shrunk must have the same targets.
         method.set_params(smooth_targets=False)
         self._fit_all(data, method)
         tau = self.shrinkage
@@ -392,6 +394,8 @@ class _MultilabelInput(NamedTuple):
     def make_label_columns(self, platt):
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""
         known = ~np.isnan(self.table)
+        # Leaving a row out removes one of its copies if the weight is a count, else the
+        # whole row.
         unit = np.minimum(self.weight, 1.0) if are_counts(self.weight) else self.weight
         lifted = [clip_to_floor(pair, platt.floor_) for pair in self.pairs]
         return LabelColumns(

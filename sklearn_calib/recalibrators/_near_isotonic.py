@@ -50,7 +50,7 @@ class NearIsotonicCalibration(OnLogOdds):
     A decrease between neighbouring scores is not forbidden but penalised. Without
     penalty the map is the frequencies of the calibration set itself; with a large one
     it is isotonic calibration. Like that, it can return exactly 0 and 1: not for the
-    log loss, where `ENIR`, which averages over the penalties, or `VennAbers` is better.
+    log loss, if `ENIR`, which averages over the penalties, or `VennAbers` is better.
     More than two classes are handled one-vs-rest and the rows divided by their sums.
 
     Parameters
@@ -69,7 +69,7 @@ class NearIsotonicCalibration(OnLogOdds):
     log_odds_ : ndarray of shape (n_scores,)
         Log-odds of the distinct calibration scores, increasing.
     knots_ : ndarray of shape (n_scores,)
-        Their probabilities; equal where float64 cannot tell them from 0 or 1.
+        Their probabilities; equal if float64 cannot tell them from 0 or 1.
     values_ : ndarray of shape (n_scores,)
         The fit there.
     breakpoints_ : ndarray of shape (n_breakpoints,)
@@ -89,7 +89,7 @@ class NearIsotonicCalibration(OnLogOdds):
     bins, and on scores without ties it keeps the labels themselves. Weights that are
     whole numbers count rows; other weights add up to Kish's effective number of rows,
     (sum w)^2 / sum w^2, so that a criterion ignores a common factor. Scores are ordered
-    by their log-odds, so that those next to 0 and 1 are told apart, and swapping the
+    by their log-odds, so that those next to 0 and 1 are distinguished, and swapping the
     classes swaps the result. Predictions between scores are interpolated linearly in
     the probability and constant outside, as in the R package neariso. Cost: O(n log n).
 
@@ -129,7 +129,7 @@ class NearIsotonicCalibration(OnLogOdds):
         if isinstance(self.penalty, str):
             tried = thin_values(np.append(0.0, found), MAX_PENALTIES)
             costs = np.array([self._compute_cost(path, lam) for lam in tried])
-            # where every fit is impossible for some row, the isotonic one
+            # if every fit is impossible for some row, the isotonic one
             best = (
                 tried[int(np.argmin(costs))] if np.isfinite(costs).any() else tried[-1]
             )

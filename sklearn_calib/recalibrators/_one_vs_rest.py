@@ -91,6 +91,8 @@ class OneVsRest(CombinedRecalibrator):
             for column in ([1] if k == 2 else range(k))
         ]
         if self.shared:
+            # A shared map learns from k times as many rows, which are dependent; its
+            # curve is unbiased all the same.
             weight = np.tile(weight, len(pairs))
             pairs = [stack_rows(pairs)]
             labels = [np.concatenate(labels)]

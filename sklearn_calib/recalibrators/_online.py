@@ -27,14 +27,14 @@ class OnlineCalibration(Recalibrator):
     them by the likelihoods of its label, and a small share of the weight then goes back
     to the prior, so that any map can come back when the stream changes. There is no
     step size, nothing diverges, and the first row already counts: use `partial_fit`
-    where labels come in one by one. More than two classes are handled one-vs-rest and
+    if labels come in one by one. More than two classes are handled one-vs-rest and
     the rows divided by their sums.
 
     Parameters
     ----------
     share : float, default=1e-3
         From 0 to 1: what goes back to the prior after each row. About one over the
-        number of rows between two changes; 0 for a stream that does not change, where
+        number of rows between two changes; 0 for a stream that does not change, if
         the rows' order does not matter.
 
     Attributes
@@ -63,7 +63,7 @@ class OnlineCalibration(Recalibrator):
     µs a row and class to learn.
 
     Labels that depend on the labels before them help any online method, beyond
-    calibration; a small loss then says little about the scores.
+    calibration; a small loss is then not evidence for good scores.
 
     References
     ----------
@@ -162,6 +162,7 @@ class OnlineCalibration(Recalibrator):
 
     @property
     def slope_(self) -> float:
+        # The geometric mean, as the prior of slopes is log-normal.
         return float(np.exp(np.exp(self.log_weights_) @ np.log(FINE_GRID.slope)))
 
     @property
@@ -182,6 +183,7 @@ class OnlineCalibration(Recalibrator):
 
     def _learn_rows(self, proba, codes, weight):
         log_weight = self.log_weights_
+        # A certain and wrong prediction would give all pairs a likelihood of 0.
         z = np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
         towards = np.where(codes == 1, 1.0, -1.0)
         equal = bool((weight == 1).all())

@@ -39,17 +39,17 @@ class OrdinalCalibration(Recalibrator):
     prior_weight : float > 0, default=1.0
         Weight, on the scale of the sample weights, of the belief that nothing need
         change: as if so many further rows had been seen, like the calibration rows,
-        whose labels come as often as predicted. It keeps slope and shifts finite where
+        whose labels come as often as predicted. It keeps slope and shifts finite if
         classes are missing or separated.
     order : array-like of shape (n_classes,), default=None
         All classes from the lowest to the highest, such as ``["poor", "fair",
-        "good"]``, whatever the order of the columns. What ``fit(..., classes=)`` names
+        "good"]``, in any order of the columns. What ``fit(..., classes=)`` names
         are the columns.
 
     Attributes
     ----------
     slope_ : float
-        At least 0. Below 1 where the scores are overconfident.
+        At least 0. Below 1 if the scores are overconfident.
     shifts_ : ndarray of shape (n_classes - 1,)
         Not increasing.
     floor_ : float
@@ -69,7 +69,7 @@ class OrdinalCalibration(Recalibrator):
     -----
     CalibrationWarning
         The fit could not reach the optimum within 1e-9 nats; columns in the order of
-        `order`, where `fit` was not told so by ``classes=``.
+        `order`, unless ``classes=`` of `fit` named them.
 
     Notes
     -----
@@ -138,7 +138,7 @@ class OrdinalCalibration(Recalibrator):
 
     def _find_decreasing_correlation(self, proba, codes, weight):
         if self._follow_scale(proba, codes):
-            return None  # `_fit` says more
+            return None  # `_fit` has the details
         rank = np.argsort(self._order_columns())
         return negative_rank_correlation(
             take_columns(proba, np.argsort(rank)), rank[codes], weight
@@ -179,6 +179,8 @@ class OrdinalCalibration(Recalibrator):
         codes = np.argsort(columns)[codes]
         share = weight / weight.sum()
         target = (
+            # Each row also counts a little as every class in proportion to its
+            # prediction, so the slope has a finite optimum.
             np.asarray(proba) * (share * (self.prior_weight / weight.sum()))[:, None]
         )
         target[np.arange(len(codes)), codes] += share
@@ -204,6 +206,8 @@ class OrdinalCalibration(Recalibrator):
         columns = self._get_fitted_columns()
         if (np.diff(columns) == 1).all():
             return self._make_scale_map()
+        # Exported maps are sequences of nodes; permutation matrices move the columns to
+        # the order of the scale and back.
         there = np.eye(len(columns))[columns]
         zeros = np.zeros(len(there))
         moved = maps.SoftmaxAffine(coef=there, intercept=zeros)

@@ -37,8 +37,8 @@ class PlattScaling(Recalibrator):
     prior_weight : float, default=0.0
         Weight, at least 0 and on the scale of the sample weights, of each of two
         invented rows on which the probabilities are right. They stand at 1/4 and 3/4;
-        nearer to each other where the log-odds of the scores have a standard deviation
-        below 1, and around the end of the scores next to 1/2 where all are on one side
+        nearer to each other if the log-odds of the scores have a standard deviation
+        below 1, and around the end of the scores next to 1/2 if all are on one side
         of it. They draw the map towards changing nothing, as far as few calibration
         rows leave it open, and keep the slope finite: above 0 the labels are not
         smoothed.
@@ -122,6 +122,8 @@ class PlattScaling(Recalibrator):
         else:
             separates = "a threshold" if threshold_separates(score, codes) else ""
             target = likelihood_targets("PlattScaling", separates, codes, weight)
+        # Centring within the scores keeps the columns well conditioned if all scores
+        # are far from 0.
         centre = np.clip(0.0, score.min(), score.max())
         features = np.column_stack([np.ones_like(score), score - centre])
         fit = fit_logistic(features, target, weight)

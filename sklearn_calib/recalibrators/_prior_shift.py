@@ -172,7 +172,7 @@ _GAP = 1e-7  # nats a row
 class PriorShift(Recalibrator):
     """Move probabilities to other class frequencies, or to a mean that is given.
 
-    Where only the frequencies of the classes differ between the rows behind the
+    If only the frequencies of the classes differ between the rows behind the
     probabilities and the target rows, and not what rows of a class look like (label
     shift), Bayes' theorem gives the probabilities for the target: proportional to p_k
     b_k / a_k, with a the frequencies behind p and b those of the target. They can be
@@ -181,8 +181,8 @@ class PriorShift(Recalibrator):
 
     With `mean` the same offset of the log-odds is chosen otherwise: so that the mean
     probability of the rows of `fit` is exactly this number. Bayes' theorem gives such a
-    mean only where scores of a class stay as they are; a target mean is met whatever
-    the reason, such as the long-run default rate of a portfolio.
+    mean only if scores of a class stay as they are; a target mean is met for any
+    reason, such as the long-run default rate of a portfolio.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class PriorShift(Recalibrator):
           with a penalty): `adapt` estimates b from target rows without labels. Until
           then b = a, and probabilities stay as they are;
         * "undo_resampling": b are the frequencies of the labels in `fit`, and
-          `training_prior` says what the model was trained on;
+          `training_prior` are those that the model was trained on;
         * "uniform": all classes equally frequent, for balanced accuracy.
     training_prior : array-like of shape (n_classes,), dict or float, default=None
         The frequencies a behind the probabilities, all above 0. By default those of the
@@ -222,8 +222,8 @@ class PriorShift(Recalibrator):
     training_prior_ : ndarray of shape (n_classes,)
         The frequencies a.
     prior_se_ : ndarray of shape (n_classes,)
-        After `adapt` with "em" or "bbse": standard errors of `prior_`; inf where the
-        target rows say nothing about a class.
+        After `adapt` with "em" or "bbse": standard errors of `prior_`; inf if the
+        target rows are uninformative about a class.
     prior_interval_ : ndarray of shape (n_classes, 2)
         After `adapt` with "em" or "bbse": confidence intervals of `prior_`, one class
         at a time.
@@ -239,9 +239,9 @@ class PriorShift(Recalibrator):
     ValueError
         Frequencies that are negative, missing, of another number than the classes, or
         do not sum to 1; a `mean` that the rows cannot have, since probabilities of
-        exactly 0 and 1 do not move (the message says the range); `mean` beside `prior`,
+        exactly 0 and 1 do not move (the message has the range); `mean` beside `prior`,
         `training_prior` or `strength`; a `training_prior` of 0, or a class without a
-        calibration row where a is counted on them; "undo_resampling" without
+        calibration row if a is counted on them; "undo_resampling" without
         `training_prior`.
 
     Notes
@@ -367,7 +367,7 @@ class PriorShift(Recalibrator):
             Label to weight > 0; labels that are left out have weight 1. "balanced" is
             that of scikit-learn and ``is_unbalance`` of LightGBM, and fits
             oversampling, undersampling or SMOTE to equal numbers. ``{0: 1, 1: w}`` for
-            ``scale_pos_weight=w`` of XGBoost and LightGBM. ``{0: beta, 1: 1}`` where a
+            ``scale_pos_weight=w`` of XGBoost and LightGBM. ``{0: beta, 1: 1}`` if a
             share beta of class 0 was kept.
         y : array-like of shape (n_samples,)
             The labels of the training rows as they were: before the resampling.
@@ -463,7 +463,7 @@ class PriorShift(Recalibrator):
             Probabilities of target rows, of the same kind as at fit.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights >= 0. Only their ratios matter; the standard errors take each row as
-            one observation, whatever its weight.
+            one observation, regardless of its weight.
         level : float in (0, 1), default=0.95
             Of the confidence intervals; with `mean` there are none.
 
@@ -477,7 +477,7 @@ class PriorShift(Recalibrator):
         ValueError
             A `prior` that is not estimated; a `mean` that these rows cannot have; a
             class whose frequency a is 0, or, for "bbse" and "rlls", which had no row in
-            `fit`; for "bbse", predictions that do not tell the classes apart; invalid
+            `fit`; for "bbse", predictions that do not separate the classes; invalid
             scores or weights; a `level` outside (0, 1).
 
         Warns
@@ -492,8 +492,8 @@ class PriorShift(Recalibrator):
         simplex, which find frequencies of exactly 0; the likelihood is concave. With
         more than 200 classes there are EM steps only, at most 2000.
 
-        Standard errors of "em" come from the scores of the rows (a sandwich where there
-        are weights), and, where a was counted on the rows of `fit`, from the error of
+        Standard errors of "em" come from the scores of the rows (a sandwich if there
+        are weights), and, if a was counted on the rows of `fit`, from the error of
         a. p is taken as known. The intervals are profile likelihood intervals, scaled
         to these standard errors; they do not leave [0, 1] and hold where a class is
         rare or absent. With more than 200 classes both are those of one class against
@@ -529,7 +529,7 @@ class PriorShift(Recalibrator):
         check_level(level)
         check_indexes(X, sample_weight)
         proba = self._rows_to_map(X)
-        # refuses other names of columns
+        # rejects other names of columns
         self._set_input_features(X, proba, reset=False)
         weight = canonical_weight(sample_weight, len(proba))
         proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
@@ -540,7 +540,8 @@ class PriorShift(Recalibrator):
         if "offset_" in vars(self):
             raise invalid_input(
                 expected="a fit without mean",
-                got="one with it",
+                got="a fit with mean",
+                sentence="The fit used mean, which has been removed since",
                 hint="Call fit again after set_params",
             )
         self._check_present(self.training_prior_)
@@ -584,7 +585,7 @@ class PriorShift(Recalibrator):
         if known is None:
             raise invalid_input(
                 expected=f"a fit with prior={self.prior!r}",
-                got="one with another prior",
+                got="a fit with another prior",
                 hint="Call fit again after set_params",
             )
         self._check_present(known.frequencies)
@@ -636,7 +637,8 @@ class PriorShift(Recalibrator):
                     expected="a training_prior above 0 for every class",
                     got=f"0 for {self.classes_[source == 0][:5].tolist()}",
                     hint=(
-                        "The model knows nothing of a class that it has not seen; leave its "
+                        "The model has learned nothing about a class without training "
+                        "rows; leave its "
                         "column out"
                     ),
                 )
@@ -681,7 +683,8 @@ class PriorShift(Recalibrator):
             ):
                 raise invalid_input(
                     expected="mean alone",
-                    got=f"{name}={value!r} beside it",
+                    got=f"{name}={value!r}",
+                    sentence=f"mean cannot be combined with {name}={value!r}",
                     hint=(
                         f"A mean takes the place of frequencies: leave {name} out, or mean"
                     ),

@@ -67,7 +67,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     solver : {"auto", "ipm", "clarabel", "cvxpy"}, default="auto"
         "ipm", which is what "auto" takes, is this library's own; the others state the
         program in cvxpy and hand it to Clarabel or to the solver that cvxpy chooses.
-        With `constraints`, "auto" is "clarabel", and "ipm" is refused.
+        With `constraints`, "auto" is "clarabel", and "ipm" is rejected.
     constraints : sequence of (quantity, at, relation, bound), default=None
         What you know of the map P, at most 200 entries. `quantity` is "value", for
         P(at), or "slope", for the derivative of P by the probability; `at` is a
@@ -81,7 +81,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     Attributes
     ----------
     degree_ : int
-        0 where all scores are equal.
+        0 if all scores are equal.
     l1_ : float
         The sum of the absolute coefficients of the powers.
     coef_ : ndarray of shape (n_coefficients,)
@@ -382,7 +382,7 @@ class RestrictedPolynomialRegression(Recalibrator):
                     else:
                         losses[i, j] += _compute_largest_error(fit.coef, *held)
         i, j = np.unravel_index(losses.argmin(), losses.shape)
-        # where the highest degree cannot either, `_fit` says so
+        # if the highest degree cannot either, `_fit` warns
         if not np.isfinite(losses[i, j]):
             return degrees[-1], bounds[-1]
         return degrees[i], bounds[j]

@@ -18,7 +18,7 @@ from ._temperature import TemperatureScaling
 
 
 class FittedSoftmax(Recalibrator):
-    """What a fitted softmax regression tells of itself."""
+    """Attributes of a fitted softmax regression."""
 
     coef_: FloatArray
     intercept_: FloatArray

@@ -70,7 +70,7 @@ class SplineCalibration(Recalibrator):
     -----
     Minimises the sum of the log losses + penalty / 2 times the integral of f''^2 + half
     the squared distance of intercept and slope of f's straight part from 0 and 1, by
-    Newton's method. The slope counts times the standard deviation of the scores where
+    Newton's method. The slope counts times the standard deviation of the scores if
     that is below 1, so that scores squeezed together may be spread again. More than
     2000 distinct scores are pooled to as many cells of equal mass, to 400 for the
     choice among the 18 penalties. Sample weights count rows: multiplied by a constant

@@ -112,7 +112,7 @@ def compute_fold_masses(
     number = place - np.maximum.accumulate(np.where(first, place, 0))
     key = scrambled(key + number.astype(np.uint64) * ODD)
     first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
-    # classes in an order that is theirs, whatever their numbers
+    # classes in their own order, regardless of their numbers
     np.minimum.at(first, label, key)
     deal = np.lexsort((key, label, first[label]))
     fold = np.empty(len(deal), dtype=np.intp)

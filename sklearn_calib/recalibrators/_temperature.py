@@ -50,9 +50,9 @@ class TemperatureScaling(Recalibrator):
         training this saves passes. The result is the same.
     criterion : {"log_loss", "expectation_consistency"}, default="log_loss"
         What the temperature is chosen by. "expectation_consistency": the mean of the
-        largest probability is the accuracy. It asks only how often the prediction is
-        right, and not which label a wrong row has: steadier where labels of hard rows
-        are wrong, and no proper loss.
+        largest probability is the accuracy. It depends only on how often the prediction
+        is right, and not on the label of a wrong row: steadier if labels of hard rows
+        are wrong, but not a proper loss.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class TemperatureScaling(Recalibrator):
         The coefficient beta = 1 / temperature that the fit finds.
     loss_ : float
         Mean log loss on the calibration set, in nats, before `laplace` (of the smoothed
-        labels, where the warning below says that they were used and `criterion` is the
+        labels, if the warning below says that they were used and `criterion` is the
         log loss).
     n_samples_ : float
         Sum of the calibration weights.
@@ -197,7 +197,7 @@ class TemperatureScaling(Recalibrator):
         blocks : iterable of tuples or of callables
             Tuples ``(scores, y)`` or ``(scores, y, sample_weight)``, or functions
             without arguments that return one. It is read more than once, so generators
-            are refused. Scores: arrays of shape (n_rows, n_classes), (n_rows, 1) or
+            are rejected. Scores: arrays of shape (n_rows, n_classes), (n_rows, 1) or
             (n_rows,), also memory maps, tensors, and arrays of zarr, h5py or dask.
             Arrays and memory maps of numpy are never copied as a whole; others are
             loaded block by block. Blocks may have any sizes, also 0.
@@ -225,14 +225,14 @@ class TemperatureScaling(Recalibrator):
         TypeError
             A generator, and what is no tuple of scores and labels.
         ValueError
-            What `fit` refuses; the message names the block, counted from 0, and the row
+            What `fit` rejects; the message names the block, counted from 0, and the row
             in it. Blocks of different numbers of columns, no rows at all, a `start`
             that is not positive.
 
         Warns
         -----
         CalibrationWarning
-            `classes` in an order of their own where the columns of the sample fit
+            `classes` in an order of their own if the columns of the sample fit
             another one far better.
 
         Notes
@@ -323,7 +323,7 @@ class TemperatureScaling(Recalibrator):
         self._solve_or_smooth(solve_smoothed)
 
     def _solve_or_smooth(self, solve):
-        """Solve for labels as they are, and again, smoothed, where the temperature would be 0.
+        """Solve for labels as they are, and again, smoothed, if the temperature would be 0.
 
         ``solve(label_smoothing)`` gives the fit and the sum of the weights.
         """

@@ -35,12 +35,12 @@ class Threshold(Shown):
     target : float
         A calibrated probability of the second class.
     score : float or None
-        The threshold on the score, where one number says it: see `side`. None where the
+        The threshold on the score, if it is a single number: see `side`. None if the
         target is outside the range of the map, and where several intervals of scores
         reach it.
     side : {">=", "<=", ""}
         The calibrated probability is at least `target` if and only if ``score >=
-        threshold.score``; "<=" of maps that fall. Empty where `score` is None.
+        threshold.score``; "<=" of maps that fall. Empty if `score` is None.
     intervals : tuple of (float, float)
         All scores that reach the target, as intervals with both ends, in increasing
         order. None of them for a target above the range; one of all scores for a target

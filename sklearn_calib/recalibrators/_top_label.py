@@ -41,8 +41,8 @@ class TopLabel(CombinedRecalibrator):
     recalibrators_ : dict of int to recalibrator
         By position of the predicted class in ``classes_``; key -1 for all of them.
     rest_inverse_temperature_ : float
-        Exponent of the scores of the other classes; 1 where they share in proportion,
-        where no calibration row is wrong, and for two classes.
+        Exponent of the scores of the other classes; 1 if they share in proportion,
+        if no calibration row is wrong, and for two classes.
     floor_ : float
         What smaller probabilities count as, learned at fit; see `Recalibrator`.
     classes_ : ndarray of shape (n_classes,)
@@ -50,7 +50,7 @@ class TopLabel(CombinedRecalibrator):
 
     Notes
     -----
-    Where the recalibrated confidence falls below another class's share, the predicted
+    If the recalibrated confidence falls below another class's share, the predicted
     class changes. The temperature of the rest is fitted with labels smoothed by 1 / (m
     + 1), m the weight of the wrong rows. For two classes the positive class is the
     second one, and this is the method itself. Cost: the fits. Sample weights mean to

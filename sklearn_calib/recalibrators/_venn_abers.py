@@ -17,7 +17,7 @@ class VennAbers(Recalibrator):
     and once with label 1. Isotonic regression is fitted to both sets, and the two
     values for the new row are the ends of its interval. One of the two ends is
     perfectly calibrated, without any assumption except that the calibration rows and
-    the new row are drawn in the same way. A wide interval says that the calibration
+    the new row are drawn in the same way. A wide interval means that the calibration
     rows leave the probability open. With more than two classes, each class is treated
     against all others, and the rows are divided by their sums.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._models import Model
 
 ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
-# where rows have options of their own
+# if rows have options of their own
 _OF_OPTIONS = (
     "identity",
     "auto",
@@ -46,7 +46,7 @@ class AdviceRow(NamedTuple):
         By how much that is below the loss of the probabilities as they were given.
     standard_error : float
         Of the gain: that of the mean of differences row by row, times sqrt(2), since
-        rows of two folds meet twice, each fitted once and judged once. Too large where
+        rows of two folds meet twice, each fitted once and judged once. Too large if
         the gain is large.
     brier_loss, expected_calibration_error : float
     """
@@ -113,7 +113,7 @@ class Advice:
     def to_frame(self) -> DataFrame:
         """Return the rows as a pandas DataFrame, one per method.
 
-        Raises ModuleNotFoundError where pandas is not installed.
+        Raises ModuleNotFoundError if pandas is not installed.
         """
         pd = require("pandas", "cli")
         return pd.DataFrame(self.rows)
@@ -198,7 +198,7 @@ def make_advice(
 def _make_row(name, predictions, losses, error_of, whole):
     """Return loss, gain and its standard error, and the other measures of a method.
 
-    The gain is that of the cells; `whole` is the loss of the rows as given, where it is
+    The gain is that of the cells; `whole` is the loss of the rows as given, if it is
     known.
     """
     gains = losses["identity"] - losses[name]

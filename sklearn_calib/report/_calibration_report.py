@@ -63,7 +63,7 @@ def calibration_report(
         Required with a single column for labels other than 0 and 1, False and True, or
         -1 and 1, unless `labels` is given.
     name : str, default="model"
-        What to call the model, where there is one.
+        What to call the model, if there is one.
     source : str, default=None
         Where the rows come from, such as the name of a file: shown in the report.
     columns : sequence of str, default=None
@@ -72,9 +72,9 @@ def calibration_report(
     normalize : bool, default=False
         Divide rows of probabilities by their sums, however far these are from 1. By
         default rows that rounding explains are divided with a warning (see
-        `canonical_proba`), and others refused.
+        `canonical_proba`), and others rejected.
     check_columns : bool, default=True
-        Refuse columns in an order that cannot be meant; see Raises.
+        Reject columns in an order that cannot be meant; see Raises.
     advice : bool, default=False
         Find out at once whether recalibration would help; see
         `CalibrationReport.advise`.
@@ -83,14 +83,14 @@ def calibration_report(
         with one row for each row of `y_true`, as `group_calibration` takes it with
         ``depth=2``. Not for summaries.
     features : table of shape (n_samples, n_features), default=None
-        Also find out whether a better use of these would help, and say whether to
+        Also find out whether a better use of these would help, and decide whether to
         recalibrate or to retrain: a table as `decompose_loss` takes it, which has the
         cost. Not for summaries.
     grades : Grades, sequence of edges, or dict, default=None
         Also test rating grades of two classes, as `grade_calibration` does; a dict has
         "edges" and "names". Weights must then be numbers of rows. Of summaries the
-        grades are exact while the summary is; else the report says how many rows lie
-        across an edge.
+        grades are exact while the summary is; else the report has the number of rows
+        that lie across an edge.
     groups : array-like of shape (n_samples,), default=None
         Rows that belong together, such as the samples of one question or the visits of
         a patient: clusters, at least two. Intervals, p-values, the verdict, bins, slope
@@ -101,8 +101,8 @@ def calibration_report(
     soft_labels : bool, default=False
         Whether `y_true` holds shares of classes, as measures take them: of several
         annotators, or of counts with these as `sample_weight`. What stands for one row
-        is then one cluster, if `groups` do not name larger ones, and all that is said
-        of `groups` holds.
+        is then one cluster, if `groups` do not name larger ones, and the text on
+        `groups` applies.
     measures : list of str, default=None
         Names from `all_metrics`; by default the registered measures that are meant for
         reports.
@@ -163,9 +163,9 @@ def calibration_report(
 
     Every log loss of the report, in the table and in the decomposition, counts a row as
     -log(max(p, 2.2e-16)) with p the probability of its true class, as `log_loss` does;
-    where this floor is reached, the report says in how many rows, and how many of them
-    are exactly 0. Where scikit-learn says another number, of float32 and float16, the
-    report quotes it.
+    if this floor is reached, the report has the number of these rows, and how many of
+    them are exactly 0. If scikit-learn computes another number, for float32 and
+    float16, the report quotes it.
 
     Examples
     --------
@@ -261,7 +261,8 @@ def _check_no_clusters(clustered_by):
         raise invalid_input(
             expected=f"rows, for {clustered_by}",
             got="summaries",
-            hint="Pass y_true and y_proba; a summary does not know which rows belong together",
+            sentence=f"{clustered_by} needs rows, but summaries were given",
+            hint="Pass y_true and y_proba; a summary does not record which rows belong together",
         )
 
 
@@ -275,21 +276,23 @@ def _make_models_from_summaries(summaries, name, more):
     ):
         raise invalid_input(
             expected="labels and probabilities, or summaries alone",
-            got="no y_proba",
+            got="None",
+            sentence="y_proba is missing, and y_true is not a summary",
             hint="Pass y_proba",
             error=TypeError,
         )
     if more:
         raise invalid_input(
             expected="summaries alone",
-            got="also sample_weight, labels or pos_label",
+            got="other arguments",
+            sentence="Summaries cannot be combined with sample_weight, labels or pos_label",
             hint="Give weights and labels to CalibrationSummary",
         )
     for key, summary in named.items():
         one_problem = summary.multiclass in ("auto", "confidence")
         if not one_problem and summary.classes is not None and len(summary.classes) > 2:
             raise invalid_input(
-                expected="summaries of the confidence, where there are more than two classes",
+                expected="summaries of the confidence for more than two classes",
                 got=f"multiclass={summary.multiclass!r} for {plain(key)}",
                 hint="Summarise with multiclass='auto'",
             )
@@ -321,7 +324,7 @@ def _write_codes(models, columns, y_true, named, source, fitted):
         names = _find_column_names(columns, y_true, named.get(key))
         classes = model.classes
         if is_single_column(named.get(key)) and model.positive == classes[0]:
-            # the order of a recalibrator, where the column is the last
+            # the order of a recalibrator, if the column is the last
             classes = classes[::-1]
         codes[key] = _write_code(
             names, source, classes, model.predictions is not None, fitted

@@ -55,7 +55,7 @@ def find_column_order(
     Returns
     -------
     order : ColumnOrder or None
-        None where nothing speaks against the given order, or too little.
+        None if there is no or too little evidence against the given order.
 
     Raises
     ------
@@ -70,8 +70,8 @@ def find_column_order(
     30 % more of them; each of its columns ranks its class well, AUC at least 0.65; and
     no ranks without information would do so with probability 1e-9 (Mann and Whitney's
     test, the mean over classes), divided by the number of orders. So of two classes a
-    model must rank backwards, whatever the level of its probabilities, and at least
-    some 25 rows of each must say so. Cost: O(n k).
+    model must rank backwards, at any level of its probabilities, with at least some 25
+    rows of each as evidence. Cost: O(n k).
 
     Examples
     --------
@@ -107,7 +107,7 @@ def find_better_order(predictions: Predictions) -> ColumnOrder | None:
 
 
 def check_column_order(predictions: Predictions, name: str) -> None:
-    """Raise ValueError where the order of the columns cannot be meant."""
+    """Raise ValueError if the order of the columns cannot be meant."""
     found = find_better_order(predictions)
     if found is None:
         return
@@ -140,7 +140,7 @@ def check_summary_order(models: Mapping[str, Model]) -> None:
             hint = "Summarise the other column, or 1 - p"
             hint += "; if they are meant, pass check_columns=False"
             raise invalid_input(
-                expected=expected, got="those of the other class", hint=hint
+                expected=expected, got="probabilities of the other class", hint=hint
             )
 
 
@@ -156,7 +156,7 @@ _NAMED = 5
 def check_label_order(
     all_predictions: dict[str, Predictions], y_true: Any, y_proba: Any
 ) -> None:
-    """Raise ValueError where columns cannot be meant for the labels that they stand for.
+    """Raise ValueError if columns cannot be meant for the labels that they stand for.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     ----------
     proba : ndarray of shape (n_samples, n_labels)
     table : ndarray of shape (n_samples, n_labels)
-        0, 1, and NaN where a label is not known.
+        0, 1, and NaN if a label is not known.
     """
     ranks = rankdata(proba, axis=0) - 0.5
     hits = np.nan_to_num(table)

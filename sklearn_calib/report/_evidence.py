@@ -40,7 +40,7 @@ class Bin(NamedTuple):
     observed_low, observed_high : float
         Clopper and Pearson's interval for the true frequency.
     observed_over_expected : float or None
-        observed / predicted; None where nothing is predicted.
+        observed / predicted; None if nothing is predicted.
     """
 
     low: float
@@ -190,7 +190,7 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
 
 
 def count_bins(sample: "Cells") -> int:
-    """Return how many bins the rows can tell apart: from the scores alone."""
+    """Return how many bins the rows can distinguish, from the scores alone."""
     share = sample.proba * sample.counts.sum(axis=1)[:, None]
     return int(np.clip(share.sum(axis=0).min() // _ROWS_OF_BIN, 1, MOST_BINS))
 
@@ -231,7 +231,7 @@ def find_runs(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
 def fit_event_line(sample: "Cells") -> Line | None:
     """Fit slope and intercept; return None for few events, one score or separation.
 
-    Where a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and those
+    If a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and those
     would be all that the slope rests on: certain predictions are then left out.
     """
     used = np.ones(len(sample.proba), dtype=bool)
@@ -323,7 +323,7 @@ def find_smallest_error(
     Returns
     -------
     error : float or None
-        Mean distance between the predictions and the truth; None where no error would
+        Mean distance between the predictions and the truth; None if no error would
         be found.
     blind : bool
         Whether even scores without any information would be missed, if their mean is

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 _DRAWS = 999
 _EXACT_ROWS = 2048  # of more rows the test takes so many cells
-_N_TILTED_CELLS = 256  # where it takes other draws
+_N_TILTED_CELLS = 256  # if it takes other draws
 _IN_DOUBT = 0.005  # p-values up to that are worth other draws
 _BOUND_SHARE = 0.05  # of the level of a label: for the bound, the rest for the draws
-_DRAWS_OF_LEVEL = 2  # draws decide alone where they resolve SIGNIFICANCE over that
+_DRAWS_OF_LEVEL = 2  # draws decide alone if they resolve SIGNIFICANCE over that
 _LARGEST_STEP = 60.0  # of the exponent of the bound
 
 
@@ -87,7 +87,7 @@ def audit_labels(
 
 
 def adjust_by_holm(p_values: Sequence[float]) -> FloatArray:
-    """Return adjusted p-values that hold whatever the dependence (Holm, 1979)."""
+    """Return adjusted p-values that hold under any dependence (Holm, 1979)."""
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, kind="stable")
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
@@ -200,7 +200,7 @@ def _compute_log_bound(factor, logs, p, hit):
 
 
 class _LabelTable(NamedTuple):
-    """Labels with their weights as a table: 0 where one is not known."""
+    """Labels with their weights as a table: 0 if one is not known."""
 
     known: FloatArray  # of shape (n_samples, n_labels)
     weight: FloatArray  # of shape (n_samples,)
@@ -298,8 +298,8 @@ class LabelReport(WrittenReport):
     """The result of `multilabel_report`: one line for each label.
 
     ``print(report)`` shows the text; `to_html`, `to_json` and `to_markdown` write it.
-    In the page the three worst labels are drawn, and the tables have the 100 worst,
-    whatever the number of labels; `to_frame` and `to_json` have all.
+    In the page the three worst labels are drawn, and the tables have the 100 worst, for
+    any number of labels; `to_frame` and `to_json` have all.
 
     Attributes
     ----------
@@ -360,7 +360,7 @@ class LabelReport(WrittenReport):
     def to_frame(self) -> DataFrame:
         """Return a pandas DataFrame with one row per label: `GroupRow`, and a column per measure.
 
-        Raises ModuleNotFoundError where pandas is not installed.
+        Raises ModuleNotFoundError if pandas is not installed.
         """
         pd = require("pandas", "cli")
         frame = pd.DataFrame(self.labels, columns=GroupRow._fields)
@@ -375,8 +375,8 @@ class LabelReport(WrittenReport):
         Returns
         -------
         content : dict
-            ``"format": "sklearn-calib-label-report"`` and ``"schema": 1`` say what it
-            is; numbers that do not exist are None.
+            ``"format": "sklearn-calib-label-report"`` and ``"schema": 1`` identify it;
+            numbers that do not exist are None.
         """
         own = "version", "created", "source", "name", "level", "p_value", "accuracy"
         measured = "value", "low", "high", "null_mean"
@@ -441,7 +441,7 @@ def multilabel_report(
     labels : array-like of shape (n_labels,), default=None
         Names of the labels; by default those of the columns of `y_true`, or numbers.
     check_columns : bool, default=True
-        Refuse a column that ranks its label backwards, and columns that rank each
+        Reject a column that ranks its label backwards, and columns that rank each
         other's labels far better.
     name : str, default="model"
         What to call the model.
@@ -477,9 +477,9 @@ def multilabel_report(
     -----
     Each label is tested by the range of the cumulative differences (see
     `group_calibration`) on 999 draws of labels, at 0.95 of the level, and by Chernoff's
-    bound of weighted sums of residuals at 0.05 of it, which tells errors that no number
-    of draws would resolve. Where 999 draws cannot resolve a p-value that the number of
-    labels asks for, as many draws from tilted predictions do, which are weighted
+    bound of weighted sums of residuals at 0.05 of it, which detects errors that no
+    number of draws would resolve. If 999 draws cannot resolve a p-value that the number
+    of labels requires, as many draws from tilted predictions do, which are weighted
     (Harrison, 2012). The p-values are adjusted by Holm's method, which holds under any
     dependence between the labels of a row; the smallest is that of all labels together.
     The intervals of a macro and a micro loss allow for the skewness of rows with few
@@ -518,7 +518,7 @@ def multilabel_report(
         raise invalid_input(
             "y_proba",
             expected="the probabilities of one model",
-            got="no y_proba" if y_proba is None else "a dict",
+            got="None" if y_proba is None else "a dict",
             hint="Pass them as y_proba; report on several models one by one",
         )
     check_no_model(y_proba, "multilabel_report")

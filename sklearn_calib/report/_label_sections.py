@@ -1,4 +1,4 @@
-"""What a report on many labels says, as sections."""
+"""The sections of a report on many labels."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ SHOWN = 100  # labels in a page, the worst
 _IN_TEXT = 20
 _DRAWN = 3
 _NAMED, _NAME = 5, 40  # labels in a sentence, and letters of a name
-_MIN_EVENTS = 10  # events, or rows without: fewer say hardly anything
+_MIN_EVENTS = 10  # events, or rows without: fewer are hardly informative
 _IN_LINE = ("log_loss", "expected_calibration_error")
 
 

@@ -1,4 +1,4 @@
-"""The models of a report: what it asks of predictions, whether their rows are there or not."""
+"""The models of a report: one interface for predictions with and without their rows."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ class Model:
     ----------
     summary : CalibrationSummary
     predictions : Predictions or None
-        The rows, where they are there: see `PredictionsModel`, which answers the same
+        The rows, if they are there: see `PredictionsModel`, which answers the same
         questions.
     classes : list of label
     positive : label
@@ -38,7 +38,7 @@ class Model:
     n_samples : int
         Rows of weight above 0; of soft labels the items.
     n_clusters : int or None
-        The number of clusters, or None where rows are independent.
+        The number of clusters, or None if rows are independent.
     """
 
     predictions: "Predictions | None" = None
@@ -180,7 +180,7 @@ class PredictionsModel(Model):
     def decompose_log_loss(self) -> LossDecomposition | None:
         """Decompose the log loss by temperature; of two classes from the cells.
 
-        None where rows have options of their own: there the frequencies of the classes
+        None if rows have options of their own: there the frequencies of the classes
         are no forecast.
         """
         if get_absent_mask(self.predictions.proba) is not None:

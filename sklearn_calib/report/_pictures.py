@@ -304,7 +304,7 @@ _MOST_ROWS = 2_000_000  # of a difference by paired rows: some 0.3 s for a milli
 def draw_comparison(report: Any) -> str:
     """Draw pictures of models beside each other as HTML that is safe.
 
-    Empty where no losses of several are known.
+    Empty if no losses of several are known.
     """
     if len(report.decomposition) < 2:
         return ""

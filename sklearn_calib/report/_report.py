@@ -44,7 +44,7 @@ class CalibrationReport(WrittenReport):
     after recalibration beside those before, what each method gains, and the code for
     the repair. Of more than 12 classes it shows the six with the largest error and the
     six most frequent others; more than three models share a grid of small diagrams.
-    Cost: 0.1 to 0.3 s, and the verdicts if nobody has asked for them yet.
+    Cost: 0.1 to 0.3 s, and the verdicts if they have not been computed yet.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class CalibrationReport(WrittenReport):
         a summary of more than two classes only the latter are known, and are both
         numbers.
     sklearn_log_loss : dict of str to float
-        What scikit-learn says of the models of which it says something else; see Notes
+        The log loss of scikit-learn for the models where it differs; see Notes
         of `calibration_report`.
     source : str or None
         Where the rows come from.
@@ -78,13 +78,13 @@ class CalibrationReport(WrittenReport):
         empty.
     features : dict of str to LossDecomposition or None
         Of the log loss, with what a better use of the features gains, after
-        `add_features`; None if the rows are too few to say.
+        `add_features`; None if the rows are too few to decide.
     grades : dict of str to GradeCalibration
         The rating grades of each model, after `add_grades`; else empty. What you put
         here, ``report.grades[model] = grade_calibration(...)`` with options of your
         own, is shown too.
     n_clusters : int or None
-        Clusters of rows, where ``groups=`` was given: intervals, p-values, verdict and
+        Clusters of rows, if ``groups=`` was given: intervals, p-values, verdict and
         advice count these, not the rows.
     """
 
@@ -113,19 +113,19 @@ class CalibrationReport(WrittenReport):
 
     @cached_property
     def verdicts(self) -> dict[str, Verdict]:
-        """Return the verdict on each model; computed when first asked for, some 0.2 s each."""
+        """Return the verdict on each model; computed at first use, some 0.2 s each."""
         return {name: make_verdict(self, name) for name in self._models}
 
     @property
     def verdict(self) -> Verdict:
         """Return the verdict on the only model.
 
-        Raises ValueError where there are several: see `verdicts`.
+        Raises ValueError if there are several: see `verdicts`.
         """
         if len(self._models) > 1:
             raise invalid_input(
                 expected=f"a model among {', '.join(map(plain, self._models))}",
-                got=f"{len(self._models)} of them",
+                got=f"{len(self._models)} models",
                 hint=f"Write report.verdicts[{next(iter(self._models))!r}]",
             )
         return self.verdicts[self._check_model_name(None)]
@@ -158,7 +158,7 @@ class CalibrationReport(WrittenReport):
         Five folds, the same for "identity", "auto", "temperature", "platt", "beta" and
         "isotonic". Two classes are judged by all rows in at most 4096 cells, more
         classes by a sample of 50,000 probabilities. Cost for each model: about 1 s for
-        two classes, whatever the rows.
+        two classes, for any number of rows.
 
         Examples
         --------
@@ -234,8 +234,8 @@ class CalibrationReport(WrittenReport):
         -------
         features : dict of str to LossDecomposition or None
             The attribute `features`, which replaces features that were added before.
-            The verdict says from now on whether to recalibrate or to retrain, as with
-            ``calibration_report(features=)``.
+            From then on the verdict includes whether to recalibrate or to retrain, as
+            with ``calibration_report(features=)``.
 
         Raises
         ------
@@ -309,7 +309,8 @@ class CalibrationReport(WrittenReport):
         if self._clustered_by is not None:
             raise invalid_input(
                 expected=f"{self._clustered_by} without by, features, grades",
-                got=f"also {argument}",
+                got=argument,
+                sentence=f"{self._clustered_by} and {argument} cannot be combined",
                 hint="Its intervals would take the rows for independent: leave one of the two out",
             )
 
@@ -321,12 +322,16 @@ class CalibrationReport(WrittenReport):
             raise invalid_input(
                 expected=f"labels and probabilities of each row, for {argument}",
                 got="summaries",
+                sentence=(
+                    f"{argument} needs labels and probabilities of each row, but the "
+                    "report is of summaries"
+                ),
                 hint=hint,
             )
         return rows
 
     def _discard_verdicts(self):
-        """Remove the verdicts, which are computed again when they are asked for."""
+        """Remove the verdicts, which are computed again at their next use."""
         self.__dict__.pop("verdicts", None)
 
     def bins(self, model: str | None = None, *, n_bins: int = MOST_BINS) -> list[Bin]:
@@ -335,7 +340,7 @@ class CalibrationReport(WrittenReport):
         Parameters
         ----------
         model : str, default=None
-            May be left out where there is one.
+            May be left out if there is one.
         n_bins : int, default=10
             At least 1.
 
@@ -356,7 +361,7 @@ class CalibrationReport(WrittenReport):
         Parameters
         ----------
         model : str, default=None
-            May be left out where there is one.
+            May be left out if there is one.
 
         Returns
         -------
@@ -398,7 +403,7 @@ class CalibrationReport(WrittenReport):
     def to_frame(self) -> DataFrame:
         """Return the rows as a pandas DataFrame, one row for each model and measure.
 
-        Raises ModuleNotFoundError where pandas is not installed.
+        Raises ModuleNotFoundError if pandas is not installed.
         """
         pd = require("pandas", "cli")
         return pd.DataFrame([vars(row) for row in self.rows])
@@ -409,7 +414,7 @@ class CalibrationReport(WrittenReport):
         Returns
         -------
         content : dict
-            ``"format": "sklearn-calib-report"`` and ``"schema": 1`` say what it is;
+            ``"format": "sklearn-calib-report"`` and ``"schema": 1`` identify it;
             numbers that do not exist are None. The user guide (Reading a report) lists
             the keys.
         """

@@ -1,4 +1,4 @@
-"""What a report says, as sections from which text, Markdown and HTML are written."""
+"""The sections of a report, from which text, Markdown and HTML are written."""
 
 import html
 from collections.abc import Callable, Iterable, Mapping

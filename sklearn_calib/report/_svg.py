@@ -1,8 +1,8 @@
 """Reliability diagrams as inline SVG: curves in, text out.
 
-Colours are classes, which `_style` fills; what a pointer rests on tells its numbers by
-a ``<title>``. Nothing that a user named is drawn: names stand in the text around a
-picture.
+Colours are classes, which `_style` fills; the numbers of the element under the pointer
+are its ``<title>``. Nothing that a user named is drawn: names stand in the text around
+a picture.
 """
 
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ class Frame(NamedTuple):
     ticks : tuple of float
         Numbers at both axes.
     axis : LogitAxis or None
-        Where both are on log-odds.
+        If both are on log-odds.
     """
 
     width: int
@@ -81,7 +81,7 @@ class Frame(NamedTuple):
         )
 
     def on_log_odds(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
-        """Return the frame whose axes are on log-odds, with room for the curves."""
+        """Return the frame whose axes are on log-odds, with space for the curves."""
         axis = LogitAxis.from_curves(curves)
         ticks = axis.place_ticks(self.side / _LETTER)
         left = self.left + _MORE
@@ -92,7 +92,7 @@ class Frame(NamedTuple):
 
 
 _LETTER = 7.2  # the width of a digit
-_MORE = 14  # room for 0.0001 at the left axis
+_MORE = 14  # space for 0.0001 at the left axis
 
 LARGE = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
 SMALL = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))

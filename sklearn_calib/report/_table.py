@@ -274,11 +274,11 @@ def make_draw_interval(
 
     The error of n rows is the norm of the true error and noise, whose squares add up,
     and a resample has as much noise again. Lower end: twice the square less the mean
-    square of resamples has no bias; less the quantile of a normal law. It is 0 where
+    square of resamples has no bias; less the quantile of a normal law. It is 0 if
     calibrated predictions have such a value by chance. Of the largest bin alone, whose
     squares do not add up, the lower end is the value less what calibrated predictions
     have by chance (the triangle inequality). Upper end: no bias is taken away, since a
-    norm is small by chance only where noise and error are opposite; near 0, where a
+    norm is small by chance only if noise and error are opposite; near 0, where a
     resample is folded to be positive, its standard deviation is too small by a factor
     of at most sqrt(1 - 2 / pi).
     """

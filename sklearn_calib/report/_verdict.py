@@ -23,7 +23,7 @@ _TESTED_CELLS = 1024
 _POWER_CELLS = 512
 _FEW_VALUES = 20  # of predictions that are named in a sentence
 _TOLERABLE = 0.05  # mean error of predictions that are called calibrated
-_TOLERABLE_PART = 0.25  # of the rate of the rarer outcome, where that is less
+_TOLERABLE_PART = 0.25  # of the rate of the rarer outcome, if that is less
 
 
 class Sentence(NamedTuple):
@@ -46,7 +46,7 @@ class Sentence(NamedTuple):
 
 
 class Verdict(str):
-    """What a report says about one model, in sentences for whoever has to decide.
+    """The verdict on one model: sentences for the reader who has to decide.
 
     It is a text, the sentences one behind the other, with attributes.
 
@@ -55,9 +55,9 @@ class Verdict(str):
     calibrated : bool or None
         False: the test rejects calibration at 0.05. True: it does not, and the interval
         of the mean error ends below 5 percentage points (a quarter of the rate of the
-        rarer outcome, where that is less); where a threshold of the score separates the
+        rarer outcome, if that is less); if a threshold of the score separates the
         outcomes, it ends at 3 / n_rows at least, since resamples hardly differ. None:
-        there are too few rows to say.
+        there are too few rows to decide.
     p_value : float
         Of the one test that decides: the kernel calibration error with bandwidth 0.2,
         against 999 draws of labels from the predictions. Exact. With ``groups=``
@@ -65,13 +65,12 @@ class Verdict(str):
         `calibration_test`.
     sentences : list of Sentence
         In the order "calibrated", "size", "direction", "where", "certain", "groups",
-        "power", "gain", "map", "action". "certain" is there where predictions of
-        exactly 0 or 1 are wrong. Those about which the rows say nothing are left out;
-        "gain" and "map" need `CalibrationReport.advise`, "action" (recalibrate,
-        retrain, both or neither) needs ``calibration_report(features=)``. "groups" is
-        there where the rows as a whole pass and a group of
-        ``calibration_report(by=...)`` does not; `calibrated` and `p_value` are of the
-        whole.
+        "power", "gain", "map", "action". "certain" is there if predictions of exactly 0
+        or 1 are wrong. Those on which the rows are uninformative are left out; "gain"
+        and "map" need `CalibrationReport.advise`, "action" (recalibrate, retrain, both
+        or neither) needs ``calibration_report(features=)``. "groups" is there if the
+        rows as a whole pass and a group of ``calibration_report(by=...)`` does not;
+        `calibrated` and `p_value` are of the whole.
     evidence : Evidence
         The numbers, whether or not a sentence came of them.
 
@@ -131,7 +130,7 @@ class _Findings:
     certain : tuple of int
         Rows that are predicted with certainty, wrong ones, and different predictions.
     ends : tuple of float
-        Of the interval of the mean error, a share; wider where resamples hardly differ.
+        Of the interval of the mean error, a share; wider if resamples hardly differ.
     """
 
     def __init__(self, report, name):

@@ -226,7 +226,7 @@ class WrittenReport(Shown):
 
         Notes
         -----
-        The pictures are drawn here, as SVG that tells its numbers where a pointer
+        The pictures are drawn here, as SVG that shows its numbers where a pointer
         rests; matplotlib is not needed. The page follows the reader's light or dark
         colours, and is readable on a telephone and printed on A4. The class of the
         report describes what the page has.

@@ -86,7 +86,7 @@ class Staging:
 
         A clone if changed.
 
-        The place to refuse parameters that cannot be followed stage by stage.
+        The place to reject parameters that cannot be followed stage by stage.
         """
         return estimator
 
@@ -145,7 +145,7 @@ class Staging:
 
         Returns
         -------
-        caveat : tuple of str (rule, got, cure), or None
+        caveat : tuple of str (rule, got, hint), or None
             `RefineThenCalibrateCV` gives it as a `CalibrationWarning`.
         """
         return None
@@ -220,7 +220,7 @@ def find_staging(estimator: Estimator) -> Staging | None:
     Returns
     -------
     staging : Staging or None
-        None where the learner has no stages.
+        None if the learner has no stages.
 
     Examples
     --------

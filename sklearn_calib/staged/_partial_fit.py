@@ -24,7 +24,7 @@ class PartialFitStaging(Staging):
     learned : tuple of str
         The fitted attributes that predictions depend on: arrays or lists of arrays.
     most : int, default=None
-        Epochs that are enough where ``max_iter`` is a safeguard.
+        Epochs that are enough if ``max_iter`` is a safeguard.
     """
 
     unit = "epochs"

@@ -11,7 +11,7 @@ from ._base import Staging, copy_with_attributes, register_staging
 
 
 class ScikitLearnBoosting(Staging):
-    """Its decision function tells the scores of each round."""
+    """Its staged decision function has the scores of each round."""
 
     unit = "boosting rounds"
 

@@ -1,4 +1,4 @@
-"""Rows drawn by their own digits: a sample that can be merged, whatever the order of the rows."""
+"""Rows drawn by their own digits: a sample that can be merged, in any order of the rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _SAMPLE_ENTRIES = 500_000
 _MIN_SAMPLE_ROWS = 20_000
 _MAX_SAMPLE_ROWS = 100_000
 _STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
-_OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are kept whatever the others are
+_OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are always kept
 _SHARE = 2  # a class keeps one in so many of the rows that would be its share
 _LAST = np.iinfo(np.uint64).max
 _OF_LABELS = np.uint64(0xBF58476D1CE4E5B9)
@@ -58,7 +58,7 @@ class DrawnSample:
     scores : ndarray of shape (n_rows, n_columns)
         As they came, unless they were divided by their sums; logits stay logits.
     weight : ndarray of shape (n_rows,), or None
-        The sample weights, where there are any.
+        The sample weights, if there are any.
     counts : ndarray of shape (n_rows,), int64
         How often each of these rows is there.
     extras : pandas DataFrame, ndarray or None
@@ -68,7 +68,7 @@ class DrawnSample:
     stratum : ndarray of shape (n_rows,)
         Rows of one stratum stand for each other.
     share : ndarray of shape (n_rows,)
-        How many rows of the whole each of those stands for; 1 where all are here.
+        How many rows of the whole each of those stands for; 1 if all are here.
     n_seen : int
         The rows that they were drawn from.
     classes : ndarray of shape (n_classes,)
@@ -111,7 +111,7 @@ class DrawnSample:
 
     @property
     def sample_weight(self) -> FloatArray | None:
-        """The weights of a fit; None where all are 1."""
+        """The weights of a fit; None if all are 1."""
         weight = self.count_weight * self.counts
         return None if (weight == 1).all() else weight
 
@@ -219,12 +219,12 @@ class RowDraw:
     """Keeps a bounded number of rows of a stream: those of the smallest keys.
 
     A key is a hash of the digits of a row (scores, label, weight, other columns), so
-    the same rows are kept in whatever order and pieces they come, and two draws merge
-    into that of all rows. Equal rows have one key and are counted. Beside the `most`
-    smallest of all, each class keeps some of its own, and so does each stratum: rows of
-    one class whose odds of the true class are alike to a factor of two. The numbers of
-    rows of the strata are known, so a row stands for as many rows of its stratum as
-    were not kept: also where many rows are equal, no stratum is lost or counts twice.
+    the same rows are kept in any order and pieces, and two draws merge into that of all
+    rows. Equal rows have one key and are counted. Beside the `most` smallest of all,
+    each class keeps some of its own, and so does each stratum: rows of one class whose
+    odds of the true class are alike to a factor of two. The numbers of rows of the
+    strata are known, so a row stands for as many rows of its stratum as were not kept:
+    also if many rows are equal, no stratum is lost or counts twice.
 
     Parameters
     ----------
@@ -266,7 +266,7 @@ class RowDraw:
         counts : ndarray of shape (n_samples,), int64, default=None
         extras : pandas DataFrame or ndarray, default=None
         digests : sequence of ndarray of shape (n_samples,), uint64
-            Of other columns that tell rows apart.
+            Of other columns that identify rows.
         """
         scores = scores.reshape(len(scores), -1)
         key = _row_keys(scores, codes)
@@ -354,7 +354,7 @@ class RowDraw:
         classes: AnyArray | None = None,
         kind: Literal["proba", "logits"] = "proba",
     ) -> DrawnSample | None:
-        """Return the sample, of `classes` or of their numbers; None where there were no rows."""
+        """Return the sample, of `classes` or of their numbers; None if there were no rows."""
         self._keep_sample()
         if not self._parts:
             return None
@@ -379,7 +379,7 @@ class RowDraw:
 def merge_draws(
     mine: RowDraw | None, theirs: RowDraw | None, n_mine: int, n_theirs: int
 ) -> RowDraw | None:
-    """Return the draw of all rows of two summaries; None where one has rows and no draw."""
+    """Return the draw of all rows of two summaries; None if one has rows and no draw."""
     if mine is not None and theirs is not None:
         return mine.merge(theirs)
     if not n_theirs:

@@ -38,16 +38,16 @@ class Labels:
     Parameters
     ----------
     classes : array-like of shape (n_classes,) or None
-        None: 0 and 1, or 0 to k - 1 where the first batch has k > 2 columns, or
+        None: 0 and 1, or 0 to k - 1 if the first batch has k > 2 columns, or
         `pos_label` and one other label.
     pos_label : label or None
     """
 
     def __init__(self, classes: ArrayLike | None, pos_label: object) -> None:
         self.pos_label = pos_label
-        # what `describe_doubtful_order` said of a batch
+        # the result of `describe_doubtful_order` for a batch
         self.doubt: tuple[str, str, str] | None = None
-        self.silent = False  # whether that is left to whoever asks
+        self.silent = False  # whether that is left to the caller
         self.classes: AnyArray | None = None
         self.guessed = classes is None and pos_label is None
         if classes is not None:
@@ -89,7 +89,7 @@ class Labels:
         """Return the classes after a batch, and the positions of its labels, of shape (n_samples,).
 
         Nothing is changed; `columns` are those of the scores, 1 for a single one;
-        `empty` says whether this is the first batch. Raises ValueError for labels or
+        `empty` is whether this is the first batch. Raises ValueError for labels or
         columns that do not belong to the classes.
         """
         if isinstance(y, Coded):
@@ -207,7 +207,7 @@ class Labels:
         return both
 
     def check_agreement(self, other: "Labels") -> None:
-        """Raise ValueError where another summary has other classes; learn what it knows."""
+        """Raise ValueError if another summary has other classes; take over its classes."""
         if self.classes is None or other.classes is None:
             same = self.positive_label == other.positive_label
         else:
@@ -269,8 +269,8 @@ def soft_batch(
     weight : ndarray of shape (n_rows,)
     counts : ndarray of shape (n_rows,), or None
     sure : ndarray of shape (n_rows,)
-        The weights of rows whose class has most of its item, 0 for the others: what
-        tells of the order of the columns.
+        The weights of rows whose class has most of its item, 0 for the others: evidence
+        on the order of the columns.
     more : int
         How many more rows than items.
     """
@@ -305,7 +305,7 @@ def check_scores(
 ) -> tuple[AnyArray, Callable[[FloatArray], FloatArray]]:
     """Return scores of a batch without a copy of them, and what makes blocks probabilities.
 
-    What `canonical_proba` refuses is refused.
+    What `canonical_proba` rejects is rejected.
     """
     with add_error_context("y_proba"):
         raw = np.asarray(read_numbers(y_proba, "scores"))
@@ -325,7 +325,7 @@ def check_scores(
             fine = error <= slack
             uneven = uneven or error > _SUM_TOLERANCE
         if not fine:
-            return valid_proba(raw), np.asarray  # divided, or refused
+            return valid_proba(raw), np.asarray  # divided, or rejected
         outside = outside or low < 0 or high > 1
     return raw, partial(_repair_block, outside=outside, uneven=uneven)
 
@@ -347,7 +347,7 @@ def _row_sums(block):
 
 
 def one_label_per_row(y: Any, n: int) -> Any:
-    """Return labels of a batch of so many rows; None, which others refuse, stays None."""
+    """Return labels of a batch of so many rows; None, which others reject, stays None."""
     y = collect_lazy_frame(y)
     if y is not None and np.shape(y)[:1] != (n,):
         raise invalid_input(

@@ -170,7 +170,7 @@ def make_path_absolute(part: Any) -> Any:
 
 
 def part_size(part: Any) -> int:
-    """Return what a part weighs in a progress bar: the bytes of the file, where that is known."""
+    """Return what a part weighs in a progress bar: the bytes of the file, if that is known."""
     try:
         return os.path.getsize(part.path)
     except (AttributeError, OSError):  # in memory; elsewhere

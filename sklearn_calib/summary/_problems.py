@@ -26,7 +26,7 @@ from ._state import CellState
 LEAST_CELLS = 4096  # the coarsest cells, octaves and cuts, must fit
 #: Measures whose losses are added up, and what their sums are called.
 ADDED_UP = {"log_loss": "log_loss", "brier_loss": "brier"}
-NO_COMPLEMENT = np.zeros(0)  # of p, where 1 - p is as good
+NO_COMPLEMENT = np.zeros(0)  # of p, if 1 - p is as good
 
 
 def split_two_classes(

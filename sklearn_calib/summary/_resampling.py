@@ -1,8 +1,8 @@
 """Rows drawn again, labels drawn from the predictions, and folds, of cells instead of rows.
 
-Each has the law of the same thing done to the rows, as far as measures can tell, which
-see the weight of each label in each cell. Rows of one cell and label are alike, so
-their numbers are all there is to draw:
+Each has the law of the same thing done to the rows, as far as measures depend on it,
+which use the weight of each label in each cell. Rows of one cell and label are alike,
+so their numbers are all there is to draw:
 
 * rows with replacement: the numbers are multinomial, that is Poisson and independent
   but for their total, which the measures do not see;
@@ -11,7 +11,7 @@ their numbers are all there is to draw:
   a cell of width h;
 * a random partition of the rows: each fold takes a binomial share of what is left.
 
-Where weights differ inside a cell, the weight of N rows drawn with replacement follows
+If weights differ inside a cell, the weight of N rows drawn with replacement follows
 a gamma law, that of N of its n rows a beta law on the share; mean and variance are
 those of such draws.
 """
@@ -83,7 +83,7 @@ class CellSample(PooledPredictions):
     counts : ndarray of shape (n_cells, 2), int64
         Numbers of rows with label 0 and 1.
     weight, squares : ndarray of shape (n_cells, 2)
-        Sums of their weights and squared weights; equal to `counts` where all rows
+        Sums of their weights and squared weights; equal to `counts` if all rows
         weigh 1.
 
     Examples
@@ -144,7 +144,7 @@ class CellSample(PooledPredictions):
         return Ranks(zeros @ below, zeros.sum(), ones.sum())
 
     def rows_alike(self) -> float:
-        """Return how many rows of equal weight say as much (Kish)."""
+        """Return how many rows of equal weight are as informative (Kish)."""
         return float(self.weight.sum() ** 2 / self.squares.sum())
 
     def share_intervals(

@@ -148,7 +148,7 @@ def _with_shares(shares, extras):
 
 
 def digest_columns(frame: Any) -> list[AnyArray]:
-    """Return a number for each value of each column of a frame: equal where the values are.
+    """Return a number for each value of each column of a frame: equal if the values are.
 
     Numbers in text are numbers, as if the column had been read at once.
     """

@@ -138,7 +138,7 @@ def summarize(
           ibis, pyarrow);
         * a dict of arrays, by name;
         * a dask DataFrame, or a dict of dask arrays;
-        * a Spark DataFrame: each partition becomes a summary where it is;
+        * a Spark DataFrame: each partition becomes a summary if it is;
         * with `query` the address of a database by SQLAlchemy
           (``"postgresql://host/name"``), an engine or a connection of SQLAlchemy, or a
           connection of ADBC, DuckDB or any other driver with cursors (psycopg, pymysql,
@@ -173,7 +173,7 @@ def summarize(
         also in Excel's sheets.
     drop_missing : bool, default=False
         Leave out rows with a missing value in one of the columns but those of `by`, and
-        say how many and which in a `CalibrationWarning`; by default they are refused.
+        say how many and which in a `CalibrationWarning`; by default they are rejected.
     soft_labels : bool, default=False
         Whether the column of labels holds shares of the second class; or, of a list of
         columns, one per class, shares that sum to 1, or whole numbers: votes, of which
@@ -183,7 +183,7 @@ def summarize(
     in_database : bool, default=False
         Whether the database counts the rows of `query` that are equal in all columns
         named here, by GROUP BY, so that these numbers come instead of the rows. The
-        cells are the same in every bit. It pays where scores are rounded or of few
+        cells are the same in every bit. It pays if scores are rounded or of few
         levels; errors give the number of a group.
     progress : callable, default=None
         Called as ``progress(done, total)``, in bytes of the files.
@@ -199,7 +199,7 @@ def summarize(
     ValueError
         Files that are none, missing columns, missing values, invalid labels, scores or
         weights, with the file, the row group and the row of the file (from 0); more
-        than 10,000 groups; a query that the database refuses, or that returns no row.
+        than 10,000 groups; a query that the database rejects, or that returns no row.
     OSError
         A cursor or iterator that breaks off; the message says after how many rows.
     ModuleNotFoundError
@@ -208,7 +208,7 @@ def summarize(
     Warns
     -----
     CalibrationWarning
-        Rows that `drop_missing` leaves out; `classes` in an order of their own where
+        Rows that `drop_missing` leaves out; `classes` in an order of their own if
         the columns fit another one far better.
 
     Notes
@@ -289,7 +289,7 @@ def summarize(
         soft=bool(soft_labels),
     )
     make = partial(Tally, plan)
-    make().make_summary()  # options that cannot be are refused before the work
+    make().make_summary()  # options that cannot be are rejected before the work
     if query is not None:
         counting = None
         if in_database:
@@ -307,7 +307,8 @@ def summarize(
         ):
             raise invalid_input(
                 expected="label= and prob=",
-                got="none of one of them",
+                got="one of them",
+                sentence="label= and prob= are required",
                 hint="Name the columns of the labels and of the probabilities",
             )
         total = fold_parts(parts, make, n_jobs, progress)
@@ -526,7 +527,7 @@ class Tally:
             mine = self.groups.get(key)
             if mine is None:
                 if len(self.groups) == _MOST_GROUPS:
-                    self._add_group(key)  # refuses
+                    self._add_group(key)  # rejects
                 self.groups[key] = theirs.copy()
             else:
                 mine.merge(theirs)
@@ -535,7 +536,7 @@ class Tally:
     def warn_left_out(self) -> None:
         """Tell of rows that were left out, and of classes that the columns do not fit.
 
-        Raises ValueError where some rows are shares and others votes.
+        Raises ValueError if some rows are shares and others votes.
         """
         check_votes(self.kinds)
         if self.left_out:
@@ -686,7 +687,7 @@ def find_distinct_labels(
 ) -> AnyArray:
     """Find the different labels, sorted, of rows that need not fit into memory.
 
-    A summary has to know its classes before the first batch. Where they are not 0 and 1
+    A summary has to know its classes before the first batch. If they are not 0 and 1
     and nobody knows them, this reads the column of labels, and no other.
 
     Parameters
@@ -699,7 +700,7 @@ def find_distinct_labels(
     csv : dict, default=None
         As in `summarize`.
     drop_missing : bool, default=False
-        Pass over missing labels, which are refused otherwise.
+        Pass over missing labels, which are rejected otherwise.
 
     Returns
     -------
@@ -708,7 +709,7 @@ def find_distinct_labels(
     Raises
     ------
     ValueError
-        What `summarize` refuses, no labels at all, or more than 10,000 different ones.
+        What `summarize` rejects, no labels at all, or more than 10,000 different ones.
 
     Examples
     --------

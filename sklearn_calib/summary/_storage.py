@@ -416,8 +416,8 @@ def _with_column(table, old, new, values):
     return table.set_column(place, new, [values])
 
 
-# Where no bits are dropped, identities end in as many zeros as all have in common.
-# Where some are, they end in 16 zeros, but for starts at cuts: these are told by the
+# If no bits are dropped, identities end in as many zeros as all have in common.
+# If some are, they end in 16 zeros, but for starts at cuts: these are told by the
 # bit before and their place.
 
 

@@ -88,7 +88,7 @@ class CalibrationSummary(Storable):
     most `max_cells` distinct scores, later in cells that are narrow relative to the
     distance from 0 or 1. Summaries of parts are merged by ``+``. All of it depends on
     the rows alone, not on their order, on how they were cut into batches, or on which
-    parts were merged first: in every bit without weights, or where these are whole
+    parts were merged first: in every bit without weights, or if these are whole
     numbers. Other weights are added up in each cell as floating-point numbers, so that
     they, and the scores of cells that several scores share, are the same up to
     rounding; ``==`` allows for 1e-11 of their size. The `totals` are exact sums of what
@@ -156,9 +156,9 @@ class CalibrationSummary(Storable):
     0.0
     """
 
-    # a sample of the rows, where whoever reads them asks for one
+    # a sample of the rows, if whoever reads them asks for one
     drawn: RowDraw | None = None
-    patterns: PatternTable | None = None  # rows by groups, where they are asked for
+    patterns: PatternTable | None = None  # rows by groups, if they are asked for
     soft = False  # whether some rows came as shares, whose items cells do not keep
 
     def __init__(
@@ -222,7 +222,7 @@ class CalibrationSummary(Storable):
             Whether `y_true` holds shares of classes, of shape (n_samples,) or
             (n_samples, n_classes), as measures take them. The measures and fits of the
             summary are then those of weighted rows; what counts rows (tests, intervals,
-            reports) it refuses, because it does not keep which of them belong to one
+            reports) it rejects, because it does not keep which of them belong to one
             item.
 
         Returns
@@ -436,7 +436,7 @@ class CalibrationSummary(Storable):
 
     @property
     def positive_label(self) -> object:
-        """The label whose probability the scores are, where there are two."""
+        """The label whose probability the scores are, if there are two."""
         return self._labels.positive_label
 
     @property
@@ -566,7 +566,7 @@ class CalibrationSummary(Storable):
         if not self.n_samples:
             raise invalid_input(
                 expected="a summary of at least one row",
-                got="an empty one",
+                got="an empty summary",
                 hint="Call update first",
             )
 
@@ -574,8 +574,8 @@ class CalibrationSummary(Storable):
         if self._joint is not None:
             raise invalid_input(
                 expected="a summary of two classes",
-                got=f"one of {len(self.classes)}",
-                hint=f"Of {what} the rows themselves are needed",
+                got=f"a summary of {len(self.classes)} classes",
+                hint=f"Pass the rows themselves for {what}",
             )
 
     # -- what it answers ----------------------------------------------------------------------
@@ -656,13 +656,13 @@ class CalibrationSummary(Storable):
     ) -> dict[str, Any]:
         """Return the options of a measure as they are for cells.
 
-        Refused where single rows are needed.
+        Rejected if single rows are needed.
         """
         single = options.get("estimator") in ("unbiased", "linear")
         if options.get("debias") or single or options.get("multiclass") == "canonical":
             raise invalid_input(
                 expected="options that read weights of scores",
-                got="one that reads single rows",
+                got="an option that reads single rows",
                 hint="Measure the rows themselves, or without that option",
             )
         if options.get("cv") is not None:
@@ -670,7 +670,7 @@ class CalibrationSummary(Storable):
                 expected="cv=None", got=repr(options["cv"]), hint="Call cross_validate"
             )
         if "multiclass" not in measure.option_names:
-            reason = f"{measure.spec.name}, which reads whole vectors of probabilities,"
+            reason = f"{measure.spec.name}, which reads whole vectors of probabilities"
             self._check_two_classes(reason)
             return options
         options = {"multiclass": self.multiclass, **options}
@@ -830,7 +830,7 @@ class CalibrationSummary(Storable):
 
     @staticmethod
     def _check_reads_cells(measure):
-        """Refuse a measure that reads more than the weight of each label at each score."""
+        """Reject a measure that reads more than the weight of each label at each score."""
         if not measure.spec.poolable:
             raise invalid_input(
                 expected="a measure that cells are enough for",
@@ -839,7 +839,7 @@ class CalibrationSummary(Storable):
             )
 
     def _check_independent(self):
-        """Refuse what counts rows, where several of them may belong to one item."""
+        """Reject what counts rows, if several of them may belong to one item."""
         if self.soft:
             given = "soft_labels=True"
             raise invalid_input(

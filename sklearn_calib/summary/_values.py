@@ -136,9 +136,13 @@ class ColumnValues:
             except KeyError as error:
                 raise invalid_input(
                     expected=(
-                        f"the values of column {quoted(self.name)} that were there a moment ago"
+                        f"the values of column {quoted(self.name)} as they were before"
                     ),
                     got=quoted(error.args[0]),
+                    sentence=(
+                        f"The values of column {quoted(self.name)} have changed while "
+                        "they were read"
+                    ),
                     hint="Run again when the files are written",
                 ) from error
             return np.array([*groups, self._missing_group])[codes]

@@ -46,7 +46,7 @@ def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> Non
     display draws on the axes that it is given and on no others, returns itself, sets
     ``figure_`` and ``axes_`` or ``ax_``, shows what its ``points()`` say, and leaves
     names and settings as they are. The last stage of a classifier is its own
-    ``predict_proba``; a stage is the model truncated to it and, where two fits agree,
+    ``predict_proba``; a stage is the model truncated to it and, if two fits agree,
     the model fitted with so many rounds.
 
     Examples
@@ -77,7 +77,7 @@ def contract_checks(
     Returns
     -------
     checks : list of (str, callable)
-        A name, and a function without arguments that raises where the check fails.
+        A name, and a function without arguments that raises if the check fails.
 
     Examples
     --------

@@ -96,7 +96,7 @@ def check_proper(metric: Measure, k: int, *_: AnyArray) -> None:
 def check_argument_in_errors(
     metric: Measure, k: int, proba: AnyArray, y: AnyArray
 ) -> None:
-    """Check that each option refuses a wrong value, and that every error names its argument."""
+    """Check that each option rejects a wrong value, and that every error names its argument."""
     wrong: Any = object()
     calls: dict[str, Callable[[], object]] = {
         "y_proba": lambda: metric(y, 3 * proba),

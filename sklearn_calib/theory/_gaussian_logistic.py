@@ -39,6 +39,8 @@ def make_normal_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes and weights for expectations under the standard normal distribution."""
     x, w = np.polynomial.legendre.leggauss(_ORDER)
     edges = np.linspace(-_REACH, _REACH, _PANELS + 1)
+    # Composite Gauss-Legendre: Gauss-Hermite converges slowly for the logistic function
+    # at large variances.
     half = np.diff(edges)[:, None] / 2
     nodes = (edges[:-1, None] + half * (x + 1)).ravel()
     weights = (half * w).ravel() * np.exp(-(nodes**2) / 2) / np.sqrt(2 * np.pi)
@@ -212,9 +214,13 @@ class GaussianLogisticModel:
         step, weight = make_normal_rule()
         z = np.concatenate([sign * inner / 2 + norm * step for sign in (-1, 1)])
         weight = np.concatenate([weight, weight]) / 2
+        # The optimal recalibration of the score z is sigma(slope z), the rescaling of
+        # proposition 6.2.
         slope = inner / norm**2
         q = expit(slope * z)
         if callable(loss):
+            # Calibration error is the divergence between prediction and recalibrated
+            # prediction, refinement the entropy of the latter (proposition 6.1).
             risk, least = loss(expit(z), q), loss(q, q)
         else:
             rule, truth = get_loss(loss, 2).without_floor(), np.column_stack([1 - q, q])
@@ -253,6 +259,8 @@ class GaussianLogisticModel:
         start = None
         for value in strengths:
             inner, norm, start = self._weights_at(value, start)
+            # Each strength starts from the solution of the one before, since the
+            # solution changes continuously.
             rows.append((*self.loss_of_weights(inner, norm, loss), inner, norm))
         return LogisticLimit(*np.array(rows).T)
 
@@ -310,12 +318,18 @@ class GaussianLogisticModel:
 
         def compute_equations(log_unknowns):
             eta, gamma, tau = np.exp(log_unknowns)
+            # The fixed-point equations of the limit (Mai, Liao and Couillet 2019), in
+            # the logarithms of eta, gamma and tau so that these stay positive.
             kappa = r * (share @ (s / (strength + tau * s)))
+            # Proposition 7.1: the limits of the inner product with the truth (half of
+            # it) and of the squared norm of the weights.
             mean = eta * c2 * (share @ (1 / (strength + tau * s)))
             variance = share @ (
                 (gamma * r * s**2 + eta**2 * c2 * s) / (strength + tau * s) ** 2
             )
             prox = _solve_prox(mean + np.sqrt(variance) * steps, kappa)
+            # f is the derivative of the logistic loss at its proximal point, and
+            # `slope` its second derivative.
             f = special.expit(-prox)
             slope = f * (1 - f)
             new = density @ f, density @ f**2, density @ (slope / (1 + kappa * slope))
@@ -341,6 +355,8 @@ def _solve_prox(t, kappa):
     The left side is convex below 0 and concave above; from these starts Newton is
     monotone.
     """
+    # On this side of the solution the function is convex or concave in the right
+    # direction, so Newton's method converges monotonically.
     p = np.where(t > -kappa / 2, np.maximum(t, 0.0), np.minimum(t + kappa, 0.0))
     for _ in range(100):
         f = special.expit(-p)

@@ -1,4 +1,4 @@
-"""Refusals advise what the caller has not done already."""
+"""Errors advise what the caller has not done already."""
 
 import numpy as np
 import pytest

@@ -40,7 +40,7 @@ def data(request):
 
 
 @pytest.mark.parametrize(
-    "argument, cure",
+    "argument, hint",
     [
         (
             {"method": "sigmoid"},
@@ -56,15 +56,15 @@ def data(request):
     ids=str,
 )
 @pytest.mark.parametrize("cls", [CalibratedModel, RefineThenCalibrateCV])
-def test_unknown_arguments_say_what_to_write(cls, argument, cure):
+def test_unknown_arguments_say_what_to_write(cls, argument, hint):
     [name] = argument
-    message = rf"expected arguments among estimator, .* got {name}=.*{cure}"
+    message = rf"expected arguments among estimator, .* got {name}=.*{hint}"
     with pytest.raises(TypeError, match=message):
         cls(GaussianNB(), **argument)
 
 
 @pytest.mark.parametrize(
-    "name, cure",
+    "name, hint",
     [
         ("sigmoid", "Write 'platt', the same as scikit-learn's method='sigmoid'"),
         ("Sigmoid", "Write 'platt'"),
@@ -76,12 +76,12 @@ def test_unknown_arguments_say_what_to_write(cls, argument, cure):
         ("zzz", "Check the spelling, or pass an instance"),
     ],
 )
-def test_unknown_names_say_what_to_write(data, name, cure):
+def test_unknown_names_say_what_to_write(data, name, hint):
     with refuses(
-        ValueError, expected="one of ", value=rf"'{name}'( \(name\))?", hint=f"{cure}"
+        ValueError, expected="one of ", value=rf"'{name}'( \(name\))?", hint=f"{hint}"
     ):
         get_recalibrator(name)
-    with refuses(ValueError, hint=cure):
+    with refuses(ValueError, hint=hint):
         CalibratedModel(GaussianNB(), name).fit(*data)
 
 
@@ -520,7 +520,7 @@ class OwnOrder(ClassifierMixin, BaseEstimator):
 
 @pytest.mark.parametrize("labels", [("pos", "neg"), ("b", "c", "a")])
 @pytest.mark.parametrize("recalibrator", ["default", LogisticRegression(C=100.0)])
-@pytest.mark.filterwarnings("ignore:.*recalibrated log loss")
+@pytest.mark.filterwarnings("ignore:Recalibration increased the log loss")
 def test_columns_are_those_of_a_network_with_an_order_of_its_own(labels, recalibrator):
     """A plain classifier as a recalibrator sorts its classes."""
     rng = np.random.default_rng(0)

@@ -220,7 +220,8 @@ def warned(method, X, y):
         warnings.simplefilter("always")
         CalibratedModel(FrozenEstimator(Known().fit(X, y)), method).fit(X, y)
     return any(
-        "standard errors off" in str(w.message) or "after and" in str(w.message)
+        "standard errors from" in str(w.message)
+        or "increased the log loss" in str(w.message)
         for w in caught
     )
 
@@ -254,7 +255,7 @@ def test_alarms():
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 1000)
     X = 0.01 * rng.normal(size=(1000, 1))
-    with pytest.warns(CalibrationWarning, match="after and .* before"):
+    with pytest.warns(CalibrationWarning, match="increased the log loss .* from .* to"):
         CalibratedModel(
             FrozenEstimator(Known().fit(X, y)), DecisionTreeClassifier(random_state=0)
         ).fit(X, y)

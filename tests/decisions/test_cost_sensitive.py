@@ -1,4 +1,4 @@
-"""CostSensitiveClassifier: the cheapest action, where costs may come from, what is refused."""
+"""CostSensitiveClassifier: the cheapest action, where costs may come from, what is rejected."""
 
 import numpy as np
 import pandas as pd
@@ -138,7 +138,7 @@ def test_costs_of_the_last_call_hold():
 
 
 def test_a_row_may_have_no_use_for_an_action():
-    """A fee above the amount at stake: not to be refused where other rows have other amounts."""
+    """A fee above the amount at stake: not to be rejected where other rows have other amounts."""
     amount = np.linspace(1, 100, len(X))
     costs = np.zeros((len(X), 2, 2))
     costs[:, 0, 1] = costs[:, 1, 1] = 5.0  # to investigate

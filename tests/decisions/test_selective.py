@@ -159,7 +159,7 @@ def test_unfitted_estimators_see_other_rows():
             "calibration_size strictly between 0 and 1, got nan",
         ),
         ({"method": "conformal"}, "method 'sgr', got 'conformal'"),
-        ({"abstain_label": 1}, "an abstain_label that is no class, got 1"),
+        ({"abstain_label": 1}, "an abstain_label that is not a class, got 1"),
     ],
 )
 def test_bad_input(options, said):

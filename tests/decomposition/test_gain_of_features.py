@@ -1,4 +1,4 @@
-"""What a better use of the features gains: values, words, and what is refused."""
+"""What a better use of the features gains: values, words, and what is rejected."""
 
 import numpy as np
 import pandas as pd

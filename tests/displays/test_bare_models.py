@@ -80,18 +80,18 @@ def said(call, *args, **options):
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_to_write_instead(kind):
-    model, got, cure = WRONG[kind]
+    model, got, hint = WRONG[kind]
     for display, options in DISPLAYS.items():
         message = said(display.from_estimator, model, X, Y, **options)
         assert message.startswith("expected a fitted classifier with predict_pr")
         assert got in message
-        assert cure.format(f"{display.__name__}.from_predictions") in message
+        assert hint.format(f"{display.__name__}.from_predictions") in message
     two = {"good": LogisticRegression().fit(X, Y), "other": model}
     assert got in said(ReliabilityDisplay.from_estimator, two, X, Y)
     for given in (model, {"a": PROBA, "b": model}):
         message = said(calibration_report, Y, given)
         assert message.startswith("expected probabilities, got ")
-        assert got in message and cure.format("calibration_report") in message
+        assert got in message and hint.format("calibration_report") in message
 
 
 def test_a_display_of_one_model_takes_no_dict():

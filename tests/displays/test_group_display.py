@@ -84,7 +84,7 @@ def test_few_dots_and_classes(rows):
 
 
 def test_nothing_to_draw(rows):
-    with refuses(ValueError, expected="something to draw"):
+    with refuses(ValueError, expected="n_curves or n_dots above 0"):
         drawn(rows, n_curves=0, n_dots=0)
     with refuses(ValueError, expected=".*n_dots >= 0", value="-1"):
         drawn(rows, n_dots=-1)

@@ -1,4 +1,4 @@
-"""JSON documents: what is kept, what is refused, and what is stored."""
+"""JSON documents: what is kept, what is rejected, and what is stored."""
 
 import copy
 import itertools

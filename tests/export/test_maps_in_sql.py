@@ -377,7 +377,7 @@ def test_names_of_stages_give_way():
             {"dialect": "oracle"},
             "a dialect among ansi, .*databricks, got 'oracle'",
         ),
-        ("platt", 3, {}, "two classes where there is one column, got 3"),
+        ("platt", 3, {}, "two classes for a single column, got 3"),
         ("platt", 3, {"columns": ["a", "b"]}, "3 columns, one for each class, got 2"),
         ("platt", 2, {"columns": ["a", "A"]}, "columns: different texts"),
         (

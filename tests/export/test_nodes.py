@@ -290,7 +290,7 @@ def worst_of_extremes(name, k):
         yield title, max(np.abs(got - expected).max() for got, expected in both)
 
 
-# the second refuses rows of one class
+# the second rejects rows of one class
 LEFT_OUT_OF_EXTREMES = ("pipeline", "prior_shift.uniform")
 SMALL_SAMPLE = (
     "smooth_isotonic",

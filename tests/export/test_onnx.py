@@ -267,7 +267,7 @@ def test_float64_states_no_error():
     assert "largest_float32_error" not in properties(to_onnx(fitted("platt", 2)))
 
 
-# -- refusals ---------------------------------------------------------------------------------
+# -- errors ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_unfitted_and_foreign():
 
 def test_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
-    words = r"expected onnx, got no such package. Run: pip install 'sklearn-calib\[export\]'"
+    words = r"onnx is not installed. Run: pip install 'sklearn-calib\[export\]'"
     with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(fitted("platt", 2))
 

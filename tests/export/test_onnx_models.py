@@ -456,7 +456,7 @@ def test_what_a_model_carries():
     assert float(found["largest_difference_in_sample"]) <= DOUBLE
 
 
-# -- refusals ---------------------------------------------------------------------------------
+# -- errors ---------------------------------------------------------------------------------
 
 
 class Foreign(ClassifierMixin, BaseEstimator):
@@ -554,7 +554,7 @@ def test_what_to_install(monkeypatch, package):
     model = CalibratedModel(boosted("xgboost"), "platt", cv=2).fit(X, y)
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.setitem(sys.modules, name, None)
-    words = rf"expected {package}, got no such package. Run: pip install 'sklearn-calib\[exp"
+    words = rf"{package} is not installed. Run: pip install 'sklearn-calib\[exp"
     with pytest.raises(ModuleNotFoundError, match=words):
         to_onnx(model, new)
 

@@ -388,5 +388,5 @@ def test_texts_of_bands_are_data():
 def test_bad_bands(bands):
     with refuses(ValueError, expected=".*increasing probabilities"):
         to_sql(fitted("platt", 2), "p", bands=bands)
-    with refuses(ValueError, expected="one column where there are bands"):
+    with refuses(ValueError, expected="one column for bands"):
         to_sql(fitted("platt", 2), ["p", "q"], bands=[0.5])

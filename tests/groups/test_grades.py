@@ -315,7 +315,7 @@ def test_quantiles():
         np.repeat([0.1, 0.2], [90, 10]), 4, names=["low", "high"]
     )
     assert tied.edges == (0.2,) and tied.names == ("low", "high")
-    with pytest.raises(ValueError, match=r".*none that differ"):
+    with pytest.raises(ValueError, match=r".*equal ones"):
         Grades.from_quantiles([0.3, 0.3])
 
 

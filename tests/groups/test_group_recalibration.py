@@ -181,7 +181,7 @@ def test_it_is_an_estimator(case):
 
 def test_mistakes(case):
     p, y, site, model = case
-    with pytest.raises(ValueError, match=r".*none named 'group'"):
+    with pytest.raises(ValueError, match=r".*lacks 'group'"):
         model.predict_proba(p, groups={"site": site})
     with refuses(TypeError, expected="a table of groups", value="none"):
         model.predict_proba(p)

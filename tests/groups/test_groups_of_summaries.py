@@ -162,7 +162,7 @@ def test_names_of_the_columns():
         ),
         (of_shops(), {"groups": ["a", "b"]}, "1 names of columns as groups"),
         (of_shops(), {"groups": 7}, "1 names of columns as groups"),
-        (of_shops(), {"sample_weight": [1]}, "summaries alone, got also sample_weight"),
+        (of_shops(), {"sample_weight": [1]}, "summaries alone, got other arguments"),
         (
             of_shops(),
             {"multiclass": "classwise"},

@@ -290,7 +290,7 @@ def test_two_systems():
             calibrated_mean(*rows()),
             "expected the same rows, got 150 of 1500 labelled and 120",
         ),
-        (two, "expected clusters of both or of none"),
+        (two, "expected clusters of both or of neither"),
         (found, "expected means, got a difference"),
         (
             calibrated_mean(first[:150], p[:150], p[150:], level=0.9),
@@ -438,7 +438,9 @@ def test_bad_input(change, words):
 
 def test_few_rows_are_said():
     y, score, rest = rows()
-    with refuses(ValueError, expected="labels of two rows or more", value="those of 1"):
+    with refuses(
+        ValueError, expected="labels of two rows or more", value="a label of only one"
+    ):
         calibrated_mean(y[:1], score[:1], rest)
     with refuses(ValueError, expected="scores that are numbers with recalibrator=None"):
         calibrated_mean(y, ["a"] * 120, ["a"] * 5, recalibrator=None)

@@ -529,7 +529,7 @@ def test_refusals():
     summary = CalibrationSummary().update(y, p)
     with refuses(ValueError, hint=".*groups need the rows"):
         confidence_interval(summary, groups=groups)
-    with refuses(ValueError, value="summaries, which know of none"):
+    with refuses(ValueError, value="summaries, which contain neither"):
         measure = "smooth_calibration_error"
         paired_difference(None, summary, summary, measure, groups=groups)
 

@@ -657,10 +657,10 @@ def test_instability_needs_predictions_of_samples(rows):
     bare = validate(GaussianNB(), *rows, keep_predictions=False, **given)
     kept = validate(GaussianNB(), *rows, **given)
     for found, message, options in (
-        (crossed, "those of a cross-validation. Take method='optimism'", {}),
+        (crossed, "models of a cross-validation. Take method='optimism'", {}),
         (
             bare,
-            "none that were kept. Call internal_validation with keep_predictions=True",
+            "were not kept. Call internal_validation with keep_predictions=True",
             {},
         ),
         (kept, "a threshold between 0 and 1, got 1", {"threshold": 1}),

@@ -373,7 +373,7 @@ def test_bins_of_a_summary_are_those_of_its_rows():
 def test_the_bootstrap_of_isotonic_refinements_is_refused(loss, given):
     """Their fit is closer to resampled rows than to new ones; 95 % intervals held .35 to .55."""
     p = np.linspace(0.1, 0.9, 60)
-    rule = f"whose bootstrap holds the truth, got 'isotonic_refinement_{loss}'"
+    rule = f"whose bootstrap interval is valid, got 'isotonic_refinement_{loss}'"
     with pytest.raises(
         ValueError, match=f"{rule}. Take 'temperature_refinement_{loss}', or the"
     ):

@@ -254,9 +254,11 @@ def test_what_summaries_do_not_have():
     y, p, q = two_models(40)
     one, two = (CalibrationSummary().update(y, scores) for scores in (p, q))
     for measure in ("log_loss", "accuracy", "brier_loss"):
-        with pytest.raises(ValueError, match=r"keep no pairs\. Add up the losses"):
+        with pytest.raises(
+            ValueError, match=r"do not contain pairs of rows\. Add up the losses"
+        ):
             paired_difference(None, one, two, measure)
-    with refuses(ValueError, value="also scores, weights or labels"):
+    with refuses(ValueError, value="other arguments"):
         confidence_interval(one, p)
     with refuses(ValueError, expected="a measure of one two-class problem"):
         confidence_interval(one, None, "variational_calibration_error")

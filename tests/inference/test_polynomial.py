@@ -206,7 +206,7 @@ def test_certain_predictions():
     y = np.r_[0, np.tile([0, 1], 15), 1]
     assert 0 < polynomial_test(y, p).pvalue < 1  # certain and right
     y[0] = 1
-    with pytest.warns(CalibrationWarning, match="1 of 32 rows with probability 0 or 1"):
+    with pytest.warns(CalibrationWarning, match="1 of 32 rows have probability 0 or 1"):
         assert polynomial_test(y, p).pvalue < 1e-10
 
 

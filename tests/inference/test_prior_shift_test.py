@@ -1,4 +1,4 @@
-"""The test of label shift: its statistic, its level on both sides, its power, what it refuses."""
+"""The test of label shift: its statistic, its level on both sides, its power, what it rejects."""
 
 import numpy as np
 import pytest

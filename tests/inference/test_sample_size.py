@@ -201,7 +201,7 @@ P = np.linspace(0.1, 0.9, 99)
         ({"y_proba": P, "c_statistic": 0.5}, "c_statistic strictly between 0.5 and 1, got 0.5"),
         ({"linear_predictor": (0, 0)}, "expected linear_predictor as"),
         ({"linear_predictor": 3}, "expected linear_predictor as"),
-        ({"linear_predictor": (0, 1), "sample_weight": [1]}, "sample_weight with y_proba"),
+        ({"linear_predictor": (0, 1), "sample_weight": [1]}, "sample_weight needs y_proba"),
         ({"y_proba": P, "level": 95}, "level"),
         (
             {"y_proba": P, "oe_width": None, "slope_width": None, "c_width": None},

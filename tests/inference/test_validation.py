@@ -325,7 +325,7 @@ def test_certain_and_right():
 
 def test_certain_and_wrong():
     y, p = golden_set(50)
-    with pytest.warns(CalibrationWarning, match="1 of 51 rows with probability 0 or 1"):
+    with pytest.warns(CalibrationWarning, match="1 of 51 rows have probability 0 or 1"):
         found = validate(np.r_[y, 1], np.r_[p, 0.0], **FAST)
     assert found["slope"].pvalue < 1e-10
     z = (y.sum() + 1 - p.sum()) / np.sqrt((p * (1 - p)).sum())

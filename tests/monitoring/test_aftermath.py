@@ -420,7 +420,7 @@ def test_merged_counts():
     assert again.region().n_samples == 1800
 
 
-# -- several streams, and what is refused ---------------------------------------------------------
+# -- several streams, and what is rejected ---------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -460,7 +460,9 @@ def test_what_is_refused():
         monitor.region(since="yesterday")
     with refuses(ValueError, expected=".*no stream, as there is only one", value="'a'"):
         monitor.region(stream="a")
-    with refuses(ValueError, expected=".*has raised an alarm", value="none so far"):
+    with refuses(
+        ValueError, expected=".*has raised an alarm", value="one without alarms"
+    ):
         monitor.diagnose()
 
 

@@ -143,7 +143,7 @@ def test_logistic_intervals_of_a_penalised_fit_by_hand(intercept):
 
 def test_bad_intervals():
     p, y = [0.1, 0.5, 0.9], [0, 1, 1]
-    with refuses(ValueError, expected='no intervals with neighborhood="nearest"'):
+    with refuses(ValueError, expected="neighborhood='interval' with intervals"):
         AdaptiveCalibration().fit(p, y, intervals=np.zeros((3, 2)))
     acp = AdaptiveCalibration("interval")
     with refuses(ValueError, expected=r"intervals of shape \(3, 2\)"):

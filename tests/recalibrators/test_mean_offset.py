@@ -1,4 +1,4 @@
-"""PriorShift(mean=...): the mean is met exactly, at the extremes too, or refused with the range."""
+"""PriorShift(mean=...): the mean is met exactly, also at extremes, or an error names the range."""
 
 import numpy as np
 import pytest
@@ -165,7 +165,7 @@ def test_adapt_meets_the_mean_on_rows_without_labels():
     assert mean == pytest.approx(0.1, rel=1e-14)
     assert fitted.offset_.tolist() == before != adapted.offset_.tolist()
     fitted.set_params(mean=None)
-    with refuses(ValueError, expected=".*a fit without mean", value="one with it"):
+    with refuses(ValueError, expected=".*a fit without mean", value="a fit with mean"):
         fitted.adapt(P)
 
 

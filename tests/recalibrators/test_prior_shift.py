@@ -1,4 +1,4 @@
-"""PriorShift: the formulas to the last digit, the estimates, and what it refuses."""
+"""PriorShift: the formulas to the last digit, the estimates, and what it rejects."""
 
 import warnings
 
@@ -413,7 +413,9 @@ def test_refused_later():
     ):
         PriorShift([0.5, 0.5]).fit(p, y).adapt(target)
     with refuses(
-        ValueError, expected=".*a fit with prior='bbse'", value="one with another"
+        ValueError,
+        expected=".*a fit with prior='bbse'",
+        value="a fit with another prior",
     ):
         PriorShift([0.5, 0.5]).fit(p, y).set_params(prior="bbse").adapt(target)
     fitted = PriorShift("em").fit(p, y)

@@ -210,7 +210,7 @@ def test_lightgbm_one_vs_rest_is_refused():
     for model in (RefineThenCalibrateCV(learner), CalibratedModel(learner)):
         with pytest.raises(ValueError, match=message):
             model.fit(X, y)
-    # the cure that the message names
+    # the hint that the message names
     each = OneVsRestClassifier(lightgbm.LGBMClassifier(**options))
     assert CalibratedModel(each).fit(X, y).predict_proba(X).shape == (300, 3)
 

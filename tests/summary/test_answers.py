@@ -281,7 +281,10 @@ THREE = CalibrationSummary().update([0, 1, 2], np.full((3, 3), 1 / 3))
             lambda: CalibrationSummary().fit("platt"),
             "expected a summary of at least one row",
         ),
-        (lambda: THREE.fit("platt"), "expected a summary of two classes, got one of 3"),
+        (
+            lambda: THREE.fit("platt"),
+            "expected a summary of two classes, got a summary of 3 classes",
+        ),
         (lambda: THREE.cross_validate(["platt"]), "expected a summary of two classes"),
         (
             lambda: EXACT.cross_validate(cv=1),

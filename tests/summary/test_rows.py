@@ -116,7 +116,7 @@ def test_tuples_in_the_order_of_the_arguments(table):
     options = COLUMNS | {"weight": "w", "by": "g"}
     given = table[["y", "p", "w", "g"]].itertuples(index=False, name=None)
     assert summarize(given, **options) == summarize(table, **options)
-    with refuses(ValueError, expected="tuples of 2, 'y', 'p'", value="one of 3"):
+    with refuses(ValueError, expected="tuples of 2, 'y', 'p'", value="a tuple of 3"):
         summarize(iter([(1, 0.5, 2)]), **COLUMNS)
 
 

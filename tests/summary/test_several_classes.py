@@ -120,9 +120,9 @@ def test_empty_parts_know_no_classes():
         ),
         (
             lambda s: s.measure("isotonic_refinement_brier"),
-            "summary of two classes, got one of 3",
+            "summary of two classes, got a summary of 3 classes",
         ),
-        (lambda s: s.rows(), "summary of two classes, got one of 3"),
+        (lambda s: s.rows(), "summary of two classes, got a summary of 3 classes"),
         (
             lambda s: s.measure("expected_calibration_error", multiclass="classwise"),
             "'confidence', which was summarised, got 'classwise'",

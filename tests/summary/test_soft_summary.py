@@ -1,4 +1,4 @@
-"""Soft labels in summaries: weighted rows, counted by item; what needs items is refused."""
+"""Soft labels in summaries: weighted rows, counted by item; what needs items is rejected."""
 
 import numpy as np
 import pytest
@@ -126,7 +126,7 @@ def test_columns_of_shares_and_of_votes():
 @pytest.mark.parametrize(
     ("first", "said"),
     [
-        ([3, 0.5], "shares, or numbers of votes, in all rows, got both"),
+        ([3, 0.5], "shares, or numbers of votes, in all rows, got shares in some"),
         ([1, 1], "rows sum to 1, got 0 and 1 alone"),
         ([0, 0], "a share or a vote in every row, got none in row 1"),
         ([-1, 1], "got -1 in row 1, column 0"),

@@ -353,7 +353,7 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
         ),
         (".", "got parquet and csv in '.'"),
         ("empty", "(parquet, csv, JSON lines, Arrow), got none in 'empty'"),
-        ("absent*", "expected files of that name, got none for 'absent*'"),
+        ("absent*", "No file matches 'absent*'"),
         ("magic://nowhere/t.parquet", "expected an address that pyarrow can open"),
         ((tmp_path / "t.csv").as_uri(), "expected parquet files at an address"),
         ({"y": [0, 1], "p": [0.5]}, "expected columns of one length"),
@@ -456,8 +456,8 @@ def test_text_labels_without_classes_are_named_in_the_error(n_classes):
     columns = [f"p{c}" for c in range(n_classes)]
     table = pd.DataFrame({name: [1 / n_classes] * 6 for name in columns})
     table["y"] = (names * 3)[:6]
-    cure = re.escape(f"Name the classes in the order of the columns, classes={names}")
-    with pytest.raises(ValueError, match=cure):
+    hint = re.escape(f"Name the classes in the order of the columns, classes={names}")
+    with pytest.raises(ValueError, match=hint):
         summarize(table, label="y", prob=columns)
     assert summarize(table, label="y", prob=columns, classes=names).n_samples == 6
 

@@ -432,7 +432,7 @@ def test_the_last_row_of_a_large_batch_is_named():
                 .update([1], [1.0])
                 .measure("expected_calibration_error", debias=True)
             ),
-            "one that reads single rows",
+            "an option that reads single rows",
         ),
         (
             lambda: (
