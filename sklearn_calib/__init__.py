@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ._version import __version__
 
-if _TYPE_CHECKING:  # at run time they are imported when they are first asked for
+if _TYPE_CHECKING:  # at run time they are imported at first use
     from . import classifiers as classifiers
     from . import datasets as datasets
     from . import decisions as decisions

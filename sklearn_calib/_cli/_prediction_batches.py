@@ -230,7 +230,7 @@ class PredictionBatches:
 def get_side_columns(
     table: Block, options: Request, what: str = "group"
 ) -> dict[str, Any]:
-    """Return the weights and clusters of rows, which are None where none were named.
+    """Return the weights and clusters of rows, which are None if none were named.
 
     `what` is what a message calls a cluster.
     """

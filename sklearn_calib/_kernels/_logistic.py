@@ -82,6 +82,8 @@ def fit_logistic(
         # a decided row of huge features may hide what others need
         undecided = None
         if near and before == np.inf:
+            # The curvature of decided rows dominates the model and hides the directions
+            # that only the other rows determine.
             undecided = point.drop_decided_rows(weight_fraction)
         if undecided is not None:
             wider, drop = model.find_step(undecided, nonnegative)

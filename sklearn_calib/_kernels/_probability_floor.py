@@ -138,6 +138,8 @@ def _may_be_fractions(plain):
 def _find_levels(plain):
     """Return the least N up to 1000 with all values multiples of 1 / N, or 0."""
     flat = plain.ravel()
+    # Most tables are ruled out by 32 values; the whole table is only checked if those
+    # fit.
     some = flat[:: max(1, len(flat) // 32)][:32]
     fitting = _keep_fitting_levels(_ALL_LEVELS, some)
     while len(fitting):

@@ -77,7 +77,7 @@ class Display:
 
     A subclass stores the result in its constructor and computes nothing there. It
     writes `plotted_data` and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the
-    public `plot` is written here, makes the axes where none are given, and calls
+    public `plot` is written here, makes the axes if none are given, and calls
     ``_draw``. A display with options has a ``plot`` of its own that ends with ``return
     self._drawn_on(ax, option=option)``. Class methods ``from_...`` compute the result
     and call `plot`; their options are parameters with names. If curves can be styled,

@@ -482,7 +482,7 @@ def _check_for_summaries(measure, needs_rows):
 
 def _combine_intervals(measure, one, two):
     """Combine two intervals into one of their difference."""
-    # inside, also where a part leaves one out
+    # inside, also if a part leaves one out
     difference = two.sample_value - one.sample_value
     low = min(two.low - one.high, difference)
     high = max(two.high - one.low, difference)

@@ -2,7 +2,7 @@
 
 A map takes rows on the simplex to rows on the simplex. In the docstrings of the kinds
 `p` is a row, `p_1` the probability of the second class, counted from 0. `l` are its
-logarithms: exact ones where the row was made from logits and nothing but `Floor` came
+logarithms: exact ones if the row was made from logits and nothing but `Floor` came
 before, which hands them on; otherwise log p, with p below 1.1754943508222875e-38
 counted as that.
 

@@ -261,8 +261,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         Raises
         ------
         ValueError, TypeError
-            Anything `canonical_proba` refuses; labels that do not match the columns;
-            soft labels outside [0, 1], or where the order of the rows matters
+            Anything `canonical_proba` rejects; labels that do not match the columns;
+            soft labels outside [0, 1], or if the order of the rows matters
             (``capabilities.order_dependent``); weights that are negative or all zero; more
             classes than ``capabilities.max_classes``. After any error or interruption
             the estimator is unfitted, also if it was fitted before. Threads that

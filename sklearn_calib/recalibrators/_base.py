@@ -119,7 +119,7 @@ class Capabilities:
     cost : str
         Cost of a fit for n rows and k classes.
     max_classes : int or None
-        More classes are refused, since a fit would take minutes even on 2000 rows.
+        More classes are rejected, since a fit would take minutes even on 2000 rows.
     allows_absent_classes : bool
         Takes rows of which each has its own options, see
         ``canonical_proba(absent="nan")``.
@@ -200,7 +200,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         """
         raise invalid_input(
             expected="a recalibrator that describes its map",
-            got="one without the method",
+            got="a class without _make_map",
             hint="Write it, or declare capabilities.export_error",
             error=NotImplementedError,
         )
@@ -262,7 +262,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
         ValueError, TypeError
             Anything `canonical_proba` rejects; labels that do not match the columns;
             indexes of pandas with different labels; soft labels outside [0, 1], or
-            where the order of the rows matters (``capabilities.order_dependent``); weights that
+            if the order of the rows matters (``capabilities.order_dependent``); weights that
             are negative or all zero; more classes than ``capabilities.max_classes``.
             After any error or interruption the estimator is unfitted, also if it was
             fitted before. Threads that predict during a fit see the map of before until

@@ -38,7 +38,7 @@ class SmoothIsotonicCalibration(Recalibrator):
     -----
     Constant outside the first and last knot. Scores are ordered by their log-odds, and
     swapping the classes swaps the result. Equal scores are pooled first, and after the
-    isotonic fit blocks whose knots are nearer than 1e-12: of logits beyond 28, where
+    isotonic fit blocks whose knots are nearer than 1e-12: of logits beyond 28, if
     `IsotonicCalibration` still distinguishes rows, each end keeps one value. The
     published method leaves open which score represents a block; the mean and the middle
     give the same errors to 0.02 % in simulations. Cost: O(n log n).

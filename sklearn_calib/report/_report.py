@@ -62,7 +62,7 @@ class CalibrationReport(WrittenReport):
         a summary of more than two classes only the latter are known, and are both
         numbers.
     sklearn_log_loss : dict of str to float
-        The log loss of scikit-learn for the models where it differs; see Notes
+        The log loss of scikit-learn for the models if it differs; see Notes
         of `calibration_report`.
     source : str or None
         Where the rows come from.
