@@ -17,7 +17,7 @@ from sklearn_calib._cli._request import Request
 from sklearn_calib._cli._tables import get_probability
 from sklearn_calib._files import tables
 from sklearn_calib._files.columns import in_percent, number_column
-from sklearn_calib._files.tables import table_blocks
+from sklearn_calib._files.tables import load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
 from sklearn_calib.recalibrators import PlattScaling
@@ -61,7 +61,7 @@ def test_percent_where_the_first_cell_is_empty(tmp_path, monkeypatch):
     frame["y"] = [row[0] if row[0] != "a" else "c" for row in rows]
     frame.loc[1::9, "y"] = "a"
     frame.to_csv("t.csv", index=False)
-    (table,) = table_blocks("t.csv", lambda _: ["a", "b"], size=None)
+    (table,) = [load_table("t.csv", lambda _: ["a", "b"])]
     options = Request(prob=["a,b"], percent=True, absent="nan", scale=None)
     found = get_probability(table, "a", options)
     assert np.isnan(found[0]) and found[1] == pytest.approx(0.2)

@@ -97,8 +97,10 @@ class Tables:
         if self._options.second_label is not None:
             labels = [*labels, self._options.second_label]
         as_text = [] if self._options.soft_labels or predicted else labels
-        size: dict[str, Any] = {"size": None} if whole or predicted else {}
-        return table_blocks(file, pick, as_text=as_text, **size, **self._form)
+        if whole or predicted:
+            yield load_table(file, pick, as_text=as_text, **self._form)
+        else:
+            yield from table_blocks(file, pick, as_text=as_text, **self._form)
 
     def drop_incomplete_rows(
         self, *tables: Block, columns: Sequence[str] | None = None

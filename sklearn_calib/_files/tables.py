@@ -56,7 +56,13 @@ class CsvText(NamedTuple):
     named: bool  # whether the block begins with the line of names
 
 
-def load_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> Block:
+def load_table(
+    file: str,
+    pick: Callable[[Sequence[str]], Any],
+    *,
+    as_text: Collection[str] = (),
+    **form: Any,
+) -> Block:
     """Return some columns of a file: csv, JSON lines, parquet, Arrow or a workbook.
 
     Parameters
@@ -66,6 +72,8 @@ def load_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> 
     pick : callable
         Given the names of all columns, the list of those to read. Of the separators in
         question the one is taken whose header holds all of them.
+    as_text : collection of str, default=()
+        Columns of a csv file that stay text.
     sep, decimal, encoding : str, default=None
         Of a csv file; found out, ".", and UTF-8 by default. JSON lines have the last.
     header : list of str, default=None
@@ -73,15 +81,35 @@ def load_table(file: str, pick: Callable[[Sequence[str]], Any], **form: Any) -> 
     skip_rows : int, default=None
         How many lines of a csv file, or rows of a sheet, stand above the table.
     """
-    (table,) = table_blocks(file, pick, **form, size=None)
-    return table
+    blocks = [
+        block._replace(written=None)
+        for block in table_blocks(file, pick, as_text=as_text, **form)
+    ]
+    frames = [block.columns for block in blocks]
+    whole = blocks[0]._replace(columns=None, share=1.0)
+    mixed = []
+    if whole.of_csv:
+        mixed = [
+            name
+            for name in frames[0]
+            if not _is_alike([frame[name] for frame in frames])
+        ]
+    if not mixed:
+        return whole._replace(columns=join_frames(frames))
+    # columns that mean different things in blocks are read again
+    whole = load_table(file, pick, as_text=[*as_text, *mixed], **form)
+    for name in mixed:
+        whole.columns[name] = infer_column_values(
+            whole.columns[name], form.get("decimal") or "."
+        )
+    return whole
 
 
 def table_blocks(
     file: str,
     pick: Callable[[Sequence[str]], Any],
     *,
-    size: int | None = _BLOCK_BYTES,
+    size: int | None = None,
     as_text: Collection[str] = (),
     stream: Any = None,
     row_groups: Collection[int] | None = (),
@@ -95,8 +123,8 @@ def table_blocks(
     ----------
     file, pick
         As in `load_table`.
-    size : int or None, default=2**23
-        Bytes of a file of text that are read at a time; None reads all.
+    size : int, default=None
+        Bytes of a file of text that are read at a time, by default 2^23.
     as_text : collection of str, default=()
         Columns that stay text, so that all blocks have the same kind; see
         `parse_texts`.
@@ -122,6 +150,7 @@ def table_blocks(
 
     with translate_read_errors(file), stream or open_decompressed(file) as stream:
         kind = detect_format(stream, file)
+        size = size or _BLOCK_BYTES
         if kind == "csv":
             tables = _iter_csv_blocks(stream, file, pick_some, form, size, as_text)
         else:
@@ -247,29 +276,13 @@ def _invalid_file(error, file):
 # -- files whose values have types ----------------------------------------------------------------
 
 
-def _iter_typed_blocks(kind, stream, file, pick, form, size, *arrow):
-    """Yield blocks of a file that is no csv, or all of it if `size` is None."""
-    if size is not None:
-        yield from _iter_checked_blocks(kind, stream, file, pick, form, size, *arrow)
-        return
-    frames = []
-    decimal = None
-    for block in _iter_checked_blocks(
-        kind, stream, file, pick, form, _BLOCK_BYTES, *arrow
-    ):
-        frames.append(block.columns)
-        decimal = block.decimal
-    if frames:
-        yield Block(join_frames(frames), file, decimal)
-
-
 def _open_typed_source(kind, stream, file, skip_rows=0):
     if kind == "workbook":
         return workbook_in_arrow(stream, file, skip_rows)
     return ArrowFile(stream) if kind == "arrow" else parquet_file(stream)
 
 
-def _iter_checked_blocks(
+def _iter_typed_blocks(
     kind, stream, file, pick, form, size, row_groups=(), nullable=False, keep=False
 ):
     skip_rows = form.get("skip_rows") or 0
@@ -347,10 +360,7 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     cells = CsvParser(len(header), places, sep, decimal or ".", texts)
     decimal = "." if decimal is None and sep == "," else decimal
     first = 0
-    frames = []
-    for number, text in enumerate(
-        row_blocks(stream, encoding, sep, size or _BLOCK_BYTES, file, title)
-    ):
+    for number, text in enumerate(row_blocks(stream, encoding, sep, size, file, title)):
         named = number == 0 and given is None  # the line of names, if there is one
         try:
             frame, extra = cells.read_frame(text, named)
@@ -381,39 +391,10 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
                 ),
             )
         frame.columns = [header[place] for place in places]
-        if size is None:
-            frames.append(frame)
-        else:
-            written = CsvText(text, sep, encoding, header, named)
-            rest = {"share": share_read(stream), "written": written, "of_csv": True}
-            yield Block(frame, file, decimal, first, **rest)
+        written = CsvText(text, sep, encoding, header, named)
+        rest = {"share": share_read(stream), "written": written, "of_csv": True}
+        yield Block(frame, file, decimal, first, **rest)
         first += len(frame)
-    if frames:
-        yield Block(
-            _join_frames(frames, stream, file, pick, form, as_text),
-            file,
-            decimal,
-            of_csv=True,
-        )
-
-
-def _join_frames(frames, stream, file, pick, form, as_text):
-    """Return blocks below each other; columns that mean different things in them are read again."""
-    import pandas as pd
-
-    frames = [frame for frame in frames if len(frame)] or frames[:1]
-    mixed = [
-        name for name in frames[0] if not _is_alike([frame[name] for frame in frames])
-    ]
-    if not mixed:
-        return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
-    stream.seek(0)
-    (table,) = _iter_csv_blocks(stream, file, pick, form, None, [*as_text, *mixed])
-    for name in mixed:
-        table.columns[name] = infer_column_values(
-            table.columns[name], form.get("decimal") or "."
-        )
-    return table.columns
 
 
 def _is_alike(columns):
