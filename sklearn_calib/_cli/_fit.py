@@ -186,10 +186,14 @@ def _fit_rows(
         method = get_recalibrator(options.recalibrator)
         return fit_recalibrator(method, proba, rows.labels, **given)
 
-    said = describe_rows(*counts, rows.classes)
     of_class = np.unique(rows.labels, return_counts=True)[1]
-    return _judged_and_written(
-        said, of_class, judge_fit, learn_map, options, rows.together
+    return _judge_and_write(
+        describe_rows(*counts, rows.classes),
+        of_class,
+        judge_fit,
+        learn_map,
+        options,
+        rows.together,
     )
 
 
@@ -241,9 +245,13 @@ def _fit_drawn(summary: Any, options: Request) -> int:
             groups=groups,
         )
 
-    said = describe_rows(sample.n_seen, sample.n_drawn, classes)
-    return _judged_and_written(
-        said, counts[counts > 0], judge_fit, learn_map, options, groups
+    return _judge_and_write(
+        describe_rows(sample.n_seen, sample.n_drawn, classes),
+        counts[counts > 0],
+        judge_fit,
+        learn_map,
+        options,
+        groups,
     )
 
 
@@ -269,29 +277,30 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     counts = coarse.samples()[0].counts.sum(axis=0)
     judged = partial(cross_validated_cells, options.recalibrator, summary)
     learned = partial(coarse.fit, options.recalibrator)
-    return _judged_and_written(said, counts, judged, learned, options)
+    return _judge_and_write(said, counts, judged, learned, options)
 
 
-def _judged_and_written(said, counts, judged, fitted, options, groups=None):
+def _judge_and_write(description, counts, judge, fit, options, groups=None):
     """Print the gain of a map, and write it if there is a gain; returns the exit code.
 
-    The rows are `said` first; of their classes there are so many `counts`. `judged`
-    gives the gain and `fitted` the map.
+    The `description` of the rows is printed first; of their classes there are so many
+    `counts`. `judge` gives the gain and `fit` the map.
     """
     from ..export import simplify, to_dict, to_json
 
     screen = Screen()
-    screen.print(said)
-    gain = judged() if _are_enough(counts, options) else None
+    screen.print(description)
+    gain = judge() if _are_enough(counts, options) else None
     if _judge_gain(screen, gain, options, groups) or options.force:
         with show_progress("fitting"):
-            kept = {
-                "date": options.date,
-                "columns": _list_read_columns(options),
-                "scale": options.scale_ends,
-            }
-            how = {"input": options.score_kind, "tabulate": options.tabulate}
-            document = to_dict(fitted(), **how, **kept)
+            document = to_dict(
+                fit(),
+                input=options.score_kind,
+                tabulate=options.tabulate,
+                date=options.date,
+                columns=_list_read_columns(options),
+                scale=options.scale_ends,
+            )
             if options.simplify is not None:
                 document = simplify(document, options.simplify)
             text = to_json(document)

@@ -1,7 +1,7 @@
 """Rows by summaries: many files, large ones, saved summaries, groups; memory stays small."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import require
@@ -126,12 +126,10 @@ def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> 
     If `several` is true, the number of files decides too.
     """
     _is_saved.cache_clear()  # a file may have been written since
-    saved = [file for file in files if _is_saved(file)]
-    tables = [file for file in files if file not in saved]
+    tables = [file for file in files if not _is_saved(file)]
     if tables:
-        options.check_named(plain(tables[0]))
-        _check_grades(options, len(_find_roles(tables[0], options).scores))
-    wanted = saved or options.save or options.dask
+        _check_columns(tables[0], options)
+    wanted = len(tables) < len(files) or options.save or options.dask
     many = several and len(tables) > 1
     return bool(wanted) or many or weigh_more(tables, _AT_ONCE)
 
@@ -161,12 +159,13 @@ def check_whole(files: "Sequence[str]", options: Request) -> None:
     if options.soft_labels:
         asked = "--soft-labels"
     options.check_beside(asked, others)
-    options.check_named(plain(files[0]))
-    _check_grades(options, len(_find_roles(files[0], options).scores))
+    _check_columns(files[0], options)
 
 
-def _check_grades(options: Request, n_columns: int) -> None:
-    """Raise an error for grades of several classes, before the rows are read."""
+def _check_columns(file, options):
+    """Raise an error for unnamed columns or grades of several classes, before rows are read."""
+    options.check_named(plain(file))
+    n_columns = len(_find_roles(file, options).scores)
     if options.grades is not None and n_columns > 2:
         raise invalid_option(
             expected="the column of one class in --prob, whose probability has --grades",
@@ -248,13 +247,12 @@ def summarize_files(
                 summary = summarize(files, progress=advance)
         _check_summary_options(summary, options)
         return summary, groups, name
-    how: dict[str, Any] = {"options": options, "rows": rows}
+    read = partial(_summarize_rows, files, tables[0], options, rows)
     try:
-        found = _summarize_rows(files, tables[0], **how, all_labels=len(files) > 1)
+        summary, groups, columns = read(all_labels=len(files) > 1)
     # maybe a label that the first rows of the file do not show
     except (ValueError, InvalidInputError):
-        found = _summarize_rows(files, tables[0], **how, all_labels=True)
-    summary, groups, columns = found
+        summary, groups, columns = read(all_labels=True)
     return summary, groups, ", ".join(columns)
 
 
@@ -279,8 +277,9 @@ def _summarize_rows(files, table, options, rows, all_labels):
         if roles.groups:
             return audit_groups(files, roles.groups, plan, draw, n_jobs=n_jobs)
         with show_progress("reading") as advance:
-            how = {"n_jobs": n_jobs, "progress": advance, "_draw": draw}
-            return summarize(files, **how, **plan), None
+            return summarize(
+                files, n_jobs=n_jobs, progress=advance, _draw=draw, **plan
+            ), None
 
     summary, groups = _on_workers(options.dask, read_files)
     check_rows(summary)
@@ -295,8 +294,9 @@ def read_items(
     If they are not many, all of them.
     """
     _check_no_summaries(files, "--soft-labels")
-    how: dict[str, Any] = {"options": options, "rows": True, "all_labels": True}
-    summary, _, columns = _summarize_rows([*files], files[0], **how)
+    summary, _, columns = _summarize_rows(
+        [*files], files[0], options, rows=True, all_labels=True
+    )
     drawn = summary.drawn.get_sample(summary.classes)
     rows = soft_sample(drawn, columns, options)
     return check_soft_order(rows, options), summary.n_samples

@@ -286,8 +286,9 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     rows = join_batches(batches)
     if options.prediction is not None:
         check_both(rows.labels, tables[0], options)
-    with add_error_context(source=name_files(files)):
-        check_votes(kinds)
+    if options.soft_labels:
+        with add_error_context(source=name_files(files)):
+            check_votes(kinds)
     return rows
 
 

@@ -8,10 +8,9 @@ from typing import Any, BinaryIO
 from .._argument_checks import require
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
-from .csv_text import check_columns, invalid_skipping, rows_below
+from .csv_text import MAX_EXACT_INTEGER, check_columns, invalid_skipping, rows_below
 from .opened import pyarrow_that
 
-_MAX_EXACT_INTEGER = 2**53  # whole numbers below are floats without a loss
 _PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
 
 
@@ -138,7 +137,7 @@ def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
             dtype = pd.Int64Dtype() if is_whole else pd.BooleanDtype()
             columns[name] = dtype.__from_arrow__(column)
         elif (
-            column.null_count and is_whole and columns[name].max() >= _MAX_EXACT_INTEGER
+            column.null_count and is_whole and columns[name].max() >= MAX_EXACT_INTEGER
         ):
             columns[name] = column.to_pandas(integer_object_nulls=True)
     return pd.DataFrame(columns, copy=False)

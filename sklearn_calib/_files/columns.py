@@ -1,7 +1,7 @@
 """Columns of blocks of rows: numbers, labels and groups, of files and of tables in memory."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from itertools import count, takewhile
 from numbers import Real
@@ -12,7 +12,7 @@ import numpy as np
 from .._show import format_row_numbers, plain, quoted
 from .._typing import AnyArray
 from ..exceptions import invalid_input
-from .csv_text import infer_cell_values
+from .csv_text import MAX_EXACT_INTEGER, infer_cell_values
 
 #: What to do about a table without rows.
 NO_ROWS = "Check the export"
@@ -95,6 +95,24 @@ class Block(NamedTuple):
     def describe_rows(self, holes: Any) -> str:
         """Return the rows of the file at some places, in words."""
         return format_row_numbers([self.get_file_row(place) for place in holes])
+
+
+def join_frames(frames: Sequence[Any]) -> Any:
+    """Return blocks of one file below each other; whole numbers stay as exact as they were."""
+    import pandas as pd
+
+    if len(frames) == 1:
+        return frames[0]
+    kinds = [frame.dtypes for frame in frames]
+    for name in frames[0]:
+        if len({str(kind[name]) for kind in kinds}) > 1:
+            large = any(
+                f[name].dtype.kind == "i" and f[name].abs().max() > MAX_EXACT_INTEGER
+                for f in frames
+            )
+            if large:
+                frames = [frame.astype({name: object}) for frame in frames]
+    return pd.concat(frames, ignore_index=True)
 
 
 def list_columns(name: str, present: Collection[str]) -> list[str]:

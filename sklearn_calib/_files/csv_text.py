@@ -340,7 +340,7 @@ MISSING = [
     "1.#IND",
 ]
 MISSING += ["1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
-_MAX_EXACT_INTEGER = 2.0**53  # whole numbers below are floats without a loss
+MAX_EXACT_INTEGER = 2**53  # whole numbers below are floats without a loss
 # characters of numbers, and below of booleans
 _IN_NUMBERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"
 _PROBED_ROWS = 1000  # rows that are usually enough to decide
@@ -559,7 +559,7 @@ def _is_sure(column):
         largest = max(abs(ends["min"] or 0.0), abs(ends["max"] or 0.0))
         # NaN
         if not (
-            largest < _MAX_EXACT_INTEGER and np.isfinite(pc.sum(column).as_py() or 0.0)
+            largest < MAX_EXACT_INTEGER and np.isfinite(pc.sum(column).as_py() or 0.0)
         ):
             return False
         return (
@@ -568,7 +568,7 @@ def _is_sure(column):
             or _has_fraction(column)
         )
     if types.is_integer(kind):  # which pandas reads as floats if one is missing
-        return column.null_count == 0 or pc.max(column).as_py() < _MAX_EXACT_INTEGER
+        return column.null_count == 0 or pc.max(column).as_py() < MAX_EXACT_INTEGER
     return types.is_string(kind) or types.is_null(kind)
 
 
@@ -613,5 +613,5 @@ def infer_cell_values(
 
 def _lose_digits(column):
     """Return whether long whole numbers became floats, because a value is missing."""
-    large = column.dtype.kind == "f" and _MAX_EXACT_INTEGER <= column.max() < np.inf
+    large = column.dtype.kind == "f" and MAX_EXACT_INTEGER <= column.max() < np.inf
     return large and bool(column.isna().any())

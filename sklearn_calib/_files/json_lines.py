@@ -17,10 +17,16 @@ from .._show import plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 from . import csv_text
 from .columns import NO_ROWS
-from .csv_text import check_columns, detect_encoding, read_head, row_blocks, share_read
+from .csv_text import (
+    MAX_EXACT_INTEGER,
+    check_columns,
+    detect_encoding,
+    read_head,
+    row_blocks,
+    share_read,
+)
 
 _HEAD = 2**20  # bytes whose lines determine which columns there are
-_MAX_EXACT_INTEGER = 2**53  # whole numbers up to here are floats without a loss
 _TABLE_OBJECT_VALUES = 50  # values of a single object that is a whole table
 _BLANK = " \t\r\n"
 _BETWEEN = re.compile(r"[ \t\r\n,]*")  # of the objects of a list
@@ -374,28 +380,10 @@ def _make_series(values):
         large = max(map(abs, whole), default=0)
         if types == {int} and large < 2**63:
             return pd.Series(np.array(values, dtype=np.int64))
-        if large <= _MAX_EXACT_INTEGER:
+        if large <= MAX_EXACT_INTEGER:
             return pd.Series(np.array(values, dtype=float))  # None becomes NaN
         return pd.Series(values, dtype=object)
     return pd.Series(values) if types == {bool} else pd.Series(values, dtype=object)
-
-
-def join_frames(frames: Sequence[Any]) -> Any:
-    """Return blocks of one file below each other; whole numbers stay as exact as they were."""
-    import pandas as pd
-
-    if len(frames) == 1:
-        return frames[0]
-    kinds = [frame.dtypes for frame in frames]
-    for name in frames[0]:
-        if len({str(kind[name]) for kind in kinds}) > 1:
-            large = any(
-                f[name].dtype.kind == "i" and f[name].abs().max() > _MAX_EXACT_INTEGER
-                for f in frames
-            )
-            if large:
-                frames = [frame.astype({name: object}) for frame in frames]
-    return pd.concat(frames, ignore_index=True)
 
 
 def _split_array(stream, encoding, file):

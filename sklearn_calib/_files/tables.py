@@ -21,7 +21,7 @@ from .arrow import (
     parquet_file,
     workbook_in_arrow,
 )
-from .columns import NO_ROWS, Block
+from .columns import NO_ROWS, Block, join_frames
 from .csv_text import (
     CsvParser,
     check_columns,
@@ -35,7 +35,7 @@ from .csv_text import (
     separate_title,
     share_read,
 )
-from .json_lines import join_frames, json_frames
+from .json_lines import json_frames
 from .opened import detect_format, open_decompressed
 
 _HEAD = 2**20  # bytes that the separator is looked for in
@@ -154,9 +154,16 @@ def table_blocks(
         if kind == "csv":
             tables = _iter_csv_blocks(stream, file, pick_some, form, size, as_text)
         else:
-            arrow = row_groups, nullable, keep_columns
             tables = _iter_typed_blocks(
-                kind, stream, file, pick_some, form, size, *arrow
+                kind,
+                stream,
+                file,
+                pick_some,
+                form,
+                size,
+                row_groups,
+                nullable,
+                keep_columns,
             )
         for table in tables:
             if table.n_rows:
