@@ -106,7 +106,7 @@ def run_audit(options: Request) -> int:
 
     # what is no condition is rejected before the work
     conditions = parse_conditions(options.fail_if)
-    options.grades = grades_in(options.grades)
+    options.grades = _read_grades(options.grades)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}
     with local_files(options.files, options.allow_remote, **how) as files:
         check_outputs(options, files)
@@ -174,7 +174,7 @@ def add_grades(group: Any) -> None:
     )
 
 
-def grades_in(given: str | None) -> Any:
+def _read_grades(given):
     """Return the grades of an option: edges, or a file of them; None without one."""
     if given is None:
         return None

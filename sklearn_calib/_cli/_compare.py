@@ -103,7 +103,7 @@ def _compare_pairs(files, options):
     )
     screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}")
     _print_differences(screen, names, found, options.level)
-    sentences = describe_verdict(names, found)
+    sentences = _describe_verdict(names, found)
     for sentence in sentences:
         screen.print(sentence)
     for sentence in notes:
@@ -323,9 +323,7 @@ def _print_differences(screen, names, found, level):
     screen.show_sections(Section(tables=[Table(header, lines, title)]))
 
 
-def describe_verdict(
-    names: list[str], found: "dict[str, PairedDifference]"
-) -> list[str]:
+def _describe_verdict(names, found):
     """Return which model is better, in sentences."""
     loss = found["log_loss"]
     after = found[_AFTER]

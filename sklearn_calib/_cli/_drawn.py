@@ -219,7 +219,7 @@ def compare_losses(
     moved = of_rows(held.predictions.proba, held.predictions.codes) - before
     difference = held.predictions.mean(moved)
     error = _estimate_mean_error(sample, held, moved, difference)
-    found = normal_difference(loss, difference, error, level)
+    found = _make_normal_difference(loss, difference, error, level)
     if groups is not None:
         found = by_group(found, moved, held.predictions.weight, groups[held.rows])
     return for_two_folds(found)
@@ -247,9 +247,7 @@ def _estimate_mean_error(sample, held, moved, mean):
     return np.sqrt(variance) / weight.sum()
 
 
-def normal_difference(
-    loss: float, difference: float, error: float, level: float
-) -> "PairedDifference":
+def _make_normal_difference(loss, difference, error, level):
     """Return the log loss before and after, with the interval that a standard error gives."""
     from scipy.special import ndtri
 

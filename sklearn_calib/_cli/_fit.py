@@ -29,7 +29,6 @@ from ._tables import remark_on_identifiers
 
 if TYPE_CHECKING:
     from ..inference import PairedDifference
-    from ..summary import CalibrationSummary
     from ._prediction_batches import PredictionBatch
 
 EXAMPLES = (
@@ -174,13 +173,13 @@ def _fit_rows(
 
     def judge_fit():
         if len(rows.classes) > 2 or rows.together is not None:
-            return cross_validated_rows(
+            return _cross_validate_rows(
                 options.recalibrator, proba, rows.labels, **given
             )
         canonical_weight(rows.weight, len(proba))  # a summary takes all 0
         cells = CalibrationSummary(classes=rows.classes)  # as `audit` has them
         cells.update(rows.labels, np.asarray(proba), rows.weight)
-        return cross_validated_cells(options.recalibrator, cells)
+        return _cross_validate_cells(options.recalibrator, cells)
 
     def learn_map():
         method = get_recalibrator(options.recalibrator)
@@ -275,7 +274,7 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     n_rows = summary.n_samples
     said = describe_rows(n_rows, n_rows, summary.classes, cells)
     counts = coarse.samples()[0].counts.sum(axis=0)
-    judged = partial(cross_validated_cells, options.recalibrator, summary)
+    judged = partial(_cross_validate_cells, options.recalibrator, summary)
     learned = partial(coarse.fit, options.recalibrator)
     return _judge_and_write(said, counts, judged, learned, options)
 
@@ -368,10 +367,8 @@ def _judge_gain(screen, gain, options, groups):
     return gain.difference < 0
 
 
-def cross_validated_cells(
-    method: str, summary: "CalibrationSummary"
-) -> "PairedDifference":
-    """Return what `cross_validated_rows` gives, of the cells of all rows of two classes."""
+def _cross_validate_cells(method, summary):
+    """Return what `_cross_validate_rows` gives, of the cells of all rows of two classes."""
     from .._random import generator
 
     (sample,) = summary.coarsen(min(summary.max_cells, _SUMMARY_CELLS)).samples()
@@ -380,15 +377,15 @@ def cross_validated_cells(
     return compare_losses(sample, held, summary.measure("log_loss"), _LEVEL)
 
 
-def cross_validated_rows(
-    method: str,
-    proba: Any,
-    labels: Any,
+def _cross_validate_rows(
+    method,
+    proba,
+    labels,
     *,
-    sample_weight: Any,
-    classes: Any,
-    groups: Any,
-) -> "PairedDifference":
+    sample_weight,
+    classes,
+    groups,
+):
     """Return what `cross_validated` gives, of rows in memory in their own order."""
     from .._validation import canonical_weight, read_labels, read_proba
     from ..inference import paired_difference

@@ -90,9 +90,7 @@ def audit_groups(
     return found.summary, audited
 
 
-def audit_saved(
-    files: list[str], by: Sequence[str]
-) -> "tuple[CalibrationSummary, GroupCalibration]":
+def _audit_saved(files, by):
     """Return the summary of all rows, and the groups that the folders of saved summaries name."""
     with show_progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
@@ -241,7 +239,7 @@ def summarize_files(
         name = files[0] if len(files) == 1 else f"{len(files)} summaries"
         groups = None
         if options.by:
-            summary, groups = audit_saved(files, options.groups_among(()))
+            summary, groups = _audit_saved(files, options.groups_among(()))
         else:
             with show_progress("reading") as advance:
                 summary = summarize(files, progress=advance)

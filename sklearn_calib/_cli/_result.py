@@ -103,7 +103,7 @@ def _parse_condition(text):
     return Condition(measure, field or "value", sign, limit)
 
 
-def measures_for(conditions: Sequence[Condition]) -> list[str] | None:
+def _list_measures(conditions):
     """Return the measures of a report that can be judged; None for those of every report."""
     from ..metrics import all_metrics
 
@@ -205,7 +205,7 @@ def collect_report_settings(
     return {
         "level": options.level,
         "n_resamples": "auto" if options.resamples is None else options.resamples,
-        "measures": measures_for(conditions),
+        "measures": _list_measures(conditions),
         "source": None if source == "-" else source,
         "check_columns": not options.any_order,
     }

@@ -259,7 +259,7 @@ def _write_csv(copied, file):
 
 def _write_json(copied, file):
     for batch, share in _iter_batches(copied):
-        file.write(format_json_rows(batch))
+        file.write(_format_json_rows(batch))
         yield batch.num_rows, share
 
 
@@ -304,7 +304,7 @@ def _extend_schema(copied, schema, twice):
     return pa.schema([*schema, *new], metadata=schema.metadata)
 
 
-def format_json_rows(table: Any) -> bytes:
+def _format_json_rows(table):
     """Return the rows of an Arrow table as JSON lines; what is no number is null."""
     lines = []
     for row in table.to_pylist():

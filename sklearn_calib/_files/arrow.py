@@ -90,7 +90,7 @@ def iter_batches(
         yield batch, done / total
 
 
-def sign_indices(column: Any) -> Any:
+def _sign_indices(column):
     """Return a column of categories whose indices are signed integers.
 
     Categories of polars have unsigned ones, which pyarrow 17 cannot convert to pandas.
@@ -124,7 +124,7 @@ def arrow_frame(table: Any, *, nullable: bool = False) -> Any:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if types.is_dictionary(column.type):
             if nullable:
-                column = sign_indices(column)
+                column = _sign_indices(column)
             else:
                 column = column.cast(column.type.value_type)
         columns[name] = column.to_pandas()

@@ -15,7 +15,6 @@ import numpy as np
 
 from .._show import plain, quoted
 from .._spelling import find_nearest_name
-from .._typing import AnyArray
 from ..exceptions import InvalidInputError, invalid_input
 
 # characters; what is longer is hardly a row, and would fill the memory
@@ -165,7 +164,7 @@ def check_columns(
             hint = "Name the separator with csv={'sep': ...}"
             hint += ", or leave out lines above the names with "
             hint += "csv={'skip_rows': ...}"
-        elif sep is not None and looks_like_data(present):
+        elif sep is not None and _looks_like_data(present):
             hint = "Where the first line is no line of names, give all names with "
             hint += "csv={'header': [...]}"
         for n_above, cells in below:
@@ -180,7 +179,7 @@ def check_columns(
         )
 
 
-def looks_like_data(cells: Sequence[str]) -> bool:
+def _looks_like_data(cells):
     """Return whether a line of cells holds numbers, as a line of names does not."""
     return any(
         re.fullmatch(r"[+-]?\d*[.,]?\d+([eE][+-]?\d+)?%?", cell) for cell in cells
@@ -271,7 +270,7 @@ def _find_last_row_end(text, sep):
         return text.rfind(mark) + 1
     if text.isascii():
         letters = np.frombuffer(text.encode(), np.uint8)
-        if (quotes := find_quotes(letters, sep)) is not None:
+        if (quotes := _find_quotes(letters, sep)) is not None:
             ends = np.flatnonzero(letters == ord(mark))
             ends = ends[np.searchsorted(quotes, ends) % 2 == 0]
             return int(ends[-1]) + 1 if len(ends) else 0
@@ -287,7 +286,7 @@ def _find_last_row_end(text, sep):
     return text.rfind(mark, 0, above) + 1
 
 
-def find_quotes(letters: AnyArray, sep: str) -> AnyArray | None:
+def _find_quotes(letters, sep):
     """Return the places of quotes among the bytes of a text.
 
     None where one stands inside of a cell.
@@ -458,7 +457,7 @@ class CsvParser:
         if '"' not in text and " " not in text:
             return data
         letters = np.frombuffer(data, np.uint8)
-        quotes = find_quotes(letters, self.sep)
+        quotes = _find_quotes(letters, self.sep)
         if quotes is None or len(quotes) % 2:
             return None
         before = np.append(_LINE, letters)

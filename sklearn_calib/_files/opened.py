@@ -54,7 +54,7 @@ def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
         ) from error
 
 
-def is_address(text: str) -> bool:
+def _is_address(text):
     """Return whether a text is an address, or how a database is reached, with a secret."""
     return bool(ADDRESS.match(text)) or (
         redact_secrets(text) != text and not os.path.exists(text)
@@ -77,7 +77,7 @@ def get_path_text(path: Any, address: bool = False) -> str:
             hint="Pass text or a pathlib.Path",
             error=TypeError,
         ) from None
-    if is_address(text) and not (address and ADDRESS.match(text)):
+    if _is_address(text) and not (address and ADDRESS.match(text)):
         raise invalid_input(
             expected="the path of a local file",
             got=f"the address {quoted(text)}",

@@ -6,7 +6,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from .._files.columns import Block, check_filled
-from .._typing import AnyArray
 from .._validation import read_proba
 from ._drawn import RowDraw, rows_to_draw
 from ._input import check_scores, iter_score_blocks
@@ -89,7 +88,7 @@ def add_block(
             summary._add_checked_rows(*rows)
         batch = _iter_items(labels, proba, *rest) if draw.most != 0 else ()
         extras = _with_shares(labels, extras)
-    digest = [] if extras is None else digest_columns(extras)
+    digest = [] if extras is None else _digest_columns(extras)
     if draw.groups:
         pattern = combine_groups(draw.groups, block)
         summary.patterns = summary.patterns or PatternTable()
@@ -147,7 +146,7 @@ def _with_shares(shares, extras):
     )
 
 
-def digest_columns(frame: Any) -> list[AnyArray]:
+def _digest_columns(frame):
     """Return a number for each value of each column of a frame: equal if the values are.
 
     Numbers in text are numbers, as if the column had been read at once.

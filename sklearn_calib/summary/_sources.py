@@ -297,9 +297,9 @@ def summarize(
             make = partial(Tally, plan)
         data = run_query(data, query, counting)
     if _is_dask(data):
-        total = fold_dask(data, plan.all_columns, make)
+        total = _fold_dask(data, plan.all_columns, make)
     elif type(data).__module__.startswith("pyspark."):
-        total = fold_spark(data, plan.all_columns, make)
+        total = _fold_spark(data, plan.all_columns, make)
     else:
         parts = make_parts(data, plan.text_columns, csv)
         if not (labels and probs) and any(
@@ -595,7 +595,7 @@ def _plain_value(value):
 _SPLIT_EVERY = 8
 
 
-def fold_dask(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
+def _fold_dask(data, needed, make):
     """Return the tally of all partitions, computed by the scheduler that dask has at hand."""
     dask = require("dask", "dask")
     if isinstance(data, dict):
@@ -662,7 +662,7 @@ def _merge_tallies(tallies, make):
     return total
 
 
-def fold_spark(data: Any, needed: list[str], make: Callable[[], Any]) -> Any:
+def _fold_spark(data, needed, make):
     """Return the tally of all partitions of a Spark DataFrame, each computed where it is."""
 
     def tally_batches(batches):
