@@ -9,7 +9,7 @@ import pytest
 from checkout import GUIDE, ROOT
 from golden_sets import OF_VAL_PROB
 from scipy import stats
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
 
 from sklearn_calib import (
     classifiers,
@@ -187,6 +187,104 @@ HOMES = (
     reports,
 )
 METHODS = {"fit", "threshold", "make_pipeline"}
+
+
+YOUNG = json.loads(
+    (ROOT / "tests" / "data" / "coming_from_young.json").read_text(encoding="utf-8")
+)
+UNIFORM = {"n_bins": 10, "strategy": "uniform"}
+QUANTILE = {"n_bins": 10, "strategy": "quantile"}
+ERROR = metrics.expected_calibration_error
+LARGEST = metrics.maximum_calibration_error
+UNSMOOTHED = PlattScaling(smooth_targets=False)
+#: (package, its number): our measure, and its options.
+YOUNG_MEASURES = {
+    ("calikit", "ece mass"): (ERROR, QUANTILE),
+    ("calikit", "ece width"): (ERROR, UNIFORM),
+    ("calikit", "mce width"): (LARGEST, UNIFORM),
+    ("calikit", "brier"): (metrics.brier_loss, {}),
+    ("calikit", "log_loss"): (metrics.log_loss, {}),
+    ("pydantic-cal", "ece"): (ERROR, UNIFORM),
+    ("pydantic-cal", "mce"): (LARGEST, UNIFORM),
+    ("pydantic-cal", "ace"): (ERROR, QUANTILE),
+    ("pydantic-cal", "brier"): (metrics.brier_loss, {}),
+    ("imbcal", "ece"): (ERROR, QUANTILE),
+    ("streamcal", "error"): (ERROR, UNIFORM | {"n_bins": 20}),
+    ("streamcal", "brier"): (metrics.brier_loss, {}),
+}
+#: (package, its map): our method, and how far they may differ.
+YOUNG_MAPS = {
+    ("calikit", "temperature"): ("temperature", 1e-8),
+    ("calikit", "platt"): ("platt", 1e-8),
+    ("calikit", "isotonic"): ("isotonic", 1e-8),
+    ("pydantic-cal", "temperature"): ("temperature", 1e-8),
+    ("pydantic-cal", "platt"): (UNSMOOTHED, 1e-4),
+    ("imbcal", "platt"): (UNSMOOTHED, 1e-4),
+    ("imbcal", "isotonic"): ("isotonic", 1.1e-6),
+    ("streamcal", "isotonic"): ("isotonic", 1e-8),
+    ("streamcal", "sigmoid"): (PlattScaling(scale="proba"), 1e-7),
+    ("streamcal", "temperature"): ("temperature", 1e-8),
+}
+
+
+@pytest.mark.parametrize(("package", "name"), YOUNG_MEASURES)
+def test_measures_of_young_packages(package, name):
+    measure, options = YOUNG_MEASURES[package, name]
+    assert measure(Y, P, **options) == pytest.approx(YOUNG[package][name], abs=1e-12)
+
+
+@pytest.mark.parametrize(("package", "name"), YOUNG_MAPS)
+def test_maps_of_young_packages(package, name):
+    method, tolerance = YOUNG_MAPS[package, name]
+    fitted = get_recalibrator(method).fit(P, Y)
+    found = fitted.predict_proba(P)[:, 1]
+    np.testing.assert_allclose(found, YOUNG[package][name], rtol=0, atol=tolerance)
+
+
+def test_other_numbers_of_young_packages():
+    test = inference.spiegelhalter_test(Y, P)
+    expected = YOUNG["calikit"]["spiegelhalter"]
+    assert [test.statistic, test.pvalue] == pytest.approx(expected, abs=1e-12)
+    slope = inference.validation_summary(Y, P, ci="wald")["slope"].estimate
+    assert slope == pytest.approx(YOUNG["imbcal"]["slope"], abs=2e-4)
+    text = (GUIDE / "coming_from.rst").read_text(encoding="utf-8")
+    smooth = metrics.convolved_calibration_error(Y, P)
+    theirs = YOUNG["pydantic-cal"]["smece"]
+    assert f"{smooth:.3f} on the rows on which it is {theirs:.3f}" in text
+
+
+def test_stream_of_streamcal():
+    online = recalibrators.OnlineCalibration()
+    before = [*P[:20]]
+    for first in range(0, 200, 20):
+        rows = slice(first, first + 20)
+        if first:
+            before += [*online.predict_proba(P[rows])[:, 1]]
+        online.partial_fit(P[rows], Y[rows], classes=[0, 1])
+    losses = (
+        metrics.log_loss(Y, np.array(before)),
+        YOUNG["streamcal"]["stream log loss"],
+        metrics.log_loss(Y, P),
+    )
+    stated = "its log loss is {:.3f},\n       that of streamcal {:.3f}, "
+    stated += "and without recalibration {:.3f}"
+    text = (GUIDE / "coming_from.rst").read_text(encoding="utf-8")
+    assert stated.format(*losses) in text
+
+
+def test_means_of_rank_preserving_calibration():
+    theirs = YOUNG["rank-preserving-calibration"]
+    proba = softmax(2 * np.sin(np.outer(STEPS, [1, 2, 3])), axis=1)
+    y = STEPS * 7919 % 3
+    shifted = PriorShift(mean=theirs["target"]).fit(proba, y).predict_proba(proba)
+    projected = np.array(theirs["projected"])
+    np.testing.assert_allclose(shifted.mean(axis=0), projected.mean(axis=0), atol=1e-6)
+    losses = {"nll": metrics.log_loss(y, proba), "brier": metrics.brier_loss(y, proba)}
+    losses["top_label_ece"] = ERROR(y, proba, multiclass="confidence", **UNIFORM)
+    for name, loss in losses.items():
+        assert loss == pytest.approx(theirs[name], abs=1e-12)
+    for column, given in zip(projected.T, proba.T, strict=True):
+        assert np.diff(column[given.argsort()]).min() > -1e-6
 
 
 def test_names_on_our_side():

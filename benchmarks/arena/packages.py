@@ -92,6 +92,11 @@ class Netcal:
         self.method = method
 
     def fit(self, p, y):
+        from pyro.poutine import runtime
+
+        # a fit that was stopped by the limit of time leaves its plates behind
+        runtime._PYRO_STACK.clear()
+        runtime._DIM_ALLOCATOR = runtime._DimAllocator()
         self.method.fit(p, y)
         return self
 
