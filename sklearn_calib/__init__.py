@@ -37,7 +37,8 @@ if _TYPE_CHECKING:  # at run time they are imported at first use
     from ._validation import canonical_labels, canonical_proba, log_proba
     from .classifiers import CalibratedModel, RefineThenCalibrateCV
 
-_HOMES = ("_validation", "classifiers", "_ahead")  # of the names below
+# Modules that define the names of `__all__` which are imported on demand.
+_LAZY_EXPORT_MODULES = ("_validation", "classifiers", "_ahead")
 
 __all__ = [
     "CalibratedModel",
@@ -60,7 +61,10 @@ if not _TYPE_CHECKING:
     def __getattr__(name: str) -> object:
         """Import sub-packages and their public names when they are first used."""
         if name in __all__:
-            homes = (vars(_import_module(f"{__name__}.{home}")) for home in _HOMES)
+            homes = (
+                vars(_import_module(f"{__name__}.{home}"))
+                for home in _LAZY_EXPORT_MODULES
+            )
             globals()[name] = next(home[name] for home in homes if name in home)
         elif name[0] != "_" and name in __dir__():
             _import_module(f"{__name__}.{name}")

@@ -138,9 +138,10 @@ def check_sizes(params: dict[str, Any]) -> None:
             continue
         size = abs(float(value))
         if not (
-            size in (0, math.inf) or _MIN_PARAMETER_SIZE <= size <= _MAX_PARAMETER_SIZE
+            size in (0, math.inf)
+            or _MIN_PARAMETER_MAGNITUDE <= size <= _MAX_PARAMETER_MAGNITUDE
         ):
-            bounds = f"{_MIN_PARAMETER_SIZE:g} to {_MAX_PARAMETER_SIZE:g}"
+            bounds = f"{_MIN_PARAMETER_MAGNITUDE:g} to {_MAX_PARAMETER_MAGNITUDE:g}"
             raise invalid_input(
                 name,
                 expected=f"{name} of 0, or from {bounds} in size",
@@ -157,8 +158,8 @@ def _is_python_or_numpy_number(number):
 
 
 #: The squares of these are still numbers.
-_MIN_PARAMETER_SIZE = 1e-100
-_MAX_PARAMETER_SIZE = 1e100
+_MIN_PARAMETER_MAGNITUDE = 1e-100
+_MAX_PARAMETER_MAGNITUDE = 1e100
 
 
 def check_flag(value: object, name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from threadpoolctl import ThreadpoolController
 
 #: Entries of a table up to which BLAS does not share a product between threads.
-MAX_UNSHARED_ENTRIES = 2048
+MAX_UNTHREADED_ENTRIES = 2048
 #: Classes from which a second thread pays: for two classes it does not, even with a
 #: million rows.
 MIN_THREADED_CLASSES = 200
@@ -49,7 +49,7 @@ single_blas_thread = _SingleBlasThread()
 
 def limit_blas_threads(n_rows: int, n_classes: int) -> AbstractContextManager[None]:
     """Return a context with one thread of BLAS, or with all if the table is worth it."""
-    is_small = n_rows * n_classes < MAX_UNSHARED_ENTRIES
+    is_small = n_rows * n_classes < MAX_UNTHREADED_ENTRIES
     if is_small or n_classes >= MIN_THREADED_CLASSES:
         return nullcontext()
     return single_blas_thread

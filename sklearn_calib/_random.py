@@ -7,9 +7,12 @@ import numpy as np
 from ._typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomStateLike
 from .exceptions import InvalidInputError, invalid_input
 
-_NO_SHARE = 2.0**-53  # of the weight of a cell
-ODD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
-_STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
+# Fractions of the weight of a cell below this are treated as 0.
+_MIN_WEIGHT_FRACTION = 2.0**-53
+# The increment of SplitMix64: 2^64 divided by the golden ratio.
+GOLDEN_RATIO_INCREMENT = np.uint64(0x9E3779B97F4A7C15)
+# The shift and the factor of each mixing round of SplitMix64.
+_SPLITMIX_ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 # rows per cell, on average: drawing rows takes less time then than drawing numbers
 MIN_ROWS_PER_CELL = 16
 
@@ -81,7 +84,7 @@ def scrambled(key: AnyArray) -> AnyArray:
 
     From numbers that differ, keys that are as good as drawn at random.
     """
-    for shift, factor in _STEPS:
+    for shift, factor in _SPLITMIX_ROUNDS:
         key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
     return key ^ (key >> np.uint64(31))
 
@@ -244,6 +247,6 @@ def weight_of_some(
         size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
         share = rng.beta(size * k / n, size * (n - k) / n)
         # down to 1e-300; a share near 1 is rounded to 1 as well
-        share[share < _NO_SHARE] = 0.0
+        share[share < _MIN_WEIGHT_FRACTION] = 0.0
         drawn[split] = weight[split] * share
     return drawn

@@ -25,7 +25,7 @@ LARGEST_LOG_LOSS = -float(np.log(LOG_LOSS_FLOOR))
 
 
 #: So many numbers stay in the cache, also if there are some such arrays.
-_BLOCK_ENTRIES = 1 << 16
+_CACHE_BLOCK_ENTRIES = 1 << 16
 
 
 class SimplexArray(np.ndarray):
@@ -228,7 +228,7 @@ def apply_softmax(logits: AnyArray) -> FloatArray:
     return attach_log_proba(proba, log)
 
 
-def iter_row_blocks(table: Any, entries: int = _BLOCK_ENTRIES) -> Iterator[slice]:
+def iter_row_blocks(table: Any, entries: int = _CACHE_BLOCK_ENTRIES) -> Iterator[slice]:
     """Return slices of rows of a table, of about so many entries each."""
     rows = max(1, entries // table.shape[1])
     return (slice(start, start + rows) for start in range(0, len(table), rows))

@@ -26,7 +26,7 @@ except ImportError:  # pragma: no cover - a later scikit-learn may move it
 
 
 #: Parameters with which learners take an evaluation set, and what belongs to its rows.
-_EVAL_SET_PARAMS = (
+_EVAL_SET_PARAMETERS = (
     "eval_set", "eval_X", "eval_y", "X_val", "y_val", "sample_weight_val",
     "sample_weight_eval_set", "base_margin_eval_set", "eval_sample_weight", "eval_init_score",
 )  # fmt: skip
@@ -43,7 +43,7 @@ def check_method_params(
     whole = {
         name: params[name]
         for name in params
-        if name.rpartition("__")[2] in _EVAL_SET_PARAMS
+        if name.rpartition("__")[2] in _EVAL_SET_PARAMETERS
     }
     others = {name: value for name, value in params.items() if name not in whole}
     return {**_check_method_params(X, params=others, indices=indices), **whole}

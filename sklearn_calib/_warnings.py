@@ -51,7 +51,7 @@ def emit_warning(message: Warning, remark: str = "") -> None:
     warnings.warn(message, stacklevel=_find_caller_level())
 
 
-_NOT_OWN = {__name__.partition(".")[0], "sklearn"}
+_LIBRARY_PACKAGES = {__name__.partition(".")[0], "sklearn"}
 
 
 def _find_caller_level():
@@ -64,7 +64,7 @@ def _find_caller_level():
     frame = sys._getframe(1)
     while (
         frame.f_back
-        and frame.f_globals.get("__name__", "").partition(".")[0] in _NOT_OWN
+        and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARY_PACKAGES
     ):
         frame = frame.f_back
         level = level + 1

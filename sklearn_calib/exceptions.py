@@ -165,7 +165,7 @@ def invalid_combination(argument: str, other: str, *, hint: str) -> InvalidInput
 
 #: How numpy 2 writes a scalar, such as ``np.str_('good')``; messages show it as Python
 #: does.
-_NUMPY_SCALAR = re.compile(
+_NUMPY_SCALAR_PATTERN = re.compile(
     r"\bnp\.(?:(?:str_|bytes_|u?int\d+|float\d+)\((b?'[^']*'|b?\"[^\"]*\"|[-+.\w]*)\)"
     r"|(True|False)_\b)"
 )
@@ -178,9 +178,9 @@ def message_fields(
     return {
         "argument": argument,
         "expected": expected,
-        "value": _NUMPY_SCALAR.sub(r"\1\2", got),
+        "value": _NUMPY_SCALAR_PATTERN.sub(r"\1\2", got),
         "hint": hint,
-        "sentence": _NUMPY_SCALAR.sub(r"\1\2", sentence),
+        "sentence": _NUMPY_SCALAR_PATTERN.sub(r"\1\2", sentence),
     }
 
 

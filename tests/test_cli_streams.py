@@ -192,7 +192,7 @@ def test_a_named_pipe_is_refused(folder, capsys, command):
 
 
 def test_a_pipe_without_an_other_end(folder, capsys, monkeypatch):
-    monkeypatch.setattr(whole, "SECONDS", 0.1)
+    monkeypatch.setattr(whole, "PIPE_TIMEOUT_SECONDS", 0.1)
     os.mkfifo("pipe")
     assert main(["apply", "map.json", "good.csv", "--prob", "p", "--out", "pipe"]) == 2
     assert "no program reads this pipe" in capsys.readouterr().err
@@ -262,7 +262,7 @@ def test_terminated_in_order(folder, monkeypatch):
     ids=["line", "open", "cell"],
 )
 def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
-    monkeypatch.setattr(csv_text, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(csv_text, "MAX_ROW_CHARACTERS", 1000)
     with gzip.open("long.csv.gz", "wt") as file:
         file.write(f"p,y,t\n0.5,1,a\n0.25,0,{end}")
     line = {
@@ -285,7 +285,7 @@ def test_a_row_that_is_too_long(folder, capsys, monkeypatch, command, end):
 
 
 def test_a_quote_that_is_not_closed_fills_no_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(csv_text, "LONGEST_ROW", 1000)
+    monkeypatch.setattr(csv_text, "MAX_ROW_CHARACTERS", 1000)
     path = tmp_path / "open.csv"
     path.write_text('p,y,t\n0.5,1,a\n0.25,0,"' + "z,\n" * 5000, encoding="utf-8")
     with pytest.raises(

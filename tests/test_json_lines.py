@@ -139,14 +139,14 @@ def test_both_parsers_read_the_same(write, monkeypatch, size, ascii_only):
 def test_hostile_lines_are_told_by_their_number(
     write, monkeypatch, lines, message, size
 ):
-    monkeypatch.setattr(json_lines, "_HEAD", 100)
+    monkeypatch.setattr(json_lines, "_HEAD_BYTES", 100)
     file = write((GOOD * 1000 + lines + "\n" + GOOD).encode(errors="surrogateescape"))
     with pytest.raises(InvalidInputError, match=message):
         [*table_blocks(file, lambda names: ["p"], size=size)]
 
 
 def test_a_line_that_fills_the_memory(write, monkeypatch):
-    monkeypatch.setattr(csv_text, "LONGEST_ROW", 2000)
+    monkeypatch.setattr(csv_text, "MAX_ROW_CHARACTERS", 2000)
     file = write(GOOD * 1000 + f'{{"t": "{"x" * 5000}"}}\n')
     with pytest.raises(
         InvalidInputError, match=r"at most 2,000 characters .* begins in line 1001"
@@ -223,13 +223,13 @@ def test_what_is_read(write, text, found, name):
     ],
 )
 def test_what_is_refused(write, monkeypatch, text, name, message):
-    monkeypatch.setattr(csv_text, "LONGEST_ROW", 2000)
+    monkeypatch.setattr(csv_text, "MAX_ROW_CHARACTERS", 2000)
     with pytest.raises(InvalidInputError, match=message):
         read(write(text, name), "p.a" if "p.a" in str(text) else "p")
 
 
 def test_a_column_that_comes_late(write, monkeypatch):
-    monkeypatch.setattr(json_lines, "_HEAD", 100)
+    monkeypatch.setattr(json_lines, "_HEAD_BYTES", 100)
     with refuses(
         InvalidInputError, value="p, y", remark=".* first MB: put a line that has"
     ):
@@ -269,7 +269,7 @@ def test_whole_numbers_stay_exact_where_some_are_missing(write, monkeypatch):
 
 def test_memory_does_not_grow_with_the_lines(write, monkeypatch):
     monkeypatch.setattr("sklearn_calib._files.tables._BLOCK_BYTES", 50_000)
-    monkeypatch.setattr(json_lines, "_HEAD", 10_000)
+    monkeypatch.setattr(json_lines, "_HEAD_BYTES", 10_000)
     peaks = []
     for rows in (500, 2000):
         file = write(f'{{"p": 0.5, "t": "{"x" * 1000}"}}\n' * rows)
@@ -456,7 +456,7 @@ def test_json_lines_on_the_standard_input(tables, monkeypatch, capsys):
 
 
 def test_a_new_name_that_a_later_row_has(write, capsys, monkeypatch, tables):
-    monkeypatch.setattr(json_lines, "_HEAD", 40)
+    monkeypatch.setattr(json_lines, "_HEAD_BYTES", 40)
     write(
         GOOD * 10
         + '{"p": 0.5, "t": "p_calibrated"}\n'

@@ -303,7 +303,7 @@ def test_standard_errors_of_some_rows_take_their_weights(monkeypatch):
     weight = np.repeat(np.random.default_rng(3).gamma(0.5, size=100), 2)
     stages = [np.column_stack([1 - one, one]) for one in (p, q, np.roll(p, 20))]
     exact = refinement_curve(y, stages, sample_weight=weight)
-    monkeypatch.setattr(_curve, "_ERROR_ROWS", 100)
+    monkeypatch.setattr(_curve, "_STANDARD_ERROR_ROWS", 100)
     some = refinement_curve(y, stages, sample_weight=weight)
     np.testing.assert_allclose(
         some.standard_error, exact.standard_error, rtol=1e-5, atol=1e-9

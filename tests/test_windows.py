@@ -13,7 +13,7 @@ from sklearn_calib._cli import _remote
 from sklearn_calib._files import opened, whole
 from sklearn_calib._files.opened import expand_paths
 
-LONG_AGO = 10 * whole.SECONDS
+LONG_AGO = 10 * whole.PIPE_TIMEOUT_SECONDS
 
 
 def is_open(path):
@@ -38,7 +38,7 @@ def windows(monkeypatch):
 
         return call
 
-    monkeypatch.setattr(whole, "_WINDOWS", True)
+    monkeypatch.setattr(whole, "_IS_WINDOWS", True)
     for name in usual:
         monkeypatch.setattr(os, name, refusing(name))
 
@@ -67,7 +67,7 @@ def test_a_scanner_lets_go(windows, tmp_path, monkeypatch):
 def test_a_file_that_stays_open_elsewhere_is_said_and_kept(
     windows, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(whole, "_SCANNED", 0)
+    monkeypatch.setattr(whole, "_SCANNER_WAIT_SECONDS", 0)
     path = tmp_path / "out.txt"
     path.write_text("old", encoding="utf-8")
     with (
@@ -103,7 +103,7 @@ def test_leftovers_go_where_nobody_has_them_open(windows, tmp_path):
 
 def test_folders_of_dead_processes_go(windows, tmp_path, monkeypatch):
     monkeypatch.setattr(whole.tempfile, "tempdir", str(tmp_path))
-    dead = tmp_path / f"{whole._OWN_FOLDER}dead"
+    dead = tmp_path / f"{whole._TEMPORARY_FOLDER_PREFIX}dead"
     dead.mkdir()
     (dead / ".lock").touch()
     old(dead / ".lock")

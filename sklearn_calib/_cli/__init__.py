@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 from .._files.arrow import keep_workbook
-from .._files.whole import NO_ROOM
+from .._files.whole import DISK_FULL_ERRNOS
 from .._show import plain, quoted
 from .._version import __version__
 from ..exceptions import CalibrationWarning, InvalidInputError
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _without_room(error):
     """Return the message for a failure of the file system, such as a full temporary folder."""
     hint = "Check the disk and the permissions"
-    if error.errno in NO_ROOM:
+    if error.errno in DISK_FULL_ERRNOS:
         hint = "Make room, or name a folder for temporary files with TMPDIR"
     file = f" for {quoted(error.filename, 200)}" if error.filename else ""
     return str(
@@ -175,10 +175,10 @@ def _show_library_warnings(any_order):
     def show_once(message, category, filename, lineno, file=None, line=None):
         if not isinstance(message, CalibrationWarning):
             return
-        from .._validation import EITHER_ORDER
+        from .._validation import COLUMN_ORDER_HINT
         from ..summary import LEFT_OUT
 
-        if any_order and EITHER_ORDER in message.hint:
+        if any_order and COLUMN_ORDER_HINT in message.hint:
             return
         text = translate_message(message)
         if message.hint == LEFT_OUT:

@@ -152,12 +152,12 @@ def _report_rows(files, options, conditions):
 
 def _were_divided(scores):
     """Return whether a report divides rows of several columns by their sums."""
-    from .._validation import SLACK, canonical_proba
+    from .._validation import FLOAT32_SUM_TOLERANCE, canonical_proba
 
     if np.ndim(scores) < 2 or np.shape(scores)[1] < 2:
         return False
     try:
-        canonical_proba(scores, tolerance=SLACK)
+        canonical_proba(scores, tolerance=FLOAT32_SUM_TOLERANCE)
     except ValueError:
         return True
     return False

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.checksum import ENTRY, compute_checksum
-from .._files.columns import NO_ROWS
+from .._files.checksum import CHECKSUM_KEY, compute_checksum
+from .._files.columns import EMPTY_TABLE_HINT
 from .._files.opened import json_text, open_decompressed
 from .._files.tables import table_blocks, weigh_more
 from .._files.whole import lock_file
@@ -190,7 +190,7 @@ def run_monitor(options: Request) -> int:
                 state = found.state_dict()
                 if checksums:
                     state["files"] = checksums
-                    state[ENTRY] = compute_checksum(state)
+                    state[CHECKSUM_KEY] = compute_checksum(state)
                 text = json.dumps(state, allow_nan=False)
                 write_text(f"{text}\n", options.state, "--state")
     output = Output()
@@ -204,7 +204,7 @@ def _has_rows(file, options):
     try:
         next(table_blocks(file, options.pick_columns, **options.csv_options))
     except InvalidInputError as error:
-        if error.hint != NO_ROWS:
+        if error.hint != EMPTY_TABLE_HINT:
             raise
         if not options.quiet:
             print_note(f"{name_files([file])} has no rows: there is nothing to add")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from .._files.tables import FORM
+from .._files.tables import CSV_OPTION_NAMES
 from .._show import plain, quoted
 from .._spelling import find_nearest_name
 from ._request import Request, parse_names
@@ -433,9 +433,9 @@ def _parse_tolerance(word):
 
 def _parse_form(word):
     name, _, value = word.partition("=")
-    if name not in FORM[:-1] or not value:
+    if name not in CSV_OPTION_NAMES[:-1] or not value:
         raise argparse.ArgumentTypeError(
-            f"expected {', '.join(FORM[:-1])} with = and a value, got {quoted(word)}"
+            f"expected {', '.join(CSV_OPTION_NAMES[:-1])} with = and a value, got {quoted(word)}"
         )
     if name == "decimal" and value not in (".", ","):
         raise argparse.ArgumentTypeError(

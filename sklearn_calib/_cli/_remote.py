@@ -12,9 +12,9 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import Request, url2pathname, urlopen
 
 from .._argument_checks import require
-from .._files.opened import ADDRESS, expand_paths, standard_input
+from .._files.opened import ADDRESS_PATTERN, expand_paths, standard_input
 from .._files.rows import run_query
-from .._files.whole import NO_ROOM, temporary_folder
+from .._files.whole import DISK_FULL_ERRNOS, temporary_folder
 from .._show import display_paths_as, error_reason, plain, quoted, redact_secrets
 from ..exceptions import InvalidInputError, invalid_input
 from ._messages import invalid_option
@@ -41,7 +41,7 @@ def local_files(
     pipes are rejected. `workers` on other machines, who do not see the copy, are rejected
     with it. If it is `beside`, it may be one of several files.
     """
-    remote = [pattern for pattern in patterns if ADDRESS.match(pattern)]
+    remote = [pattern for pattern in patterns if ADDRESS_PATTERN.match(pattern)]
     if query is not None and not (len(remote) == len(patterns) == 1):
         raise invalid_option(
             expected="one address of a database for --query",
@@ -105,7 +105,7 @@ def describe_source(patterns: Sequence[str], files: Sequence[str]) -> str:
 
 
 def _is_copied(pattern):
-    return ADDRESS.match(pattern) and urlsplit(pattern).scheme != "file"
+    return ADDRESS_PATTERN.match(pattern) and urlsplit(pattern).scheme != "file"
 
 
 def _refuse_pipe(pattern):
@@ -131,7 +131,7 @@ def _fetch_pattern(pattern, folder, query):
         with open(path, "wb") as file:
             shutil.copyfileobj(standard_input(), file)
         return [path]
-    if not ADDRESS.match(pattern):
+    if not ADDRESS_PATTERN.match(pattern):
         return [pattern]
     parts = urlsplit(pattern)
     if parts.scheme == "file":
@@ -158,7 +158,7 @@ def _fetch_pattern(pattern, folder, query):
         ValueError,
         HTTPException,
     ) as error:  # no such host, file or permission
-        if getattr(error, "errno", None) in NO_ROOM:
+        if getattr(error, "errno", None) in DISK_FULL_ERRNOS:
             raise
         raise invalid_input(
             expected="an address that can be read",

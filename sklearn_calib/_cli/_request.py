@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from .._files.columns import list_columns
-from .._files.tables import FORM
+from .._files.tables import CSV_OPTION_NAMES
 from .._show import quoted
 from ._messages import invalid_option
 
@@ -79,7 +79,7 @@ class Request(argparse.Namespace):
     @property
     def csv_options(self) -> dict[str, Any]:
         """How csv files are to be read, as `load_table` takes it; only what was given."""
-        form = {name: getattr(self, name) for name in FORM}
+        form = {name: getattr(self, name) for name in CSV_OPTION_NAMES}
         return {name: value for name, value in form.items() if value is not None}
 
     @property

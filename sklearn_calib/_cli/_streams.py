@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from .._files.arrow import flatten_schema
-from .._files.columns import NO_ROWS, Block
+from .._files.columns import EMPTY_TABLE_HINT, Block
 from .._files.csv_text import allow_long_cells
 from .._files.opened import detect_format, open_decompressed
 from .._files.tables import CsvText, table_blocks, translate_read_errors
@@ -187,7 +187,9 @@ def append_columns(copied: CopiedTable, into: str, progress: Progress) -> int:
             progress(int(1000 * share), 1000)
         if not total:
             raise invalid_option(
-                expected=f"rows in {plain(copied.files[0])}", got="none", hint=NO_ROWS
+                expected=f"rows in {plain(copied.files[0])}",
+                got="none",
+                hint=EMPTY_TABLE_HINT,
             )
     return total
 

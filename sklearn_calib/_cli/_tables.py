@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from .._files.columns import (
-    FILL,
+    MISSING_VALUE_HINT,
     Block,
     Coded,
     check_filled,
@@ -237,7 +237,7 @@ def get_probability(table: Block, name: str, options: Request) -> FloatArray:
         numbers = number_column(table, name, holes=options.absent is not None)
     except InvalidInputError as error:
         several = len(parse_names(options.prob)) > 1 or name not in options.prob
-        if several and FILL in error.hint:
+        if several and MISSING_VALUE_HINT in error.hint:
             hint = "Where that is an option which the row does not have, add --missing absent."
             error.set_fields(remark=hint)
         raise

@@ -11,7 +11,8 @@ from ..exceptions import InvalidInputError, invalid_input
 from .csv_text import MAX_EXACT_INTEGER, check_columns, invalid_skipping, rows_below
 from .opened import pyarrow_that
 
-_PAGES = 2**20  # bytes of a column of a parquet file that are read at a time
+# Bytes of a column of a parquet file that are read at a time.
+_READ_BUFFER_BYTES = 2**20
 
 
 def parquet_file(source: Any) -> Any:
@@ -20,7 +21,7 @@ def parquet_file(source: Any) -> Any:
     # what is read ahead is kept until the file is closed: a price to pay for slow
     # streams alone
     ahead = type(source).__module__.startswith("pyarrow")
-    return parquet.ParquetFile(source, buffer_size=_PAGES, pre_buffer=ahead)
+    return parquet.ParquetFile(source, buffer_size=_READ_BUFFER_BYTES, pre_buffer=ahead)
 
 
 class ArrowFile:
@@ -171,22 +172,22 @@ def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
             )
 
 
-_ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
+_EXCEL_ERRORS = ("#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!")
 
 
 # rows by file, inside of `keep_workbook`
-_kept: dict[tuple[str, int, int], Any] | None = None
+_rows_by_workbook: dict[tuple[str, int, int], Any] | None = None
 
 
 @contextmanager
 def keep_workbook() -> Iterator[None]:
     """Keep the last workbook, so that it is opened once if it is read several times."""
-    global _kept
-    _kept = {}
+    global _rows_by_workbook
+    _rows_by_workbook = {}
     try:
         yield
     finally:
-        _kept = None
+        _rows_by_workbook = None
 
 
 def load_workbook(
@@ -217,7 +218,9 @@ def load_workbook(
     for name in needed:
         place = names.index(name)
         cells = [row[place] if place < len(row) else None for row in rows]
-        columns[name] = pd.Series([None if cell in _ERRORS else cell for cell in cells])
+        columns[name] = pd.Series(
+            [None if cell in _EXCEL_ERRORS else cell for cell in cells]
+        )
     return pd.DataFrame(columns)
 
 
@@ -228,12 +231,12 @@ def _get_cached_sheet(stream, file):
     except (OSError, ValueError):  # the standard input
         return _open_sheet(stream, file)
     key = os.path.abspath(file), now.st_mtime_ns, now.st_size
-    if _kept is None:
+    if _rows_by_workbook is None:
         return _open_sheet(stream, file)
-    if key not in _kept:
-        _kept.clear()
-        _kept[key] = _open_sheet(stream, file)
-    return _kept[key]
+    if key not in _rows_by_workbook:
+        _rows_by_workbook.clear()
+        _rows_by_workbook[key] = _open_sheet(stream, file)
+    return _rows_by_workbook[key]
 
 
 def _open_sheet(stream, file):

@@ -10,8 +10,8 @@ import hashlib
 import json
 from typing import Any
 
-#: The entry of a document that holds it.
-ENTRY = "sha256"
+#: The key of a document under which its checksum is stored.
+CHECKSUM_KEY = "sha256"
 
 
 def compute_checksum(document: dict[str, Any], content: bytes = b"") -> str:
@@ -36,7 +36,7 @@ def compute_checksum(document: dict[str, Any], content: bytes = b"") -> str:
     >>> compute_checksum({"a": 1.0, "b": [2]}) == compute_checksum(document)
     True
     """
-    said = {name: value for name, value in document.items() if name != ENTRY}
+    said = {name: value for name, value in document.items() if name != CHECKSUM_KEY}
     text = "".join(_iter_json_pieces(said)).encode(errors="surrogatepass")
     return hashlib.sha256(text + content).hexdigest()
 

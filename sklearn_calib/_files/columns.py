@@ -14,16 +14,16 @@ from .._typing import AnyArray
 from ..exceptions import invalid_input
 from .csv_text import MAX_EXACT_INTEGER, infer_cell_values
 
-#: What to do about a table without rows.
-NO_ROWS = "Check the export"
-#: What to do about cells that hold nothing.
-FILL = "Fill them, or leave out such rows"
-FILL_LABELS = f"{FILL}; an empty cell is a missing label"
-_ALL_PERCENT = "Write all of them in percent, or none."
-_ONE_MARK = "Write all of them with a decimal comma, or all with a point."
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+#: The hint for a table without rows.
+EMPTY_TABLE_HINT = "Check the export"
+#: The hint for missing values.
+MISSING_VALUE_HINT = "Fill them, or leave out such rows"
+MISSING_LABEL_HINT = f"{MISSING_VALUE_HINT}; an empty cell is a missing label"
+_MIXED_PERCENT_HINT = "Write all of them in percent, or none."
+_MIXED_DECIMAL_HINT = "Write all of them with a decimal comma, or all with a point."
+_NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 # for pyarrow, to which digits are those of ASCII
-_ASCII_NUMBER = f"^{_NUMBER.pattern}$"
+_ARROW_NUMBER_PATTERN = f"^{_NUMBER_PATTERN.pattern}$"
 
 
 class Block(NamedTuple):
@@ -131,7 +131,7 @@ def check_filled(block: Block, name: str, what: str, missing: Any = None) -> Non
         raise invalid_input(
             expected=f"a {what} in every row",
             got=f"nan in {rows} of column {quoted(name)}{origin}",
-            hint=FILL_LABELS if what == "label" else FILL,
+            hint=MISSING_LABEL_HINT if what == "label" else MISSING_VALUE_HINT,
         )
 
 
@@ -213,7 +213,10 @@ def check_form(block: Block, name: str) -> None:
         if block.forms.setdefault((name, mark), there) != there:
             row = int(column.notna().to_numpy().argmax())
             raise _invalid_text(
-                block, name, row, _ALL_PERCENT if mark == "%" else _ONE_MARK
+                block,
+                name,
+                row,
+                _MIXED_PERCENT_HINT if mark == "%" else _MIXED_DECIMAL_HINT,
             )
 
 
@@ -236,7 +239,7 @@ def _parse_numbers(column, decimal):
                 text = text.replace(".", "?").replace(",", ".", 1)
             return (
                 float(text) / (100 if in_percent else 1)
-                if _NUMBER.fullmatch(text)
+                if _NUMBER_PATTERN.fullmatch(text)
                 else np.nan
             )
         known = isinstance(value, Real | Decimal) and not (
@@ -274,7 +277,7 @@ def _at_once(column, decimal):
     if decimal == ",":
         texts = pc.replace_substring(texts, ".", "?")  # a point is no decimal mark
         texts = pc.replace_substring(texts, ",", ".", max_replacements=1)
-    if not pc.all(pc.match_substring_regex(texts, _ASCII_NUMBER)).as_py():
+    if not pc.all(pc.match_substring_regex(texts, _ARROW_NUMBER_PATTERN)).as_py():
         return None
     numbers = (
         pc.ascii_ltrim(texts, "+").cast(pa.float64()).to_numpy(zero_copy_only=False)
@@ -299,8 +302,8 @@ def _invalid_text(block, name, row, hint=None):
     if hint is None:
         hint = "Clean the column first."
         if isinstance(value, str) and value.strip().endswith("%"):
-            hint = _ALL_PERCENT
-        elif isinstance(value, str) and _NUMBER.fullmatch(
+            hint = _MIXED_PERCENT_HINT
+        elif isinstance(value, str) and _NUMBER_PATTERN.fullmatch(
             value.strip().replace(",", ".", 1)
         ):
             mark = "csv={'decimal': ','}"

@@ -18,9 +18,10 @@ from .._spelling import find_nearest_name
 from ..exceptions import InvalidInputError, invalid_input
 
 # characters; what is longer is hardly a row, and would fill the memory
-LONGEST_ROW = 2**25
-_TITLES = 30  # lines of a file in which the names of columns are looked for
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+MAX_ROW_CHARACTERS = 2**25
+# The names of the columns are looked for in this many first lines of a file.
+_MAX_TITLE_LINES = 30
+_SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
 def exact_numbers() -> dict[str, Any]:
@@ -89,7 +90,7 @@ def detect_separator(
                 hint="Use , ; | or tab",
             )
         return sep, _first_line(text, sep) if header is None else [*header]
-    found = [(sep, _first_line(text, sep)) for sep in _SEPARATORS]
+    found = [(sep, _first_line(text, sep)) for sep in _SEPARATOR_NAMES]
     if header is not None:
         for candidate, cells in reversed(found):  # a comma may be the decimal mark
             if len(cells) == len(header):
@@ -128,7 +129,7 @@ def invalid_skipping(n_rows: int, file: str) -> InvalidInputError:
 
 def rows_below(rows: Sequence[Any], skipped: int) -> Iterator[tuple[int, Any]]:
     """Return the number of rows above each of some, and the row; the first is left out."""
-    return islice(enumerate(rows, skipped), 1, _TITLES)
+    return islice(enumerate(rows, skipped), 1, _MAX_TITLE_LINES)
 
 
 def check_columns(
@@ -219,7 +220,7 @@ def row_blocks(
     """Yield the text of a binary stream in parts that end where a row ends, of some `size` bytes.
 
     If `sep` is None, every line is a row. Leaves out the `title` with which the stream
-    begins, and does not close it. Rejects a row of more than `LONGEST_ROW` characters;
+    begins, and does not close it. Rejects a row of more than `MAX_ROW_CHARACTERS` characters;
     `file` is its name.
     """
     decoder = codecs.getincrementaldecoder(encoding)()
@@ -238,9 +239,9 @@ def row_blocks(
             yield block
             above += block.count("\n")
         line = len(rest) - 1 - max(rest.rfind("\n"), rest.rfind("\r"))
-        if (line if end else len(rest)) > LONGEST_ROW:
+        if (line if end else len(rest)) > MAX_ROW_CHARACTERS:
             raise invalid_input(
-                expected=f"rows of at most {LONGEST_ROW:,} characters in {plain(file)}",
+                expected=f"rows of at most {MAX_ROW_CHARACTERS:,} characters in {plain(file)}",
                 got=f"a longer row that begins in line {above + 1}",
                 hint=(
                     "Look there for a quote that is not closed, or leave out the column of "
@@ -252,7 +253,7 @@ def row_blocks(
 def read_head(stream: Any, size: int) -> bytes:
     """Return the first bytes of a stream: some `size`, and more if the first line is longer."""
     head = stream.read(size)
-    while len(head) <= LONGEST_ROW and not (b"\n" in head or b"\r" in head):
+    while len(head) <= MAX_ROW_CHARACTERS and not (b"\n" in head or b"\r" in head):
         more = stream.read(len(head))
         if not more:
             break
@@ -326,8 +327,8 @@ def share_read(stream: Any) -> float:
         return 1.0
 
 
-#: Cells that are missing values.
-MISSING = [
+#: Texts of cells that are read as missing values.
+MISSING_CELL_TEXTS = [
     "",
     "#N/A",
     "#N/A N/A",
@@ -338,13 +339,25 @@ MISSING = [
     "-nan",
     "1.#IND",
 ]
-MISSING += ["1.#QNAN", "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"]
+MISSING_CELL_TEXTS += [
+    "1.#QNAN",
+    "<NA>",
+    "N/A",
+    "NA",
+    "NULL",
+    "NaN",
+    "None",
+    "n/a",
+    "nan",
+    "null",
+]
 MAX_EXACT_INTEGER = 2**53  # whole numbers below are floats without a loss
 # characters of numbers, and below of booleans
-_IN_NUMBERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"
-_PROBED_ROWS = 1000  # rows that are usually enough to decide
-_SURELY_TEXT = rf"[^{_IN_NUMBERS}AaRrUuLlSs]"
-_BLANK, _LINE = np.frombuffer(b" \n", np.uint8)
+_NUMBER_CHARACTERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"
+# A column is first checked for fractions in this many rows.
+_PROBED_ROWS = 1000
+_TEXT_PATTERN = rf"[^{_NUMBER_CHARACTERS}AaRrUuLlSs]"
+_SPACE_BYTE, _NEWLINE_BYTE = np.frombuffer(b" \n", np.uint8)
 
 
 class CsvParser:
@@ -430,7 +443,7 @@ class CsvParser:
         converting = arrow_csv.ConvertOptions(
             include_columns=[str(place) for place in self.places],
             column_types={str(place): pa.string() for place in self._unclear},
-            null_values=MISSING,
+            null_values=MISSING_CELL_TEXTS,
             strings_can_be_null=True,
             decimal_point=self.decimal,
         )
@@ -460,8 +473,8 @@ class CsvParser:
         quotes = _find_quotes(letters, self.sep)
         if quotes is None or len(quotes) % 2:
             return None
-        before = np.append(_LINE, letters)
-        blanks = np.flatnonzero((letters == _BLANK) & (before[:-1] != _BLANK))
+        before = np.append(_NEWLINE_BYTE, letters)
+        blanks = np.flatnonzero((letters == _SPACE_BYTE) & (before[:-1] != _SPACE_BYTE))
         first = before[blanks]  # what stands before blanks
         outside = np.searchsorted(quotes, blanks) % 2 == 0
         if (outside & np.isin(first, (10, 13))).any():
@@ -484,7 +497,7 @@ class CsvParser:
             return column.to_pandas()
         if types.is_string(kind):
             texts = column.to_pandas()
-            surely = pc.any(pc.match_substring_regex(column, _SURELY_TEXT)).as_py()
+            surely = pc.any(pc.match_substring_regex(column, _TEXT_PATTERN)).as_py()
             return texts if surely else infer_column_values(texts, self.decimal)
         if types.is_null(kind):
             return pd.Series(np.full(len(column), np.nan))
@@ -507,7 +520,7 @@ class CsvParser:
             "decimal": self.decimal,
             "header": 0,
             "dtype": dict.fromkeys(as_text, str),
-            **_AS_ARROW,
+            **_PANDAS_READ_OPTIONS,
             **exact_numbers(),
         }
         beyond = self.width
@@ -538,12 +551,12 @@ class CsvParser:
                 ), None
 
 
-_AS_ARROW: dict[str, Any] = {
+_PANDAS_READ_OPTIONS: dict[str, Any] = {
     "index_col": False,
     "skipinitialspace": True,
     "low_memory": False,
     "keep_default_na": False,
-    "na_values": MISSING,
+    "na_values": MISSING_CELL_TEXTS,
 }
 
 

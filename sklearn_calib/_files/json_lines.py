@@ -16,7 +16,7 @@ import numpy as np
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 from . import csv_text
-from .columns import NO_ROWS
+from .columns import EMPTY_TABLE_HINT
 from .csv_text import (
     MAX_EXACT_INTEGER,
     check_columns,
@@ -26,12 +26,17 @@ from .csv_text import (
     share_read,
 )
 
-_HEAD = 2**20  # bytes whose lines determine which columns there are
-_TABLE_OBJECT_VALUES = 50  # values of a single object that is a whole table
-_BLANK = " \t\r\n"
-_BETWEEN = re.compile(r"[ \t\r\n,]*")  # of the objects of a list
-_KINDS = {bool: "boolean", int: "number", float: "number", str: "text"}
-_ONE_LINE = "An object may not go over several lines; jq -c . puts it into one"
+# The columns are found in the lines of this many first bytes.
+_HEAD_BYTES = 2**20
+# A single object with at least this many values is taken for a whole table.
+_MIN_TABLE_OBJECT_VALUES = 50
+_WHITESPACE = " \t\r\n"
+# Matches what stands between the objects of a list.
+_SEPARATOR_PATTERN = re.compile(r"[ \t\r\n,]*")
+_KIND_NAME_BY_TYPE = {bool: "boolean", int: "number", float: "number", str: "text"}
+_MULTILINE_OBJECT_HINT = (
+    "An object may not go over several lines; jq -c . puts it into one"
+)
 
 
 class _Twice(Exception):
@@ -59,7 +64,7 @@ def json_frames(
     size : int
         Characters of a block.
     """
-    head = read_head(stream, _HEAD)
+    head = read_head(stream, _HEAD_BYTES)
     if not head.strip():
         raise invalid_input(
             expected=f"rows in {plain(file)}",
@@ -72,16 +77,16 @@ def json_frames(
     ).read()
     source = stream
     unit = "line"
-    if begun.lstrip(_BLANK).startswith("["):
+    if begun.lstrip(_WHITESPACE).startswith("["):
         begun = _split_array(stream, encoding, file)
         unit = "object"
         source = io.BytesIO(begun.encode())
         encoding = "utf-8"
-    if len(head) >= _HEAD:  # the last line is cut
+    if len(head) >= _HEAD_BYTES:  # the last line is cut
         begun = begun[: begun.rfind("\n", 0, len(head)) % (len(begun) + 1)]
     reader = _Reader(file, unit)
     above = 0
-    needed = reader.choose_columns(begun, pick, cut=len(head) >= _HEAD)
+    needed = reader.choose_columns(begun, pick, cut=len(head) >= _HEAD_BYTES)
     for text in row_blocks(source, encoding, None, size, file):
         frame = reader.read_frame(text, above, needed)
         yield frame, share_read(stream), text
@@ -110,7 +115,9 @@ class _Reader:
         names = [".".join(map(str, path)) for path in paths]
         if not names:
             raise invalid_input(
-                expected=f"rows in {plain(self.file)}", got="none", hint=NO_ROWS
+                expected=f"rows in {plain(self.file)}",
+                got="none",
+                hint=EMPTY_TABLE_HINT,
             )
         needed = list(dict.fromkeys(pick(names)))
         try:
@@ -120,7 +127,7 @@ class _Reader:
                 hint = "Columns are those of the first MB: put a line that has all of them on top"
                 error.set_fields(remark=f"{hint}.")
                 raise
-            if len(rows) > 1 or len(names) < _TABLE_OBJECT_VALUES:
+            if len(rows) > 1 or len(names) < _MIN_TABLE_OBJECT_VALUES:
                 raise
             raise invalid_input(
                 expected=f"one object for each row of {plain(self.file)}",
@@ -135,7 +142,8 @@ class _Reader:
         self.parts = {part for path in self.paths.values() for part in path}
         for name in needed:
             kinds = {
-                _KINDS.get(type(_get_at_path(row, self.paths[name]))) for row in rows
+                _KIND_NAME_BY_TYPE.get(type(_get_at_path(row, self.paths[name])))
+                for row in rows
             } - {None}
             if len(kinds) == 1:
                 self.kinds[name] = kinds.pop()
@@ -233,7 +241,7 @@ class _Reader:
     def _iter_objects(self, text, above):
         """Yield (number of its line, object) of each line that is not blank."""
         for number, line in enumerate(text.split("\n"), above + 1):
-            line = line.strip(_BLANK)
+            line = line.strip(_WHITESPACE)
             if not line:
                 continue
             try:
@@ -276,7 +284,7 @@ class _Reader:
             values = [None if value != value else value for value in values]  # NaN
             types = {*map(type, values)}
         types.discard(type(None))
-        kinds = {_KINDS.get(each) for each in types}
+        kinds = {_KIND_NAME_BY_TYPE.get(each) for each in types}
         known = self.kinds.get(name)
         if kinds and kinds != {known} and (known or len(kinds) > 1 or None in kinds):
             self._check_kind(rows, values, name)
@@ -290,7 +298,7 @@ class _Reader:
         """Reject the first value that is of another kind than those above it."""
         known = self.kinds.get(name)
         for (number, _), value in zip(rows, values, strict=True):
-            kind = _KINDS.get(type(value))
+            kind = _KIND_NAME_BY_TYPE.get(type(value))
             if value is None or (kind is not None and kind == (known := known or kind)):
                 continue
             named = f"of column {quoted(name)}"
@@ -325,7 +333,7 @@ class _Reader:
             f"a JSON object in each {self.unit}",
             f"{quoted(part[:60], 40)} ({why})",
             number,
-            f"Repair it, or leave it out. {_ONE_LINE}",
+            f"Repair it, or leave it out. {_MULTILINE_OBJECT_HINT}",
         )
 
     def _invalid_value(self, rule, got, number, hint):
@@ -389,12 +397,12 @@ def _make_series(values):
 def _split_array(stream, encoding, file):
     """Return the objects of a list, one in each line, each as it is written."""
     text = io.TextIOWrapper(stream, encoding, newline="")
-    whole = text.read(csv_text.LONGEST_ROW + 1)
+    whole = text.read(csv_text.MAX_ROW_CHARACTERS + 1)
     text.detach()
-    if len(whole) > csv_text.LONGEST_ROW:
+    if len(whole) > csv_text.MAX_ROW_CHARACTERS:
         raise invalid_input(
             expected=f"one object in each line of {plain(file)}",
-            got=f"a list of more than {csv_text.LONGEST_ROW:,} characters",
+            got=f"a list of more than {csv_text.MAX_ROW_CHARACTERS:,} characters",
             hint="Write its objects into lines, for instance by jq -c '.[]' FILE > FILE.jsonl",
         )
     decoder = json.JSONDecoder()
@@ -416,10 +424,10 @@ def _split_array(stream, encoding, file):
             hint="Repair it there, or write one object in each line",
         ) from error
     lines = []
-    place = _BETWEEN.match(whole, whole.index("[") + 1).end()
+    place = _SEPARATOR_PATTERN.match(whole, whole.index("[") + 1).end()
     while whole[place] != "]":
         _, end = decoder.raw_decode(whole, place)
         # `apply` writes the text of an object as it is
         lines.append(whole[place:end].replace("\n", " ").replace("\r", " "))
-        place = _BETWEEN.match(whole, end).end()
+        place = _SEPARATOR_PATTERN.match(whole, end).end()
     return "\n".join(lines)

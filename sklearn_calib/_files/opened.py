@@ -21,24 +21,34 @@ from .._show import error_reason, plain, quoted, redact_secrets
 from ..exceptions import invalid_input
 
 #: The beginning of an address; one letter is a drive of Windows ("C://tables").
-ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_PARQUET = (".parquet", ".parq", ".pq")
-_PACKED = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
+ADDRESS_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
+_TEXT_COMPRESSION_SUFFIXES = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 #: The endings of each kind of table.
-_KINDS = {
-    "parquet": _PARQUET,
+_SUFFIXES_BY_KIND = {
+    "parquet": _PARQUET_SUFFIXES,
     "csv": tuple(
-        kind + packed for kind in (".csv", ".tsv", ".txt") for packed in _PACKED
+        kind + packed
+        for kind in (".csv", ".tsv", ".txt")
+        for packed in _TEXT_COMPRESSION_SUFFIXES
     ),
     "JSON lines": tuple(
-        kind + packed for kind in (".jsonl", ".ndjson") for packed in _PACKED
+        kind + packed
+        for kind in (".jsonl", ".ndjson")
+        for packed in _TEXT_COMPRESSION_SUFFIXES
     ),
     "Arrow": (".arrow", ".feather", ".ipc"),
 }
-_ENDINGS = tuple(chain.from_iterable(_KINDS.values()))
-_NAMED = (*_ENDINGS, ".json", ".xlsx")  # a folder may have these for something else
+_TABLE_SUFFIXES = tuple(chain.from_iterable(_SUFFIXES_BY_KIND.values()))
+# In a folder, ".json" and ".xlsx" may be something other than a table.
+_READABLE_SUFFIXES = (
+    *_TABLE_SUFFIXES,
+    ".json",
+    ".xlsx",
+)
 
-_RETRY_SECONDS = 5  # of Google's storage, for the permission and again for the answer
+# Google's storage is retried after this time, for the permission and for the answer.
+_RETRY_SECONDS = 5
 
 
 def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
@@ -56,7 +66,7 @@ def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
 
 def _is_address(text):
     """Return whether a text is an address, or how a database is reached, with a secret."""
-    return bool(ADDRESS.match(text)) or (
+    return bool(ADDRESS_PATTERN.match(text)) or (
         redact_secrets(text) != text and not os.path.exists(text)
     )
 
@@ -77,7 +87,7 @@ def get_path_text(path: Any, address: bool = False) -> str:
             hint="Pass text or a pathlib.Path",
             error=TypeError,
         ) from None
-    if _is_address(text) and not (address and ADDRESS.match(text)):
+    if _is_address(text) and not (address and ADDRESS_PATTERN.match(text)):
         raise invalid_input(
             expected="the path of a local file",
             got=f"the address {quoted(text)}",
@@ -106,7 +116,7 @@ def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
 
 def _expand_patterns(data):
     text = get_path_text(data, address=True)
-    if ADDRESS.match(text):
+    if ADDRESS_PATTERN.match(text):
         yield from _expand_address(text)
     elif os.path.isdir(text):
         below = [str(path) for path in sorted(Path(text).rglob("*")) if path.is_file()]
@@ -119,7 +129,7 @@ def _expand_patterns(data):
         paths = [
             path for path in sorted(glob(text, recursive=True)) if os.path.isfile(path)
         ]
-        if not text.lower().endswith(_NAMED):
+        if not text.lower().endswith(_READABLE_SUFFIXES):
             fixed = re.split(r"[*?\[]", text)[0]
             paths = [*_without_strays(paths, os.path.dirname(fixed))]
         if not paths:
@@ -168,7 +178,7 @@ def _expand_address(text):
         paths = [
             file
             for file in _without_strays(files, path)
-            if file.lower().endswith(_PARQUET)
+            if file.lower().endswith(_PARQUET_SUFFIXES)
         ]
         if not paths:
             raise invalid_input(
@@ -185,7 +195,7 @@ def _without_strays(paths, folder):
     """Yield files with the ending of a table that no program left for itself (_SUCCESS)."""
     for path in paths:
         parts = Path(os.path.relpath(path, folder or ".")).parts
-        if path.lower().endswith(_ENDINGS) and not any(
+        if path.lower().endswith(_TABLE_SUFFIXES) and not any(
             part[0] in "._" for part in parts
         ):
             yield path
@@ -195,30 +205,31 @@ def _one_format(paths, folder):
     paths = [*paths]
     kinds = [
         kind
-        for kind, endings in _KINDS.items()
+        for kind, endings in _SUFFIXES_BY_KIND.items()
         if any(path.lower().endswith(endings) for path in paths)
     ]
     if len(kinds) != 1:
         raise invalid_input(
-            expected=f"a folder of tables of one kind ({', '.join(_KINDS)})",
+            expected=f"a folder of tables of one kind ({', '.join(_SUFFIXES_BY_KIND)})",
             got=f"{' and '.join(kinds) or 'none'} in {quoted(folder)}",
             hint="Name the files with a pattern, for instance '**/*.parquet'",
         )
     return paths
 
 
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-_MARKS = {
+_COMPRESSION_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+_SUFFIX_BY_MAGIC_BYTES = {
     b"\x1f\x8b": ".gz",
     b"BZh": ".bz2",
     b"\xfd7zXZ": ".xz",
     b"\x28\xb5\x2f\xfd": ".zst",
     b"PK\3\4": ".zip",
 }
-_JSON = (".jsonl", ".ndjson", ".json")
-_MOST_JSON = 2**28  # bytes; the state of a monitor of 1000 classes has 6e7
+_JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+# The state of a monitor of 1000 classes takes 6e7 bytes.
+_MAX_JSON_BYTES = 2**28
 #: The beginning of an object, and of a list of objects; a line of names has neither.
-_OBJECTS = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
+_JSON_START_PATTERN = re.compile(r'\s*(\{\s*["}]|\[\s*[{\]])')
 
 
 def standard_input() -> BinaryIO:
@@ -241,9 +252,14 @@ def open_decompressed(file: str) -> Any:
     with open(file, "rb") as stream:
         head = stream.read(8)
     ending = file.lower()[file.rfind(".") :] if "." in file else ""
-    if ending not in (*_COMPRESSED, ".zip"):
+    if ending not in (*_COMPRESSION_SUFFIXES, ".zip"):
         ending = next(
-            (end for mark, end in _MARKS.items() if head.startswith(mark)), ""
+            (
+                end
+                for mark, end in _SUFFIX_BY_MAGIC_BYTES.items()
+                if head.startswith(mark)
+            ),
+            "",
         )
     if ending == ".zip":
         return _open_member(file)
@@ -259,9 +275,9 @@ def json_text(file: str) -> str:
     OSError where it has more than 2^28 bytes.
     """
     with open(file, "rb") as stream:
-        content = stream.read(_MOST_JSON + 1)
-    if len(content) > _MOST_JSON:
-        raise OSError(errno.EFBIG, f"more than {_MOST_JSON} bytes")
+        content = stream.read(_MAX_JSON_BYTES + 1)
+    if len(content) > _MAX_JSON_BYTES:
+        raise OSError(errno.EFBIG, f"more than {_MAX_JSON_BYTES} bytes")
     return content.decode()
 
 
@@ -276,11 +292,13 @@ def detect_format(stream: Any, file: str) -> str:
     if head.startswith(b"PK\3\4"):
         return "workbook"
     name, ending = os.path.splitext(file.lower())
-    if (name if ending in (*_COMPRESSED, ".zip") else file.lower()).endswith(_JSON):
+    if (name if ending in (*_COMPRESSION_SUFFIXES, ".zip") else file.lower()).endswith(
+        _JSON_SUFFIXES
+    ):
         return "json"
     wide = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = head.decode("utf-16" if wide else "utf-8-sig", errors="replace")
-    return "json" if _OBJECTS.match(text) else "csv"
+    return "json" if _JSON_START_PATTERN.match(text) else "csv"
 
 
 class _Zstandard(io.RawIOBase):
@@ -331,12 +349,16 @@ class _Zstandard(io.RawIOBase):
 
 
 #: Folders, and what systems put beside the files of an archive.
-_STRAY = re.compile(r"/$|(^|/)(__MACOSX/|\.)")
+_IGNORED_MEMBER_PATTERN = re.compile(r"/$|(^|/)(__MACOSX/|\.)")
 
 
 def _open_member(file):
     with zipfile.ZipFile(file) as archive:
-        names = [name for name in archive.namelist() if not _STRAY.search(name)]
+        names = [
+            name
+            for name in archive.namelist()
+            if not _IGNORED_MEMBER_PATTERN.search(name)
+        ]
         if "[Content_Types].xml" in names:
             return open(file, "rb")
         if len(names) != 1:

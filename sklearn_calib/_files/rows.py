@@ -11,14 +11,16 @@ from .._argument_checks import require
 from .._show import error_reason, plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 
-PIECE_ROWS = 2**17  # in a piece
-_TABLES = "__arrow_c_stream__", "read"  # of what is read otherwise
+# Rows that are fetched from a query or an iterator at a time.
+PIECE_ROWS = 2**17
+# Objects with one of these attributes are tables or files, not rows.
+_TABLE_METHODS = "__arrow_c_stream__", "read"
 # the cursor of psycopg: without a name it fetches all rows at once
-_SERVER_SIDE = "sklearn_calib"
+_SERVER_CURSOR_NAME = "sklearn_calib"
 
 
 # quote names so
-_BACKTICKS = (
+_BACKTICK_DRIVERS = (
     "pymysql",
     "MySQLdb",
     "mysql",
@@ -58,7 +60,7 @@ def _get_quote_marks(source):
     if driver == "sqlalchemy":
         quotes = source.dialect.identifier_preparer
         return quotes.initial_quote, quotes.final_quote
-    return "``" if driver in _BACKTICKS else '""'
+    return "``" if driver in _BACKTICK_DRIVERS else '""'
 
 
 def run_query(
@@ -128,7 +130,9 @@ def _open_cursor(connection):
     """Open a cursor that leaves the rows where they are until they are fetched."""
     driver = type(connection).__module__.partition(".")[0]
     if driver.startswith("psycopg"):
-        return connection.cursor(_SERVER_SIDE, withhold=bool(connection.autocommit))
+        return connection.cursor(
+            _SERVER_CURSOR_NAME, withhold=bool(connection.autocommit)
+        )
     if driver == "pymysql":
         from pymysql.cursors import SSCursor
 
@@ -141,7 +145,7 @@ def iter_pieces(data: Any, names: Sequence[str]) -> Iterator[Any]:
 
     `names` are the columns of iterators of tuples, in their order.
     """
-    if any(hasattr(data, name) for name in _TABLES):
+    if any(hasattr(data, name) for name in _TABLE_METHODS):
         yield data
     elif callable(fetch := getattr(data, "fetch_record_batch", None)):  # of ADBC
         yield from _count_read_rows(fetch())

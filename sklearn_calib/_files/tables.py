@@ -21,7 +21,7 @@ from .arrow import (
     parquet_file,
     workbook_in_arrow,
 )
-from .columns import NO_ROWS, Block, join_frames
+from .columns import EMPTY_TABLE_HINT, Block, join_frames
 from .csv_text import (
     CsvParser,
     check_columns,
@@ -38,12 +38,16 @@ from .csv_text import (
 from .json_lines import json_frames
 from .opened import detect_format, open_decompressed
 
-_HEAD = 2**20  # bytes that the separator is looked for in
-_BLOCK_BYTES = 2**23  # bytes of a file of text that are read at a time
-#: The settings with which a csv file is written; the last holds for workbooks, too.
-FORM = ("sep", "decimal", "encoding", "header", "skip_rows")
-_PROBED_BYTES = 2**16  # bytes of a csv file of which only the names are wanted
-_BATCH_ROWS = 2**17  # of a parquet or Arrow file at a time
+# The separator is looked for in this many first bytes.
+_HEAD_BYTES = 2**20
+# Bytes of a text file that are read at a time.
+_BLOCK_BYTES = 2**23
+#: Options that describe how a csv file is written; the last applies to workbooks, too.
+CSV_OPTION_NAMES = ("sep", "decimal", "encoding", "header", "skip_rows")
+# Bytes that are read of a csv file if only the names of its columns are needed.
+_PROBED_BYTES = 2**16
+# Rows of a parquet or Arrow file that are read at a time.
+_BATCH_ROWS = 2**17
 
 
 class CsvText(NamedTuple):
@@ -172,7 +176,9 @@ def table_blocks(
     # a row group may be empty, or a file among several
     may_be_empty = kind == "parquet" and (row_groups != () or keep_columns)
     if not rows and not may_be_empty:
-        raise invalid_input(expected=f"rows in {plain(file)}", got="none", hint=NO_ROWS)
+        raise invalid_input(
+            expected=f"rows in {plain(file)}", got="none", hint=EMPTY_TABLE_HINT
+        )
 
 
 def column_names(
@@ -237,7 +243,7 @@ def _count_unpacked_bytes(file, most):
             )
             return 8 * rows * len(names)
         n_bytes = 0
-        while n_bytes <= most and (piece := stream.read(_HEAD)):
+        while n_bytes <= most and (piece := stream.read(_HEAD_BYTES)):
             n_bytes += len(piece)
         return n_bytes
 
@@ -352,7 +358,7 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
     decimal = form.get("decimal")
     given = form.get("header")
     skip_rows = form.get("skip_rows") or 0
-    head = read_head(stream, _HEAD)
+    head = read_head(stream, _HEAD_BYTES)
     encoding = detect_encoding(head, file, form.get("encoding"))
     if encoding == "utf-8-sig" and not head.startswith(codecs.BOM_UTF8):
         encoding = "utf-8"

@@ -15,20 +15,21 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-_OWN_FOLDER = "sklearn-calib-"
-_LONGEST_NAME = 200
-_PAUSE = 0.05  # seconds between two looks at a lock
+_TEMPORARY_FOLDER_PREFIX = "sklearn-calib-"
+_MAX_LOCK_NAME_CHARACTERS = 200
+_LOCK_POLL_SECONDS = 0.05
 # seconds that a scanner for viruses, or an index of files, may hold a file
-_SCANNED = 2
+_SCANNER_WAIT_SECONDS = 2
 # an open file can be neither moved, nor replaced, nor removed there
-_WINDOWS = os.name == "nt"
-#: The errors of the system for a full disk, or an exhausted quota.
-NO_ROOM = (
+_IS_WINDOWS = os.name == "nt"
+#: Error numbers of a full disk, or of a quota that is used up.
+DISK_FULL_ERRNOS = (
     errno.ENOSPC,
     errno.EFBIG,
     *([errno.EDQUOT] if hasattr(errno, "EDQUOT") else []),
 )
-SECONDS = 60  # that the other end of a named pipe may take
+# The other end of a named pipe may take this long.
+PIPE_TIMEOUT_SECONDS = 60
 
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
@@ -81,9 +82,9 @@ def whole_file(path: str | Path) -> Iterator[BinaryIO]:
             os.fsync(handle)
             if mode is not None:
                 os.chmod(temporary, stat.S_IMODE(mode))
-            if not _WINDOWS:  # it stays locked until then
+            if not _IS_WINDOWS:  # it stays locked until then
                 os.replace(temporary, path)
-        if _WINDOWS:
+        if _IS_WINDOWS:
             _replace_when_free(temporary, path)
     except BaseException:
         with suppress(FileNotFoundError):
@@ -119,7 +120,8 @@ def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
     """
     path = os.path.realpath(path)
     name = os.path.join(
-        os.path.dirname(path), f".{os.path.basename(path)[:_LONGEST_NAME]}.lock"
+        os.path.dirname(path),
+        f".{os.path.basename(path)[:_MAX_LOCK_NAME_CHARACTERS]}.lock",
     )
     end = time.monotonic() + seconds
     while True:
@@ -130,16 +132,16 @@ def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
         os.close(handle)
         if not found and time.monotonic() >= end:
             raise TimeoutError(errno.ETIMEDOUT, "another process holds it", path)
-        time.sleep(_PAUSE if not found else 0)
+        time.sleep(_LOCK_POLL_SECONDS if not found else 0)
     try:
         yield found is not None
     finally:
-        if _WINDOWS:
+        if _IS_WINDOWS:
             os.close(handle)
         # another process that waits may have it open; the last removes it
         with suppress(OSError):
             os.unlink(name)
-        if not _WINDOWS:
+        if not _IS_WINDOWS:
             os.close(handle)
 
 
@@ -148,10 +150,12 @@ def temporary_folder() -> Iterator[str]:
     """Yield a new folder that goes at the end; those of killed processes go at the beginning."""
     with suppress(OSError):
         for entry in os.scandir(tempfile.gettempdir()):
-            if entry.name.startswith(_OWN_FOLDER) and _is_own_folder(entry):
+            if entry.name.startswith(_TEMPORARY_FOLDER_PREFIX) and _is_own_folder(
+                entry
+            ):
                 _remove_if_dead(os.path.join(entry.path, ".lock"), entry.path)
     while True:
-        folder = tempfile.mkdtemp(prefix=_OWN_FOLDER)
+        folder = tempfile.mkdtemp(prefix=_TEMPORARY_FOLDER_PREFIX)
         name = os.path.join(folder, ".lock")
         handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
         if _is_locked(handle, name):
@@ -166,7 +170,7 @@ def temporary_folder() -> Iterator[str]:
 
 def _replace_when_free(temporary, path):
     """Move a closed file to where another program may look at the former one for a moment."""
-    end = time.monotonic() + _SCANNED
+    end = time.monotonic() + _SCANNER_WAIT_SECONDS
     while True:
         try:
             return os.replace(temporary, path)
@@ -174,7 +178,7 @@ def _replace_when_free(temporary, path):
             if time.monotonic() >= end:
                 said = "another program has it open (a spreadsheet?), or it must not be changed"
                 raise PermissionError(errno.EACCES, said, path) from error
-        time.sleep(_PAUSE)
+        time.sleep(_LOCK_POLL_SECONDS)
 
 
 def _is_own_folder(entry):
@@ -202,8 +206,10 @@ def _remove_leftovers(folder, mark):
 def _remove_if_dead(name, folder=None):
     """Remove a file, or the folder around it, unless a process holds its lock."""
     with suppress(OSError):
-        if _WINDOWS:  # who is alive has it open, but for the moment before it is moved
-            if time.time() - os.stat(name).st_mtime > SECONDS:
+        if (
+            _IS_WINDOWS
+        ):  # who is alive has it open, but for the moment before it is moved
+            if time.time() - os.stat(name).st_mtime > PIPE_TIMEOUT_SECONDS:
                 os.unlink(name)
                 if folder:
                     shutil.rmtree(folder)
@@ -218,7 +224,7 @@ def _remove_if_dead(name, folder=None):
 
 def _is_locked(handle, name):
     """Return whether a new file is locked, or needs no lock, and was not taken for a leftover."""
-    if _WINDOWS:
+    if _IS_WINDOWS:
         return True
     found = _try_lock(handle)
     return found is None or (found and _is_still(handle, name))
@@ -257,7 +263,7 @@ else:
 
 def _open_pipe(path, mode):
     """Open a named pipe when another process reads it; `open` alone would wait for ever."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + PIPE_TIMEOUT_SECONDS
     while time.monotonic() < end:
         try:
             handle = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
@@ -268,5 +274,5 @@ def _open_pipe(path, mode):
         else:
             os.set_blocking(handle, True)
             return open(handle, mode)
-    said = f"no program reads this pipe, for {SECONDS} seconds"
+    said = f"no program reads this pipe, for {PIPE_TIMEOUT_SECONDS} seconds"
     raise TimeoutError(errno.ETIMEDOUT, said)

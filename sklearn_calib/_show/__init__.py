@@ -4,7 +4,7 @@ It may not import any other part of the package.
 Start reading with `Section` in `_sections.py`.
 """
 
-from ._html import MARK as MARK
+from ._html import SHARED_CSS as SHARED_CSS
 from ._html import render_html as render_html
 from ._html import wrap_for_notebook as wrap_for_notebook
 from ._names import display_paths_as as display_paths_as

@@ -10,13 +10,15 @@ from ._sections import Cell, Section, Table, get_cell_text
 
 # A notebook has its own style, which tables keep; only the alignment and the mark are
 # ours.
-MARK = """.sklearn-calib { color: inherit; }
+SHARED_CSS = """.sklearn-calib { color: inherit; }
 .sklearn-calib .beyond {
   color: var(--beyond, var(--jp-error-color1, var(--vscode-errorForeground, inherit))); }
 """
-_NAME = 60  # letters of a name in a heading
-MAX_UNBROKEN_LETTERS = 20  # letters of a name that stays in one line
-_NOTEBOOK = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-align: right; }
+# A name in a heading is cut off after this many characters.
+_MAX_HEADING_CHARACTERS = 60
+# Names of up to this many letters stay in one line.
+MAX_UNBROKEN_LETTERS = 20
+_NOTEBOOK_CSS = """.sklearn-calib th, .sklearn-calib td { padding: .15em .7em; text-align: right; }
 .sklearn-calib th:first-child, .sklearn-calib caption, .sklearn-calib .text {
   text-align: left; color: inherit; }
 .sklearn-calib tbody th { font-weight: normal; } .sklearn-calib .note { font-size: 90%; }
@@ -37,7 +39,8 @@ def render_html(sections: Iterable[Section], level: int = 2) -> str:
 
 def wrap_for_notebook(text: str, style: str = "") -> str:
     """Wrap a fragment in the styles that it needs outside of a page."""
-    return f'<div class="sklearn-calib">\n<style>\n{MARK}{_NOTEBOOK}{style}</style>\n{text}</div>'
+    css = f"<style>\n{SHARED_CSS}{_NOTEBOOK_CSS}{style}</style>"
+    return f'<div class="sklearn-calib">\n{css}\n{text}</div>'
 
 
 def _render_section(section, level):
@@ -59,7 +62,7 @@ def _render_section(section, level):
         text = f"<details>{summary}\n{text}\n</details>"
     heading = escape_html(section.title, None)
     if section.name:
-        heading = f"<bdi>{escape_html(section.name, _NAME)}</bdi>"
+        heading = f"<bdi>{escape_html(section.name, _MAX_HEADING_CHARACTERS)}</bdi>"
     if heading:
         text = f"<h{level}>{heading}</h{level}>\n{text}"
     return (

@@ -7,14 +7,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from urllib.parse import unquote
 
-_JOINER = "\u200d"  # inside emoji
-_SECRET = re.compile(
+# The zero-width joiner, which stands between the parts of an emoji.
+_EMOJI_JOINER = "\u200d"
+_SECRET_PATTERN = re.compile(
     r"(?i)((?:password|passwd|pwd|account_?key|access_?key|api_?key|access_?signature|secret\w*"
     r"|(?<![a-z])(?:sig|sas_?token))\s*=\s*)(?!\.\.\.)(?:\{[^}\n]*\}?|[^;\n]+)"
 )
-_SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+://)"
-_USER = re.compile(rf"{_SCHEME}(?:[^\s'\"/?#]*@|[^\s'\"@/]*:[^\n]*@)")
-_QUERY = re.compile(rf"{_SCHEME}([^\s'\"?#]*)[?#][^\s'\"]*")
+_URL_SCHEME_PATTERN = r"([A-Za-z][A-Za-z0-9+.-]+://)"
+_URL_CREDENTIALS_PATTERN = re.compile(
+    rf"{_URL_SCHEME_PATTERN}(?:[^\s'\"/?#]*@|[^\s'\"@/]*:[^\n]*@)"
+)
+_URL_QUERY_PATTERN = re.compile(rf"{_URL_SCHEME_PATTERN}([^\s'\"?#]*)[?#][^\s'\"]*")
 
 
 def redact_secrets(text: str) -> str:
@@ -23,11 +26,11 @@ def redact_secrets(text: str) -> str:
     Of texts such as ``Server=h;Password=x`` the secret values become ``...``.
     """
     if "://" in text:
-        text = _USER.sub(r"\1", text)
-        if re.match(_SCHEME, text):  # an address alone, perhaps with spaces
+        text = _URL_CREDENTIALS_PATTERN.sub(r"\1", text)
+        if re.match(_URL_SCHEME_PATTERN, text):  # an address alone, perhaps with spaces
             text = re.split(r"[?#]", text, maxsplit=1)[0]
-        text = _QUERY.sub(r"\1\2", text)
-    return _SECRET.sub(r"\1...", text) if "=" in text else text
+        text = _URL_QUERY_PATTERN.sub(r"\1\2", text)
+    return _SECRET_PATTERN.sub(r"\1...", text) if "=" in text else text
 
 
 def error_reason(error: BaseException, address: str) -> str:
@@ -46,16 +49,17 @@ def error_reason(error: BaseException, address: str) -> str:
 @contextmanager
 def display_paths_as(names: Mapping[str, str]) -> Iterator[None]:
     """Show paths that begin with the given ones with their names inside the block."""
-    before = dict(_COPIES)
-    _COPIES.update(names)
+    before = dict(_SHOWN_PATH_BY_PREFIX)
+    _SHOWN_PATH_BY_PREFIX.update(names)
     try:
         yield
     finally:
-        _COPIES.clear()
-        _COPIES.update(before)
+        _SHOWN_PATH_BY_PREFIX.clear()
+        _SHOWN_PATH_BY_PREFIX.update(before)
 
 
-_COPIES: dict[str, str] = {}  # a path's beginning, and what is shown for it
+# What messages show instead of the beginning of a path.
+_SHOWN_PATH_BY_PREFIX: dict[str, str] = {}
 
 
 def plain(value: object, limit: int | None = 60) -> str:
@@ -65,14 +69,14 @@ def plain(value: object, limit: int | None = 60) -> str:
     the names that `display_paths_as` gives.
     """
     text = str(value)
-    for begins in _COPIES:
+    for begins in _SHOWN_PATH_BY_PREFIX:
         if text.startswith(begins):
-            text = _COPIES[begins] + text[len(begins) :]
+            text = _SHOWN_PATH_BY_PREFIX[begins] + text[len(begins) :]
     text = redact_secrets(text)
     if not text.isprintable():
         text = "".join(
             c
-            if c.isprintable() or c == _JOINER
+            if c.isprintable() or c == _EMOJI_JOINER
             else c.encode("unicode_escape").decode()
             for c in text
         )

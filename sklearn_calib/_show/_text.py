@@ -13,12 +13,14 @@ from ._sections import Cell, Section, Table, Writer, get_cell_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_WIDTH = 100
+_LINE_CHARACTERS = 100
 
 
 def render_text(sections: Iterable[Section]) -> str:
     """Write sections with an empty line between them."""
-    writer = Writer("text", render_lines, paragraph=partial(fill, width=_WIDTH))
+    writer = Writer(
+        "text", render_lines, paragraph=partial(fill, width=_LINE_CHARACTERS)
+    )
     return "\n\n".join(map("\n".join, writer.blocks(sections)))
 
 

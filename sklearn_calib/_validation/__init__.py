@@ -14,8 +14,8 @@ from ._arrays import read_array as read_array
 from ._arrays import read_numbers as read_numbers
 from ._arrays import to_numpy_dates as to_numpy_dates
 from ._arrays import to_object_array as to_object_array
-from ._column_order import EITHER_ORDER as EITHER_ORDER
-from ._column_order import FARTHER as FARTHER
+from ._column_order import COLUMN_ORDER_HINT as COLUMN_ORDER_HINT
+from ._column_order import MIN_MISRANKED_FRACTION as MIN_MISRANKED_FRACTION
 from ._column_order import Ranks as Ranks
 from ._column_order import align_columns as align_columns
 from ._column_order import are_ranked_well as are_ranked_well
@@ -35,14 +35,14 @@ from ._column_order import place_columns as place_columns
 from ._column_order import warn_column_order as warn_column_order
 from ._device import DeviceScores as DeviceScores
 from ._device import read_device_scores as read_device_scores
-from ._label_tables import BOTH as BOTH
+from ._label_tables import BINARY_CLASSES as BINARY_CLASSES
 from ._label_tables import LabelScores as LabelScores
 from ._label_tables import canonical_label_scores as canonical_label_scores
 from ._label_tables import canonical_label_table as canonical_label_table
 from ._label_tables import find_known_rows as find_known_rows
 from ._label_tables import get_label_names as get_label_names
 from ._label_tables import named_label_tables as named_label_tables
-from ._labels import PASS_ALL_CLASSES as PASS_ALL_CLASSES
+from ._labels import ALL_CLASSES_HINT as ALL_CLASSES_HINT
 from ._labels import canonical_labels as canonical_labels
 from ._labels import check_column_labels as check_column_labels
 from ._labels import check_several as check_several
@@ -52,9 +52,9 @@ from ._labels import hint_at_survival as hint_at_survival
 from ._labels import is_label_table as is_label_table
 from ._labels import order_scale_columns as order_scale_columns
 from ._labels import read_labels as read_labels
-from ._rounded import SLACK as SLACK
+from ._rounded import FLOAT32_SUM_TOLERANCE as FLOAT32_SUM_TOLERANCE
 from ._rounded import get_sum_tolerance as get_sum_tolerance
-from ._scores import LARGEST_LOGIT as LARGEST_LOGIT
+from ._scores import MAX_ABS_LOGIT as MAX_ABS_LOGIT
 from ._scores import canonical_logits as canonical_logits
 from ._scores import canonical_proba
 from ._scores import check_same_length as check_same_length

@@ -14,8 +14,8 @@ from .._sklearn_compat import get_array_namespace, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 
-_NUMBERS = (Real, Decimal, np.bool_)
-_MISSING = ("NoneType", "NAType", "NaTType", "MaskedConstant")
+_NUMBER_TYPES = (Real, Decimal, np.bool_)
+_MISSING_TYPE_NAMES = ("NoneType", "NAType", "NaTType", "MaskedConstant")
 
 
 def collect_lazy_frame(values: Any) -> Any:
@@ -102,14 +102,16 @@ def read_numbers(values: object, what: str) -> AnyArray:
 def _read_object_numbers(raw, what):
     kinds = set(map(type, raw.flat))
     wrong = {
-        t for t in kinds if not issubclass(t, _NUMBERS) and t.__name__ not in _MISSING
+        t
+        for t in kinds
+        if not issubclass(t, _NUMBER_TYPES) and t.__name__ not in _MISSING_TYPE_NAMES
     }
     if wrong:
         place = next(
             index for index, value in np.ndenumerate(raw) if type(value) in wrong
         )
         raise _invalid_numbers(what, repr(raw[place])[:60], *place[:2])
-    if any(kind.__name__ in _MISSING for kind in kinds):
+    if any(kind.__name__ in _MISSING_TYPE_NAMES for kind in kinds):
         missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
         raw = np.where(missing, np.nan, raw)
     try:
@@ -138,7 +140,7 @@ def is_missing(value: object) -> bool:
     """Return whether an entry of an object array is missing: None, NA, NaT, NaN or infinity."""
     if isinstance(value, str | bytes | int):
         return False
-    if type(value).__name__ in _MISSING:
+    if type(value).__name__ in _MISSING_TYPE_NAMES:
         return True
     if isinstance(value, Decimal):
         return not value.is_finite()

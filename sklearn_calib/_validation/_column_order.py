@@ -20,12 +20,19 @@ from ._arrays import collect_lazy_frame
 from ._labels import has_own_order, read_labels
 from ._scores import two_columns
 
-_CHANCE = np.log(1e-9)  # of ranks as good as those of the other order
-FARTHER = 0.3  # by how much more rows have the largest probability on the true class
-_LEAST_AUC = 0.65  # of each class under the other order
-_BACKWARDS = 3.09  # of a score without information in one of a thousand tables
+# Columns are taken for permuted if ranks this good have a smaller chance.
+_MAX_LOG_CHANCE = np.log(1e-9)
+# The smallest gain of rows, as a fraction, whose true class gets the largest
+# probability.
+MIN_MISRANKED_FRACTION = (
+    0.3  # by how much more rows have the largest probability on the true class
+)
+# Under the other order each class must have at least this area under the ROC curve.
+_MIN_PERMUTED_AUC = 0.65
+# A score without information exceeds this in one of a thousand tables.
+_REVERSED_Z_SCORE = 3.09
 EQUAL_LABEL_TEXTS = {"True": "1", "true": "1", "False": "0", "false": "0"}
-_REMEDY = (
+_MISALIGNED_INDEX_HINT = (
     "Bring them into one order first, for instance with p.loc[y.index]; or pass "
     ".to_numpy() of each if the rows are in the same order"
 )
@@ -168,7 +175,7 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
             warn_calibration(
                 expected=expected,
                 got="one index in two orders, of which neither is followed",
-                hint=_REMEDY,
+                hint=_MISALIGNED_INDEX_HINT,
             )
             break
         if not counted:
@@ -176,7 +183,7 @@ def check_indexes(*given: Any, first: Any = None) -> Any:
             raise invalid_input(
                 expected=expected,
                 got=f"{label!r} in some only",
-                hint=_REMEDY,
+                hint=_MISALIGNED_INDEX_HINT,
             )
     return first
 
@@ -285,7 +292,7 @@ def find_likely_order(
         (top == column[mine]) * 1.0 - (top == mine),
         weights=None if weight is None else weight[rows],
     )
-    if farther < FARTHER:
+    if farther < MIN_MISRANKED_FRACTION:
         return None
     ranks = [
         count_ranked_pairs(scores[:, column[one]], mine == one)
@@ -294,7 +301,7 @@ def find_likely_order(
     return np.argsort(column) if are_ranked_well(ranks, k) else None
 
 
-EITHER_ORDER = (
+COLUMN_ORDER_HINT = (
     "pass the order that they have, or the columns in the order that is named"
 )
 
@@ -327,7 +334,7 @@ def describe_doubtful_order(
         f"columns that fit {fits[:20]}: the largest probability is that of the true class in "
         f"{np.average(right == codes, weights=weight):.2f} of the rows as given, in "
         f"{np.average(places[right] == codes, weights=weight):.2f} in that order",
-        f"{given}= names the columns and does not move them: {EITHER_ORDER}",
+        f"{given}= names the columns and does not move them: {COLUMN_ORDER_HINT}",
     )
 
 
@@ -372,7 +379,7 @@ class Ranks(NamedTuple):
     @property
     def shown(self) -> bool:
         """Return whether the order holds at the level 0.001, one-sided."""
-        return bool(self.ones and self.others and self.z > _BACKWARDS)
+        return bool(self.ones and self.others and self.z > _REVERSED_Z_SCORE)
 
 
 def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> Ranks:
@@ -384,7 +391,7 @@ def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> Ranks:
 
 def are_ranked_well(ranks: Sequence[Ranks], k: int) -> bool:
     """Return whether all classes are ranked well, and together better than chance allows."""
-    if not all(one.others and one.auc >= _LEAST_AUC for one in ranks):
+    if not all(one.others and one.auc >= _MIN_PERMUTED_AUC for one in ranks):
         return False
     chance = stats.norm.logsf(np.mean([one.z for one in ranks]))
-    return bool(chance + gammaln(k + 1) < _CHANCE)
+    return bool(chance + gammaln(k + 1) < _MAX_LOG_CHANCE)

@@ -10,12 +10,13 @@ from .._simplex_array import iter_row_blocks
 from .._sklearn_compat import get_array_namespace, get_widest_float, to_numpy
 from .._typing import AnyArray
 from ..exceptions import invalid_input
-from ._rounded import BRAIN_SLACK, SLACK, get_half_tolerance
+from ._rounded import BFLOAT16_SUM_TOLERANCE, FLOAT32_SUM_TOLERANCE, get_half_tolerance
 
 # entries: of the cache, and of what fills a GPU
-HOST_BLOCK = 1 << 18
-DEVICE_BLOCK = 1 << 24
-LARGEST_LOGIT = 1e150  # differences of larger ones overflow
+HOST_BLOCK_ENTRIES = 1 << 18
+DEVICE_BLOCK_ENTRIES = 1 << 24
+# Differences of larger logits overflow.
+MAX_ABS_LOGIT = 1e150
 
 Check = Callable[..., Any]
 Kind = Literal["proba", "logits"]
@@ -82,9 +83,9 @@ class DeviceScores:
             half = (
                 get_half_tolerance(self.shape[1])
                 if "float16" in str(table.dtype)
-                else SLACK
+                else FLOAT32_SUM_TOLERANCE
             )
-            self._slack = BRAIN_SLACK if brain else half
+            self._slack = BFLOAT16_SUM_TOLERANCE if brain else half
         else:
             self._slack = tolerance
         # for the rest the type decides
@@ -134,7 +135,11 @@ class DeviceScores:
     def blocks(self) -> Iterator[tuple[slice, Any]]:
         """Iterate over (slice, rows): checked blocks in the type of the results."""
         xp = self.xp
-        size = HOST_BLOCK if "cpu" in str(self.device).lower() else DEVICE_BLOCK
+        size = (
+            HOST_BLOCK_ENTRIES
+            if "cpu" in str(self.device).lower()
+            else DEVICE_BLOCK_ENTRIES
+        )
         for block in iter_row_blocks(self, size):
             # the standard requires it
             place = slice(block.start, min(block.stop, len(self)))
@@ -157,7 +162,7 @@ class DeviceScores:
         highest = float(xp.max(plain))
         if self.kind == "logits":
             return (
-                part if lowest >= -LARGEST_LOGIT and highest <= LARGEST_LOGIT else None
+                part if lowest >= -MAX_ABS_LOGIT and highest <= MAX_ABS_LOGIT else None
             )
         if not (lowest >= 0.0 and highest <= 1.0):  # also with NaN
             return None

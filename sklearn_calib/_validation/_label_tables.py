@@ -12,7 +12,7 @@ from ._column_order import column_names, find_columns, match_columns, names_in
 from ._labels import hint_at_survival
 from ._scores import read_proba
 
-BOTH = np.arange(2)  # the classes of each label
+BINARY_CLASSES = np.arange(2)
 
 
 class LabelScores(NamedTuple):

@@ -12,15 +12,18 @@ from ..exceptions import add_error_context, invalid_input
 from ._arrays import is_missing, read_array
 
 _MAX_COUNTED_RANGE = 65_536
-_SHARES = (
+_SOFT_LABELS_HINT = (
     "For shares of a class, such as those of several annotators, pass "
     "soft_labels=True to fit, to the measure or to the report; otherwise "
     "turn the target into classes first"
 )
-_CLASSES_OF_FIT = "fit(..., classes=)"
-_NAME_ALL = "Name all classes, in the order of the columns, with " + _CLASSES_OF_FIT
-PASS_ALL_CLASSES = "Pass all classes"
-_DISTINCT_FLOATS = 2.0**53  # above it, neighbouring integers are one float64
+_CLASSES_ARGUMENT = "fit(..., classes=)"
+_NAME_CLASSES_HINT = (
+    "Name all classes, in the order of the columns, with " + _CLASSES_ARGUMENT
+)
+ALL_CLASSES_HINT = "Pass all classes"
+# Above this number neighbouring integers are one float64.
+_MAX_EXACT_INTEGER = 2.0**53
 
 
 def canonical_labels(
@@ -79,7 +82,7 @@ def read_labels(
             raise invalid_input(
                 expected="class labels",
                 got="fractions (Unknown label type: continuous)",
-                hint=_SHARES,
+                hint=_SOFT_LABELS_HINT,
             )
     if classes is None:
         return known, codes
@@ -172,17 +175,17 @@ def check_several(classes: AnyArray, hint: str) -> None:
 
 def check_column_labels(classes: AnyArray, n_columns: int) -> None:
     """Raise ValueError unless there are two classes or more, one for each column of scores."""
-    check_several(classes, _NAME_ALL)
+    check_several(classes, _NAME_CLASSES_HINT)
     if len(classes) != n_columns:
         raise invalid_input(
             expected=f"one class for each of the {n_columns} columns of scores",
             got=f"{len(classes)} classes, {classes[:10].tolist()}",
             hint="If the rows miss a class, name all of them, in the order of the columns, with "
-            + _CLASSES_OF_FIT,
+            + _CLASSES_ARGUMENT,
         )
 
 
-_ENCODING = (
+_ENCODING_HINT = (
     ". If one is text and the other its codes, encode y in the same way as the classes, for "
     "instance with transform or inverse_transform of the LabelEncoder that made the codes"
 )
@@ -197,11 +200,11 @@ def _find_positions(known, wanted, codes):
     unknown = columns < 0
     if unknown.any():
         label = known[unknown][:1].tolist()[0]
-        hint = f"{PASS_ALL_CLASSES}, or drop those rows"
+        hint = f"{ALL_CLASSES_HINT}, or drop those rows"
         if len(wanted) and isinstance(label, str) != isinstance(
             wanted.tolist()[0], str
         ):
-            hint += _ENCODING
+            hint += _ENCODING_HINT
         raise invalid_input(
             expected=f"labels among {wanted.tolist()}",
             got=repr(label),
@@ -218,7 +221,7 @@ def _to_keys(labels, others):
     return labels.tolist()
 
 
-SURVIVAL = (
+SURVIVAL_TIME_HINT = (
     "Times to an event are out of scope: choose a time, pass whether the event came before it, "
     "y = event & (time <= chosen), and leave out rows that were censored earlier"
 )
@@ -230,7 +233,7 @@ def _label_array(y):
         raise invalid_input(
             expected="one class label per row",
             got=f"records of {', '.join(labels.dtype.names)}",
-            hint=SURVIVAL,
+            hint=SURVIVAL_TIME_HINT,
             error=TypeError,
         )
     if labels.dtype.kind in "cV":
@@ -270,7 +273,7 @@ def hint_at_survival(table: AnyArray) -> str:
     if table.ndim != 2 or table.shape[1] != 2 or table.dtype.kind not in "iufO":
         return ""
     is_event = np.isin(table, (0, 1)).all(axis=0)
-    return f". {SURVIVAL}" if is_event.sum() == 1 else ""
+    return f". {SURVIVAL_TIME_HINT}" if is_event.sum() == 1 else ""
 
 
 def _find_unique(labels):
@@ -290,7 +293,7 @@ def _find_unique(labels):
             position = np.zeros(highest - lowest + 1, dtype=np.intp)
             position[present] = np.arange(len(present))
             return present.astype(labels.dtype) + start, position[offset]
-    if labels.dtype.kind == "f" and float(np.abs(labels).max()) >= _DISTINCT_FLOATS:
+    if labels.dtype.kind == "f" and float(np.abs(labels).max()) >= _MAX_EXACT_INTEGER:
         raise invalid_input(
             expected="floats below 2**53 as labels",
             got=f"{np.abs(labels).max():g}, where neighbouring integers are one float",

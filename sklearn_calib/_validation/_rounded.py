@@ -5,15 +5,22 @@ import numpy as np
 from .._typing import AnyArray, FloatArray
 from .._warnings import warn_calibration
 
-SLACK = 1e-6  # what rounding may add to a row's sum in float32
-_HALF_SLACK = 4e-3  # and in float16: four times its eps
+# Rounding to float32 changes the sum of a row by less than this.
+FLOAT32_SUM_TOLERANCE = 1e-6
+# The same for float16: four times its machine epsilon.
+_FLOAT16_SUM_TOLERANCE = 4e-3
 # and in bfloat16: its softmax is off by 6e-3, for any number of classes
-BRAIN_SLACK = 1e-2
+BFLOAT16_SUM_TOLERANCE = 1e-2
 # of float16, whose rounded sum can be as far off; the error grows as their root
 FLOAT16_SAFE_COLUMNS = 16
-ROUNDED = (2, 3, 4, 5, 6)  # decimals that are divided with a warning
-_MOST_NEAR = 0.05  # units of the last decimal; type float16 cannot distinguish decimals
-_DECIMALS = (1, *ROUNDED)  # decimals that a message mentions
+# Rows rounded to so many decimals are normalised with a warning.
+ROUNDED_DECIMALS = (2, 3, 4, 5, 6)
+# In units of the last decimal; float16 cannot tell decimals apart.
+_MAX_DECIMAL_ERROR = (
+    0.05  # units of the last decimal; type float16 cannot distinguish decimals
+)
+# Numbers of decimals that a message mentions.
+_REPORTED_DECIMALS = (1, *ROUNDED_DECIMALS)
 
 
 def get_sum_tolerance(dtype: np.dtype, n_columns: int) -> float:
@@ -22,12 +29,14 @@ def get_sum_tolerance(dtype: np.dtype, n_columns: int) -> float:
     Softmax of a thousand classes in float16 is off by 1e-2: its normaliser has been
     rounded too.
     """
-    return get_half_tolerance(n_columns) if dtype == np.float16 else SLACK
+    return (
+        get_half_tolerance(n_columns) if dtype == np.float16 else FLOAT32_SUM_TOLERANCE
+    )
 
 
 def get_half_tolerance(n_columns: int) -> float:
     """Return `get_sum_tolerance` for numbers of half precision."""
-    return _HALF_SLACK * max(1.0, (n_columns / FLOAT16_SAFE_COLUMNS) ** 0.5)
+    return _FLOAT16_SUM_TOLERANCE * max(1.0, (n_columns / FLOAT16_SAFE_COLUMNS) ** 0.5)
 
 
 def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
@@ -52,15 +61,15 @@ def warn_rounded_rows(table: FloatArray, worst: float, eps: float) -> bool:
 
 
 def _explain_rounding(table, worst, eps):
-    for decimals in ROUNDED:
+    for decimals in ROUNDED_DECIMALS:
         bound = table.shape[1] / 2 * 10.0**-decimals
         if worst <= bound + 1e-9 < 1 and _has_decimals(table, decimals, eps):
             return f"{decimals} decimals", bound
     bound = get_half_tolerance(table.shape[1])
     if worst <= bound and np.array_equal(table.astype(np.float16), table):
         return "numbers of half precision", bound
-    if worst <= BRAIN_SLACK and are_bfloat16(table):
-        return "bfloat16 numbers", BRAIN_SLACK
+    if worst <= BFLOAT16_SUM_TOLERANCE and are_bfloat16(table):
+        return "bfloat16 numbers", BFLOAT16_SUM_TOLERANCE
     return None
 
 
@@ -73,13 +82,15 @@ def are_bfloat16(table: FloatArray) -> bool:
 def _has_decimals(table: AnyArray, decimals: int, eps: float) -> bool:
     near = max(1e-8, eps) * 10**decimals
     scaled = table * 10**decimals
-    return near < _MOST_NEAR and bool(np.abs(scaled - np.rint(scaled)).max() <= near)
+    return near < _MAX_DECIMAL_ERROR and bool(
+        np.abs(scaled - np.rint(scaled)).max() <= near
+    )
 
 
 def suggest_division(table: FloatArray, worst: float, eps: float) -> str:
     """Return the hint for rows that do not sum to 1; their entries show the rounding."""
     divide = "divide rows by their sums first, with "
-    for decimals in _DECIMALS:
+    for decimals in _REPORTED_DECIMALS:
         bound = table.shape[1] / 2 * 10.0**-decimals
         if worst > bound + 1e-9:
             break
@@ -96,7 +107,7 @@ def suggest_division(table: FloatArray, worst: float, eps: float) -> str:
             + divide
             + _format_division(1.05 * worst)
         )
-    return CURE_OF_LOGITS
+    return LOGITS_HINT
 
 
 def _format_division(bound):
@@ -104,7 +115,7 @@ def _format_division(bound):
     return f"canonical_proba(scores, tolerance={text})"
 
 
-#: What to do about numbers that may be logits.
-CURE_OF_LOGITS = (
+#: The hint for numbers that may be logits.
+LOGITS_HINT = (
     "Turn logits into probabilities first, with canonical_proba(scores, kind='logits')"
 )

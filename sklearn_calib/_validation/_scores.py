@@ -17,16 +17,18 @@ from .._simplex_array import (
 from .._typing import AnyArray, ArrayLike, FloatArray
 from ..exceptions import add_error_context, invalid_combination, invalid_input
 from ._arrays import read_numbers
-from ._device import LARGEST_LOGIT, read_device_scores
+from ._device import MAX_ABS_LOGIT, read_device_scores
 from ._rounded import (
-    CURE_OF_LOGITS,
+    LOGITS_HINT,
     get_sum_tolerance,
     suggest_division,
     warn_rounded_rows,
 )
 
-_AT_A_GLANCE = 1 << 16  # entries
-ROW_SUM_TOLERANCE = 1e-15  # by which the sum of a row may differ from 1
+# Arrays up to this size are checked in one pass first.
+_MAX_QUICK_CHECK_ENTRIES = 1 << 16
+# Rows whose sum differs from 1 by more are normalised.
+ROW_SUM_TOLERANCE = 1e-15
 
 
 def canonical_proba(
@@ -190,11 +192,11 @@ def _read_few_rows(scores, kind):
     """
     if type(scores) is SimplexArray and kind == "proba":
         return None if scores._log is scores._absent is None else scores
-    few = type(scores) is np.ndarray and 0 < scores.size <= _AT_A_GLANCE
+    few = type(scores) is np.ndarray and 0 < scores.size <= _MAX_QUICK_CHECK_ENTRIES
     if not few or scores.dtype != np.float64 or scores.ndim not in (1, 2):
         return None
     if kind == "logits":
-        sound = np.abs(scores).max() <= LARGEST_LOGIT  # which a NaN is not
+        sound = np.abs(scores).max() <= MAX_ABS_LOGIT  # which a NaN is not
         return apply_softmax(scores.reshape(len(scores), -1)) if sound else None
     if (
         scores.ndim == 1
@@ -295,9 +297,9 @@ def _logit_table(scores, first=0):
     hint = "For log-probabilities with -inf pass their exponentials with kind='proba'"
     lowest, highest = _get_finite_range(table, hint, first)
     largest = max(highest, -lowest)
-    if largest > LARGEST_LOGIT:
+    if largest > MAX_ABS_LOGIT:
         raise invalid_input(
-            expected=f"logits of size at most {LARGEST_LOGIT:g}",
+            expected=f"logits of size at most {MAX_ABS_LOGIT:g}",
             got=f"{largest:g}",
             hint="Divide all logits by one constant",
         )
@@ -380,7 +382,7 @@ def _simplex_from_proba(
         raise invalid_input(
             expected="probabilities in [0, 1]",
             got=f"{table[row, column]:.6g}",
-            hint=(CURE_OF_LOGITS + "; divide percentages by 100"),
+            hint=(LOGITS_HINT + "; divide percentages by 100"),
             row=first + row,
             column=column,
         )

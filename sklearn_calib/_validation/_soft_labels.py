@@ -14,9 +14,12 @@ from ._rounded import are_bfloat16
 from ._scores import check_same_length
 from ._weights import read_raw_weight
 
-_SLACK = 1e-6  # of the sum of a row, as of probabilities
-_DIGITS = 4  # units in the last place that a share of a count may be off
-_BRAIN_UNIT = 2.0**-8  # of bfloat16 below 1, which comes as float32
+# The sum of a row may differ from 1 by this much, as for probabilities.
+_SUM_TOLERANCE = 1e-6
+# A share of a count may be off by this many units in the last place.
+_MAX_COUNT_ERROR_UNITS = 4
+# The spacing of bfloat16 below 1; such labels arrive as float32.
+_BFLOAT16_EPSILON = 2.0**-8
 
 
 class SoftRows(NamedTuple):
@@ -124,7 +127,9 @@ def soft_rows(
     # k of n: 3 * (1 / 3) votes are one
     if sample_weight is not None and are_counts(weight):
         whole = np.rint(mass)
-        if (np.abs(mass - whole) <= _DIGITS * unit * weight[:, None]).all():
+        if (
+            np.abs(mass - whole) <= _MAX_COUNT_ERROR_UNITS * unit * weight[:, None]
+        ).all():
             mass = whole
     items, codes = np.nonzero(mass)
     return SoftRows(items, known, codes, mass[items, codes])
@@ -192,7 +197,7 @@ def count_votes(table: FloatArray) -> Votes:
         )
     whole = (given == np.floor(given)).all(axis=1)
     largest = given.max(axis=1, initial=0.0)
-    off = ~whole & (np.abs(total - 1) > _SLACK)
+    off = ~whole & (np.abs(total - 1) > _SUM_TOLERANCE)
     if off.any():
         row = int(off.argmax())
         raise invalid_input(
@@ -270,8 +275,11 @@ def _read_shares(y):
         return np.column_stack([1 - given, given]), unit
     total = given.sum(axis=1)
     error = np.abs(total - 1)
-    off = error > max(_SLACK, _DIGITS * unit)
-    if off.any() and not (error.max() <= _DIGITS * _BRAIN_UNIT and are_bfloat16(given)):
+    off = error > max(_SUM_TOLERANCE, _MAX_COUNT_ERROR_UNITS * unit)
+    if off.any() and not (
+        error.max() <= _MAX_COUNT_ERROR_UNITS * _BFLOAT16_EPSILON
+        and are_bfloat16(given)
+    ):
         row = int(off.argmax())
         raise invalid_input(
             expected="soft labels whose rows sum to 1",

@@ -12,11 +12,14 @@ from .._typing import ArrayLike, FloatArray
 from ..exceptions import invalid_input
 from ._arrays import read_numbers
 
-_WIDEST = 64  # binary digits: no integer of a numpy array is above 2^64
+# No integer of a numpy array is above 2^64.
+_MAX_INTEGER_BITS = 64
 # 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
 MIN_RELATIVE_WEIGHT = 2.0**-400
-FIRST_WEIGHTS = 100  # weights that are usually enough to decide the kind
-MIN_WEIGHT_SUM, MAX_WEIGHT_SUM = 1e-100, 1e100  # of weights whose unit matters
+# The first weights mostly show which kind all of them are.
+PROBED_WEIGHTS = 100
+# Bounds of the sum of weights whose unit matters.
+MIN_WEIGHT_SUM, MAX_WEIGHT_SUM = 1e-100, 1e100
 
 
 def canonical_weight(
@@ -82,7 +85,7 @@ def _is_constant(weight, value):
     """Return whether all weights are zero or `value`; the first rows are checked first."""
     return all(
         ((part == value) | (part == 0)).all()
-        for part in (weight[:FIRST_WEIGHTS], weight)
+        for part in (weight[:PROBED_WEIGHTS], weight)
     )
 
 
@@ -145,8 +148,11 @@ def check_weights(weight: FloatArray, *, keeps_unit: bool) -> None:
 def _scale_weights(weight):
     # 2^(exponent - 1) <= the largest < 2^exponent
     exponent = int(np.frexp(weight.max())[1])
-    if abs(exponent) > _WIDEST:
-        weight = np.ldexp(weight, int(np.clip(exponent, -_WIDEST, _WIDEST)) - exponent)
+    if abs(exponent) > _MAX_INTEGER_BITS:
+        weight = np.ldexp(
+            weight,
+            int(np.clip(exponent, -_MAX_INTEGER_BITS, _MAX_INTEGER_BITS)) - exponent,
+        )
     if weight.min() >= MIN_RELATIVE_WEIGHT * weight.max():
         return weight
     light = (weight > 0) & (weight < MIN_RELATIVE_WEIGHT * weight.max())

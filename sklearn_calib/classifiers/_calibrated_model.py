@@ -36,7 +36,8 @@ from ._fit_context import FitContext, HeldOutScores, SoftLabelContext
 from ._multilabel_context import MultilabelContext, predict_label_proba
 from ._user_estimators import clone_or_raise
 
-MIN_FOLD_ROWS = 10  # of a fold, for a recalibrator of its own
+# A fold needs this many rows for a recalibrator of its own.
+MIN_FOLD_ROWS = 10
 
 
 @suggest_argument_names

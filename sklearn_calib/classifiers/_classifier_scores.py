@@ -126,7 +126,7 @@ def check_method(estimator: Estimator, response_method: str) -> None:
         )
 
 
-_HERE = {
+_SKLEARN_PARAMETER_HINTS = {
     "base_estimator": "estimator=",
     "model": "estimator=",
     "classifier": "estimator=",
@@ -170,8 +170,8 @@ def _suggest_argument(name, value, known):
             suggest_method_name(value, all_recalibrators(), "recalibrator=")
             or "Write recalibrator="
         )
-    if name in _HERE:
-        return f"Write {_HERE[name]}"
+    if name in _SKLEARN_PARAMETER_HINTS:
+        return f"Write {_SKLEARN_PARAMETER_HINTS[name]}"
     return suggest_method_name(name, known, "") or "Leave it out"
 
 

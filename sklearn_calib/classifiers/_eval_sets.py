@@ -10,9 +10,13 @@ from .._validation import check_same_length, read_labels
 from ..exceptions import invalid_input
 from ._classifier_scores import count_rows
 
-_PAIRS = "eval_set"
-_APART = {"eval_y": "eval_X", "y_val": "X_val"}  # labels apart from their features
-_BESIDE = {  # one array for each set of rows
+_PAIRS_PARAMETER = "eval_set"
+# The parameter of the features that belong to a parameter of labels.
+_FEATURES_BY_LABELS = {
+    "eval_y": "eval_X",
+    "y_val": "X_val",
+}
+_ROW_PARAMETERS_BY_SET = {  # one array for each set of rows
     "eval_set": (
         "sample_weight_eval_set",
         "base_margin_eval_set",
@@ -47,9 +51,9 @@ def encode_eval_labels(
     """
     params = dict(params)
     for name in [*params]:
-        if params[name] is not None and _own_name(name) == _PAIRS:
+        if params[name] is not None and _own_name(name) == _PAIRS_PARAMETER:
             _encode_pairs(estimator, params, name, labelling)
-        elif params[name] is not None and _own_name(name) in _APART:
+        elif params[name] is not None and _own_name(name) in _FEATURES_BY_LABELS:
             _encode_separate(estimator, params, name, labelling)
     return params
 
@@ -81,7 +85,9 @@ def _encode_pairs(estimator, params, name, labelling):
 
 
 def _encode_separate(estimator, params, name, labelling):
-    of_features = name.removesuffix(_own_name(name)) + _APART[_own_name(name)]
+    of_features = (
+        name.removesuffix(_own_name(name)) + _FEATURES_BY_LABELS[_own_name(name)]
+    )
     labels = params[name]
     features = params.get(of_features)
     several = isinstance(labels, tuple) and isinstance(features, tuple)
@@ -126,7 +132,7 @@ def _encode_set(estimator, pair, params, name, number, labelling):
         )
     if len(kept) < len(codes):
         X, codes = safe_split(estimator, X, codes, kept)
-        for other in _BESIDE[_own_name(name)]:
+        for other in _ROW_PARAMETERS_BY_SET[_own_name(name)]:
             key = name.removesuffix(_own_name(name)) + other
             if params.get(key) is not None:
                 params[key] = _drop_rows(params[key], number, kept)

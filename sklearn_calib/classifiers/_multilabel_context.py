@@ -22,7 +22,7 @@ from .._typing import (
     Self,
 )
 from .._validation import (
-    BOTH,
+    BINARY_CLASSES,
     LabelScores,
     canonical_label_scores,
     canonical_label_table,
@@ -73,7 +73,7 @@ class MultilabelContext(FitContext):
         estimator = resolve_estimator(model, lambda: np.arange(n_labels))
         check_indexes(X, y, sample_weight, fit_params.get("groups"))
         X, table = indexable(X, table)
-        model.classes_ = [BOTH.copy() for _ in range(n_labels)]
+        model.classes_ = [BINARY_CLASSES.copy() for _ in range(n_labels)]
         return cls(
             X=X,
             y_encoded=table,

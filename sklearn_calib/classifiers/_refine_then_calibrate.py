@@ -50,8 +50,8 @@ from ._search import (
     run_parallel_lazily,
 )
 
-_MIN_ROWS = 1000
-_MIN_ERRORS = 10
+_MIN_VALIDATION_ROWS = 1000
+_MIN_VALIDATION_ERRORS = 10
 
 
 @suggest_argument_names
@@ -548,10 +548,13 @@ def _check_stages(stages):
 
 def _warn_if_few(scores, codes):
     errors = int((np.asarray(scores).argmax(axis=1) != codes).sum())
-    if len(codes) >= _MIN_ROWS and errors >= _MIN_ERRORS:
+    if len(codes) >= _MIN_VALIDATION_ROWS and errors >= _MIN_VALIDATION_ERRORS:
         return
     warn_calibration(
-        expected=f"at least {_MIN_ROWS} validation rows and {_MIN_ERRORS} validation errors",
+        expected=(
+            f"at least {_MIN_VALIDATION_ROWS} validation rows and "
+            f"{_MIN_VALIDATION_ERRORS} validation errors"
+        ),
         got=f"{len(codes)} rows and {errors} errors",
         hint=(
             "On fewer the choice is mostly chance, and stopping by the log loss did "

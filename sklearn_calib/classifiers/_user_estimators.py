@@ -63,7 +63,7 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
             raise invalid_input(
                 expected="a model that takes X",
                 got=f"a module of torch ({error})",
-                hint=_TORCH,
+                hint=_TORCH_MODULE_HINT,
                 error=TypeError,
             ) from error
         # a torch tensor
@@ -114,7 +114,9 @@ def add_classes_to_frozen(
                 "function of X"
             ),
             got=repr(inner),
-            hint=_TORCH if _is_torch_module(inner) else _OUTLIERS,
+            hint=_TORCH_MODULE_HINT
+            if _is_torch_module(inner)
+            else _OUTLIER_DETECTOR_HINT,
             error=TypeError,
         )
     return (
@@ -124,15 +126,15 @@ def add_classes_to_frozen(
     )
 
 
-_TORCH = (
+_TORCH_MODULE_HINT = (
     "Pass a function of X that gives probabilities, for instance FrozenEstimator(lambda X: "
     "module(torch.as_tensor(X, dtype=torch.float32)).softmax(dim=1))"
 )
-_NUMBERS = (
+_REGRESSION_HINT = (
     "Counts, amounts and times are out of scope: choose a threshold, and fit a classifier to "
     "whether y is above it, y = (y > threshold).astype(int)"
 )
-_OUTLIERS = (
+_OUTLIER_DETECTOR_HINT = (
     "For the scores of an outlier detector fit a recalibrator on them, for instance "
     "PlattScaling().fit(canonical_proba(-model.score_samples(X), kind='logits'), y)"
 )
@@ -155,7 +157,7 @@ def check_gives_proba(
         hint = "Make one of it, fit it and pass that"
     elif hasattr(end, "__sklearn_tags__") and is_outlier_detector(end):
         got = f"{type(end).__name__}, which learns no labels"
-        hint = f"{_OUTLIERS}, and write {call.format('its probabilities')}"
+        hint = f"{_OUTLIER_DETECTOR_HINT}, and write {call.format('its probabilities')}"
     elif hasattr(inner, "decision_function"):
         hint = (
             "Give it probabilities: CalibratedModel(FrozenEstimator(model)).fit(X, y) with rows "
@@ -179,7 +181,7 @@ def check_clonable(estimator: object) -> None:
         raise invalid_input(
             expected="a classifier",
             got=f"{type(ends[0]).__name__}, which learns no labels",
-            hint=_OUTLIERS,
+            hint=_OUTLIER_DETECTOR_HINT,
             error=TypeError,
         )
     able = any(
@@ -189,7 +191,7 @@ def check_clonable(estimator: object) -> None:
         raise invalid_input(
             expected="a classifier",
             got=f"{type(ends[0]).__name__}, which predicts numbers",
-            hint=_NUMBERS,
+            hint=_REGRESSION_HINT,
             error=TypeError,
         )
     if (hasattr(estimator, "fit") and able) or hasattr(estimator, "get_params"):

@@ -18,8 +18,8 @@ def _clip_proba(t):
     return np.clip(t, 0, 1)
 
 
-_LINKS = {"logit": expit, "probit": ndtr, "clipped_relu": _clip_proba}
-_DESIGNS = ("gaussian", "rademacher", "uniform", "elliptical")
+_LINK_FUNCTIONS = {"logit": expit, "probit": ndtr, "clipped_relu": _clip_proba}
+_DESIGN_NAMES = ("gaussian", "rademacher", "uniform", "elliptical")
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,9 @@ def make_high_dimensional(
     >>> X.shape, round(truth.cos_theta(truth.coef), 6)
     ((100, 200), 1.0)
     """
-    check_known("a design", design, _DESIGNS, "Choose one of them")
-    if not callable(link) and not (isinstance(link, str) and link in _LINKS):
-        raise unknown_name("a callable, or a link", link, _LINKS, "Choose one")
+    check_known("a design", design, _DESIGN_NAMES, "Choose one of them")
+    if not callable(link) and not (isinstance(link, str) and link in _LINK_FUNCTIONS):
+        raise unknown_name("a callable, or a link", link, _LINK_FUNCTIONS, "Choose one")
     n_samples = check_count(n_samples, "n_samples")
     n_features = check_count(n_features, "n_features")
     for value, least, most, expected in (
@@ -152,7 +152,7 @@ def make_high_dimensional(
     matrix, root = _make_covariance(covariance, correlation, n_features)
     w = rng.standard_normal(n_features)
     w /= np.sqrt(w @ matrix @ w)
-    function = link if callable(link) else _LINKS[link]
+    function = link if callable(link) else _LINK_FUNCTIONS[link]
     truth = LinearTruth(
         w,
         matrix,

@@ -23,7 +23,7 @@ from ._risk_coverage import RiskCoverageCurve as RiskCoverageCurve
 from ._risk_coverage import risk_coverage_curve
 from ._selective import SelectiveClassifier
 
-_REGISTERED = _register(globals().values())
+_REGISTERED_MEASURES = _register(globals().values())
 
 __all__ = [
     "CostSensitiveClassifier",
@@ -34,7 +34,7 @@ __all__ = [
     "expected_metrics",
     "regret_curve",
     "risk_coverage_curve",
-    *_REGISTERED,
+    *_REGISTERED_MEASURES,
 ]
 
 

@@ -28,7 +28,7 @@ from ..metrics import validate_predictions
 from ._costs import canonical_thresholds, validate_two_classes
 from ._regret import RegretCurve, regret_curve
 
-_SHOWN = 10  # thresholds in a table
+_MAX_TABLE_THRESHOLDS = 10
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def _format_interval(low, high):
 def _choose_positions(threshold):
     """Choose at most ten evenly spaced thresholds, and return their positions."""
     n = len(threshold)
-    return np.linspace(0, n - 1, min(n, _SHOWN)).round().astype(np.intp)
+    return np.linspace(0, n - 1, min(n, _MAX_TABLE_THRESHOLDS)).round().astype(np.intp)
 
 
 def _how_many(threshold):

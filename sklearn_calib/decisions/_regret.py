@@ -25,7 +25,8 @@ from ..metrics import LossLike, brier_loss, get_loss, log_loss, validate_predict
 from ..recalibrators import compute_recalibrated_proba
 from ._costs import canonical_thresholds, validate_two_classes
 
-_IN_BAND = 50  # values of the predictions, on both sides of which the band is made
+# The band is computed on both sides of this many predictions.
+_BAND_POINTS = 50
 
 
 @dataclass(frozen=True)
@@ -294,7 +295,9 @@ def _draw_band(problem, better, level, n_resamples, rng):
     """Lower and upper edge for the regret at all thresholds together, each as (threshold, edge)."""
     values = np.unique(np.concatenate([problem.score, better.score]))
     place = (
-        np.linspace(0, len(values) - 1, min(len(values), _IN_BAND)).round().astype(int)
+        np.linspace(0, len(values) - 1, min(len(values), _BAND_POINTS))
+        .round()
+        .astype(int)
     )
     table = np.unique(np.concatenate([values[place], np.nextafter(values[place], 1)]))
     table = table[(table > 0) & (table < 1)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ..metrics import BinaryProblem
 
-_SUMMARIES = ("mean", "median", "q90", "max")
+_SUMMARY_NAMES = ("mean", "median", "q90", "max")
 
 
 class CalibrationIndices(NamedTuple):
@@ -91,7 +91,7 @@ def smooth_frequencies(
 def compute_problem_indices(
     problem: "BinaryProblem",
     smoother: RecalibratorLike = "loess",
-    summaries: Sequence[str] = _SUMMARIES,
+    summaries: Sequence[str] = _SUMMARY_NAMES,
 ) -> list[float]:
     """Summarise the distances of a `BinaryProblem` from its curve, without validation."""
     mass = problem.cells.mass
@@ -245,7 +245,7 @@ def integrated_calibration_index(
     >>> integrated_calibration_index(y, proba, smoother="isotonic", summary="max") > 0.1
     True
     """
-    check_known("summary", summary, _SUMMARIES)
+    check_known("summary", summary, _SUMMARY_NAMES)
     return compute_problem_indices(problem, smoother, [summary])[0]
 
 

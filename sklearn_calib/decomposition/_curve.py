@@ -25,9 +25,13 @@ from ..metrics import LossLike, get_loss, validate_predictions
 from ._decompose import _is_plain_temperature, _recalibrate
 from ._in_sample import raise_zeros
 
-RULES = ("minimum", "one_standard_error")
-_ERROR_ROWS = 20_000  # rows that the standard errors are estimated from
-_MIN_FITS = 10  # stages: compiled code is loaded for smaller data than for one fit
+SELECTION_RULES = ("minimum", "one_standard_error")
+# Standard errors are estimated from at most this many rows.
+_STANDARD_ERROR_ROWS = 20_000
+# With this many stages compiled code pays for smaller data than for one fit.
+_MIN_STAGES_COMPILED = (
+    10  # stages: compiled code is loaded for smaller data than for one fit
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class RefinementCurve:
         position : int
             The stage is ``curve.stage[position]``.
         """
-        check_known("rule", rule, RULES)
+        check_known("rule", rule, SELECTION_RULES)
         best = int(np.argmin(self.criterion))
         if rule == "minimum":
             return best
@@ -191,7 +195,7 @@ def refinement_curve(
             predictions = validate_predictions(y_true, given, sample_weight, **how)
             rule.check_classes(len(predictions.classes))
             kept = canonical_weight(sample_weight, len(everyone.codes)) > 0
-            rows = slice(None, None, -(-len(predictions.codes) // _ERROR_ROWS))
+            rows = slice(None, None, -(-len(predictions.codes) // _STANDARD_ERROR_ROWS))
             weight = predictions.weight / predictions.weight.sum()
         else:
             proba = read_proba(proba, n_classes=len(predictions.classes))
@@ -221,10 +225,10 @@ def _temperature_stage(predictions, loss, start, rows):
     codes = predictions.codes
     weight = predictions.weight
     smooth = fit_temperature(
-        z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_FITS
+        z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_STAGES_COMPILED
     )
     inside = smooth.beta if smooth.status == "inside" else None
-    plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_FITS)
+    plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_STAGES_COMPILED)
     if loss.is_likelihood:
         some = canonical_proba(smooth.beta * z[rows], kind="logits")
         return smooth.loss, plain.loss, loss.of_rows(some, codes[rows]), inside

@@ -27,7 +27,7 @@ from ._intervals import (
     compute_temperature_laws,
     compute_uncertainty_law,
 )
-from ._parts import TERMS, LossDecomposition
+from ._parts import LOSS_TERMS, LossDecomposition
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
@@ -235,7 +235,7 @@ def decompose_predictions(
             predictions, fit.beta, w, squares, rule, risk, blind, laws["uncertainty"]
         )
     errors = {
-        name: laws[name].standard_error if name in laws else None for name in TERMS
+        name: laws[name].standard_error if name in laws else None for name in LOSS_TERMS
     }
     return LossDecomposition(**values, standard_errors=errors, loss=loss, _laws=laws)
 

@@ -36,20 +36,29 @@ from ..recalibrators import (
     resolve_recalibrator,
 )
 from ._intervals import compute_mean_law, compute_uncertainty_law
-from ._parts import OF_FEATURES, PROBABILITY, SIGNIFICANCE, TERMS, LossDecomposition
+from ._parts import (
+    DETECTION_POWER,
+    FEATURE_TERMS,
+    GAIN_SIGNIFICANCE_LEVEL,
+    LOSS_TERMS,
+    LossDecomposition,
+)
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
 
-FEWEST_ROWS = 50
-FEWEST_OF_CLASS = 5
-_FOLDS = 5
-MAX_FEATURE_SHIFT = 12.0  # log-odds by which a feature moves the truth, at most
-_SHOWN = 4096  # rows that `minimum_detectable` is computed from
-LOSS_TOLERANCE = 1e-12  # nats or the like: smaller differences are none
-VARIANCE_FACTOR = 2.0
-# rows times nats that trees lose if one feature is missed, and a reserve
-_COST = 30.0
+MIN_ROWS = 50
+MIN_ROWS_PER_CLASS = 5
+_N_FOLDS = 5
+# A feature moves the true log-odds by at most this much.
+MAX_FEATURE_SHIFT = 12.0
+# `minimum_detectable` is computed from at most this many rows.
+_DETECTABLE_GAIN_ROWS = 4096
+# Smaller differences of a loss are treated as 0.
+LOSS_TOLERANCE = 1e-12
+MAX_VARIANCE_FACTOR = 2.0
+# The loss, in rows times nats, of trees where one feature is missed, with a reserve.
+_TREE_OVERFITTING_COST = 30.0
 
 
 def decompose_by_features(
@@ -64,7 +73,7 @@ def decompose_by_features(
     columns = feature_columns(features, predictions)
     if not enough_for_features(predictions):
         raise _too_few_rows(predictions)
-    folds = make_row_folds(predictions, _FOLDS if cv is None else cv)
+    folds = make_row_folds(predictions, _N_FOLDS if cv is None else cv)
     fold, recalibrated, (mapped, used), gains = _correct_by_features(
         predictions, columns, rule, recalibrator, folds
     )
@@ -90,9 +99,9 @@ def decompose_by_features(
     gain = laws["grouping"].estimate
     grouping = max(gain, 0.0)
     return LossDecomposition(
-        **{name: laws[name].estimate for name in TERMS},
+        **{name: laws[name].estimate for name in LOSS_TERMS},
         standard_errors={
-            name: laws[name].standard_error for name in (*TERMS, *OF_FEATURES)
+            name: laws[name].standard_error for name in (*LOSS_TERMS, *FEATURE_TERMS)
         },
         loss=loss,
         grouping=grouping,
@@ -122,22 +131,25 @@ def _estimate_mean_law(losses, fold, w, fading=False):
     own = losses[fold, np.arange(len(fold))]
     law = compute_mean_law(own, w, w**2)
     apart = ((losses - own) ** 2).sum(axis=0) / (len(losses) - 1)
-    twice = min(VARIANCE_FACTOR * float(w**2 @ apart), law.variance)
+    twice = min(MAX_VARIANCE_FACTOR * float(w**2 @ apart), law.variance)
     if fading and law.estimate:
-        twice *= min(1.0, ndtri(1 - SIGNIFICANCE) ** 2 * law.variance / law.estimate**2)
+        twice *= min(
+            1.0,
+            ndtri(1 - GAIN_SIGNIFICANCE_LEVEL) ** 2 * law.variance / law.estimate**2,
+        )
     return replace(law, variance=law.variance + twice)
 
 
 def enough_for_features(predictions: "Predictions") -> bool:
     """Return whether there are enough rows to measure gains."""
     counts = np.bincount(predictions.codes)
-    return counts.sum() >= FEWEST_ROWS and (counts >= FEWEST_OF_CLASS).sum() >= 2
+    return counts.sum() >= MIN_ROWS and (counts >= MIN_ROWS_PER_CLASS).sum() >= 2
 
 
 def _too_few_rows(predictions):
     n_rows = len(predictions.codes)
     counts = np.bincount(predictions.codes)
-    expected = f"at least {FEWEST_ROWS} rows of positive weight, {FEWEST_OF_CLASS} of each of two "
+    expected = f"at least {MIN_ROWS} rows of positive weight, {MIN_ROWS_PER_CLASS} of each of two "
     return invalid_input(
         expected=f"{expected}classes, for features",
         got=f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}",
@@ -262,18 +274,18 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
     The truth is moved, up or down with equal chances, along the log-odds of the class
     with the largest probability, and a feature determines which: the gain is the value
     of this feature beyond the mean of both. Of the log loss the trees lose up to
-    `_COST` over the number of rows. Measured with 1000 rows in nine laws, each of 25 to
-    40 draws: 9 to 10 if a step, a line or three or eight categories were missed, 14 to
-    16 for a quarter of the rows and a square, 18 and 20 with 8 % of positives and with
-    20 columns, 21 with five categories; the rest is a reserve. Of another loss they
-    lose the same share of the gain.
+    `_TREE_OVERFITTING_COST` over the number of rows. Measured with 1000 rows in nine
+    laws, each of 25 to 40 draws: 9 to 10 if a step, a line or three or eight categories
+    were missed, 14 to 16 for a quarter of the rows and a square, 18 and 20 with 8 % of
+    positives and with 20 columns, 21 with five categories; the rest is a reserve. Of
+    another loss they lose the same share of the gain.
     """
     rows = 1 / float(w @ w)
-    step = -(-len(proba) // _SHOWN)
+    step = -(-len(proba) // _DETECTABLE_GAIN_ROWS)
     log = log_proba(proba[::step])
     w = w[::step] / w[::step].sum()
     top = np.eye(log.shape[1])[np.asarray(log).argmax(axis=1)]
-    needed = ndtri(1 - SIGNIFICANCE) + ndtri(PROBABILITY)
+    needed = ndtri(1 - GAIN_SIGNIFICANCE_LEVEL) + ndtri(DETECTION_POWER)
     nats = LogLoss()
 
     def gain_and_deviation(move, rule=rule):
@@ -296,9 +308,11 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
     def is_seen(move):
         gain, deviation = gain_and_deviation(move)
         known = rows * gain_and_deviation(move, nats)[0]
-        if known <= _COST:
+        if known <= _TREE_OVERFITTING_COST:
             return False
-        return (1 - _COST / known) * gain * np.sqrt(rows) > needed * deviation
+        return (1 - _TREE_OVERFITTING_COST / known) * gain * np.sqrt(
+            rows
+        ) > needed * deviation
 
     if not is_seen(MAX_FEATURE_SHIFT):
         return None

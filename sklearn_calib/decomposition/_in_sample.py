@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..metrics import Predictions, ProperLoss
 
 # of resamples, at least: compiled code is loaded for smaller data than for one fit
-_FITS = 10
+_MIN_RESAMPLE_FITS = 10
 
 
 def raise_zeros(predictions: "Predictions") -> "Predictions":
@@ -53,7 +53,7 @@ def fit_temperature_in_sample(
         predictions.weight,
         1.0 / (predictions.weight.sum() + 1.0) if smooth else 0.0,
         start,
-        n_fits=_FITS if predictions.is_resample else 1,
+        n_fits=_MIN_RESAMPLE_FITS if predictions.is_resample else 1,
     )
 
 

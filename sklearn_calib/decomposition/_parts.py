@@ -11,12 +11,14 @@ from .._show import plain
 from ..metrics import LossLike, get_loss
 from ._intervals import Law
 
-TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
-OF_FEATURES = ("grouping", "irreducible")
-SIGNIFICANCE = 0.05  # of each gain, one-sided: what is beyond it is found
-PROBABILITY = 0.8  # with which a gain of `minimum_detectable` would have been found
+LOSS_TERMS = ("risk", "calibration", "refinement", "sharpness", "uncertainty")
+FEATURE_TERMS = ("grouping", "irreducible")
+# The level of the one-sided test of each gain.
+GAIN_SIGNIFICANCE_LEVEL = 0.05
+# A gain of `minimum_detectable` is found with this probability.
+DETECTION_POWER = 0.8
 # columns in a sentence, each with at least a tenth of the gains of the splits
-_NAMED = 3
+_MAX_NAMED_COLUMNS = 3
 
 Action = Literal["recalibrate", "retrain", "both", "neither"]
 
@@ -151,7 +153,7 @@ class LossDecomposition:
             seen = _format_number(self.minimum_detectable, self.minimum_detectable)
             unseen = (
                 f"with {rows}, a gain of {seen} by a single feature would have been found with "
-                f"probability {PROBABILITY:.0%} or more"
+                f"probability {DETECTION_POWER:.0%} or more"
             )
         if self.action == "both":
             return (
@@ -193,7 +195,7 @@ class LossDecomposition:
         check_level(level)
         with_features = self.grouping is not None
         content: dict[str, Any] = {"loss": get_loss(self.loss).name, "level": level}
-        for term in TERMS + OF_FEATURES * with_features:
+        for term in LOSS_TERMS + FEATURE_TERMS * with_features:
             low, high = self.interval(term, level) or (None, None)
             error = self.standard_errors[term]
             value = getattr(self, term)
@@ -212,7 +214,7 @@ class LossDecomposition:
         return content
 
     def _is_significant(self, term):
-        return self._laws[term].interval(1 - 2 * SIGNIFICANCE)[0] > 0
+        return self._laws[term].interval(1 - 2 * GAIN_SIGNIFICANCE_LEVEL)[0] > 0
 
     def _format_term(self, term, level):
         low, high = self._laws[term].interval(level)
@@ -226,7 +228,9 @@ class LossDecomposition:
         named = [
             name for name, share in (self.feature_gains or {}).items() if share >= 0.1
         ]
-        *first, last = [plain(name, 40) for name in named[:_NAMED]] or ["the features"]
+        *first, last = [plain(name, 40) for name in named[:_MAX_NAMED_COLUMNS]] or [
+            "the features"
+        ]
         return f"{', '.join(first)} and {last}" if first else last
 
     def without_intervals(self) -> "LossDecomposition":
@@ -295,8 +299,8 @@ class LossDecomposition:
         >>> low > 0  # overconfident
         True
         """
-        if term not in TERMS + OF_FEATURES:
-            raise unknown_name("term", term, TERMS + OF_FEATURES)
+        if term not in LOSS_TERMS + FEATURE_TERMS:
+            raise unknown_name("term", term, LOSS_TERMS + FEATURE_TERMS)
         check_level(level)
         law = self._laws.get(term)
         return None if law is None else law.interval(level)

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from ..metrics import BinaryProblem, Predictions
 
-_MULTICLASS = (*MULTICLASS_REDUCTIONS, "canonical")
-_DIRECTIONS = ("over", "under")
+_MULTICLASS_MODES = (*MULTICLASS_REDUCTIONS, "canonical")
+_ERROR_DIRECTIONS = ("over", "under")
 # recalibrated probabilities that differ by less from the given are these
 PROBA_TOLERANCE = 1e-12
-_Pairs = list[tuple[IntArray, IntArray]]
+_FoldIndices = list[tuple[IntArray, IntArray]]
 
 
 class VariationalInterval(NamedTuple):
@@ -173,7 +173,7 @@ def _estimate_error(question, norm, recalibrator, cv, direction):
     return float(total)
 
 
-def _make_folds(question, cv) -> _Pairs:
+def _make_folds(question, cv) -> _FoldIndices:
     """Return pairs of rows (train, test) that test each row once.
 
     None for a single prediction.
@@ -238,9 +238,9 @@ def _check_options(norm, recalibrator, direction):
             hint="Pass 1, 2 or float('inf')",
         )
     if direction is not None and (
-        not isinstance(direction, str) or direction not in _DIRECTIONS
+        not isinstance(direction, str) or direction not in _ERROR_DIRECTIONS
     ):
-        raise unknown_name("direction", direction, (None, *_DIRECTIONS))
+        raise unknown_name("direction", direction, (None, *_ERROR_DIRECTIONS))
     if equals(recalibrator, "identity") or isinstance(recalibrator, Identity):
         raise invalid_input(
             expected="a recalibrator that learns from the labels",
@@ -422,7 +422,7 @@ def variational_calibration_interval(
     True
     """
     check_level(level)
-    if multiclass not in (known := ("auto", *_MULTICLASS)):
+    if multiclass not in (known := ("auto", *_MULTICLASS_MODES)):
         raise unknown_name("multiclass", multiclass, known)
     norm = _check_options(norm, recalibrator, direction)
     predictions = validate_predictions(

@@ -27,18 +27,27 @@ from ..exceptions import invalid_input
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_CHARACTERS = 11.0  # of the numbers at an axis on log-odds, an inch
-#: The options of `curve_kwargs` for a line, and for bars or dots.
-LINE = ("alpha", "color", "label", "linestyle", "linewidth", "marker", "markersize")
-BARS = ("alpha", "color", "label")
+# The numbers at an axis on log-odds have this many characters per inch.
+_TICK_CHARACTERS_PER_INCH = 11.0
+#: Options that `curve_kwargs` may contain for a line, and for bars or dots.
+LINE_STYLE_OPTIONS = (
+    "alpha",
+    "color",
+    "label",
+    "linestyle",
+    "linewidth",
+    "marker",
+    "markersize",
+)
+BAR_STYLE_OPTIONS = ("alpha", "color", "label")
 CurveKwargs = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 #: Places of a legend above its panel.
-ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-ABOVE_RIGHT: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
+LEGEND_ABOVE: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+LEGEND_ABOVE_RIGHT: dict[str, Any] = {"loc": "lower right", "bbox_to_anchor": (1, 1)}
 
 
-#: Words of matplotlib that are often passed as options, with the way to say them here.
-_MATPLOTLIB_WORDS = {
+#: What to write instead of options of matplotlib.
+_MATPLOTLIB_OPTION_HINTS = {
     "figsize": "Pass ax=plt.subplots(figsize=...)[1]",
     "title": "Call ax_.set_title(...) of the display, or of one of its axes_",
 }
@@ -56,7 +65,7 @@ def _suggest_option_names(method):
         for name, value in options.items():
             if name in known:
                 continue
-            hint = _MATPLOTLIB_WORDS.get(name)
+            hint = _MATPLOTLIB_OPTION_HINTS.get(name)
             if name in cls._styled and "curve_kwargs" in known:
                 hint = f"Pass curve_kwargs={{{name!r}: {value!r}}}"
             if hint is None:
@@ -116,7 +125,7 @@ class Display:
     axes_: AnyArray
     ax_: Axes
     styles_: dict[str, dict[str, Any]]
-    _styled: ClassVar[tuple[str, ...]] = LINE  # the options of a curve
+    _styled: ClassVar[tuple[str, ...]] = LINE_STYLE_OPTIONS  # the options of a curve
     _look: ClassVar[
         dict[str, dict[str, Any]]
     ] = {}  # of the curves, if they are always the same
@@ -391,7 +400,7 @@ def on_log_odds(
         axis = axis.merge_axes(LogitAxis(ends[0], ends[1], left < 0, right > 1))
     box: Any = ax.get_window_extent()
     length = box.width if which == "x" else min(box.width, box.height)
-    ticks = axis.place_ticks(_CHARACTERS * length / ax.figure.dpi)
+    ticks = axis.place_ticks(_TICK_CHARACTERS_PER_INCH * length / ax.figure.dpi)
     for name in ("x", "y") if which == "both" else ("x",):
         one = getattr(ax, f"{name}axis")
         getattr(ax, f"set_{name}scale")(

@@ -11,9 +11,10 @@ from .._typing import ArrayLike, AxesLike, Estimator, Features, Multiclass, Self
 from ..metrics import CumulativeDifferences, cumulative_differences
 from ._base import CurveKwargs, Display, add_legend, blend_color, predict_model
 
-_AXES = ("rows", "score")
-_TICKS = 6  # of the upper axis
-_TRIANGLE = 0.03  # its width, a share of the rows
+_AXIS_KINDS = ("rows", "score")
+_N_UPPER_TICKS = 6
+# The width of the triangle, as a fraction of the rows.
+_TRIANGLE_WIDTH = 0.03
 
 
 @dataclass(eq=False, repr=False)
@@ -77,7 +78,7 @@ class CumulativeDifferenceDisplay(Display):
     axis: Literal["rows", "score"] = "rows"
 
     def __post_init__(self) -> None:
-        check_known("axis", self.axis, _AXES)
+        check_known("axis", self.axis, _AXIS_KINDS)
 
     @classmethod
     def from_predictions(
@@ -221,7 +222,7 @@ class CumulativeDifferenceDisplay(Display):
         height = 2 * found.sigma
         ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1.5)
         ax.fill(
-            [0, _TRIANGLE, 0],
+            [0, _TRIANGLE_WIDTH, 0],
             [height, 0, -height],
             color=blend_color(ax, 0.7),
             lw=0,
@@ -247,7 +248,7 @@ class CumulativeDifferenceDisplay(Display):
         ax.set_xlabel("share of the rows, in the order of their predictions")
         add_legend(ax, loc="upper right" if above else "lower right")
         self.score_ax_ = ax.secondary_xaxis("top")
-        shares = np.linspace(0, 1, _TICKS)
+        shares = np.linspace(0, 1, _N_UPPER_TICKS)
         places = np.searchsorted(found.weight, shares * (1 - 1e-9))
         labels = [
             f"{p:.2g}" for p in found.score[np.minimum(places, len(found.score) - 1)]

@@ -15,7 +15,7 @@ from .._typing import (
 )
 from ..decisions import DecisionCurve, decision_curve
 from ._base import (
-    ABOVE,
+    LEGEND_ABOVE,
     CurveKwargs,
     ModelsDisplay,
     add_legend,
@@ -236,7 +236,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         if len(self.curves) == 1:
             interval, band = (first.low, first.high), (first.band_low, first.band_high)
             draw_bands(ax, first.threshold, first.level, style["color"], interval, band)
-        add_legend(ax, ncols=2, **ABOVE)
+        add_legend(ax, ncols=2, **LEGEND_ABOVE)
         if below:
             draw_regret(
                 below[0], [(c.regret, s) for c, s in drawn if c.regret is not None]

@@ -20,8 +20,8 @@ from .._typing import (
 from ..decomposition import LossDecomposition, decompose_loss
 from ..metrics import LossLike, get_loss
 from ._base import (
-    ABOVE_RIGHT,
-    BARS,
+    BAR_STYLE_OPTIONS,
+    LEGEND_ABOVE_RIGHT,
     CurveKwargs,
     ModelsDisplay,
     add_legend,
@@ -32,14 +32,15 @@ from ._base import (
     predict_models,
 )
 
-_KINDS = ("bars", "plane")
-_TERMS = {
+_DISPLAY_KINDS = ("bars", "plane")
+_BAR_STYLE_BY_TERM = {
     "refinement": {"color": "C1", "label": "refinement"},
     "irreducible": {"color": "C1", "label": "irreducible (at most)"},
     "grouping": {"color": "C2", "label": "grouping (at least)"},
     "calibration": {"color": "C0", "label": "calibration"},
 }
-TWO_LINE_TITLE_INCHES = 4.2  # inches: a title in two lines
+# Below this width a title takes two lines.
+TWO_LINE_TITLE_INCHES = 4.2
 
 
 @dataclass(eq=False, repr=False)
@@ -132,7 +133,7 @@ class DecompositionDisplay(ModelsDisplay):
         -------
         display : DecompositionDisplay
         """
-        check_known("kind", kind, _KINDS)
+        check_known("kind", kind, _DISPLAY_KINDS)
         parts = {}
         for key, proba in name_models(y_proba, name).items():
             parts[key] = decompose_loss(
@@ -236,19 +237,22 @@ class DecompositionDisplay(ModelsDisplay):
         bars = 7, 1.6 + 0.45 * len(self.parts)
         return {"figsize": (6.0, 4.6) if self.kind == "plane" else bars}
 
-    _styled = BARS
+    _styled = BAR_STYLE_OPTIONS
 
     def _curves(self):
         if self.kind == "plane":
             return {name: {"label": escape_mathtext(name, 24)} for name in self.parts}
         rest = ("irreducible", "grouping") if self._is_split() else ("refinement",)
-        return {name: {"alpha": 0.75} | _TERMS[name] for name in (*rest, "calibration")}
+        return {
+            name: {"alpha": 0.75} | _BAR_STYLE_BY_TERM[name]
+            for name in (*rest, "calibration")
+        }
 
     def _is_split(self):
         return all(part.grouping is not None for part in self.parts.values())
 
     def _draw(self, ax):
-        check_known("kind", self.kind, _KINDS)
+        check_known("kind", self.kind, _DISPLAY_KINDS)
         if self.kind == "plane":
             self._draw_plane(ax)
             return
@@ -284,7 +288,7 @@ class DecompositionDisplay(ModelsDisplay):
         known = any(part.interval("refinement") for part in parts)
         ax.set_xlabel(f"{unit}; whiskers: 95 % intervals" if known else unit)
         name_rows(ax, self.parts)
-        add_legend(ax, ncols=2 if len(bars) == 3 else 3, **ABOVE_RIGHT)
+        add_legend(ax, ncols=2 if len(bars) == 3 else 3, **LEGEND_ABOVE_RIGHT)
 
     def _draw_plane(self, ax):
         parts = list(self.parts.values())

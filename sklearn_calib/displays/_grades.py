@@ -9,8 +9,8 @@ from .._show import escape_mathtext
 from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike, Self
 from ..groups import GradeCalibration, grade_calibration
 from ._base import (
-    ABOVE,
-    BARS,
+    BAR_STYLE_OPTIONS,
+    LEGEND_ABOVE,
     CurveKwargs,
     Display,
     add_legend,
@@ -18,8 +18,8 @@ from ._base import (
     predict_model,
 )
 
-_COLORS = {"green": "#4c9f70", "amber": "#e0a030", "red": "#c8413b"}
-_SAID = {"green": "green light", "amber": "amber", "red": "red"}
+_COLOR_BY_LIGHT = {"green": "#4c9f70", "amber": "#e0a030", "red": "#c8413b"}
+_LABEL_BY_LIGHT = {"green": "green light", "amber": "amber", "red": "red"}
 
 
 @dataclass(eq=False, repr=False)
@@ -187,7 +187,7 @@ class GradeDisplay(Display):
     def _subplots(self):
         return {"figsize": (max(4.4, 1.6 + 0.62 * len(self.found.rows)), 4.2)}
 
-    _styled = BARS
+    _styled = BAR_STYLE_OPTIONS
 
     _look: ClassVar = {
         "observed": {"label": "observed"},
@@ -200,7 +200,7 @@ class GradeDisplay(Display):
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_low", "observed_high", "observed", "predicted")
         )
-        bars = {"color": [_COLORS[row.light] for row in rows]} | self.styles_[
+        bars = {"color": [_COLOR_BY_LIGHT[row.light] for row in rows]} | self.styles_[
             "observed"
         ]
         name = bars.pop("label")
@@ -227,12 +227,14 @@ class GradeDisplay(Display):
         ax.set_xlabel(f"grade (all together: p = {self.found.p_value:.2g})")
         handles, labels = ax.get_legend_handles_labels()
         for light in [
-            light for light in _COLORS if any(row.light == light for row in rows)
+            light
+            for light in _COLOR_BY_LIGHT
+            if any(row.light == light for row in rows)
         ]:
             handles.append(ax.patches[[row.light for row in rows].index(light)])
-            labels.append(f"{name}, {_SAID[light]}")
+            labels.append(f"{name}, {_LABEL_BY_LIGHT[light]}")
         add_legend(
-            ax, handles=handles, labels=labels, ncols=2, markerscale=0.6, **ABOVE
+            ax, handles=handles, labels=labels, ncols=2, markerscale=0.6, **LEGEND_ABOVE
         )
         ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)
         ax.set_axisbelow(True)

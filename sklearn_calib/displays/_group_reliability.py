@@ -22,8 +22,8 @@ from ..exceptions import invalid_input
 from ..groups import GroupCalibration, GroupRow, group_calibration
 from ..metrics import ReliabilityCurve, reliability_curve, validate_predictions
 from ._base import (
-    ABOVE_RIGHT,
-    BARS,
+    BAR_STYLE_OPTIONS,
+    LEGEND_ABOVE_RIGHT,
     CurveKwargs,
     Display,
     add_legend,
@@ -33,8 +33,8 @@ from ._base import (
 )
 from ._reliability import draw_curve
 
-_LINE = 31  # characters of a title
-_LABEL = 42
+_TITLE_LINE_CHARACTERS = 31
+_LABEL_LINE_CHARACTERS = 42
 
 
 @dataclass(eq=False, repr=False)
@@ -290,7 +290,7 @@ default="isotonic"
         figure.get_layout_engine().set(h_pad=0.12)
         return [*axes.values()]
 
-    _styled = BARS
+    _styled = BAR_STYLE_OPTIONS
 
     _look: ClassVar = {
         "no error found": {"color": "C0", "label": "no error found"},
@@ -331,11 +331,14 @@ default="isotonic"
         ax.set(yticks=place, ylim=(-0.8, len(rows) - 0.2))
         margin = 0.04 * max(right - left, 0.5)
         ax.set_xlim(left - margin, right + margin)
-        names = [_wrap_name(_name_row(self.found, row), _LABEL, 2) for row in rows]
+        names = [
+            _wrap_name(_name_row(self.found, row), _LABEL_LINE_CHARACTERS, 2)
+            for row in rows
+        ]
         ax.set_yticklabels(names, fontsize=8, linespacing=1.05)
         level = f"({self.found.level:.0%} intervals, for all groups at once)"
         ax.set_xlabel(f"observed / expected events\n{level}", fontsize=9)
-        add_legend(ax, ncols=2, **ABOVE_RIGHT)
+        add_legend(ax, ncols=2, **LEGEND_ABOVE_RIGHT)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.grid(axis="y", color=blend_color(ax, 0.93), zorder=0)
@@ -346,7 +349,7 @@ default="isotonic"
         bands = "confidence" if curve.consistency_low is None else "consistency"
         draw_curve(ax, curve, {"linewidth": 1.6} | self._choose_style(row), bands)
         name = _name_row(self.found, row)
-        ax.set_title(_wrap_name(name, _LINE, 3), fontsize=8.5)
+        ax.set_title(_wrap_name(name, _TITLE_LINE_CHARACTERS, 3), fontsize=8.5)
         told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
         ax.text(
             0.04,

@@ -10,12 +10,15 @@ from .._typing import ArrayLike, AxesLike, Estimator, Features, RandomStateLike,
 from ..inference import Instability, InternalValidation, internal_validation
 from ._base import CurveKwargs, Display, blend_color, draw_unit_square
 
-_MOST_BARS = 300  # rows whose range is drawn
-_MOST_CURVES = 100
-NARROW_PANEL_INCHES = 2.2  # inches, of a panel
-_WIDTH = 0.52  # of a letter, of its size
+# The range of at most this many rows is drawn.
+_MAX_BARS = 300
+_MAX_CURVES = 100
+# Panels below this width get shorter titles.
+NARROW_PANEL_INCHES = 2.2
+# The width of a letter, relative to the font size.
+_LETTER_WIDTH_RATIO = 0.52
 #: Of each panel the labels of the axes, and the title of a small one.
-_TEXTS = (
+_PANEL_TEXTS = (
     (
         "prediction of the model",
         "prediction of the resampled models",
@@ -29,7 +32,10 @@ _TEXTS = (
     ),
     ("prediction on the original rows", "observed, smoothed", "observed, smoothed"),
 )
-_WINDOW = 20  # of the smoothed ends: a part of 1 / 20 of the rows on either side
+# The window that smooths the ends of the ranges has 1 / 20 of the rows.
+_SMOOTHING_WINDOWS = (
+    20  # of the smoothed ends: a part of 1 / 20 of the rows on either side
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -193,7 +199,7 @@ class InstabilityDisplay(Display):
             [(x, found.mean_absolute_error[order])],
             [(x, found.changed[order])],
         ]
-        several = zip(*(part[:_MOST_CURVES] for part in found.curves), strict=True)
+        several = zip(*(part[:_MAX_CURVES] for part in found.curves), strict=True)
         return [*shown, [found.curve, *several]]
 
     _figure: ClassVar = {"figsize": (8.6, 7.4), "nrows": 2, "ncols": 2}
@@ -210,9 +216,7 @@ class InstabilityDisplay(Display):
         panels = self.plotted_data()
         order = np.argsort(found.predicted, kind="stable")
         some = order[
-            np.unique(
-                np.linspace(0, len(order) - 1, _MOST_BARS).round().astype(np.intp)
-            )
+            np.unique(np.linspace(0, len(order) - 1, _MAX_BARS).round().astype(np.intp))
         ]
         predicted = found.predicted[some]
         low = found.low[some]
@@ -250,7 +254,7 @@ class InstabilityDisplay(Display):
         curves.plot(*own, lw=1.8, label=label, **one)
         places = ("left", "left", "right" if found.threshold < 0.5 else "left", "left")
         for ax, texts, place in zip(
-            (ranges, errors, decisions, curves), _TEXTS, places, strict=True
+            (ranges, errors, decisions, curves), _PANEL_TEXTS, places, strict=True
         ):
             ax.set(xlim=(-0.02, 1.02))
             (_write_small_labels if _is_narrow(ax) else _write_labels)(
@@ -268,7 +272,7 @@ def _write_labels(ax, place, x_text, y_text, _):
 
     size = FontProperties(size=ax.yaxis.label.get_size()).get_size_in_points()
     height = 72 * ax.get_window_extent().height / ax.figure.dpi
-    lines = textwrap.wrap(y_text, max(int(height / (_WIDTH * size)), 8))
+    lines = textwrap.wrap(y_text, max(int(height / (_LETTER_WIDTH_RATIO * size)), 8))
     ax.set(xlabel=x_text, ylabel="\n".join(lines))
     _add_legend(ax, place, "small")
 
@@ -303,7 +307,7 @@ def _average_equal(place, values):
 
 def _smooth_medians(values):
     """Smooth values with medians of neighbours."""
-    half = len(values) // (2 * _WINDOW)
+    half = len(values) // (2 * _SMOOTHING_WINDOWS)
     if half == 0:
         return values
     padded = np.pad(values, half, mode="edge")

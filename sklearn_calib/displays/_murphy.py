@@ -22,7 +22,7 @@ from .._typing import (
 from ..decisions import NetBenefitDifference, decision_difference, validate_two_classes
 from ..exceptions import invalid_input
 from ._base import (
-    ABOVE,
+    LEGEND_ABOVE,
     CurveKwargs,
     ModelsDisplay,
     add_legend,
@@ -33,8 +33,9 @@ from ._base import (
     predict_models,
 )
 
-_THRESHOLDS = 99
-STACKED_LEGEND_INCHES = 4.2  # inches: entries of the legend one below the other
+_N_THRESHOLDS = 99
+# Below this width the entries of the legend are stacked.
+STACKED_LEGEND_INCHES = 4.2
 
 
 @dataclass(eq=False, repr=False)
@@ -167,7 +168,7 @@ class MurphyDisplay(ModelsDisplay):
             axis = LogitAxis.from_values(
                 [np.quantile(s, [0.01, 0.99]) for s in scores.values()]
             )
-            thresholds = expit(np.linspace(axis.low, axis.high, _THRESHOLDS))
+            thresholds = expit(np.linspace(axis.low, axis.high, _N_THRESHOLDS))
         outcome = problem.hit.astype(int)
         better = outcome.astype(np.float64)  # a perfect prediction
         if difference:
@@ -302,7 +303,7 @@ class MurphyDisplay(ModelsDisplay):
             ax.set_ylim(0, None)
         ax.set(xlabel="threshold", ylabel=said)
         narrow = ax.get_window_extent().width < STACKED_LEGEND_INCHES * ax.figure.dpi
-        add_legend(ax, ncols=1 if narrow else 2, **ABOVE)
+        add_legend(ax, ncols=1 if narrow else 2, **LEGEND_ABOVE)
 
 
 def _scale_column(curve, name):

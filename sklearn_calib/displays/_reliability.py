@@ -41,10 +41,10 @@ from ._base import (
     predict_models,
 )
 
-_BINNED = ("quantile", "uniform")
-_N_RESAMPLES = 200  # for bands, by default
-#: The text of the legend for a filled band, by strategy.
-_FILLED = {
+_BINNED_STRATEGIES = ("quantile", "uniform")
+_N_BAND_RESAMPLES = 200
+#: The label in the legend of a filled band.
+_BAND_LABEL_BY_STRATEGY = {
     "isotonic": None,
     "polynomial": "calibration belt ({level:.0%})",
     "loess": "interval at each point ({level:.0%})",
@@ -144,7 +144,7 @@ class ReliabilityDisplay(ModelsDisplay):
         if n_resamples is None:
             shown = _choose_bands(bands, models)
             drawn = strategy == "isotonic" or shown != "confidence"
-            n_resamples = _N_RESAMPLES if drawn and shown != "none" else 0
+            n_resamples = _N_BAND_RESAMPLES if drawn and shown != "none" else 0
         curves = {}
         for key, proba in models.items():
             curves[key] = reliability_curve(
@@ -485,26 +485,28 @@ def _stack_folds(parts):
     return np.vstack(parts)
 
 
-_HISTOGRAM = "_histogram of a reliability diagram"
-_DIAGONAL = "_diagonal of a reliability diagram"
-_MARGIN = "_where a margin begins"
+_HISTOGRAM_LABEL = "_histogram of a reliability diagram"
+_DIAGONAL_LABEL = "_diagonal of a reliability diagram"
+_MARGIN_LABEL = "_where a margin begins"
 #: Of the side of a diagram: the height of its histogram, and the gap between them.
-_HISTOGRAM_SHARE = 0.22
-_GAP_SHARE = 0.05
+_HISTOGRAM_FRACTION = 0.22
+_GAP_FRACTION = 0.05
 #: The tick labels and the label below a panel, in lines of text.
-_LABEL_LINES = 3.4
+_TICK_LABEL_LINES = 3.4
 _SMALL_SIDE_INCHES = 1.8
 
 
 def find_histogram(ax: Axes) -> Axes | None:
     """Return the histogram below a panel of a display; None for other axes."""
     others = getattr(ax, "child_axes", ())
-    return next((one for one in others if one.get_label() == _HISTOGRAM), None)
+    return next((one for one in others if one.get_label() == _HISTOGRAM_LABEL), None)
 
 
 def find_scale(ax: Axes) -> str | None:
     """Return the scale of the display on these axes, or None without a display."""
-    if not any(line.get_label() == _DIAGONAL for line in getattr(ax, "lines", ())):
+    if not any(
+        line.get_label() == _DIAGONAL_LABEL for line in getattr(ax, "lines", ())
+    ):
         return None
     return "logit" if ax.get_xscale() == "function" else "linear"
 
@@ -526,8 +528,8 @@ class _PanelLocator:
 
         area = ax.get_position(original=True)
         width, height = ax.figure.bbox.size / ax.figure.dpi
-        labels = _LABEL_LINES * rcParams["font.size"] / 72
-        below = 1 + _GAP_SHARE + _HISTOGRAM_SHARE
+        labels = _TICK_LABEL_LINES * rcParams["font.size"] / 72
+        below = 1 + _GAP_FRACTION + _HISTOGRAM_FRACTION
         side = min(area.width * width, (area.height * height - labels) / below)
         side = max(side, 0.1)
         left = area.x0 + (area.width - side / width) / 2
@@ -567,7 +569,7 @@ class Panel:
         self.alone = is_new and len(curves) == 1
         if is_new:
             draw_unit_square(ax, aspect="equal")
-            ax.lines[-1].set_label(_DIAGONAL)
+            ax.lines[-1].set_label(_DIAGONAL_LABEL)
         # matplotlib's types know no columns of `stairs`
         self.histogram: Any = find_histogram(ax)
         if is_new and with_histogram:
@@ -589,9 +591,9 @@ class Panel:
         locator = _PanelLocator(self.ax)
         self.ax.set_axes_locator(locator)
         self.ax.apply_aspect(locator(self.ax, None))
-        bottom = -_GAP_SHARE - _HISTOGRAM_SHARE
-        place = 0, bottom, 1, _HISTOGRAM_SHARE
-        histogram = self.ax.inset_axes(place, sharex=self.ax, label=_HISTOGRAM)
+        bottom = -_GAP_FRACTION - _HISTOGRAM_FRACTION
+        place = 0, bottom, 1, _HISTOGRAM_FRACTION
+        histogram = self.ax.inset_axes(place, sharex=self.ax, label=_HISTOGRAM_LABEL)
         histogram.set(ylabel="share")
         histogram.spines[["top", "right"]].set_visible(False)
         return histogram
@@ -621,12 +623,16 @@ class Panel:
         axis = self.axis = on_log_odds(ax, LogitAxis.from_curves(curves))
         if self.histogram is not None:
             self.histogram.tick_params(axis="x", labelsize="small")
-        for line in [line for line in ax.lines if line.get_label() == _MARGIN]:
+        for line in [line for line in ax.lines if line.get_label() == _MARGIN_LABEL]:
             line.remove()
         color = blend_color(ax, 0.55)
         for border in axis.margin_borders:
-            ax.axvline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
-            ax.axhline(border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN)
+            ax.axvline(
+                border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN_LABEL
+            )
+            ax.axhline(
+                border, color=color, lw=0.8, ls=":", zorder=1.4, label=_MARGIN_LABEL
+            )
 
     def add_curve(
         self, curve: ReliabilityCurve | None, bands: str, style: dict[str, Any]
@@ -638,7 +644,7 @@ class Panel:
             curve = _select_points(curve, self.axis.is_inside(curve.predicted))
         draw_curve(self.ax, curve, style, bands)
         color = style["color"]
-        binned = curve.strategy in _BINNED
+        binned = curve.strategy in _BINNED_STRATEGIES
         if self.logit:
             self._mark_ends(curve, color, binned)
         if self.histogram is not None:
@@ -727,14 +733,14 @@ def draw_curve(
     own: dict[str, Any] = (
         {"drawstyle": "steps-mid"} if curve.strategy == "isotonic" else {}
     )
-    if curve.strategy in _BINNED:
+    if curve.strategy in _BINNED_STRATEGIES:
         own = {"marker": "o", "markersize": 4}
     ax.plot(curve.predicted, curve.observed, **own | style)
 
 
 def _draw_confidence(axes, curve, color):
-    if curve.strategy in _FILLED:
-        text = _FILLED[curve.strategy]
+    if curve.strategy in _BAND_LABEL_BY_STRATEGY:
+        text = _BAND_LABEL_BY_STRATEGY[curve.strategy]
         label = label_once(axes, text.format(level=curve.level)) if text else None
         axes.fill_between(
             curve.predicted,

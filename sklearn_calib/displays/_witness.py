@@ -16,8 +16,8 @@ from ..metrics import (
     smooth_calibration_error,
 )
 from ._base import (
-    BARS,
-    LINE,
+    BAR_STYLE_OPTIONS,
+    LINE_STYLE_OPTIONS,
     CurveKwargs,
     Display,
     add_legend,
@@ -183,7 +183,7 @@ class WitnessDisplay(Display):
         "height_ratios": (3, 1.2),
     }
 
-    _styled = tuple(name for name in LINE if name != "label")
+    _styled = tuple(name for name in LINE_STYLE_OPTIONS if name != "label")
 
     _look: ClassVar = {"curve": {"color": "C0"}, "witness": {"color": "C1"}}
 
@@ -242,7 +242,7 @@ class NullDistributionDisplay(Display):
 
     result: MonteCarloResult
 
-    _styled = BARS
+    _styled = BAR_STYLE_OPTIONS
 
     _look: ClassVar = {
         "replicates": {"label": "if calibrated"},

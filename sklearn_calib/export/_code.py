@@ -10,10 +10,19 @@ from ..exceptions import invalid_input
 from ._document import Kind, MapDocument, to_document
 from ._languages import LANGUAGES, Language
 from ._lower import make_program
-from ._program import CONDITIONS, LEAVES, Expr, Program, count_uses, iter_expressions
+from ._program import (
+    CONDITION_OPERATIONS,
+    LEAF_OPERATIONS,
+    Expr,
+    Program,
+    count_uses,
+    iter_expressions,
+)
 
-_DEEPEST = 20  # operations inside each other in one line
-MAX_CODE_OPERATIONS = 200_000  # operations; compilers take minutes for more
+# One line nests at most this many operations.
+_MAX_NESTED_OPERATIONS = 20
+# Compilers take minutes for more operations.
+MAX_CODE_OPERATIONS = 200_000
 
 CodeLanguage = Literal["c", "javascript", "python"]
 
@@ -163,14 +172,14 @@ class _Printer:
                 continue
             text = self._write_operation(one)
             depth = 1 + max((self._depth[id(arg)] for arg in one.args), default=-1)
-            leaf = one.op in LEAVES
+            leaf = one.op in LEAF_OPERATIONS
             if one.op == "search" or (
-                not leaf and (self._uses[id(one)] > 1 or depth > _DEEPEST)
+                not leaf and (self._uses[id(one)] > 1 or depth > _MAX_NESTED_OPERATIONS)
             ):
                 self._n_lines += 1
                 name = f"t{self._n_lines}"
                 depth = 0
-                whole = one.op == "search" or one.op in CONDITIONS
+                whole = one.op == "search" or one.op in CONDITION_OPERATIONS
                 lines.append(self.language.assign(name, text, whole))
                 text = name
             self._said[id(one)], self._depth[id(one)] = text, depth

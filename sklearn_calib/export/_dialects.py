@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..exceptions import invalid_input
-from ._languages import ARITHMETIC
+from ._languages import ARITHMETIC_TEMPLATES
 
 
 def double_quotes(first: str, last: str) -> Callable[[str], str]:
@@ -18,8 +18,8 @@ def escape_quotes(name: str) -> str:
     return f"`{name}`"
 
 
-IN_QUOTES = double_quotes('"', '"')
-TEXT = double_quotes("'", "'")
+quote_identifier = double_quotes('"', '"')
+quote_text = double_quotes("'", "'")
 
 
 def quote_with_backslashes(text: str) -> str:
@@ -64,7 +64,7 @@ def search_by_halves(x: str, edges: list[str], values: list[str]) -> str:
     return f"(SELECT v[i + 1] FROM {found})"
 
 
-_FUNCTIONS = ARITHMETIC | {
+_SQL_FUNCTION_TEMPLATES = ARITHMETIC_TEMPLATES | {
     "and": "({} AND {})",
     "where": "CASE WHEN {} THEN {} ELSE {} END",
     "abs": "ABS({})",
@@ -92,7 +92,7 @@ class Dialect:
     quicker than CASE.
     """
 
-    quote: Callable[[str], str] = IN_QUOTES
+    quote: Callable[[str], str] = quote_identifier
     double: str = "DOUBLE PRECISION"
     number: str = "{}"
     cast: str = "CAST({} AS {})"
@@ -102,14 +102,14 @@ class Dialect:
     pieces: Callable[[str, list[str], list[str]], str] | None = None
     few: int = 4
     deepest: int = 1000
-    text: Callable[[str], str] = TEXT
+    text: Callable[[str], str] = quote_text
     key: str = ""
     join: str = "LEFT JOIN {table} AS m ON {x} >= m.{low} AND {x} < m.{high}"
     functions: dict[str, str] = field(default_factory=dict)
 
     def get_template(self, name: str) -> str:
         """Return the template of an operation."""
-        return self.functions.get(name) or _FUNCTIONS[name]
+        return self.functions.get(name) or _SQL_FUNCTION_TEMPLATES[name]
 
     def write_literal(self, value: float) -> str:
         """Write a number of type double."""
@@ -132,10 +132,10 @@ class Dialect:
 
 
 # through the index of the key, if a range is compared with every piece
-_KEY = " PRIMARY KEY"
-_BY_KEY = """LEFT JOIN {table} AS m ON m.{low} =
+_PRIMARY_KEY_CLAUSE = " PRIMARY KEY"
+_KEY_JOIN_TEMPLATE = """LEFT JOIN {table} AS m ON m.{low} =
 (SELECT MAX(b.{low}) FROM {table} AS b WHERE b.{low} <= {x})"""
-_SPARK = Dialect(
+_SPARK_DIALECT = Dialect(
     quote=double_quotes("`", "`"), double="DOUBLE", text=quote_with_backslashes
 )
 
@@ -144,8 +144,8 @@ DIALECTS = {
     "postgres": Dialect(
         number="{}::float8",
         once="MATERIALIZED ",
-        key=_KEY,
-        join=_BY_KEY,
+        key=_PRIMARY_KEY_CLAUSE,
+        join=_KEY_JOIN_TEMPLATE,
         pieces=search_array,
     ),
     # double quotes would do, but SQLite reads them as a text if no column has that
@@ -156,8 +156,8 @@ DIALECTS = {
         cast="{}",
         once="MATERIALIZED ",
         deepest=90,
-        key=_KEY,
-        join=_BY_KEY,
+        key=_PRIMARY_KEY_CLAUSE,
+        join=_KEY_JOIN_TEMPLATE,
         functions={"min": "MIN({}, {})", "max": "MAX({}, {})"},
     ),
     # its join to the nearest smaller number, which sorts; a range is compared piece by
@@ -184,7 +184,7 @@ DIALECTS = {
     ),
     "tsql": Dialect(
         quote=double_quotes("[", "]"),
-        text=lambda text: f"N{TEXT(text)}",
+        text=lambda text: f"N{quote_text(text)}",
         double="FLOAT",
         functions={
             "log": "LOG({})",
@@ -199,8 +199,8 @@ DIALECTS = {
         stored="Float64",
         text=quote_with_backslashes,
         pieces=search_transform,
-        key=_KEY,
+        key=_PRIMARY_KEY_CLAUSE,
     ),
-    "spark": _SPARK,
-    "databricks": _SPARK,
+    "spark": _SPARK_DIALECT,
+    "databricks": _SPARK_DIALECT,
 }

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_flag, is_number
-from .._files.checksum import ENTRY, compute_checksum
+from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._typing import AnyArray, Estimator, FloatArray
 from .._validation import canonical_proba
 from .._version import __version__
@@ -26,19 +26,20 @@ from ..maps import (
     short_repr,
 )
 from ..recalibrators import Recalibrator, all_recalibrators, get_map
-from ._notes import NOTE_NAMES, parse_notes
+from ._notes import NOTE_KEYS, parse_notes
 from ._tabulate import tabulate_curves
 
-FORMAT = "sklearn-calib-map"
-SCHEMA = 1
-#: The entry with the checksum of labels and nodes.
-MAP_CHECKSUM = "map_sha256"
+DOCUMENT_FORMAT = "sklearn-calib-map"
+SCHEMA_VERSION = 1
+#: The key of the checksum of labels and nodes.
+MAP_CHECKSUM_KEY = "map_sha256"
 #: The largest difference that a reader may find at the check rows.
-TOLERANCE = 1e-9
-CHECK_ROW_TOLERANCE = 1e-6  # enlarged by a steep map of nearly equal scores
-N_CHECKS = 5
-KINDS = ("proba", "logits")
-_NEEDED = (
+MAX_CHECK_ERROR = 1e-9
+# A steep map of nearly equal scores enlarges errors up to this one.
+CHECK_ROW_TOLERANCE = 1e-6
+N_CHECK_ROWS = 5
+INPUT_KINDS = ("proba", "logits")
+_REQUIRED_KEYS = (
     *(
         "format",
         "schema",
@@ -49,16 +50,16 @@ _NEEDED = (
         "map",
         "check",
     ),
-    *(MAP_CHECKSUM, ENTRY),
+    *(MAP_CHECKSUM_KEY, CHECKSUM_KEY),
 )
-_KNOWN = (*_NEEDED, "estimator", "largest_error", *NOTE_NAMES)
-_CHANGED = (
+_KNOWN_KEYS = (*_REQUIRED_KEYS, "estimator", "largest_error", *NOTE_KEYS)
+_CHANGED_MAP_HINT = (
     "The map was changed or cut off: export it again; one that you changed "
     "on purpose is read with edited=True"
 )
-_LARGEST_INTEGER = 2**64
+_INTEGER_LABEL_LIMIT = 2**64
 # what JSON has for labels of each type; bytes are written in base64
-_LABELS: dict[str, type] = {
+_JSON_TYPE_BY_LABEL_TYPE: dict[str, type] = {
     "bool": bool,
     "int": int,
     "float": float,
@@ -67,7 +68,7 @@ _LABELS: dict[str, type] = {
 }
 # What ends or nests comments, ends statements, or is a placeholder for some driver.
 # None of it stands in JSON but inside texts.
-_UNSAFE = re.compile(r"[^A-Za-z0-9 _.,+\-\[\]{}:\"\\]|:(?! )")
+_UNSAFE_COMMENT_PATTERN = re.compile(r"[^A-Za-z0-9 _.,+\-\[\]{}:\"\\]|:(?! )")
 
 Kind = Literal["proba", "logits"]
 
@@ -112,8 +113,8 @@ class MapDocument:
         names, kind = write_classes(self.classes)
         tree = self.root.to_tree()
         found = {
-            "format": FORMAT,
-            "schema": SCHEMA,
+            "format": DOCUMENT_FORMAT,
+            "schema": SCHEMA_VERSION,
             "package": self.package,
             "classes": names,
             "classes_type": kind,
@@ -123,18 +124,20 @@ class MapDocument:
             "check": [
                 [p.tolist(), q.tolist()] for p, q in zip(*self.check, strict=True)
             ],
-            MAP_CHECKSUM: compute_map_checksum(names, kind, tree),
+            MAP_CHECKSUM_KEY: compute_map_checksum(names, kind, tree),
         }
         found |= self.notes
         found |= {"largest_error": self.largest_error} if self.largest_error else {}
-        return found | {ENTRY: compute_checksum(found)}
+        return found | {CHECKSUM_KEY: compute_checksum(found)}
 
     @property
     def head(self) -> str:
         """Return the JSON without the map, on one line that is safe in comments of any language."""
         head = {name: value for name, value in self.to_dict().items() if name != "map"}
         text = json.dumps(head, ensure_ascii=True, allow_nan=False)
-        return _UNSAFE.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+        return _UNSAFE_COMMENT_PATTERN.sub(
+            lambda found: f"\\u{ord(found.group()):04x}", text
+        )
 
     def check_scale(self) -> None:
         """Reject a map of numbers on another scale, for programs that take probabilities."""
@@ -190,7 +193,7 @@ def _document_fitted(fitted, kind, tabulate):
             got=repr(tabulate),
             hint="Take 1e-6, or leave it out",
         )
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(kind, str) or kind not in INPUT_KINDS:
         raise invalid_input(
             expected="input='proba' or 'logits'",
             got=repr(kind),
@@ -262,24 +265,24 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
             found, estimator=found.estimator | {"edited": True}
         ).add_check_rows()
     _run_check(found)
-    if (own := compute_checksum(document)) != document[ENTRY]:
-        stated = short_repr(document[ENTRY])
+    if (own := compute_checksum(document)) != document[CHECKSUM_KEY]:
+        stated = short_repr(document[CHECKSUM_KEY])
         raise invalid_field(
-            ENTRY,
+            CHECKSUM_KEY,
             expected=f"the checksum of the document, '{own[:12]}...'",
             got=stated,
-            hint=_CHANGED,
+            hint=_CHANGED_MAP_HINT,
         )
     own = compute_map_checksum(
         document["classes"], document["classes_type"], document["map"]
     )
-    if own != document[MAP_CHECKSUM]:
-        stated = short_repr(document[MAP_CHECKSUM])
+    if own != document[MAP_CHECKSUM_KEY]:
+        stated = short_repr(document[MAP_CHECKSUM_KEY])
         raise invalid_field(
-            MAP_CHECKSUM,
+            MAP_CHECKSUM_KEY,
             expected=f"the checksum of the map, '{own[:12]}...'",
             got=stated,
-            hint=_CHANGED,
+            hint=_CHANGED_MAP_HINT,
         )
     return found
 
@@ -288,7 +291,7 @@ def _check_names(document, tree):
     """Reject labels that changed places while the map, whose columns are theirs, did not."""
     names = document["classes"]
     kind = document["classes_type"]
-    stated = document[MAP_CHECKSUM]
+    stated = document[MAP_CHECKSUM_KEY]
     for other in (sorted(names), names[::-1]):
         if other != names and compute_map_checksum(other, kind, tree) == stated:
             raise invalid_field(
@@ -311,16 +314,16 @@ def _read_parts(document):
             hint="Pass what to_dict returned",
         )
     _check_schema(document)  # first: documents of other schemas have other entries
-    _check_present(document, _NEEDED)
+    _check_present(document, _REQUIRED_KEYS)
     for name in document:
-        if name not in _KNOWN:
+        if name not in _KNOWN_KEYS:
             raise invalid_field(
                 str(name)[:40],
-                expected=f"one of the entries {', '.join(_KNOWN)}",
+                expected=f"one of the entries {', '.join(_KNOWN_KEYS)}",
                 got=short_repr(name),
             )
     kind = document["input"]
-    if not isinstance(kind, str) or kind not in KINDS:
+    if not isinstance(kind, str) or kind not in INPUT_KINDS:
         raise invalid_field(
             "input", expected="'proba' or 'logits'", got=short_repr(kind)
         )
@@ -354,30 +357,30 @@ def _check_present(document, names):
 
 def _check_schema(document):
     _check_present(document, ("format", "schema"))
-    if document["format"] != FORMAT:
+    if document["format"] != DOCUMENT_FORMAT:
         raise invalid_field(
             "format",
-            expected=repr(FORMAT),
+            expected=repr(DOCUMENT_FORMAT),
             got=short_repr(document["format"]),
             hint="Pass what to_dict returned",
         )
     schema = document["schema"]
-    if isinstance(schema, bool) or schema != SCHEMA:
+    if isinstance(schema, bool) or schema != SCHEMA_VERSION:
         raise invalid_field(
             "schema",
-            expected=f"{SCHEMA}, which this version reads",
+            expected=f"{SCHEMA_VERSION}, which this version reads",
             got=short_repr(schema),
             hint="Read it with the version of sklearn-calib that wrote it, or export the map again",
         )
 
 
 def _read_check_rows(check, k):
-    if not isinstance(check, list) or len(check) != N_CHECKS:
+    if not isinstance(check, list) or len(check) != N_CHECK_ROWS:
         got = (
             f"{len(check)} of them" if isinstance(check, list) else type(check).__name__
         )
         raise invalid_field(
-            "check", expected=f"a list of {N_CHECKS} pairs of rows", got=got
+            "check", expected=f"a list of {N_CHECK_ROWS} pairs of rows", got=got
         )
     for i, pair in enumerate(check):
         if not isinstance(pair, list | tuple) or len(pair) != 2:
@@ -401,14 +404,14 @@ def _run_check(document):
         raise invalid_field(
             "check", expected="rows of scores", got=str(error)
         ) from error
-    far = ~(np.abs(found - expected) <= TOLERANCE)
+    far = ~(np.abs(found - expected) <= MAX_CHECK_ERROR)
     if far.any():
         row, column = np.argwhere(far)[0]
         raise invalid_field(
             f"check[{row}]",
             expected=f"the result that the document states, {expected[row, column]:.12g}",
             got=f"{found[row, column]:.12g} in column {column}",
-            hint=_CHANGED,
+            hint=_CHANGED_MAP_HINT,
         )
 
 
@@ -424,7 +427,7 @@ def write_classes(classes: AnyArray) -> tuple[list[Any], str]:
         value.item() if isinstance(value, np.generic) else value for value in values
     ]
     kind = type(values[0]).__name__
-    if all(type(value) is _LABELS.get(kind) for value in values):
+    if all(type(value) is _JSON_TYPE_BY_LABEL_TYPE.get(kind) for value in values):
         return values, kind
     if all(isinstance(value, bytes) for value in values):
         return [base64.b64encode(value).decode() for value in values], "bytes"
@@ -438,10 +441,10 @@ def write_classes(classes: AnyArray) -> tuple[list[Any], str]:
 
 def parse_classes(names: Any, kind: Any) -> AnyArray:
     """Read the labels that `write_classes` wrote."""
-    if not isinstance(kind, str) or kind not in _LABELS:
+    if not isinstance(kind, str) or kind not in _JSON_TYPE_BY_LABEL_TYPE:
         raise invalid_field(
             "classes_type",
-            expected=f"one of {', '.join(_LABELS)}",
+            expected=f"one of {', '.join(_JSON_TYPE_BY_LABEL_TYPE)}",
             got=short_repr(kind),
         )
     if not isinstance(names, list) or len(names) < 2:
@@ -450,13 +453,13 @@ def parse_classes(names: Any, kind: Any) -> AnyArray:
         )
     for i, name in enumerate(names):
         found = type(name)
-        if found is not _LABELS[kind]:
+        if found is not _JSON_TYPE_BY_LABEL_TYPE[kind]:
             raise invalid_field(
                 f"classes[{i}]",
                 expected=f"a label of type {kind}",
                 got=short_repr(name),
             )
-        if kind == "int" and not -(2**63) <= name < _LARGEST_INTEGER:
+        if kind == "int" and not -(2**63) <= name < _INTEGER_LABEL_LIMIT:
             raise invalid_field(
                 f"classes[{i}]",
                 expected="an integer of 64 bits",
@@ -528,7 +531,7 @@ def json_schema() -> dict[str, Any]:
     >>> schema["$defs"]["steps"]["required"]
     ['node', 'input', 'edges', 'values']
     """
-    file = files(__package__).joinpath(f"schema-{SCHEMA}.json")
+    file = files(__package__).joinpath(f"schema-{SCHEMA_VERSION}.json")
     definitions = {
         name: _node_schema(name, cls) for name, cls in sorted(MAP_KINDS.items())
     }

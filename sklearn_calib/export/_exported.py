@@ -201,15 +201,15 @@ def _list_module_types(cls):
     ]
 
 
-_MODELS = [
+_EXPORTABLE_MODELS = [
     value
     for name in classifiers.__all__
     if isinstance(value := getattr(classifiers, name), type)
 ]
-_OWN = (
+_EXPORTABLE_CLASSES = (
     *all_recalibrators().values(),
     ExportedMap,
-    *_MODELS,
+    *_EXPORTABLE_MODELS,
     classifiers.CalibratedPair,
 )
 
@@ -217,19 +217,19 @@ _OWN = (
 #: and what they are made of. Classifiers inside that are not scikit-learn's have types
 #: of their own.
 skops_trusted: list[str] = sorted(
-    {name for cls in _OWN for name in _list_module_types(cls)}
+    {name for cls in _EXPORTABLE_CLASSES for name in _list_module_types(cls)}
 )
 
 
 #: Longer texts are rejected unread; a table of a million scores has about 60 million.
-MAX_BYTES = 1_000_000_000
+MAX_JSON_BYTES = 1_000_000_000
 # a node inside another is a dict in a list; around them are the document and lists of
 # numbers
 _MAX_BRACKETS = 2 * MAX_DEPTH + 10
 # a bracket, or a text with the brackets in it; one that never ends goes on to the end
 # of the file
-_TOKEN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
-_STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+_BRACKET_PATTERN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
+_DEPTH_STEP_BY_BRACKET = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
 
 
 def to_dict(
@@ -472,9 +472,11 @@ def _get_content(source):
             hint="Check the name and the folder; JSON itself begins with a brace",
             error=FileNotFoundError,
         ) from None
-    if size > MAX_BYTES:
+    if size > MAX_JSON_BYTES:
         raise invalid_field(
-            plain(source, 200), expected=f"at most {MAX_BYTES:.0e} bytes", got=f"{size}"
+            plain(source, 200),
+            expected=f"at most {MAX_JSON_BYTES:.0e} bytes",
+            got=f"{size}",
         )
     return Path(source).read_bytes()
 
@@ -495,7 +497,10 @@ def _parse_json(content):
 
 def _check_depth(content):
     """Reject brackets inside brackets before anything recurses into them."""
-    steps = (_STEPS.get(found[0], 0) for found in _TOKEN.finditer(content))
+    steps = (
+        _DEPTH_STEP_BY_BRACKET.get(found[0], 0)
+        for found in _BRACKET_PATTERN.finditer(content)
+    )
     if any(depth > _MAX_BRACKETS for depth in itertools.accumulate(steps)):
         raise invalid_field(
             "the text",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-ARITHMETIC = {
+ARITHMETIC_TEMPLATES = {
     "add": "({} + {})",
     "sub": "({} - {})",
     "mul": "({} * {})",
@@ -27,22 +27,25 @@ def _make_calls(form, *names):
     }
 
 
-_COMMON = ARITHMETIC | {"lookup": "{0}[{2}]"}
-_C_LIKE = _COMMON | {"and": "({} && {})", "where": "({} ? {} : {})"}
+_COMMON_TEMPLATES = ARITHMETIC_TEMPLATES | {"lookup": "{0}[{2}]"}
+_C_STYLE_TEMPLATES = _COMMON_TEMPLATES | {
+    "and": "({} && {})",
+    "where": "({} ? {} : {})",
+}
 
-_C_WORDS = """
+_C_KEYWORDS = """
     auto break case char const continue default do double else enum extern float for goto if
     inline int long register restrict return short signed sizeof static struct switch typedef
     union unsigned void volatile while bool true false nullptr constexpr typeof asm alignas
     alignof class delete new namespace operator template this throw try catch using virtual public
     private protected friend export explicit mutable typename main p out
 """
-_C_LIBRARY = """
+_C_LIBRARY_FUNCTIONS = """
     exp expm1 log floor fabs abs sin cos tan sqrt pow ceil round trunc j0 j1 jn y0 y1 yn gamma
     lgamma tgamma erf erfc hypot cbrt fma fmin fmax rint nan signgam exp2 log2 log10 log1p NAN
     INFINITY
 """
-_JS_WORDS = """
+_JS_KEYWORDS = """
     arguments await break case catch class const continue debugger default delete do else enum
     eval export extends false finally for function if implements import in instanceof interface
     let new null package private protected public return static super switch this throw true try
@@ -134,9 +137,9 @@ def _c_function(name, k, check, valid, body, results):
     )
 
 
-_C = Language(
+_C_LANGUAGE = Language(
     "C",
-    _C_LIKE
+    _C_STYLE_TEMPLATES
     | _make_calls("{}", "floor", "exp", "expm1", "log")
     | _make_calls("NAME_{}", "min", "max")
     | {
@@ -145,7 +148,7 @@ _C = Language(
         "chebyshev": "NAME_chebyshev({}, {}, {})",
     },
     _C_HELPERS,
-    frozenset(_C_WORDS.split()) | frozenset(_C_LIBRARY.split()),
+    frozenset(_C_KEYWORDS.split()) | frozenset(_C_LIBRARY_FUNCTIONS.split()),
     _c_head,
     lambda name, v: (
         f"static const double {name}[{len(v)}] = {{\n{_write_numbers(v)}\n}};\n"
@@ -193,16 +196,16 @@ def _js_function(name, k, check, valid, body, results):
     )
 
 
-_JAVASCRIPT = Language(
+_JAVASCRIPT_LANGUAGE = Language(
     "JavaScript",
-    _C_LIKE
+    _C_STYLE_TEMPLATES
     | _make_calls("Math.{}", "abs", "floor", "exp", "expm1", "log", "min", "max")
     | {
         "search": "NAME_search({0}, {2})",
         "chebyshev": "NAME_chebyshev({0}, {2})",
     },
     _JS_HELPERS,
-    frozenset(_JS_WORDS.split()),
+    frozenset(_JS_KEYWORDS.split()),
     lambda head, name, k: (
         f"/* {name}: {k} scores in, the probabilities of {k} classes out.\n{head}\n*/\n"
         '"use strict";\n'
@@ -240,9 +243,9 @@ def _py_function(name, k, check, valid, body, results):
     )
 
 
-_PYTHON = Language(
+_PYTHON_LANGUAGE = Language(
     "Python",
-    _COMMON
+    _COMMON_TEMPLATES
     | _make_calls("math.{}", "floor", "exp", "expm1", "log")
     | _make_calls("{}", "abs", "min", "max")
     | {
@@ -263,4 +266,8 @@ _PYTHON = Language(
     _py_function,
 )
 
-LANGUAGES = {"c": _C, "javascript": _JAVASCRIPT, "python": _PYTHON}
+LANGUAGES = {
+    "c": _C_LANGUAGE,
+    "javascript": _JAVASCRIPT_LANGUAGE,
+    "python": _PYTHON_LANGUAGE,
+}

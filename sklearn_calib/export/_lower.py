@@ -16,21 +16,23 @@ from .._kernels._float_order import decode_floats, encode_floats, find_first_bey
 from .._kernels._log_odds import LOG_OF_ZERO, compute_map_input
 from .._simplex_array import SMALLEST_PROBABILITY, convert_log_odds
 from .._typing import FloatArray, IntArray, Self
-from .._validation import LARGEST_LOGIT, SLACK
+from .._validation import FLOAT32_SUM_TOLERANCE, MAX_ABS_LOGIT
 from ..maps import CalibrationMap, Cells, FunctionOfScore
 from . import _program as ops
 from ._document import MapDocument
 from ._program import Columns, Expr
 
 MAX_FLOAT = float(np.finfo(np.float64).max)
-_WIDEST = 1e300  # log-odds
-_INVERSE = 2.0**1022  # of the smallest normal number
+_MAX_ABS_LOG_ODDS = 1e300
+# 1 divided by the smallest normal number.
+_MIN_NORMAL_RECIPROCAL = 2.0**1022
 MIN_FLOAT = float(np.nextafter(0.0, 1.0))
-ROW_SUM_TOLERANCE = 1e-15  # sums that close to 1 are left as they are
-_EXACT_INTEGERS = 2**53
+# Sums that are this close to 1 are left as they are.
+ROW_SUM_TOLERANCE = 1e-15
+_MAX_EXACT_INTEGER = 2**53
 
 #: What is done to an array of numbers.
-Moved: TypeAlias = Callable[[FloatArray], FloatArray]
+Transformation: TypeAlias = Callable[[FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Origin:
 
     number: Any
     ends: tuple[float, float]
-    rows: Moved
+    rows: Transformation
 
 
 def make_probability_origin(p: Any) -> Origin:
@@ -53,7 +55,7 @@ def make_probability_origin(p: Any) -> Origin:
 
 def make_margin_origin(x: Any) -> Origin:
     """Return rows with exact log-odds."""
-    return Origin(x, (-_WIDEST, _WIDEST), convert_log_odds)
+    return Origin(x, (-_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS), convert_log_odds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +113,10 @@ class RowExpression:
         divisor = (error > ROW_SUM_TOLERANCE).where(
             np.maximum(total, ROW_SUM_TOLERANCE), 1.0
         )
-        within = ((x >= -SLACK) & (x <= 1 + SLACK)).all()
-        return within & (error <= SLACK), cls(p / divisor, k)
+        within = (
+            (x >= -FLOAT32_SUM_TOLERANCE) & (x <= 1 + FLOAT32_SUM_TOLERANCE)
+        ).all()
+        return within & (error <= FLOAT32_SUM_TOLERANCE), cls(p / divisor, k)
 
     def make_rows(self, p: Any, k: int | None = None, exact: Any = None) -> Self:
         """Return other rows of the same program or graph."""
@@ -175,7 +179,7 @@ class RowExpression:
         return round_expression(x, 0.0 if function.input == "proba" else 1.0)
 
     def count_reached_targets(
-        self, function: FunctionOfScore, targets: FloatArray, moved: Moved
+        self, function: FunctionOfScore, targets: FloatArray, moved: Transformation
     ) -> Any:
         """Count the targets that moved(x) reaches, without a logarithm of other precision."""
         if function.input == "proba" and self.origin is None:
@@ -211,10 +215,10 @@ class RowExpression:
             return make_margin_origin(self.score("logit"))
         zero = self.p.column(0)
         one = self.p.column(1)
-        scaled = zero * _INVERSE
+        scaled = zero * _MIN_NORMAL_RECIPROCAL
         beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
-        order = (one <= zero).where(one, beyond * _INVERSE)
-        return Origin(order, (0.0, 2.0 * _INVERSE), _pair_thresholds)
+        order = (one <= zero).where(one, beyond * _MIN_NORMAL_RECIPROCAL)
+        return Origin(order, (0.0, 2.0 * _MIN_NORMAL_RECIPROCAL), _pair_thresholds)
 
     # -- what programs and graphs do in ways of their own ------------------------------------------
 
@@ -238,8 +242,10 @@ class RowExpression:
 def _pair_thresholds(order):
     one = np.minimum(order, 0.5)
     zero = 1.0 / np.maximum(order, 2.0)
-    beyond = (2.0 - np.clip(order / _INVERSE, 1.0, 2.0)) / _INVERSE
-    zero = np.where(order < _INVERSE, zero, beyond)
+    beyond = (
+        2.0 - np.clip(order / _MIN_NORMAL_RECIPROCAL, 1.0, 2.0)
+    ) / _MIN_NORMAL_RECIPROCAL
+    zero = np.where(order < _MIN_NORMAL_RECIPROCAL, zero, beyond)
     small = order < 1.0
     return np.column_stack(
         [np.where(small, 1.0 - one, zero), np.where(small, one, 1.0 - zero)]
@@ -259,7 +265,7 @@ def round_expression(x: Any, least: float) -> Any:
 
 
 def find_least_reaching(
-    function: Moved, targets: FloatArray, low: float, high: float
+    function: Transformation, targets: FloatArray, low: float, high: float
 ) -> FloatArray:
     """Find the smallest floats in [low, high] at which an increasing function reaches targets.
 
@@ -293,12 +299,12 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
     k = 1 if second_only else len(document.classes)
     x: Any = Columns([Expr("input", data=c) for c in range(k)])
     if document.input == "logits":
-        valid = (abs(x) <= LARGEST_LOGIT).all()
+        valid = (abs(x) <= MAX_ABS_LOGIT).all()
         if second_only:
             rows = ProgramExpression.from_margin(x)
         else:
             rows = ProgramExpression.from_logits(
-                np.clip(x, -LARGEST_LOGIT, LARGEST_LOGIT), k
+                np.clip(x, -MAX_ABS_LOGIT, MAX_ABS_LOGIT), k
             )
     elif second_only:
         valid = (x >= 0.0) & (x <= 1.0)
@@ -329,7 +335,7 @@ class ProgramExpression(RowExpression):
     @property
     def smallest_divisor(self) -> float:
         """Return a number whose reciprocal is finite."""
-        return ops.SMALLEST_DIVISOR
+        return ops.MIN_DIVISOR
 
     def chebyshev(self, z: Columns, coef: FloatArray) -> Columns:
         """Return a sum of Chebyshev polynomials of numbers in [-1, 1]."""
@@ -400,7 +406,7 @@ def _search_keys(levels: list[Any], keys: IntArray, base: int):
         code = rank
         code_of_keys = rank_of_keys
         largest_code = float(len(keys))
-        while at < len(levels) and (largest_code + 1) * base < _EXACT_INTEGERS:
+        while at < len(levels) and (largest_code + 1) * base < _MAX_EXACT_INTEGER:
             code = code * float(base) + levels[at]
             code_of_keys = code_of_keys * base + keys[:, at]
             largest_code = (largest_code + 1) * base

@@ -13,7 +13,7 @@ Date: TypeAlias = str | datetime.date
 #: Names of columns, or roles, such as "label", with a name or several.
 Columns: TypeAlias = list[str] | Mapping[str, str | list[str]]
 
-NOTE_NAMES = ("date", "columns", "scale")
+NOTE_KEYS = ("date", "columns", "scale")
 
 
 def write_notes(
@@ -71,7 +71,7 @@ def _write_columns(columns):
 
 def parse_notes(document: dict[str, Any]) -> dict[str, Any]:
     """Return the notes of a document, each of them checked."""
-    notes = {name: document[name] for name in NOTE_NAMES if name in document}
+    notes = {name: document[name] for name in NOTE_KEYS if name in document}
     if not isinstance(notes.get("date", ""), str):
         raise invalid_field("date", expected="a text", got=short_repr(notes["date"]))
     columns = notes.get("columns", {})

@@ -16,19 +16,20 @@ from ._exported import to_dict
 from ._onnx_models import convert_model, find_models, run_onnx
 from ._onnx_nodes import Graph, GraphExpression, Tensor
 
-INPUT = "scores"
-OUTPUT = "calibrated"
-METADATA = "sklearn_calib_map"
-ERROR = "largest_float32_error"
-_OLDEST_OPSET = 13
+INPUT_NAME = "scores"
+OUTPUT_NAME = "calibrated"
+METADATA_KEY = "sklearn_calib_map"
+FLOAT32_ERROR_KEY = "largest_float32_error"
+_MIN_OPSET = 13
 # logits: their differences must not overflow
 MAX_LOGIT_BY_DTYPE = {
     "float64": 1e150,
     "float32": 1e37,
 }
 
-_MOST_ROWS = 20_000  # on which float32 is measured
-_GRID = np.linspace(-40, 40, 1601)
+# The error of float32 is measured on at most this many rows.
+_MAX_MEASURED_ROWS = 20_000
+_LOG_ODDS_GRID = np.linspace(-40, 40, 1601)
 
 Precision = Literal["float64", "float32"]
 
@@ -132,9 +133,9 @@ def to_onnx(
     """
     onnx = require("onnx", "export")
     newest = onnx.defs.onnx_opset_version()
-    if not (is_number(opset) and opset in range(_OLDEST_OPSET, newest + 1)):
+    if not (is_number(opset) and opset in range(_MIN_OPSET, newest + 1)):
         raise invalid_input(
-            expected=f"opset from {_OLDEST_OPSET} to {newest}",
+            expected=f"opset from {_MIN_OPSET} to {newest}",
             got=repr(opset),
             hint="Leave it out",
         )
@@ -157,13 +158,13 @@ def to_onnx(
         np.dtype(dtype),
         opset,
     )
-    result = _apply_map(document, Tensor(graph, INPUT))
-    nodes.append(make_node("Identity", [result.name], [OUTPUT], OUTPUT))
+    result = _apply_map(document, Tensor(graph, INPUT_NAME))
+    nodes.append(make_node("Identity", [result.name], [OUTPUT_NAME], OUTPUT_NAME))
     model = _build_model(onnx, graph, nodes, document)
     # escapes: ONNX holds no surrogates
-    said = {METADATA: json.dumps(to_dict(document), allow_nan=False)}
+    said = {METADATA_KEY: json.dumps(to_dict(document), allow_nan=False)}
     if dtype == "float32":
-        said[ERROR] = _measure_error(model, document)
+        said[FLOAT32_ERROR_KEY] = _measure_error(model, document)
     onnx.helper.set_model_props(model, said)
     return model
 
@@ -187,7 +188,8 @@ def _build_model(onnx, graph, nodes, document):
     ]
     kind = helper.np_dtype_to_tensor_dtype(graph.dtype)
     ends = [
-        helper.make_tensor_value_info(name, kind, ["n", k]) for name in (INPUT, OUTPUT)
+        helper.make_tensor_value_info(name, kind, ["n", k])
+        for name in (INPUT_NAME, OUTPUT_NAME)
     ]
     imports = [helper.make_opsetid("", graph.opset)]
     return helper.make_model(
@@ -225,17 +227,17 @@ def _make_rows_at_knots(document):
     Any rows.
     """
     k = len(document.classes)
-    margin = np.unique(np.concatenate([_GRID, *_collect_knots(document.root)]))
-    most = _MOST_ROWS // k
+    margin = np.unique(np.concatenate([_LOG_ODDS_GRID, *_collect_knots(document.root)]))
+    most = _MAX_MEASURED_ROWS // k
     if len(margin) > most:
         margin = margin[np.linspace(0, len(margin) - 1, most).astype(int)]
     one = expit(margin)[:, None]
     others = expit(-margin)[:, None] / (k - 1)
     blocks = [np.where(np.arange(k) == c, one, others) for c in range(k == 2, k)]
     rng = np.random.default_rng(0)
-    spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MOST_ROWS, 1))
+    spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MAX_MEASURED_ROWS, 1))
     rows = np.vstack(
-        [*blocks, softmax(spread * rng.normal(size=(_MOST_ROWS, k)), axis=1)]
+        [*blocks, softmax(spread * rng.normal(size=(_MAX_MEASURED_ROWS, k)), axis=1)]
     )
     return np.asarray(log_proba(rows)) if document.input == "logits" else rows
 

@@ -20,10 +20,12 @@ from .._typing import AnyArray, Estimator
 from ..exceptions import invalid_input
 from ..staged import classifier_logits
 
-DOMAIN = "ai.onnx.ml"
-VERSION = 3  # from which on trees may hold float64
-DOUBLE = 11  # of onnx.TensorProto
-_DOUBLES = ("nodes_values", "target_weights", "base_values")
+TREE_OPERATOR_DOMAIN = "ai.onnx.ml"
+# From this version on trees may hold float64.
+DOUBLE_TREE_VERSION = 3
+# The code of float64 in onnx.TensorProto.
+DOUBLE_TYPE_CODE = 11
+_DOUBLE_ATTRIBUTES = ("nodes_values", "target_weights", "base_values")
 
 
 class BoostedMargins(BaseEstimator):
@@ -113,9 +115,11 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
         name = narrow
         double = False
     if double:
-        for key in [key for key in _DOUBLES if key in trees]:
+        for key in [key for key in _DOUBLE_ATTRIBUTES if key in trees]:
             values = np.asarray(trees.pop(key), dtype=np.float64)
-            trees[f"{key}_as_tensor"] = make_tensor(key, DOUBLE, [len(values)], values)
+            trees[f"{key}_as_tensor"] = make_tensor(
+                key, DOUBLE_TYPE_CODE, [len(values)], values
+            )
     out = operator.outputs[0].full_name
     factor = _find_factor(estimator, package)
     summed = out if factor == 1 else scope.get_unique_variable_name("summed")
@@ -123,8 +127,8 @@ def convert_margins(scope: Any, operator: Any, container: Any) -> None:
         "TreeEnsembleRegressor",
         [name],
         [summed],
-        op_domain=DOMAIN,
-        op_version=VERSION if double else 1,
+        op_domain=TREE_OPERATOR_DOMAIN,
+        op_version=DOUBLE_TREE_VERSION if double else 1,
         name=scope.get_unique_operator_name("margins"),
         **trees,
     )
@@ -195,7 +199,9 @@ def _find_converter(package):
         )
 
         # from this version on it keeps the thresholds in float64
-        return partial(convert_sklearn_random_forest_classifier, op_version=VERSION)
+        return partial(
+            convert_sklearn_random_forest_classifier, op_version=DOUBLE_TREE_VERSION
+        )
     folder = "onnxmltools.convert"
     if package == "xgboost":
         path = f"{folder}.xgboost.operator_converters.XGBoost"

@@ -27,18 +27,22 @@ from . import _onnx_boosted as boosted
 from ._document import to_document
 from ._onnx_nodes import Graph, GraphExpression, Tensor
 
-METADATA = "sklearn_calib_maps"
-_FLOAT = 1  # of onnx.TensorProto
-COMPARED_BATCH_ROWS = 1000  # of X that are compared at once
-MAX_ROW_ERROR = 1e-4  # a difference that no row may have
-_FAR_IN_DOUBLE = 1e-7  # the same if all is in float64, and no map a table
+METADATA_KEY = "sklearn_calib_maps"
+# The code of float32 in onnx.TensorProto.
+_FLOAT_TYPE_CODE = 1
+# Rows of X that are compared at once.
+COMPARED_BATCH_ROWS = 1000
+# The graph may differ from the model by this much in any row.
+MAX_ROW_ERROR = 1e-4
+# The same if everything is in float64 and no map is tabulated.
+_MAX_DOUBLE_ROW_ERROR = 1e-7
 #: What scores may be off, relative to their size, if something computes them in float32
 #: or nothing.
-_SINGLE_SLACK = 2.0**-19
-_DOUBLE_SLACK = 2.0**-34
+_FLOAT32_SCORE_TOLERANCE = 2.0**-19
+_FLOAT64_SCORE_TOLERANCE = 2.0**-34
 
 #: The estimators of this package that have a converter.
-MODELS = tuple(
+CONVERTIBLE_MODELS = tuple(
     cls
     for cls in (getattr(classifiers, name) for name in classifiers.__all__)
     if hasattr(cls, "predict_proba")
@@ -81,7 +85,7 @@ def register_onnx_converters() -> None:
         "nocl": [True, False],
         "tabulate": None,
     }
-    for cls in MODELS:
+    for cls in CONVERTIBLE_MODELS:
         name = f"SklearnCalib{cls.__name__}"
         skl2onnx.update_registered_converter(
             cls, name, _set_model_shape, _convert_model, options=options
@@ -96,7 +100,7 @@ def register_onnx_converters() -> None:
 
 def find_models(fitted: Any) -> list[Any]:
     """Return the classifiers of this package in an estimator or a pipeline."""
-    if isinstance(fitted, MODELS):
+    if isinstance(fitted, CONVERTIBLE_MODELS):
         return [fitted]
     parts = [part for _, part in fitted.steps] if isinstance(fitted, Pipeline) else []
     return [model for part in parts for model in find_models(part)]
@@ -125,7 +129,7 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
         ) from None
     models = find_models(fitted)
     options = {id(model): {"zipmap": False, "tabulate": tabulate} for model in models}
-    versions = {"": opset, boosted.DOMAIN: boosted.VERSION}
+    versions = {"": opset, boosted.TREE_OPERATOR_DOMAIN: boosted.DOUBLE_TREE_VERSION}
     found = skl2onnx.to_onnx(
         fitted, _rows_for_onnx(fitted, X[:1]), target_opset=versions, options=options
     )
@@ -134,7 +138,7 @@ def convert_model(fitted: Any, X: Features, opset: int, tabulate: float | None) 
         to_document(pair.recalibrator, tabulate=tabulate).to_dict() for pair in pairs
     ]
     text = json.dumps(documents, allow_nan=False)
-    found.metadata_props.add(key=METADATA, value=text)
+    found.metadata_props.add(key=METADATA_KEY, value=text)
     _compare_rows(found, fitted, X, tabulate)
     return found
 
@@ -223,7 +227,9 @@ def _compute_scores(model, pair, scope, operator, container, graph):
         kind == "margins" or hasattr(last, "estimators_") or hasattr(last, "tree_")
     )
     double = isinstance(operator.inputs[0].type, DoubleTensorType)
-    graph.slack = _SINGLE_SLACK if of_trees or not double else _DOUBLE_SLACK
+    graph.slack = (
+        _FLOAT32_SCORE_TOLERANCE if of_trees or not double else _FLOAT64_SCORE_TOLERANCE
+    )
     if kind == "margins":
         estimator, last = _unwrap_classifier(pair.estimator, boosted.BoostedMargins)
     k = len(model.classes_)
@@ -236,7 +242,9 @@ def _compute_scores(model, pair, scope, operator, container, graph):
         place.add_options(id(last), options)
     graph.second_only = of_trees and own == 2
     outputs = _parse_sklearn(scope, estimator, operator.inputs)
-    scores = graph.add("Cast", Tensor(graph, outputs[-1].full_name), to=boosted.DOUBLE)
+    scores = graph.add(
+        "Cast", Tensor(graph, outputs[-1].full_name), to=boosted.DOUBLE_TYPE_CODE
+    )
     if kind == "proba":
         p = np.clip(scores, 0.0, 1.0)
         rows = GraphExpression(p / p.sum(), own)
@@ -255,7 +263,11 @@ def _round_as_predicted(rows, margins):
     if rows.k == 2:
         p = np.column_stack([1.0 - p.column(1), p.column(1)])
     if boosted.find_package(margins.estimator) == "xgboost":
-        p = p.graph.add("Cast", p.graph.add("Cast", p, to=_FLOAT), to=boosted.DOUBLE)
+        p = p.graph.add(
+            "Cast",
+            p.graph.add("Cast", p, to=_FLOAT_TYPE_CODE),
+            to=boosted.DOUBLE_TYPE_CODE,
+        )
     return GraphExpression(p / p.sum(), rows.k)
 
 
@@ -299,7 +311,7 @@ def _reads_columns(estimator):
     """Return whether the first step selects columns of a table by name."""
     if isinstance(estimator, Pipeline):
         return _reads_columns(estimator.steps[0][1])
-    if isinstance(estimator, MODELS):
+    if isinstance(estimator, CONVERTIBLE_MODELS):
         return _reads_columns(estimator.calibrated_pairs_[0].estimator)
     inner = _unwrap_once(estimator)
     if inner is not estimator:
@@ -359,7 +371,9 @@ def _compare_rows(found, fitted, X, tabulate):
     """Reject a conversion that does not give what the model predicts for each row of X."""
     rule = "a conversion that gives what the model predicts for X"
     alone = "export the map alone, to_onnx(model.recalibrator_)"
-    limit = MAX_ROW_ERROR if tabulate or not _is_in_double(found) else _FAR_IN_DOUBLE
+    limit = (
+        MAX_ROW_ERROR if tabulate or not _is_in_double(found) else _MAX_DOUBLE_ROW_ERROR
+    )
     farthest = 0.0
     for start in range(0, np.shape(X)[0], COMPARED_BATCH_ROWS):
         part = X[start : start + COMPARED_BATCH_ROWS]
@@ -397,9 +411,9 @@ def _is_in_double(found):
     for node in found.graph.node:
         if node.op_type.startswith(("TreeEnsemble", "SVM")):
             return False
-        if node.op_type == "Cast" and node.attribute[0].i == _FLOAT:
+        if node.op_type == "Cast" and node.attribute[0].i == _FLOAT_TYPE_CODE:
             return False
-    return found.graph.input[0].type.tensor_type.elem_type == boosted.DOUBLE
+    return found.graph.input[0].type.tensor_type.elem_type == boosted.DOUBLE_TYPE_CODE
 
 
 def run_onnx(found: Any, X: Features) -> list[Any]:

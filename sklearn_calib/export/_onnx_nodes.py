@@ -14,7 +14,7 @@ from ._lower import Origin, RowExpression, make_probability_origin
 
 #: From this version on the axes of all reductions are an input; before, only those of
 #: ReduceSum.
-_AXES_ARE_INPUT = 18
+_AXES_INPUT_OPSET = 18
 
 #: A tensor, or numbers that become a constant of the graph.
 Operand = Union["Tensor", float, AnyArray]
@@ -116,14 +116,16 @@ class Tensor(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, _: str, *given: Operand) -> Any:
         """Write what an operator, or a function of numpy or SciPy, would compute."""
-        if ufunc in _UFUNCS:
-            return _UFUNCS[ufunc](*given)
-        return self.graph.add(_OPERATIONS.get(ufunc, ufunc.__name__.title()), *given)
+        if ufunc in _BUILDER_BY_UFUNC:
+            return _BUILDER_BY_UFUNC[ufunc](*given)
+        return self.graph.add(
+            _ONNX_NAME_BY_UFUNC.get(ufunc, ufunc.__name__.title()), *given
+        )
 
     def __array_function__(
         self, function: Any, _: Any, given: Any, options: Any
     ) -> Any:
-        return _FUNCTIONS[function](*given, **options)
+        return _BUILDER_BY_FUNCTION[function](*given, **options)
 
     def where(self, yes: Operand, no: Operand) -> "Tensor":
         """Select one or the other by this tensor of truth values."""
@@ -158,7 +160,7 @@ class Tensor(NDArrayOperatorsMixin):
 
     def reduce_axis(self, op: str, axis: int = 1) -> "Tensor":
         """Reduce along an axis, which stays with length 1."""
-        if op == "Sum" or self.graph.opset >= _AXES_ARE_INPUT:
+        if op == "Sum" or self.graph.opset >= _AXES_INPUT_OPSET:
             return self.graph.add(f"Reduce{op}", self, np.array([axis]), keepdims=1)
         return self.graph.add(f"Reduce{op}", self, axes=[axis], keepdims=1)
 
@@ -219,7 +221,7 @@ def _search_entries(entries, x, side):
 
 
 #: What ONNX calls otherwise than numpy.
-_OPERATIONS = {
+_ONNX_NAME_BY_UFUNC = {
     np.absolute: "Abs",
     np.bitwise_and: "And",
     np.greater_equal: "GreaterOrEqual",
@@ -230,14 +232,14 @@ _OPERATIONS = {
     np.negative: "Neg",
     np.subtract: "Sub",
 }
-_UFUNCS: dict[Any, Callable[..., Tensor]] = {
+_BUILDER_BY_UFUNC: dict[Any, Callable[..., Tensor]] = {
     np.divide: _divide_tensors,
     np.expm1: _build_expm1,
     np.multiply: _multiply_tensors,
     expit: _build_sigmoid,
     log_expit: _build_log_sigmoid,
 }
-_FUNCTIONS: dict[Any, Callable[..., Tensor]] = {
+_BUILDER_BY_FUNCTION: dict[Any, Callable[..., Tensor]] = {
     np.clip: lambda x, low, high: np.minimum(np.maximum(x, low), high),
     np.column_stack: lambda tables: tables[0].graph.add("Concat", *tables, axis=1),
     np.searchsorted: _search_entries,  # side="right"

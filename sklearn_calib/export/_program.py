@@ -18,12 +18,12 @@ from ..maps import combine_pairwise
 
 #: Exponents are moved into [-700, 700], if no database reports underflow or
 #: overflow.
-LARGEST_EXPONENT = 700.0
+MAX_EXPONENT = 700.0
 #: 1 divided by it is finite.
-SMALLEST_DIVISOR = 2.5e-308
+MIN_DIVISOR = 2.5e-308
 MAX_TABLE_VALUE = 1e300
-CONDITIONS = ("less", "at_most", "and")
-LEAVES = ("number", "input")
+CONDITION_OPERATIONS = ("less", "at_most", "and")
+LEAF_OPERATIONS = ("number", "input")
 
 Operand = TypeVar("Operand")
 
@@ -59,14 +59,14 @@ class Columns(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, _: str, *given: Any) -> "Columns":
         """Apply an operator, or a function of numpy or SciPy."""
-        if ufunc in _OF_COLUMNS:
-            return _OF_COLUMNS[ufunc](*given)
-        return apply_to_columns(_OF_NUMBERS[ufunc], *given)
+        if ufunc in _COLUMNS_BY_UFUNC:
+            return _COLUMNS_BY_UFUNC[ufunc](*given)
+        return apply_to_columns(_EXPRESSION_BY_UFUNC[ufunc], *given)
 
     def __array_function__(
         self, function: Any, _: Any, given: Any, options: Any
     ) -> "Columns":
-        return _FUNCTIONS[function](*given, **options)
+        return _COLUMNS_BY_FUNCTION[function](*given, **options)
 
     def where(self, yes: Any, no: Any) -> "Columns":
         """Select one or the other by these conditions."""
@@ -169,7 +169,7 @@ def _absolute_value(a):
 
 def exp_nonpositive(a: Any) -> Columns:
     """Compute e^a for a <= 0, with a raised to -700."""
-    return apply_to_columns(_make_operation("exp"), np.maximum(a, -LARGEST_EXPONENT))
+    return apply_to_columns(_make_operation("exp"), np.maximum(a, -MAX_EXPONENT))
 
 
 def _log_one_plus_exp(a):
@@ -186,7 +186,7 @@ def _multiply_all(numbers, matrix):
     return np.column_stack([(numbers * row).sum() for row in matrix.T])
 
 
-_OF_NUMBERS: dict[Any, Callable[..., Expr]] = {
+_EXPRESSION_BY_UFUNC: dict[Any, Callable[..., Expr]] = {
     np.absolute: _absolute_value,
     np.add: _add_expressions,
     np.bitwise_and: _make_operation("and"),
@@ -203,18 +203,18 @@ _OF_NUMBERS: dict[Any, Callable[..., Expr]] = {
     np.negative: _negate_expression,
     np.subtract: _subtract_expressions,
 }
-_OF_COLUMNS: dict[Any, Callable[..., Columns]] = {
+_COLUMNS_BY_UFUNC: dict[Any, Callable[..., Columns]] = {
     np.exp: lambda a: apply_to_columns(
-        _make_operation("exp"), np.clip(a, -LARGEST_EXPONENT, LARGEST_EXPONENT)
+        _make_operation("exp"), np.clip(a, -MAX_EXPONENT, MAX_EXPONENT)
     ),
     np.expm1: lambda a: apply_to_columns(
-        _make_operation("expm1"), np.maximum(a, -LARGEST_EXPONENT)
+        _make_operation("expm1"), np.maximum(a, -MAX_EXPONENT)
     ),  # of a <= 0
     np.matmul: _multiply_all,
     expit: lambda a: 1.0 / (1.0 + np.exp(-a)),
     log_expit: lambda a: np.minimum(a, 0.0) - _log_one_plus_exp(a),
 }
-_FUNCTIONS: dict[Any, Callable[..., Columns]] = {
+_COLUMNS_BY_FUNCTION: dict[Any, Callable[..., Columns]] = {
     np.clip: lambda a, low, high: np.minimum(np.maximum(a, low), high),
     np.column_stack: lambda tables: Columns(
         [one for table in tables for one in table.every]

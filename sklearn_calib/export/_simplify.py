@@ -14,11 +14,11 @@ from ._document import to_document
 from ._exported import ExportedMap
 from ._tabulate import tabulate_curve
 
-_LARGEST_TOLERANCE = 0.1
-_FIRST_BLOCK = 64
-_LONG = 16  # parts of a mixture
-_STEEPEST_SIGMOID = 0.25
-_SMALLEST_WIDTH = 1e-290
+_MAX_TOLERANCE = 0.1
+_FIRST_BLOCK_KNOTS = 64
+_MIN_LONG_MIXTURE_PARTS = 16
+_MAX_SIGMOID_SLOPE = 0.25
+_MIN_PIECE_WIDTH = 1e-290
 
 
 def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
@@ -63,9 +63,9 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     >>> len(to_json(small)) < 0.1 * len(to_json(fitted))
     True
     """
-    if not is_number(tolerance) or not 0 < tolerance <= _LARGEST_TOLERANCE:
+    if not is_number(tolerance) or not 0 < tolerance <= _MAX_TOLERANCE:
         expected = "a tolerance"
-        expected += f" above 0, up to {_LARGEST_TOLERANCE:g}"
+        expected += f" above 0, up to {_MAX_TOLERANCE:g}"
         raise invalid_input(
             "simplify", expected=expected, got=repr(tolerance), hint="Take 1e-4"
         )
@@ -93,7 +93,7 @@ def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> Calibration
 
 def _is_long(node):
     """Return whether a mixture of maps of the log-odds is longer than a table of it."""
-    return len(node.parts) > _LONG and all(
+    return len(node.parts) > _MIN_LONG_MIXTURE_PARTS and all(
         isinstance(part, SoftmaxAffine) for part in node.parts
     )
 
@@ -117,7 +117,7 @@ def _fewer_steps(node, tolerance):
     while start < len(node.values):
         rest = node.values[start:]
         end = 0
-        size = _FIRST_BLOCK
+        size = _FIRST_BLOCK_KNOTS
         while end == 0:
             block = rest[:size]
             low = np.minimum.accumulate(block)
@@ -138,7 +138,7 @@ def _fewer_steps(node, tolerance):
 
 def _fewer_knots(node, tolerance):
     if node.link == "sigmoid":
-        tolerance = tolerance / _STEEPEST_SIGMOID
+        tolerance = tolerance / _MAX_SIGMOID_SLOPE
     length = (
         subtract_probabilities
         if node.scale == "proba"
@@ -162,13 +162,13 @@ def _fewer_knots(node, tolerance):
 
 def _find_last_knot(node, at, last, tolerance, length):
     """Find the last knot to which a line from `at` stays within the tolerance."""
-    size = _FIRST_BLOCK
+    size = _FIRST_BLOCK_KNOTS
     while True:
         end = min(at + size, last)
         run = slice(at + 1, end + 1)
         width = length(node.knots[at], node.knots[run])
         # of log-odds so far out that only ratios have digits
-        if not width[0] > _SMALLEST_WIDTH:
+        if not width[0] > _MIN_PIECE_WIDTH:
             return at + 1
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rise = node.values[run] - node.values[at]

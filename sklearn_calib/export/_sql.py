@@ -17,18 +17,22 @@ from ._document import Kind, to_document
 from ._exported import ExportedMap
 from ._lower import make_program
 from ._program import (
-    CONDITIONS,
-    LEAVES,
-    SMALLEST_DIVISOR,
+    CONDITION_OPERATIONS,
+    LEAF_OPERATIONS,
+    MIN_DIVISOR,
     Expr,
     Program,
     count_uses,
     iter_expressions,
 )
 
-MAX_EXPRESSION_CHARACTERS = 8_000_000  # characters of an expression
-_WAYS = 4  # of a CASE: SQLite's parser allows about 15 of them inside each other
-UNREACHED_EDGE = 1e308  # edges from here on are never reached
+MAX_EXPRESSION_CHARACTERS = 8_000_000
+# SQLite's parser allows about 15 CASE expressions inside each other.
+_CASE_BRANCHES = (
+    4  # of a CASE: SQLite's parser allows about 15 of them inside each other
+)
+# Edges from here on are never reached.
+UNREACHED_EDGE = 1e308
 
 
 class Printer:
@@ -54,9 +58,9 @@ class Printer:
     def _write_operation(self, one: Expr, args: list[str]) -> str:
         data: Any = one.data
         if one.op == "number":  # some databases take the smallest numbers for zeros
-            tiny = 0 < abs(data) < SMALLEST_DIVISOR
+            tiny = 0 < abs(data) < MIN_DIVISOR
             return self.dialect.write_literal(
-                np.copysign(SMALLEST_DIVISOR, data) if tiny else data
+                np.copysign(MIN_DIVISOR, data) if tiny else data
             )
         if one.op == "search":
             return args[0]  # what the lookups compare
@@ -82,7 +86,10 @@ class Printer:
             if first == last:
                 return literal(values[first])
             starts = sorted(
-                {first + (last + 1 - first) * i // _WAYS for i in range(_WAYS)}
+                {
+                    first + (last + 1 - first) * i // _CASE_BRANCHES
+                    for i in range(_CASE_BRANCHES)
+                }
             )
             ends = [start - 1 for start in starts[1:]]
             whens = [
@@ -118,7 +125,7 @@ class Printer:
 
 # symbols that a parser keeps while it reads each argument: "(a + b)" is "(", "a" "+"
 # and "b"
-_BEFORE = {
+_PARSER_DEPTHS = {
     "neg": (2,),
     "abs": (3,),
     "floor": (3,),
@@ -136,9 +143,9 @@ _BEFORE = {
 def _count_symbols(one, depths):
     """Count the symbols that a parser keeps at most while it reads an expression."""
     if one.op == "lookup":
-        levels = max(1, math.ceil(math.log(len(one.data)) / math.log(_WAYS)))
+        levels = max(1, math.ceil(math.log(len(one.data)) / math.log(_CASE_BRANCHES)))
         return 6 * (levels - 1) + 4 + max(4, *depths)
-    before = _BEFORE.get(one.op, (1, 3))
+    before = _PARSER_DEPTHS.get(one.op, (1, 3))
     return max((b + depth for b, depth in zip(before, depths, strict=False)), default=3)
 
 
@@ -154,9 +161,11 @@ def merge_equal_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, Floa
     return edges[change], np.concatenate([values[:1], values[1:][change]])
 
 
-INSERT_ROWS = 500  # of an INSERT: some databases take 1000
-MAX_QUERY_OPERATIONS = 20_000  # operations of a query
-UNREACHED_SCORE = 1e300  # no score is that large
+# Rows of an INSERT: some databases take 1000.
+INSERT_ROWS = 500
+MAX_QUERY_OPERATIONS = 20_000
+# No score is this large.
+UNREACHED_SCORE = 1e300
 
 TableName = str | Sequence[str]
 
@@ -281,7 +290,7 @@ def _make_stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr
     for one in every:
         needs = max((stage_of[id(arg)] for arg in one.args), default=0)
         column = count[id(one)] > 1 or id(one) in searched
-        if column and one.op not in (*LEAVES, *CONDITIONS, "search"):
+        if column and one.op not in (*LEAF_OPERATIONS, *CONDITION_OPERATIONS, "search"):
             needs += 1
             stages += [[] for _ in range(needs + 1 - len(stages))]
             stages[needs].append(one)

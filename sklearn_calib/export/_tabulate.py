@@ -12,14 +12,14 @@ from ..maps import CalibrationMap, Curve, PiecewiseLinear
 # log-odds beyond, in units of the largest point, get the value there
 MAX_TABULATED_LOG_ODDS = 1e6
 # the first grid's step at log-odds 0; outwards it widens with the log-odds
-_FINEST = 1e-3
-_N_GRID = 1001
-_SMALLEST_BOUND = 1e-9
-_LARGEST_BOUND = 0.1
-_MOST_KNOTS = 1_000_000
-_PROBES = (1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16)
+_MIN_GRID_STEP = 1e-3
+_N_GRID_POINTS = 1001
+_MIN_TABULATION_ERROR = 1e-9
+_MAX_TABULATION_ERROR = 0.1
+_MAX_KNOTS = 1_000_000
+_PROBE_POSITIONS = (1 / 16, 1 / 4, 1 / 2, 3 / 4, 15 / 16)
 # of the bound is allowed at the probes: between them the curve may be farther
-_SHARE = 0.5
+_PROBE_ERROR_FRACTION = 0.5
 
 
 def tabulate_curves(
@@ -74,10 +74,10 @@ def _check_tolerance(bound, name):
             got=name,
             hint="Pass tabulate=1e-6 for a table of it, right to that difference",
         )
-    if not _SMALLEST_BOUND <= bound <= _LARGEST_BOUND:
+    if not _MIN_TABULATION_ERROR <= bound <= _MAX_TABULATION_ERROR:
         raise invalid_input(
             "tabulate",
-            expected=f"tabulate from {_SMALLEST_BOUND:g} to {_LARGEST_BOUND:g}",
+            expected=f"tabulate from {_MIN_TABULATION_ERROR:g} to {_MAX_TABULATION_ERROR:g}",
             got=repr(bound),
             hint="Take 1e-6",
         )
@@ -92,8 +92,8 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
         MAX_TABULATED_LOG_ODDS,
         MAX_TABULATED_LOG_ODDS * float(np.abs(curve.points).max(initial=0.0)),
     )
-    widest = np.arcsinh(farthest / _FINEST)
-    grid = _FINEST * np.sinh(np.linspace(-widest, widest, _N_GRID))
+    widest = np.arcsinh(farthest / _MIN_GRID_STEP)
+    grid = _MIN_GRID_STEP * np.sinh(np.linspace(-widest, widest, _N_GRID_POINTS))
     x = np.unique(round_to_36_bits(np.append(grid, curve.points), 0))
     knots = [np.array([x, value(x), piece(x)])]  # a row of each
     begin = knots[0][:, :-1]
@@ -103,17 +103,17 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
         low = begin[0]
         high = end[0]
         good = (begin[2] == end[2]) & (
-            _measure_error(value, begin, end) <= _SHARE * bound
+            _measure_error(value, begin, end) <= _PROBE_ERROR_FRACTION * bound
         )
         middle = round_to_36_bits(low + (high - low) / 2, 0)
         split = ~good & (low < middle) & (middle < high)
         x = middle[split]
         knots.append(np.array([x, value(x), piece(x)]))
         total += len(x)
-        if total > _MOST_KNOTS:
+        if total > _MAX_KNOTS:
             raise invalid_input(
                 expected="a table of fewer knots",
-                got=f"more than {_MOST_KNOTS} for {curve.name}",
+                got=f"more than {_MAX_KNOTS} for {curve.name}",
                 hint="Raise tabulate",
             )
         begin = np.hstack([begin[:, split], knots[-1]])
@@ -134,7 +134,7 @@ def _measure_error(value, begin, end):
     """Measure the largest error of probabilities at the probes of pieces."""
     (low, left), (high, right) = begin[:2], end[:2]
     worst = np.zeros(len(low))
-    for share in _PROBES:
+    for share in _PROBE_POSITIONS:
         x = round_to_36_bits(low + share * (high - low), 0)
         t = (x - low) / (high - low)
         straight = expit(left + t * (right - left))

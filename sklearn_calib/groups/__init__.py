@@ -16,7 +16,7 @@ from ._group_calibration import audit_predictions as audit_predictions
 from ._group_calibration import audit_summaries as audit_summaries
 from ._group_calibration import group_calibration as group_calibration
 from ._group_calibration import partition_values as partition_values
-from ._grouping import WHOLE as WHOLE
+from ._grouping import ALL_ROWS_NAME as ALL_ROWS_NAME
 from ._grouping import Grouping as Grouping
 from ._grouping import find_groups as find_groups
 from ._multicalibrated_model import MulticalibratedModel as MulticalibratedModel

@@ -21,10 +21,12 @@ from .._kernels._cells import (
 from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 
-MOST_CELLS = 2**16  # more are made coarser,
-POOLED_CELLS = 2**14  # as few as these
+# More cells are made coarser,
+MAX_CELLS = 2**16
+# down to this number of cells.
+MAX_POOLED_CELLS = 2**14
 # if combinations of groups are so many that coarse cells are no fewer
-_MOST_OF_MANY = 2**18
+_MAX_POOLED_CELLS_MANY_GROUPS = 2**18
 
 
 class GroupCells(NamedTuple):
@@ -150,7 +152,7 @@ def _number_scores(cells):
 
 def _coarsen_cells(cells):
     """Pool cells at their mean scores, as a summary does, until few enough remain to draw from."""
-    if len(cells.z) <= MOST_CELLS:
+    if len(cells.z) <= MAX_CELLS:
         return cells
     t, high = split_distance_and_side(cells.proba[:, 1], cells.proba[:, 0])
     keys = get_keys(t)
@@ -164,7 +166,9 @@ def _coarsen_cells(cells):
     by_pattern = np.lexsort((encode_cells(keys, high).view(np.uint64), cells.pattern))
     ordered = cells.pattern[by_pattern]
     other = ordered[1:] != ordered[:-1]
-    most = max(POOLED_CELLS, min(2 * number(MAX_SHIFT), _MOST_OF_MANY))
+    most = max(
+        MAX_POOLED_CELLS, min(2 * number(MAX_SHIFT), _MAX_POOLED_CELLS_MANY_GROUPS)
+    )
     shift = find_smallest_shift(lambda shift: number(shift) <= most)
     if shift == 0:
         return cells

@@ -24,8 +24,9 @@ from ..exceptions import invalid_input
 from ..metrics import validate_predictions
 from ._grades import check_two_classes, to_grades
 
-MAX_EXACT_ROWS = 9e15  # rows; larger sums of counts are no whole numbers of float64
-_HEADER = (
+# Larger sums of counts are not whole numbers of float64.
+MAX_EXACT_ROWS = 9e15
+_TABLE_HEADER = (
     "grade", "rows", "events", "predicted", "observed", "Jeffreys p", "binomial p", "light",
     "prudent",
 )  # fmt: skip
@@ -157,7 +158,7 @@ class GradeCalibration(Shown):
     def section(self) -> Section:
         """Build the section of a report: the summary and the table."""
         cells = [*map(self._cells, self.rows), self._portfolio_cells()]
-        table = Table(_HEADER, cells, "", "names unbroken", spare=(6,))
+        table = Table(_TABLE_HEADER, cells, "", "names unbroken", spare=(6,))
         red = self.lights[1]
         amber = self.lights[0]
         note = (

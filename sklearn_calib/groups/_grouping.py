@@ -23,9 +23,10 @@ from .._warnings import warn_calibration
 from ..exceptions import add_error_context, invalid_input
 from ..recalibrators import is_missing_value
 
-WHOLE = "all rows"
-MOST_VALUES = 20  # of a column whose values are groups; the rest is one group
-_MOST_NUMBERS = 2**62  # of combinations
+ALL_ROWS_NAME = "all rows"
+# The remaining values of a column make one group.
+MAX_GROUPS_PER_COLUMN = 20
+_MAX_COMBINATIONS = 2**62
 # groups, beyond which the largest of all is large by chance alone
 MAX_GROUPS_BEFORE_WARNING = 5000
 
@@ -200,7 +201,7 @@ def make_groups(
     partitions: Sequence[Partition], n: int, rule: Audit, counts: IntArray | None = None
 ) -> Grouping:
     """Collect the groups of partitions of `n` rows, or of values that stand for `counts` rows."""
-    names = [WHOLE]
+    names = [ALL_ROWS_NAME]
     rows = [np.arange(n, dtype=np.int32)]
     small = 0
     n = n if counts is None else int(counts.sum())
@@ -225,7 +226,7 @@ def number_patterns(partitions: Sequence[Partition]) -> IntArray:
     size = 1
     for one in partitions:
         width = len(one.names) + 1
-        if size * width > _MOST_NUMBERS:
+        if size * width > _MAX_COMBINATIONS:
             pattern = np.unique(pattern, return_inverse=True)[1]
             size = int(pattern.max(initial=0)) + 1
         pattern = pattern * width + one.codes + 1
@@ -362,7 +363,7 @@ def partition_column(
     n_rows = np.bincount(
         codes, None if counts is None else counts[~missing], len(distinct)
     )
-    if len(distinct) <= MOST_VALUES and whole:
+    if len(distinct) <= MAX_GROUPS_PER_COLUMN and whole:
         place = slice(None)
         texts = [f"{name} = {_format_value(value)}" for value in distinct]
     elif ordered:
@@ -432,8 +433,11 @@ def _format_short(value):
 
 def _group_frequent_values(name, distinct, n_rows):
     """Make one group for each of the most frequent values, and one for all others."""
-    kept = np.sort(np.argsort(-n_rows, kind="stable")[:MOST_VALUES])
-    place = np.full(len(distinct), MOST_VALUES)
-    place[kept] = np.arange(MOST_VALUES)
+    kept = np.sort(np.argsort(-n_rows, kind="stable")[:MAX_GROUPS_PER_COLUMN])
+    place = np.full(len(distinct), MAX_GROUPS_PER_COLUMN)
+    place[kept] = np.arange(MAX_GROUPS_PER_COLUMN)
     texts = [f"{name} = {_format_value(distinct[value])}" for value in kept]
-    return place, [*texts, f"{name} other ({len(distinct) - MOST_VALUES} values)"]
+    return place, [
+        *texts,
+        f"{name} other ({len(distinct) - MAX_GROUPS_PER_COLUMN} values)",
+    ]

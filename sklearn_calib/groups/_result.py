@@ -9,8 +9,8 @@ from .._argument_checks import require
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import AnyArray, DataFrame, FloatArray
 
-_SHOWN = 10  # groups
-_HEADER = ("group", "rows", "O/E", "in the large", "slope", "sigma", "adjusted p")
+_MAX_SHOWN_GROUPS = 10
+_TABLE_HEADER = ("group", "rows", "O/E", "in the large", "slope", "sigma", "adjusted p")
 
 
 class GroupRow(NamedTuple):
@@ -193,7 +193,7 @@ class GroupCalibration(Shown):
         )
 
     def _make_sections(self):
-        return [self.section(_SHOWN)]
+        return [self.section(_MAX_SHOWN_GROUPS)]
 
     def section(self, n: int) -> Section:
         """Build the section of a report: the summary and the worst groups.
@@ -207,7 +207,7 @@ class GroupCalibration(Shown):
         more = len(self.rows) - n
         rest = [f"... and {more} more, less far off"] if more > 0 else []
         table = Table(
-            _HEADER,
+            _TABLE_HEADER,
             [self._cells(row) for row in shown],
             "",
             "names unbroken",

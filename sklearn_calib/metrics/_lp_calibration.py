@@ -8,7 +8,7 @@ from .._argument_checks import check_count, check_known, is_number
 from .._kernels._level_sets import MAX_LEVELS, group_rows
 from .._random import generator
 from .._typing import ArrayLike, RandomStateLike
-from .._validation import SLACK, read_proba
+from .._validation import FLOAT32_SUM_TOLERANCE, read_proba
 from ..exceptions import invalid_input
 from ._measure import SharedOptions, measure
 from ._predictions import validate_predictions
@@ -60,7 +60,10 @@ def _read_float32(y_proba, input_name="y_proba"):
         # Checking a table of 1000 classes in float64 would copy it; a product in its
         # own type is enough to see whether the rows need to be divided.
         total = block @ np.ones(table.shape[1], dtype=block.dtype)
-        if not (block.min() >= -SLACK and np.abs(total - 1).max() <= SLACK):
+        if not (
+            block.min() >= -FLOAT32_SUM_TOLERANCE
+            and np.abs(total - 1).max() <= FLOAT32_SUM_TOLERANCE
+        ):
             # divided, or rejected
             return np.asarray(read_proba(table, input_name=input_name))
     return table

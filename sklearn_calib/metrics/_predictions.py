@@ -13,7 +13,7 @@ from .._kernels._two_class_problems import make_two_class_problems, name_problem
 from .._simplex_array import stack_rows
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
-    BOTH,
+    BINARY_CLASSES,
     check_column_owner,
     check_indexes,
     check_same_length,
@@ -697,7 +697,7 @@ def validate_multilabel(
             None
             if sample_weight is None
             else np.concatenate([weight[rows[i]] for i in chosen]),
-            BOTH,
+            BINARY_CLASSES,
             validate=validate,
         )
 

@@ -9,7 +9,7 @@ from .._kernels._two_class_problems import iter_two_class_pairs
 from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
-    PASS_ALL_CLASSES,
+    ALL_CLASSES_HINT,
     check_indexes,
     check_same_length,
     match_columns,
@@ -128,7 +128,7 @@ def _encode_labels(y, proba, classes):
     try:
         _, codes = read_labels(y, classes=classes, input_name="y")
     except InvalidInputError as error:
-        if PASS_ALL_CLASSES in error.hint:
+        if ALL_CLASSES_HINT in error.hint:
             known = read_labels(y, input_name="y")[0].tolist()[:10]
             words = "Name all classes, the one that a single column belongs to as the last: "
             words += f"CalibrationMonitor(classes={known})"

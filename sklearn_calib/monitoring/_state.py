@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._files.checksum import ENTRY, compute_checksum
+from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._aftermath import from_json_state, to_json_state
@@ -68,7 +68,7 @@ def save_state(monitor: Any) -> dict[str, Any]:
             for n, *numbers, time in monitor._course.moments
         ],
     }
-    return state | {ENTRY: compute_checksum(state)}
+    return state | {CHECKSUM_KEY: compute_checksum(state)}
 
 
 def restore_monitor(cls: Any, state: Any) -> Any:
@@ -89,7 +89,7 @@ def restore_monitor(cls: Any, state: Any) -> Any:
         )
     try:
         found = _from_dict(cls, state)
-        if state[ENTRY] != compute_checksum(state):
+        if state[CHECKSUM_KEY] != compute_checksum(state):
             raise ValueError("its content has another checksum")
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise invalid_input(

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._argument_checks import check_flag, check_sizes
 from .._atomic import atomic_fit
-from .._blas_threads import MAX_UNSHARED_ENTRIES, limit_blas_threads
+from .._blas_threads import MAX_UNTHREADED_ENTRIES, limit_blas_threads
 from .._kernels._logistic import compute_platt_targets
 from .._kernels._probability_floor import clip_to_floor, estimate_floor
 from .._kernels._two_class_problems import iter_one_vs_rest
@@ -320,7 +320,7 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
             return on_device.compute_proba()
         proba = self._check_predict(X)
         # Entering the limit of threads takes longer than predicting a few rows.
-        if proba.size < MAX_UNSHARED_ENTRIES:
+        if proba.size < MAX_UNTHREADED_ENTRIES:
             return self._predict_canonical(proba)
         with limit_blas_threads(*proba.shape):
             return self._predict_canonical(proba)

@@ -22,7 +22,7 @@ from .._simplex_array import stack_rows
 from .._sklearn_compat import check_feature_names
 from .._typing import AnyArray, ArrayLike, FloatArray, RecalibratorLike, Self
 from .._validation import (
-    BOTH,
+    BINARY_CLASSES,
     canonical_label_scores,
     canonical_weight,
     check_indexes,
@@ -202,7 +202,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
             self._fit_all(data, method)
         else:
             self._fit_shrunken(data, method)
-        self.classes_ = [BOTH.copy() for _ in data.pairs]
+        self.classes_ = [BINARY_CLASSES.copy() for _ in data.pairs]
         self.n_features_in_ = len(data.pairs)
         self._names = data.names
 
@@ -354,7 +354,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def _recalibrate_pairs(self, scores):
         parts = zip(self.recalibrators_, scores.pairs, strict=True)
-        return [predict_proba_aligned(part, pair, BOTH) for part, pair in parts]
+        return [
+            predict_proba_aligned(part, pair, BINARY_CLASSES) for part, pair in parts
+        ]
 
 
 class _MultilabelInput(NamedTuple):
@@ -382,14 +384,16 @@ class _MultilabelInput(NamedTuple):
             clone(method),
             stack_rows([self.pairs[label][rows] for label, rows in kept]),
             hit,
-            BOTH,
+            BINARY_CLASSES,
             sample_weight=np.concatenate([self.weight[rows] for _, rows in kept]),
         )
 
     def fit_identity(self, label):
         pair = self.pairs[label]
         with ignore_calibration_warnings():  # it learns nothing
-            return Identity().fit(pair, np.zeros(len(pair), np.intp), classes=BOTH)
+            return Identity().fit(
+                pair, np.zeros(len(pair), np.intp), classes=BINARY_CLASSES
+            )
 
     def make_label_columns(self, platt):
         """Return what the kernel takes, with the scores that a Platt scaling gives these pairs."""

@@ -11,7 +11,7 @@ from .._kernels._detectable_error import (
     TARGET_POWER,
 )
 from .._show import plain
-from ..groups import WHOLE
+from ..groups import ALL_ROWS_NAME
 from ..inference import MonteCarloResult
 from ..metrics import all_metrics
 from ._evidence import Evidence, collect_evidence, count_certain
@@ -416,7 +416,7 @@ def _describe_groups(findings):
     """Describe groups that fail while the whole passes."""
     if findings.rejected or findings.groups is None:
         return None
-    wrong = [row for row in findings.groups.rejected if row.group != WHOLE]
+    wrong = [row for row in findings.groups.rejected if row.group != ALL_ROWS_NAME]
     if not wrong:
         return None
     worst = wrong[0]

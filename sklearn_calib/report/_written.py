@@ -11,7 +11,7 @@ import numpy as np
 from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._show import (
-    MARK,
+    SHARED_CSS,
     Section,
     Shown,
     escape_html,
@@ -251,7 +251,7 @@ class WrittenReport(Shown):
         made = f"{source}{escape_html(self.created)}; sklearn-calib {escape_html(self.version)}"
         text = _FRAME.format(
             title=escape_html(title),
-            style=COLOURS + DIAGRAM + MARK + PAGE,
+            style=COLOURS + DIAGRAM + SHARED_CSS + PAGE,
             summary=f'<p class="source">{made}<br>{self._describe_subject()}</p>',
             body=render_html(self._make_sections(drawn=True)),
         )

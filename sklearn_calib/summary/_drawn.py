@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._random import ODD, scrambled
+from .._random import GOLDEN_RATIO_INCREMENT, scrambled
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._validation import read_proba
 from ..metrics import Predictions
@@ -42,7 +42,9 @@ def rows_to_draw(n_classes: int) -> int:
 def _row_keys(scores, codes):
     """Return keys of rows: equal for equal scores and labels, else as good as random."""
     key = codes.astype(np.uint64) * _OF_LABELS
-    factors = ODD * np.arange(1, 2 * scores.shape[1], 2, dtype=np.uint64)
+    factors = GOLDEN_RATIO_INCREMENT * np.arange(
+        1, 2 * scores.shape[1], 2, dtype=np.uint64
+    )
     for column, factor in zip(scores.T, factors, strict=True):
         bits = (column + 0.0).view(np.uint64)  # no -0.0
         key += (bits ^ (bits >> _HALF)) * factor

@@ -11,7 +11,7 @@ from .._count_weights import are_counts
 from .._files.columns import Coded
 from .._typing import AnyArray, ArrayLike, FloatArray
 from .._validation import (
-    PASS_ALL_CLASSES,
+    ALL_CLASSES_HINT,
     check_weights,
     collect_lazy_frame,
     describe_choice,
@@ -126,7 +126,7 @@ class Labels:
         try:
             return classes, read_labels(labels, classes=classes)[1]
         except InvalidInputError as error:
-            if self.guessed and PASS_ALL_CLASSES in error.hint:
+            if self.guessed and ALL_CLASSES_HINT in error.hint:
                 names = read_labels(labels)[0].tolist()
                 if is_single:
                     one = "Name the class of the column with pos_label="

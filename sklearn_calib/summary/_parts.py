@@ -16,7 +16,7 @@ from .._files.columns import Block, list_columns
 from .._files.csv_text import check_columns
 from .._files.opened import detect_format, expand_paths, open_decompressed
 from .._files.rows import PIECE_ROWS, iter_pieces
-from .._files.tables import FORM, table_blocks, translate_read_errors
+from .._files.tables import CSV_OPTION_NAMES, table_blocks, translate_read_errors
 from .._show import quoted
 from .._validation import collect_lazy_frame
 from ..exceptions import add_error_context, invalid_input
@@ -121,10 +121,12 @@ def folder_values(path: str) -> dict[str, Any]:
 
 def check_form(csv: Any) -> dict[str, Any]:
     """Return how csv files are written, with `skip_rows`, or raise ValueError."""
-    if csv is not None and not (isinstance(csv, dict) and set(csv) <= {*FORM}):
+    if csv is not None and not (
+        isinstance(csv, dict) and set(csv) <= {*CSV_OPTION_NAMES}
+    ):
         raise invalid_input(
             "csv",
-            expected=f"csv with {sorted(FORM)}",
+            expected=f"csv with {sorted(CSV_OPTION_NAMES)}",
             got=repr(sorted(csv) if isinstance(csv, dict) else csv),
             hint="Leave out the others",
         )

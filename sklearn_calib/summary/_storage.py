@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._argument_checks import require
-from .._files.checksum import ENTRY, compute_checksum
+from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._files.opened import get_path_text
 from .._files.whole import write_whole
 from .._kernels._cells import (
@@ -248,7 +248,7 @@ def _to_table(summary):
         {name: np.ascontiguousarray(column) for name, column in columns.items()}
     )
     metadata = _build_metadata(summary)
-    metadata[ENTRY] = compute_checksum(metadata, cells.tobytes())
+    metadata[CHECKSUM_KEY] = compute_checksum(metadata, cells.tobytes())
     return table.replace_schema_metadata({KEY: json.dumps(metadata)})
 
 
@@ -357,7 +357,7 @@ def _assemble_summary(cls, table, metadata):
     for place, name in enumerate(columns):
         target = cells if name in _WHOLE else view_as_float(cells)
         target[:, place] = table.column(name).to_numpy()
-    if metadata[ENTRY] != compute_checksum(metadata, cells.tobytes()):
+    if metadata[CHECKSUM_KEY] != compute_checksum(metadata, cells.tobytes()):
         raise ValueError("another checksum")
     ends = np.cumsum([said["cells"] for said in metadata["problems"]])
     for state, said, own in zip(

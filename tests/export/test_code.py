@@ -40,7 +40,7 @@ from sklearn_calib import canonical_proba
 from sklearn_calib.export import _code as code_module
 from sklearn_calib.export import from_dict, to_code, to_dict
 from sklearn_calib.export._document import MapDocument, make_check_scores, to_document
-from sklearn_calib.export._program import SMALLEST_DIVISOR
+from sklearn_calib.export._program import MIN_DIVISOR
 from sklearn_calib.maps import read_map
 from sklearn_calib.recalibrators import (
     HistogramBinning,
@@ -348,7 +348,7 @@ def test_certain_scores_among_those_of_the_fit(name, k):
     method = get_recalibrator(name).fit(np.asarray(scores), y)
     function = python_function(to_document(method))
     got = [function(row) for row in rows.tolist()]
-    tiny = ((rows > 0) & (rows < SMALLEST_DIVISOR)).any(axis=1)
+    tiny = ((rows > 0) & (rows < MIN_DIVISOR)).any(axis=1)
     assert np.abs(got - method.predict_proba(rows))[~tiny].max() <= EXACT
 
 

@@ -115,14 +115,16 @@ def test_the_shipped_schema_is_that_of_the_nodes():
 def test_the_shipped_schema_is_that_of_the_reader():
     schema = json_schema()
     said = schema["properties"]
-    assert set(said) == set(_document._KNOWN)
-    assert schema["required"] == [*_document._NEEDED]
-    assert said["format"] == {"const": _document.FORMAT}
-    assert said["schema"] == {"const": _document.SCHEMA}
-    assert said["classes_type"] == {"enum": [*_document._LABELS]}
-    assert said["input"] == {"enum": [*_document.KINDS]}
-    assert said["check"]["minItems"] == said["check"]["maxItems"] == _document.N_CHECKS
-    assert set(_notes.NOTE_NAMES) < set(said)
+    assert set(said) == set(_document._KNOWN_KEYS)
+    assert schema["required"] == [*_document._REQUIRED_KEYS]
+    assert said["format"] == {"const": _document.DOCUMENT_FORMAT}
+    assert said["schema"] == {"const": _document.SCHEMA_VERSION}
+    assert said["classes_type"] == {"enum": [*_document._JSON_TYPE_BY_LABEL_TYPE]}
+    assert said["input"] == {"enum": [*_document.INPUT_KINDS]}
+    assert (
+        said["check"]["minItems"] == said["check"]["maxItems"] == _document.N_CHECK_ROWS
+    )
+    assert set(_notes.NOTE_KEYS) < set(said)
 
 
 def large(path):
@@ -481,7 +483,7 @@ def test_100_mb(piece, size, words, tmp_path):
 def test_files_are_bounded(monkeypatch, tmp_path):
     path = tmp_path / "map.json"
     to_json(fitted("platt", 2), path)
-    monkeypatch.setattr("sklearn_calib.export._exported.MAX_BYTES", 100)
+    monkeypatch.setattr("sklearn_calib.export._exported.MAX_JSON_BYTES", 100)
     with refuses(ValueError, expected=r"at most 1e\+02 bytes"):
         from_json(path)
 
