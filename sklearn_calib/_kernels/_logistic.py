@@ -300,16 +300,15 @@ def _search_line(evaluate_at, point, step, change, slope, nonnegative):
     return reached
 
 
-def fit_slope_and_intercept(score, y_encoded, weight, prior_rows, intercept=True):
-    """Fit `fit_temperature_and_offsets` of two classes from their log-odds; or a alone.
+def fit_slope_and_intercept(score, y_encoded, weight, prior_rows):
+    """Fit `fit_temperature_and_offsets` of two classes from their log-odds.
 
     A logistic regression; of many rows some give the start.
     """
     pseudo_log_odds = get_pseudo_log_odds(score, weight)
-    centre = np.clip(0.0, score.min(), score.max()) if intercept else 0.0
+    centre = np.clip(0.0, score.min(), score.max())
     score = np.append(score, pseudo_log_odds)
-    columns = [score - centre, np.ones_like(score)]
-    features = np.column_stack(columns if intercept else columns[:1])
+    features = np.column_stack([score - centre, np.ones_like(score)])
     target = np.append(y_encoded.astype(float), expit(pseudo_log_odds))
     weight = np.append(weight, np.full(2, prior_rows / 2))
     start = None
@@ -326,7 +325,7 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows, intercept=True
     slope = float(fit.coef[0])
     # Centring made the columns nearly orthogonal; this undoes it. The offsets of the
     # two classes are opposite by convention.
-    half = float(fit.coef[1] - slope * centre) / 2 if intercept else 0.0
+    half = float(fit.coef[1] - slope * centre) / 2
     return JointFit(slope, np.array([-half, half]))
 
 

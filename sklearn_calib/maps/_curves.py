@@ -21,6 +21,7 @@ from ._fields import Choice, Field, Numbers, invalid_field, schema_field
 from ._function import TIES, FunctionOfScore, take_entries
 from ._polynomials import join_slopes
 from ._ranges import SLOPE_ROUNDING, Ranges
+from ._rows import TensorRows
 
 _BEGINNINGS, _ENDS = slice(-1), slice(1, None)  # of the pieces between knots
 _LOG_OF_ZERO = -40.0  # in tables; lines to it from other values must not be too steep
@@ -175,6 +176,60 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             share = np.clip(share, 0.0, 1.0)
         return self.lower_piece(place, share)
 
+    def is_arithmetic(self) -> bool:
+        """Return whether tensors can go through the curve."""
+        return self.scale == "input" and self._is_sigmoid and not self.ties
+
+    def apply(self, rows: Any) -> Any:
+        if isinstance(rows, TensorRows):
+            x = rows.score(self.input)
+            return self.to_rows(rows, self._sum_pieces(rows, x))
+        return super().apply(rows)
+
+    def _sum_pieces(self, rows, x):
+        """Return the values at a column of a tensor: the sum of what each piece adds.
+
+        Each row computes all pieces, since tensors of gradients are not looked up.
+        """
+        xp = rows.xp
+        if self.domain is not None:
+            x = xp.clip(x, *self.domain.tolist())
+        start = rows.constant(self, "_piece_starts")
+        share = (x - start) / rows.constant(self, "_compute_widths")
+        share = xp.clip(share, 0.0, 1.0)
+        added = xp.zeros_like(share)
+        for name in ("_cubic_terms", "_square_terms", "_linear_terms"):
+            added = (added + rows.constant(self, name)) * share
+        first, last = self.knots[[0, -1]].tolist()
+        left, right = self._compute_end_slopes().tolist()
+        beyond = xp.clip(x - first, None, 0.0) * left
+        beyond = beyond + xp.clip(x - last, 0.0, None) * right
+        return float(self.values[0]) + beyond + rows.row_sum(added)
+
+    @property
+    def _piece_starts(self):
+        return self.knots[:-1]
+
+    @property
+    def _compute_widths(self):
+        """Return the lengths of the pieces."""
+        low = self.knots[:-1]
+        high = self.knots[1:]
+        return (
+            high - low if self.scale == "input" else subtract_probabilities(low, high)
+        )
+
+    @property
+    def _goes_beyond(self):
+        """Return whether numbers beyond the knots occur, if the curve is a straight line."""
+        if self.scale == "proba":
+            return False
+        return (
+            self.domain is None
+            or self.domain[0] < self.knots[0]
+            or self.domain[1] > self.knots[-1]
+        )
+
     def _move_numbers(self, x):
         """Return numbers as the curve reads them: rounded, and moved into the domain."""
         if self.ties:
@@ -192,6 +247,15 @@ class PiecewiseLinear(CurveBetweenKnots):
 
     t is the length from knot_j to x divided by that from knot_j to knot_(j+1).
     """
+
+    _cubic_terms = _square_terms = np.zeros(1)
+
+    @property
+    def _linear_terms(self):
+        return self._compute_rises
+
+    def _compute_end_slopes(self):
+        return (self._compute_rises / self._compute_widths)[[0, -1]]
 
     def value(self, x: Any) -> Any:
         piece, t, _ = self._find_piece(x)
@@ -255,48 +319,37 @@ class PiecewiseCubic(CurveBetweenKnots):
             + (np.maximum(beyond, 0.0) - width * square * s) * fall
         )
 
-    @property
-    def _compute_widths(self):
-        """Return the lengths of the pieces."""
-        low = self.knots[:-1]
-        high = self.knots[1:]
-        return (
-            high - low if self.scale == "input" else subtract_probabilities(low, high)
-        )
-
-    @property
-    def _goes_beyond(self):
-        """Return whether numbers beyond the knots occur, if the curve is a straight line."""
-        if self.scale == "proba":
-            return False
-        return (
-            self.domain is None
-            or self.domain[0] < self.knots[0]
-            or self.domain[1] > self.knots[-1]
-        )
-
     def lower_piece(self, place: Any, t: Any) -> Any:
         """Write the cubic in powers of t, and straight lines beyond the knots."""
-        width = self._compute_widths
-        rise = np.diff(self.values)
         at = t
-        left = width * self.slopes[:-1]
-        right = width * self.slopes[1:]
         if self._goes_beyond:
             t = np.clip(at, 0.0, 1.0)
-        powers = [
-            self.values[:-1],
-            left,
-            3 * rise - 2 * left - right,
-            left + right - 2 * rise,
-        ]
-        value = place.select_from(powers[3])
-        for power in powers[2::-1]:
+        powers = [self.values[:-1], self._linear_terms, self._square_terms]
+        value = place.select_from(self._cubic_terms)
+        for power in powers[::-1]:
             value = place.select_from(power) + t * value
         if self._goes_beyond:
-            value = value + np.minimum(at - t, 0.0) * place.select_from(left)
+            value = value + np.minimum(at - t, 0.0) * place.select_from(powers[1])
+            right = self._compute_widths * self.slopes[1:]
             value = value + np.maximum(at - t, 0.0) * place.select_from(right)
         return value
+
+    @property
+    def _linear_terms(self):
+        return self._compute_widths * self.slopes[:-1]
+
+    @property
+    def _square_terms(self):
+        right = self._compute_widths * self.slopes[1:]
+        return 3 * np.diff(self.values) - 2 * self._linear_terms - right
+
+    @property
+    def _cubic_terms(self):
+        right = self._compute_widths * self.slopes[1:]
+        return self._linear_terms + right - 2 * np.diff(self.values)
+
+    def _compute_end_slopes(self):
+        return self.slopes[[0, -1]]
 
     def _slope_coefficients(self):
         """Return a, b, c of each piece, whose slope in t is a t^2 + b t + c.

@@ -3,57 +3,75 @@
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit, logit, logsumexp, softmax
 
 from .. import maps
+from .._kernels._log_odds import round_to_36_bits
 from .._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
 from .._kernels._softmax_regression import (
     fit_softmax_regression,
     fit_temperature_and_offsets,
 )
 from .._kernels._temperature import fit_temperature, mix_with_uniform, scale_proba
-from .._simplex_array import apply_sigmoid, log_proba
+from .._kernels._two_class_problems import iter_one_vs_rest
+from .._simplex_array import apply_sigmoid, log_proba, stack_rows
 from .._typing import FloatArray
 from .._warnings import warn_calibration
 from ._base import Recalibrator
+from ._identity import Identity
 from ._softmax_family import FittedSoftmax
+from ._spline import SplineCalibration
 from ._structured_matrix import StructuredMatrixScaling
+from ._structured_vector import StructuredVectorScaling
 
 _PRIOR_ROWS = 2  # for each class, whose labels follow the scores
 # for each class beyond two that the offsets must save on the calibration rows
 _NATS = 2.0
-_PENALTY_FOR_TWO = 4.0
-_PRIOR = 0.9  # of the first map
+_PENALTY_FOR_TWO = 2.0
+#: Nats that a map must save on the calibration rows, compared with unchanged scores.
+_PRICES_FOR_TWO = {"logit": 2.0, "compressed": 4.0, "rank": 2.5, "proba": 4.0}
+_VECTOR_PRICE = 1.0
+_MATRIX_PRICE = 4.0  # at least, and half a nat for each class
+_COMPRESSED_EXTRA = 1.0  # beyond that of the matrix
+_SPLINE_EXTRA = 8.0
 _SMALLEST_WEIGHT = 0.01
+_SMALLEST_SHARE = 1e-9  # of the uniform distribution
 MIN_LIKELIHOOD = 2.2e-16  # likelihood of a row
+_MAX_RANK_KNOTS = 20
+_PROBA_SLOPE = 4.0  # of the log-odds at 1/2
 _CLASSES_FOR_ONE = 50
+_MIN_SPLINE_ROWS = 300  # with fewer a spline does not save its price
 
 
 class DefaultCalibration(Recalibrator):
-    """Structured scaling, from a temperature and, if the rates have moved, base-rate offsets.
+    """The mean of structured scaling on several scales and of the unchanged scores.
 
-    One method for any number of classes and rows. First one temperature for all
-    classes, together with an offset for each class if the calibration rows leave no
-    doubt that the base rates differ; then a penalised matrix (two classes: a factor for
-    each) that departs from it as far as the rows justify. The same again from scores
-    whose tails are made short, for two classes also from a temperature without offsets,
-    and the mean of these maps, weighted by how well they fit. It can move the base
-    rate, which temperature scaling cannot: the safe choice for forests, nearest
-    neighbours, trees, naive Bayes, and models trained with class weights or on
-    resampled rows.
+    One method for any number of classes and rows. Each map first fits one temperature
+    for all classes, together with an offset for each class if the calibration rows
+    leave no doubt that the base rates differ. A penalised matrix (two classes: a factor
+    for each) then departs from it as far as the rows determine. The maps, and the
+    scores as they are, are averaged with weights for how well they fit. The mean can
+    move the base rate, which temperature scaling cannot, and rarely makes scores worse:
+    the safe choice for forests, nearest neighbours, trees, naive Bayes, and models
+    trained with class weights or on resampled rows.
 
     Attributes
     ----------
-    maps_ : list of one to three fitted maps
-        The map of the scores as they are, that of the scores whose tails are short
-        (``squeezed``), and that without offsets, without those whose weight would be
-        below .01. Each has ``inverse_temperature_``, the factor a of the logarithms in
-        the first step; ``offsets_`` of shape (n_classes,), added to a l there, with
-        mean 0, all 0 if they were not taken; ``coef_``, of shape (2,) for two
-        classes (at least 0) and (n_classes, n_classes) for more, of the logarithms of
-        its result, a row makes one class; ``intercept_`` of shape (n_classes,), with
-        mean 0; and of the second step ``objective_`` in nats, ``gradient_norm_``,
-        ``newton_decrement_`` and ``n_iter_``.
+    maps_ : list of fitted maps
+        Without those whose weight would be below .01. For two classes these are maps of
+        the log-odds, of log-odds with short tails, of ranks, and of the probability;
+        their ``scale`` is "logit", "compressed", "rank" or "proba". For more classes they
+        are matrix scaling, vector scaling, matrix scaling of scores with short tails,
+        and the first one followed by a spline that all classes share. The last one is
+        `Identity`, the unchanged scores. All but the last two have
+        ``inverse_temperature_``, the factor a of the logarithms in the first step;
+        ``offsets_`` of shape (n_classes,), added to a l there, with mean 0, all 0 if
+        they were not taken; ``uniform_share_``; ``coef_``, of shape (2,) for two
+        classes (at least 0), (n_classes, n_classes) for a matrix of more, and
+        (n_classes,) for a vector, of the logarithms of its result, a row makes one
+        class; ``intercept_`` of shape (n_classes,), with mean 0; and of the second step
+        ``objective_`` in nats, ``gradient_norm_``, ``newton_decrement_`` and
+        ``n_iter_``.
     weights_ : ndarray of shape (n_maps,)
         Of the mean, with sum 1.
     floor_ : float
@@ -77,18 +95,26 @@ class DefaultCalibration(Recalibrator):
     below that of the best temperature alone, which is taken otherwise: for two classes
     always. If every row has its class on top, that temperature would be 0 without
     one more row, of all classes in equal parts. The result is mixed with 1 / (n + 1) of
-    the uniform distribution, n the sum of the weights. The second step is
-    `StructuredMatrixScaling`, for two classes `StructuredVectorScaling` with four times
-    its penalty, from there. A factor below 0, with which the map would not be monotone
-    for two classes, is 0 instead. Scores that fall with the outcome get a falling map.
+    the uniform distribution, n the sum of the weights; on the log-odds of two classes
+    with less if the first step expects less than one error among the n rows. The second
+    step is `StructuredMatrixScaling` or `StructuredVectorScaling`, for two classes the
+    latter with twice its penalty, from there. A factor below 0, with which the map
+    would not be monotone for two classes, is 0 instead. Scores that fall with the
+    outcome get a falling map.
 
     Log-odds of naive Bayes reach 80, and a few of them tilt the map of all others. In
-    the second map l is -log(1 + max l - l), in which they stand near the others. For
-    two classes there is a third one, of the scores as they are, from a temperature
-    without offsets (with the same invented rows) and with the plain penalty: few rows
-    of a class determine offsets poorly. The weights are proportional to the likelihood
-    of the calibration rows, times .9 for the first map and .1 for the others together.
-    From 50 classes on there is the first map only.
+    scores with short tails l is -log(1 + max l - l), in which they stand near the
+    others. The map of ranks replaces a score by the log-odds of its share among the
+    calibration scores, linear between 20 of them: it does not depend on how scores are
+    spaced. That of the probability p takes 4 p - 2 for the log-odds, for scores that
+    count votes.
+
+    The weights are proportional to the likelihood of the calibration rows, divided by
+    exp(price), in nats: 0 for unchanged scores; for two classes 2 on log-odds, 4 with
+    short tails, 2.5 for ranks and 4 for probabilities; for more classes 1 for the
+    vector, at least 4 and k / 2 for the matrix, 1 more with short tails and 8 more with
+    the spline, which takes 300 rows. From 50 classes on there are only matrix, vector
+    and unchanged scores.
 
     Chosen by its log loss on real tables and hard cases, and judged on others, see the
     folder ``benchmarks/defaults``. Sample weights count rows: multiplied by a constant
@@ -108,47 +134,68 @@ class DefaultCalibration(Recalibrator):
     >>> first = DefaultCalibration().fit(proba, y).maps_[0]
     >>> bool(first.inverse_temperature_ < 1), first.offsets_.tolist()
     (True, [0.0, 0.0, 0.0])
-    >>> DefaultCalibration().fit(*make_overconfident(2, 500)).maps_[0].coef_.shape
-    (2,)
+    >>> DefaultCalibration().fit(*make_overconfident(2, 500)).maps_[0].scale
+    'logit'
     """
 
-    maps_: "list[_TwoSteps]"
+    maps_: "list[_TwoSteps | _Splined | Identity]"
     weights_: FloatArray
 
     capabilities = replace(FittedSoftmax.capabilities, monotone=True, weights="counts")
 
     def _fit(self, proba, codes, weight):
-        k = proba.shape[1]
-        rows = np.arange(len(codes))
-        # Maps of the log-odds and of compressed log-odds; for two classes also one
-        # without offsets. They are mixed by their likelihood, not selected, so that
-        # small changes of the data change the result little.
-        candidates = [
-            _TwoSteps(),
-            *([_TwoSteps(squeezed=True)] if k < _CLASSES_FOR_ONE else []),
-        ]
-        candidates += [_TwoSteps(offsets=False)] if k == 2 else []
-        given = _log_scores(proba)
-        fits = []
-        for one in candidates:
-            one._fit(given, codes, weight)
-            true = one._compute_proba(given)[rows, codes]
-            fits.append(float(weight @ np.log(np.maximum(true, MIN_LIKELIHOOD))))
-        prior = [
-            _PRIOR,
-            *[(1 - _PRIOR) / (len(candidates) - 1) for _ in candidates[1:]],
-        ]
-        # The posterior weights of the candidates under this prior, with the fitted
-        # likelihoods.
-        weights = softmax(np.log(prior) + fits)
-        slopes = np.array([one.inverse_temperature_ for one in candidates])
-        if k == 2:  # a mean of maps that rise and that fall may do neither
-            weights[slopes * slopes[weights.argmax()] < 0] = 0.0
-        kept = weights >= _SMALLEST_WEIGHT
-        self.maps_ = [
-            one for one, is_kept in zip(candidates, kept, strict=True) if is_kept
-        ]
+        is_binary = proba.shape[1] == 2
+        fit_maps = self._fit_two_classes if is_binary else self._fit_several_classes
+        candidates = [*fit_maps(proba, codes, weight), (Identity(), 0.0, proba)]
+        scores = []
+        slopes = []
+        for one, price, found in candidates:
+            true = np.asarray(found)[np.arange(len(codes)), codes]
+            fit = weight @ np.log(np.maximum(true, MIN_LIKELIHOOD))
+            scores.append(float(fit) - price)
+            slopes.append(getattr(one, "inverse_temperature_", 1.0))
+        # Maps are mixed by their likelihood, not selected, so that small changes of the
+        # data change the result little.
+        weights = softmax(scores)
+        # unchanged scores alone may be exact zeros
+        weights[0] = max(weights[0], _SMALLEST_WEIGHT)
+        if is_binary:  # a mean of maps that rise and that fall may do neither
+            weights[np.array(slopes) * slopes[weights.argmax()] < 0] = 0.0
+        kept = np.flatnonzero(weights >= _SMALLEST_WEIGHT)
+        self.maps_ = [candidates[number][0] for number in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
+
+    def _fit_two_classes(self, proba, codes, weight):
+        """Yield fitted maps, their prices, and what they make of the rows."""
+        given = _log_scores(proba)
+        for scale, price in _PRICES_FOR_TWO.items():
+            one = _TwoSteps(scale)
+            if scale == "rank" and not one._fit_ranks(given, weight):
+                continue
+            one._fit(given, codes, weight)
+            yield one, price, one._compute_proba(given)
+
+    def _fit_several_classes(self, proba, codes, weight):
+        """Yield fitted maps, their prices, and what they make of the rows."""
+        given = _log_scores(proba)
+        matrix = _TwoSteps()
+        matrix._fit(given, codes, weight)
+        found = matrix._compute_proba(given)
+        price = max(_MATRIX_PRICE, proba.shape[1] / 2)
+        yield matrix, price, found
+        vector = _TwoSteps(first_step=matrix)
+        vector._fit(given, codes, weight)
+        yield vector, _VECTOR_PRICE, vector._compute_proba(given)
+        if proba.shape[1] >= _CLASSES_FOR_ONE:
+            return
+        compressed = _TwoSteps("compressed")
+        compressed._fit(given, codes, weight)
+        yield compressed, price + _COMPRESSED_EXTRA, compressed._compute_proba(given)
+        if weight.sum() < _MIN_SPLINE_ROWS:
+            return
+        splined = _Splined(matrix)
+        splined._fit(found, codes, weight)
+        yield splined, price + _SPLINE_EXTRA, splined._make_last_map()(found)
 
     def _make_map(self):
         return maps.make_mixture(self.weights_, [one._make_map() for one in self.maps_])
@@ -160,48 +207,125 @@ def _log_scores(proba):
     return log[:, 1] - log[:, 0] if log.shape[1] == 2 else log
 
 
+class _Splined(Recalibrator):
+    """A fitted map, followed by one spline that all classes share."""
+
+    def __init__(self, first: "_TwoSteps") -> None:
+        self.first = first
+
+    def _fit(self, proba, codes, weight):
+        n_classes = proba.shape[1]
+        pairs = stack_rows(list(iter_one_vs_rest(proba)))
+        is_class = np.concatenate([codes == column for column in range(n_classes)])
+        self.spline_ = SplineCalibration()
+        self.spline_._fit(pairs, is_class.astype(np.intp), np.tile(weight, n_classes))
+
+    def _make_last_map(self):
+        return maps.OneVsRest(parts=(self.spline_._make_map(),))
+
+    def _make_map(self):
+        return maps.make_chain(self.first._make_map(), self._make_last_map())
+
+
 class _TwoSteps(FittedSoftmax):
-    """One map: a temperature, perhaps with offsets, and structured scaling from there."""
+    """One map: a temperature, perhaps with offsets, and structured scaling from there.
+
+    Parameters
+    ----------
+    scale : {"logit", "compressed", "rank", "proba"}, default="logit"
+        The scores that it is a map of; the last two are for two classes.
+    first_step : _TwoSteps, default=None
+        A fitted map of several classes whose first step is taken. Structured vector
+        scaling follows it instead of matrix scaling.
+    """
 
     inverse_temperature_: float
     offsets_: FloatArray
-    n_samples_: float
+    uniform_share_: float
 
-    def __init__(self, *, squeezed: bool = False, offsets: bool = True) -> None:
-        self.squeezed = squeezed
-        self.offsets = offsets
+    def __init__(
+        self, scale: str = "logit", *, first_step: "_TwoSteps | None" = None
+    ) -> None:
+        self.scale = scale
+        self.first_step = first_step
 
     def _fit(self, given, codes, weight):
-        self.n_samples_ = float(weight.sum())
-        two = given.ndim == 1
-        given, k = self._squeeze_log_proba(given), 2 if two else given.shape[1]
-        if two:
-            prior_rows = _PRIOR_ROWS * k
-            fit = fit_slope_and_intercept(
-                given, codes, weight, prior_rows, self.offsets
+        total = float(weight.sum())
+        # The uniform distribution gets the weight of one row in n + 1, so that no
+        # probability becomes 0 (Laplace's rule).
+        self.uniform_share_ = 1.0 / (total + 1.0)
+        given = self._rescale_scores(given)
+        if given.ndim == 1:
+            self._keep_first(
+                fit_slope_and_intercept(given, codes, weight, 2 * _PRIOR_ROWS)
             )
-            self._keep_first(fit)
-            penalty = (_PENALTY_FOR_TWO if self.offsets else 1.0) * k / self.n_samples_
-            self._keep_fit(
-                fit_structured_pair(
-                    np.stack(self._compute_log_pair(given)), codes, weight, penalty
-                )
-            )
+            if self.scale == "logit":  # the data allow less for nearly perfect models
+                smaller = expit(-np.abs(self._compute_first_log_odds(given)))
+                share = self.uniform_share_ * min(1.0, float(weight @ smaller))
+                self.uniform_share_ = max(share, _SMALLEST_SHARE)
+            log = np.stack(self._compute_log_pair(given))
+            penalty = _PENALTY_FOR_TWO * 2 / total
+            self._keep_fit(fit_structured_pair(log, codes, weight, penalty))
             return
-        self._fit_first_step(given, codes, weight)
-        ridges = StructuredMatrixScaling()._compute_ridges(self.n_samples_, k)
+        if self.first_step is None:
+            self._fit_first_step(given, codes, weight)
+            second = StructuredMatrixScaling()
+        else:
+            self._keep_first(
+                (self.first_step.inverse_temperature_, self.first_step.offsets_)
+            )
+            second = StructuredVectorScaling()
+        ridges = second._compute_ridges(total, given.shape[1])
         first = np.log(self._apply_first_step(given)).T
         self._keep_fit(fit_softmax_regression(first, codes, weight, *ridges))
 
-    def _squeeze_log_proba(self, given):
-        if not self.squeezed:
+    def _fit_ranks(self, given, weight):
+        """Keep log-odds of shares of the rows below scores; return whether scores differ.
+
+        The knots are even in these log-odds, and the same if both classes change places.
+        """
+        score, row = np.unique(round_to_36_bits(given, 0), return_inverse=True)
+        if len(score) == 1:
+            return False
+        mass = np.bincount(row, weight)
+        self.knots_ = score
+        self.values_ = logit((np.cumsum(mass) - mass / 2) / mass.sum())
+        if len(score) > _MAX_RANK_KNOTS:
+            ends = self.values_[[0, -1]]
+            even = np.linspace(*ends, _MAX_RANK_KNOTS)
+            self.knots_ = np.interp(even, self.values_, score)
+            self.values_ = even
+        return True
+
+    def _rescale_scores(self, given):
+        """Return the scores that this is a map of."""
+        if self.scale == "logit":
             return given
+        if self.scale == "rank":
+            return np.interp(given, self.knots_, self.values_)
+        if self.scale == "proba":
+            return _PROBA_SLOPE * (expit(given) - 0.5)
         if given.ndim == 1:
             # Log-odds grow like a logarithm in the tails, for scores whose extreme
             # values are overconfident.
             return np.copysign(np.log1p(np.abs(given)), given)
         log = -np.log1p(given.max(axis=1, keepdims=True) - given)
         return log - logsumexp(log, axis=1, keepdims=True)
+
+    def _make_scale_map(self):
+        """Return the map from given scores to those that this is a map of."""
+        if self.scale == "compressed":
+            return maps.TailCompression()
+        if self.scale == "proba":
+            coef = [-_PROBA_SLOPE / 2, _PROBA_SLOPE]
+            return maps.SigmoidPoly(input="proba", coef=coef)
+        return maps.PiecewiseLinear(
+            input="logit",
+            link="sigmoid",
+            domain=self.knots_[[0, -1]],
+            knots=self.knots_,
+            values=self.values_,
+        )
 
     def _keep_first(self, first):
         self.inverse_temperature_, self.offsets_ = first
@@ -212,7 +336,7 @@ class _TwoSteps(FittedSoftmax):
         k = log.shape[1]
         # no finite optimum without an invented row of all labels
         if fit.status == "separable":
-            fit = fit_temperature(log, codes, weight, 1.0 / (self.n_samples_ + 1.0))
+            fit = fit_temperature(log, codes, weight, self.uniform_share_)
         start = fit.beta if fit.status == "inside" else 0.0
         joint = fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k, start)
         alone, losses = (float(fit.beta), np.zeros(k)), []
@@ -225,7 +349,7 @@ class _TwoSteps(FittedSoftmax):
         if losses[0] - losses[1] > _NATS * (k - 2):
             return
         self._keep_first(alone)
-        if fit.status == "uninformative" and not self.squeezed:
+        if fit.status == "uninformative" and self.scale == "logit":
             warn_calibration(
                 expected="scores that are higher for the true class",
                 got="scores that are no better than a uniform guess",
@@ -236,24 +360,26 @@ class _TwoSteps(FittedSoftmax):
     def _apply_first_step(self, log):
         """Compute the result of the first step."""
         scaled = scale_proba(log, self.inverse_temperature_, self.offsets_)
-        return mix_with_uniform(scaled, 1.0 / (self.n_samples_ + 1.0))
+        return mix_with_uniform(scaled, self.uniform_share_)
+
+    def _compute_first_log_odds(self, score):
+        """Compute the log-odds of the first step, before it is mixed with uniform."""
+        moved = self.offsets_[1] - self.offsets_[0]
+        return self.inverse_temperature_ * score + moved
 
     def _compute_log_pair(self, score):
         """Compute the logarithms of the first step's two probabilities, from log-odds."""
-        score = self.inverse_temperature_ * score + (
-            self.offsets_[1] - self.offsets_[0]
-        )
-        # The uniform distribution gets the weight of one row in n + 1, so that no
-        # probability becomes 0 (Laplace's rule).
-        share = 1.0 / (self.n_samples_ + 1.0)
+        score = self._compute_first_log_odds(score)
+        share = self.uniform_share_
         return [np.log((1.0 - share) * expit(z) + share / 2) for z in (-score, score)]
 
     def _compute_proba(self, given):
         """Return the probabilities that the weights of the maps are fitted to."""
-        given = self._squeeze_log_proba(given)
+        given = self._rescale_scores(given)
         if given.ndim == 2:
             z = np.log(self._apply_first_step(given))
-            return softmax(z @ self.coef_.T + self.intercept_, axis=1)
+            z = z * self.coef_ if self.coef_.ndim == 1 else z @ self.coef_.T
+            return softmax(z + self.intercept_, axis=1)
         first, second = self._compute_log_pair(given)
         move = self.intercept_[1] - self.intercept_[0]
         z = self.coef_[1] * second - self.coef_[0] * first + move
@@ -263,9 +389,9 @@ class _TwoSteps(FittedSoftmax):
         first = maps.SoftmaxAffine(
             coef=self.inverse_temperature_, intercept=self.offsets_, centred=True
         )
-        share = 1.0 / (self.n_samples_ + 1.0)
+        share = self.uniform_share_
         smoothed = maps.make_mixture([1.0 - share, share], [first, maps.Uniform()])
         last = maps.SoftmaxAffine(coef=self.coef_, intercept=self.intercept_)
-        if self.squeezed:
-            return maps.make_chain(maps.TailCompression(), smoothed, last)
-        return maps.make_chain(smoothed, last)
+        if self.scale == "logit":
+            return maps.make_chain(smoothed, last)
+        return maps.make_chain(self._make_scale_map(), smoothed, last)
