@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 from .._argument_checks import require
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
+from .columns import LIST_COLUMN_HINT
 from .csv_text import MAX_EXACT_INTEGER, check_columns, invalid_skipping, rows_below
 from .opened import pyarrow_that
 
@@ -168,7 +169,7 @@ def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
             raise invalid_input(
                 expected=f"one value in each row of column {quoted(name)} of {plain(file)}",
                 got=f"{plain(kind)}",
-                hint="Write one column per class",
+                hint=LIST_COLUMN_HINT,
             )
 
 

@@ -19,6 +19,11 @@ EMPTY_TABLE_HINT = "Check the export"
 #: The hint for missing values.
 MISSING_VALUE_HINT = "Fill them, or leave out such rows"
 MISSING_LABEL_HINT = f"{MISSING_VALUE_HINT}; an empty cell is a missing label"
+#: The hint for a column of lists.
+LIST_COLUMN_HINT = (
+    "Write one column per class, in pandas for example "
+    "frame[['p0', 'p1']] = frame['p'].tolist()"
+)
 _MIXED_PERCENT_HINT = "Write all of them in percent, or none."
 _MIXED_DECIMAL_HINT = "Write all of them with a decimal comma, or all with a point."
 _NUMBER_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -301,7 +306,9 @@ def _invalid_text(block, name, row, hint=None):
     value = block.columns[name].iloc[row]
     if hint is None:
         hint = "Clean the column first."
-        if isinstance(value, str) and value.strip().endswith("%"):
+        if isinstance(value, list | tuple | np.ndarray):
+            hint = LIST_COLUMN_HINT
+        elif isinstance(value, str) and value.strip().endswith("%"):
             hint = _MIXED_PERCENT_HINT
         elif isinstance(value, str) and _NUMBER_PATTERN.fullmatch(
             value.strip().replace(",", ".", 1)
@@ -310,8 +317,9 @@ def _invalid_text(block, name, row, hint=None):
             hint = "If the comma is the decimal mark, read it with " + mark
             if block.decimal == ",":
                 hint = "Leave " + mark + " out where the point is the decimal mark"
+    origin = f" of {block.source_name}" if block.source_name else ""
     return invalid_input(
-        expected=f"numbers in column {quoted(name)} of {block.source_name}",
+        expected=f"numbers in column {quoted(name)}{origin}",
         got=f"for instance {quoted(value)} in row {block.get_file_row(row)}",
         hint=hint,
     )

@@ -16,6 +16,7 @@ from ..exceptions import invalid_input
 
 _NUMBER_TYPES = (Real, Decimal, np.bool_)
 _MISSING_TYPE_NAMES = ("NoneType", "NAType", "NaTType", "MaskedConstant")
+_CONVERSION_HINT = "Convert the columns first, for instance with .astype(float)"
 
 
 def collect_lazy_frame(values: Any) -> Any:
@@ -110,7 +111,10 @@ def _read_object_numbers(raw, what):
         place = next(
             index for index, value in np.ndenumerate(raw) if type(value) in wrong
         )
-        raise _invalid_numbers(what, repr(raw[place])[:60], *place[:2])
+        hint = _CONVERSION_HINT
+        if isinstance(raw[place], list | tuple | np.ndarray):
+            hint = "Pass one column per class, for instance np.stack(p)"
+        raise _invalid_numbers(what, repr(raw[place])[:60], *place[:2], hint=hint)
     if any(kind.__name__ in _MISSING_TYPE_NAMES for kind in kinds):
         missing = np.reshape([is_missing(value) for value in raw.flat], raw.shape)
         raw = np.where(missing, np.nan, raw)
@@ -122,8 +126,7 @@ def _read_object_numbers(raw, what):
         ) from error
 
 
-def _invalid_numbers(what, got, row=None, column=None):
-    hint = "Convert the columns first, for instance with .astype(float)"
+def _invalid_numbers(what, got, row=None, column=None, *, hint=_CONVERSION_HINT):
     if what == "labels":
         hint = "Pass 1 where a row has the label, else 0, for instance (y == 'yes').astype(int)"
     return invalid_input(

@@ -18,6 +18,7 @@ from refused import refuses
 
 from sklearn_calib._files.csv_text import exact_numbers
 from sklearn_calib.exceptions import CalibrationWarning
+from sklearn_calib.metrics import brier_loss
 from sklearn_calib.summary import CalibrationSummary, find_distinct_labels, summarize
 from sklearn_calib.summary._parts import PIECE_ROWS
 
@@ -375,6 +376,25 @@ def test_what_is_refused(frame, tmp_path, monkeypatch):
         summarize("t.csv", csv={"separator": ";"}, **COLUMNS)
     with refuses(ValueError, expected="max_cells from 4096"):
         summarize("absent", label="y", prob="p", max_cells=7)
+
+
+def test_a_column_of_lists_is_refused_with_a_remedy_that_works(tmp_path):
+    rows = [[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]]
+    frame = pd.DataFrame({"y": [1, 0, 1], "p": rows})
+    path = tmp_path / "lists.parquet"
+    frame.to_parquet(path)
+    read = pd.read_parquet(path)  # whose lists are arrays
+    for data in (path, frame, read, pa.Table.from_pandas(frame)):
+        with pytest.raises(ValueError, match="column 'p'") as error:
+            summarize(data, label="y", prob="p")
+        assert "one column per class, in pandas for example frame[['p0'" in str(error)
+    read[["p0", "p1"]] = read["p"].tolist()
+    found = summarize(read, label="y", prob=["p0", "p1"])
+    assert found.measure("brier_loss") == pytest.approx(0.07)
+    for column in (frame["p"], read["p"]):
+        with pytest.raises(TypeError, match=r"for instance np\.stack\(p\)"):
+            brier_loss(frame["y"], column)
+        assert brier_loss(frame["y"], np.stack(column)) == pytest.approx(0.07)
 
 
 @pytest.mark.slow
