@@ -347,20 +347,3 @@ def test_sub_packages_are_imported_when_asked_for():
     assert {"inference", "displays", "report", "metrics"} <= set(dir(sklearn_calib))
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         _ = sklearn_calib.nonsense
-
-
-@pytest.mark.slow
-def test_kernels_run_without_the_compiler():
-    code = (
-        "from sklearn_calib.recalibrators import VennAbers;"
-        "v = VennAbers().fit([.1, .4, .6, .9], [0, 1, 0, 1]);"
-        "print(v.predict_interval([.5]).round(3).tolist())"
-    )
-    out = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**__import__("os").environ, "NUMBA_DISABLE_JIT": "1"},
-    )
-    assert out.stdout.strip() == "[[0.333, 0.667]]"

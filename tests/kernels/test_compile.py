@@ -3,6 +3,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numba
 import pytest
@@ -179,3 +180,23 @@ def test_a_full_disk(kept, tmp_path):
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, usual)
     assert len(said) == 1 and not [*tmp_path.glob("cache/*/*")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "names",
+    [
+        "from_dict or staging or one_out or logistic_intervals or estimate_angle",
+        "Isotonic or VennAbers or ENIR or BBQ or Histogram or Trend or Polynomial",
+    ],
+)
+def test_numbers_are_the_same_without_the_compiler(names):
+    """Exports, staged and linear models, and the recalibrators that are compiled."""
+    stored = Path(__file__).parents[1] / "test_stored_numbers.py"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "0", str(stored), "-k", names],
+        env=os.environ | {"NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-500:]
