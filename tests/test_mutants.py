@@ -103,7 +103,7 @@ MUTANTS = {
     ),
     "a soft label drawn as one vote": Mutant(
         "inference._clusters",
-        "1, _MOST_VOTES)",
+        "1, _MAX_SOFT_LABEL_VOTES)",
         "1, 1)",
         "inference/test_votes.py::test_soft_labels_are_drawn_as_votes[False]",
     ),

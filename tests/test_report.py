@@ -99,7 +99,7 @@ def test_limit_of_a_measure_that_is_greater_for_better_predictions(monkeypatch):
         """One less the Brier loss."""
         return 1 - brier_loss.evaluate(predictions)
 
-    monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "skill", skill)
+    monkeypatch.setitem(sklearn_calib.metrics._MEASURE_REGISTRY, "skill", skill)
     proba, y = make_overconfident(2, 300)
     options = {"measures": ["brier_loss", "skill"], "n_resamples": 50}
     plain, turned = calibration_report(y, proba, **options).rows
@@ -147,7 +147,9 @@ def test_auto_resamples_shrink_with_the_data(monkeypatch):
         """A measure that needs the rows: nothing says that they may be pooled."""
         return float(case.second.std())
 
-    monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "spread", measure()(spread))
+    monkeypatch.setitem(
+        sklearn_calib.metrics._MEASURE_REGISTRY, "spread", measure()(spread)
+    )
     proba, y = make_overconfident(2, 200_000)
     for name, total in (("spread", 200), ("brier_loss", 400)):
         seen = []

@@ -364,7 +364,7 @@ def test_the_mark_knows_which_way_is_better(monkeypatch):
         """One less the Brier loss."""
         return 1 - brier_loss.evaluate(predictions)
 
-    monkeypatch.setitem(sklearn_calib.metrics._REGISTRY, "skill", skill)
+    monkeypatch.setitem(sklearn_calib.metrics._MEASURE_REGISTRY, "skill", skill)
     proba, y = make_overconfident(2, 1000)
     report = calibration_report(
         y, proba, measures=["skill", "brier_loss"], n_resamples=20

@@ -363,7 +363,7 @@ class _Backwards(Exception):
 
 
 def _add_rows(rows, order, batches, options):
-    from ..monitoring import TIME_RUNS_BACKWARDS, CalibrationMonitor
+    from ..monitoring import TIME_ORDER_HINT, CalibrationMonitor
 
     known = _load_state(options, again=True)
     found = known or CalibrationMonitor(
@@ -376,7 +376,7 @@ def _add_rows(rows, order, batches, options):
             time = None if batch.time is None else batch.time.to_numpy()
             found.update(batch.labels, batch.scores, time=time, only_later=True, **how)
         except InvalidInputError as error:
-            if began and error.hint == TIME_RUNS_BACKWARDS:  # it runs backwards
+            if began and error.hint == TIME_ORDER_HINT:  # it runs backwards
                 raise _Backwards from error
             error.set_fields(source=name_files(batches.files))
             raise

@@ -26,8 +26,8 @@ from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
 from ..metrics import LogLoss, LossLike, get_loss
 from ..recalibrators import (
-    MOST_COLUMNS,
-    SCORE,
+    MAX_GROUP_COLUMNS,
+    SCORE_FEATURE_NAME,
     MulticalibratedScores,
     fit_recalibrator,
     make_folds,
@@ -166,18 +166,18 @@ def feature_columns(
     """
     check_indexes(features, first=predictions.index)
     columns = read_group_columns(features, predictions.n_given, "features")
-    if len(columns) > MOST_COLUMNS:
+    if len(columns) > MAX_GROUP_COLUMNS:
         raise invalid_input(
-            expected=f"at most {MOST_COLUMNS} features",
+            expected=f"at most {MAX_GROUP_COLUMNS} features",
             got=f"{len(columns)}",
             hint="Choose those that may matter, or principal components of them",
         )
-    if SCORE in columns:
+    if SCORE_FEATURE_NAME in columns:
         raise invalid_input(
-            expected=f"features with names other than {SCORE!r}",
-            got=repr(SCORE),
+            expected=f"features with names other than {SCORE_FEATURE_NAME!r}",
+            got=repr(SCORE_FEATURE_NAME),
             sentence=(
-                f"The name {SCORE!r} is reserved for the score and cannot be the name "
+                f"The name {SCORE_FEATURE_NAME!r} is reserved for the score and cannot be the name "
                 "of a feature"
             ),
             hint="Rename it",

@@ -33,8 +33,9 @@ from ..recalibrators import (
 from ._calibrated_mean_result import CalibratedMean, RowErrors, build_mean
 
 #: The default: a line, logistic if the outcome is a share.
-LINE = "line"
-_VERDICTS = 20  # more are rejected where there are more than labelled rows
+LINE_METHOD = "line"
+# More distinct labels are rejected if they exceed the number of labelled rows.
+_MAX_LABEL_VALUES = 20
 
 
 class _Judged(NamedTuple):
@@ -61,24 +62,32 @@ class _Judged(NamedTuple):
         return n if self.cluster is None else len(np.unique(self.cluster[:n]))
 
 
-MIN_LABELLED_ROWS = 10  # labelled rows, or clusters of them, for a map
-FEWEST_UNITS = 25  # labelled rows over those of the largest cluster, for a warning
-SELECTION_LEVEL = 0.001  # of a warning on labels that were not drawn at random
-MIN_COPIED_ROWS = 5  # rows whose scores equal their labels that look like one column
-_SIDES = ("score", "score_unlabelled")
-_ONE_LABEL = "pass labels that are equal to it or not, y == label"
+# A map needs this many labelled rows, or clusters of them.
+MIN_LABELLED_ROWS = 10
+# The warning needs this many labelled rows, counted in units of the largest cluster.
+MIN_SELECTION_UNITS = (
+    25  # labelled rows over those of the largest cluster, for a warning
+)
+# The level of the test that warns of labels that were not drawn at random.
+SELECTION_SIGNIFICANCE_LEVEL = (
+    0.001  # of a warning on labels that were not drawn at random
+)
+# If all scores equal their labels in this many rows, they look like one column.
+MIN_COPIED_ROWS = 5
+_SCORE_ARGUMENTS = ("score", "score_unlabelled")
+_ONE_LABEL_HINT = "pass labels that are equal to it or not, y == label"
 
 
 def _read_scores(score, score_unlabelled, scale):
     """Read scores as numbers, or as codes of verdicts if they are text or booleans."""
-    given = [*map(_read_column, (score, score_unlabelled), _SIDES)]
+    given = [*map(_read_column, (score, score_unlabelled), _SCORE_ARGUMENTS)]
     if any(_is_text(values) for values in given if len(values)):
         return _encode_verdicts(given)
-    parts = [*map(_check_finite, (score, score_unlabelled), _SIDES)]
+    parts = [*map(_check_finite, (score, score_unlabelled), _SCORE_ARGUMENTS)]
     number = np.concatenate(parts)
     if scale is not None:
         low, high = _check_ends(scale, "scale", "or None for scores without ends")
-        for numbers, name in zip(parts, _SIDES, strict=True):
+        for numbers, name in zip(parts, _SCORE_ARGUMENTS, strict=True):
             _check_inside(numbers, name, low, high)
         number = (number - low) / (high - low)
     return _Judged(number, None, parts[0], scale is not None)
@@ -133,7 +142,7 @@ def _is_text(values):
 
 
 def _encode_verdicts(given):
-    for values, name in zip(given, _SIDES, strict=True):
+    for values, name in zip(given, _SCORE_ARGUMENTS, strict=True):
         row = next(
             (row for row, value in enumerate(values.tolist()) if is_missing(value)),
             None,
@@ -155,7 +164,7 @@ def _encode_verdicts(given):
         )
     names, codes = np.unique([str(value) for value in together], return_inverse=True)
     n = len(given[0])
-    if len(names) > max(_VERDICTS, n):
+    if len(names) > max(_MAX_LABEL_VALUES, n):
         raise invalid_input(
             expected="verdicts of some classes",
             got=f"{len(names)} different texts",
@@ -227,7 +236,7 @@ def calibrated_mean(
     score: ArrayLike,
     score_unlabelled: ArrayLike,
     *,
-    recalibrator: RecalibratorLike | None = LINE,
+    recalibrator: RecalibratorLike | None = LINE_METHOD,
     scale: tuple[float, float] | None = (0, 1),
     pos_label: object = None,
     bounds: tuple[float, float] | None = None,
@@ -426,7 +435,7 @@ def _read_outcome(y, pos_label):
         raise invalid_input(
             expected="labels of two classes, or numbers",
             got=f"{len(classes)}: {classes[:5].tolist()}",
-            hint="For the share of one of them " + _ONE_LABEL,
+            hint="For the share of one of them " + _ONE_LABEL_HINT,
         )
     known = classes.tolist()
     if pos_label is None:
@@ -595,7 +604,7 @@ def _compare_scores(rows):
     else:  # Hotelling's, of an estimated variance
         freedom = max(units - rank, 1.0)
         pvalue = float(stats.f.sf(size * freedom / (rank * (units - 1)), rank, freedom))
-    if pvalue < SELECTION_LEVEL and units >= FEWEST_UNITS:
+    if pvalue < SELECTION_SIGNIFICANCE_LEVEL and units >= MIN_SELECTION_UNITS:
         warn_calibration(
             expected="labelled rows drawn at random from all rows",
             got=(
@@ -725,7 +734,7 @@ def _make_map_function(rows, method):
     if rows.verdict is not None:
         return partial(_average_verdicts, rows)
     shares = bool(np.isin(rows.outcome, (0, 1)).all())
-    by_line = equals(method, LINE)
+    by_line = equals(method, LINE_METHOD)
     if by_line and not shares:
         return partial(_fit_unless_constant, rows, _fit_line)
     method = resolve_recalibrator("platt" if by_line else method)

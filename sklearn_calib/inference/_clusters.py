@@ -42,16 +42,21 @@ from ..metrics import (
 )
 from ..recalibrators import encode_groups
 
-MOST_CELLS = 4096
-MOST_EVENTS = 50  # rows, or clusters, that have the rarest class
+MAX_CELLS = 4096
+# Rows, or clusters, of the rarest class from which no gamma law is needed.
+MIN_RARE_CLASS_ROWS = 50
 # of a gamma law; below it all digits that matter are those of a normal one
-_LEAST_SKEWNESS = 1e-4
-_FEW_ROWS = 30  # whose largest loss is a poor guide to those of other rows
-_UNSEEN = 1e-300  # a weight, or a variance, instead of 0
+_MIN_SKEWNESS = 1e-4
+# The largest loss of this many rows says little about those of other rows.
+_SMALL_SAMPLE_ROWS = 30
+# Stands for a weight, or a variance, of 0.
+_MIN_POSITIVE_WEIGHT = 1e-300
 # clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
 MIN_CLUSTERS_PER_OUTCOME = 5
-_AT_ONCE = 2**22  # signs that are held at a time
-_MOST_VOTES = 50  # that stand for a soft label
+# Signs that are held in memory at a time.
+_MAX_SIGN_ENTRIES = 2**22
+# A soft label is replaced by at most this many votes.
+_MAX_SOFT_LABEL_VOTES = 50
 # of the covariance in clusters of one row, over their variance
 COVARIANCE_TOLERANCE = 1e-9
 
@@ -200,7 +205,7 @@ class ClusterSample(PooledPredictions):
         self,
         problem: BinaryProblem,
         groups: IntArray,
-        most_cells: int = MOST_CELLS,
+        most_cells: int = MAX_CELLS,
         items: IntArray | None = None,
     ) -> None:
         score = problem.score
@@ -283,7 +288,7 @@ class ClusterSample(PooledPredictions):
         law = self.proba[:, 1] if law is None else law
         middle = self.weight.sum(axis=1) * law
         turned = np.empty((n_draws, len(law)))
-        step = max(1, _AT_ONCE // self.n_clusters)
+        step = max(1, _MAX_SIGN_ENTRIES // self.n_clusters)
         for start in range(0, n_draws, step):
             size = min(step, n_draws - start)
             signs = factor * (2.0 * rng.integers(0, 2, (size, self.n_clusters)) - 1)
@@ -363,7 +368,7 @@ class ClusterSample(PooledPredictions):
         if seen == 0 or known == 0:
             return cell, mass, groups, 1, 0.0
         if self._items is not None:
-            votes = int(np.clip(np.rint(known / seen), 1, _MOST_VOTES))
+            votes = int(np.clip(np.rint(known / seen), 1, _MAX_SOFT_LABEL_VOTES))
         # The covariance within clusters relative to the variance, and the largest value
         # that it could have.
         excess = (np.bincount(groups, residual) ** 2).sum() / seen - 1
@@ -549,7 +554,7 @@ def few_event_interval(
             ),
         )
     # With enough rows of every class the distribution of the mean is close to normal.
-    if of_labels is None or fewest >= min(MOST_EVENTS, 2 / 3 * n / n_classes):
+    if of_labels is None or fewest >= min(MIN_RARE_CLASS_ROWS, 2 / 3 * n / n_classes):
         return None
     losses = of_labels()
     weight = predictions.weight
@@ -564,7 +569,9 @@ def few_event_interval(
         if fewest
         else total / n
     )
-    chance = weight[:, None] * np.asarray(predictions.proba)[:, rare] + _UNSEEN
+    chance = (
+        weight[:, None] * np.asarray(predictions.proba)[:, rare] + _MIN_POSITIVE_WEIGHT
+    )
     # What one more row of the rarest class would add to the sum: with few of them the
     # sum jumps.
     event = size * (np.average(losses[:, rare], weights=chance) - mean)
@@ -576,10 +583,10 @@ def few_event_interval(
 
     def find_distance(side, event, events, tail):
         """Return how far the end is from the mean, in the direction of `side`."""
-        variance = max(square + events * event**2, _UNSEEN)
+        variance = max(square + events * event**2, _MIN_POSITIVE_WEIGHT)
         # A gamma distribution with the same variance and third moment.
         scale = side * (cube + events * event**3) / variance
-        scale = max(scale, _LEAST_SKEWNESS * np.sqrt(variance))
+        scale = max(scale, _MIN_SKEWNESS * np.sqrt(variance))
         shape = variance / scale**2
         return longer * (
             side * events * event + scale * (gammaincinv(shape, tail) - shape)
@@ -589,7 +596,10 @@ def few_event_interval(
     long = max(find_distance(side, event, 1.0, tail), 0.0)
     if losses.min() < 0:  # a difference, to whose other side few rows may add most, too
         other = (
-            (1 + _FEW_ROWS / n) * size * side * ((side * losses).min() - side * mean)
+            (1 + _SMALL_SAMPLE_ROWS / n)
+            * size
+            * side
+            * ((side * losses).min() - side * mean)
         )
         short = min(short, -find_distance(-side, other, 1.0, tail))
     low, high = sorted([mean + side * short, mean + side * long])

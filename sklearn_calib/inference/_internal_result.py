@@ -24,7 +24,7 @@ from .._typing import AnyArray, DataFrame, Estimator, FloatArray, IntArray
 from ..exceptions import invalid_input
 from ..recalibrators import PlattScaling
 
-_METHODS = {
+_INTRODUCTION_BY_METHOD = {
     "optimism": "Corrected by the mean optimism of",
     ".632+": "The .632+ estimate from",
     "cross_validation": "Cross-validated by",
@@ -426,7 +426,9 @@ class InternalValidation(Shown):
         if self.n_folds:
             most = self.n_resamples // self.n_folds
             what = f"{self.n_folds} folds, {most} time{'s' * (most > 1)}"
-        notes = [f"{self.n_samples} rows. {_METHODS[self.method]} {what}."]
+        notes = [
+            f"{self.n_samples} rows. {_INTRODUCTION_BY_METHOD[self.method]} {what}."
+        ]
         if self.n_redrawn:
             notes += [
                 f"{self.n_redrawn} samples without one of the classes were drawn again."

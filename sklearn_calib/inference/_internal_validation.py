@@ -30,7 +30,7 @@ from ..metrics import Measure, Predictions, all_metrics, brier_loss, log_loss
 from ..recalibrators import encode_groups
 from ._internal_result import InternalValidation
 from ._refits import (
-    LOSS,
+    LOSS_MEASURE,
     Judge,
     Refits,
     build_bootstrap_rows,
@@ -39,10 +39,14 @@ from ._refits import (
     judge_resampled_fits,
 )
 
-_METHODS = ("optimism", ".632+", "cross_validation")
-_CI = ("pivot", "shifted")
-_OF_TWO = ("slope", "intercept", "O/E", "AUC", "Brier", LOSS, "ICI")
-_OF_MORE = {"Brier": brier_loss, LOSS: log_loss, "ICI": integrated_calibration_index}
+_VALIDATION_METHODS = ("optimism", ".632+", "cross_validation")
+_INTERVAL_METHODS = ("pivot", "shifted")
+_BINARY_MEASURES = ("slope", "intercept", "O/E", "AUC", "Brier", LOSS_MEASURE, "ICI")
+_MULTICLASS_MEASURES = {
+    "Brier": brier_loss,
+    LOSS_MEASURE: log_loss,
+    "ICI": integrated_calibration_index,
+}
 
 
 def internal_validation(
@@ -250,7 +254,10 @@ def internal_validation(
         )
     by_name = {row.measure: row for row in rows}
     _warn_missing_metrics([by_name[name] for name in asked], len(rngs), method)
-    line = [by_name[name].corrected if name in by_name else np.nan for name in _LINE]
+    line = [
+        by_name[name].corrected if name in by_name else np.nan
+        for name in _LINE_MEASURES
+    ]
     return InternalValidation(
         rows=tuple(by_name[name] for name in asked),
         method=method,
@@ -271,11 +278,14 @@ def internal_validation(
     )
 
 
-_LINE = ("intercept", "slope")
+_LINE_MEASURES = ("intercept", "slope")
 
 
 def _check_options(method, ci, level, keep_predictions, n_jobs):
-    for what, given, known in (("method", method, _METHODS), ("ci", ci, _CI)):
+    for what, given, known in (
+        ("method", method, _VALIDATION_METHODS),
+        ("ci", ci, _INTERVAL_METHODS),
+    ):
         check_known(what, given, known)
     check_level(level)
     if not isinstance(keep_predictions, bool | np.bool_):
@@ -353,7 +363,7 @@ def _check_features(X, n_rows):
 def _select_measures(measures, n_classes):
     """Return the measures by the names of their rows."""
     if measures is None:
-        measures = _OF_TWO if n_classes == 2 else tuple(_OF_MORE)
+        measures = _BINARY_MEASURES if n_classes == 2 else tuple(_MULTICLASS_MEASURES)
     elif isinstance(measures, str | Measure):
         measures = [measures]
     elif not isinstance(measures, Iterable):
@@ -377,12 +387,15 @@ def _select_measures(measures, n_classes):
             )
         elif n_classes == 2:
             found[name] = name
-        elif name in _OF_MORE:
-            found[name] = _OF_MORE[name]
+        elif name in _MULTICLASS_MEASURES:
+            found[name] = _MULTICLASS_MEASURES[name]
         else:
             raise invalid_input(
                 "measures",
-                expected=f"measures of {n_classes} classes, such as {', '.join(_OF_MORE)}",
+                expected=(
+                    f"measures of {n_classes} classes, such as "
+                    f"{', '.join(_MULTICLASS_MEASURES)}"
+                ),
                 got=f"{name!r}, which is one of two",
                 hint="Leave measures out, or validate each class against the others: y == label",
             )
@@ -398,7 +411,9 @@ def _select_measures(measures, n_classes):
 def _get_required_measures(n_classes):
     """Return the measures for shrinkage and for the weights of .632+."""
     return (
-        {name: name for name in (*_LINE, LOSS)} if n_classes == 2 else {LOSS: log_loss}
+        {name: name for name in (*_LINE_MEASURES, LOSS_MEASURE)}
+        if n_classes == 2
+        else {LOSS_MEASURE: log_loss}
     )
 
 

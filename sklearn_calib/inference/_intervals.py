@@ -30,7 +30,7 @@ from ._clusters import (
     small_sample_inflation,
     with_cluster_ids,
 )
-from ._measure_forms import EVALUATE_DRAWS, evaluate_population
+from ._measure_forms import DRAW_FUNCTION_BY_MEASURE, evaluate_population
 from ._monte_carlo import missing_scores
 from ._resampling import (
     pool_rows,
@@ -40,10 +40,12 @@ from ._resampling import (
     simulate_null_distribution,
 )
 
-MAX_SUMMARY_CELLS = 1024  # of a summary; there are thousands of draws
-_CELLS_OF_ROWS = 256  # whose draws are dearer than those of the cells of a summary
-_METHODS = ("auto", "bootstrap", "inversion")
-_OF_OTHER_PACKAGES = (
+# There are thousands of draws of the cells of a summary.
+MAX_SUMMARY_CELLS = 1024
+# Draws of rows cost more than those of the cells of a summary.
+_MAX_ROW_CELLS = 256
+_INTERVAL_METHODS = ("auto", "bootstrap", "inversion")
+_OTHER_PACKAGES_MEASURES = (
     "auc",
     "roc_auc",
     "accuracy",
@@ -53,7 +55,7 @@ _OF_OTHER_PACKAGES = (
     "average_precision",
 )
 # of an error, in units of the observed one: probabilities are then 0 or 1
-_LARGEST_STRENGTH = 64.0
+_MAX_ERROR_STRENGTH = 64.0
 
 
 @dataclass(frozen=True)
@@ -260,7 +262,7 @@ def confidence_interval(
     True
     """
     function = _find_measure(measure)
-    check_known("method", method, _METHODS)
+    check_known("method", method, _INTERVAL_METHODS)
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 2)
     check_progress(progress)
@@ -382,7 +384,7 @@ def _draw_values(predictions, sample, groups, measured, how):
 
 def _invalid_measure(measure: Any) -> InvalidInputError:
     """Raise for a name that is not a measure of this package."""
-    if str(measure).lower() in _OF_OTHER_PACKAGES:
+    if str(measure).lower() in _OTHER_PACKAGES_MEASURES:
         raise invalid_input(
             expected="a measure of calibration, or a loss",
             got=f"{measure!r}, which measures how well classes are separated or found",
@@ -478,10 +480,12 @@ def _make_simulation(predictions, function, options, sample, settings):
         return evaluate(predictions), simulate_from_cells
     # Some measures have a form for many draws at once, on pooled cells, which is many
     # times faster.
-    evaluate_draws = None if options else EVALUATE_DRAWS.get(function.spec.name)
+    evaluate_draws = (
+        None if options else DRAW_FUNCTION_BY_MEASURE.get(function.spec.name)
+    )
     pooled = None
     if evaluate_draws is not None:
-        pooled = pool_rows(predictions, _CELLS_OF_ROWS, always=True)
+        pooled = pool_rows(predictions, _MAX_ROW_CELLS, always=True)
     if pooled is None:
         draw = partial(simulate_null_distribution, predictions, evaluate, **settings)
         return evaluate(predictions), lambda truth: draw(law=truth)
@@ -599,7 +603,7 @@ class _Line:
         high = 1.0
         if not too_small(self.simulated(low)):
             return 0.0
-        while high < _LARGEST_STRENGTH and too_small(self.simulated(high)):
+        while high < _MAX_ERROR_STRENGTH and too_small(self.simulated(high)):
             low = high
             high = 2 * high
         # 2 % is below the Monte Carlo error of the p-values that are inverted.

@@ -12,7 +12,7 @@ from ..metrics import Measure, Predictions
 #: Options with which nothing is subtracted for chance and no row is paired with
 #: another. With them a measure of all labels that rows may have, each by its
 #: probability, is that of the population.
-POPULATION_OPTIONS: dict[str, dict[str, Any]] = {
+POPULATION_OPTIONS_BY_MEASURE: dict[str, dict[str, Any]] = {
     "averaged_two_bin_error": {"debias": False},
     "calibration_error": {"debias": False},
     "expected_calibration_error": {"debias": False},
@@ -39,16 +39,16 @@ def evaluate_population(
     -------
     value : float
     """
-    plain_options = options | POPULATION_OPTIONS.get(measure.spec.name, {})
+    plain_options = options | POPULATION_OPTIONS_BY_MEASURE.get(measure.spec.name, {})
     return measure.evaluate(predictions, **plain_options)
 
 
-_N_BINS = 15  # the default of binned errors
+_DEFAULT_N_BINS = 15
 
 
 def _bin_gaps(score, mass, events):
     """Return the absolute mean residuals of the bins, (n_draws, n_bins), and their masses."""
-    starts = find_bin_starts(mass, _N_BINS)
+    starts = find_bin_starts(mass, _DEFAULT_N_BINS)
     bin_mass, total = sum_runs(starts, mass, events - mass * score)
     filled = bin_mass > 0
     return np.abs(total[:, filled]) / bin_mass[filled], bin_mass[filled]
@@ -75,7 +75,7 @@ def _smooth_errors(score, mass, events):
 #: problem: a function of the scores and masses of its cells, and of the weights of the
 #: events in each draw and cell, of shape (n_draws, n_cells). It takes the place of one
 #: call for each draw.
-EVALUATE_DRAWS: dict[
+DRAW_FUNCTION_BY_MEASURE: dict[
     str, Callable[[FloatArray, FloatArray, FloatArray], FloatArray]
 ] = {
     "expected_calibration_error": _mean_gaps,

@@ -14,7 +14,7 @@ from ._clusters import ClusterSample, reads_residuals, warn_few_events, with_clu
 from ._resampling import pool_rows, simulate_if_calibrated
 
 # a sign keeps |a bin|
-_OF_BINS = (
+_BIN_MEASURES = (
     "expected_calibration_error",
     "maximum_calibration_error",
 )
@@ -230,7 +230,7 @@ def calibration_test(
         warn_few_events(predictions, problem)
         items = None if predictions.items is None else predictions.items[problem.rows]
         sample = ClusterSample(problem, predictions.clusters, items=items)
-        draw = sample.draw_by_votes if name in _OF_BINS else None
+        draw = sample.draw_by_votes if name in _BIN_MEASURES else None
     observed, ranked, null = simulate_if_calibrated(
         predictions,
         sample,

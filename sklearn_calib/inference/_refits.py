@@ -25,8 +25,9 @@ from ..exceptions import invalid_input
 from ..metrics import Measure, Predictions
 from ._internal_result import InternalValidationRow
 
-_MOST_DRAWS = 1000  # of one sample with all classes
-FOLDS = 10
+# One sample with all classes is drawn in at most this many attempts.
+_MAX_DRAW_ATTEMPTS = 1000
+DEFAULT_N_FOLDS = 10
 
 
 class Refit(NamedTuple):
@@ -148,7 +149,7 @@ class Refits:
 
     def fit_on_resample(self, rng: np.random.Generator) -> Refit:
         """Fit on rows, or groups of rows, drawn with replacement until all classes are there."""
-        for redrawn in range(_MOST_DRAWS):
+        for redrawn in range(_MAX_DRAW_ATTEMPTS):
             rows = self._draw_rows(rng)
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
@@ -159,8 +160,8 @@ class Refits:
                 )
         raise invalid_input(
             expected="rows of each class in a bootstrap sample",
-            got=f"{_MOST_DRAWS} others",
-            sentence=f"None of {_MOST_DRAWS} bootstrap samples had rows of each class",
+            got=f"{_MAX_DRAW_ATTEMPTS} others",
+            sentence=f"None of {_MAX_DRAW_ATTEMPTS} bootstrap samples had rows of each class",
             hint="Give rare classes more rows, or groups that are finer",
         )
 
@@ -181,7 +182,7 @@ class Refits:
 
     def cross_fitted(self, rng: np.random.Generator) -> Refit:
         """Predict each row with a fit on the other folds of a random partition."""
-        for redrawn in range(_MOST_DRAWS):
+        for redrawn in range(_MAX_DRAW_ATTEMPTS):
             parts = list(self._split_folds(rng))
             if all(
                 len(np.unique(self.codes[train])) == len(self.classes)
@@ -193,7 +194,7 @@ class Refits:
                 return Refit(proba, np.ones(len(self.codes)), redrawn)
         raise invalid_input(
             expected="rows of each class outside every fold",
-            got=f"{_MOST_DRAWS} partitions without",
+            got=f"{_MAX_DRAW_ATTEMPTS} partitions without",
             hint="Give rare classes more rows, or groups that are finer",
         )
 
@@ -218,7 +219,7 @@ class Refits:
                 got=f"{rarest}",
                 hint="Leave that class out, or take method='optimism'",
             )
-        return min(FOLDS, rarest)
+        return min(DEFAULT_N_FOLDS, rarest)
 
 
 def check_estimator_given(estimator: Estimator) -> None:
@@ -324,8 +325,9 @@ def _find_copy_folds(estimator, codes, groups):
 
 #: Quantities whose value does not fall if predictions have no relation to the
 #: outcome.
-TARGETS = ("O/E", "calibration in the large", "intercept")
-LOSS = "log loss"  # whose relative overfitting stands in for those
+TARGET_MEASURES = ("O/E", "calibration in the large", "intercept")
+# The measure whose relative overfitting stands in for that of the target measures.
+LOSS_MEASURE = "log loss"
 # models of a task, and their predictions
 MODELS_PER_TASK = 25
 PREDICTIONS_PER_TASK = 1 << 22
@@ -452,7 +454,7 @@ def judge_resampled_fits(
     n_jobs: int | None,
 ) -> Resampled:
     """Fit and judge one model for each generator."""
-    judged = _JUDGED[method]
+    judged = _EVALUATED_ROWS_BY_METHOD[method]
     n_entries = len(refits.codes) * len(refits.classes)  # that one model predicts
     size = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
@@ -467,12 +469,12 @@ def judge_resampled_fits(
 
 
 #: The rows on which refitted models are judged.
-_JUDGED = {
+_EVALUATED_ROWS_BY_METHOD = {
     "optimism": ("sample", "original"),
     ".632+": ("sample", "original", "left"),
     "cross_validation": ("original",),
 }
-_WEIGHTS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+_WEIGHT_FUNCTION_BY_ROWS: dict[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
     "sample": lambda weight, count: weight * count,
     "original": lambda weight, count: weight,
     "left": lambda weight, count: weight * (count == 0),
@@ -488,7 +490,8 @@ def _subset_rows(refits, judge, rngs, judged, keep):
         count = np.stack([one.counts for one in refitted])
         weight = judge.predictions.weight
         values = judge.compute_measures(
-            predicted, [_WEIGHTS[rows](weight, count) for rows in judged]
+            predicted,
+            [_WEIGHT_FUNCTION_BY_ROWS[rows](weight, count) for rows in judged],
         )
     said = [(one.message, one.filename, one.lineno) for one in caught]
     redrawn = sum(one.n_redrawn for one in refitted)
@@ -537,7 +540,7 @@ def build_bootstrap_rows(
     overall = 0.0
     against = "original" if nothing is None else "left"
     if nothing is not None:
-        place = [*named].index(LOSS)
+        place = [*named].index(LOSS_MEASURE)
         left = _finite_mean(found.values["left"][place])
         overall = compute_relative_overfitting(own[place], left, nothing[place])
     rows = []
@@ -553,7 +556,7 @@ def build_bootstrap_rows(
         else:
             n_used = int(np.isfinite(found.values["left"][place]).sum())
             left = _finite_mean(found.values["left"][place])
-            rate = overall if name in TARGETS else None
+            rate = overall if name in TARGET_MEASURES else None
             corrected = compute_632_plus(apparent, left, float(nothing[place]), rate)
         ends = _NAN, _NAN
         if used.sum() > 1 and np.isfinite(corrected) and np.isfinite(apparent):

@@ -21,7 +21,10 @@ from .._simplex_array import has_exact_log
 from .._typing import AnyArray, FloatArray, IntArray, Progress, RandomStateLike
 from ..metrics import Predictions
 
-_BATCH = 37  # replicates per task; the draws do not depend on the number of tasks
+# The draws do not depend on the number of tasks.
+_REPLICATES_PER_TASK = (
+    37  # replicates per task; the draws do not depend on the number of tasks
+)
 
 
 def simulate_null_distribution(
@@ -162,7 +165,10 @@ def simulate_batches(
     """Compute `simulate_distribution` with a function that returns many values at once."""
     check_jobs(n_jobs)
     check_progress(progress)
-    sizes = [min(_BATCH, n_resamples - done) for done in range(0, n_resamples, _BATCH)]
+    sizes = [
+        min(_REPLICATES_PER_TASK, n_resamples - done)
+        for done in range(0, n_resamples, _REPLICATES_PER_TASK)
+    ]
     rngs = spawned(random_state, len(sizes))
     found = []
     done = 0
@@ -213,7 +219,7 @@ def simulate_if_calibrated(
     return observed, evaluate(sample.predictions), null
 
 
-MOST_CELLS = 4096
+MAX_CELLS = 4096
 
 
 class PooledRows:
@@ -330,7 +336,7 @@ class PooledRows:
 
 
 def pool_rows(
-    predictions: Predictions, most_cells: int = MOST_CELLS, *, always: bool = False
+    predictions: Predictions, most_cells: int = MAX_CELLS, *, always: bool = False
 ) -> PooledRows | None:
     """Pool the rows of predictions into cells, or return None if that saves no work.
 

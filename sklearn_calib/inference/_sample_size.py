@@ -14,13 +14,20 @@ from .._typing import ArrayLike, DataFrame, FloatArray
 from .._validation import canonical_weight, check_indexes, read_proba
 from ..exceptions import invalid_input
 
-_OR_LAW = ", or say their law by linear_predictor=(mean, deviation)"
+_LINEAR_PREDICTOR_HINT = ", or say their law by linear_predictor=(mean, deviation)"
 
-MIN_PREDICTIONS = 50  # predictions, for a law that they stand for
-POWER_CELLS = 512  # on which the power of the test is computed
-_NODES, _REACH = 20_001, 10.0  # of a normal law, in standard deviations
-_BELOW = 1 - 1e-9  # a whole number that was rounded up stays
-MIN_FLOAT32 = np.finfo(np.float32).tiny
+# A law is represented by at least this many predictions.
+MIN_PREDICTIONS = 50
+# The power of the test is computed on this many cells.
+POWER_CELLS = 512
+# The grid of a normal law, and its half-width in standard deviations.
+_N_NORMAL_NODES, _NORMAL_DEVIATIONS = (
+    20_001,
+    10.0,
+)
+# Keeps a whole number that rounding has raised.
+_CEILING_FACTOR = 1 - 1e-9
+MIN_NORMAL_FLOAT32 = np.finfo(np.float32).tiny
 
 
 @dataclass(frozen=True)
@@ -301,7 +308,12 @@ def validation_sample_size(
         )
     targets = [
         SampleSizeTarget(
-            name, value, width, se, ceil(rows * _BELOW), ceil(rows * phi * _BELOW)
+            name,
+            value,
+            width,
+            se,
+            ceil(rows * _CEILING_FACTOR),
+            ceil(rows * phi * _CEILING_FACTOR),
         )
         for name, value, width, se, rows in found
     ]
@@ -388,9 +400,9 @@ def _make_distribution(
         deviation = sqrt(2) * float(ndtri(c_statistic))
         means = [float(logit(prevalence)) + sign * deviation**2 / 2 for sign in (-1, 1)]
         parts = [1 - prevalence, prevalence]
-    low = min(means) - _REACH * deviation
-    high = max(means) + _REACH * deviation
-    z = np.linspace(low, high, _NODES)
+    low = min(means) - _NORMAL_DEVIATIONS * deviation
+    high = max(means) + _NORMAL_DEVIATIONS * deviation
+    z = np.linspace(low, high, _N_NORMAL_NODES)
     weight = sum(
         part * np.exp(-(((z - mean) / deviation) ** 2) / 2)
         for part, mean in zip(parts, means, strict=True)
@@ -427,12 +439,12 @@ def _make_sample_distribution(y_proba, sample_weight):
             "y_proba",
             expected=f"at least {MIN_PREDICTIONS} rows of y_proba",
             got=f"{len(p)}",
-            hint="Pass more" + _OR_LAW,
+            hint="Pass more" + _LINEAR_PREDICTOR_HINT,
         )
     order = np.argsort(p, kind="stable")
     p = p[order]
     weight = weight[order]
-    inside = np.clip(p, MIN_FLOAT32, np.nextafter(1, 0))
+    inside = np.clip(p, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
     z = np.log(inside) - np.log1p(-inside)
     law = _Law(p, z, weight / weight.sum())
     uncertain = z[(p > 0) & (p < 1)]
@@ -487,5 +499,5 @@ def _pool_scores(law):
     share = np.bincount(cell, law.weight, POWER_CELLS)
     kept = share > 0
     score = np.bincount(cell, law.weight * law.p, POWER_CELLS)[kept] / share[kept]
-    score = np.clip(score, MIN_FLOAT32, np.nextafter(1, 0))
+    score = np.clip(score, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
     return score, share[kept], np.log(score) - np.log1p(-score)

@@ -22,7 +22,7 @@ from ..metrics import (
 
 #: The statistic of each method; times the tolerance stays below epsilon, and their sum
 #: is divided.
-_METHODS: dict[str, tuple[Measure[...], int, int]] = {
+_STATISTIC_BY_METHOD: dict[str, tuple[Measure[...], int, int]] = {
     "smooth": (smooth_calibration_error, 4, 4),
     "distance": (lower_distance_to_calibration, 1, 2),
 }
@@ -163,7 +163,7 @@ class CalibrationTester(BaseEstimator):
         order = np.arange(n)
         if self.n_parts > 1:
             order = generator(self.random_state).permutation(n)
-        measure, times, parts_of = _METHODS[self.method]
+        measure, times, parts_of = _STATISTIC_BY_METHOD[self.method]
         threshold = (times * self.tolerance + self.epsilon) / parts_of
         known = (
             {"resolution": min(1e-3, margin / 4)} if self.method == "distance" else {}
@@ -219,7 +219,7 @@ class CalibrationTester(BaseEstimator):
 
     def _compute_required(self):
         """Return the rows for the verdict, and the margins of both kinds of predictions."""
-        check_known("method", self.method, _METHODS)
+        check_known("method", self.method, _STATISTIC_BY_METHOD)
         tolerance = self.tolerance
         epsilon = self.epsilon
         for name, value in (("tolerance", tolerance), ("epsilon", epsilon)):
@@ -229,7 +229,7 @@ class CalibrationTester(BaseEstimator):
                     got=repr(value),
                     hint="Pass for instance 0.1",
                 )
-        _, times, parts = _METHODS[self.method]
+        _, times, parts = _STATISTIC_BY_METHOD[self.method]
         if not (tolerance >= 0 and times * tolerance < epsilon <= 1):
             raise invalid_input(
                 expected=f"0 <= {'4 ' * (times == 4)}tolerance < epsilon <= 1",

@@ -214,7 +214,7 @@ def _format_cells(row):
 
 
 _NAN = float("nan")
-_NOTHING = (_NAN, _NAN)
+_MISSING_INTERVAL = (_NAN, _NAN)
 
 
 def validation_summary(
@@ -482,7 +482,10 @@ class _MovedLines:
 
     def _compute_estimates(self):
         """Compute (estimate, interval, p-value) of each row."""
-        missing, got = (_NAN, _NOTHING, _NAN), f"the same in all rows ({self.title})"
+        missing, got = (
+            (_NAN, _MISSING_INTERVAL, _NAN),
+            f"the same in all rows ({self.title})",
+        )
         if (self.hit == self.hit[0]).all():
             hint = "There is no slope, AUC or R2: take rows of both"
             warn_calibration(
@@ -568,23 +571,25 @@ class _MovedLines:
             ),
             estimator=self,
         )
-        ends = _NOTHING
+        ends = _MISSING_INTERVAL
         if self.ci == "sandwich" and self.clusters is None:  # infinite errors
-            ratios = _NOTHING
+            ratios = _MISSING_INTERVAL
         if self.ci == "profile":
             step = 1 / max(np.abs(self.z).max(), 1e-3)
             profile = self._profile_likelihood(1, 0.0)
             ends = line.find_profile_interval(
                 profile, sign * np.inf, top, step, self.drop
             )
-        return self._make_three_rows(_NAN, sign * np.inf, [_NOTHING, ends], ratios)
+        return self._make_three_rows(
+            _NAN, sign * np.inf, [_MISSING_INTERVAL, ends], ratios
+        )
 
     def _make_three_rows(self, a, b, ends, ratios):
         slope, both = (float(stats.chi2.sf(ratios[n - 1], n)) for n in (1, 2))
         return [
             (a, ends[0], _NAN),
             (b, ends[1], slope),
-            (float(ratios[1]), _NOTHING, both),
+            (float(ratios[1]), _MISSING_INTERVAL, both),
         ]
 
     def _profile_likelihood(self, held, start):
@@ -617,8 +622,15 @@ class _MovedLines:
 # -- the whole curve ------------------------------------------------------------------------------
 
 
-_CURVE = ("ICI", "E50", "E90", "Emax")
-_QUANTITIES = (*_CURVE, "Brier", "scaled Brier", "log loss", "AUC", "Nagelkerke R2")
+_CURVE_QUANTITIES = ("ICI", "E50", "E90", "Emax")
+_QUANTITY_NAMES = (
+    *_CURVE_QUANTITIES,
+    "Brier",
+    "scaled Brier",
+    "log loss",
+    "AUC",
+    "Nagelkerke R2",
+)
 
 
 def _compute_entropy(p):
@@ -626,7 +638,10 @@ def _compute_entropy(p):
 
 
 #: Exact expectations of a row for calibrated predictions.
-_EXPECTED = {"Brier": lambda p: p * (1 - p), "log loss": _compute_entropy}
+_EXPECTED_LOSS_BY_QUANTITY = {
+    "Brier": lambda p: p * (1 - p),
+    "log loss": _compute_entropy,
+}
 
 
 def _compute_overall(predictions, weight, smoother, draws, groups=None):
@@ -646,10 +661,10 @@ def _compute_overall(predictions, weight, smoother, draws, groups=None):
         hit, p, sample_weight=weight, labels=[0, 1], groups=groups
     ).pvalue
     rows = []
-    for number, name in enumerate(_QUANTITIES):
+    for number, name in enumerate(_QUANTITY_NAMES):
         null = drawn[:, number]
         pvalue = _NAN
-        if name in _CURVE:
+        if name in _CURVE_QUANTITIES:
             found = MonteCarloResult.from_draws(
                 observed[number], null, name, ranked[number]
             )
@@ -658,16 +673,18 @@ def _compute_overall(predictions, weight, smoother, draws, groups=None):
             pvalue = brier
         defined = null[np.isfinite(null)]
         expected = float(defined.mean()) if len(defined) else _NAN
-        if name in _EXPECTED:
-            expected = predictions.mean(_EXPECTED[name](p))
+        if name in _EXPECTED_LOSS_BY_QUANTITY:
+            expected = predictions.mean(_EXPECTED_LOSS_BY_QUANTITY[name](p))
         rows.append(
-            ValidationRow(name, float(observed[number]), *_NOTHING, expected, pvalue)
+            ValidationRow(
+                name, float(observed[number]), *_MISSING_INTERVAL, expected, pvalue
+            )
         )
     return rows
 
 
 def _validate_cells(predictions, smoother):
-    """Return the `_QUANTITIES` of two classes; NaN if one needs both outcomes."""
+    """Return the `_QUANTITY_NAMES` of two classes; NaN if one needs both outcomes."""
     (problem,) = predictions.problems()
     score, mass, hits = problem.cells
     rest = mass - hits

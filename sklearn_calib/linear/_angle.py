@@ -15,7 +15,13 @@ from .._validation import read_numbers, read_proba
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, invalid_input
 from ..recalibrators import AngularCalibration
-from ._fit import ABSENT, FREE, fit_leverages, read_linear, refine_fits
+from ._fit import (
+    ABSENT_INTERCEPT,
+    FREE_INTERCEPT,
+    fit_leverages,
+    read_linear,
+    refine_fits,
+)
 
 if TYPE_CHECKING:
     from ._fit import LinearFit
@@ -185,7 +191,7 @@ def check_fits(
         )
     if not (fit.weight == fit.weight[0]).all():
         raise unsupported_weights_error()
-    if fit.intercept_kind not in (FREE, ABSENT):
+    if fit.intercept_kind not in (FREE_INTERCEPT, ABSENT_INTERCEPT):
         raise invalid_input(
             expected="an intercept without penalty",
             got="liblinear, which penalises it",
@@ -194,7 +200,7 @@ def check_fits(
                 "for centred features"
             ),
         )
-    if fit.intercept_kind == ABSENT and not assume_centered:
+    if fit.intercept_kind == ABSENT_INTERCEPT and not assume_centered:
         raise invalid_input(
             expected="a model with an intercept",
             got="fit_intercept=False",
@@ -220,7 +226,7 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
     The cosine is None if the method is "likelihood".
     """
     n = len(fit.target)
-    free = fit.intercept_kind == FREE
+    free = fit.intercept_kind == FREE_INTERCEPT
     psi, curvature, h, m = fit_leverages(fit)
     # The leave-one-out score of each row by itself. Eq. (11) only needs the average
     # version, u = f - gamma psi.
@@ -249,7 +255,7 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
 def _estimate_norms(seen, fit, covariance):
     """Return (method, squared norm, N, t2) according to what is known of the covariance."""
     n, d = fit.X.shape
-    free = fit.intercept_kind == FREE
+    free = fit.intercept_kind == FREE_INTERCEPT
     # The leave-one-out scores have the distribution of scores of new rows, hence
     # variance |w|^2 in the covariance of the features.
     norm2 = float(np.mean(seen.u**2))

@@ -25,15 +25,21 @@ from .._validation import canonical_weight, check_indexes, read_labels, read_num
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 
-FREE = "free"
-PENALISED = "penalised"
-ABSENT = "absent"
-MAX_GRADIENT = 1e-10  # the gradient, relative to what it would be without cancellation
-MAX_STALLED_GRADIENT = 1e-6  # the same, if quasi-Newton steps have ended too early
-MAX_NEWTON_COEFFICIENTS = 1000  # Newton's method takes their Hessian
+FREE_INTERCEPT = "free"
+PENALISED_INTERCEPT = "penalised"
+ABSENT_INTERCEPT = "absent"
+# The gradient, relative to what it would be without cancellation.
+MAX_RELATIVE_GRADIENT = (
+    1e-10  # the gradient, relative to what it would be without cancellation
+)
+# The same if quasi-Newton steps have ended too early.
+MAX_STALLED_GRADIENT = 1e-6
+# Newton's method takes the Hessian of at most this many coefficients.
+MAX_NEWTON_COEFFICIENTS = 1000
 # of a standard deviation: scores nearer to the minimum's are converged
 MAX_SCORE_ERROR = 1e-3
-MAX_HESSIAN_ROWS = 20_000  # rows of the matrix that is factorised: 3.2 GB, some minutes
+# A matrix of this many rows takes 3.2 GB and some minutes.
+MAX_HESSIAN_ROWS = 20_000
 # farther away, the rows are others or the training has hardly begun
 MAX_FOREIGN_MOVE = 0.2
 
@@ -55,7 +61,7 @@ class LinearFit:
     loss: str
     l2: float
     l1: float = 0.0
-    intercept_kind: str = FREE
+    intercept_kind: str = FREE_INTERCEPT
     moved: float = 0.0  # by the polishing, in standard deviations of the scores
 
     @property
@@ -69,7 +75,7 @@ class LinearFit:
 
         For the multinomial loss the probabilities stand in place of D.
         """
-        value, psi, curvature = LOSSES[self.loss](scores, self.target)
+        value, psi, curvature = LOSS_FUNCTIONS[self.loss](scores, self.target)
         if psi.ndim == 2:
             return self.weight * value, self.weight[:, None] * psi, curvature
         return self.weight * value, self.weight * psi, self.weight * curvature
@@ -107,7 +113,7 @@ def _multinomial_loss(f, codes):
     return logsumexp(f, axis=1) - f[np.arange(len(f)), codes], psi, p
 
 
-LOSSES = {
+LOSS_FUNCTIONS = {
     "log": _log_loss,
     "squared": _squared_loss,
     "squared_hinge": _squared_hinge_loss,
@@ -127,7 +133,8 @@ def read_linear(
     if isinstance(model, Pipeline):
         X, model = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
     reader = next(
-        (read for kind, read in READERS.items() if isinstance(model, kind)), None
+        (read for kind, read in READER_BY_ESTIMATOR.items() if isinstance(model, kind)),
+        None,
     )
     # A model that chose its penalty by cross-validation depends on each row through
     # that choice too, which the formulas neglect.
@@ -181,7 +188,7 @@ def read_linear(
         )
     common = reader(model, len(codes))
     intercept = np.ravel(model.intercept_) + np.zeros(len(coef))
-    if common["intercept_kind"] == PENALISED:
+    if common["intercept_kind"] == PENALISED_INTERCEPT:
         # liblinear penalises the intercept as the coefficient of a constant column, so
         # it is read as one.
         constant = float(model.intercept_scaling)
@@ -204,8 +211,8 @@ def read_linear(
 
 
 def _read_intercept(model, penalised=False):
-    kind = PENALISED if penalised else FREE
-    return {"intercept_kind": kind if model.fit_intercept else ABSENT}
+    kind = PENALISED_INTERCEPT if penalised else FREE_INTERCEPT
+    return {"intercept_kind": kind if model.fit_intercept else ABSENT_INTERCEPT}
 
 
 def split_penalty(
@@ -289,7 +296,7 @@ def _read_sgd(model, n):
     return {"loss": names[model.loss], **found, **_read_intercept(model)}
 
 
-READERS = {
+READER_BY_ESTIMATOR = {
     LogisticRegression: _read_logistic,
     RidgeClassifier: _read_ridge,
     LinearSVC: _read_svc,
@@ -317,9 +324,14 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     # The gradient is a sum that cancels at the minimum; relative to the sum of absolute
     # values, a tolerance means the same for all data.
     scale = _compute_gradient_scale(fit)
-    if np.abs(objective(start)[1]).max() <= MAX_GRADIENT * scale:
+    if np.abs(objective(start)[1]).max() <= MAX_RELATIVE_GRADIENT * scale:
         return fit
-    options = {"ftol": 0, "gtol": MAX_GRADIENT * scale, "maxiter": 1000, "maxcor": 30}
+    options = {
+        "ftol": 0,
+        "gtol": MAX_RELATIVE_GRADIENT * scale,
+        "maxiter": 1000,
+        "maxcor": 30,
+    }
     found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
     # L-BFGS stalls if the Hessian is ill-conditioned; Newton's method does not.
     stuck = np.abs(objective(found)[1]).max() > MAX_STALLED_GRADIENT * scale
@@ -350,7 +362,7 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
 
 def _make_objective(fit):
     """Return (function from packed parameters to value and gradient, packed parameters)."""
-    free = fit.intercept_kind == FREE
+    free = fit.intercept_kind == FREE_INTERCEPT
 
     def objective(packed):
         coef, intercept = _unpack_parameters(fit, packed)
@@ -366,7 +378,7 @@ def _make_objective(fit):
 
 def _minimise_newton(fit, objective, packed):
     """Minimise with Newton's method, for a few hundred coefficients of any conditioning."""
-    free = fit.intercept_kind == FREE
+    free = fit.intercept_kind == FREE_INTERCEPT
     d = fit.coef.size
 
     def direction(packed, gradient):
@@ -391,7 +403,7 @@ def _minimise_newton(fit, objective, packed):
 
 def _unpack_parameters(fit, packed):
     coef = packed[: fit.coef.size].reshape(fit.coef.shape)
-    if fit.intercept_kind != FREE:
+    if fit.intercept_kind != FREE_INTERCEPT:
         return coef, fit.intercept
     intercept = packed[fit.coef.size :]
     return coef, intercept if fit.coef.ndim == 2 else float(intercept[0])
@@ -438,7 +450,7 @@ def _write_back(model, fits):
         model = model[-1]
     coef = np.vstack([fit.coef for fit in fits])
     intercept = np.concatenate([np.ravel(fit.intercept) for fit in fits])
-    if fits[0].intercept_kind == PENALISED:
+    if fits[0].intercept_kind == PENALISED_INTERCEPT:
         coef, intercept = coef[:, :-1], coef[:, -1] * model.intercept_scaling
     model.coef_ = coef.reshape(np.shape(model.coef_))
     if np.ndim(model.intercept_):
@@ -475,7 +487,9 @@ def fit_leverages(
         X = X[:, np.flatnonzero(fit.coef)]
     _check_size(min(int((curvature > 0).sum()), X.shape[1]))
     try:
-        h, m = compute_leverages(X, curvature, fit.l2, fit.intercept_kind == FREE)
+        h, m = compute_leverages(
+            X, curvature, fit.l2, fit.intercept_kind == FREE_INTERCEPT
+        )
     except np.linalg.LinAlgError:
         raise _singular_fit() from None
     # The fit reproduces such a row for any label, so its score without it is
@@ -515,7 +529,9 @@ def _compute_multinomial_leave_one_out(fit):
     inner *= fit.weight[:, None, None]
     _check_size((k - 1) * min(fit.X.shape))
     try:
-        J = compute_leverage_blocks(fit.X, inner, fit.l2, fit.intercept_kind == FREE)
+        J = compute_leverage_blocks(
+            fit.X, inner, fit.l2, fit.intercept_kind == FREE_INTERCEPT
+        )
     except np.linalg.LinAlgError:
         raise _singular_fit() from None
     rest = np.eye(k - 1) - J @ inner

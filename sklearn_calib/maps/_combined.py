@@ -19,7 +19,7 @@ WEIGHT_SUM_SLACK = 1e-9
 #: thousands.
 MAX_TENSOR_PARTS = 100
 
-PARTS = Parts("The nodes inside.")
+PARTS_FIELD = Parts("The nodes inside.")
 
 Operand = TypeVar("Operand")
 
@@ -31,7 +31,7 @@ class Mixture(CalibrationMap):
     weights: FloatArray = schema_field(
         Numbers("One weight per part, at least 0, with sum 1.", 0.0, 1.0)
     )
-    parts: tuple[CalibrationMap, ...] = schema_field(PARTS)
+    parts: tuple[CalibrationMap, ...] = schema_field(PARTS_FIELD)
     supports_array_api: ClassVar[bool] = True
 
     def check(self, k: int, at: str) -> None:
@@ -77,7 +77,7 @@ class Mixture(CalibrationMap):
 class Chain(CalibrationMap):
     """The parts in their order: each is applied to the result of the one before it."""
 
-    parts: tuple[CalibrationMap, ...] = schema_field(PARTS)
+    parts: tuple[CalibrationMap, ...] = schema_field(PARTS_FIELD)
     supports_array_api: ClassVar[bool] = True
 
     def apply(self, rows: Any) -> Any:

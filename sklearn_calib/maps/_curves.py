@@ -20,28 +20,31 @@ from ._base import RowsOfScores, check_length, join_directions
 from ._fields import Choice, Field, Numbers, invalid_field, schema_field
 from ._function import TIES, FunctionOfScore, take_entries
 from ._polynomials import join_slopes
-from ._ranges import SLOPE_ROUNDING, Ranges
+from ._ranges import SLOPE_TOLERANCE, Ranges
 from ._rows import TensorRows
 
-_BEGINNINGS, _ENDS = slice(-1), slice(1, None)  # of the pieces between knots
-_LOG_OF_ZERO = -40.0  # in tables; lines to it from other values must not be too steep
-_VALUE_SLACK = 1e-9  # what rounding may move a probability beyond 0 or 1 by
+# Slices that select the starts and the ends of the pieces between knots.
+_PIECE_STARTS, _PIECE_ENDS = slice(-1), slice(1, None)
+# In tables; lines to it from other values must not be too steep.
+_LOG_OF_ZERO = -40.0
+# Rounding may move a probability beyond 0 or 1 by this much.
+_VALUE_TOLERANCE = 1e-9
 #: A function from rows of two classes to rows of two classes.
 RowFunction = Callable[[FloatArray], FloatArray]
 #: A function from log-odds to the numbers of the pieces that they are in.
 PieceFunction = Callable[[FloatArray], AnyArray]
-DOMAIN = Numbers(
+DOMAIN_FIELD = Numbers(
     "Two numbers a <= b: x is first clipped to [a, b]. If null, x is not clipped, and the "
     "curve continues beyond the knots as a straight line.",
     length=2,
     optional=True,
 )
-SCALE = Choice(
+SCALE_FIELD = Choice(
     'How lengths are measured. With "input", the length from a to b is b - a. With "proba", '
     "where x and the knots are log-odds, it is sigmoid(b) - sigmoid(a).",
     ("input", "proba"),
 )
-LINK = Choice(
+LINK_FIELD = Choice(
     'If null, P_1 is the value, clipped to [0, 1]. With "sigmoid", it is its sigmoid.',
     ("sigmoid", None),
 )
@@ -94,9 +97,9 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             "The values at the knots. With a domain and no link, they are in [0, 1]."
         )
     )
-    domain: FloatArray | None = schema_field(DOMAIN)
-    scale: str = schema_field(SCALE, "input")
-    link: str | None = schema_field(LINK, None)
+    domain: FloatArray | None = schema_field(DOMAIN_FIELD)
+    scale: str = schema_field(SCALE_FIELD, "input")
+    link: str | None = schema_field(LINK_FIELD, None)
     ties: bool = schema_field(TIES, False)
 
     def check(self, k: int, at: str) -> None:
@@ -124,7 +127,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
                     got="a larger one",
                 )
         if self.link is None and self.domain is not None:
-            Numbers("", -_VALUE_SLACK, 1 + _VALUE_SLACK).read(
+            Numbers("", -_VALUE_TOLERANCE, 1 + _VALUE_TOLERANCE).read(
                 self.values, f"{at}.values"
             )
 
@@ -303,10 +306,12 @@ class PiecewiseCubic(CurveBetweenKnots):
     def value(self, x: Any) -> Any:
         piece, at, width = self._find_piece(x)
         first, last = (
-            take_entries(self.values[ends], piece) for ends in (_BEGINNINGS, _ENDS)
+            take_entries(self.values[ends], piece)
+            for ends in (_PIECE_STARTS, _PIECE_ENDS)
         )
         rise, fall = (
-            take_entries(self.slopes[ends], piece) for ends in (_BEGINNINGS, _ENDS)
+            take_entries(self.slopes[ends], piece)
+            for ends in (_PIECE_STARTS, _PIECE_ENDS)
         )
         t = move_into(at, 0.0, 1.0)
         beyond = (at - t) * width
@@ -367,7 +372,7 @@ class PiecewiseCubic(CurveBetweenKnots):
         with np.errstate(divide="ignore", invalid="ignore"):
             vertex = np.where(a != 0, np.clip(-b / (2 * a), 0.0, 1.0), 0.0)
         slope = np.vstack([c, a + b + c, (a * vertex + b) * vertex + c])
-        return join_slopes(slope, SLOPE_ROUNDING * (np.abs(a) + np.abs(b) + np.abs(c)))
+        return join_slopes(slope, SLOPE_TOLERANCE * (np.abs(a) + np.abs(b) + np.abs(c)))
 
     def find_turns(self, every: bool) -> FloatArray:
         a, b, c = self._slope_coefficients()

@@ -12,8 +12,9 @@ from ._fields import Number, Numbers, invalid_field, schema_field
 from ._function import LOGIT, TIES, FunctionOfScore
 from ._ranges import find_real_roots
 
-_MONOTONE_GRID_SCORES = 4097  # at which the slope of a Chebyshev series is looked at
-_CHEBYSHEV_SLOPE_ROUNDING = 1e-9
+# The slope of a Chebyshev series is checked at this many scores.
+_MONOTONE_GRID_SCORES = 4097
+_CHEBYSHEV_SLOPE_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,7 +89,7 @@ class ClippedChebyshev(FunctionOfScore):
         roots = find_real_roots(chebyshev.chebroots(derivative), -1.0, 1.0)
         ends = np.unique(np.concatenate([z, roots]))
         slope = chebyshev.chebval((ends[:-1] + ends[1:]) / 2, derivative)
-        noise = _CHEBYSHEV_SLOPE_ROUNDING * np.abs(derivative).sum()
+        noise = _CHEBYSHEV_SLOPE_TOLERANCE * np.abs(derivative).sum()
         return join_slopes(slope, noise)
 
     def find_turns(self, every: bool) -> FloatArray:

@@ -22,13 +22,15 @@ from .._typing import AnyArray, FloatArray
 ScoreFunction = Callable[[FloatArray], FloatArray]
 
 #: Relative slopes and steps below this are rounding.
-SLOPE_ROUNDING = 1e-13
+SLOPE_TOLERANCE = 1e-13
 #: Floating-point numbers, at most, between a cut and the jump of the map that it stands
 #: for.
 _JUMP_DISTANCE = {"float64": np.uint64(1 << 16), "float32": np.uint64(4)}
-_SMALLEST_JUMP = 1e-9
-_MAX_GRID_SCORES = 257  # of a range that is searched
-_MAX_SEARCHED_SCORES = 20_000  # of all ranges together, about
+_MIN_JUMP = 1e-9
+# A range is searched on at most this many scores.
+_MAX_GRID_SCORES = 257
+# Approximately, in all ranges together.
+_MAX_SEARCHED_SCORES = 20_000
 
 
 class Ranges:
@@ -84,7 +86,7 @@ class Ranges:
         left, right = value(decode_floats(np.append(low, high), self.dtype)).reshape(
             2, -1
         )
-        jump = np.abs(right - left) > _SMALLEST_JUMP
+        jump = np.abs(right - left) > _MIN_JUMP
         level = (left + right)[jump] / 2
         rises = right[jump] >= level
         self.starts[at[jump]] = find_first_beyond(
@@ -97,7 +99,7 @@ class Ranges:
         x = self._make_grid(number)
         y = value(decode_floats(x.ravel(), self.dtype)).reshape(x.shape)
         step = np.diff(y, axis=1)
-        step[np.abs(step) <= SLOPE_ROUNDING] = 0.0
+        step[np.abs(step) <= SLOPE_TOLERANCE] = 0.0
         range_number, there = np.nonzero(step)
         sign = np.sign(step[range_number, there])
         turns = (np.diff(sign) != 0) & (np.diff(range_number) == 0)

@@ -19,7 +19,7 @@ from .._typing import AnyArray, FloatArray
 
 #: With fewer classes columns are added one by one: `sum` rounds a single row in another
 #: order.
-CLASSES_FOR_SUM = 8
+MIN_SUMMED_CLASSES = 8
 
 
 class Rows:
@@ -153,7 +153,7 @@ class Rows:
 
     def row_sum(self, table: FloatArray) -> FloatArray:
         """Return the sum of each row as a column."""
-        if table.shape[1] >= CLASSES_FOR_SUM:
+        if table.shape[1] >= MIN_SUMMED_CLASSES:
             return np.add.reduce(table, axis=1, keepdims=True)
         total = table[:, :1] + table[:, 1:2]
         for column in range(2, table.shape[1]):

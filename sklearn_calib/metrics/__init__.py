@@ -12,7 +12,7 @@ from typing import Any as _Any
 
 from .._argument_checks import unknown_name as _unknown_name
 from ._beta_family import BetaFamilyLoss
-from ._calibration_error import OF_LARGEST as OF_LARGEST
+from ._calibration_error import LARGEST_BIN_MEASURES as LARGEST_BIN_MEASURES
 from ._calibration_error import calibration_error as calibration_error
 from ._calibration_error import expected_calibration_error as expected_calibration_error
 from ._calibration_error import maximum_calibration_error as maximum_calibration_error
@@ -68,13 +68,13 @@ from ._smooth_calibration import calibration_witness
 from ._smooth_calibration import smooth_calibration_error as smooth_calibration_error
 from ._two_bin import averaged_two_bin_error as averaged_two_bin_error
 
-_REGISTRY: dict[str, Measure] = {}
+_MEASURE_REGISTRY: dict[str, Measure] = {}
 
 
 def _complete_registry() -> dict[str, Measure]:
     """Return the registry, after importing the measures of higher sub-packages."""
     _import_measures()
-    return _REGISTRY
+    return _MEASURE_REGISTRY
 
 
 @_cache
@@ -97,12 +97,12 @@ def register_measures(things: _Iterable[object]) -> list[str]:
     found = {
         thing.spec.name: thing for thing in list(things) if isinstance(thing, Measure)
     }
-    _REGISTRY.update(found)
+    _MEASURE_REGISTRY.update(found)
     return sorted(found)
 
 
 # Every measure imported above is registered.
-_OWN = register_measures(globals().values())
+_PACKAGE_MEASURES = register_measures(globals().values())
 
 
 def all_metrics() -> dict[str, Measure]:
@@ -222,7 +222,7 @@ __all__ = [
     "lower_distance_interval",
     "lp_calibration_test",
     "reliability_curve",
-    *_OWN,
+    *_PACKAGE_MEASURES,
 ]
 
 

@@ -12,9 +12,11 @@ from .._typing import FloatArray
 from ..exceptions import invalid_input
 from ._loss import ProperLoss
 
-_REACH = LARGEST_LOG_LOSS  # log-odds beyond which c or 1 - c counts as 1
-_NODES, _SHARES = np.polynomial.legendre.leggauss(2)
-LOG_ODDS_CELLS = 8192  # of the log-odds from -36 to 36, for parameters up to 1
+# Beyond these log-odds c or 1 - c counts as 1.
+_MAX_ABS_LOG_ODDS = LARGEST_LOG_LOSS
+_QUADRATURE_NODES, _QUADRATURE_WEIGHTS = np.polynomial.legendre.leggauss(2)
+# Cells of the log-odds from -36 to 36, for parameters up to 1.
+LOG_ODDS_CELLS = 8192
 MAX_PARAMETER = 1000
 
 
@@ -94,7 +96,7 @@ class BetaFamilyLoss(ProperLoss):
     def of_labels(self, proba: FloatArray) -> FloatArray:
         self.check_classes(np.shape(proba)[1])
         z = compute_log_odds(proba)
-        least = -_REACH if self.floored else -np.inf
+        least = -_MAX_ABS_LOG_ODDS if self.floored else -np.inf
         without = _integrate_cost(np.maximum(-z, least), self.beta, self.alpha)
         return np.column_stack(
             [without, _integrate_cost(np.maximum(z, least), self.alpha, self.beta)]
@@ -121,7 +123,13 @@ def _find_undecided(loss):
 
     return tuple(
         _check_two_classes(
-            brentq(compute_loss_gap, -_REACH, _REACH, xtol=1e-14, rtol=1e-14)
+            brentq(
+                compute_loss_gap,
+                -_MAX_ABS_LOG_ODDS,
+                _MAX_ABS_LOG_ODDS,
+                xtol=1e-14,
+                rtol=1e-14,
+            )
         )[0]
     )
 
@@ -139,20 +147,22 @@ def _integrate_cost(z, a, b):
     # The incomplete beta function of scipy loses digits for parameters near -1, and
     # calls of it are slow; the table is made once per loss.
     step, behind = _tabulate_integrals(a, b)
-    inside = np.clip(z, -_REACH, _REACH)
-    place = np.minimum(((inside + _REACH) / step).astype(np.intp) + 1, len(behind) - 1)
+    inside = np.clip(z, -_MAX_ABS_LOG_ODDS, _MAX_ABS_LOG_ODDS)
+    place = np.minimum(
+        ((inside + _MAX_ABS_LOG_ODDS) / step).astype(np.intp) + 1, len(behind) - 1
+    )
     # From the score to the next edge the integral is computed by two Gauss nodes, and
     # from there on it is in the table.
-    half = (place * step - _REACH - inside) / 2
+    half = (place * step - _MAX_ABS_LOG_ODDS - inside) / 2
     sums = sum(
         s * _compute_density(inside + half * (1 + x), a, b)
-        for x, s in zip(_NODES, _SHARES, strict=True)
+        for x, s in zip(_QUADRATURE_NODES, _QUADRATURE_WEIGHTS, strict=True)
     )
     # before the first edge the density is that of exp(a t), beyond the last of exp(-(b
     # + 1) t)
-    before = np.maximum(-_REACH - z, 0.0)
-    beyond = np.maximum(z - _REACH, 0.0)
-    left = before * _compute_density(-_REACH, a, b) * exprel(-a * before)
+    before = np.maximum(-_MAX_ABS_LOG_ODDS - z, 0.0)
+    beyond = np.maximum(z - _MAX_ABS_LOG_ODDS, 0.0)
+    left = before * _compute_density(-_MAX_ABS_LOG_ODDS, a, b) * exprel(-a * before)
     return behind[place] * np.exp(-(b + 1) * beyond) + half * sums + left
 
 
@@ -160,16 +170,16 @@ def _integrate_cost(z, a, b):
 def _tabulate_integrals(a, b):
     """Return the width of cells of log-odds, and the integral from each edge to infinity."""
     edges, step = np.linspace(
-        -_REACH,
-        _REACH,
+        -_MAX_ABS_LOG_ODDS,
+        _MAX_ABS_LOG_ODDS,
         LOG_ODDS_CELLS * int(np.ceil(np.sqrt(max(a, b, 1.0)))) + 1,
         retstep=True,
     )
     parts = (
-        _compute_density(edges[:-1, None] + step / 2 * (1 + _NODES), a, b)
-        @ _SHARES
+        _compute_density(edges[:-1, None] + step / 2 * (1 + _QUADRATURE_NODES), a, b)
+        @ _QUADRATURE_WEIGHTS
         * step
         / 2
     )
-    tail = _compute_density(_REACH, a, b) / (b + 1)
+    tail = _compute_density(_MAX_ABS_LOG_ODDS, a, b) / (b + 1)
     return step, np.append(parts, tail)[::-1].cumsum()[::-1]

@@ -16,7 +16,7 @@ from .._kernels._binning import (
 from .._typing import Multiclass, NumberOfBins, Strategy
 from ..exceptions import invalid_input
 from ._measure import SharedOptions, measure
-from ._predictions import MANY_ROWS, MULTICLASS_REDUCTIONS
+from ._predictions import MIN_COMPILED_ROWS, MULTICLASS_REDUCTIONS
 from ._reliability import check_bins
 
 if TYPE_CHECKING:
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from . import Predictions
 
-OF_LARGEST = ("maximum_calibration_error",)  # errors of the largest bin alone, by name
-_OPTIONS = {
+# Names of the measures that use the largest error of a bin alone.
+LARGEST_BIN_MEASURES = ("maximum_calibration_error",)
+_CHOICES_BY_OPTION = {
     "norm": ("l1", "l2", "max"),
     "strategy": ("quantile", "uniform"),
     "bin_weight": ("mass", "equal"),
@@ -140,7 +141,7 @@ def _check_options(predictions, norm, strategy, n_bins, debias, bin_weight):
         ("strategy", strategy),
         ("bin_weight", bin_weight),
     ):
-        check_known(name, value, _OPTIONS[name])
+        check_known(name, value, _CHOICES_BY_OPTION[name])
     debias = check_flag(debias, "debias")
     if debias and norm == "max":
         raise invalid_input(
@@ -193,7 +194,7 @@ def _uniform_sums(problem, n_bins):
     score = problem.score
     hit = problem.hit
     weight = problem.weight
-    if len(score) >= MANY_ROWS:
+    if len(score) >= MIN_COMPILED_ROWS:
         from .._kernels._score_sums import sum_uniform_bins
 
         return sum_uniform_bins(score, hit, weight, n_bins)

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
     from . import BinaryProblem
 
-GRID_CELLS = 1 << 14  # of the grid; the bandwidth found is rarely below 20 of them
+# The bandwidth that is found is rarely below 20 of these cells.
+GRID_CELLS = 1 << 14
 # over the bandwidth: frequencies beyond are damped to 1e-16; eight points for each
-_BAND = 2.75
+_FREQUENCY_CUTOFF = 2.75
 # the last step, of the logarithm: the error is of the order of its square
 LOG_BANDWIDTH_TOLERANCE = 1e-7
-MIN_BANDWIDTH, FIRST_BANDWIDTH = 1e-9, 0.02  # bandwidths
+MIN_BANDWIDTH, FIRST_BANDWIDTH = 1e-9, 0.02
 #: The logarithm of what each frequency is damped by, at the bandwidth 1.
-_EXPONENTS = -((np.pi * np.arange(GRID_CELLS)) ** 2) / 2
+_DAMPING_EXPONENTS = -((np.pi * np.arange(GRID_CELLS)) ** 2) / 2
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
@@ -132,13 +133,14 @@ def _make_smoother(problem):
 
     def smooth_at_bandwidth(bandwidth):
         points = min(
-            GRID_CELLS, max(64, 1 << int(np.ceil(np.log2(8 * _BAND / bandwidth))))
+            GRID_CELLS,
+            max(64, 1 << int(np.ceil(np.log2(8 * _FREQUENCY_CUTOFF / bandwidth)))),
         )
         # A Gaussian damps high frequencies to nothing, so a short inverse transform has
         # all that is left.
-        kept = slice(min(points, int(_BAND / bandwidth) + 1))
+        kept = slice(min(points, int(_FREQUENCY_CUTOFF / bandwidth) + 1))
         values = idct(
-            spectrum[kept] * np.exp(_EXPONENTS[kept] * bandwidth**2), n=points
+            spectrum[kept] * np.exp(_DAMPING_EXPONENTS[kept] * bandwidth**2), n=points
         )
         size = np.abs(values)
         at = np.flatnonzero(values[1:] * values[:-1] < 0)

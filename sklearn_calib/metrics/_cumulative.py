@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from . import BinaryProblem
 
-_STATISTICS = ("range", "mad")
+_STATISTIC_NAMES = ("range", "mad")
 
 
 @dataclass(frozen=True)
@@ -188,5 +188,5 @@ def cumulative_calibration_error(
     >>> round(cumulative_calibration_error(y, p, statistic="mad"), 3)
     0.25
     """
-    check_known("statistic", statistic, _STATISTICS)
+    check_known("statistic", statistic, _STATISTIC_NAMES)
     return _measure_path(np.cumsum(problem.cells.residual), statistic)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from . import BinaryProblem
 
 # up to here resamples share the orders of all widths: a few megabytes
-_KEPT_CELLS = 1 << 14
+_MAX_SHARED_CELLS = 1 << 14
 
 
 @binary_measure(range=(0.0, 1.0), in_report=False, poolable=True)
@@ -118,7 +118,7 @@ def _over_shifts(problem, width):
 
     score = problem.cells.score
     residual = problem.cells.residual
-    kept = len(score) <= _KEPT_CELLS
+    kept = len(score) <= _MAX_SHARED_CELLS
     found = (
         problem.derive_from_scores(_by_offset, width)
         if kept

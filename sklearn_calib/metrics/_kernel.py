@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from . import BinaryProblem, Predictions
 
-_ESTIMATORS = ("auto", "biased", "unbiased", "linear")
-_MOST_ROWS = 5000  # of all pairs: their kernel takes 200 MB
+_ESTIMATOR_NAMES = ("auto", "biased", "unbiased", "linear")
+# The kernel of all pairs takes 200 MB then.
+_MAX_PAIRED_ROWS = 5000
 
 
 def _compute_canonical_error(
@@ -44,9 +45,9 @@ def _compute_canonical_error(
         raise invalid_input(
             expected="at least two rows", got=f"{n}", hint="Take estimator='biased'"
         )
-    if n > _MOST_ROWS and estimator != "linear":
+    if n > _MAX_PAIRED_ROWS and estimator != "linear":
         raise invalid_input(
-            expected=f"at most {_MOST_ROWS} rows for all of their pairs",
+            expected=f"at most {_MAX_PAIRED_ROWS} rows for all of their pairs",
             got=f"{n}",
             hint="Pass a random sample of the rows, or estimator='linear'",
         )
@@ -208,7 +209,7 @@ def _check_options(kernel, estimator):
             got=repr(kernel),
             hint="Leave the default",
         )
-    check_known("estimator", estimator, _ESTIMATORS)
+    check_known("estimator", estimator, _ESTIMATOR_NAMES)
 
 
 def _check_bandwidth(bandwidth, other=""):

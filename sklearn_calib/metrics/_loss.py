@@ -12,7 +12,8 @@ from ._measure import Measure, measure
 if TYPE_CHECKING:
     from . import Predictions
 
-_STEP = 6e-6  # the cube root of the machine epsilon: of central differences
+# The cube root of the machine epsilon, for central differences.
+_DIFFERENCE_STEP = 6e-6
 
 
 class ProperLoss:
@@ -108,9 +109,10 @@ class ProperLoss:
         # A central difference serves losses whose author gives no derivative; the step
         # balances truncation and rounding.
         ahead, behind = (
-            self.of_labels(apply_softmax(log + step * rate)) for step in (_STEP, -_STEP)
+            self.of_labels(apply_softmax(log + step * rate))
+            for step in (_DIFFERENCE_STEP, -_DIFFERENCE_STEP)
         )
-        return (ahead - behind) / (2 * _STEP)
+        return (ahead - behind) / (2 * _DIFFERENCE_STEP)
 
     def of_rows(self, proba: FloatArray, codes: IntArray) -> FloatArray:
         """Return the loss of each row, shape (n_samples,).

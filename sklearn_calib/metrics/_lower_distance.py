@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from . import BinaryProblem
 
-_METHODS = ("linear_program", "rounded")
-_ROUNDED = 1e-3  # the resolution of "rounded" if none is given
+_DISTANCE_METHODS = ("linear_program", "rounded")
+# The resolution of "rounded" unless one is passed.
+_DEFAULT_RESOLUTION = 1e-3
 
 
 class DistanceInterval(NamedTuple):
@@ -173,7 +174,7 @@ def lower_distance_interval(
 def _compute_distance(problem, resolution, method, bounded):
     from .._kernels import _distance as kernel
 
-    check_known("method", method, _METHODS)
+    check_known("method", method, _DISTANCE_METHODS)
     if resolution is not None and (
         not is_number(resolution) or not 1e-6 <= resolution <= 1
     ):
@@ -182,7 +183,7 @@ def _compute_distance(problem, resolution, method, bounded):
             got=repr(resolution),
             hint="Leave the default",
         )
-    n_cells = int(np.ceil(1 / (resolution or _ROUNDED) - 1e-9))
+    n_cells = int(np.ceil(1 / (resolution or _DEFAULT_RESOLUTION) - 1e-9))
     cells = problem.cells
     hits = cells.hits
     misses = np.maximum(cells.mass - cells.hits, 0.0)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from . import Predictions
 
-_BLOCK_NUMBERS = 2**20  # checked at a time
+# Entries of a table that are checked at a time.
+_BLOCK_ENTRIES = 2**20
 
 
 class LpCalibrationResult(NamedTuple):
@@ -54,7 +55,7 @@ def _read_float32(y_proba, input_name="y_proba"):
     stored = table.ndim == 2 and table.dtype in (np.float32, np.float64)
     if not stored or table.shape[1] < 2 or not len(table):
         return np.asarray(read_proba(y_proba, input_name=input_name))
-    size = max(1, _BLOCK_NUMBERS // table.shape[1])
+    size = max(1, _BLOCK_ENTRIES // table.shape[1])
     for start in range(0, len(table), size):
         block = table[start : start + size]
         # Checking a table of 1000 classes in float64 would copy it; a product in its

@@ -105,7 +105,7 @@ class MetricSpec:
         return self.name if self.greater_is_better else f"neg_{self.name}"
 
 
-_ARRAYS = {"y_true": "the labels", "y_proba": "the probabilities"}
+_DESCRIPTION_BY_ARRAY = {"y_true": "the labels", "y_proba": "the probabilities"}
 
 
 def _require_arrays(call: Function) -> Function:
@@ -113,14 +113,14 @@ def _require_arrays(call: Function) -> Function:
 
     @wraps(call)
     def _call_checked(self, *arrays, **options):
-        for name in (*_ARRAYS,)[len(arrays) :]:
+        for name in (*_DESCRIPTION_BY_ARRAY,)[len(arrays) :]:
             if name not in options:
                 others = [
                     other for other in options if find_nearest_name(other, [name])
                 ]
                 got = f"{others[0]}=" if others else "none"
                 raise invalid_input(
-                    expected=f"{name}, {_ARRAYS[name]}",
+                    expected=f"{name}, {_DESCRIPTION_BY_ARRAY[name]}",
                     got=got,
                     hint=f"Write {name}=",
                     error=TypeError,
@@ -175,7 +175,8 @@ class Measure(Generic[P]):
         # The signature is assembled so that `help`, type checkers and scikit-learn's
         # inspection show all options of the measure.
         parameters = [
-            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in _ARRAYS
+            Parameter(name, Parameter.POSITIONAL_OR_KEYWORD)
+            for name in _DESCRIPTION_BY_ARRAY
         ]
         for name in SharedOptions.__annotations__:
             default = False if name == "soft_labels" else None
@@ -469,7 +470,7 @@ def _get_options(function):
     return own
 
 
-_SHARED_PARAMETERS = """\
+_SHARED_PARAMETERS_DOC = """\
 y_true : array-like of shape (n_samples,)
     Labels. Invalid labels, probabilities and weights are a ValueError or TypeError, as in
     `canonical_proba`, which names the first row that is wrong.
@@ -494,23 +495,24 @@ soft_labels : bool, default=False
     class, in [0, 1], or of shape (n_samples, n_classes). The same as each row given once per class,
     with the share times its weight as weight. Of k votes of n pass k / n and n as `sample_weight`.
     The classes are 0, 1, ..., unless `labels` names them."""
-_MULTICLASS = """
+_MULTICLASS_DOC = """
 multiclass : {"auto", "confidence", "top_label", "classwise"}, default="auto"
     How more than two classes are treated. "auto": the positive class if there are two classes,
     else "confidence" (the largest probability against whether that class is true). "top_label":
     the same for each predicted class by itself, averaged with its share of the rows.
     "classwise": each class against the others, averaged equally."""
-_CANONICAL = """ "canonical":
+_CANONICAL_DOC = """ "canonical":
     the whole vector of probabilities."""
 
 
 def _describe_options(docstring, measure):
     """Return a docstring with the shared options in place of the marker."""
-    text = _SHARED_PARAMETERS
+    text = _SHARED_PARAMETERS_DOC
     if "multiclass" in measure.option_names:
-        text += _MULTICLASS
+        text += _MULTICLASS_DOC
         if "canonical" in measure.spec.multiclass:
             text = (
-                text.replace('"classwise"}', '"classwise", "canonical"}') + _CANONICAL
+                text.replace('"classwise"}', '"classwise", "canonical"}')
+                + _CANONICAL_DOC
             )
     return docstring.replace("{shared_parameters}", text)

@@ -32,16 +32,19 @@ from .._validation import (
 )
 from ..exceptions import add_error_context, invalid_input
 
-_ALL_CLASSES = " misses a class, name all, in the order of the columns, with labels="
-_CONFIDENCE = (
+_ALL_CLASSES_HINT = (
+    " misses a class, name all, in the order of the columns, with labels="
+)
+_CONFIDENCE_HINT = (
     "where y_proba is the confidence in one predicted class, "
     "pass y_true == y_pred as y_true"
 )
 
 # the ways to make two-class problems of several classes
 MULTICLASS_REDUCTIONS = ("confidence", "top_label", "classwise")
-MULTICLASS = ("auto", *MULTICLASS_REDUCTIONS)
-MANY_ROWS = 20_000  # from here on compiled code is worth its import
+MULTICLASS_MODES = ("auto", *MULTICLASS_REDUCTIONS)
+# From here on compiled code is worth its import.
+MIN_COMPILED_ROWS = 20_000
 
 
 class Cells(NamedTuple):
@@ -170,7 +173,7 @@ class BinaryProblem:
         return Cells(score, _sum_runs(starts, weight), _sum_runs(starts, hits))
 
     def _no_order_needed(self):
-        if len(self.score) < MANY_ROWS or self._score_order.is_shared:
+        if len(self.score) < MIN_COMPILED_ROWS or self._score_order.is_shared:
             return False
         return "sorted" not in vars(self._score_order) and bool(
             (self.weight == 1).all()
@@ -425,7 +428,7 @@ class Predictions:
         problems : list of BinaryProblem
         """
         check_known(
-            "multiclass", multiclass, MULTICLASS, "See the user guide, Measures"
+            "multiclass", multiclass, MULTICLASS_MODES, "See the user guide, Measures"
         )
         if multiclass in self._problems:
             return list(self._problems[multiclass])
@@ -579,9 +582,9 @@ def validate_predictions(
             "y_proba",
             expected=f"one class for each of the {columns} columns of y_proba",
             got=f"{len(classes)} classes, {classes[:10].tolist()}",
-            hint=("If y_true" + _ALL_CLASSES)
+            hint=("If y_true" + _ALL_CLASSES_HINT)
             if len(classes) < columns
-            else ("Pass one column per class, or " + _CONFIDENCE),
+            else ("Pass one column per class, or " + _CONFIDENCE_HINT),
         )
     proba = match_columns(proba, y_proba, classes)
     positive = find_positive(classes, pos_label)

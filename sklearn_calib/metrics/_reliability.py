@@ -38,12 +38,12 @@ from ._predictions import (
     validate_predictions,
 )
 
-MAX_BINS = 10**6  # whose edges are held
+MAX_BINS = 10**6
 
-_STRATEGIES = get_args(CurveStrategy)
-_BELT_POINTS = 201
+_STRATEGY_NAMES = get_args(CurveStrategy)
+_N_BELT_POINTS = 201
 # of an isotonic curve: more cannot be seen, and bands need points x resamples
-_MAX_POINTS = 1000
+_MAX_CURVE_POINTS = 1000
 
 
 @dataclass(frozen=True)
@@ -311,7 +311,7 @@ def compute_curve(
     rng: np.random.Generator,
 ) -> ReliabilityCurve:
     """Compute `reliability_curve` for validated rows or cells, with the same options."""
-    check_known("strategy", strategy, _STRATEGIES)
+    check_known("strategy", strategy, _STRATEGY_NAMES)
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 0)
     score, weight, hits, title = rows.score, rows.weight, rows.hits, rows.title
@@ -405,12 +405,14 @@ def _fit_on_log_odds(rows, strategy, level):
     z = compute_finite_log_odds(rows.score, 1 - rows.score)
     fit_curve = fit_polynomial if strategy == "polynomial" else fit_natural_spline
     fit = fit_curve(z, kish * rows.weight, kish * rows.hits)
-    ends = np.linspace(rows.score.min(), rows.score.max(), _BELT_POINTS)
+    ends = np.linspace(rows.score.min(), rows.score.max(), _N_BELT_POINTS)
     # Points evenly spaced in the probability and in the log-odds, so that the curve is
     # smooth on either axis.
     points = np.union1d(
         ends,
-        np.clip(expit(np.linspace(z.min(), z.max(), _BELT_POINTS)), ends[0], ends[-1]),
+        np.clip(
+            expit(np.linspace(z.min(), z.max(), _N_BELT_POINTS)), ends[0], ends[-1]
+        ),
     )
     nearest = np.searchsorted((points[1:] + points[:-1]) / 2, rows.score)
     z = compute_finite_log_odds(points, 1 - points)
@@ -419,8 +421,10 @@ def _fit_on_log_odds(rows, strategy, level):
 
 
 def _spread_positions(count):
-    """Return at most `_MAX_POINTS` of `count` positions, evenly spaced in rank."""
-    return np.unique(np.linspace(0, count - 1, min(count, _MAX_POINTS)).astype(np.intp))
+    """Return at most `_MAX_CURVE_POINTS` of `count` positions, evenly spaced in rank."""
+    return np.unique(
+        np.linspace(0, count - 1, min(count, _MAX_CURVE_POINTS)).astype(np.intp)
+    )
 
 
 def _fit_isotonic(total, mass):

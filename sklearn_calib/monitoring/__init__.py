@@ -9,7 +9,7 @@ from ._aftermath import ShiftRegion as ShiftRegion
 from ._monitor import CalibrationMonitor
 from ._result import Alarm as Alarm
 from ._result import MonitorHistory as MonitorHistory
-from ._rows import TIME_RUNS_BACKWARDS as TIME_RUNS_BACKWARDS
+from ._rows import TIME_ORDER_HINT as TIME_ORDER_HINT
 from ._safe_test import SafeTestResult as SafeTestResult
 from ._safe_test import safe_calibration_test
 

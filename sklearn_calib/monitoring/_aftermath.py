@@ -11,8 +11,9 @@ from ..exceptions import invalid_input
 from ._record import Record
 from ._rows import format_time
 
-_MOST_SHOWN = 10  # classes
-_TOO_MUCH = 0.05  # p-value below which something is missing
+_MAX_SHOWN_CLASSES = 10
+# The p-value below which the report says that something is missing.
+_MISFIT_SIGNIFICANCE_LEVEL = 0.05
 
 
 class ShiftRegion(NamedTuple):
@@ -187,9 +188,11 @@ def diagnose_record(
         rows, cells.COARSE_CELLS
     )
     repair: Any = "offset"
-    if pvalue_curvature < _TOO_MUCH or (line[1] <= 0 and pvalue_slope < _TOO_MUCH):
+    if pvalue_curvature < _MISFIT_SIGNIFICANCE_LEVEL or (
+        line[1] <= 0 and pvalue_slope < _MISFIT_SIGNIFICANCE_LEVEL
+    ):
         repair = "refit"
-    elif pvalue_slope < _TOO_MUCH:
+    elif pvalue_slope < _MISFIT_SIGNIFICANCE_LEVEL:
         repair = "line"
     n = float(rows.rows.sum())
     shift, slope = (offset if repair == "offset" else line).tolist()
@@ -221,7 +224,7 @@ def _compute_rates(labels: Any) -> tuple[float, ...]:
 
 def _format_rates(rates: tuple[float, ...]) -> str:
     """Write class rates as an argument: few digits, with a sum of 1."""
-    if len(rates) > _MOST_SHOWN:
+    if len(rates) > _MAX_SHOWN_CLASSES:
         return "diagnosis.class_rates"
     few = [float(f"{rate:.4g}") for rate in rates]
     few[few.index(max(few))] = round(1.0 - (sum(few) - max(few)), 15)

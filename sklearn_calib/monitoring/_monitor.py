@@ -25,11 +25,12 @@ from ._result import Alarm, Course, MonitorHistory, describe_shift, e_benjamini_
 from ._rows import BatchRows, check_time_goes_on, format_time, read_rows
 from ._state import restore_monitor, save_state, to_list
 
-BLOCK_ROWS = 256  # rows whose ratios are made at once
-_MOST_NEW = 50  # alarms of one update that are kept
-_MOST_ALARMS = 100  # that are kept
-_ALARMS = ("detector", "test")
-_MULTICLASS = ("auto", "confidence", "classwise")
+# Ratios are computed for this many rows at once.
+BLOCK_ROWS = 256
+_MAX_ALARMS_PER_UPDATE = 50
+_MAX_KEPT_ALARMS = 100
+_ALARM_RULES = ("detector", "test")
+_MULTICLASS_MODES = ("auto", "confidence", "classwise")
 
 
 class CalibrationMonitor:
@@ -179,8 +180,8 @@ class CalibrationMonitor:
         classes: ArrayLike | None = None,
         multiclass: Literal["auto", "confidence", "classwise"] = "auto",
     ) -> None:
-        check_known("alarm", alarm, _ALARMS)
-        check_known("multiclass", multiclass, _MULTICLASS)
+        check_known("alarm", alarm, _ALARM_RULES)
+        check_known("multiclass", multiclass, _MULTICLASS_MODES)
         hint = "Leave it out for the default"
         check_between(
             "average_run_length",
@@ -362,7 +363,7 @@ class CalibrationMonitor:
             own.merge(more, self.n_samples_)
         self.n_samples_ += other.n_samples_
         self.n_alarms_ += other.n_alarms_
-        self.alarms_ = [*self.alarms_, *other.alarms_][-_MOST_ALARMS:]
+        self.alarms_ = [*self.alarms_, *other.alarms_][-_MAX_KEPT_ALARMS:]
         self._n_before = self.n_alarms_
         known = [
             moment for moment in (self._last, other._last) if moment[0] is not None
@@ -393,7 +394,7 @@ class CalibrationMonitor:
 
     @property
     def new_alarms_(self) -> list[Alarm]:
-        new = min(self.n_alarms_ - self._n_before, _MOST_NEW)
+        new = min(self.n_alarms_ - self._n_before, _MAX_ALARMS_PER_UPDATE)
         return self.alarms_[len(self.alarms_) - new :]
 
     @property
@@ -859,8 +860,8 @@ class CalibrationMonitor:
         )
         for record in self._records:
             record.begin_anew(n_samples)
-        if self.n_alarms_ - self._n_before < _MOST_NEW:
-            self.alarms_ = [*self.alarms_, alarm][-_MOST_ALARMS:]
+        if self.n_alarms_ - self._n_before < _MAX_ALARMS_PER_UPDATE:
+            self.alarms_ = [*self.alarms_, alarm][-_MAX_KEPT_ALARMS:]
         self.n_alarms_ += 1
 
     def _get_diagnosis(self, record):

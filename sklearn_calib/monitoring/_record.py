@@ -16,11 +16,14 @@ from .._kernels._logistic_grid import COARSE_GRID
 from .._typing import AnyArray, FloatArray, IntArray
 from ._rows import time_from_json, time_to_json
 
-NEWEST_BLOCK_ROWS = 32  # of the newest blocks
-MAX_BLOCKS_PER_SIZE = 8  # blocks of one size
-_WAITING = 4096  # rows that are counted at once
-_LEVEL = 0.95  # of the interval of the onset
-_NUMBERS = ("rows", "behind", "judged", "kept")  # that are stored as they are
+NEWEST_BLOCK_ROWS = 32
+MAX_BLOCKS_PER_SIZE = 8
+# Rows that are collected before they are counted.
+_MAX_WAITING_ROWS = 4096
+# The level of the interval of the onset.
+_ONSET_LEVEL = 0.95
+# Attributes that are stored as they are.
+_STORED_COUNTS = ("rows", "behind", "judged", "kept")
 
 
 class Stretch:
@@ -150,7 +153,7 @@ class Record:
         self._waiting.append(Waiting(z, hit, number, time, says, code))
         self._n_waiting += len(code)
         self.rows += len(z)
-        if self._n_waiting >= _WAITING:
+        if self._n_waiting >= _MAX_WAITING_ROWS:
             self.settle()
 
     def settle(self) -> "Record":
@@ -236,7 +239,7 @@ class Record:
         """Locate the block in which the change began, and the blocks that bound an interval."""
         gains = np.array([block.gains() for block in self.settle().blocks])
         rows = np.array([block.rows for block in self.blocks])
-        return locate_onset(gains, rows, COARSE_GRID.log_prior, _LEVEL)
+        return locate_onset(gains, rows, COARSE_GRID.log_prior, _ONSET_LEVEL)
 
     def from_block(self, place: int) -> BinnedCounts:
         """Return the cells of the rows of a block and of all later ones."""
@@ -305,7 +308,7 @@ class Record:
         ]
         every = _to_sparse(self.every)
         fresh = _to_sparse(self.fresh)
-        numbers = {key: getattr(self, key) for key in _NUMBERS}
+        numbers = {key: getattr(self, key) for key in _STORED_COUNTS}
         return {"every": every, "fresh": fresh, "blocks": blocks} | numbers
 
     @classmethod
@@ -326,7 +329,7 @@ class Record:
             )
             for level, first, last, when, counts, labels in found["blocks"]
         ]
-        for key in _NUMBERS:
+        for key in _STORED_COUNTS:
             setattr(record, key, int(found[key]))
         if record.rows != sum(block.rows for block in record.blocks):
             raise ValueError("blocks of another number of rows")

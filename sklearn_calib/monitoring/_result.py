@@ -8,8 +8,9 @@ import numpy as np
 from .._typing import AnyArray, FloatArray, IntArray
 from ._aftermath import Diagnosis
 
-_FAR_SLOPE = 1.1  # what is called too extreme or not extreme enough
-_FAR_SHIFT = 0.1
+# Slopes beyond are called too extreme or too cautious.
+_MAX_MODERATE_SLOPE = 1.1
+_MAX_MODERATE_SHIFT = 0.1
 
 
 class Alarm(NamedTuple):
@@ -86,11 +87,11 @@ def describe_shift(
     """Describe in words what a slope and a shift of the log-odds mean for probabilities."""
     what = "confidences" if confidence else "probabilities"
     said = []
-    if slope < 1 / _FAR_SLOPE:
+    if slope < 1 / _MAX_MODERATE_SLOPE:
         said.append("too extreme")
-    elif slope > _FAR_SLOPE:
+    elif slope > _MAX_MODERATE_SLOPE:
         said.append("too cautious")
-    if abs(shift) > _FAR_SHIFT:
+    if abs(shift) > _MAX_MODERATE_SHIFT:
         said.append("too low" if shift > 0 else "too high")
     verdict = (
         f"{what} are {' and '.join(said)}"
@@ -119,7 +120,7 @@ def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
     return found
 
 
-MAX_MOMENTS = 512  # moments
+MAX_MOMENTS = 512
 
 #: Rows, log e-value, log of the detector, slope, shift, time.
 Moment = tuple[int, float, float, float, float, Any]

@@ -22,11 +22,11 @@ from .._validation import (
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
 
 #: What to do about rows that come after later ones.
-TIME_RUNS_BACKWARDS = (
+TIME_ORDER_HINT = (
     "Time runs backwards: leave out rows that were given before; where labels come late, take the "
     "time at which the label came"
 )
-_OR_SECOND = ", or the second class of two alone"
+_SECOND_CLASS_HINT = ", or the second class of two alone"
 
 
 class BatchRows(NamedTuple):
@@ -97,7 +97,7 @@ def read_rows(
         raise invalid_input(
             expected=f"scores of {len(classes)} classes",
             got=f"{columns} columns",
-            hint="Pass one column per class" + _OR_SECOND,
+            hint="Pass one column per class" + _SECOND_CLASS_HINT,
         )
     check_indexes(y, y_proba, groups, time)
     proba = match_columns(proba, y_proba, classes)
@@ -289,5 +289,5 @@ def check_time_goes_on(
         raise invalid_input(
             expected=f"{expected}, the time of the last row",
             got=f"one of {rows.written(0) or format_time(rows.time[0])}",
-            hint=TIME_RUNS_BACKWARDS,
+            hint=TIME_ORDER_HINT,
         )

@@ -14,7 +14,7 @@ from ..metrics import validate_predictions
 from ..recalibrators import get_recalibrator
 from ._rows import exact_log
 
-_LEAST_ROWS = 4
+_MIN_ROWS = 4
 
 
 class SafeTestResult(NamedTuple):
@@ -106,9 +106,9 @@ def safe_calibration_test(
         y_true, y_proba, labels=labels, pos_label=pos_label
     )
     n = len(predictions.codes)
-    if n < _LEAST_ROWS:
+    if n < _MIN_ROWS:
         raise invalid_input(
-            expected=f"at least {_LEAST_ROWS} rows", got=f"{n}", hint="Add rows"
+            expected=f"at least {_MIN_ROWS} rows", got=f"{n}", hint="Add rows"
         )
     n_splits = check_count(n_splits, "n_splits", hint="Leave the default of 10")
     rng = generator(random_state)

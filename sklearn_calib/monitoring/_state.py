@@ -14,11 +14,19 @@ from ._record import Record
 from ._result import Alarm
 from ._rows import time_from_json, time_to_json
 
-_FORMAT = "sklearn-calib monitor"
-_VERSION = 1
+_STATE_FORMAT = "sklearn-calib monitor"
+_STATE_VERSION = 1
 #: Entries, and the attributes of the monitor that they are.
-_ARRAYS = {"log_ratios": "_total", "detector": "_detector", "impossible": "_impossible"}
-_COUNTS = {"n_samples": "n_samples_", "n_alarms": "n_alarms_", "n_before": "_n_before"}
+_ATTRIBUTE_BY_ARRAY_KEY = {
+    "log_ratios": "_total",
+    "detector": "_detector",
+    "impossible": "_impossible",
+}
+_ATTRIBUTE_BY_COUNT_KEY = {
+    "n_samples": "n_samples_",
+    "n_alarms": "n_alarms_",
+    "n_before": "_n_before",
+}
 
 
 def save_state(monitor: Any) -> dict[str, Any]:
@@ -40,12 +48,17 @@ def save_state(monitor: Any) -> dict[str, Any]:
         for record in monitor._records
     ]
     state: dict[str, Any] = {
-        "format": _FORMAT,
-        "version": _VERSION,
+        "format": _STATE_FORMAT,
+        "version": _STATE_VERSION,
         "settings": settings,
         "classes": classes,
-        **{key: getattr(monitor, name) for key, name in _COUNTS.items()},
-        **{key: getattr(monitor, name).tolist() for key, name in _ARRAYS.items()},
+        **{
+            key: getattr(monitor, name) for key, name in _ATTRIBUTE_BY_COUNT_KEY.items()
+        },
+        **{
+            key: getattr(monitor, name).tolist()
+            for key, name in _ATTRIBUTE_BY_ARRAY_KEY.items()
+        },
         "largest": _finite_or_text(monitor._largest),
         "rejected_at": monitor.rejected_at_,
         "time": time_to_json(monitor._last[0]),
@@ -74,16 +87,16 @@ def save_state(monitor: Any) -> dict[str, Any]:
 def restore_monitor(cls: Any, state: Any) -> Any:
     """Restore a monitor: `CalibrationMonitor.from_state_dict`."""
     found = state.get("format") if isinstance(state, dict) else None
-    if found != _FORMAT:
+    if found != _STATE_FORMAT:
         raise invalid_input(
             expected="the state of a monitor",
             got="something else",
             hint="Give what state_dict returned",
         )
     version: Any = state.get("version")
-    if isinstance(version, bool) or version != _VERSION:
+    if isinstance(version, bool) or version != _STATE_VERSION:
         raise invalid_input(
-            expected=f"a state of version {_VERSION}",
+            expected=f"a state of version {_STATE_VERSION}",
             got=f"version {version!r}",
             hint="Read it with the version of sklearn-calib that wrote it, or start anew",
         )
@@ -105,7 +118,7 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
     if state["classes"] is not None:
         monitor.classes_ = np.array(state["classes"])
         monitor._allocate_state()
-    for key, name in _ARRAYS.items():
+    for key, name in _ATTRIBUTE_BY_ARRAY_KEY.items():
         own = getattr(monitor, name)
         found = np.array(state[key], dtype=own.dtype)
         if found.shape != own.shape or not np.isfinite(found).all():
@@ -113,10 +126,10 @@ def _from_dict(cls: Any, state: dict[str, Any]) -> Any:
         if key != "log_ratios" and (found < 0).any():
             raise ValueError(f"{key} below 0")
         setattr(monitor, name, found)
-    for key in (*_COUNTS, "stride"):
+    for key in (*_ATTRIBUTE_BY_COUNT_KEY, "stride"):
         if not isinstance(state[key], int) or state[key] < (key == "stride"):
             raise ValueError(f"{key} is {state[key]!r}")
-    for key, name in _COUNTS.items():
+    for key, name in _ATTRIBUTE_BY_COUNT_KEY.items():
         setattr(monitor, name, int(state[key]))
     monitor.rejected_at_ = state["rejected_at"]
     monitor._largest = float(state["largest"])

@@ -50,8 +50,8 @@ from ._histogram_binning import HistogramBinning as HistogramBinning
 from ._identity import Identity as Identity
 from ._isotonic import IsotonicCalibration as IsotonicCalibration
 from ._matrix import MatrixScaling as MatrixScaling
-from ._multicalibrated_scores import MOST_COLUMNS as MOST_COLUMNS
-from ._multicalibrated_scores import SCORE as SCORE
+from ._multicalibrated_scores import MAX_GROUP_COLUMNS as MAX_GROUP_COLUMNS
+from ._multicalibrated_scores import SCORE_FEATURE_NAME as SCORE_FEATURE_NAME
 from ._multicalibrated_scores import MulticalibratedScores as MulticalibratedScores
 from ._multiclass_binning import CellGroup as CellGroup
 from ._multiclass_binning import MulticlassBinning as MulticlassBinning
@@ -82,7 +82,7 @@ from ._vector import VectorScaling as VectorScaling
 from ._venn_abers import VennAbers as VennAbers
 
 # Every recalibrator imported above is registered. Its name is that of its file.
-_REGISTRY = {
+_RECALIBRATOR_REGISTRY = {
     value.__module__.rpartition("._")[2]: value
     for value in list(globals().values())
     if isinstance(value, type)
@@ -103,7 +103,7 @@ def all_recalibrators() -> dict[str, type[Recalibrator]]:
     >>> all_recalibrators()["temperature"].__name__
     'TemperatureScaling'
     """
-    return dict(sorted(_REGISTRY.items()))
+    return dict(sorted(_RECALIBRATOR_REGISTRY.items()))
 
 
 def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
@@ -134,7 +134,7 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
     """
     if not isinstance(name, str):
         return resolve_recalibrator(name).set_params(**options)
-    if name not in _REGISTRY:
+    if name not in _RECALIBRATOR_REGISTRY:
         raise _invalid_input(
             "name",
             expected=f"one of {', '.join(all_recalibrators())}",
@@ -142,7 +142,7 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
             hint=suggest_method_name(name, all_recalibrators())
             or "Check the spelling, or pass an instance",
         )
-    known = _REGISTRY[name]().get_params(deep=False)
+    known = _RECALIBRATOR_REGISTRY[name]().get_params(deep=False)
     for option in options:
         if option not in known:
             raise _invalid_input(
@@ -151,7 +151,7 @@ def get_recalibrator(name: _RecalibratorLike, **options: _Any) -> Recalibrator:
                 hint=suggest_method_name(option, known) or "Check the spelling",
                 error=TypeError,
             )
-    return _REGISTRY[name](**options)
+    return _RECALIBRATOR_REGISTRY[name](**options)
 
 
 __all__ = [
@@ -159,7 +159,7 @@ __all__ = [
     "all_recalibrators",
     "cross_fitted_proba",
     "get_recalibrator",
-    *sorted(cls.__name__ for cls in _REGISTRY.values()),
+    *sorted(cls.__name__ for cls in _RECALIBRATOR_REGISTRY.values()),
 ]
 
 

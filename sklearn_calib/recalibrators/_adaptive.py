@@ -19,7 +19,7 @@ from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
 from ._platt import PlattScaling
 
-_EPS = float(np.finfo(np.float64).eps)
+_MACHINE_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class AdaptiveCalibration(Recalibrator):
@@ -368,8 +368,9 @@ def _to_interval_ends(intervals):
     low, high = intervals.T
     with np.errstate(divide="ignore"):
         return (
-            np.log(low * (1 - _EPS)) - np.log(1 - low + _EPS),
-            np.log(high + _EPS * high) - np.log(np.maximum((1 - high) - _EPS, 0.0)),
+            np.log(low * (1 - _MACHINE_EPSILON)) - np.log(1 - low + _MACHINE_EPSILON),
+            np.log(high + _MACHINE_EPSILON * high)
+            - np.log(np.maximum((1 - high) - _MACHINE_EPSILON, 0.0)),
         )
 
 

@@ -21,15 +21,20 @@ from .._typing import Link
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
-_STEEPEST = 100.0  # links steeper than that are steps
-_NOISIEST = 30.0  # more noise changes no shape of the curve
-START_POINTS = 1000  # points that the start is chosen by
-_MOST_STEPS = 20  # of Newton, and halvings of one; three steps are usual
-_DIFFERENCE = 1e-5  # between points whose slopes are compared
+# Steeper links are steps.
+_MAX_SLOPE = 100.0
+# More noise does not change the shape of the curve.
+_MAX_NOISE = 30.0
+# The start is chosen by this many points.
+START_POINTS = 1000
+# Also the most halvings of a step; three steps are usual.
+_MAX_NEWTON_STEPS = 20
+# The distance between points whose slopes are compared.
+_DIFFERENCE_STEP = 1e-5
 # curvature beside the largest one, and change of a loss, that rounding hides
-_FLAT = 1e-12
+_CURVATURE_TOLERANCE = 1e-12
 # the norm of log-odds that differ by rounding alone, relative to their mean
-_NOISE = 1e-12
+_NORM_TOLERANCE = 1e-12
 
 
 class AngularCalibration(Recalibrator):
@@ -147,7 +152,7 @@ class AngularCalibration(Recalibrator):
         self.norm_ = self.norm
         if self.norm is None:
             self.norm_ = float(np.sqrt(share @ (u - self.center_) ** 2))
-            if self.norm_ <= _NOISE * max(1.0, abs(self.center_)):
+            if self.norm_ <= _NORM_TOLERANCE * max(1.0, abs(self.center_)):
                 self.norm_ = 1.0  # all scores are equal, and their mean is rounded
                 u = np.full_like(u, self.center_)
         # The standardised score of eq. (3) of Li and Sur (2025): w'x / |w|_S, centred.
@@ -251,7 +256,7 @@ def _maximise_likelihood(link, s, codes, share, cos_theta, slope, intercept):
         return (a * cos, a * sin, b), jacobian[:, free]
 
     starts = [0.2, 0.8, 1.3], [0.5, 1.5, 4.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
-    bounds = (0, np.pi / 2), (1e-6, _STEEPEST), (None, None)
+    bounds = (0, np.pi / 2), (1e-6, _MAX_SLOPE), (None, None)
     starts = compress(starts, free)
     bounds = compress(bounds, free)
     values[free] = _minimise_from_grid(
@@ -285,7 +290,7 @@ def _fit_any_line(link, s, codes, share, intercept):
         return tuple(values), np.eye(3)[:, free]
 
     starts = [0.3, 1.0, 3.0], [0.1, 1.0, 3.0], [-2.0, -0.7, 0.0, 0.7, 2.0]
-    bounds = (0, _STEEPEST), (0, _NOISIEST), (None, None)
+    bounds = (0, _MAX_SLOPE), (0, _MAX_NOISE), (None, None)
     starts = compress(starts, free)
     bounds = compress(bounds, free)
     found = _minimise_from_grid(
@@ -337,9 +342,9 @@ def _polish_minimum(loss, point, bounds):
     """
     low, high = np.array(bounds, dtype=float).T  # None is NaN, which nothing is beyond
     value, slope = loss(point)
-    for _ in range(_MOST_STEPS):
+    for _ in range(_MAX_NEWTON_STEPS):
         free = ~((point <= low) & (slope > 0) | (point >= high) & (slope < 0))
-        room = np.fmin(np.fmin(point - low, high - point), _DIFFERENCE)[free]
+        room = np.fmin(np.fmin(point - low, high - point), _DIFFERENCE_STEP)[free]
         if not free.any() or not (room > 0).all():
             break
         units = np.eye(len(point))[free] * room[:, None]
@@ -355,12 +360,12 @@ def _polish_minimum(loss, point, bounds):
         along = np.divide(
             axes.T @ slope[free],
             sizes,
-            where=sizes > _FLAT * sizes.max(),
+            where=sizes > _CURVATURE_TOLERANCE * sizes.max(),
             out=0 * sizes,
         )
         step[free] = axes @ along
-        near = _FLAT * max(abs(value), 1.0)
-        for size in 0.5 ** np.arange(_MOST_STEPS):
+        near = _CURVATURE_TOLERANCE * max(abs(value), 1.0)
+        for size in 0.5 ** np.arange(_MAX_NEWTON_STEPS):
             moved = np.fmin(np.fmax(point - size * step, low), high)
             reached, then = loss(moved)
             flatter = np.abs(then[free]).max() < np.abs(slope[free]).max()

@@ -22,7 +22,7 @@ from .._validation import align_columns, get_category_order
 from ..exceptions import invalid_input
 
 #: Other name -> (name here, where it is called so).
-ELSEWHERE = {
+RECALIBRATOR_BY_OTHER_NAME = {
     "sigmoid": ("platt", "scikit-learn's method='sigmoid'"),
     "logistic": ("platt", "logistic calibration of one score"),
     "logistic_calibration": ("platt", "netcal's LogisticCalibration"),
@@ -205,9 +205,10 @@ def suggest_method_name(
 ) -> str | None:
     """Return what to write for a name that is not among `names`; None if nothing is near."""
     plain = _normalize_name(str(name))
-    same = {_normalize_name(other): found for other, found in ELSEWHERE.items()}.get(
-        plain
-    )
+    same = {
+        _normalize_name(other): found
+        for other, found in RECALIBRATOR_BY_OTHER_NAME.items()
+    }.get(plain)
     if same and same[0] in names:
         return f"Write {prefix}{same[0]!r}, the same as {same[1]}"
     return suggest_name(name, names, "", prefix) or None

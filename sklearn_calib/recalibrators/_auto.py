@@ -33,7 +33,7 @@ from ._beta import BetaCalibration
 from ._default import DefaultCalibration
 from ._fitted_maps import CombinedRecalibrator, get_map
 from ._group_columns import encode_groups
-from ._harm_checks import NAME_GROUPS, warn_repeated_rows
+from ._harm_checks import GROUPS_HINT, warn_repeated_rows
 from ._identity import Identity
 from ._one_vs_rest import OneVsRest
 from ._platt import PlattScaling
@@ -54,13 +54,15 @@ from ._venn_abers import VennAbers
 
 Candidates = Sequence[RecalibratorLike] | Mapping[str, RecalibratorLike]
 
-_FEWEST_ROWS = 20  # with fewer the weights are those of the prior
-_MANY_ROWS = 1000  # for a curve that falls; fewer are for lines
-_CLASSES_FOR_SHARED = 50
-_CLASSES_FOR_MATRIX = 200
-_ROWS_FOR_WEIGHTS = 200_000
-_SMALLEST_WEIGHT = 1e-3
-_SMALLEST_LIKELIHOOD = 1e-12
+# With fewer rows the weights are those of the prior.
+_MIN_ROWS = 20
+# Fewer rows are recalibrated by lines alone, without curves that fall.
+_MIN_CURVE_ROWS = 1000
+_MIN_SHARED_MAP_CLASSES = 50
+_MAX_MATRIX_CLASSES = 200
+_MAX_WEIGHTING_ROWS = 200_000
+_MIN_WEIGHT = 1e-3
+_MIN_LIKELIHOOD = 1e-12
 
 
 class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
@@ -355,20 +357,20 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 hint="The weights are those of the prior; check the column of the groups",
                 estimator=self,
             )
-        elif n_rows >= _FEWEST_ROWS and (codes != codes[0]).any():
+        elif n_rows >= _MIN_ROWS and (codes != codes[0]).any():
             # Folds are masses per row instead of positions, so that rows with counts as
             # weights can be divided between folds.
             folds = compute_fold_masses(
-                proba, codes, weight, self.cv, _ROWS_FOR_WEIGHTS, groups=self._groups
+                proba, codes, weight, self.cv, _MAX_WEIGHTING_ROWS, groups=self._groups
             )
             # Copies of a row in different folds would make flexible candidates look
             # better than they are.
             if self._groups is None and isinstance(self.cv, Integral):
-                warn_repeated_rows(proba, codes, NAME_GROUPS)
+                warn_repeated_rows(proba, codes, GROUPS_HINT)
         else:
             warn_calibration(
                 expected="enough rows of two classes to compare candidates",
-                got=f"{n_rows:.4g} of {len(np.unique(codes))}, fewer than {_FEWEST_ROWS} of 2",
+                got=f"{n_rows:.4g} of {len(np.unique(codes))}, fewer than {_MIN_ROWS} of 2",
                 hint="The weights are those of the prior; pass more rows",
                 estimator=self,
             )
@@ -458,7 +460,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         weights = prior / prior.sum()
         # A candidate of negligible weight would still cost a fit and its share of every
         # prediction.
-        weights[weights < _SMALLEST_WEIGHT] = 0.0
+        weights[weights < _MIN_WEIGHT] = 0.0
         self.weights_ = dict(
             zip(names, (weights / weights.sum()).tolist(), strict=True)
         )
@@ -527,7 +529,7 @@ def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     """Return the candidates of "auto" for k classes and a number of rows."""
     default = DefaultCalibration()
     spline = SplineCalibration()
-    few = n_rows < _MANY_ROWS
+    few = n_rows < _MIN_CURVE_ROWS
     found: Chains = {"identity": (Identity(),)}
     if k == 2:
         found |= {
@@ -546,14 +548,14 @@ def list_candidates(k: int, n_rows: float, *, monotone: bool = False) -> Chains:
     # differences between classes if these have few.
     one_for_all = OneVsRest(VennAbers(), shared=True)
     shared = OneVsRest(spline, shared=True)
-    if k < _CLASSES_FOR_SHARED:
+    if k < _MIN_SHARED_MAP_CLASSES:
         found |= {"default": (default,), "default, spline": (default, spline)}
         found |= {"default, shared spline": (default, shared)} if few else {}
         return found | {"shared venn_abers": (one_for_all,)}
     vector = StructuredVectorScaling()
     found["structured_vector"] = (vector,)
-    first = (default,) if k <= _CLASSES_FOR_MATRIX else (vector,)
-    name = "default" if k <= _CLASSES_FOR_MATRIX else "structured_vector"
+    first = (default,) if k <= _MAX_MATRIX_CLASSES else (vector,)
+    name = "default" if k <= _MAX_MATRIX_CLASSES else "structured_vector"
     found[name] = first
     found[f"{name}, shared spline"] = (*first, shared)
     found[f"{name}, top spline"] = (*first, TopLabel(spline))
@@ -611,6 +613,6 @@ def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
                 # As in the final mixture, so that the held-out likelihood is that of
                 # what will be predicted.
                 predicted = (1 - share) * predicted + share * own
-                predicted = np.maximum(predicted, _SMALLEST_LIKELIHOOD)
+                predicted = np.maximum(predicted, _MIN_LIKELIHOOD)
             found[name] = predicted
         return found, left[test]

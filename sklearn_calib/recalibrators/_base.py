@@ -54,7 +54,8 @@ from ._harm_checks import (
 )
 from ._threshold import ScoreKind, find_thresholds
 
-MAX_COMPLETED_ENTRIES = 20_000_000  # of rows that stand for absent classes
+# Entries of the rows that stand for absent classes.
+MAX_COMPLETED_ENTRIES = 20_000_000
 
 
 def complete_with_absent(

@@ -17,7 +17,7 @@ from .._typing import FloatArray, IntArray
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 
-_MIN_DROP = 0.001
+_MIN_SCORE_DROP = 0.001
 
 
 class BBQ(Recalibrator):
@@ -185,7 +185,7 @@ def _select_before_elbow(weights):
     # their order.
     while k + 1 < len(order) and falling[k] == falling[k + 1]:
         k += 1
-    while k + 1 < len(order) and falling[k] - falling[k + 1] > _MIN_DROP * spread:
+    while k + 1 < len(order) and falling[k] - falling[k + 1] > _MIN_SCORE_DROP * spread:
         k += 1
     return order[: max(k, 1)]
 

@@ -44,17 +44,18 @@ Kind = Literal["proba", "logits"]
 Rows = tuple[AnyArray, IntArray, FloatArray]
 
 # rows of the sample that lie together, and places if there are as many
-_PIECE = 1000
-_PLACES = 20
+_PIECE_ROWS = 1000
+_N_PIECES = 20
 # its rows; ten times as many if classes are few
-_SAMPLE = 20_000
-_SAMPLE_ENTRIES = 4_000_000
-_SAMPLE_SHARE = 20  # but of more than 20,000 rows no more than one in so many
+_MIN_SAMPLE_ROWS = 20_000
+_MAX_SAMPLE_ENTRIES = 4_000_000
+# Of more than 20,000 rows at most one in so many is sampled.
+_SAMPLING_INTERVAL = 20
 # of more classes no more entries, in shorter pieces
-_MANY_CLASSES = 2000
-_MOST_ENTRIES = 5_000_000
+_MANY_CLASSES_LIMIT = 2000
+_MAX_ENTRIES_MANY_CLASSES = 5_000_000
 # of functions that load a block, at most one in so many is called for the sample
-_LOADED = 10
+_LOADED_BLOCK_INTERVAL = 10
 # of an array: what is checked is still in the cache when it is summed
 _SLICE_ENTRIES = 1 << 18
 
@@ -376,28 +377,38 @@ class Blocks:
             first: list[ScoreBlock] = []
             for number, item in enumerate(blocks):
                 first.append(self._make_block(number, item))
-                if sum(block.n_rows for block in first) >= _SAMPLE:
+                if sum(block.n_rows for block in first) >= _MIN_SAMPLE_ROWS:
                     break
-            return [self._copy_some_rows(first, min(_SAMPLE, _most_rows(first)), rng)]
+            return [
+                self._copy_some_rows(
+                    first, min(_MIN_SAMPLE_ROWS, _most_rows(first)), rng
+                )
+            ]
         if not any(map(callable, blocks)):
             every = [
                 self._make_block(number, item) for number, item in enumerate(blocks)
             ]
-            share = sum(block.n_rows for block in every) // _SAMPLE_SHARE
+            share = sum(block.n_rows for block in every) // _SAMPLING_INTERVAL
             most = _most_rows(every)
-            return [self._copy_some_rows(every, min(most, max(_SAMPLE, share)), rng)]
+            return [
+                self._copy_some_rows(
+                    every, min(most, max(_MIN_SAMPLE_ROWS, share)), rng
+                )
+            ]
         groups = []
         # Loading a block may be slow, so the sample calls only some of the functions.
-        chosen = rng.permutation(len(blocks))[: max(1, len(blocks) // _LOADED)]
+        chosen = rng.permutation(len(blocks))[
+            : max(1, len(blocks) // _LOADED_BLOCK_INTERVAL)
+        ]
         for number in chosen:
             one = [self._make_block(number, blocks[number])]
             groups.append(
                 self._copy_some_rows(
-                    one, _most_rows(one) // min(len(chosen), _PLACES), rng
+                    one, _most_rows(one) // min(len(chosen), _N_PIECES), rng
                 )
             )
             if sum(len(z) for group in groups for z, *_ in group) >= min(
-                _SAMPLE, _most_rows(one)
+                _MIN_SAMPLE_ROWS, _most_rows(one)
             ):
                 break
         return groups
@@ -406,7 +417,7 @@ class Blocks:
         """Copy about `most` rows of these blocks, so that the blocks are not kept."""
         # Pieces of adjacent rows are read fast from memory-mapped files; several places
         # protect against files that are sorted.
-        piece = min(_PIECE, max(1, _most_rows(blocks) // _PLACES))
+        piece = min(_PIECE_ROWS, max(1, _most_rows(blocks) // _N_PIECES))
         places = [
             (block, slice(start, min(start + piece, block.n_rows)))
             for block in blocks
@@ -428,9 +439,11 @@ class Blocks:
 
 def _most_rows(blocks):
     columns = max((len(block.classes) for block in blocks), default=2)
-    most = int(np.clip(_SAMPLE_ENTRIES // columns, _SAMPLE, 10 * _SAMPLE))
+    most = int(
+        np.clip(_MAX_SAMPLE_ENTRIES // columns, _MIN_SAMPLE_ROWS, 10 * _MIN_SAMPLE_ROWS)
+    )
     return (
         most
-        if columns <= _MANY_CLASSES
-        else max(1, min(most, _MOST_ENTRIES // columns))
+        if columns <= _MANY_CLASSES_LIMIT
+        else max(1, min(most, _MAX_ENTRIES_MANY_CLASSES // columns))
     )

@@ -10,13 +10,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._ridge_logistic_groups import fit_shrunken_lines
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
-from ._group_columns import MOST_BINS, ColumnBinner, assign_bins, compute_bin_edges
+from ._group_columns import MAX_BINS, ColumnBinner, assign_bins, compute_bin_edges
 
+# Beyond these log-odds float64 probabilities do not differ.
 MAX_ABS_LOG_ODDS = (
     36.0  # log-odds beyond which float64 probabilities do not differ more
 )
-STEP = 10  # trees, after which the folds are judged
-GAIN = 1e-6  # nats by which a round has to lower the loss of the folds
+# The folds are evaluated after this many trees.
+TREES_PER_EVALUATION = 10
+# A round has to lower the loss of the folds by at least this much.
+MIN_LOSS_GAIN_NATS = 1e-6
 
 
 class BoosterOptions:
@@ -33,7 +36,7 @@ class BoosterOptions:
         ],
         "l2": [Interval(Real, 0, None, closed="neither")],
         "min_gain": [Interval(Real, 0, None, closed="left")],
-        "n_bins": [Interval(Integral, 2, MOST_BINS, closed="both")],
+        "n_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
         "cv": ["cv_object"],
         "patience": [Interval(Integral, 1, None, closed="left")],
         "monotone": ["boolean"],
@@ -71,7 +74,9 @@ class BoosterOptions:
 
     def _count_steps(self):
         """Return the number of steps in a round, and of trees in a step."""
-        return -(-self.n_trees // STEP), min(STEP, int(self.n_trees))
+        return -(-self.n_trees // TREES_PER_EVALUATION), min(
+            TREES_PER_EVALUATION, int(self.n_trees)
+        )
 
 
 class BoosterRows(NamedTuple):
@@ -276,7 +281,7 @@ def cross_validate_steps(
             sum(sum_losses(held.margin, held.rows) for _, held in tracks) / mass
         )
         # The first of nearly equal numbers of steps is kept.
-        if losses[number] < losses[best] - GAIN:
+        if losses[number] < losses[best] - MIN_LOSS_GAIN_NATS:
             best = number
         elif number - best >= options.patience * n_steps:
             break

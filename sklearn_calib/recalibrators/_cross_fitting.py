@@ -29,9 +29,9 @@ from .._validation import (
 from ..exceptions import invalid_input
 from ._any_recalibrator import fit_clone, predict_proba_aligned
 from ._group_columns import encode_groups
-from ._harm_checks import NAME_GROUPS, warn_repeated_rows
+from ._harm_checks import GROUPS_HINT, warn_repeated_rows
 
-_FOLDS = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
+_EXPECTED_CV = "cv as a number of folds, a splitter, or pairs (train, test) of rows"
 
 
 def cross_fitted_proba(
@@ -117,7 +117,7 @@ def cross_fitted_proba(
         warn_column_order(proba[rows], codes[rows], names, "classes")
     together = None if groups is None else encode_groups(groups, len(codes))
     if together is None and isinstance(cv, int | np.integer):
-        warn_repeated_rows(proba, codes, NAME_GROUPS)
+        warn_repeated_rows(proba, codes, GROUPS_HINT)
     numbers = np.arange(len(names))
     out = np.full(proba.shape, np.nan)
     for train, test in make_folds(codes, cv, random_state, together):
@@ -192,7 +192,7 @@ def make_folds(
         if isinstance(cv, StratifiedKFold | FastStratifiedGroupKFold):
             raise  # of the labels, in scikit-learn's words
         raise invalid_input(
-            expected=_FOLDS,
+            expected=_EXPECTED_CV,
             got=repr(cv)[:60],
             hint=f"Pass for instance cv=5 ({_fit_line(error)})",
         ) from error
@@ -223,7 +223,7 @@ def check_cv_pairs(cv: CV) -> None:
         )
     if not all(np.iterable(pair) and len([*pair]) == 2 for pair in pairs):
         raise invalid_input(
-            expected=_FOLDS, got=repr(cv)[:60], hint="Pass for instance cv=5"
+            expected=_EXPECTED_CV, got=repr(cv)[:60], hint="Pass for instance cv=5"
         )
 
 

@@ -18,9 +18,11 @@ from .._validation import (
 )
 from ..exceptions import add_error_context, invalid_input
 
-_NUMBER = (Real, Decimal, np.bool_)
-SHRINK = 20.0  # rows of residual 0 that a category's mean residual is shrunk by
-MOST_BINS = 255  # of a column, besides that of the missing values; a bin is one byte
+_NUMBER_TYPES = (Real, Decimal, np.bool_)
+# The mean residual of a category is shrunk by this many rows of residual 0.
+SHRINKAGE_ROWS = 20.0
+# Bins of a column, besides that of the missing values; a bin takes one byte.
+MAX_BINS = 255
 
 
 def read_group_columns(
@@ -110,7 +112,9 @@ def _read_column(column, name):
             hint="Pass text or numbers",
             error=TypeError,
         )
-    numbers = all(issubclass(kind, _NUMBER) or is_missing_type(kind) for kind in kinds)
+    numbers = all(
+        issubclass(kind, _NUMBER_TYPES) or is_missing_type(kind) for kind in kinds
+    )
     # Objects that are all numbers, such as Decimals or integers with None, are numbers.
     if numbers and not named and values.size:
         return np.array([np.nan if is_missing(v) else float(v) for v in values.ravel()])
@@ -234,11 +238,11 @@ def _encode_categories(column, known, name):
     values = column.tolist()
     # A column of numbers at fit and of text at predict would otherwise silently be all
     # new categories.
-    kinds = {isinstance(key, _NUMBER) for key in known}
+    kinds = {isinstance(key, _NUMBER_TYPES) for key in known}
     for value in dict.fromkeys(values):
         if (
             kinds
-            and isinstance(value, _NUMBER) not in kinds
+            and isinstance(value, _NUMBER_TYPES) not in kinds
             and not is_missing_value(value)
         ):
             got = f"the number {value:g}" if column.dtype != object else repr(value)
@@ -312,15 +316,17 @@ def _assign_category_bins(places: IntArray, residual, weight):
     mass = np.bincount(places[known], weight[known], minlength=size)
     # Rare categories have noisy means, which are shrunk to 0 before the categories are
     # ordered.
-    mean = np.bincount(places[known], residual[known], minlength=size) / (mass + SHRINK)
+    mean = np.bincount(places[known], residual[known], minlength=size) / (
+        mass + SHRINKAGE_ROWS
+    )
     seen = np.flatnonzero(mass > 0)
     seen = seen[np.argsort(mean[seen], kind="stable")]
     bins = np.zeros(size + 1, dtype=np.uint8)
-    if len(seen) <= MOST_BINS:
+    if len(seen) <= MAX_BINS:
         bins[seen] = 1 + np.arange(len(seen))
     else:
         # More categories than bins: neighbours in the order of their residuals share a
         # bin.
-        middle = find_mass_midpoints(mass[seen]) * MOST_BINS + BIN_EDGE_TOLERANCE
-        bins[seen] = 1 + np.minimum(middle, MOST_BINS - 1)
+        middle = find_mass_midpoints(mass[seen]) * MAX_BINS + BIN_EDGE_TOLERANCE
+        bins[seen] = 1 + np.minimum(middle, MAX_BINS - 1)
     return bins

@@ -20,7 +20,7 @@ from ._by_group import ByGroup
 from ._group_columns import ColumnSchema, is_missing_value, select_columns
 from ._platt import PlattScaling
 
-MANY_GROUPS = 1000
+MAX_GROUPS = 1000
 
 
 class GroupRecalibration(ByGroup):
@@ -170,9 +170,9 @@ class GroupRecalibration(ByGroup):
         keys = _make_keys(list(data.group_columns.values()))
         self.groups_ = sorted(set(keys), key=_sort_key)
         self._places = {key: place for place, key in enumerate(self.groups_)}
-        if len(self.groups_) > MANY_GROUPS:
+        if len(self.groups_) > MAX_GROUPS:
             warn_calibration(
-                expected=f"at most {MANY_GROUPS} groups, each of many rows",
+                expected=f"at most {MAX_GROUPS} groups, each of many rows",
                 got=f"{len(self.groups_)}",
                 hint=(
                     "Their lines are nearly that of all rows. Cut columns of numbers into "

@@ -19,34 +19,46 @@ from .._typing import AnyArray, Estimator, FloatArray, IntArray
 from .._warnings import warn_calibration
 from ._any_recalibrator import predict_proba_aligned
 
-TEST_LEVEL = 1e-4  # of uninformative scores, and of rows that are independent
-_MIN_TIED_ROWS = 5  # of a score that counts
-_MIN_TIED_SCORES = 20  # that have so many rows
-_MAX_RATE_ROWS = 20_000  # a sample of so many rows decides about the base rate
+# The level of the tests of scores without information and of independent rows.
+HARM_SIGNIFICANCE_LEVEL = (
+    1e-4  # of uninformative scores, and of rows that are independent
+)
+# A score counts as tied if this many rows have it.
+_MIN_TIED_ROWS = 5
+# So many scores must have that many rows.
+_MIN_TIED_SCORES = 20
+# The base rate is tested on a sample of at most this many rows.
+_MAX_RATE_ROWS = 20_000
 # with more an overfitted map is not to be expected, and refits cost
 _MAX_LOSS_ROWS = 4_000
 # with fewer, 3 standard errors of skewed differences are no evidence
 _MIN_LOSS_ROWS = 500
-_MAX_ERRORS = 3.0  # standard errors
-_MAX_LOSS_RATIO = 1.05  # a map that learns nothing costs its parameters / (2 n) nats
-_MIN_COPIED_FRACTION = 0.2  # of the rows, which must be copies of others
-_NEIGHBOURS = 1, 40, 80  # of the last two follows if the first is to be expected
-_NEAR_RATIO = 0.5  # of that distance; independent rows are above .65 of it
-_REACH_RATIO = 0.7
-_MAX_NEAR_ROWS = 20_000  # with more only equal rows are looked for
-_MIN_CONTINUOUS_FRACTION = 0.9  # of the different rows have a number of their own
+_MAX_STANDARD_ERRORS = 3.0
+# A map that learns nothing costs its parameters / (2 n) nats.
+_MAX_LOSS_RATIO = 1.05
+# The fraction of rows that must be copies of others.
+_MIN_COPIED_FRACTION = 0.2
+# From the distances of the last two follows where the first is to be expected.
+_NEIGHBOUR_RANKS = 1, 40, 80
+# In units of that distance; independent rows are above 0.65 of it.
+_MAX_NEAR_RATIO = 0.5
+_SEARCH_RADIUS_RATIO = 0.7
+# In more rows only equal ones are looked for.
+_MAX_NEAR_ROWS = 20_000
+# The fraction of the different rows that have a number of their own.
+_MIN_DISTINCT_FRACTION = 0.9
 
-_REPEATED = "scores that repeat with the same labels"
-NAME_GROUPS = (
+_REPEATED_SCORES_MESSAGE = "scores that repeat with the same labels"
+GROUPS_HINT = (
     "Name what belongs together, such as the number of the patient or of "
     "the election, with groups=; instead of repeated rows pass "
     "sample_weight="
 )
-_FOLDS_KEEP_GROUPS = (
+_GROUPS_KEPT_HINT = (
     "The folds keep them together. Name what else does belong together with "
     "groups=; instead of repeated rows pass sample_weight="
 )
-_MOVE_BASE_RATE = (
+_BASE_RATE_HINT = (
     "Take a method that can move the base rate: "
     "recalibrator='default', 'platt' or 'beta'"
 )
@@ -102,7 +114,7 @@ def negative_rank_correlation(
     if two:
         score = compute_rank_score(proba)
     correlation, statistic = compute_rank_correlation(score, y_encoded, weight)
-    return correlation if statistic < ndtri(TEST_LEVEL / n_tests) else None
+    return correlation if statistic < ndtri(HARM_SIGNIFICANCE_LEVEL / n_tests) else None
 
 
 def warn_decreasing_scores(method: object, correlations: Mapping[str, float]) -> None:
@@ -189,12 +201,12 @@ def _have_alternating_labels(count, hits, n_tests):
         if found > expected:
             # Chernoff's bound for a sum of independent indicators.
             bound = found - expected + found * np.log(expected / found)
-            if bound < np.log(TEST_LEVEL / (2 * n_tests)):
+            if bound < np.log(HARM_SIGNIFICANCE_LEVEL / (2 * n_tests)):
                 return True
     return False
 
 
-def warn_leaky_folds(got: str, hint: str = NAME_GROUPS) -> None:
+def warn_leaky_folds(got: str, hint: str = GROUPS_HINT) -> None:
     """Warn of folds that share what belongs together, or would share it."""
     warn_calibration(
         expected="rows that are independent, to judge a fit by rows that it has not seen",
@@ -211,13 +223,13 @@ def warn_repeated_cells(counts: IntArray) -> None:
     if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < count.sum():
         return
     if _have_alternating_labels(count[large], hits[large], 1):
-        warn_leaky_folds(_REPEATED)
+        warn_leaky_folds(_REPEATED_SCORES_MESSAGE)
 
 
 def warn_repeated_rows(proba: FloatArray, y_encoded: IntArray, hint: str) -> None:
     """Warn of repeated rows: folds that share them know the labels that they are judged by."""
     if has_repeated_rows(proba, y_encoded):
-        warn_leaky_folds(_REPEATED, hint)
+        warn_leaky_folds(_REPEATED_SCORES_MESSAGE, hint)
 
 
 def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
@@ -242,10 +254,10 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     n = len(key)
     different = len(np.unique(key))
     equal = n - different >= _MIN_COPIED_FRACTION * n
-    if not (equal or _NEIGHBOURS[-1] < n <= _MAX_NEAR_ROWS):
+    if not (equal or _NEIGHBOUR_RANKS[-1] < n <= _MAX_NEAR_ROWS):
         return None
     continuous = [
-        c for c in table.T if len(np.unique(c)) >= _MIN_CONTINUOUS_FRACTION * different
+        c for c in table.T if len(np.unique(c)) >= _MIN_DISTINCT_FRACTION * different
     ]
     # one alone may be rounded: then equal numbers are no wonder
     if len(continuous) < 2:
@@ -264,7 +276,7 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
         if equal:
             warn_leaky_folds(got)
         return None
-    warn_leaky_folds(got, _FOLDS_KEEP_GROUPS)
+    warn_leaky_folds(got, _GROUPS_KEPT_HINT)
     return groups
 
 
@@ -276,23 +288,25 @@ def _find_near_copies(columns):
     one from those that are farther.
     """
     n = len(columns[0])
-    _, k, last = _NEIGHBOURS
+    _, k, last = _NEIGHBOUR_RANKS
     # Ranks make distances independent of units and of the shape of the distributions.
     ranks = np.column_stack([np.argsort(np.argsort(c)) / n for c in columns])
     some = ranks[np.arange(k) * n // k]
     squares = (
         (some**2).sum(axis=1)[:, None] + (ranks**2).sum(axis=1) - 2 * some @ ranks.T
     )
-    nearest = np.partition(squares, _NEIGHBOURS, axis=1)[:, _NEIGHBOURS]
+    nearest = np.partition(squares, _NEIGHBOUR_RANKS, axis=1)[:, _NEIGHBOUR_RANKS]
     near, far, farther = np.sqrt(np.maximum(np.median(nearest, axis=0), 0.0))
     if not 0 < far < farther:
         return None
     # The distance to the k-th neighbour grows like a power of k; two distances
     # determine the power, which is extrapolated to the first neighbour.
     expected = far * k ** -(np.log(farther / far) / np.log(last / k))
-    if near >= _NEAR_RATIO * expected:
+    if near >= _MAX_NEAR_RATIO * expected:
         return None
-    pairs = cKDTree(ranks).query_pairs(_REACH_RATIO * expected, output_type="ndarray")
+    pairs = cKDTree(ranks).query_pairs(
+        _SEARCH_RADIUS_RATIO * expected, output_type="ndarray"
+    )
     table = coo_array((np.ones(len(pairs)), pairs.T), (n, n))
     return connected_components(table, directed=False)[1]
 
@@ -331,14 +345,14 @@ def warn_if_harmful(
         warn_calibration(
             expected=(
                 "calibrated probabilities whose mean is the class's frequency within "
-                f"{_MAX_ERRORS:g} standard errors"
+                f"{_MAX_STANDARD_ERRORS:g} standard errors"
             ),
             got=f"mean {mean:.3g} for frequency {rate:.3g}",
             sentence=(
                 f"With {name}, the mean calibrated probability of class {label!r} is {mean:.3g}, "
                 f"{errors:.1f} standard errors from its frequency {rate:.3g}"
             ),
-            hint=_MOVE_BASE_RATE,
+            hint=_BASE_RATE_HINT,
         )
         return
     if not _MIN_LOSS_ROWS <= len(positive) <= _MAX_LOSS_ROWS:
@@ -404,7 +418,7 @@ def warn_if_labels_harmed(
         warn_calibration(
             expected=(
                 "calibrated probabilities of each label whose mean is the label's "
-                f"frequency within {_MAX_ERRORS:g} standard errors"
+                f"frequency within {_MAX_STANDARD_ERRORS:g} standard errors"
             ),
             got=f"{len(found)} labels that differ",
             sentence=(
@@ -412,7 +426,7 @@ def warn_if_labels_harmed(
                 f"from the frequency; for label number {label} it is {mean:.3g}, "
                 f"{errors:.1f} standard errors from {rate:.3g}"
             ),
-            hint=_MOVE_BASE_RATE,
+            hint=_BASE_RATE_HINT,
         )
         return
     rows = np.flatnonzero((weight > 0) & ~np.isnan(table).all(axis=1))
@@ -467,7 +481,9 @@ def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tes
     # of two, which are equal but for the last digits, the second
     worst = int(np.flatnonzero(~(errors < (1.0 - 1e-9) * errors.max()))[-1])
     # Bonferroni's correction for looking at the worst of all classes and labels.
-    if errors[worst] <= norm.isf(norm.sf(_MAX_ERRORS) / (len(classes) - 1) / n_tests):
+    if errors[worst] <= norm.isf(
+        norm.sf(_MAX_STANDARD_ERRORS) / (len(classes) - 1) / n_tests
+    ):
         return None
     total = weight.sum()
     mean = weight @ proba[:, worst] / total
@@ -491,7 +507,7 @@ def _warn_larger_loss(after, before, weight, how):
     rise = share @ (after - before)
     # Losses of the same rows are compared, so most of their variance cancels.
     error = np.sqrt(share**2 @ (after - before - rise) ** 2)
-    is_clear = rise > _MAX_ERRORS * error
+    is_clear = rise > _MAX_STANDARD_ERRORS * error
     is_large = share @ after > _MAX_LOSS_RATIO * (share @ before)
     if is_clear and is_large:
         warn_calibration(

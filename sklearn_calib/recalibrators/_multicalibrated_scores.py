@@ -24,8 +24,8 @@ from ._cross_fitting import check_cv_pairs, make_folds
 from ._group_columns import ColumnSchema
 from ._harm_checks import warn_repeated_rows
 
-MOST_COLUMNS = 1000
-SCORE = "(score)"  # the name of the score among the features
+MAX_GROUP_COLUMNS = 1000
+SCORE_FEATURE_NAME = "(score)"
 
 
 class MulticalibratedScores(BoosterOptions, ByGroup):
@@ -200,7 +200,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
             if best
             else []
         )
-        names = [*self._schema.names, SCORE]
+        names = [*self._schema.names, SCORE_FEATURE_NAME]
         self.feature_gains_ = dict(
             zip_longest(names, np.ravel(gains).tolist(), fillvalue=0.0)
         )
@@ -303,21 +303,21 @@ def _clip_log_odds(proba):
 
 
 def _check_number(data):
-    if len(data.group_columns) > MOST_COLUMNS:
+    if len(data.group_columns) > MAX_GROUP_COLUMNS:
         raise invalid_input(
-            expected=f"at most {MOST_COLUMNS} columns of groups",
+            expected=f"at most {MAX_GROUP_COLUMNS} columns of groups",
             got=f"{len(data.group_columns)}",
             hint=(
                 "Pass the columns that the groups are made of instead of one mask for "
                 "each group: trees combine them"
             ),
         )
-    if SCORE in data.group_columns:
+    if SCORE_FEATURE_NAME in data.group_columns:
         raise invalid_input(
-            expected=f"columns with names other than {SCORE!r}",
-            got=repr(SCORE),
+            expected=f"columns with names other than {SCORE_FEATURE_NAME!r}",
+            got=repr(SCORE_FEATURE_NAME),
             sentence=(
-                f"The name {SCORE!r} is reserved for the score and cannot be the name "
+                f"The name {SCORE_FEATURE_NAME!r} is reserved for the score and cannot be the name "
                 "of a column"
             ),
             hint="Rename it",

@@ -15,8 +15,10 @@ from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator, two_columns
 
-MAX_ABS_LOG_ODDS = 30.0  # log-odds beyond count as that
-BLOCK_ROWS = 256  # rows whose likelihoods are made at once
+# Log-odds are clipped to this.
+MAX_ABS_LOG_ODDS = 30.0
+# Likelihoods are computed for this many rows at once.
+BLOCK_ROWS = 256
 
 
 class OnlineCalibration(Recalibrator):

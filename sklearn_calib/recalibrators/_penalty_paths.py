@@ -9,7 +9,7 @@ from .._kernels._binning import pool_equal_scores
 from .._kernels._log_odds import compute_rank_score
 from .._typing import AnyArray, FloatArray, IntArray
 
-MAX_PENALTIES = 100  # of a path, that are compared
+MAX_PENALTIES = 100
 
 
 def pool_log_odds(

@@ -36,10 +36,12 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
-_SLACK = 1e-6  # how far frequencies may be from the sum of 1
+# The sum of frequencies may differ from 1 by this much.
+_FREQUENCY_SUM_TOLERANCE = 1e-6
 # largest to smallest: a part of rows that were resampled to equal ones
-EQUAL_COUNTS = 1.05
-MEAN_TOLERANCE = 1e-9  # of a mean from its target, relative
+MAX_EQUAL_COUNT_RATIO = 1.05
+# The distance of a mean from its target, relative to it.
+MEAN_TOLERANCE = 1e-9
 
 
 def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
@@ -86,7 +88,7 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
             got=f"{wrong:g}",
             hint="Pass the frequencies of the classes",
         )
-    if abs(found.sum() - 1) > _SLACK:
+    if abs(found.sum() - 1) > _FREQUENCY_SUM_TOLERANCE:
         raise invalid_input(
             expected=f"numbers with sum 1 in {name}",
             got=f"{found.sum():.6g}",
@@ -165,8 +167,9 @@ def offset_to_mean(
 #: number, or for two classes the number of the second.
 Frequencies: TypeAlias = ArrayLike | Mapping[Any, float] | float
 
-ESTIMATED = ("bbse", "em", "rlls")
-_GAP = 1e-7  # nats a row
+ESTIMATED_PRIORS = ("bbse", "em", "rlls")
+# In nats per row.
+_MAX_LIKELIHOOD_GAP = 1e-7
 
 
 class PriorShift(Recalibrator):
@@ -318,7 +321,7 @@ class PriorShift(Recalibrator):
     )
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "prior": [
-            StrOptions({*ESTIMATED, "undo_resampling", "uniform"}),
+            StrOptions({*ESTIMATED_PRIORS, "undo_resampling", "uniform"}),
             "array-like",
             dict,
             Interval(Real, 0, 1, closed="both"),
@@ -426,7 +429,10 @@ class PriorShift(Recalibrator):
                 hint="Pass what the model had",
             )
         counts = np.bincount(codes).astype(float)
-        if class_weight == "balanced" and counts.max() <= EQUAL_COUNTS * counts.min():
+        if (
+            class_weight == "balanced"
+            and counts.max() <= MAX_EQUAL_COUNT_RATIO * counts.min()
+        ):
             warn_calibration(
                 expected="the training labels as they were before the resampling",
                 got=(
@@ -518,11 +524,11 @@ class PriorShift(Recalibrator):
         check_is_fitted(self)
         to_mean = self.mean is not None
         if not to_mean and (
-            not isinstance(self.prior, str) or self.prior not in ESTIMATED
+            not isinstance(self.prior, str) or self.prior not in ESTIMATED_PRIORS
         ):
             raise invalid_input(
                 "prior",
-                expected=f"a prior that is estimated, {', '.join(ESTIMATED)}",
+                expected=f"a prior that is estimated, {', '.join(ESTIMATED_PRIORS)}",
                 got=f"prior={self.prior if isinstance(self.prior, str) else 'given frequencies'!r}",
                 hint="predict_proba already uses it; to estimate it, fit PriorShift('em')",
             )
@@ -568,9 +574,9 @@ class PriorShift(Recalibrator):
         source = self.training_prior_
         ratio = np.asarray(proba) / source
         fit = fit_proportions(ratio, weight, source)
-        if fit.gap > _GAP:
+        if fit.gap > _MAX_LIKELIHOOD_GAP:
             warn_calibration(
-                expected=f"a likelihood within {_GAP:g} nats per row of the largest",
+                expected=f"a likelihood within {_MAX_LIKELIHOOD_GAP:g} nats per row of the largest",
                 got=f"one up to {fit.gap:.1g} below it after {fit.n_iter} steps",
                 hint="The frequencies are close to the best; join classes if they matter",
                 estimator=self,
@@ -694,7 +700,7 @@ class PriorShift(Recalibrator):
     def _compute_target(self, source, observed):
         if not isinstance(self.prior, str):
             return class_frequencies(self.prior, self.classes_, "prior")
-        if self.prior in ESTIMATED:
+        if self.prior in ESTIMATED_PRIORS:
             return source
         if self.prior == "uniform":
             return np.full(len(source), 1.0 / len(source))

@@ -18,7 +18,7 @@ from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 
 # the ones that cross-validation tries
-_DEGREES = (
+_DEFAULT_DEGREES = (
     1,
     2,
     3,
@@ -32,7 +32,7 @@ _DEGREES = (
     18,
     20,
 )
-_WORST_GAP = 1e-6
+_MAX_GAP = 1e-6
 _MAX_CONSTRAINTS = 200
 
 
@@ -247,16 +247,16 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.constraint_gap_ = (
             0.0 if known is None else self._measure_violation(known, own)
         )
-        if self.optimality_gap_ > _WORST_GAP:
+        if self.optimality_gap_ > _MAX_GAP:
             warn_calibration(
-                expected=f"an optimality gap of at most {_WORST_GAP}",
+                expected=f"an optimality gap of at most {_MAX_GAP}",
                 got=f"{self.optimality_gap_:.2g}",
                 hint="Use a smaller degree, or another bound l1",
                 estimator=self,
             )
-        if known is not None and self.constraint_gap_ > _WORST_GAP:
+        if known is not None and self.constraint_gap_ > _MAX_GAP:
             warn_calibration(
-                expected=f"a map that misses its constraints by at most {_WORST_GAP}",
+                expected=f"a map that misses its constraints by at most {_MAX_GAP}",
                 got=f"{self.constraint_gap_:.2g}",
                 hint="Use another degree, or fewer constraints",
                 estimator=self,
@@ -297,7 +297,7 @@ class RestrictedPolynomialRegression(Recalibrator):
 
     def _list_candidates(self):
         """Return the degrees and bounds to try, increasing."""
-        degrees = _DEGREES if isinstance(self.degree, str) else self.degree
+        degrees = _DEFAULT_DEGREES if isinstance(self.degree, str) else self.degree
         try:
             degrees = np.unique(np.asarray(degrees))
         except (TypeError, ValueError):  # neither numbers nor texts alone

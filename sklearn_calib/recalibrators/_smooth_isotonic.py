@@ -11,8 +11,8 @@ from ._base import Recalibrator
 from ._isotonic import IsotonicCalibration
 from ._penalty_paths import number_runs, pool_log_odds
 
-_SAME_VALUE = 1e-12
-MIN_FLOAT = 5e-324
+_VALUE_TOLERANCE = 1e-12
+MIN_POSITIVE_FLOAT = 5e-324
 
 
 class SmoothIsotonicCalibration(Recalibrator):
@@ -69,7 +69,7 @@ class SmoothIsotonicCalibration(Recalibrator):
         first, second = _average_blocks(knots, mass, block)
         # blocks too near for a slope between them become one
         apart = np.where(second[1:] < 0.5, np.diff(second), -np.diff(first))
-        near = np.append(0, np.cumsum(apart > _SAME_VALUE))[block]
+        near = np.append(0, np.cumsum(apart > _VALUE_TOLERANCE))[block]
         self.values_ = np.clip(
             np.bincount(near, mass * fit) / np.bincount(near, mass), 0.0, 1.0
         )
@@ -79,7 +79,7 @@ class SmoothIsotonicCalibration(Recalibrator):
         if len(self.knots_) == 1:
             return maps.make_constant(self.values_[0])
         first, second = (
-            np.log(np.maximum(p, MIN_FLOAT)) for p in (self._rest, self.knots_)
+            np.log(np.maximum(p, MIN_POSITIVE_FLOAT)) for p in (self._rest, self.knots_)
         )
         knots = second - first
         lower, upper = (

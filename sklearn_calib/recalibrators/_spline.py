@@ -13,9 +13,10 @@ from .._simplex_array import compute_log_odds
 from .._typing import FloatArray
 from ._base import Capabilities, Recalibrator
 
-MAX_ABS_LOG_ODDS = 30.0  # log-odds beyond count as this
+# Log-odds are clipped to this.
+MAX_ABS_LOG_ODDS = 30.0
 MAX_CELLS = 2000
-_CELLS_FOR_PENALTY = 400
+_MAX_PENALTY_CELLS = 400
 
 
 class SplineCalibration(Recalibrator):
@@ -148,7 +149,7 @@ class SplineCalibration(Recalibrator):
             (score - np.average(score, weights=weight)) ** 2, weights=weight
         )
         cells = kernel.coarsen_cells(kernel.make_cells(score, codes, weight), MAX_CELLS)
-        few = kernel.coarsen_cells(cells, _CELLS_FOR_PENALTY)
+        few = kernel.coarsen_cells(cells, _MAX_PENALTY_CELLS)
         same = few is cells
         cells = kernel.add_prior_points(cells, self.prior)
         few = cells if same else kernel.add_prior_points(few, self.prior)

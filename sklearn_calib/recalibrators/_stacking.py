@@ -161,16 +161,16 @@ def assign_group_folds(
     share = counts / np.maximum(counts.sum(axis=0), 1)
     fold = np.empty(n_groups, dtype=np.intp)
     filled = np.zeros((n_folds, k))
-    for group in order[:_DEALT_SINGLY]:
+    for group in order[:_MAX_GROUPS_DEALT_SINGLY]:
         crowded = (filled @ share[group]) + 1e-6 * filled.sum(axis=1)
         fold[group] = crowded.argmin()
         filled[fold[group]] += share[group]
-    rest = order[_DEALT_SINGLY:]
+    rest = order[_MAX_GROUPS_DEALT_SINGLY:]
     fold[rest] = np.arange(len(rest)) % n_folds
     return fold
 
 
-_DEALT_SINGLY = 5000
+_MAX_GROUPS_DEALT_SINGLY = 5000
 
 
 def _hash_rows(proba, codes, count):

@@ -29,8 +29,10 @@ from ..exceptions import invalid_input
 from ._base import Capabilities, Recalibrator
 from ._blocks import Blocks, Kind
 
-_MAP_ENTRIES = 10_000_000  # larger memory maps are read in blocks of rows
-_DEVICE_ENTRIES = 1_000_000  # and so are larger tensors on their device
+# Larger memory maps are read in blocks of rows,
+_MAX_MEMORY_MAP_ENTRIES = 10_000_000
+# and so are larger tensors on their device.
+_MAX_DEVICE_ENTRIES = 1_000_000
 
 
 class TemperatureScaling(Recalibrator):
@@ -156,11 +158,11 @@ class TemperatureScaling(Recalibrator):
         if self.criterion != "log_loss":
             return False
         kind = "proba"
-        least = _MAP_ENTRIES
+        least = _MAX_MEMORY_MAP_ENTRIES
         if (held := read_device_scores(X, kind, read_proba)) is not None:
             X = held
             kind = held.kind
-            least = _DEVICE_ENTRIES
+            least = _MAX_DEVICE_ENTRIES
         elif not isinstance(X, np.memmap):
             return False
         if X.ndim != 2 or X.shape[0] * X.shape[1] <= least:

@@ -17,11 +17,11 @@ from ..maps import CalibrationMap, Ranges, Rows
 
 ScoreKind = Literal["proba", "logits"]
 # of what `canonical_proba` takes
-_ENDS = {
+_RANGE_BY_INPUT = {
     "proba": (0.0, 1.0),
     "logits": (-1e150, 1e150),
 }
-_TYPES = ("float64", "float32")
+_DTYPE_NAMES = ("float64", "float32")
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Threshold(Shown):
         return " or ".join(map(self._format_range, self.intervals))
 
     def _format_range(self, ends):
-        low, high = _ENDS[self.input]
+        low, high = _RANGE_BY_INPUT[self.input]
         if ends[0] == ends[1]:
             return f"score = {ends[0]!r}"
         if ends[0] == low:
@@ -134,8 +134,8 @@ def find_thresholds(
         Called without arguments: None if the map only rises or only falls, else the
         map.
     """
-    check_known("input", input, _ENDS, "Say what the scores are")
-    check_known("dtype", dtype, _TYPES, "Say how the scores are stored")
+    check_known("input", input, _RANGE_BY_INPUT, "Say what the scores are")
+    check_known("dtype", dtype, _DTYPE_NAMES, "Say how the scores are stored")
     targets = _check_targets(target)
 
     def read_rows(x):
@@ -145,7 +145,7 @@ def find_thresholds(
         given = read_rows(x)
         return value(given if floor is None else clip_to_floor(given, floor))
 
-    low, high = _ENDS[input]
+    low, high = _RANGE_BY_INPUT[input]
     if dtype == "float32":  # the largest of its numbers
         low, high = np.clip(
             [low, high], *np.finfo(np.float32).max * np.array([-1.0, 1.0])

@@ -16,10 +16,14 @@ from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
 from ._penalty_paths import compute_bic_penalty
 
-ROUNDING_PENALTY = 1e-12  # a row: less bends nothing but the last digits of a line
-_N_PENALTIES = 50  # penalties tried, from the one of a straight line to 1e-4 of it
-_SCORE_STEP = 1e-5  # scores closer than this share a point
-MAX_POINTS, MAX_CELLS = 20_000, 10_000  # more points are joined to so many cells
+# Less bends nothing but the last digits of a line.
+MIN_PENALTY_PER_ROW = 1e-12
+# Penalties from the one of a straight line to 1e-4 of it.
+_N_PENALTIES = 50
+# Scores closer than this share a point.
+_SCORE_RESOLUTION = 1e-5
+# More points are joined to the given number of cells.
+MAX_POINTS, MAX_CELLS = 20_000, 10_000
 
 
 class TrendLine(NamedTuple):
@@ -176,7 +180,7 @@ def iter_fits(
     rows = mass * get_rows_per_weight(weight)
     top = find_largest_penalty(x, y, mass)
     if lam is None:
-        bent = top > ROUNDING_PENALTY * mass.sum()
+        bent = top > MIN_PENALTY_PER_ROW * mass.sum()
         lams = top * np.geomspace(1, 1e-4, _N_PENALTIES) if bent else [0.0]
     else:
         lams = [lam]
@@ -192,7 +196,7 @@ def iter_fits(
 
 def _make_points(score, codes, weight):
     """Return scores, frequencies and weights of the fitted points."""
-    step = np.rint(score / _SCORE_STEP).astype(np.intp)
+    step = np.rint(score / _SCORE_RESOLUTION).astype(np.intp)
     present = np.flatnonzero(np.bincount(step))
 
     def sum_by_step(values):

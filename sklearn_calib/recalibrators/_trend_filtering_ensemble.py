@@ -11,7 +11,7 @@ from ._base import Recalibrator
 from ._penalty_paths import compute_model_weights
 from ._trend_filtering import TrendFiltering, TrendLine, iter_fits
 
-_MIN_WEIGHT = 1e-10
+_MIN_MEMBER_WEIGHT = 1e-10
 
 
 class TrendFilteringEnsemble(Recalibrator):
@@ -82,7 +82,7 @@ class TrendFilteringEnsemble(Recalibrator):
         ).any():  # fewer rows than a line has degrees of freedom
             price = np.append(0.0, np.full(len(models) - 1, np.inf))
         weights = compute_model_weights(price)
-        kept = weights >= _MIN_WEIGHT
+        kept = weights >= _MIN_MEMBER_WEIGHT
         self.lines_ = [model for model, keep in zip(models, kept, strict=True) if keep]
         self.weights_ = weights[kept] / weights[kept].sum()
         self.penalties_ = np.array([model.lam for model in self.lines_])

@@ -23,7 +23,7 @@ from ..inference import (
     small_sample_inflation,
     sum_error,
 )
-from ..metrics import OF_LARGEST, all_metrics
+from ..metrics import LARGEST_BIN_MEASURES, all_metrics
 from ..summary import ADDED_UP
 
 if TYPE_CHECKING:
@@ -295,7 +295,7 @@ def make_draw_interval(
         spread = np.std(resampled)
         noise = np.sqrt(max(square - value**2, spread**2))
         low = max(np.sqrt(max(2 * value**2 - square, 0.0)) - z * spread, 0.0)
-        if function.spec.name in OF_LARGEST:
+        if function.spec.name in LARGEST_BIN_MEASURES:
             low = max(value - np.quantile(null, 1 - tail), 0.0)
         high = value + z * min(noise, spread / np.sqrt(1 - 2 / np.pi))
         if 1 + np.count_nonzero(null >= value) > tail * (1 + len(null)):

@@ -86,10 +86,13 @@ def test_unknown_names_say_what_to_write(data, name, hint):
 
 
 def test_every_equivalent_exists():
-    from sklearn_calib.recalibrators._any_recalibrator import ELSEWHERE
+    from sklearn_calib.recalibrators._any_recalibrator import RECALIBRATOR_BY_OTHER_NAME
 
-    assert {name for name, _ in ELSEWHERE.values()} <= {*all_recalibrators(), "n_bins"}
-    assert not set(ELSEWHERE) & set(all_recalibrators())
+    assert {name for name, _ in RECALIBRATOR_BY_OTHER_NAME.values()} <= {
+        *all_recalibrators(),
+        "n_bins",
+    }
+    assert not set(RECALIBRATOR_BY_OTHER_NAME) & set(all_recalibrators())
 
 
 def test_options_by_name():

@@ -26,7 +26,10 @@ from sklearn_calib.inference._intervals import (
     _recalibrate_law,
     _shift_predictions,
 )
-from sklearn_calib.inference._measure_forms import EVALUATE_DRAWS, evaluate_population
+from sklearn_calib.inference._measure_forms import (
+    DRAW_FUNCTION_BY_MEASURE,
+    evaluate_population,
+)
 from sklearn_calib.inference._resampling import pool_rows
 from sklearn_calib.metrics import (
     all_metrics,
@@ -505,7 +508,7 @@ def test_progress_and_threads(soft, k):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_scores", [7, 400])
-@pytest.mark.parametrize("measure", sorted(EVALUATE_DRAWS))
+@pytest.mark.parametrize("measure", sorted(DRAW_FUNCTION_BY_MEASURE))
 def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted):
     rng = np.random.default_rng(0)
     p = rng.choice(rng.random(n_scores) ** 2, 300)
@@ -513,7 +516,7 @@ def test_many_draws_at_once_are_the_measure_of_each(measure, n_scores, weighted)
     pooled = pool_rows(case_of(p, np.arange(300) % 2, weight), always=True)
     law = np.column_stack([1 - p**2, p**2])
     events = pooled.with_law(law).events(20, np.random.default_rng(1))
-    found = EVALUATE_DRAWS[measure](pooled.score, pooled.mass, events)
+    found = DRAW_FUNCTION_BY_MEASURE[measure](pooled.score, pooled.mass, events)
     for value, row in zip(found, events, strict=True):
         pairs = (
             np.repeat(pooled.score, 2),

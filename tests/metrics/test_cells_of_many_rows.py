@@ -129,8 +129,10 @@ def test_measures_are_those_of_the_ways_for_few_rows(
         assert function(y, p, sample_weight=weight) == pytest.approx(
             of_repeated, abs=1e-12
         )
-    monkeypatch.setattr(_predictions, "MANY_ROWS", np.inf)
-    monkeypatch.setattr("sklearn_calib.metrics._calibration_error.MANY_ROWS", np.inf)
+    monkeypatch.setattr(_predictions, "MIN_COMPILED_ROWS", np.inf)
+    monkeypatch.setattr(
+        "sklearn_calib.metrics._calibration_error.MIN_COMPILED_ROWS", np.inf
+    )
     assert function(y, p) == pytest.approx(value, abs=1e-13)
 
 

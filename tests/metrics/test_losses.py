@@ -315,7 +315,7 @@ def test_a_registered_loss_is_taken_by_its_name(monkeypatch):
 
     from sklearn_calib import metrics
 
-    monkeypatch.setattr(metrics, "_REGISTRY", dict(metrics._REGISTRY))
+    monkeypatch.setattr(metrics, "_MEASURE_REGISTRY", dict(metrics._MEASURE_REGISTRY))
     assert register_measures([middle_loss]) == ["middle_loss"]
     proba, y = make_overconfident(2, 300)
     parts = decompose_loss(y, proba, loss="middle")

@@ -145,7 +145,7 @@ def test_a_right_table_is_checked_in_blocks_alone(monkeypatch):
     monkeypatch.setattr(
         _lp_calibration, "read_proba", lambda *args, **kw: checked.append(1)
     )
-    monkeypatch.setattr(_lp_calibration, "_BLOCK_NUMBERS", 21)  # 7 rows
+    monkeypatch.setattr(_lp_calibration, "_BLOCK_ENTRIES", 21)  # 7 rows
     _, P = softmax_data(50, 3)
     assert _read_float32(P) is P and not checked
     P[49, 0] += 0.1

@@ -400,7 +400,7 @@ def test_memory_does_not_grow_with_the_rows(memory_map):
 def test_fit_of_a_memory_map_makes_no_copy(memory_map, monkeypatch):
     p, y = memory_map(100_000, 50, proba=True)
     whole = TemperatureScaling().fit(np.array(p), y)
-    monkeypatch.setattr(temperature_file, "_MAP_ENTRIES", 1_000_000)
+    monkeypatch.setattr(temperature_file, "_MAX_MEMORY_MAP_ENTRIES", 1_000_000)
     mapped = TemperatureScaling()
     most = peak(lambda: mapped.fit(p, y))
     close(mapped, whole)

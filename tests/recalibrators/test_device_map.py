@@ -267,7 +267,7 @@ def test_coefficients_stay_on_the_host(monkeypatch, dispatch):
 
 
 def test_a_tolerance_holds_in_slices(dispatch, monkeypatch):
-    monkeypatch.setattr(_temperature, "_DEVICE_ENTRIES", 100)
+    monkeypatch.setattr(_temperature, "_MAX_DEVICE_ENTRIES", 100)
     z, y = problem(100, 3)
     rough = np.asarray(canonical_proba(z, kind="logits")) * 0.99
     found = TemperatureScaling().fit(canonical_proba(away(rough), tolerance=0.02), y)
@@ -341,7 +341,7 @@ def test_tensors_of_every_kind(dispatch, monkeypatch, entries):
     torch = pytest.importorskip(
         "torch", reason="torch is not installed: tensors are not tested"
     )
-    monkeypatch.setattr(_temperature, "_DEVICE_ENTRIES", entries)
+    monkeypatch.setattr(_temperature, "_MAX_DEVICE_ENTRIES", entries)
     z, y = problem(200, 3, np.float32)
     tensor, labels = torch.asarray(z), torch.asarray(y)
     weight = torch.linspace(0.5, 2.0, 200)

@@ -13,7 +13,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.metrics import log_loss
 from sklearn_calib.recalibrators import all_recalibrators, get_recalibrator
 from sklearn_calib.recalibrators._harm_checks import (
-    TEST_LEVEL,
+    HARM_SIGNIFICANCE_LEVEL,
     negative_rank_correlation,
 )
 
@@ -222,9 +222,11 @@ def test_level_on_scores_that_say_nothing():
             found = (statistics < stats.norm.ppf(level)).mean()
             bound = 0.05 + 3.5 / np.sqrt(level * repetitions)
             assert abs(found / level - 1) < bound, (kind, level)
-        assert stats.poisson.sf(fired - 1, TEST_LEVEL * repetitions) > 1e-4, kind
+        assert (
+            stats.poisson.sf(fired - 1, HARM_SIGNIFICANCE_LEVEL * repetitions) > 1e-4
+        ), kind
         alarms += fired
-    expected = TEST_LEVEL * repetitions * len(kinds)
+    expected = HARM_SIGNIFICANCE_LEVEL * repetitions * len(kinds)
     assert stats.poisson.cdf(alarms, expected) > 1e-4  # not far too seldom
     assert stats.poisson.sf(alarms - 1, expected) > 1e-4
 
@@ -246,4 +248,4 @@ def test_level_of_many_rare_classes():
             for c, pair in enumerate(pairs)
         )
     assert method.capabilities.increasing
-    assert stats.poisson.sf(fired - 1, TEST_LEVEL * fits) > 1e-3
+    assert stats.poisson.sf(fired - 1, HARM_SIGNIFICANCE_LEVEL * fits) > 1e-3
