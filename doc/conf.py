@@ -18,6 +18,7 @@ import _bibliography  # noqa: E402
 import _derived  # noqa: E402
 import _notebooks  # noqa: E402
 import _plain  # noqa: E402
+import _site  # noqa: E402
 from sphinx_gallery.sorting import FileNameSortKey  # noqa: E402
 
 import sklearn_calib  # noqa: E402
@@ -53,12 +54,22 @@ suppress_warnings = ["config.cache", "ref.any"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "sklearn-calib"
+html_logo = "static/logo.svg"
+html_favicon = "static/logo.svg"
 html_theme_options = {
+    "logo": {"text": "sklearn-calib", "alt_text": "sklearn-calib, first page"},
     "show_toc_level": 2,
+    # below a part of the reference, the sidebar would list each of its names
+    "navigation_depth": 2,
     "navigation_with_keys": False,
+    "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
+    **_site.list_theme_options(html_baseurl, version),
 }
+toc_object_entries_show_parents = "hide"
+html_search_scorer = "static/scorer.js"
+autosummary_context = {"split_words": _site.split_words}
 html_sidebars = {
     page: [] for page in ("index", "install", "what_belongs_here", "cite", "whats_new")
 }
@@ -81,6 +92,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"plot_",
+    "backreferences_dir": "api/backreferences",
+    "doc_module": ("sklearn_calib",),
+    "default_thumb_file": str(HERE / "static" / "card.png"),
     "within_subsection_order": FileNameSortKey,
     "abort_on_example_error": True,
     "show_memory": False,
@@ -115,6 +129,7 @@ def _only_ours(app, what, name, thing, skip, options):
 def setup(app):
     _notebooks.connect(app)
     _plain.connect(app)
+    _site.connect(app)
     app.connect("autodoc-skip-member", _only_ours)
     app.connect("autodoc-process-docstring", _bibliography.link_sources, priority=400)
     # after numpydoc

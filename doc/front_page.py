@@ -369,6 +369,28 @@ def draw_picture(y: Any, proba: dict[str, Any]) -> str:
     )
 
 
+def draw_card(y: Any, proba: dict[str, Any], path: Path) -> None:
+    """Write the picture that is shown beside a link to the pages, 1200 x 630."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(12, 6.3), dpi=100)
+    for ax, (title, values) in zip(axes, proba.items(), strict=True):
+        (curve,) = reliability_curve(y, values, n_bins=10)
+        ax.plot([0, 1], [0, 1], "--", color="0.5")
+        ax.plot(curve.predicted, curve.observed, "o-", color="#1f5f99", ms=12, lw=3)
+        loss = measure(y, values)["log_loss"]
+        ax.set_title(f"{title}: log loss {loss:.2f}", fontsize=22)
+        ax.set(xlim=(0, 1.02), ylim=(0, 1.02), xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+        ax.tick_params(labelsize=18)
+        ax.set_aspect("equal")
+    figure.suptitle(
+        "sklearn-calib: probability calibration", fontsize=26, weight="bold"
+    )
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Software": None})
+    plt.close(figure)
+
+
 def list_badges() -> dict[str, tuple[str, str]]:
     """Return the badges from what the project's description declares: {file: (left, right)}."""
     text = (HERE.parent / "pyproject.toml").read_text(encoding="utf-8")
@@ -405,6 +427,7 @@ def main() -> None:
     y = split_digits()["test"][1]
     picture = draw_picture(y, select_pictured(found))
     PICTURE.write_text(picture, encoding="utf-8")
+    draw_card(y, select_pictured(found), HERE / "static" / "card.png")
     for name, words in list_badges().items():
         badge = HERE / "static" / f"{name}.svg"
         badge.write_text(draw_badge(*words), encoding="utf-8")

@@ -13,6 +13,7 @@ from sklearn_calib.metrics import all_metrics, lower_distance_interval
 
 import _api  # isort: skip
 import _entries  # isort: skip
+import _site  # isort: skip
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -100,3 +101,43 @@ def test_what_a_function_returns_is_described_on_its_page():
     assert "* **bound** (float)" in described[lower_distance_interval]
     assert "Its fields are ``statistic``, ``pvalue``." in described[cox_test]
     assert not described[all_metrics]
+
+
+def test_no_level_of_a_sidebar_has_more_than_seven_entries():
+    text = (GUIDE / "index.rst").read_text(encoding="utf-8")
+    groups = re.findall(r"(?m)^\.\. pages:: (.*)\n((?:\n|   .*\n)+)", text + "\n")
+    counts = {
+        title: len(_entries.parsed(lines.splitlines())) for title, lines in groups
+    }
+    counts["guide"] = len(groups)
+    counts["examples"] = len([*(ROOT / "examples").glob("*/README.rst")])
+    for task, parts in _api.tasks():
+        counts[task] = len(parts)
+    for page in (DOC / "index.rst", DOC / "extending" / "index.rst"):
+        tocs = re.findall(
+            r"(?m)^\.\. toctree::\n((?:\n|   .*\n)+)", page.read_text("utf-8")
+        )
+        for number, toc in enumerate(tocs):
+            counts[f"{page} {number}"] = len(re.findall(r"(?m)^   \w", toc))
+    assert len(counts) > 12
+    assert not {level: count for level, count in counts.items() if not 1 < count <= 7}
+
+
+def test_what_a_hosted_site_has_in_addition():
+    assert _site.list_theme_options("", "0.1") == {}
+    options = _site.list_theme_options("https://host/en/latest/", "0.1")
+    assert "version-switcher" in options["navbar_end"]
+    assert options["switcher"]["json_url"] == (
+        "https://host/en/latest/_static/switcher.json"
+    )
+    assert options["icon_links"][0]["url"].startswith("https://")
+    assert _site.split_words("TemperatureScaling") == "temperature scaling"
+
+
+def test_pages_for_developers_are_found_last():
+    text = (DOC / "static" / "scorer.js").read_text(encoding="utf-8")
+    (pattern,) = re.findall(r"/(\^\(.*?\))/\.test", text)
+    pattern = pattern.replace("\\/", "/")
+    pages = [f"extending/{page.stem}" for page in (DOC / "extending").glob("*.rst")]
+    assert len(pages) > 5 and all(re.match(pattern, page) for page in pages)
+    assert not re.match(pattern, "user_guide/recalibrators")

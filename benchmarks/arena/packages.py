@@ -96,7 +96,7 @@ class Netcal:
 
         # a fit that was stopped by the limit of time leaves its plates behind
         runtime._PYRO_STACK.clear()
-        runtime._DIM_ALLOCATOR = runtime._DimAllocator()
+        runtime._DIM_ALLOCATOR._stack.clear()
         self.method.fit(p, y)
         return self
 

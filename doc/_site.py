@@ -1,0 +1,83 @@
+"""What a hosted site has in addition: versions, a link to the source, preview cards.
+
+The addresses are those of ``release/addresses.json``. They are only used if the build
+has an address of its own (``READTHEDOCS_CANONICAL_URL``), because they lead nowhere
+before the first release.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from docutils import nodes
+
+ADDRESSES = Path(__file__).parent / "release" / "addresses.json"
+SWITCHER = "_static/switcher.json"
+
+
+def list_theme_options(address, version):
+    """Return the options of the theme that need an address."""
+    if not address:
+        return {}
+    source = json.loads(ADDRESSES.read_text(encoding="utf-8"))["source"]
+    return {
+        "navbar_end": ["version-switcher", "theme-switcher", "navbar-icon-links"],
+        "switcher": {"json_url": f"{address}{SWITCHER}", "version_match": version},
+        "check_switcher": False,
+        "icon_links": [
+            {"name": "Source", "url": source, "icon": "fa-brands fa-github"},
+        ],
+    }
+
+
+def split_words(name):
+    """Return the words of a class as people search them: "temperature scaling"."""
+    return re.sub("(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+def add_card(app, doctree):
+    """Add what social networks and messengers show of a link to the page."""
+    title = next(doctree.findall(nodes.title), None)
+    found = {
+        node["name"]: node["content"]
+        for node in doctree.findall(nodes.meta)
+        if node.get("name")
+    }
+    card = {
+        "og:type": "website",
+        "og:site_name": app.config.project,
+        "og:title": app.config.project if title is None else title.astext(),
+        "og:description": found.get("description", ""),
+    }
+    address = app.config.html_baseurl
+    if address:
+        card["og:url"] = f"{address}{app.env.docname}.html"
+        card["og:image"] = f"{address}_static/card.png"
+        card["twitter:card"] = "summary_large_image"
+    for name, content in card.items():
+        if content:
+            doctree.insert(0, nodes.meta("", property=name, content=content))
+
+
+def write_switcher(app, error):
+    """Write the list of versions, which is read from the default one."""
+    if error or app.builder.name != "html" or not app.config.html_baseurl:
+        return
+    documentation = json.loads(ADDRESSES.read_text(encoding="utf-8"))["documentation"]
+    folder = documentation.removesuffix("/page")
+    versions = [
+        {"name": "stable", "version": "stable", "url": f"{folder}/en/stable/"},
+        {
+            "name": f"latest ({app.config.version})",
+            "version": app.config.version,
+            "url": f"{folder}/en/latest/",
+        },
+    ]
+    text = json.dumps(versions, indent=1) + "\n"
+    (app.outdir / SWITCHER).write_text(text, encoding="utf-8")
+
+
+def connect(app):
+    # after the description of the page was added
+    app.connect("doctree-read", add_card, priority=950)
+    app.connect("build-finished", write_switcher)
