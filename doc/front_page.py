@@ -3,10 +3,13 @@
 The example is naive Bayes on the handwritten digits that scikit-learn brings, with the
 split of the quick start and of ``sklearn-calib demo``. All other figures come from the
 committed tables in ``benchmarks``. The command draws the picture, replaces the text of
-the README between the two marks, and writes the badges.
+the README between the two marks and the output of its quick start, and writes the
+badges and the preview card.
 """
 
+import contextlib
 import csv
+import io
 import re
 import textwrap
 from pathlib import Path
@@ -340,6 +343,20 @@ def replace_block(readme: str, block: str) -> str:
     return f"{before}{BEGIN}{block}{END}{after}"
 
 
+def replace_output(readme: str) -> str:
+    """Return the README with what its quick start prints now, long lines cut."""
+    (code,) = re.findall(r"```python\n(.*?)```", readme, re.S)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(code, {})
+    lines = [
+        line if len(line) <= 90 else textwrap.shorten(line, 80, placeholder=" ...")
+        for line in printed.getvalue().splitlines()
+    ]
+    output = "\n".join(["```text", *lines, "```"])
+    return re.sub(r"```text\n.*?```", lambda _: output, readme, flags=re.S)
+
+
 # -- the picture and the badges ----------------------------------------------------
 
 
@@ -433,7 +450,7 @@ def main() -> None:
         badge.write_text(draw_badge(*words), encoding="utf-8")
     block = write_block(found)
     readme = replace_block(README.read_text(encoding="utf-8"), block)
-    README.write_text(readme, encoding="utf-8")
+    README.write_text(replace_output(readme), encoding="utf-8")
     print(block)
 
 
