@@ -59,7 +59,7 @@ def legacy_generator(random_state: RandomStateLike) -> np.random.RandomState:
 
 
 def check_seed(random_state: RandomStateLike) -> None:
-    """Reject what is no `random_state`, without drawing from it."""
+    """Reject what is not a `random_state`, without drawing from it."""
     known = (np.integer, np.random.RandomState, np.random.Generator)
     if random_state is not None and not isinstance(random_state, known):
         generator(random_state)

@@ -5,7 +5,7 @@ option, attribute or property comes by itself. ``python tests/stored_numbers.py`
 the numbers to `tests/data/stored_numbers.json` after an intended change and names the
 fields that have changed: each needs a reason. What a number should be is in the other
 tests; this file finds changes that nobody intended, with rows that meet many branches
-at once: ties, scores at edges, unequal weights that are no whole numbers, rows of
+at once: ties, scores at edges, unequal weights that are not whole numbers, rows of
 weight 0, several problems of unequal shares.
 """
 

@@ -556,7 +556,7 @@ def test_softmax_of_half_precision_stored_in_single():
 
 
 def test_bfloat16_stored_in_single():
-    """Eight binary digits and the range of float32: many are no numbers of half precision."""
+    """Eight binary digits and the range of float32: many are not numbers of half precision."""
     proba = special.softmax(
         4 * np.random.default_rng(0).normal(size=(200, 100)), axis=1
     )

@@ -14,7 +14,7 @@ N = 600
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    """AUC .67 for 0, the class that sorts first: accuracy falls by less than 30 points."""
+    """AUC 0.67 for 0, the class that sorts first: accuracy falls by less than 30 points."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(1)
     p = rng.beta(4, 3, N)

@@ -50,7 +50,7 @@ def written(cells, sep=","):
 
 
 def test_percent_where_the_first_cell_is_empty(tmp_path, monkeypatch):
-    """30 % became .003: the sign was looked for in the first cell alone."""
+    """30 % became 0.003: the sign was looked for in the first cell alone."""
     monkeypatch.chdir(tmp_path)
     rows = [
         ("a", "", "30%", "70%"),

@@ -228,7 +228,7 @@ def test_examples_of_the_help(days, monkeypatch, capsys):
         assert main(shlex.split(line)[1:]) == 3
 
 
-# -- several at once, and places that are no files ------------------------------------------------
+# -- several at once, and places that are not files ------------------------------------------------
 
 
 @pytest.mark.slow

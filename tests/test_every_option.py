@@ -345,7 +345,7 @@ def check_changes(name, option, value, company):
 @pytest.mark.parametrize(("name", "option", "value"), parameters())
 def test_alone(name, option, value):
     found = check_changes(name, option, value, "")
-    if option == "level":  # .8 instead of more: what is narrower lies inside
+    if option == "level":  # 0.8 instead of more: what is narrower lies inside
         wide, narrow = dict(numbers(baseline(name, "", option))), dict(numbers(found))
         for field in wide:
             last = field.rpartition(".")[2]

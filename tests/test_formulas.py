@@ -1,7 +1,7 @@
 """Constants, degrees of freedom and levels: the formula of each closed form, written out again.
 
 No simulation and no band: what is returned is what the formula gives, for strongly
-unequal weights where there are weights, at a level that is no default, with the field
+unequal weights where there are weights, at a level that is not a default, with the field
 in the message.
 """
 

@@ -57,7 +57,7 @@ def written_by_lm_eval():
 
 
 def written_by_inspect():
-    """A log of 300 answers whose confidence is .15 too high."""
+    """A log of 300 answers whose confidence is 0.15 too high."""
     log, scorer = import_module("inspect_ai.log"), import_module("inspect_ai.scorer")
     rng, samples = np.random.default_rng(0), []
     for number in range(300):

@@ -201,7 +201,7 @@ def test_kinds_of_indexes(one, other, said):
             check_indexes(first, None, 0.5, [1, 2], second)
 
 
-# -- what is no function of labels and probabilities ----------------------------------------------
+# -- what is not a function of labels and probabilities ----------------------------------------
 
 
 def test_other_places():

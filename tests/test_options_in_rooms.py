@@ -62,7 +62,7 @@ def leaves(n=3000):
 
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
 def test_delta_scales_the_noise_of_pools():
-    """The scale of equation (2 / (n log(4 b k / delta))) ** .5: the same draws, times a factor."""
+    """The scale of equation (2 / (n log(4 b k / delta))) ** 0.5: the same draws, times a factor."""
     proba, y = leaves(400)
     drawn = {}
     for delta in (0.01, 0.5):
@@ -193,7 +193,7 @@ def test_the_picture_of_two_models_has_their_weights_and_level():
 
 
 def test_few_positives_are_counted_as_rows():
-    """A weight of .01 for all rows says nothing else."""
+    """A weight of 0.01 for all rows says nothing else."""
     p = np.random.default_rng(0).random((300, 2)) / 2
     y = (np.random.default_rng(1).random((300, 2)) < p).astype(float)
     more = {"n_resamples": 0, "measures": ["log_loss"]}

@@ -65,7 +65,7 @@ NOT_HERE = {
     ),
     ("reliability_curve", "isotonic"): "its intervals are drawn",
 }
-#: What puts together measures that are no mean over problems.
+#: What puts together measures that are not mean over problems.
 LARGEST = {"maximum_calibration_error"}
 
 

@@ -127,7 +127,7 @@ def test_the_page_is_found_first(phrase, page, known):
 
 
 def test_an_index_entry_is_said_on_its_page(known):
-    """All its words stand in the text: an entry is no bait."""
+    """All its words stand in the text: an entry is not a bait."""
     for page in known:
         for entry in page.entries:
             missing = words(entry) - page.words - {"vs"}

@@ -328,7 +328,7 @@ def small(monkeypatch):
     return begin
 
 
-#: Numbers of rows that are no blocks, but say what is done with so many.
+#: Numbers of rows that are not blocks, but say what is done with so many.
 NOT_BLOCKS = {
     "sklearn_calib._cli._fit",
     "sklearn_calib._cli._tables",

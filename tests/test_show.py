@@ -144,7 +144,7 @@ def test_reports_show_names_as_they_are(name):
 def test_words_of_a_shell(tmp_path):
     """What bash makes of them is what was meant."""
     words = ["plain", "two words", "it's", "\x1b[31m it's \\ \u200e", "=1+1", ""]
-    # a file whose name is no UTF-8
+    # a file whose name is not a UTF-8
     words += [
         "\udcffname.csv",
         "a\xa0b\x85c",

@@ -469,7 +469,7 @@ def test_a_report_counts_items():
 def test_coverage_of_shares():
     """Overdispersed votes, each item another number: intervals hold the truth, tests their level.
 
-    400 draws of 120 items: of .95 two standard errors are .022.
+    400 draws of 120 items: of 0.95 two standard errors are 0.022.
     """
     rng, held, kept = np.random.default_rng(4), np.zeros(3), 0
     for _ in range(400):

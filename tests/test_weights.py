@@ -106,7 +106,7 @@ def test_measures_bear_weights_of_all_sizes(name):
 
 @pytest.mark.parametrize("name", all_metrics())
 def test_an_equal_weight_is_no_weight_and_two_is_the_row_given_twice(name):
-    """With ties at the edges of quantile bins, where sums of 0.1 are no multiples of it."""
+    """With ties at the edges of quantile bins, where sums of 0.1 are not multiples of it."""
     measure, rng = all_metrics()[name], np.random.default_rng(0)
     p = rng.random(300).round(1)
     y = (rng.random(300) < p).astype(int)

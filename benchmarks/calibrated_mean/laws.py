@@ -19,7 +19,7 @@ def _split(y, score, n=200, **more):
 
 
 def reference(rng, n=200):
-    """A judge whose log-odds z are too high and too near: p is expit(1.2 z - .8)."""
+    """A judge whose log-odds z are too high and too near: p is expit(1.2 z - 0.8)."""
     p, y = _answers(rng)
     return _split(y, expit((logit(p) + 0.8) / 1.2), n)
 
@@ -94,7 +94,7 @@ def grades(rng):
 
 
 def weights(rng):
-    """Labels drawn the more often the higher the score is, at .01 to .07 of the rows."""
+    """Labels drawn the more often the higher the score is, at 0.01 to 0.07 of the rows."""
     p, y = _answers(rng)
     score = expit((logit(p) + 0.8) / 1.2)
     chance = 0.01 + 0.06 * score

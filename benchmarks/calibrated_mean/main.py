@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 LEVEL = 0.95
 MANY, SOME, FEW = 2000, 1000, 500
 AMONG_MAPS = 100
-#: The number of draws decides how sure the table is: 2000 tell .95 from .94 and .96.
+#: The number of draws decides how sure the table is: 2000 tell 0.95 from 0.94 and 0.96.
 DRAWS = dict.fromkeys(LAWS, FEW)
 DRAWS |= dict.fromkeys(("reference", "useless", "perfect", "reversed"), MANY)
 DRAWS |= dict.fromkeys(("numbers", "30 numbers", "grades 1 to 10", "verdicts"), MANY)

@@ -97,7 +97,7 @@ def coverage(family, size, n, draws):
     return rows
 
 
-#: A value of each option that is no word and no yes or no.
+#: A value of each option that is not a word and no yes or no.
 VALUES = {
     "bandwidth": (0.2,),
     "smoother": ("cox", "spline"),
@@ -296,7 +296,7 @@ def of_all_options():
 
 
 SETTINGS = "measure", "options", "classes", "slope", "n"
-#: Calibrated, slope .8, one-sided.
+#: Calibrated, slope 0.8, one-sided.
 LAWS = (("overconfident", 1.0), ("overconfident", 1.25), ("too low", 0.05))
 
 

@@ -5,8 +5,8 @@ Confidence of a language model
 A model has answered 300 questions five times each and said how sure it was: 60, 80, 90, 95 or
 100 %. How often is it right, and what should it have said?
 
-The law: question q has an ease z, normal with mean .9 and standard deviation 1.3; an answer is
-right with probability expit(z), and the level grows with .8 z + .8 and noise.
+The law: question q has an ease z, normal with mean 0.9 and standard deviation 1.3; an answer is
+right with probability expit(z), and the level grows with 0.8 z + 0.8 and noise.
 """
 
 import matplotlib.pyplot as plt

@@ -41,7 +41,7 @@ grades = Grades(edges, names=list("ABCDEFGH"[: len(edges) + 1]))
 print(grades)
 
 # %%
-# The rows that calibrated and those that made the grades are no judges. Next year's are: one row
+# The rows that calibrated and those that made the grades are not judges. Next year's are: one row
 # for each grade, with the p-value of all grades together.
 
 raw_next, y_next = year(30_000, 0.4)

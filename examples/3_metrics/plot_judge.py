@@ -6,7 +6,7 @@ A judge has scored 5000 answers and is too kind; people have labelled 200 of the
 scores is wrong, the mean of the labels is vague, and both together are neither.
 
 The law: an answer is good with probability p, whose log-odds z are normal with mean 0 and standard
-deviation 2.5, so that half of all are good. The log-odds of the judge are 1.6 z + .8.
+deviation 2.5, so that half of all are good. The log-odds of the judge are 1.6 z + 0.8.
 """
 
 import matplotlib.pyplot as plt
@@ -50,7 +50,7 @@ fig.legend(loc="outside upper center", ncols=4, frameon=False)
 plt.show()
 
 # %%
-# How many labels would an interval of width .08 take?
+# How many labels would an interval of width 0.08 take?
 first = found[0]
 print(first.labels_needed(0.08), "labels with the scores,")
 print(first.labels_needed(0.08, alone=True), "without")

@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit code, one of ``_codes.MEANINGS``."""
     hold_descriptors()
     for stream in (sys.stdout, sys.stderr):
-        # a name that the terminal cannot show is no error
+        # a name that the terminal cannot show is not an error
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     words: dict[str, str] = {}
@@ -138,7 +138,7 @@ def _ended_in_order():
 
 
 def _parse_options(argv):
-    """Return the options, or end after ``--help``, ``--version`` and options that are none."""
+    """Return the options, or end after ``--help``, ``--version`` and unknown options."""
     try:
         given = [*(sys.argv[1:] if argv is None else argv)] or ["help"]
         if given[0] == "help":
@@ -212,7 +212,7 @@ def _check_modules(*modules):
 
 
 def build_parser(command: str = "") -> Parser:
-    """Return the parser of a command, or of all if it is none.
+    """Return the parser of a command, or of all commands for another text.
 
     The documentation lists its options.
     """

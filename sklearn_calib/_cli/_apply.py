@@ -117,7 +117,7 @@ def _find_score_columns(options, present):
 
 
 def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> list[str]:
-    """Return names that no column of the table has, whatever the case."""
+    """Return names that no column of the table has, in upper or lower case."""
     taken = {name.casefold() for name in present}
     if options.name is None:
         return [

@@ -104,7 +104,7 @@ def run_audit(options: Request) -> int:
     """Report on a table and on the gain of a recalibration; returns the exit code."""
     from ._large import audit_large, check_whole, find_whole_options, is_large
 
-    # what is no condition is rejected before the work
+    # what is not a condition is rejected before the work
     conditions = parse_conditions(options.fail_if)
     options.grades = _read_grades(options.grades)
     how: dict[str, Any] = {"workers": options.dask, "query": options.query}

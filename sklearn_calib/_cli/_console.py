@@ -36,7 +36,7 @@ class Output:
         """Print what was written; returns the exit code.
 
         An output that could not be written is reported, and turns an exit code of 0
-        into 2; a finding (3) stays. A pipe whose reader has gone is no error.
+        into 2; a finding (3) stays. A pipe whose reader has gone is not an error.
         """
         paths = {
             what: plain(os.path.abspath(path), None)
@@ -67,7 +67,7 @@ class Screen(Output):
                 raise BrokenPipeError
 
         super().__init__()
-        # names of columns are no markup: [red] and :smile: are shown as they are;
+        # names of columns are not markup: [red] and :smile: are shown as they are;
         # numbers have no colour
         self._console = Plain(markup=False, emoji=False, highlight=False)
 

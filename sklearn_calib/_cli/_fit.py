@@ -272,7 +272,7 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     coarse = summary.coarsen(min(summary.max_cells, _SUMMARY_CELLS))
     cells = "" if coarse.exact else f" in {coarse.n_cells} cells of their probabilities"
     n_rows = summary.n_samples
-    said = describe_rows(n_rows, n_rows, summary.classes, cells)
+    description = describe_rows(n_rows, n_rows, summary.classes, cells)
     counts = coarse.samples()[0].counts.sum(axis=0)
     judged = partial(_cross_validate_cells, options.recalibrator, summary)
     learned = partial(coarse.fit, options.recalibrator)
@@ -413,13 +413,13 @@ def describe_gain(method: str, gain: "PairedDifference") -> list[str]:
     low = -gain.high
     high = -gain.low
     error = (high - low) / 2 / NormalDist().inv_cdf((1 + gain.level) / 2)
-    said = [
+    description = [
         f"{method}: the log loss of rows that its fit has not seen is {gain.second:.4f}, as given "
         f"{gain.first:.4f}: a gain of {-gain.difference:.4f} (standard error {error:.4f}, "
         f"{gain.level:.0%} interval {low:.4f} to {high:.4f}, {_FOLDS} folds)."
     ]
     if high < 0:
-        said.append("Recalibration hurts.")
+        description.append("Recalibration hurts.")
     elif low <= 0:
-        said.append("These rows do not show that recalibration helps.")
-    return said
+        description.append("These rows do not show that recalibration helps.")
+    return description

@@ -29,7 +29,7 @@ EDITED = (
 
 
 def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
-    """Return the map in a file; reject what is none, or was changed."""
+    """Return the map in a file; reject other documents, and maps that were changed."""
     from ..export import from_json
 
     try:

@@ -50,7 +50,7 @@ class Order:
         return self._seen is None
 
     def check_batch(self, batch: PredictionBatch | None) -> InvalidInputError | None:
-        """Return what is to be said, once; None is the end of the rows."""
+        """Return the lines to print, once; None is the end of the rows."""
         if self._seen is None:
             return None
         if batch is not None:
@@ -281,7 +281,7 @@ def _lock_state(options: Request) -> Iterator[None]:
 
 
 def _collect_settings(options):
-    """Return what was said of the monitor; the rest is by default."""
+    """Return the given settings of the monitor; the rest has defaults."""
     given = {
         "alarm": options.alarm,
         "average_run_length": options.run_length,
@@ -296,7 +296,7 @@ def _load_state(
 ) -> "CalibrationMonitor | None":
     """Return the monitor of the state.
 
-    None where a new one begins. What was said is not said `again`.
+    None where a new one begins. Notes are not printed `again`.
     """
     from ..monitoring import CalibrationMonitor
 

@@ -304,7 +304,7 @@ class Options(argparse._ActionsContainer):
         """Add the options for reading a file.
 
         `missing` is what may become of holes. Rows of several `sums` may be divided by
-        them; with `mends` rounded ones are, unasked. The texts list what else may be
+        them; with `mends` rounded ones always are. The texts list what else may be
         `allowed`.
         """
         group = self.add_argument_group("reading")

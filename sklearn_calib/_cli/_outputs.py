@@ -53,7 +53,7 @@ def _is_same_file(out, file):
         return os.path.exists(file) and os.path.samefile(out, file)
     try:
         return os.path.samestat(os.stat(out), os.fstat(sys.stdin.fileno()))
-    except (OSError, ValueError, AttributeError):  # a stream that is no file
+    except (OSError, ValueError, AttributeError):  # a stream that is not a file
         return False
 
 

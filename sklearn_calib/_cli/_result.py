@@ -56,7 +56,7 @@ class Condition(NamedTuple):
 
 
 def parse_conditions(texts: Iterable[str] | None) -> list[Condition]:
-    """Read conditions; rejects what is none."""
+    """Read conditions; rejects other texts."""
     return [_parse_condition(text) for text in texts or ()]
 
 

@@ -84,7 +84,7 @@ def run_plan(options: Request) -> int:
 
 
 def _check_rows(files):
-    """Reject what is no table of scores."""
+    """Reject what is not a table of scores."""
     from ..summary import is_summary_file
 
     for file in files:

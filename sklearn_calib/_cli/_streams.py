@@ -464,7 +464,7 @@ def _append_to_lines(copied, file):
 
 
 def _iter_records(written: CsvText) -> list[str]:
-    """Return the rows of a text with their ends, without blank lines, which are no rows."""
+    """Return the rows of a text with their ends, without blank lines, which are not rows."""
     lines = io.StringIO(written.text, newline="").readlines()
     if '"' in written.text:
         rows = []

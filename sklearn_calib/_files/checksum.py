@@ -1,4 +1,4 @@
-"""The checksum of a document: a change of its content is noticed, one of its form is none.
+"""The checksum of a document: a change of its content is noticed, a change of its form is ignored.
 
 The canonical form is that of RFC 8785: keys in the order of their UTF-16 units, no
 spaces, UTF-8, numbers as JavaScript writes them. Programs in other languages have it

@@ -226,7 +226,7 @@ def check_form(block: Block, name: str) -> None:
 
 
 def _parse_numbers(column, decimal):
-    """Return numbers of a column of text or of objects; NaN for what is none."""
+    """Return numbers of a column of text or of objects; NaN for other text."""
     if (numbers := _at_once(column, decimal)) is not None:
         return numbers
     values = column.astype(object).to_numpy()
@@ -240,7 +240,7 @@ def _parse_numbers(column, decimal):
             if in_percent:
                 text = text[:-1].strip()
             if decimal == ",":
-                # a point is no decimal mark
+                # a point is not a decimal mark
                 text = text.replace(".", "?").replace(",", ".", 1)
             return (
                 float(text) / (100 if in_percent else 1)
@@ -280,7 +280,7 @@ def _at_once(column, decimal):
     if decimal is None:
         decimal = "," if pc.any(pc.match_substring(texts, ",")).as_py() else "."
     if decimal == ",":
-        texts = pc.replace_substring(texts, ".", "?")  # a point is no decimal mark
+        texts = pc.replace_substring(texts, ".", "?")  # a point is not a decimal mark
         texts = pc.replace_substring(texts, ",", ".", max_replacements=1)
     if not pc.all(pc.match_substring_regex(texts, _ARROW_NUMBER_PATTERN)).as_py():
         return None

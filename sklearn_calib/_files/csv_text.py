@@ -39,7 +39,7 @@ def exact_numbers() -> dict[str, Any]:
 
 
 def detect_encoding(head: bytes, file: str, encoding: str | None) -> str:
-    """Return the encoding of a csv file that begins with `head`; reject what is no text."""
+    """Return the encoding of a csv file that begins with `head`; reject what is not text."""
     if not head.strip():
         raise invalid_input(
             expected=f"a header and rows in {plain(file)}", got="an empty file"

@@ -74,7 +74,7 @@ def _is_address(text):
 def get_path_text(path: Any, address: bool = False) -> str:
     """Return a path as text.
 
-    Raises TypeError for what is none: a number would be a file that is open.
+    Raises TypeError for other objects: a number would be a file that is open.
 
     Raises ValueError for an address, whose secrets the system's error would show.
     """
@@ -101,7 +101,7 @@ def expand_paths(data: Any) -> list[tuple[str, str, Any]]:
 
     The filesystem is None for files of this machine. A file that is meant twice is
     there once. Raises ValueError for patterns and folders without tables, TypeError for
-    what is no path.
+    what is not a path.
     """
     several = isinstance(data, list | tuple)
     found = chain.from_iterable(
@@ -270,7 +270,7 @@ def open_decompressed(file: str) -> Any:
 
 
 def json_text(file: str) -> str:
-    """Return the text of a file of JSON that is no table.
+    """Return the text of a file of JSON that is not a table.
 
     OSError where it has more than 2^28 bytes.
     """

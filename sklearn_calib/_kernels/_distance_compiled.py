@@ -160,7 +160,7 @@ def _eliminate_points(grid, primal, slack, factor):
         a += weight * t * t
         b += weight * u * u
         c += weight * t * u
-        # Springs in series: what the next point sees is the point so far behind the
+        # Springs in series: the next point is attached to the previous one by the
         # springs of the gap.
         scale = 1 / (det + a * q + b * p + p * q)
         factor[k, 5] = x * scale

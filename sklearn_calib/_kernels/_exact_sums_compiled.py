@@ -112,8 +112,8 @@ def _extract_level(remainder, magic):
 def fill_negative_logs(x, floor, out):
     """Fill -log(max(x, floor)), by the same operations on every machine.
 
-    As fdlibm does it: the error is below 1 in the last place. In a
-    part of its own the loop would be no vector.
+    As fdlibm does it: the error is below 1 in the last place. In a part of its own the
+    loop would not be vectorised.
     """
     for i in range(len(x)):
         bits = np.float64(max(x[i], floor)).view(np.int64)

@@ -140,7 +140,7 @@ def estimate_regularised_prior(
 
     C is the joint table of predictions and classes, mu the mean prediction, and rho =
     `penalty` times the deviation of C that its number of rows n allows, 3 (2 log(2 k /
-    .05) / (3 n) + sqrt(2 log(2 k / .05) / n)).
+    0.05) / (3 n) + sqrt(2 log(2 k / 0.05) / n)).
     """
     k = len(confusion.frequencies)
     joint = confusion.class_means * confusion.frequencies

@@ -3,7 +3,7 @@
 Notation of the leave-one-out literature: D_i >= 0 is the curvature of row i's loss at
 its score, P = penalty * I on the coefficients and 0 on the intercept. Only the diagonal
 of X H X' is needed, from one Cholesky factor of the smaller of X'DX + P (primal) and I
-+ D^.5 K D^.5 (dual), K = XX' / penalty. An intercept without a penalty is eliminated by
++ D^0.5 K D^0.5 (dual), K = XX' / penalty. An intercept without a penalty is eliminated by
 centring the rows at their mean weighted by D, which makes the Hessian block diagonal.
 """
 
@@ -73,7 +73,7 @@ def _compute_primal(X, curvature, penalty, centre):
 
 
 def _compute_dual(X, curvature, penalty, centre, curved):
-    """Return h, and m = diag(B^-1) for B = I + D^.5 K D^.5 over the curved rows.
+    """Return h, and m = diag(B^-1) for B = I + D^0.5 K D^0.5 over the curved rows.
 
     One array holds B, its factor and its inverse in turn.
     """

@@ -163,8 +163,8 @@ class Comparison(NamedTuple):
         share of a few rows is multiplied by a large value. Changes that cannot happen
         beside "all", or beside no second model, have a share of 0 and its ends as well:
         they make up for rounding the bounds of several shares to one normal law.
-        Without them bands of case-control data with 5000 rows hold the truth in .85 and
-        .87 of 500 draws, with them in .96 and .94.
+        Without them bands of case-control data with 5000 rows hold the truth in 0.85 and
+        0.87 of 500 draws, with them in 0.96 and 0.94.
         """
         s = self.fraction
         n = self.rows

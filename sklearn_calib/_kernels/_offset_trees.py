@@ -3,7 +3,7 @@
 Why an own booster: gradient boosting that begins at given log-odds (an "offset", "base
 margin" or "init score") exists in XGBoost and LightGBM only, each a runtime of its own
 and more code than the rest of this package, and scikit-learn's histogram trees have no
-offset. Boosting a response fixed beforehand, (y - p) / (p (1 - p)), is no substitute:
+offset. Boosting a response fixed beforehand, (y - p) / (p (1 - p)), is not a substitute:
 it does not see that the offset saturates, and overshoots. What is needed here are a few
 small trees on columns of one byte.
 

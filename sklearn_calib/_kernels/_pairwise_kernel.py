@@ -28,7 +28,7 @@ def compute_median_bandwidth(proba):
     positive = distances[distances > 0]
     if not len(positive):
         return 1.0
-    # If more than half of the pairs are equal the median is 0, which is no bandwidth.
+    # If more than half of the pairs are equal the median is 0, which is not a bandwidth.
     return float(np.median(distances)) or float(np.median(positive))
 
 

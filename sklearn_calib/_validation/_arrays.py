@@ -32,7 +32,7 @@ def read_array(values: object, what: str) -> AnyArray:
 
     Tensors are copied from their device.
 
-    Raises TypeError for what is no array (a set, a generator, a sparse matrix) and
+    Raises TypeError for what is not an array (a set, a generator, a sparse matrix) and
     ValueError for masked entries and rows of different lengths; `what` names the values
     in the message.
     """

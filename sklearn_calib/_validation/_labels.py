@@ -53,7 +53,7 @@ def canonical_labels(
         Missing labels (NaN, NaT, None, NA, masked), continuous ones, more than one
         dimension, labels that are not in `classes`, repeated classes.
     TypeError
-        Labels of types that cannot be compared or have no order, and what is no array.
+        Labels of types that cannot be compared or have no order, and what is not an array.
 
     Examples
     --------

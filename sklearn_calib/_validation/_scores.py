@@ -83,7 +83,7 @@ def canonical_proba(
     Raises
     ------
     TypeError
-        Sparse, text, complex or date input, and what is no array: a set, a generator.
+        Sparse, text, complex or date input, and what is not an array: a set, a generator.
     ValueError
         Empty, more than two dimensions, masked, missing or infinite, negative, above 1,
         rows of different lengths, or rows whose sum is farther than `tolerance` from 1.

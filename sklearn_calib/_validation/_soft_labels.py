@@ -96,7 +96,7 @@ def soft_rows(
         Values outside [0, 1], missing ones, rows of another sum, another number of
         classes.
     TypeError
-        Text and what else is no number.
+        Text and what else is not a number.
 
     Examples
     --------

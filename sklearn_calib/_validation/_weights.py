@@ -70,7 +70,7 @@ def read_weight_and_unit(
 ) -> tuple[FloatArray, float]:
     """Return the weights of a measure, and the factor that restores the given ones.
 
-    If all that are not 0 are equal, and are no counts, they become ones: a constant
+    If all that are not 0 are equal, and are not counts, they become ones: a constant
     weight gives the digits that no weight gives.
     """
     given = read_raw_weight(sample_weight, n_samples)

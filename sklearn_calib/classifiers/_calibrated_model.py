@@ -63,14 +63,14 @@ class CalibratedModel(CalibratedClassifier):
     cv : int, cross-validation generator, iterable or "alo", default=None
         The folds; 5 stratified ones by default. Not used for a FrozenEstimator unless
         ``ensemble=True``. "alo": for a linear classifier (see
-        `approximate_leave_one_out`) one fit on all rows; the recalibrator sees their
-        leave-one-out scores. A fit that stopped early is carried on to its minimum. A
-        FrozenEstimator is then given the rows it was fitted on.
+        `approximate_leave_one_out`) one fit on all rows; the recalibrator is fitted to
+        their leave-one-out scores. A fit that stopped early is carried on to its
+        minimum. A FrozenEstimator is then given the rows it was fitted on.
     ensemble : bool or "auto", default="auto"
         True: one pair of classifier and recalibrator per fold; their probabilities are
         averaged. False: one recalibrator on the out-of-fold scores of all rows, and one
         classifier fitted on all rows. "auto": True, except for a FrozenEstimator, and
-        where the test part of a fold has fewer than 10 rows or one class only, as with
+        if the test part of a fold has fewer than 10 rows or one class only, as with
         ``LeaveOneOut()``: True is then an error.
     response_method : {"auto", "decision_function", "predict_proba"}, default="auto"
         Which scores are recalibrated. ``decision_function`` values are taken as logits
@@ -134,7 +134,7 @@ class CalibratedModel(CalibratedClassifier):
     default, any other method one for each label by itself. An int `cv` means folds of
     shuffled rows; a label that is all 0 or all 1 in the training rows of a fold is not
     calibrated on its test rows. NaN in `y` is an unknown label, which most classifiers
-    reject, and a FrozenEstimator never sees.
+    reject, and which is not passed to a FrozenEstimator.
 
     **Class weights and resampling.** ``class_weight="balanced"``, ``scale_pos_weight``,
     SMOTE and undersampling train the classifier on other class frequencies than those

@@ -280,7 +280,7 @@ def decision_curve(
     rows acted on they are the normal ones. The band takes the quantile of the largest
     deviation over all thresholds, in standard errors and by a multiplier bootstrap, in
     place of 1.96. Measured coverage of 95 % (``benchmarks/decisions``, 500 and 5000
-    rows): intervals .93 to 1, bands .94 to 1.
+    rows): intervals 0.93 to 1, bands 0.94 to 1.
 
     `interventions_avoided` and `net_benefit_untreated` are the difference to acting on
     all in other units. Cost: O(n log n) for the sort, then O(n_thresholds^3 +

@@ -105,7 +105,7 @@ default=None
     average: too high a probability in one half and too low a one in the other half of
     the rows may cancel. Measured (``benchmarks/decisions``): the test rejects 4 to 6 %
     of calibrated samples at a level of 5 %, from 100 rows on; the interval holds the
-    truth in .94 to .96 of the draws from 500 rows on, and in only .80 of those with 100
+    truth in 0.94 to 0.96 of the draws from 500 rows on, and in only 0.80 of those with 100
     rows of which 3 have the event. Cost: O(n k m).
 
     References

@@ -172,7 +172,7 @@ def expected_metrics(
     Raises
     ------
     ValueError
-        A `pos_label` that is no class, or with more than two; a threshold outside (0,
+        A `pos_label` that is not a class, or with more than two; a threshold outside (0,
         1) or with more than two classes, invalid costs (see `CostSensitiveClassifier`),
         or invalid scores, labels or weights; see `canonical_proba`.
 

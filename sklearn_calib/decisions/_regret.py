@@ -225,7 +225,7 @@ def regret_curve(
     holds with probability `level`; what rises with the regret lies between its values
     for the two edges of the band. So the bias of a maximum is allowed for, and the
     interval holds more often than `level` (``benchmarks/decisions``: those of 95 % in
-    .994 of 500 draws or more). With c fitted to the same rows (``cv=None``) the lower
+    0.994 of 500 draws or more). With c fitted to the same rows (``cv=None``) the lower
     end is too high.
 
     References

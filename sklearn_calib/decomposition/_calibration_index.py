@@ -209,16 +209,16 @@ def integrated_calibration_index(
     (distance / farthest distance)^3)^3, fits a parabola by least squares and clips its
     value at the score to [0, 1]. That is R with ``surface = "direct"``. By default R
     does it at a few vertices of a k-d tree and interpolates, which moved the curve by
-    up to .007 and the ICI by 5e-4 in two examples of 151 and 200 rows. Where one score
+    up to 0.007 and the ICI by 5e-4 in two examples of 151 and 200 rows. Where one score
     holds more than 75 % of the rows, the window reaches to the next score.
 
     More than 512 distinct scores are fitted at 512 of them, with linear interpolation
     between, and more than 4096 are pooled to as many cells before. In 30 examples of
     700 to 2000 rows (uniform, two beta laws, normal log-odds, six powers of ten) that
     changed the ICI by at most 3.4e-6 and the curve by at most 9.6e-4. If most of the
-    rows lie close together (85 % of 2000 within 6e-4 around .68, 30 examples) the
-    windows there are narrow and the curve is coarser: it moved by up to .11, in half of
-    the examples by less than .0021, and the ICI by at most 5.5e-5. In 208 more data
+    rows lie close together (85 % of 2000 within 6e-4 around 0.68, 30 examples) the
+    windows there are narrow and the curve is coarser: it moved by up to 0.11, in half of
+    the examples by less than 0.0021, and the ICI by at most 5.5e-5. In 208 more data
     sets, of 700 to 4000 rows from eight kinds of laws, the ICI moved by at most 2.8e-4.
     Cost: O(n log n) and at most some 0.2 s for the fits; labels drawn again, as in
     `calibration_test`, share all of it but one product of a matrix and a vector.

@@ -118,15 +118,15 @@ def decompose_loss(
     the features still better, and more rows would let it. Their intervals are for the
     expected gains of these very maps on new rows. Their standard errors are those of
     paired rows, enlarged by how much the maps of the folds differ, up to sqrt(2) times:
-    folds train each other's maps, and where nothing is to be gained the error of the
-    mean is that much larger. For the features this fades if the gain is many errors
-    from 0. Measured at 1000 rows, 60 to 100 draws of a law (``benchmarks/grouping``):
-    90 % intervals held the gain of recalibration in 85 to 92 %. That of a missed
-    product of features they held in 90 %, with 5 % on each side. If nothing was to be
-    gained they held that of the features in 97 to 99 %, more than promised: in most
-    such draws no tree is grown, and the gain and its interval are 0. The advice there
-    was "retrain" or "both" in 0 to 3 % of the draws of a law. ``parts.action`` and
-    ``parts.advice()`` are the conclusion.
+    folds train each other's maps, and if there is nothing to gain the error of the mean
+    is that much larger. For the features this fades if the gain is many errors from 0.
+    Measured at 1000 rows, 60 to 100 draws of a law (``benchmarks/grouping``): 90 %
+    intervals held the gain of recalibration in 85 to 92 %. That of a missed product of
+    features they held in 90 %, with 5 % on each side. If nothing was to be gained they
+    held that of the features in 97 to 99 %, more than promised: in most such draws no
+    tree is grown, and the gain and its interval are 0. The advice there was "retrain"
+    or "both" in 0 to 3 % of the draws of a law. ``parts.action`` and ``parts.advice()``
+    are the conclusion.
 
     `minimum_detectable` holds for a single missed feature: it moves the log-odds of the
     likeliest class up in one half of the rows and down in the other, and the trees,
@@ -306,7 +306,7 @@ def refinement_error(
     If every label has the largest score, temperature scaling reaches a loss of 0 in
     sample, and that is the value. With `cv` it is the loss of what `TemperatureScaling`
     predicts for rows that it has not seen, and that smooths the labels of such training
-    rows so as not to predict 0: the value is then above 0 (.01 to .03 for a few hundred
+    rows so as not to predict 0: the value is then above 0 (0.01 to 0.03 for a few hundred
     rows), and not comparable with the one in sample. A score of exactly 0 enters the
     fits as 1.18e-38; the losses count the recalibrated probabilities as `log_loss`
     does, in sample and with folds.

@@ -93,7 +93,7 @@ def isotonic_refinement_log_loss(
     Returns
     -------
     error : float
-        At least 0, in nats. In sample too low (by .07 at n = 100, .006 at n = 6400);
+        At least 0, in nats. In sample too low (by 0.07 at n = 100, 0.006 at n = 6400);
         with `cv`, a label in a block of the other class costs 36. Cost: O(k n log n).
 
     References

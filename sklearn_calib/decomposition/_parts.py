@@ -189,8 +189,8 @@ class LossDecomposition:
         content : dict
             A dict ``{"value", "standard_error", "low", "high"}`` for each term, and
             with features also ``action``, ``advice``, ``gain_of_features``,
-            ``feature_gains`` (whose keys are text), ``minimum_detectable`` and ``n_rows``.
-            What is not known is None.
+            ``feature_gains`` (whose keys are text), ``minimum_detectable`` and
+            ``n_rows``. Unknown values are None.
         """
         check_level(level)
         with_features = self.grouping is not None

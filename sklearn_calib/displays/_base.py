@@ -179,7 +179,7 @@ class Display:
         ValueError
             Another number of axes than panels, or of dicts than curves.
         TypeError
-            An option of `curve_kwargs` that is none of the display's.
+            An option of `curve_kwargs` that the display does not have.
         ModuleNotFoundError
             Matplotlib is not installed.
         """

@@ -232,7 +232,7 @@ class InstabilityDisplay(Display):
         mean = found.mean_absolute_error.mean()
         errors.scatter(*panels[1][0], s=7, lw=0, **{"alpha": 0.4} | several)
         errors.axhline(mean, lw=1.4, **one, label=f"mean {mean:.3f}")
-        errors.set_ylim(0, 1.2 * errors.get_ylim()[1])  # room for the legend
+        errors.set_ylim(0, 1.2 * errors.get_ylim()[1])  # space for the legend
         decisions.scatter(*panels[2][0], s=7, lw=0, **{"alpha": 0.4} | several)
         label = f"threshold {found.threshold:.3g}"
         decisions.axvline(

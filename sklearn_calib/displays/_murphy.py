@@ -76,8 +76,8 @@ class MurphyDisplay(ModelsDisplay):
     -----
     Intervals and bands are those of `decision_difference`, times 1 - t. Measured
     coverage of 95 % (``benchmarks/decisions``, 500 and 5000 rows, 500 draws each): of
-    an elementary score .934 to 1 at each threshold, the truth above it in at most 3.8 %
-    and below it in at most 3.6 %, bands .960 to .992; of a difference as there. Cost:
+    an elementary score 0.934 to 1 at each threshold, the truth above it in at most 3.8 %
+    and below it in at most 3.6 %, bands 0.960 to 0.992; of a difference as there. Cost:
     O(n log n), some 0.3 s for a million rows.
 
     References
@@ -315,7 +315,7 @@ def _choose_scale(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit
     """Return the scale of axes that were drawn on, or the one for rare events if needed."""
     if ax is not None:
         (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]
-        # what is no axes is rejected if it is drawn on
+        # what is not axes is rejected if it is drawn on
         if getattr(only, "lines", ()):
             return "logit" if only.get_xscale() == "function" else "linear"
     rare = all(np.median(score) < MAX_RARE_MEDIAN for score in scores)

@@ -71,7 +71,7 @@ def to_code(
     Raises
     ------
     ValueError
-        A name that is no identifier, an unknown language, a map that cannot be
+        A name that is not an identifier, an unknown language, a map that cannot be
         exported, or one of more than 200,000 operations.
 
     Notes

@@ -283,10 +283,10 @@ def to_dict(
     Raises
     ------
     TypeError
-        What is no recalibrator of this package, or holds a part that is none; labels
+        What is not a recalibrator of this package, or has a part from elsewhere; labels
         that are not all text, integers, floats, booleans or bytes.
     ValueError
-        A method without a finite form and no `tabulate`; a `date` that is none; columns
+        A method without a finite form and no `tabulate`; an invalid `date`; columns
         that are not texts; a `scale` that is not two numbers.
     RuntimeError
         A recalibrator of your own whose nodes do not give what it predicts.
@@ -330,7 +330,7 @@ def from_dict(document: dict[str, Any], *, edited: bool = False) -> ExportedMap:
     Raises
     ------
     ValueError
-        A document that is no map, has another schema, is damaged, whose check rows do
+        A document that is not a map, has another schema, is damaged, whose check rows do
         not give the results that it states, within 1e-9, or that was changed since it
         was written, as its checksum shows. The message names the place in the tree.
         Nothing in a document is ever executed.

@@ -2,7 +2,7 @@
 
 The map is written into the graph of skl2onnx's converter. Two models joined by
 ``onnx.compose`` need the same classifier's scores, a model for the types between them,
-and would do for one classifier that is no part of a pipeline; what stays is most of
+and would do for one classifier that is not a part of a pipeline; what stays is most of
 this file, and `_onnx_boosted`.
 """
 

@@ -290,13 +290,13 @@ def grade_calibration(
       their numbers of events, which are independent because grades have no row in
       common. Below alpha with a probability of alpha at most if all probabilities are
       right, also if they differ within a grade (Hoeffding: such events vary less).
-      Measured at .05: .046 to .050 with rates from 0.1 % to 30 %; .039 with 50 rows in
-      each grade and 1 to 6 %, .033 with 3 % in each, if few different p-values are
+      Measured at 0.05: 0.046 to 0.050 with rates from 0.1 % to 30 %; 0.039 with 50 rows in
+      each grade and 1 to 6 %, 0.033 with 3 % in each, if few different p-values are
       possible (``benchmarks/grades``).
     * `GradeCalibration.portfolio_p_value` counts the events of all grades: a binomial
-      law with the mean and the variance of their number. Measured at .05 with seven
-      right grades of 1000 rows from 0.1 % to 30 %: .042; of rates 1.15 times as large
-      it rejects .95, `p_value` .76.
+      law with the mean and the variance of their number. Measured at 0.05 with seven
+      right grades of 1000 rows from 0.1 % to 30 %: 0.042; of rates 1.15 times as large
+      it rejects 0.95, `p_value` 0.76.
     * The order is tested by the likelihood ratio of the observed rates against the best
       rates that do not fall; its law is that of the events dealt out to all rows, which
       of all rates in order is the worst case. It does not compare with the
@@ -305,7 +305,8 @@ def grade_calibration(
       and all p-values are then too small.
 
     `group_calibration` takes `Grades` too, and looks inside them: its joint p-value is
-    exact by draws, and sees probabilities that are right on the mean of a grade alone.
+    exact by draws, and detects probabilities that are right only on the mean of a
+    grade.
 
     References
     ----------

@@ -111,7 +111,7 @@ def group_calibration(
     are, instead of 1.96 standard errors, the `level` quantile of the largest
     standardised error of all groups over the same draws. For O/E and calibration in the
     large these ends are found by inverting the score test, so that they hold in small
-    groups and where a group has no event; for the slope they are estimate plus and
+    groups and for groups without an event; for the slope they are estimate plus and
     minus, from one Newton step.
 
     Rows of one score, one weight and the same groups are one cell, whose number of

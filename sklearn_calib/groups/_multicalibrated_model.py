@@ -88,9 +88,9 @@ class MulticalibratedModel(BoosterOptions, CalibratedClassifier):
 
     Notes
     -----
-    The correction of an estimator that is not frozen sees scores of models trained on
-    four fifths of the rows, as in ``CalibratedModel(ensemble=False)``. Cost: the fits
-    of the folds and one more, then that of `MulticalibratedScores`.
+    The correction of an estimator that is not frozen is fitted to scores of models
+    trained on four fifths of the rows, as in ``CalibratedModel(ensemble=False)``. Cost:
+    the fits of the folds and one more, then that of `MulticalibratedScores`.
 
     References
     ----------

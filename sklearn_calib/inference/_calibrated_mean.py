@@ -327,7 +327,7 @@ def calibrated_mean(
     weights. Intervals of shares are Clopper and Pearson's, of so many more rows as the
     scores are worth: they hold near 0 and 1, if the usual ones do not. Of rare
     labels both tails are not equal: with 2 % events in 100 labels the 95 % interval was
-    too high in .027 of 300 draws and never too low.
+    too high in 0.027 of 300 draws and never too low.
 
     The rows stand for a population larger than themselves, and labelled ones must be
     drawn from all of them at random (with `sample_weight`: with known probabilities).
@@ -676,7 +676,7 @@ def _cross_fit(rows, recalibrator, n_folds, share):
     """Return out-of-fold maps of labelled rows, and the mean map of all rows.
 
     Each less its mean over all rows: the maps of the folds differ most in their
-    heights, which is no knowledge about rows.
+    heights, which is not knowledge about rows.
     """
     n = len(rows.outcome)
     total = rows.n_rows

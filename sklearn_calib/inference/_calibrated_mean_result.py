@@ -128,8 +128,8 @@ class CalibratedMean(Shown):
         difference. Labels 0 and 1 that never differ do not mean that they cannot: the
         variance is that of n labels with t^2/2 differences more. With `groups` it is
         that of t^2/2 clusters more, which differ as much as those do that were seen to;
-        if none does, by all their rows. Measured at 95 %: .944 for 20 clusters of 5
-        rows (500 draws); .930 for 40 clusters of which one in ten differs (200 draws),
+        if none does, by all their rows. Measured at 95 %: 0.944 for 20 clusters of 5
+        rows (500 draws); 0.930 for 40 clusters of which one in ten differs (200 draws),
         with all misses on one side, the truth above: ``benchmarks/calibrated_mean``.
         Cost: O(n).
 
@@ -195,7 +195,7 @@ class CalibratedMean(Shown):
         Raises
         ------
         ValueError
-            A width that is no number above 0, or that labels of all rows would not
+            A width that is not a number above 0, or that labels of all rows would not
             give.
 
         Notes

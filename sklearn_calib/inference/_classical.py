@@ -172,13 +172,13 @@ def hosmer_lemeshow_test(
     The p-value is that of the chi-square law. If a bin has fewer than 5 expected events
     or non-events, and ``held_out=True``, it is that of a multiple of such a law, with
     the variance that the statistic has: of calibrated predictions with a mean of 0.01
-    on 300 rows the test rejects .05 at .05 and .01 at .01, if the plain law rejects
-    .14 and .09.
+    on 300 rows the test rejects 0.05 at 0.05 and 0.01 at 0.01, if the plain law rejects
+    0.14 and 0.09.
 
     With `groups` labels are drawn as for the expected calibration error in
     `calibration_test`: a bin of few clusters keeps its size if residuals change sign.
-    Of calibrated predictions in 20 clusters .03 to .04 of 400 tests reject at .05 and
-    .00 to .01 at .01; with half of the clusters copies of one row .07 at .05
+    Of calibrated predictions in 20 clusters 0.03 to 0.04 of 400 tests reject at 0.05 and
+    0.00 to 0.01 at 0.01; with half of the clusters copies of one row 0.07 at 0.05
     (``benchmarks/cluster_coverage``, hosmer_lemeshow.csv).
 
     References

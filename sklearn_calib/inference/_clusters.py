@@ -1,4 +1,4 @@
-"""Clusters of rows: several rows of one question or patient, which are no independent rows.
+"""Clusters of rows: several rows of one question or patient, which are not independent.
 
 One mechanism serves all of inference: what each cluster adds to each cell of the
 scores. Clusters are drawn with replacement (resamples), their residuals change sign

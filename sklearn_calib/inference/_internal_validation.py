@@ -153,9 +153,9 @@ def internal_validation(
     With A the apparent value of a measure, A_b that of the model b on its own sample,
     and T_b its value on the original rows:
 
-    * "optimism": A - mean(A_b - T_b). A model that knows its own rows by heart, such as
-      a forest, knows two thirds of the original rows by heart, and the optimism comes
-      out too small.
+    * "optimism": A - mean(A_b - T_b). A model that memorises its own rows, such as a
+      forest, memorises two thirds of the original rows, and the optimism comes out too
+      small.
     * ".632+": between A and the mean over the samples of the values on the rows that
       they leave out, by the relative overfitting of Efron and Tibshirani. Its value
       without information is that of every prediction with every label: 1/2 for the AUC,
@@ -191,7 +191,7 @@ def internal_validation(
     also of where it fails.
 
     A sample without one of the classes is drawn again, and counted. The ICI here is
-    that of 64 cells of equally many rows, smoothed as by loess: within .003 of the
+    that of 64 cells of equally many rows, smoothed as by loess: within 0.003 of the
     exact one in simulations of 200 to 3000 rows. Intercept and slope are fitted
     together, as in `validation_summary`.
 

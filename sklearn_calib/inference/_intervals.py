@@ -168,7 +168,7 @@ def confidence_interval(
     ValueError
         An unknown measure or method, a level outside (0, 1), or invalid scores, labels
         or weights; see `canonical_proba`. Groups of a summary; the inversion of a
-        measure that is no calibration error, or with groups of one with other options
+        measure that is not a calibration error, or with groups of one with other options
         than its default ones; the bootstrap of an isotonic refinement.
 
     Notes
@@ -179,15 +179,15 @@ def confidence_interval(
     towards large losses and half an event more on the other side (Fay, Feuer 1997). It
     has a width, and there is a `CalibrationWarning`, if no row has the class. With
     `groups` clusters are counted. With 1, 2 and 5 % events 95 % intervals of one model
-    held the truth in .96 to .99 of 350 draws of 30 and 60 rows (at 1 % all misses are
-    intervals that are too high) and in .92 to .98 of 300 and 2,000 rows; percentiles in
-    .20 to .90 and .80 to .97 (``benchmarks/interval_coverage``, rare.csv).
+    held the truth in 0.96 to 0.99 of 350 draws of 30 and 60 rows (at 1 % all misses are
+    intervals that are too high) and in 0.92 to 0.98 of 300 and 2,000 rows; percentiles in
+    0.20 to 0.90 and 0.80 to 0.97 (``benchmarks/interval_coverage``, rare.csv).
 
     "bootstrap": percentiles over resampled rows. Valid, as the number of rows of each
     class grows, for means of rows such as proper losses, and used from 50 rows of each
     class on. Rejected for the isotonic refinements, whose fit is closer still to
-    resampled rows: 95 % intervals of 200 rows were too low and held the truth in .35 to
-    .55 of all cases. Not valid for calibration errors: they are the norm of a mean,
+    resampled rows: 95 % intervals of 200 rows were too low and held the truth in 0.35 to
+    0.55 of all cases. Not valid for calibration errors: they are the norm of a mean,
     biased upwards, and near 0 the resampled values lie above the estimate and far above
     the truth.
 
@@ -203,8 +203,8 @@ def confidence_interval(
     are those of the rows, such as the l_p error, whose cells nearly all hold one row if
     there are several classes, it is smaller or larger than the value of the population.
     Of the l_p error of 200 rows with three classes and true log-odds 0.8 times those
-    predicted, intervals held the value of the population in .965 of 200 draws and that
-    of the sample's cells in .980; estimates were above them in .785 and .575
+    predicted, intervals held the value of the population in 0.965 of 200 draws and that
+    of the sample's cells in 0.980; estimates were above them in 0.785 and 0.575
     (``benchmarks/interval_coverage``, stated.csv). It is that of the plug-in form: what
     a measure subtracts for chance with ``debias=True`` or an unbiased estimator is
     nothing there, and such an option makes the simulated values another, not the truth.
@@ -219,8 +219,8 @@ def confidence_interval(
     of the jackknife over clusters and fewer degrees if their sizes differ (Bell,
     McCaffrey 2002, "Bias reduction in standard errors for linear regression with
     multi-stage samples"). 95 % intervals of the log loss and the Brier loss held the
-    truth in .94 to .97 of 600 draws of 10, 20 and 40 clusters of equal and unequal
-    sizes; with 7 % events in .86 to .89 (10 clusters), .88 to .94 (20) and .92 to .95
+    truth in 0.94 to 0.97 of 600 draws of 10, 20 and 40 clusters of equal and unequal
+    sizes; with 7 % events in 0.86 to 0.89 (10 clusters), 0.88 to 0.94 (20) and 0.92 to 0.95
     (40), the truth above them (``benchmarks/cluster_coverage``). Other measures with
     `groups` have percentiles of resampled clusters, made longer as much.
 
@@ -230,15 +230,15 @@ def confidence_interval(
 
     Measured coverage of 95 % intervals by inversion, 500 rows, predictions too low by a
     constant, 100 draws of 99 resamples (``benchmarks/interval_coverage``): for an error
-    of .02 .97 for the smooth and the expected calibration error, for .05 .99 and .97.
+    of 0.02 0.97 for the smooth and the expected calibration error, for 0.05 0.99 and 0.97.
     The lower end is the smaller of those for an error of the fitted shape and for the
     same error of half of the rows, those where it is largest. The estimate is unbiased
     in the median for shapes of the fitted map, by default a line in the log-odds
     (calibrated, shifted, over- or underconfident), and for errors that change their
     sign often. If only one side of the predictions is wrong, it is too large more often
-    than not: of 2,000 rows whose upper half is too high by .03, .05 or .10, intervals
-    of the expected error held the population's in .980, .975 and .965 of 200 draws, and
-    estimates were above it in .655, .720 and .800 (stated.csv). The upper end is the
+    than not: of 2,000 rows whose upper half is too high by 0.03, 0.05 or 0.10, intervals
+    of the expected error held the population's in 0.980, 0.975 and 0.965 of 200 draws, and
+    estimates were above it in 0.655, 0.720 and 0.800 (stated.csv). The upper end is the
     larger of those for an error of the fitted shape and for a constant shift.
 
     References
@@ -447,8 +447,8 @@ def _prepare_clusters(predictions, function, options):
 def _recalibrate_law(predictions, recalibrator, unit=1.0, rows=None):
     """Return a law of the labels of some rows (None: the same), learned from predictions.
 
-    A weight of 1 stands for `unit` rows: what counts weights sees no common factor of
-    fractions.
+    A weight of 1 stands for `unit` rows: code that counts weights does not depend on a
+    common factor of fractions.
     """
     numbers = np.arange(len(predictions.classes))
     seen = np.flatnonzero(predictions.weight)
@@ -589,7 +589,7 @@ class _Line:
             (self.compute_truth(t) * self.predictions.weight[:, None]).T.ravel(),
             self.predictions.classes,
         )
-        # copies are no further rows
+        # copies are not additional rows
         everything.items = np.tile(np.arange(len(self.plain)), k)
         value = self.evaluate_population(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding

@@ -182,8 +182,8 @@ def calibration_test(
     of all clusters are taken to be equally alike; what stands for a soft label is as
     many votes as have the spread of the shares. Clusters of one row and equal copies of
     a row are drawn by their exact law. If half of the clusters are copies and the
-    others have independent rows, ECE rejects too often: .144 of 250 tests of calibrated
-    predictions at .05. By maximum error .076 of those of 60 soft labels of 5 votes
+    others have independent rows, ECE rejects too often: 0.144 of 250 tests of calibrated
+    predictions at 0.05. By maximum error 0.076 of those of 60 soft labels of 5 votes
     rejected. Level and power of both: ``benchmarks/cluster_coverage``.
 
     Cost: n_resamples times the measure's; by cells some 0.1 to 0.5 s for n = 10,000 and

@@ -335,7 +335,7 @@ def paired_difference(
 
     "gamma", for these two losses if fewer than 50 rows, and fewer than two thirds of an
     equal share, have the rarest class: as in `confidence_interval`. `PairedLosses`,
-    which sees no labels, is always "normal".
+    which has no labels, is always "normal".
 
     "bootstrap", for other proper losses, costs, refinement and the area under risk and
     coverage: percentiles of the difference over rows drawn with replacement, the same
@@ -352,8 +352,8 @@ def paired_difference(
     `confidence_interval`.
 
     Measured coverage: ``benchmarks/paired_coverage``. With `groups` 95 % intervals of
-    differences of the log loss and the Brier loss held the truth in .94 to .98 of 600
-    draws of 10, 20 and 40 clusters of equal and unequal sizes, .94 to .99 with 7 %
+    differences of the log loss and the Brier loss held the truth in 0.94 to 0.98 of 600
+    draws of 10, 20 and 40 clusters of equal and unequal sizes, 0.94 to 0.99 with 7 %
     events (``benchmarks/cluster_coverage``); resampled ones are made longer for few
     clusters.
 

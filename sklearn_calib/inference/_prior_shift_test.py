@@ -108,11 +108,11 @@ def prior_shift_test(
     rows too.
 
     With 50 to 500 rows of each sample and equally frequent classes in the source, true
-    null hypotheses are rejected at the level (``benchmarks/prior_shift``): at .05 in
-    .027 to .070 of 300 sets, .050 on average over 17 laws. With only 5 source rows of a
-    class it is far below (.007).
+    null hypotheses are rejected at the level (``benchmarks/prior_shift``): at 0.05 in
+    0.027 to 0.070 of 300 sets, 0.050 on average over 17 laws. With only 5 source rows of a
+    class it is far below (0.007).
 
-    The test sees scores only. A shift that leaves the scores' distribution a mixture of
+    The test uses scores only. A shift that leaves the scores' distribution a mixture of
     the classes' is not seen, nor is one too small for the number of rows.
 
     Cost: O(R n log(n) k) for R resamples, n rows of both samples together and k

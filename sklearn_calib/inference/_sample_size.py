@@ -221,8 +221,8 @@ def validation_sample_size(
     * error: the power of the test by the kernel calibration error against two kinds of
       error, log-odds all shifted or all drawn to their mean; the larger size of both.
       Of a sample of any size its cells count, not their number. Simulated
-      (``benchmarks/verdict``): the errors are found in .75 to .84 of the draws, within
-      three standard deviations of .8.
+      (``benchmarks/verdict``): the errors are found in 0.75 to 0.84 of the draws, within
+      three standard deviations of 0.8.
 
     Cost: O(n log n), and 0.2 s with `error`.
 

@@ -55,15 +55,15 @@ def averaged_two_bin_error(
         Subtract the expected value for calibrated predictions, sum w^2 p (1 - p) / (sum
         w)^2, which depends on the predictions. The excess is 0 on average if they are
         calibrated, and then below 0 in more than every second sample. It is not
-        truthful, since more is subtracted from predictions nearer to .5: choose between
+        truthful, since more is subtracted from predictions nearer to 0.5: choose between
         models without it. Weights are then of independent rows, not counts of repeated
         ones.
 
     Returns
     -------
     error : float
-        In [0, 1], perfect 0: a squared error, so that .0025 is about a bias of .05 of
-        all rows. With `debias` at least -.25.
+        In [0, 1], perfect 0: a squared error, so that 0.0025 is about a bias of 0.05 of
+        all rows. With `debias` at least -0.25.
 
     Notes
     -----

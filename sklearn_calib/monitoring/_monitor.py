@@ -98,7 +98,7 @@ class CalibrationMonitor:
         them); ``n_alarms_`` counts all.
     posterior_ : ndarray of shape (6, 9)
         How probable each pair of a slope and a shift is, if the probabilities are off:
-        for the rows since the change that the detector sees, or for all rows with
+        for the rows since the change that the detector finds, or for all rows with
         ``alarm="test"``.
     slopes_, shifts_ : ndarray of shape (6,) and (9,)
         The pairs: a slope below 1 means too extreme probabilities, a shift above 0 too

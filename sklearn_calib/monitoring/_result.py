@@ -36,7 +36,7 @@ class Alarm(NamedTuple):
     time_as_given : str or None
         The time as it came, if it came as text or as a whole number.
     diagnosis : Diagnosis or None
-        Since when the stream is off, and what is enough to mend it; None if an event
+        Since when the stream is off, and what is enough to repair it; None if an event
         of probability 0 raised the alarm. Of alarms that follow each other closely it
         is looked for again when a fifth of the rows is new.
     """

@@ -59,7 +59,7 @@ class AngularCalibration(Recalibrator):
         The function from the true score to the probability, rising: the logistic, the
         normal distribution function, min(max(t, 0), 1), or any function of an array.
     link_slope, link_intercept : float, default=None
-        The slope, above 0, and the intercept within the link. 1 and 0 are no defaults:
+        The slope, above 0, and the intercept within the link. 1 and 0 are not defaults:
         a wrong slope is worse than no calibration.
 
     Attributes

@@ -149,7 +149,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     microseconds.
 
     Whole numbers as sample weights count rows. Progress is reported through
-    scikit-learn's callbacks (version 1.9 on). Cost: cv + 1 fits of each candidate; .2 s
+    scikit-learn's callbacks (version 1.9 on). Cost: cv + 1 fits of each candidate; 0.2 s
     for 5000 rows and two classes, 5 s for a million, 1.5 s for 10,000 rows and 10
     classes, 6 s and 100 classes.
 

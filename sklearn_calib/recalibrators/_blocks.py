@@ -98,7 +98,7 @@ class ScoreBlock:
             )
         self.scores, self.y, self.sample_weight = (*item, None)[:3]
         held = read_device_scores(self.scores, kind, read_proba)
-        self._check = read_proba if held is None else held.check  # knows its tolerance
+        self._check = read_proba if held is None else held.check  # has the tolerance
         if held is not None:
             if held.kind != kind:
                 raise invalid_input(
@@ -367,7 +367,7 @@ class Blocks:
     def _join_parts(self, parts):
         # without rows or of different widths:
         if len({z.shape[1] for z, *_ in parts}) != 1:
-            self.sum_over_slices(lambda *_: 0)  # says which block it is
+            self.sum_over_slices(lambda *_: 0)  # names the block
         return tuple(map(np.concatenate, zip(*parts, strict=True)))
 
     def _sample_groups(self):

@@ -66,7 +66,7 @@ def predicts_by_map(fitted: Estimator) -> bool:
 
 
 class CombinedRecalibrator(Recalibrator):
-    """Base of methods that are made of other recalibrators, which anybody may have written.
+    """Base of methods that are made of other recalibrators, including those of other packages.
 
     Predictions are those of the map if all parts have one. Otherwise each part predicts
     by itself.

@@ -31,7 +31,7 @@ _MIN_TIED_SCORES = 20
 _MAX_RATE_ROWS = 20_000
 # with more an overfitted map is not to be expected, and refits cost
 _MAX_LOSS_ROWS = 4_000
-# with fewer, 3 standard errors of skewed differences are no evidence
+# with fewer, 3 standard errors of skewed differences are not evidence
 _MIN_LOSS_ROWS = 500
 _MAX_STANDARD_ERRORS = 3.0
 # A map that learns nothing costs its parameters / (2 n) nats.
@@ -108,7 +108,7 @@ def negative_rank_correlation(
     score = plain[:, 1] if two else plain @ np.arange(plain.shape[1], dtype=float)
     share = weight / weight.max()
     outcome = share * y_encoded
-    # A positive covariance settles the question without ranks, which is the usual case.
+    # A positive covariance decides the question without ranks, which is the usual case.
     if outcome @ score >= outcome.sum() / share.sum() * (share @ score):
         return None
     if two:
@@ -259,7 +259,7 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     continuous = [
         c for c in table.T if len(np.unique(c)) >= _MIN_DISTINCT_FRACTION * different
     ]
-    # one alone may be rounded: then equal numbers are no wonder
+    # one alone may be rounded: then equal numbers are not wonder
     if len(continuous) < 2:
         return None
     groups = (
@@ -388,7 +388,7 @@ def warn_if_labels_harmed(
     """Warn as `warn_if_harmful` of many labels, each two classes; NaN in `table` is unknown.
 
     The false alarm rate of a mean that differs is that of one problem of two classes
-    over all labels together, about .27 %, two-sided (for calibrated labels that are
+    over all labels together, about 0.27 %, two-sided (for calibrated labels that are
     left as they are: 14 of 4000 fits of 3 labels and 300 rows); one warning names the
     label that is farthest off. `refit(rows)` fits all labels on some of the rows.
     """

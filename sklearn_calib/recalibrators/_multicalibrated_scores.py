@@ -129,7 +129,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     Multicalibration of several classes has no accepted method. Here each class is
     corrected against the rest, and the rows are divided by their sums.
 
-    The result is no function of the probability alone, so it cannot be exported as one;
+    The result is not a function of the probability alone, so it cannot be exported as one;
     it is pickled like any estimator and holds no rows of the data.
 
     Cost: O(folds rounds trees n columns) additions; 16,000 rows of 8 columns take about

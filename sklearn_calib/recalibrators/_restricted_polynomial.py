@@ -53,7 +53,7 @@ class RestrictedPolynomialRegression(Recalibrator):
         Bound, above 0, on the sum of the absolute coefficients of the powers of the
         score moved to [-1, 1]: it smooths polynomials of a high degree. Below 1 it also
         bounds the map itself, and bounds above 10^4 are certified to some 1e-5 only.
-        None is no bound; of several cross-validation takes one.
+        None is not a bound; of several cross-validation takes one.
     scale : {"proba", "logit"}, default="proba"
         The variable of the polynomial: the probability, so that the identity has degree
         1, or its log-odds, which is as good or better for scores of moderate size and

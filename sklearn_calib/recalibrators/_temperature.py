@@ -225,7 +225,7 @@ class TemperatureScaling(Recalibrator):
         Raises
         ------
         TypeError
-            A generator, and what is no tuple of scores and labels.
+            A generator, and what is not a tuple of scores and labels.
         ValueError
             What `fit` rejects; the message names the block, counted from 0, and the row
             in it. Blocks of different numbers of columns, no rows at all, a `start`

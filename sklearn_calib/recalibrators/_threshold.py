@@ -36,8 +36,8 @@ class Threshold(Shown):
         A calibrated probability of the second class.
     score : float or None
         The threshold on the score, if it is a single number: see `side`. None if the
-        target is outside the range of the map, and where several intervals of scores
-        reach it.
+        target is outside the range of the map, or if several intervals of scores reach
+        it.
     side : {">=", "<=", ""}
         The calibrated probability is at least `target` if and only if ``score >=
         threshold.score``; "<=" of maps that fall. Empty if `score` is None.

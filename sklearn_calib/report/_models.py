@@ -181,7 +181,7 @@ class PredictionsModel(Model):
         """Decompose the log loss by temperature; of two classes from the cells.
 
         None if rows have options of their own: there the frequencies of the classes
-        are no forecast.
+        are not forecast.
         """
         if get_absent_mask(self.predictions.proba) is not None:
             return None

@@ -72,7 +72,7 @@ class CalibrationReport(WrittenReport):
         Of this package.
     advice : dict of str to Advice or None
         "Would recalibration help?", for each model; None before `advise` has been
-        called, and where some class has fewer than five rows.
+        called, or if some class has fewer than five rows.
     groups : dict of str to GroupCalibration
         The audit of the groups of each model at level 0.95, after `add_groups`; else
         empty.

@@ -229,7 +229,9 @@ def _show_gains(report):
 def _show_advice(advice: "Advice") -> Section:
     header = ("method", "log loss", "gain", "standard error", "Brier", "ECE")
     losses = {row.method: row[1:] for row in advice.rows}
-    rows = format_best_rows(losses, (min, max, None, min, min))  # an error is no merit
+    rows = format_best_rows(
+        losses, (min, max, None, min, min)
+    )  # an error is not a merit
     code = Section(
         sentences=["To repair it:"], code=advice.code, only=f"{_WRITTEN} terminal"
     )

@@ -136,7 +136,7 @@ def check_form(csv: Any) -> dict[str, Any]:
 
 
 def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any]:
-    """Return one part for each file, or one for all that is no file; `texts` as in `FilePart`."""
+    """Return one part for each file, or one for data in memory; `texts` as in `FilePart`."""
     if not isinstance(data, str | list | tuple) and not hasattr(data, "__fspath__"):
         return [StreamPart(collect_lazy_frame(data))]
     parts: list[Any] = []

@@ -193,7 +193,7 @@ class CellProblems:
 
 
 def check_kind(asked: Multiclass, kind: Multiclass) -> None:
-    """Raise ValueError where a summary of several classes was made for another option."""
+    """Raise ValueError if a summary of several classes was made for another option."""
     kind = "confidence" if kind == "auto" else kind
     if asked not in ("auto", kind):
         raise invalid_input(

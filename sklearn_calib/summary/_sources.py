@@ -134,7 +134,7 @@ def summarize(
           ``pyarrow.fs``;
         * a ``pyarrow.dataset.Dataset``, of any file system, with its filter if it has
           one;
-        * a table: pandas, and whatever has ``__arrow_c_stream__`` (polars, DuckDB,
+        * a table: pandas, and objects with ``__arrow_c_stream__`` (polars, DuckDB,
           ibis, pyarrow);
         * a dict of arrays, by name;
         * a dask DataFrame, or a dict of dask arrays;
@@ -154,7 +154,7 @@ def summarize(
     weight : str, default=None
         The column of sample weights.
     counts : str, default=None
-        The column that says how many rows each row stands for.
+        The column with the number of rows that each row stands for.
     by : str or list of str, default=None
         One summary for each value of this column, or for each combination of several;
         missing values are the value None. Values in the names of folders
@@ -197,11 +197,12 @@ def summarize(
     Raises
     ------
     ValueError
-        Files that are none, missing columns, missing values, invalid labels, scores or
-        weights, with the file, the row group and the row of the file (from 0); more
-        than 10,000 groups; a query that the database rejects, or that returns no row.
+        Files that are not tables, missing columns, missing values, invalid labels,
+        scores or weights, with the file, the row group and the row of the file (from
+        0); more than 10,000 groups; a query that the database rejects, or that returns
+        no row.
     OSError
-        A cursor or iterator that breaks off; the message says after how many rows.
+        A cursor or iterator that breaks off; the message has the number of rows before.
     ModuleNotFoundError
         pyarrow, pandas, dask or SQLAlchemy is not installed and needed.
 
@@ -365,7 +366,7 @@ def fold_parts(
 
 
 def _fold_part(part, make, report=None):
-    """Return the tally of a part; `report` is told how much of it is done."""
+    """Return the tally of a part; `report` is called with the share that is done."""
     tally = make()
     if isinstance(part, SummaryPart):
         tally.add_summary(part)
@@ -431,7 +432,7 @@ class Tally:
         self.groups[key] = CalibrationSummary.from_parquet(part.path)
 
     def add(self, block: Block) -> None:
-        """Add the rows of a block; a wrong one is told by its place."""
+        """Add the rows of a block; the error names the place of a wrong one."""
         plan = self.plan
         if plan.drop_missing:
             keep = block.find_filled_rows(plan.required_columns)
@@ -688,7 +689,7 @@ def find_distinct_labels(
     """Find the different labels, sorted, of rows that need not fit into memory.
 
     A summary has to know its classes before the first batch. If they are not 0 and 1
-    and nobody knows them, this reads the column of labels, and no other.
+    and not given, this reads the column of labels, and no other.
 
     Parameters
     ----------

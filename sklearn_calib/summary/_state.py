@@ -206,7 +206,7 @@ class CellState(CellTable):
         )
 
     def _rebuild_table(self, cells, more=_FIRST_ROOM):
-        """Start a hash table of these cells with room for `more`; little room for few rows."""
+        """Start a hash table of these cells with space for `more`; little space for few rows."""
         most = int(_HEADROOM * self.max_cells)
         first = min(_FIRST_ROOM, len(cells) + 2 * more)
         self._open_slots(
@@ -277,5 +277,5 @@ def _find_end_keys(table, shift):
     half = 1 << (STEP_BITS - 1)
     first = np.where(is_one_step, np.maximum(start, middle - half), start)
     last = np.where(is_one_step, np.minimum(last, middle + half - 1), last)
-    # nobody's scores are 1e-319
+    # real scores are not 1e-319
     return first, np.where((start == 0) & (offset == 0), 0, last)

@@ -1,6 +1,6 @@
 """Summaries as Arrow tables and parquet files.
 
-The schema's metadata says the format, the options, the shift and the totals (whole
+The schema's metadata has the format, the options, the shift and the totals (whole
 numbers of 2^-1074, see `_kernels._exact_sums`). In a file the identities are without
 the last bits that all have in common, and in one of unweighted rows the offsets are
 less what rows in the middle of their cell would give, the sign moved to the last bit,
@@ -374,7 +374,7 @@ def _assemble_summary(cls, table, metadata):
 
 
 def _repeat_for_cells(table, name):
-    """Return what is said of each problem, repeated for its cells."""
+    """Return the metadata of each problem, repeated for its cells."""
     problems = json.loads(table.schema.metadata[KEY])["problems"]
     return np.repeat([p[name] for p in problems], [p["cells"] for p in problems])
 
@@ -416,9 +416,9 @@ def _with_column(table, old, new, values):
     return table.set_column(place, new, [values])
 
 
-# If no bits are dropped, identities end in as many zeros as all have in common.
-# If some are, they end in 16 zeros, but for starts at cuts: these are told by the
-# bit before and their place.
+# If no bits are dropped, identities end in as many zeros as all have in common. If some
+# are, they end in 16 zeros, but for starts at cuts: these are recognised by the bit
+# before and their place.
 
 
 def _common_zeros(table, shift):

@@ -91,8 +91,8 @@ class CalibrationSummary(Storable):
     parts were merged first: in every bit without weights, or if these are whole
     numbers. Other weights are added up in each cell as floating-point numbers, so that
     they, and the scores of cells that several scores share, are the same up to
-    rounding; ``==`` allows for 1e-11 of their size. The `totals` are exact sums of what
-    each row gives: whatever the weights, they are the same in every bit.
+    rounding; ``==`` allows for 1e-11 of their size. The `totals` are exact sums of the
+    terms of each row: for all weights, they are the same in every bit.
 
     Parameters
     ----------
@@ -156,9 +156,9 @@ class CalibrationSummary(Storable):
     0.0
     """
 
-    # a sample of the rows, if whoever reads them asks for one
+    # a sample of the rows, if it is requested
     drawn: RowDraw | None = None
-    patterns: PatternTable | None = None  # rows by groups, if they are asked for
+    patterns: PatternTable | None = None  # rows by groups, if requested
     soft = False  # whether some rows came as shares, whose items cells do not keep
 
     def __init__(
@@ -333,7 +333,7 @@ class CalibrationSummary(Storable):
         Raises
         ------
         TypeError
-            What is no summary.
+            What is not a summary.
         ValueError
             Other classes, or another `multiclass`.
         """
@@ -478,9 +478,9 @@ class CalibrationSummary(Storable):
     def rows(self) -> Bunch:
         """Return weighted rows that stand for all: at most two for each cell, one a label.
 
-        For whatever depends on the weight of the labels at each score, and on that
-        alone: measures, recalibrators, pictures. Not for what counts rows (standard
-        errors, tests, intervals): these are not as many rows as there were.
+        For measures, recalibrators and pictures that depend only on the weight of the
+        labels at each score. Not for what counts rows (standard errors, tests,
+        intervals): these are not as many rows as there were.
 
         Returns
         -------

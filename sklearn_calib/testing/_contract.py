@@ -21,10 +21,10 @@ def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> Non
     ----------
     thing : Recalibrator, Measure, ProperLoss, Display or classifier
         An unfitted recalibrator or classifier, which is cloned for each check; a
-        classifier, whose adapter `register_staging` knows, has few stages, three or
-        more. A function decorated with `measure`. A loss. A display with something to
-        show, at least one panel whose x and y differ; copies of it are drawn, and the
-        figures that this makes are closed.
+        classifier, whose adapter is registered with `register_staging`, has few stages,
+        three or more. A function decorated with `measure`. A loss. A display with
+        something to show, at least one panel whose x and y differ; copies of it are
+        drawn, and the figures that this makes are closed.
     n_classes : sequence of int, default=None
         Numbers of classes to try; None means (2, 4), of a classifier (2, 3), of a loss
         those that it is for. A display has none.
@@ -41,7 +41,7 @@ def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> Non
     Notes
     -----
     A recalibrator is held to rows on the simplex, weights that are repetition, input
-    that stays as it was, and what its class says of itself; a measure to its range, its
+    that stays as it was, and the declarations of its class; a measure to its range, its
     scorer and its options; a loss to being proper, its divergence and its slope. A
     display draws on the axes that it is given and on no others, returns itself, sets
     ``figure_`` and ``axes_`` or ``ax_``, shows what its ``points()`` say, and leaves

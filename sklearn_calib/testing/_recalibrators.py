@@ -1,4 +1,4 @@
-"""Checks of a recalibrator's contract, and of what its class says of itself."""
+"""Checks of a recalibrator's contract, and of the declarations of its class."""
 
 import contextlib
 import inspect
@@ -431,7 +431,7 @@ def check_double_precision(recalibrator: Recalibrator, k: int, *_: AnyArray) -> 
     )
     if not recalibrator.capabilities.continuous or k != 2:
         return
-    # next to 1 single precision knows only 1 and 1 - 6e-8; what moves the scores moves
+    # next to 1 single precision has only 1 and 1 - 6e-8; a change of the scores changes
     # the result
     step = 2.0**-32
     rows = np.array([0.3, 0.6])

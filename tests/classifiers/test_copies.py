@@ -57,7 +57,7 @@ def test_silence(case):
         options = {"cv": StratifiedKFold(3)}
     elif case == "few":  # one row in six
         at = np.append(np.arange(400), np.arange(80))
-    elif case == "whole":  # numbers of things, of which equal rows are no wonder
+    elif case == "whole":  # numbers of things, of which equal rows are not wonder
         X = X.round().astype(int)
     elif case == "rounded":
         X = X.round()

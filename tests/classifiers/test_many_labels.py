@@ -379,7 +379,7 @@ def test_no_word_on_labels_that_are_calibrated():
 def test_false_alarms_on_labels():
     """Calibrated labels that are left as they are: 3 standard errors, two-sided, over all labels.
 
-    Of 4000 fits like these 14 gave the warning, .35 %, where .27 % are expected.
+    Of 4000 fits like these 14 gave the warning, 0.35 %, where 0.27 % are expected.
     """
     rng, alarms = np.random.default_rng(0), 0
     method = MultilabelCalibration(get_recalibrator("identity"), pooling="none")

@@ -250,6 +250,6 @@ def test_the_interval_holds_under_calibration_where_that_of_independent_rows_doe
         )
     middle = (low + high) / 2
     assert middle.std() == pytest.approx(se.mean(), rel=0.12)
-    # of the cross-fitted value, fewer rows than in the interval would make it .9 of
+    # of the cross-fitted value, fewer rows than in the interval would make it 0.9 of
     # that
     assert value.std() > 1.15 * 0.9 * se.mean()

@@ -110,7 +110,7 @@ def test_the_histogram_counts_on_log_odds():
 @pytest.mark.parametrize("first", [1, 12, 31, 32])
 @pytest.mark.parametrize("last", [33, 34, 50, 64])
 def test_an_axis_has_room_for_each_bin_and_no_more(first, last):
-    """The bins of a histogram that are not rare: their outer edges, and .04 of that around."""
+    """The bins of a histogram that are not rare: their outer edges, and 0.04 of that around."""
     share = np.zeros(66)
     share[[first, last]] = 0.5
     axis = LogitAxis.from_values([], [share])
@@ -121,7 +121,7 @@ def test_an_axis_has_room_for_each_bin_and_no_more(first, last):
 
 
 def test_rare_rows_do_not_widen_an_axis():
-    """Nor does what lies beyond; together they may be more than .005."""
+    """Nor does what lies beyond; together they may be more than 0.005."""
     share = np.zeros(66)
     share[[0, 8, 10, 55, 57, 65]] = 0.1, 0.004, 0.002, 0.002, 0.004, 0.1
     share[[20, 40]] = 0.394

@@ -516,7 +516,7 @@ def test_simplified_maps_are_small():
 
 @pytest.mark.parametrize(("tolerance", "pieces"), [(0.1, 4), (0.051, 5), (1e-3, 10)])
 def test_steps_are_as_few_as_possible(tolerance, pieces):
-    """Values 0, 1, ..., 9 tenths: three fit into an interval of .2, two into one of .102."""
+    """Values 0, 1, ..., 9 tenths: three fit into an interval of 0.2, two into one of 0.102."""
     document = to_dict(
         IsotonicCalibration("step").fit(np.arange(20) / 20, np.repeat([0, 1], 10))
     )

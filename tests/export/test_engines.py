@@ -1,4 +1,4 @@
-"""Maps in databases and engines that are no dependency of the tests: each is run where it is found.
+"""Maps in databases and engines that are not dependencies: each is run where it is found.
 
 PostgreSQL and MariaDB are in `test_servers.py`; SQLite and DuckDB are in
 `test_maps_in_sql.py`.

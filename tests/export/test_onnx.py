@@ -307,7 +307,7 @@ def test_what_to_install(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_knots_and_their_neighbours(name):
-    """Steps are searched without a logarithm: .3 was the largest difference with one."""
+    """Steps are searched without a logarithm: 0.3 was the largest difference with one."""
     from onnx.reference import ReferenceEvaluator
 
     method, options = fitted(name, 2), tabulate(name)

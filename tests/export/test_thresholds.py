@@ -335,7 +335,7 @@ NAMES = {"A": 0, "it's \\ B": 0.2, "C": 0.5}
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_bands_in_databases(name, kind):
-    """The bands of the scores themselves, of their neighbours, and of what is no score."""
+    """The bands of the scores themselves, of their neighbours, and of what is not a score."""
     map_, edges = fitted(name, 2), [0.2, 0.5]
     ends = [
         end

@@ -412,7 +412,7 @@ def test_columns_of_one_name_are_refused():
 
 
 def test_the_quantile_of_draws_is_not_moved_by_rounding():
-    """100 * .55 is 55.00000000000001; and more than all draws is needed where there are few."""
+    """100 * 0.55 is 55.00000000000001; and more than all draws is needed where there are few."""
     assert find_upper_quantile(np.arange(99.0), 0.55) == 54.0
     assert find_upper_quantile(np.arange(99.0), 0.95) == 94.0
     assert find_upper_quantile(np.arange(10.0), 0.95) == np.inf

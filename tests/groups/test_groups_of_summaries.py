@@ -60,7 +60,7 @@ def test_options_are_heeded(option):
 
 @pytest.mark.slow
 def test_rows_of_one_score_and_different_weights():
-    """All that is no draw is the same; the draws have the mean and the variance of the rows'."""
+    """All that is not a draw is the same; the draws have the mean and the variance of the rows'."""
     frame = table(1200, digits=1)
     frame["w"] = np.random.default_rng(1).choice([0.0, 0.5, 1.0, 3.0], len(frame))
     rows, found = of_both(frame, {"n_resamples": 999}, {"sample_weight": frame["w"]})

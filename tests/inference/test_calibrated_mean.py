@@ -80,7 +80,7 @@ def test_the_best_power():
 
 
 def test_shares_of_labels_against_binomial_tails():
-    """By the law itself, also where events are rare: Wilson's missed in .05 to .08 on one side."""
+    """By the law itself, also for rare events: Wilson's missed in 0.05 to 0.08 on one side."""
     for n, rate in ((50, 0.02), (100, 0.02), (100, 0.05), (500, 0.02), (100, 0.3)):
         events, t = np.arange(n + 1), stdtrit(n - 1, 0.975)
         spread = events * (n - events) / n**3
@@ -486,9 +486,9 @@ def test_one_column_twice_is_said():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [30, pytest.param(200, marks=pytest.mark.cross)])
 def test_coverage(n):
-    """Two-sided, of 600 draws: at most 5 % misses, whose standard deviation is .9 %, and not none.
+    """Two-sided, of 600 draws: at most 5 % misses, whose standard deviation is 0.9 %, and not none.
 
-    The share of few labels has exact tails, which miss less often: .017 of 30 labels.
+    The share of few labels has exact tails, which miss less often: 0.017 of 30 labels.
     """
     missed = np.zeros(2)
     for seed in range(600):
@@ -640,7 +640,7 @@ def test_labels_of_unequal_weights_are_not_tested_for_selection_and_the_result_s
         found.selection_pvalue is None and found.to_dict()["selection_pvalue"] is None
     )
     assert "not tested whether the labels were drawn at random" in str(found)
-    # equal ones are no weights
+    # equal ones are not weights
     with pytest.warns(CalibrationWarning, match="beyond chance"):
         same = calibrated_mean(*given, sample_weight=np.full(200, 3.0), bounds=(0, 1))
     assert same.selection_pvalue < 1e-3

@@ -357,5 +357,5 @@ def test_hosmer_lemeshow_keeps_its_level_where_events_are_rare(shift, n):
     labels = rng.random((150, n)) < p
     found = [hosmer_lemeshow_test(y, p, labels=[False, True]).pvalue for y in labels]
     rejected = np.mean(np.array(found) <= 0.05)
-    # the chi-square law rejects .065 to .14
+    # the chi-square law rejects 0.065 to 0.14
     assert rejected <= 0.05 + 2 * 0.018, rejected

@@ -218,7 +218,7 @@ def test_score_tests_against_the_definition():
 
 
 def test_no_events_by_chance_are_no_proof():
-    """30 patients of five equal rows at .05: none has the event in a fifth of all draws."""
+    """30 patients of five equal rows at 0.05: none has the event in a fifth of all draws."""
     p, groups = np.full(150, 0.05), np.arange(150) // 5
     y = np.zeros(150, dtype=int)
     z = 7.5 / np.sqrt(5 * 150 * 0.0475)  # each patient counts once
@@ -377,7 +377,7 @@ def test_clusters_of_one_size_have_one_degree_less_than_clusters():
 
 @pytest.mark.slow
 def test_means_of_clusters_of_unequal_sizes_cover():
-    """Of 8000 draws .954 held; with a degree less than clusters .939, by sums of squares .89."""
+    """Of 8000 draws 0.954 held; with a degree less than clusters 0.939, by sums of squares 0.89."""
     rng, held = np.random.default_rng(3), []
     for _ in range(4000):
         mass = np.ceil(np.exp(rng.normal(size=20)))

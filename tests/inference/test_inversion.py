@@ -187,7 +187,7 @@ def test_shifted_where_predictions_are_right_on_average():
 def test_shifted_in_several_classes():
     proba = np.tile([0.2, 0.3, 0.5], (10, 1))
     case = validate_predictions([0] * 4 + [1] * 2 + [2] * 4, proba, None, [0, 1, 2])
-    moved = _shift_predictions(case, 0.1) - proba  # seen .4 .2 .4
+    moved = _shift_predictions(case, 0.1) - proba  # seen 0.4 0.2 0.4
     np.testing.assert_allclose(moved, np.tile([0.1, -0.05, -0.05], (10, 1)), atol=1e-14)
 
 
@@ -374,7 +374,7 @@ def test_bins_of_a_summary_are_those_of_its_rows():
 @pytest.mark.parametrize("loss", ["brier", "log_loss"])
 @pytest.mark.parametrize("given", [{}, {"method": "bootstrap"}, {"cv": 3}])
 def test_the_bootstrap_of_isotonic_refinements_is_refused(loss, given):
-    """Their fit is closer to resampled rows than to new ones; 95 % intervals held .35 to .55."""
+    """Their fit is closer to resampled rows than to new ones; 95 % intervals held 0.35 to 0.55."""
     p = np.linspace(0.1, 0.9, 60)
     rule = f"whose bootstrap interval is valid, got 'isotonic_refinement_{loss}'"
     with pytest.raises(

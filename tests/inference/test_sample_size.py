@@ -21,7 +21,7 @@ def rows(size):
 
 
 def test_formulas():
-    """Riley et al. (2021): golden values of standard errors .051, .102 and .0255."""
+    """Riley et al. (2021): golden values of standard errors 0.051, 0.102 and 0.0255."""
     widths = {"oe_width": 2 * np.sinh(Z * 0.051), "c_width": 2 * Z * 0.0255}
     found = validation_sample_size(
         c_statistic=0.8, prevalence=0.1, slope_width=None, **widths

@@ -113,7 +113,7 @@ def test_certain_predictions_have_one_law(statistic):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning")
 def test_level_of_one_row_in_each_cluster():
-    """A small version of ``benchmarks/cluster_coverage/bins.py``; signs rejected .13 of these."""
+    """A small version of ``benchmarks/cluster_coverage/bins.py``; signs rejected 0.13 of these."""
     for statistic in OF_BINS:
         given = {"groups": np.arange(60), "n_resamples": 39, "statistic": statistic}
         found = [

@@ -113,7 +113,7 @@ def test_the_gap_of_the_solution_is_what_it_says():
 
 
 def test_the_grid_and_what_it_costs():
-    """Ones at .2 and zeros at .8: all want to go to 1/2, and half the square of the gap is lost."""
+    """Ones at 0.2 and zeros at 0.8: all move to 1/2, and half the square of the gap is lost."""
     ones, zeros = np.array([0, 0.5, 0, 0]), np.array([0, 0, 0.5, 0])
     program = DistanceProgram(np.array([0, 0.2, 0.8, 1]), ones, zeros, 0.0)
     found = solve_program(program)

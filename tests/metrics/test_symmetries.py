@@ -15,7 +15,7 @@ SWAPPED = {
     "variational_calibration_error": 0.031,
     **dict.fromkeys(("area_under_risk_coverage", "expected_cost_score"), "ties"),
 }
-#: The same of weights that are no whole numbers any more.
+#: The same of weights that are not whole numbers any more.
 SCALED = {"area_under_risk_coverage": 0.005}
 
 

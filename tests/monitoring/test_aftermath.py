@@ -129,7 +129,7 @@ def test_calibrated_is_said_at_the_level_that_is_asked_for():
     mean = (
         np.exp(gain(y[:n], p[:n], shift.ravel(), slope.ravel())) @ prior / prior.sum()
     )
-    assert 2 < mean < 10  # at .95 it were 20
+    assert 2 < mean < 10  # at 0.95 it were 20
     monitor = CalibrationMonitor().update(y[:n], p[:n])
     assert not monitor.region(1 - 1.1 / mean).calibrated
     assert monitor.region(1 - 0.9 / mean).calibrated

@@ -238,7 +238,7 @@ def test_equal_scores_learn_the_frequency(p):
 
 @pytest.mark.parametrize("wrong", [1, 2, 4])
 def test_probit_with_exact_zeros_and_ones(wrong):
-    """A wrong row at 0 or 1: its probability is far below 1e-16. The fit was up to .03 too high."""
+    """A wrong row at 0 or 1, with a probability far below 1e-16. The fit was 0.03 too high."""
     rng = np.random.default_rng(wrong)
     y = (rng.random(4000) < 0.4).astype(int)
     p = np.clip(
@@ -260,7 +260,7 @@ def test_probit_with_exact_zeros_and_ones(wrong):
 )
 @pytest.mark.parametrize("link", ["probit", "logit"])
 def test_few_huge_scores(size, link):
-    """They own the standard deviation; the slope was stopped at 100 of it, .12 nats too high."""
+    """They own the standard deviation; the slope was stopped at 100 of it, 0.12 nats too high."""
     rng = np.random.default_rng(0)
     u = rng.normal(size=1000)
     y = (rng.random(1000) < expit(2 * u)).astype(int)

@@ -41,7 +41,7 @@ def bent(n, seed=0):
 
 
 class Failing(ClassifierMixin, BaseEstimator):
-    """Fails on fewer or on more rows than some number, or predicts what is no number."""
+    """Fails on fewer or on more rows than some number, or predicts what is not a number."""
 
     def __init__(self, fewest=0, most=MANY, value=None):
         self.fewest = fewest

@@ -177,7 +177,7 @@ def test_two_classes_are_monotone_also_where_scores_fall():
 
 
 def test_separable_rows_of_one_class_and_no_information():
-    """Nothing is said of what is no mistake; what is no better than a guess is."""
+    """Nothing is said of what is not a mistake; what is no better than a guess is."""
     eta, _ = rows(30, 3)
     scores = canonical_proba(eta, kind="logits")
     y = eta.argmax(axis=1)
@@ -200,7 +200,7 @@ def test_separable_rows_of_one_class_and_no_information():
     ("k", "n", "most"), [(3, 10, 0.5), (3, 100, 0.8), (10, 40, 1.2)]
 )
 def test_rows_without_an_error_make_no_step_of_the_map(k, n, most):
-    """Without the row of all classes new rows lose .71, 1.18 and 2.14."""
+    """Without the row of all classes new rows lose 0.71, 1.18 and 2.14."""
     eta, y = rows(max(20 * n, 3000), k, spread=3.0)
     right = eta.argmax(axis=1) == y
     scores, labels = (np.r_[a[right][:n], a[~right], a[right][n:]] for a in (eta, y))

@@ -218,7 +218,7 @@ def test_beta_saturated_at_one(ones):
 
 
 def test_beta_saturated_scores_of_many_sizes():
-    """log p from -e^-5 to -e^-75: a slope of 1e16 is the optimum, .0108 nats below others."""
+    """log p from -e^-5 to -e^-75: a slope of 1e16 is the optimum, 0.0108 nats below others."""
     rng = np.random.default_rng(0)
     z = rng.uniform(5, 75, 400)
     y = (rng.random(400) < expit(0.05 * (z - 30))).astype(int)
@@ -249,7 +249,7 @@ def test_beta_weighted_with_parts_at_odds():
 
 
 def test_beta_ab_is_finite_where_another_threshold_separates():
-    """a log 2p - b log 2q passes through 1/2 at 1/2: a threshold at .7 leaves the slopes finite."""
+    """a log 2p - b log 2q passes through 1/2 at 1/2: a threshold at 0.7 leaves finite slopes."""
     p, y = np.array([0.1, 0.4, 0.6, 0.65, 0.8, 0.9]), np.array([0, 0, 0, 0, 1, 1])
     beta = BetaCalibration("ab").fit(p, y)  # no warning
     residual = beta.predict_proba(p)[:, 1] - y

@@ -511,7 +511,7 @@ def test_one_half_is_not_predicted():
 
 @pytest.mark.slow
 def test_a_row_of_any_weight_is_left_out_whole():
-    """Of weights that are no counts: refits of the common line without the row say the loss."""
+    """Of weights that are not counts: refits of the common line without the row say the loss."""
     p, Y = make_labels(40, (0.5, 0.3), seed=3)
     weight = 0.07 * (1 + np.arange(40) % 3)
     z, each = logit(p), []

@@ -267,7 +267,7 @@ def test_classes_do_not_move_columns():
         method.fit(P, names, classes=GRADES)
     PlattScaling().fit(proba, names)
     with refuses(ValueError, expected="the order of a scale"):
-        # sorted by the alphabet they are no scale
+        # sorted by the alphabet they are not scale
         OrdinalCalibration().fit(proba, names)
     with pytest.warns(
         CalibrationWarning, match=r"order of labels=\['poor', .*fit \['excellent'"

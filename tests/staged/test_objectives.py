@@ -264,7 +264,7 @@ def test_catboost_one_vs_all_is_refused():
 def test_risk_is_that_of_the_learners_own_probabilities(
     learner, n_classes, piped, loss
 ):
-    """It was that of the softmax of the decision function, up to .2 away in a probability."""
+    """It was that of the softmax of the decision function, up to 0.2 away in a probability."""
     X, y = make_classification(
         600, n_informative=6, n_classes=n_classes, random_state=0
     )
@@ -308,7 +308,7 @@ def test_risk_without_stages_is_that_of_predict_proba():
 @pytest.mark.parametrize("package", ["xgboost", "xgboost of any booster", "lightgbm"])
 def test_dart_is_judged_refitted_and_told_as_it_is(package):
     """The refit trained fewer rounds, with other weights of its trees than those that were judged:
-    predictions differed by .16.
+    predictions differed by 0.16.
     """
     package, *any_booster = package.split(" ", 1)
     module = imported(package)

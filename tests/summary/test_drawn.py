@@ -20,7 +20,7 @@ P = [f"p{c}" for c in range(K)]
 
 @pytest.fixture(scope="module")
 def table():
-    """A class of few rows, weights that are no counts, groups as text, a feature with holes."""
+    """A class of few rows, weights that are not counts, groups as text, a feature with holes."""
     proba, y = make_overconfident(K, 3000, random_state=1)
     rare = (y == 2) & (np.arange(len(y)) > 90)
     rng = np.random.default_rng(0)

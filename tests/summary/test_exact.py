@@ -7,7 +7,7 @@ from laws import LAWS, sample
 from sklearn_calib import metrics
 from sklearn_calib.summary import CalibrationSummary
 
-COSTS = [[0, 4], [1, 0]]  # the actions change at .2
+COSTS = [[0, 4], [1, 0]]  # the actions change at 0.2
 OPTIONS = {
     "area_under_risk_coverage": [{}],
     "calibration_error": [

@@ -152,7 +152,7 @@ def summarised(rows, by):
 def report(rows, by, name):
     """Write and show a table by the given columns, with mean ranks, and one over everything.
 
-    The ranks are among the methods of one round: every column that is no measure tells
+    The ranks are among the methods of one round: every column that is not a measure tells
     rounds apart.
     """
     place = pd.DataFrame(rows)
