@@ -57,7 +57,7 @@ REPRESENTATIVE = "platt"  # through all of scikit-learn's checks
 # of scikit-learn's checks each other method goes through one in six, all together all
 TURNS = 6
 #: scikit-learn's checks that recalibrators pass. The others fit on features, with
-#: numbers beyond [0, 1], and a recalibrator refuses what are not rows of probabilities.
+#: numbers beyond [0, 1], and a recalibrator rejects what are not rows of probabilities.
 APPLICABLE_CHECKS = (
     "check_decision_proba_consistency",
     "check_do_not_raise_errors_in_init_or_set_params",

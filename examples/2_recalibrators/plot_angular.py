@@ -3,7 +3,7 @@ A linear model with more features than rows
 ===========================================
 
 A logistic regression on 1000 rows of 2000 features is far from calibrated, and there
-are no rows to spare to recalibrate it. Angular calibration and leave-one-out scores need none:
+are not rows to spare to recalibrate it. Angular calibration and leave-one-out scores need none:
 they use the training rows (figure 2 of Li and Sur, 2025).
 """
 

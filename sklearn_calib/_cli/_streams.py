@@ -307,7 +307,7 @@ def _extend_schema(copied, schema, twice):
 
 
 def _format_json_rows(table):
-    """Return the rows of an Arrow table as JSON lines; what is no number is null."""
+    """Return the rows of an Arrow table as JSON lines; what is not a number is null."""
     lines = []
     for row in table.to_pylist():
         form = partial(json.dumps, ensure_ascii=False, default=_as_text)

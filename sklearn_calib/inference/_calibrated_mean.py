@@ -335,7 +335,7 @@ def calibrated_mean(
     scores and their squares (of verdicts the two most frequent ones) have the mean of
     all rows, by a chi-squared law with the variance of draws without replacement; of
     clusters by Hotelling's law. A warning is given below 0.001; of clusters if none has
-    more than 1/25 of the labelled rows. There is no test of rows with unequal weights,
+    more than 1/25 of the labelled rows. There is not a test of rows with unequal weights,
     whose largest ones chance may have left out. Measured false alarms:
     ``benchmarks/calibrated_mean/selection.py``.
 

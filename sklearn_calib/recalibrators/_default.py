@@ -58,7 +58,7 @@ class DefaultCalibration(Recalibrator):
     Attributes
     ----------
     maps_ : list of fitted maps
-        Without those whose weight would be below .01. For two classes these are maps of
+        Without those whose weight would be below 0.01. For two classes these are maps of
         the log-odds, of log-odds with short tails, of ranks, and of the probability;
         their ``scale`` is "logit", "compressed", "rank" or "proba". For more classes they
         are matrix scaling, vector scaling, matrix scaling of scores with short tails,
