@@ -276,7 +276,7 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     counts = coarse.samples()[0].counts.sum(axis=0)
     judged = partial(_cross_validate_cells, options.recalibrator, summary)
     learned = partial(coarse.fit, options.recalibrator)
-    return _judge_and_write(said, counts, judged, learned, options)
+    return _judge_and_write(description, counts, judged, learned, options)
 
 
 def _judge_and_write(description, counts, judge, fit, options, groups=None):

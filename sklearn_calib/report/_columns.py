@@ -55,7 +55,7 @@ def find_column_order(
     Returns
     -------
     order : ColumnOrder or None
-        None if there is not an or too little evidence against the given order.
+        None if there is no evidence, or too little, against the given order.
 
     Raises
     ------
