@@ -32,6 +32,8 @@ LIMITS = {
     "tokens per 100 code lines": 791,
     "where parameters": 0,
     "tuples that are only unpacked": 0,
+    "parallel assignments that are not swaps": 6,
+    "nested conditional expressions": 0,
     "vague constants": 0,
     "percent of function names of one word": 13.2,
     "percent of function names with a participle": 3.9,
@@ -235,6 +237,35 @@ def count_unpacked_tuples():
         count += sum(
             name in reads and starred.issuperset(reads[name]) for name in tuples
         )
+    return count
+
+
+def count_parallel_assignments():
+    """Return how many assignments give several values to several names, except swaps."""
+    count = 0
+    for path in FILES:
+        for node in ast.walk(parsed(path)):
+            if not isinstance(node, ast.Assign) or not isinstance(
+                node.value, ast.Tuple
+            ):
+                continue
+            (target, *_) = node.targets
+            if not isinstance(target, ast.Tuple):
+                continue
+            given = {ast.unparse(one) for one in target.elts}
+            used = {ast.unparse(one) for one in node.value.elts}
+            count += not given & used
+    return count
+
+
+def count_nested_conditions():
+    """Return how many conditional expressions hold another one."""
+    count = 0
+    for path in FILES:
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.IfExp):
+                inner = (one for one in ast.walk(node) if one is not node)
+                count += any(isinstance(one, ast.IfExp) for one in inner)
     return count
 
 
@@ -560,6 +591,8 @@ COUNTS = {
     ),
     "where parameters": count_where_parameters,
     "tuples that are only unpacked": count_unpacked_tuples,
+    "parallel assignments that are not swaps": count_parallel_assignments,
+    "nested conditional expressions": count_nested_conditions,
     "vague constants": count_vague_constants,
     "percent of function names of one word": lambda: percent_of_names(
         lambda words: len(words) == 1

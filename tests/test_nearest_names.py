@@ -91,7 +91,7 @@ def test_errors_of_python(call, near):
         ("smooth_calibration_error > 5 %", "Write 0.05 for 5 %"),
         ("smooth_calibration_error > -.5%", "Write -0.005 for -.5%"),
         ("smooth_calibration_error > 0,05", r"Write 0\.05 for 0,05"),
-        ("smooth_calibration_error > if_calibratd", "Write null_mean"),
+        ("smooth_calibration_error > nul_mean", "Write null_mean"),
     ],
 )
 def test_conditions(condition, near):

@@ -1363,7 +1363,10 @@ NO_VALUE = {
         "pvalue_slope pvalue_curvature",
         "decide `repair`, which tests/monitoring reads",
     ),
-    "Capabilities": ("cost flexible nonparametric", "are said by authors, and shown"),
+    "Capabilities": (
+        "cost nonparametric_shape nonparametric",
+        "are declared by authors and shown",
+    ),
     "LabelAverage": ("null_mean", "a quantile of draws"),
     "SplineCalibration": ("loo_", "is compared with the loss of the fit above"),
 }

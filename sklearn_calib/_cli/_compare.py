@@ -132,7 +132,8 @@ def _measure_differences(pairs, options, advance):
     from ..metrics import LogLoss
     from ..summary import CalibrationSummary, RowDraw, rows_to_draw
 
-    n_classes, several = len(pairs.classes), len(pairs.classes) > 2
+    n_classes = len(pairs.classes)
+    several = len(pairs.classes) > 2
     summaries = [CalibrationSummary(classes=np.arange(n_classes)) for _ in pairs.models]
     draws = [
         RowDraw(n_classes, rows_to_draw(n_classes)) if several else None
@@ -144,7 +145,8 @@ def _measure_differences(pairs, options, advance):
     kept: list[PredictionBatch] = []
     single = len(pairs.models[0].columns) == 1 and not pairs.is_flipped
     for batch in pairs.iter_batches(lambda done: advance(done / 2)):
-        codes, weight = batch.labels, batch.weight
+        codes = batch.labels
+        weight = batch.weight
         for summary, draw, proba in zip(summaries, draws, batch.scores, strict=True):
             plain = np.asarray(proba)
             summary.update(codes, plain[:, 1] if single else plain, weight)
@@ -170,7 +172,8 @@ def _measure_differences(pairs, options, advance):
             check_rising(summary, options, pairs.classes)
     drawn = [None if draw is None else draw.get_sample() for draw in draws]
     _say_order(pairs, drawn)
-    after, of_logits = PairedLosses(), LogLoss().of_logits
+    after = PairedLosses()
+    of_logits = LogLoss().of_logits
     fitted = [_fit_temperature(*each) for each in zip(summaries, drawn, strict=True)]
     for batch in pairs.iter_batches(lambda done: advance(0.5 + done / 2)):
         first, second = (

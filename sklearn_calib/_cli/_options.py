@@ -33,11 +33,12 @@ class _Once(argparse.Action):
         self, parser: Any, namespace: Any, values: Any, option: Any = None
     ) -> None:
         known = getattr(namespace, self.dest)
-        found = (
-            values
-            if known is None
-            else [*([known] if isinstance(known, str) else known), values]
-        )
+        if known is None:
+            found = values
+        elif isinstance(known, str):
+            found = [known, values]
+        else:
+            found = [*known, values]
         setattr(namespace, self.dest, found)
 
 

@@ -79,8 +79,10 @@ def run_plan(options: Request) -> int:
     screen = Screen()
     sections = get_sections(size)
     screen.show_sections(*sections)
-    numbers, text = lambda: {"plan": size.to_dict()}, lambda: render_markdown(sections)
-    return screen.finish_output(write_results(options, numbers, text))
+    written = write_results(
+        options, lambda: {"plan": size.to_dict()}, lambda: render_markdown(sections)
+    )
+    return screen.finish_output(written)
 
 
 def _check_rows(files):

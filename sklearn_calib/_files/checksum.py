@@ -84,4 +84,4 @@ def _format_number(value):
         if power < 0:
             return f"{sign}0.{'0' * (-power - 1)}{digits}"
         return sign + digits.ljust(power + 1, "0")
-    return f"{mantissa}e{'+' * (power > 0)}{power}"
+    return f"{mantissa}e+{power}" if power > 0 else f"{mantissa}e{power}"

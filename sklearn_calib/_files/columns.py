@@ -242,11 +242,9 @@ def _parse_numbers(column, decimal):
             if decimal == ",":
                 # a point is not a decimal mark
                 text = text.replace(".", "?").replace(",", ".", 1)
-            return (
-                float(text) / (100 if in_percent else 1)
-                if _NUMBER_PATTERN.fullmatch(text)
-                else np.nan
-            )
+            if not _NUMBER_PATTERN.fullmatch(text):
+                return np.nan
+            return float(text) / 100 if in_percent else float(text)
         known = isinstance(value, Real | Decimal) and not (
             isinstance(value, bool) or in_percent
         )

@@ -186,7 +186,8 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
     """
     from ._temperature_compiled import add_vector_sums
 
-    logits, gradient = np.ascontiguousarray(logits), np.zeros((2, logits.shape[1]))
+    logits = np.ascontiguousarray(logits)
+    gradient = np.zeros((2, logits.shape[1]))
     row = np.empty((2, len(coef)))
     loss = add_vector_sums(
         logits, y_encoded, weight, float(beta), coef, intercept, gradient, row
@@ -256,7 +257,8 @@ def _fit_sample(logits, y_encoded, weight, beta, penalty):
     """
     # The optimum of the sample is the start, and its Hessian the preconditioner, of all
     # further passes.
-    logits, k = np.ascontiguousarray(scale_inputs(logits, beta).T), logits.shape[1]
+    k = logits.shape[1]
+    logits = np.ascontiguousarray(scale_inputs(logits, beta).T)
     ridge = np.full(k, float(penalty))
     w = weight / weight.sum()
     fit = fit_softmax_regression(

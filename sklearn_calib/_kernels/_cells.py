@@ -29,7 +29,9 @@ TAIL_BITS = 5  # fewer bits are kept below 2^-24
 N_CUTS = 60
 
 ID, N0, N1, OFFSET, W0, W1, V0, V1 = range(8)
-UNWEIGHTED_COLUMNS, WEIGHTED_COLUMNS = 4, 8  # columns without and with weights
+# columns without and with weights
+UNWEIGHTED_COLUMNS = 4
+WEIGHTED_COLUMNS = 8
 PATTERN_COLUMN = -1  # of a table of pairs, which has one column more
 
 TOTAL_NAMES = (
@@ -129,7 +131,8 @@ def find_smallest_shift(fits, shift=0):
     All shifts above one that fits must fit.
     """
     shifts = SHIFTS[SHIFTS.index(shift) : -1]
-    return (*shifts, MAX_SHIFT)[bisect_left(shifts, True, key=fits)]
+    first = bisect_left(shifts, True, key=fits)
+    return shifts[first] if first < len(shifts) else MAX_SHIFT
 
 
 def find_cell_runs(p, q, max_cells):

@@ -191,7 +191,10 @@ def sum_row_losses(p, q, y):
 def _split_by_label(p, q, y, right, off):
     wrong = np.int64(0)
     for i in range(len(p)):
-        is_event, positive, negative = y[i] == 1, p[i], q[i]  # loaded before: no branch
+        # loaded before: no branch
+        is_event = y[i] == 1
+        positive = p[i]
+        negative = q[i]
         right[i] = positive if is_event else negative
         off[i] = negative if is_event else positive
     for i in range(len(p)):

@@ -76,7 +76,8 @@ def _pool_scores(score, ones, zeros):
     starts = np.zeros(MAX_SCORE_CELLS + 1, np.intp)
     sums = np.zeros((MAX_SCORE_CELLS, 2))
     n_cells = pool_cells(score, ones, zeros, MAX_SCORE_CELLS, starts, sums)
-    starts, (mass, centre) = starts[: n_cells + 1], sums[:n_cells].T
+    starts = starts[: n_cells + 1]
+    mass, centre = sums[:n_cells].T
     centre = np.divide(centre, mass, out=score[starts[:-1]], where=mass > 0)
     grid, indices = _make_grid(centre)
     masses = np.zeros((2, len(grid)))
@@ -229,7 +230,8 @@ def bound_grid_loss(program, solution):
     of its ends less (x' - z') (t - a) (b - t). Lowering x and z by its largest value
     makes them feasible everywhere, and lowers their objective by as much.
     """
-    grid, (x, z) = program.grid, solution.prices
+    grid = program.grid
+    x, z = solution.prices
     # Between two grid points the dual constraint bends by a parabola. Its largest
     # violation bounds what a finer grid could gain.
     slack = -(grid * x + (1 - grid) * z)

@@ -150,10 +150,8 @@ def _eliminate_points(grid, primal, slack, factor):
             p = primal[k, 1] / slack[k, 1] + primal[k, 2] / slack[k, 2]
             q = primal[k, 3] / slack[k, 3] + primal[k, 4] / slack[k, 4]
         # the point's own weight would cancel
-        x, z = (
-            (b + q) * t - c * u,
-            (a + p) * u - c * t,
-        )
+        x = (b + q) * t - c * u
+        z = (a + p) * u - c * t
         # The quadratic form is not negative in exact arithmetic; rounding must not make
         # the determinant negative.
         det += weight * max(u * u * a + t * t * b - 2 * t * u * c, 0.0)

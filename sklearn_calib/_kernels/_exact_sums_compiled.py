@@ -11,10 +11,8 @@ from ._exact_sums import UNIT_BITS, convert_to_sums
 
 CHUNK_ROWS = 8192  # terms whose integers cannot overflow when they are added
 # behind the point, in the first and in the second integer
-_HIGH_BITS, _LOW_BITS = (
-    40,
-    44,
-)
+_HIGH_BITS = 40
+_LOW_BITS = 44
 _HIGH_SCALE = 2.0**_HIGH_BITS
 _LOW_SCALE = 2.0**_LOW_BITS
 # added, the whole part of a number stands in the last bits

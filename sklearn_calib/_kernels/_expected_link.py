@@ -20,7 +20,9 @@ _LOGISTIC_NODES = np.linspace(-32, 32, 101)
 _LOGISTIC_WEIGHTS = expit(_LOGISTIC_NODES) * expit(-_LOGISTIC_NODES)
 _LOGISTIC_WEIGHTS /= _LOGISTIC_WEIGHTS.sum()
 _MAX_NORMAL_TAU = 3.0
-_TABLE_STEP, _MIN_TABLE_ROWS = 0.01, 20_000  # of the table for many rows
+# of the table for many rows
+_TABLE_STEP = 0.01
+_MIN_TABLE_ROWS = 20_000
 _MAX_NODE = 8.3  # of the nodes for any link; the normal distribution has 1e-16 beyond
 
 

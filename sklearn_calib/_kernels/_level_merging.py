@@ -112,7 +112,8 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
     b = len(cell_levels)
     estimates = SinglePool(labels) if estimates is None else estimates
     labels = estimates.labels
-    prediction, first = first.copy(), first.copy()
+    prediction = first.copy()
+    first = first.copy()
     # At most one group may hold each level set; the dictionary finds the group that a
     # corrected prediction must be merged with.
     keys = [level.tobytes() for level in cell_levels]
@@ -155,10 +156,8 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
             prediction[g], first[g], labels[g], worst_class[g], rule
         )
         # what shrinkage leaves is meant to stay
-        touched[g], is_final[g] = (
-            True,
-            rule.vector,
-        )
+        touched[g] = True
+        is_final[g] = rule.vector
         del owner[keys[g]]
         key = compute_levels(prediction[g], rule.n_levels).tobytes()
         other = owner.get(key)
@@ -172,7 +171,8 @@ def calibrate_cells(cell_levels, labels, first, rule, estimates=None):
             ].copy()
             fraction = masses[0] / max(sum(masses), np.finfo(float).tiny)
             prior = fraction * first[g] + (1 - fraction) * first[other]
-            g, gone = min(g, other), max(g, other)
+            gone = max(g, other)
+            g = min(g, other)
             estimates.merge_groups(g, gone)
             prediction[g] = winner
             first[g] = prior

@@ -22,7 +22,9 @@ _DAMPING = 1e-12
 # decrement per unit of loss from which on rounding hides what a step gains
 _DECREMENT_TOLERANCE = 1e-12
 _MIN_PIVOT = 4e-6  # of the square of a column, what others do not explain
-_MIN_SUBSAMPLED_ROWS, _SUBSAMPLING_STEP = 40_000, 8  # of many rows some give the start
+# of many rows some give the start
+_MIN_SUBSAMPLED_ROWS = 40_000
+_SUBSAMPLING_STEP = 8
 _MAX_INTERVAL_STEPS = 2.0**40  # of an end of an interval, in standard errors
 _BLOCK_ROWS = 4096  # rows whose temporaries stay in the cache
 

@@ -11,10 +11,8 @@ from ._newton import minimise_by_newton
 
 _MAX_BISECTIONS = 300  # of a bracket that halves: enough for any pair of float64
 # before Newton's steps, and instead of them
-_INITIAL_SCALINGS, _MAX_SCALINGS = (
-    20,
-    2000,
-)
+_INITIAL_SCALINGS = 20
+_MAX_SCALINGS = 2000
 _MAX_NEWTON_CLASSES = 200  # classes, of which a Hessian takes too long
 _MEAN_TOLERANCE = 1e-14
 _MAX_OFFSET_STEP = 10.0  # step of an offset, so that targets out of reach end

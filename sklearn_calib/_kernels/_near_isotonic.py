@@ -110,7 +110,9 @@ def _merge_groups(
 def compute_merge_penalties(y, w):
     """Return the penalty at which each boundary disappears; infinity for never."""
     m = len(y) - 1
-    sums, mass = w * y, w.copy()  # of groups; no differences of long sums
+    # of groups; no differences of long sums
+    sums = w * y
+    mass = w.copy()
     flag = (y[:-1] > y[1:]).astype(float)
     key = np.empty(m)
     merge_penalty = np.full(m, np.inf)

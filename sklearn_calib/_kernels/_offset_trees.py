@@ -186,10 +186,13 @@ def _grow_trees(
     feature, left, child, value, gains,
 ):  # fmt: skip
     """Grow all trees and add them to `offset`; return how many there are."""
-    n, max_leaves = len(target), cells.shape[0]
+    n = len(target)
+    max_leaves = cells.shape[0]
     for t in range(feature.shape[0]):
         sums = total[0]
-        sums[0], sums[1], sums[2] = 0.0, 0.0, 0.0
+        sums[0] = 0.0
+        sums[1] = 0.0
+        sums[2] = 0.0
         for i in range(n):
             p = 1.0 / (1.0 + math.exp(-offset[i]))
             g[i] = weight[i] * (target[i] - p)
@@ -200,8 +203,11 @@ def _grow_trees(
             sums[2] += weight[i]
         # Leaf values are multiplied by the learning rate afterwards, so the bound on a
         # tree's step is divided by it here.
-        bounds[0, 0], bounds[0, 1] = -MAX_TREE_STEP / rate, MAX_TREE_STEP / rate
-        span[0, 0], span[0, 1], node_of[0] = 0, n, 0
+        bounds[0, 0] = -MAX_TREE_STEP / rate
+        bounds[0, 1] = MAX_TREE_STEP / rate
+        span[0, 0] = 0
+        span[0, 1] = n
+        node_of[0] = 0
         _fill_histograms(bins, rows, 0, n, g, h, weight, cells[0])
         _find_split(
             cells[0],
@@ -214,7 +220,8 @@ def _grow_trees(
             l2,
             best[0],
         )
-        leaves, nodes = 1, 1
+        leaves = 1
+        nodes = 1
         feature[t, 0] = -1
         while leaves < max_leaves:
             a = 0
@@ -223,15 +230,21 @@ def _grow_trees(
                     a = i
             if not best[a, 0] > min_gain:
                 break
-            f, c, b, node = int(best[a, 1]), int(best[a, 2]), leaves, node_of[a]
+            f = int(best[a, 1])
+            c = int(best[a, 2])
+            b = leaves
+            node = node_of[a]
             gains[f] += best[a, 0]
-            feature[t, node], child[t, node] = f, nodes
+            feature[t, node] = f
+            child[t, node] = nodes
             heavier = 2.0 * best[a, 5] >= total[a, 2]
             _mark_left_bins(
                 cells[a, f], unordered[f], order, l2, c, heavier, left[t, node]
             )
-            feature[t, nodes], feature[t, nodes + 1] = -1, -1
-            node_of[a], node_of[b] = nodes, nodes + 1
+            feature[t, nodes] = -1
+            feature[t, nodes + 1] = -1
+            node_of[a] = nodes
+            node_of[b] = nodes + 1
             middle = _split_rows(
                 bins, rows, spare, span[a, 0], span[a, 1], f, left[t, node]
             )
@@ -243,12 +256,14 @@ def _grow_trees(
             # Monotone trees: the middle of both children bounds all later leaves below
             # them, as in XGBoost and scikit-learn.
             if f == rising:
-                low, high = bounds[a, 0], bounds[a, 1]
+                low = bounds[a, 0]
+                high = bounds[a, 1]
                 bounds[a, 1] = bounds[b, 0] = 0.5 * (
                     _get_leaf_value(total[a, 0], total[a, 1], l2, low, high)
                     + _get_leaf_value(total[b, 0], total[b, 1], l2, low, high)
                 )
-            leaves, nodes = leaves + 1, nodes + 2
+            leaves = leaves + 1
+            nodes = nodes + 2
             if leaves == max_leaves:
                 break
             small, large = (

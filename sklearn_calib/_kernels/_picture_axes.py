@@ -288,7 +288,8 @@ class LossPlane(NamedTuple):
 
     def iter_loss_lines(self):
         """Yield the loss of each line of equal loss, and its ends within the limits."""
-        (left, right), (low, high) = self.x_limits, self.y_limits
+        left, right = self.x_limits
+        low, high = self.y_limits
         min_loss = self.uncertainty + left - high
         max_loss = self.uncertainty + right - low
         for value in choose_round_numbers(min_loss, max_loss):
@@ -304,7 +305,8 @@ class LossPlane(NamedTuple):
 
     def locate_fraction(self, x, y):
         """Return how far along the axes a point lies, from 0 to 1."""
-        (left, right), (low, high) = self.x_limits, self.y_limits
+        left, right = self.x_limits
+        low, high = self.y_limits
         return (x - left) / (right - left), (y - low) / (high - low)
 
 

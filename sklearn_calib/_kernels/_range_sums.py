@@ -90,10 +90,8 @@ class WindowEstimator:
         self._invented = invented
         self._base = weights[:, 1].sum() / weights.sum()
         # p and 1 - p, increasing
-        self._low, self._high = (
-            expit(log_odds),
-            expit(-log_odds)[::-1],
-        )
+        self._low = expit(log_odds)
+        self._high = expit(-log_odds)[::-1]
         if weight_fraction is not None:
             self._windows = self._find_smallest_windows(
                 weights.sum(axis=1), weight_fraction

@@ -39,7 +39,9 @@ def average_risk(mass, errors, counts):
     With `counts` the mass is a number of rows and the mean is over 1, 2, ... rows; else
     it is an integral.
     """
-    mass, errors = mass[mass > 0], errors[mass > 0]
+    has_mass = mass > 0
+    mass = mass[has_mass]
+    errors = errors[has_mass]
     before = np.cumsum(mass) - mass
     wrong = np.cumsum(errors) - errors
     rate = errors / mass
@@ -67,13 +69,16 @@ def find_largest_coverage(mass, errors, max_risk, delta):
     # Geifman and El-Yaniv (2017): the search looks at ceil(log2(n + 1)) coverages, and
     # a union bound divides delta among them.
     steps = int(np.ceil(np.log2(n + 1)))
-    low, high, answer = 0, n, (0, 1.0)
+    low = 0
+    high = n
+    answer = (0, 1.0)
     for _ in range(steps):
         middle = -(-(low + high) // 2)
         level = int(np.searchsorted(reached, middle))
         bound = float(compute_upper_bound(wrong[level], reached[level], delta / steps))
         if bound <= max_risk:
-            low, answer = middle, (level + 1, bound)
+            low = middle
+            answer = (level + 1, bound)
         else:
             high = middle
     return answer

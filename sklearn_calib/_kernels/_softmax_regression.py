@@ -19,17 +19,13 @@ from ._newton import minimise_by_newton, solve_newton_step
 _BLOCK_COLUMNS = 1024  # columns of a Hessian product
 _MAX_EXACT_ENTRIES = 100_000  # tables up to this size use all rows in float64
 # of the Hessian of a large table, diagonal A
-_HESSIAN_ROWS_PER_CLASS, _HESSIAN_ENTRIES = (
-    25,
-    200_000,
-)
+_HESSIAN_ROWS_PER_CLASS = 25
+_HESSIAN_ENTRIES = 200_000
 _MAX_ROUNDING_ENTRIES = 10_000  # entries up to which a full A is fitted to rounding
 _MAX_BLOCK_CLASSES = 200  # classes up to which each has a block of the preconditioner
 # rows that its curvature is taken from; more if cheap
-_MIN_PRECONDITIONER_ROWS, _PRECONDITIONER_WORK = (
-    300,
-    1_000_000,
-)
+_MIN_PRECONDITIONER_ROWS = 300
+_PRECONDITIONER_WORK = 1_000_000
 
 # of the decrement, in nats; the last step squares what is left
 _JOINT_TOLERANCE = 1e-10

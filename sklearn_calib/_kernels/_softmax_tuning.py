@@ -20,10 +20,8 @@ from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regre
 
 _MIN_SPREAD = 2e-3
 # neighbours of the search, and the largest power of it
-_GRID_FACTOR, _MAX_POWER = (
-    10.0,
-    3,
-)
+_GRID_FACTOR = 10.0
+_MAX_POWER = 3
 _MIN_GAIN_NATS = 3e-4  # nats that a longer walk must gain
 _MAX_TUNING_ROWS = 5000  # that choose; the penalties are stated in units of 1 / n
 _MIN_REMAINING_CURVATURE = 1e-3  # of the curvature that is left without a row
@@ -135,7 +133,8 @@ def _search_grid(losses, weight, n_rows):
         mean = weight @ gains
         return mean, np.sqrt(weight @ (gains - mean) ** 2 / n_rows)
 
-    grid_powers, between = (0, 0), []
+    grid_powers = (0, 0)
+    between = []
     for axis in (0, 1):
         for sign in (-1, 1):
             while abs(grid_powers[axis]) < _MAX_POWER:

@@ -305,8 +305,10 @@ class _SplineTask:
         free = len(ridge)
         mass = self.mass
         ones = self.ones
-        design, (scale, gradient, step) = self.design[:free], self.vectors[:, :free]
-        square, (tables, trial) = np.empty((free, free)), self.tables
+        design = self.design[:free]
+        scale, gradient, step = self.vectors[:, :free]
+        square = np.empty((free, free))
+        tables, trial = self.tables
         theta = start.copy()
         loss, objective = path.evaluate_loss(design, mass, ones, ridge, theta, tables)
         for _ in range(_MAX_NEWTON_STEPS):
@@ -337,7 +339,8 @@ class _SplineTask:
                 break  # no progress is possible in floating point
             # The tables of the accepted step become current, and the old ones are
             # overwritten next: no allocation in the loop.
-            theta, (loss, objective) = candidate, losses
+            theta = candidate
+            loss, objective = losses
             tables, trial = trial, tables
         tables[3] = _compute_leverages(design, square, scale)
         return theta, loss, tables

@@ -18,10 +18,8 @@ from scipy.special import logsumexp, softmax
 from .._simplex_array import LARGEST_LOG_LOSS, iter_row_blocks
 
 # the box of Berta et al. (2025), for unit logits
-MIN_BETA, MAX_BETA = (
-    np.exp(-16.0),
-    np.exp(16.0),
-)
+MIN_BETA = np.exp(-16.0)
+MAX_BETA = np.exp(16.0)
 _MAX_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
 # from here on a subsample gives the start: half the full passes
 _MIN_SUBSAMPLED_ENTRIES = 40_000

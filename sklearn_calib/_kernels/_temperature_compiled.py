@@ -17,10 +17,8 @@ _BLOCK_ROWS = 128
 _MIN_VECTORISED_CLASSES = 32  # from here on one row by itself fills the vector units
 
 # entries from which both cores pay, and their parts
-_MIN_PARALLEL_ENTRIES, _N_PARTS = (
-    2_000_000,
-    16,
-)
+_MIN_PARALLEL_ENTRIES = 2_000_000
+_N_PARTS = 16
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 6.93147180369123816490e-01
@@ -96,11 +94,16 @@ def _sum_few_classes(logits, y_encoded, weight, beta):
     """Return the sums, with the vector units working across rows."""
     # unsigned indices: the compiler need not think of negative ones, which would stop
     # the vectors
-    rows, zero, one = uint64(_BLOCK_ROWS), uint64(0), uint64(1)
+    rows = uint64(_BLOCK_ROWS)
+    zero = uint64(0)
+    one = uint64(1)
     n = uint64(logits.shape[0])
     k = uint64(logits.shape[1])
     block = np.empty((k, rows))
-    top, true, w, d_sum = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
+    top = np.empty(rows)
+    true = np.empty(rows)
+    w = np.empty(rows)
+    d_sum = np.empty(rows)
     s0 = np.empty(rows)
     s1 = np.empty(rows)
     s2 = np.empty(rows)

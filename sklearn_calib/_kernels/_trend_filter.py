@@ -176,7 +176,9 @@ def _filter_and_smooth(
         b[i + 1] = guess + ahead / total * surprise[i + 1]
         c[i + 1] = slope + covariance / total * surprise[i + 1]
     values[n - 1] = b[n - 1]
-    pull_b, pull_c = 0.0, 0.0  # the adjoint of the state behind
+    # the adjoint of the state behind
+    pull_b = 0.0
+    pull_c = 0.0
     for i in range(n - 2, 0, -1):
         total = prior[i + 1] + variance[i + 1]  # of the measurement at i + 1
         gain = prior[i + 1] / total  # of b; that of c is slope_of times it

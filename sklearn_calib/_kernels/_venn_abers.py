@@ -28,10 +28,8 @@ def _find_best_right(stack, size, W, Y, label, ax, ay):
     The top is leftmost.
     """
     # the slope falls, then rises, from the top of the stack to its bottom
-    low, high = (
-        0,
-        size - 1,
-    )
+    low = 0
+    high = size - 1
     while low < high:
         middle = (low + high) // 2  # stack[middle + 1] is left of stack[middle]
         right = stack[middle]

@@ -149,7 +149,8 @@ def _render_cell(cell):
 
     if not isinstance(cell, Cell):
         return Text(plain(cell, None))
-    return Text("* " * (cell.mark == "best") + plain(cell.text, None), "bold")
+    mark = "* " if cell.mark == "best" else ""
+    return Text(mark + plain(cell.text, None), "bold")
 
 
 def get_sections(shown: "Shown") -> list[Section]:

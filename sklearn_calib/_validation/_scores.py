@@ -238,7 +238,9 @@ def _read_with_absent(scores, kind, n_classes, tolerance, input_name, first):
             lowest = np.nanmin(table)
             highest = np.nanmax(table)
             if not (np.isfinite(lowest) and np.isfinite(highest)):
-                lowest, highest = 0.0, 0.0  # rejected below, with its place
+                # rejected below, with its place
+                lowest = 0.0
+                highest = 0.0
             filler = float(lowest) - 800.0 - (float(highest) - float(lowest))
         else:
             filler = 0.0

@@ -19,7 +19,8 @@ MIN_RELATIVE_WEIGHT = 2.0**-400
 # The first weights mostly show which kind all of them are.
 PROBED_WEIGHTS = 100
 # Bounds of the sum of weights whose unit matters.
-MIN_WEIGHT_SUM, MAX_WEIGHT_SUM = 1e-100, 1e100
+MIN_WEIGHT_SUM = 1e-100
+MAX_WEIGHT_SUM = 1e100
 
 
 def canonical_weight(

@@ -62,7 +62,8 @@ def fit_search_fold(
     caller: Any,
     task: Any,
 ) -> SearchFold:
-    estimator, (train, test) = context.estimator, split
+    estimator = context.estimator
+    train, test = split
     start = time.perf_counter()
     with report_task(task, caller, None, context.X, context.y_encoded):
         if isinstance(estimator, FrozenEstimator):

@@ -77,7 +77,8 @@ def make_two_gaussians(
     y = rng.randint(0, 2, n_samples)
     noise = rng.normal(size=(n_samples, len(mean)))
     if covariance.ndim == 1:
-        noise, coef = noise * np.sqrt(covariance), 2 * mean / covariance
+        noise = noise * np.sqrt(covariance)
+        coef = 2 * mean / covariance
     else:
         noise = noise @ np.linalg.cholesky(covariance).T
         coef = 2 * np.linalg.solve(covariance, mean)

@@ -218,7 +218,8 @@ def expected_metrics(
     if labels is pos_label is None:
         check_column_owner(y_proba, classes, "pos_label")
     proba = np.asarray(give_to_owner(proba, y_proba, positive))
-    weight, unit = np.ones(len(proba)), 1.0
+    weight = np.ones(len(proba))
+    unit = 1.0
     if sample_weight is not None:
         weight, unit = read_weight_and_unit(sample_weight, len(proba))
     if codes is not None and labels is not None:
@@ -236,7 +237,8 @@ def expected_metrics(
         own = np.arange(len(codes)), codes
         realised = {name: float(share @ rows[own]) for name, rows in values.items()}
     if proba.shape[1] == 2:
-        score, acts = proba[:, positive], predicted == positive
+        score = proba[:, positive]
+        acts = predicted == positive
         found |= _compute_event_metrics(score, score, acts, share)
         if codes is not None:
             events = _compute_event_metrics(

@@ -154,7 +154,8 @@ def risk_coverage_curve(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     threshold, mass, errors = compute_levels(predictions)
-    reached, wrong = np.cumsum(mass), np.cumsum(errors)
+    reached = np.cumsum(mass)
+    wrong = np.cumsum(errors)
     squares = (
         mass
         if (predictions.weight == 1).all()

@@ -64,9 +64,12 @@ def as_eval_metric(
         # data
         is_data = hasattr(y_score, "get_label")
         if is_data:
-            data, y_score = y_score, y_true
-            y_true, sample_weight = data.get_label(), data.get_weight()
-        score, y = np.asarray(y_score), np.asarray(y_true)
+            data = y_score
+            y_score = y_true
+            y_true = data.get_label()
+            sample_weight = data.get_weight()
+        score = np.asarray(y_score)
+        y = np.asarray(y_true)
         labels = np.arange(2 if score.ndim == 1 else score.shape[1])
         given = {"labels": labels, **scorer._kwargs}
         if (y == np.floor(y)).all():

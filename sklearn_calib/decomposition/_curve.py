@@ -169,7 +169,10 @@ def refinement_curve(
         if _is_plain_temperature(recalibrator) and cv is None
         else None
     )
-    predictions, start, rows, table = None, None, slice(None), []
+    predictions = None
+    start = None
+    rows = slice(None)
+    table = []
     several = (
         isinstance(staged_proba, Iterable) and getattr(staged_proba, "ndim", 1) > 0
     )

@@ -370,13 +370,16 @@ def _compute_refinement(
     if plain:
         predictions = raise_zeros(predictions)
     if plain and rule.is_likelihood:
-        problem, fold = (
-            (log_proba(predictions.proba), predictions.codes, predictions.weight),
-            _assign_folds(predictions, cv),
-        )
-        value = (
-            None if fold is None else cross_validate_temperature(*problem, fold, start)
-        )
+        fold = _assign_folds(predictions, cv)
+        value = None
+        if fold is not None:
+            value = cross_validate_temperature(
+                log_proba(predictions.proba),
+                predictions.codes,
+                predictions.weight,
+                fold,
+                start,
+            )
         if value is not None:
             return value
     refined = rule.of_rows(

@@ -102,10 +102,13 @@ class LossDecomposition:
         """
         if self.grouping is None or not self._laws:
             return None
-        found = [self._is_significant("calibration"), self._is_significant("grouping")]
-        if all(found):
+        is_miscalibrated = self._is_significant("calibration")
+        misses_features = self._is_significant("grouping")
+        if is_miscalibrated and misses_features:
             return "both"
-        return "recalibrate" if found[0] else "retrain" if found[1] else "neither"
+        if is_miscalibrated:
+            return "recalibrate"
+        return "retrain" if misses_features else "neither"
 
     def advice(self, level: float = 0.9) -> str | None:
         """Describe `action` in plain English, with the gains; None if `action` is None.

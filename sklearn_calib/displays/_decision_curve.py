@@ -234,7 +234,8 @@ class DecisionCurveDisplay(ModelsDisplay):
         none = label_once(ax, "act on none" if absolute else None)
         ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--", label=none)
         if len(self.curves) == 1:
-            interval, band = (first.low, first.high), (first.band_low, first.band_high)
+            interval = (first.low, first.high)
+            band = (first.band_low, first.band_high)
             draw_bands(ax, first.threshold, first.level, style["color"], interval, band)
         add_legend(ax, ncols=2, **LEGEND_ABOVE)
         if below:

@@ -272,7 +272,10 @@ default="isotonic"
     def _new_axes(self, plt):
         dots = len(self._select_dots())
         count = len(self.curves)
-        columns = (1 if count < 3 else 2) * bool(count) if dots else min(count, 4)
+        if not dots or not count:
+            columns = min(count, 4)
+        else:
+            columns = 1 if count < 3 else 2
         lines = max(-(-count // max(columns, 1)), 1)
         left = 6.6 if dots else 0.0
         height = max(1.5 + 0.34 * dots if dots else 0.0, 3.5 * lines if count else 0.0)

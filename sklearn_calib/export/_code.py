@@ -182,7 +182,8 @@ class _Printer:
                 whole = one.op == "search" or one.op in CONDITION_OPERATIONS
                 lines.append(self.language.assign(name, text, whole))
                 text = name
-            self._said[id(one)], self._depth[id(one)] = text, depth
+            self._said[id(one)] = text
+            self._depth[id(one)] = depth
         return lines
 
     def _write_operation(self, one: Expr) -> str:

@@ -531,7 +531,8 @@ def to_sql(
             got=repr(columns)[:80],
             hint="Name one column, the score of the second class",
         )
-    names, k = require_unique_names(columns, "columns"), len(document.classes)
+    names = require_unique_names(columns, "columns")
+    k = len(document.classes)
     if len(names) == 1 and k != 2:
         raise invalid_input(
             expected="two classes for a single column",
@@ -539,10 +540,8 @@ def to_sql(
             hint="Pass the names of all columns, one for each class",
         )
     if len(names) not in (1, k):
-        expected, hint = (
-            f"{k} columns, one for each class",
-            "Pass them in the order of the labels",
-        )
+        expected = f"{k} columns, one for each class"
+        hint = "Pass them in the order of the labels"
         raise invalid_input(expected=expected, got=f"{len(names)}", hint=hint)
     program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
@@ -603,11 +602,10 @@ def _read_bands(bands, dialect):
     expected = "bands as increasing probabilities, or as a dict from names to them, the first 0"
     hint = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"
     known = isinstance(bands, Mapping | Sequence | np.ndarray)
-    values = (
-        [*(bands.values() if isinstance(bands, Mapping) else bands)]
-        if known
-        else [None]
-    )
+    if isinstance(bands, Mapping):
+        values = [*bands.values()]
+    else:
+        values = [*bands] if known else [None]
     good = all(is_number(value) for value in values)
     good = good and not any(one >= other for one, other in itertools.pairwise(values))
     if good and not isinstance(bands, Mapping):

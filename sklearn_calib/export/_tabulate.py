@@ -132,7 +132,8 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
 
 def _measure_error(value, begin, end):
     """Measure the largest error of probabilities at the probes of pieces."""
-    (low, left), (high, right) = begin[:2], end[:2]
+    low, left = begin[:2]
+    high, right = end[:2]
     worst = np.zeros(len(low))
     for share in _PROBE_POSITIONS:
         x = round_to_36_bits(low + share * (high - low), 0)

@@ -346,7 +346,8 @@ def grade_calibration(
     number = _check_counts(counts, len(predictions.codes))
     score = np.asarray(predictions.proba)[:, predictions.positive]
     hit = predictions.codes == predictions.positive
-    place, k = np.searchsorted(bands.edges, score, side="right"), len(bands.names)
+    place = np.searchsorted(bands.edges, score, side="right")
+    k = len(bands.names)
     rows = np.bincount(place, weights=number, minlength=k)
     events = np.bincount(place, weights=number * hit, minlength=k)
     expected = np.bincount(place, weights=number * score, minlength=k)
@@ -357,14 +358,16 @@ def grade_calibration(
         )
     predicted = np.full(k, math.nan)
     predicted[some] = np.clip(expected[some] / rows[some], 0.0, 1.0)
-    some_events, some_rows, some_predicted = events[some], rows[some], predicted[some]
+    some_events = events[some]
+    some_rows = rows[some]
+    some_predicted = predicted[some]
     values = np.ones((2, k))
     values[0, some] = compute_jeffreys_p(some_events, some_rows, some_predicted)
     values[1, some] = compute_binomial_p(some_events, some_rows, some_predicted)
     low, high = compute_exact_interval(events, rows, level)
-    shown = [
-        "red" if p <= red else "amber" if p <= amber else "green" for p in values[0]
-    ]
+    shown = np.select(
+        [values[0] <= red, values[0] <= amber], ["red", "amber"], "green"
+    ).tolist()
     columns = zip(
         bands.names,
         (0.0, *bands.edges),

@@ -207,10 +207,8 @@ class Grades(Shown):
         _check_not_swapped(y_true, y_proba)
         predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
         check_two_classes(predictions)
-        score, hit = (
-            predictions.proba[:, predictions.positive],
-            predictions.codes == predictions.positive,
-        )
+        score = predictions.proba[:, predictions.positive]
+        hit = predictions.codes == predictions.positive
         if not 2 * min_events <= hit.sum():
             raise invalid_input(
                 expected=(

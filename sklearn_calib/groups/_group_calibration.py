@@ -161,7 +161,8 @@ def group_calibration(
     given = sample_weight, labels, pos_label
     if y_proba is None and isinstance(y_true, Mapping):
         if any(one is not None for one in given):
-            expected, hint = "summaries alone", "Give weights and labels to summarize"
+            expected = "summaries alone"
+            hint = "Give weights and labels to summarize"
             raise invalid_input(
                 expected=expected,
                 got="other arguments",

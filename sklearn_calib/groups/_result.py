@@ -174,7 +174,7 @@ class GroupCalibration(Shown):
     @property
     def summary(self) -> str:
         """Describe the result in three sentences."""
-        tested = f"{len(self.rows)} group{'s' * (len(self.rows) != 1)}"
+        tested = "1 group" if len(self.rows) == 1 else f"{len(self.rows)} groups"
         left = f"; {self.n_left_out} with fewer than {self.min_rows} rows left out"
         wrong = len(self.rejected)
         text = (
@@ -241,4 +241,5 @@ def _format_estimate(value, low, high):
 
 
 def _format_number(value):
-    return f"{value:.2f}" if np.isfinite(value) else ("inf" if value > 0 else "-inf")
+    # infinite values become "inf" and "-inf"
+    return f"{value:.2f}"

@@ -190,13 +190,9 @@ def _encode_verdicts(given):
 def _get_kind(value):
     if isinstance(value, bool):
         return "booleans"
-    return (
-        "text"
-        if isinstance(value, str)
-        else "bytes"
-        if isinstance(value, bytes)
-        else "numbers"
-    )
+    if isinstance(value, str):
+        return "text"
+    return "bytes" if isinstance(value, bytes) else "numbers"
 
 
 def _check_ends(pair, name, otherwise=""):
@@ -388,7 +384,8 @@ def calibrated_mean(
     _warn_copied_scores(rows, y)
     pvalue = _compare_scores(rows)
     if tuned and _is_map_useless(rows):
-        tuned, power = False, 0.0
+        tuned = False
+        power = 0.0
     return build_mean(
         _compute_errors(rows, recalibrator, n_folds, None if tuned else float(power)),
         float(np.average(outcome, weights=rows.weight)),

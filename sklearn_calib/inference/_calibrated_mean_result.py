@@ -147,10 +147,8 @@ class CalibratedMean(Shown):
         True
         """
         if not isinstance(other, CalibratedMean):
-            got, hint = (
-                type(other).__name__,
-                "Pass what calibrated_mean gives for the other system",
-            )
+            got = type(other).__name__
+            hint = "Pass what calibrated_mean gives for the other system"
             raise invalid_input(
                 expected="a CalibratedMean", got=got, hint=hint, error=TypeError
             )

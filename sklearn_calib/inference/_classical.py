@@ -297,7 +297,9 @@ def cox_test(
     """
     given = y_true, y_proba, None, labels, pos_label
     problem, predictions = _one_problem(given, groups, soft_labels)
-    p, hit, w = problem.score, problem.hit, problem.weight
+    p = problem.score
+    hit = problem.hit
+    w = problem.weight
     if predictions.clusters is not None:
         line = ClusterLine(
             compute_finite_log_odds(p, 1 - p), hit, w, predictions.clusters
@@ -404,9 +406,12 @@ def cumulative_test(
             random_state,
             "cumulative_test",
         )
-    p, hit, w = problem.score, problem.hit, problem.weight
+    p = problem.score
+    hit = problem.hit
+    w = problem.weight
     order = np.argsort(p, kind="stable")
-    residual, variance = (w * (hit - p))[order], (w**2 * p * (1 - p)).sum()
+    residual = (w * (hit - p))[order]
+    variance = (w**2 * p * (1 - p)).sum()
     found = _classical_tests.run_cumulative_test(
         p[order], residual, variance, statistic
     )
@@ -601,7 +606,8 @@ def polynomial_test(
     held_out = check_flag(held_out, "held_out")
     predictions = validate_predictions(y_true, y_proba, None, labels, pos_label)
     (problem,) = predictions.problems()
-    p, hit = problem.score, problem.hit
+    p = problem.score
+    hit = problem.hit
     warn_certain_and_wrong(p, hit, "the test rests on it")
     fit = fit_polynomial(
         compute_finite_log_odds(p, 1 - p), np.ones(len(p)), hit, internal=not held_out

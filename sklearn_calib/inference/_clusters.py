@@ -220,7 +220,8 @@ class ClusterSample(PooledPredictions):
         cell = np.zeros(len(score), dtype=np.intp)
         cell[starts[1:]] = 1
         cell[order] = np.cumsum(cell)
-        n, shape = len(starts), (len(starts), 2)
+        n = len(starts)
+        shape = (len(starts), 2)
         mass = np.bincount(cell, problem.weight, n)
         mean = np.bincount(cell, problem.weight * score, n) / mass
         last = np.append(starts[1:], len(score)) - 1
@@ -532,7 +533,8 @@ def few_event_interval(
     >>> np.round(ends, 3).tolist()
     [0.004, 0.086]
     """
-    groups, n_classes = predictions.clusters, len(predictions.classes)
+    groups = predictions.clusters
+    n_classes = len(predictions.classes)
     if groups is None:
         groups = np.arange(len(predictions.codes))
         counts = np.ones(len(groups)) if counts is None else np.ravel(counts)
@@ -541,7 +543,8 @@ def few_event_interval(
         pairs = np.unique(groups * n_classes + predictions.codes)
         seen = np.bincount(pairs % n_classes, minlength=n_classes)
         counts = np.ones(groups.max() + 1)
-    n, fewest = counts.sum(), seen.min()
+    n = counts.sum()
+    fewest = seen.min()
     if n < 2:
         return None
     rare = seen == fewest
@@ -575,7 +578,8 @@ def few_event_interval(
     # What one more row of the rarest class would add to the sum: with few of them the
     # sum jumps.
     event = size * (np.average(losses[:, rare], weights=chance) - mean)
-    square, cube = moved @ of_row, moved @ of_row**2
+    square = moved @ of_row
+    cube = moved @ of_row**2
     side = np.copysign(1.0, cube + event**3)  # where the long tail is
     tail = (1 + level) / 2
     degrees = max(total**2 / (mass**2 / np.maximum(counts, 1)).sum() - 1, 1)

@@ -267,13 +267,15 @@ def confidence_interval(
     n_resamples = check_count(n_resamples, "n_resamples", 2)
     check_progress(progress)
     _check_isotonic(measure, method)
-    sample, together = None, None
+    sample = None
+    together = None
     if is_summary(y_true):
         _check_summary_alone(
             y_proba, sample_weight, labels, pos_label, groups, soft_labels
         )
         plain, sample, options = _prepare_cells(y_true, function, options)
-        predictions, (seen, _) = sample.predictions, sample.select_filled_entries
+        predictions = sample.predictions
+        seen, _ = sample.select_filled_entries
         of_squares = sample.weight.sum() / sample.squares.sum()
         unit = 1.0 if are_counts(sample.weight) else of_squares
     else:
@@ -303,20 +305,20 @@ def confidence_interval(
     _check_inversion(function, method)
     if together is not None and method == "inversion":
         sample = _prepare_clusters(predictions, function, options)
-        predictions, (seen, _) = sample.predictions, sample.select_filled_entries
+        predictions = sample.predictions
+        seen, _ = sample.select_filled_entries
     draws = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
     if method == "bootstrap":
         few_event_interval(predictions, None, level, counts)  # warns
-        measured, how = (
-            partial(function.evaluate, **options),
-            draws | {"progress": progress},
-        )
+        measured = partial(function.evaluate, **options)
+        how = draws | {"progress": progress}
         values = _draw_values(predictions, sample, together, measured, how)
         low, high = map(float, np.quantile(values, [(1 - level) / 2, (1 + level) / 2]))
         if together is not None:
             longer = small_sample_inflation(predictions.weight, together, level)
             low, high = (plain + longer * (end - plain) for end in (low, high))
-        estimate, chance = min(max(plain, low), high), None
+        estimate = min(max(plain, low), high)
+        chance = None
     else:
         law = _recalibrate_law(seen, recalibrator, unit, predictions)
         observed, simulate = _make_simulation(
@@ -491,10 +493,12 @@ def _make_simulation(predictions, function, options, sample, settings):
         return evaluate(predictions), lambda truth: draw(law=truth)
 
     def draw_events(truth):
-        rows, cells = pooled.with_law(truth), (pooled.score, pooled.mass)
+        rows = pooled.with_law(truth)
+        score = pooled.score
+        mass = pooled.mass
 
         def evaluate_batch(size, rng):
-            return evaluate_draws(*cells, rows.events(size, rng))
+            return evaluate_draws(score, mass, rows.events(size, rng))
 
         return simulate_batches(evaluate_batch, **settings)
 

@@ -213,7 +213,8 @@ def calibration_test(
     )
     predictions = with_cluster_ids(predictions, groups)
     evaluate, name = _make_evaluation(predictions, statistic, options)
-    reads_cells, draw = _reads_cells(predictions, name, statistic, options), None
+    reads_cells = _reads_cells(predictions, name, statistic, options)
+    draw = None
     sample: Any = (
         pool_rows(predictions) if reads_cells and predictions.clusters is None else None
     )

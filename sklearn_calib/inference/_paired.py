@@ -150,7 +150,8 @@ class PairedLosses:
         moved = two - one
         wrong = np.flatnonzero(~np.isfinite(moved))
         if len(wrong):
-            row, hint = wrong[0], "Cut off the loss, as log_loss does"
+            row = wrong[0]
+            hint = "Cut off the loss, as log_loss does"
             raise invalid_input(
                 expected="finite losses",
                 got=f"{one[row]} and {two[row]}",
@@ -254,7 +255,9 @@ class PairedLosses:
     def _compute_cluster_half_width(self, level):
         """Compute half of the interval from the sums of the clusters."""
         mass, change = np.array([*(self._clusters or {}).values()]).T
-        mass, change = mass[mass > 0], change[mass > 0]
+        has_mass = mass > 0
+        mass = mass[has_mass]
+        change = change[has_mass]
         n = len(mass)
         if n < 2:
             raise invalid_input(

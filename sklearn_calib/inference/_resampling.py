@@ -208,14 +208,15 @@ def simulate_if_calibrated(
     **how
         n_jobs and progress of `simulate_null_distribution`.
     """
-    given, observed = (evaluate, n_resamples, random_state), evaluate(predictions)
+    observed = evaluate(predictions)
     if sample is None:
-        return (
-            observed,
-            observed,
-            simulate_null_distribution(predictions, *given, **how),
+        null = simulate_null_distribution(
+            predictions, evaluate, n_resamples, random_state, **how
         )
-    null = simulate_distribution(draw or sample.relabelled, *given, **how)
+        return observed, observed, null
+    null = simulate_distribution(
+        draw or sample.relabelled, evaluate, n_resamples, random_state, **how
+    )
     return observed, evaluate(sample.predictions), null
 
 

@@ -293,7 +293,8 @@ def validation_sample_size(
         se = c_width / (2 * z)
         found.append(("C statistic", c, c_width, se, _rows_for_c_statistic(c, phi, se)))
     if threshold is not None:
-        se, t = net_benefit_width / (2 * z), float(threshold)
+        se = net_benefit_width / (2 * z)
+        t = float(threshold)
         value, variance = law.net_benefit(t, phi)
         found.append(
             (f"net benefit at {t:.4g}", value, net_benefit_width, se, variance / se**2)

@@ -232,7 +232,7 @@ class CalibrationTester(BaseEstimator):
         _, times, parts = _STATISTIC_BY_METHOD[self.method]
         if not (tolerance >= 0 and times * tolerance < epsilon <= 1):
             raise invalid_input(
-                expected=f"0 <= {'4 ' * (times == 4)}tolerance < epsilon <= 1",
+                expected=f"0 <= {'4 ' if times == 4 else ''}tolerance < epsilon <= 1",
                 got=f"tolerance={tolerance}, epsilon={epsilon}",
                 hint="Use method='distance' or another epsilon",
             )

@@ -203,13 +203,11 @@ class ValidationSummary(Shown):
 def _format_cells(row):
     ends = "" if isnan(row.low) else f"{row.low:.4f} to {row.high:.4f}"
     numbers = ["" if isnan(x) else f"{x:.4f}" for x in (row.estimate, row.null_mean)]
-    p = (
-        "< 0.001"
-        if row.pvalue < 0.001
-        else ""
-        if isnan(row.pvalue)
-        else f"{row.pvalue:.3f}"
-    )
+    p = ""
+    if row.pvalue < 0.001:
+        p = "< 0.001"
+    elif not isnan(row.pvalue):
+        p = f"{row.pvalue:.3f}"
     return [row.quantity, numbers[0], ends, numbers[1], p]
 
 
@@ -393,10 +391,8 @@ def validation_summary(
                 1
             ].ravel()
             if own.max() < 2:
-                got, hint = (
-                    f"{own.max() + 1} ({problem.title})",
-                    "More clusters are needed, not more rows",
-                )
+                got = f"{own.max() + 1} ({problem.title})"
+                hint = "More clusters are needed, not more rows"
                 raise invalid_input(
                     expected="at least three groups", got=got, hint=hint
                 )

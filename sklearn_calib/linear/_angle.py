@@ -238,7 +238,9 @@ def find_angle(fit: "LinearFit", covariance: ArrayLike | Estimator) -> AngleEsti
     norm = np.sqrt(norm2)
     df = n * seen.v * seen.gamma
     cos = None if method == "likelihood" else _compute_cosine(inner, t2, norm)
-    middle = (fit.scores if method == "covariance" else loo).mean() if free else 0.0
+    middle = 0.0
+    if free:
+        middle = (fit.scores if method == "covariance" else loo).mean()
     diagnostics = {
         "t2": t2,
         "gamma": seen.gamma,

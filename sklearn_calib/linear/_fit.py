@@ -131,7 +131,8 @@ def read_linear(
     """Read the penalised fits of a fitted classifier: one, or one per class."""
     check_indexes(X, y, sample_weight)
     if isinstance(model, Pipeline):
-        X, model = model[:-1].transform(X) if len(model.steps) > 1 else X, model[-1]
+        X = model[:-1].transform(X) if len(model.steps) > 1 else X
+        model = model[-1]
     reader = next(
         (read for kind, read in READER_BY_ESTIMATOR.items() if isinstance(model, kind)),
         None,

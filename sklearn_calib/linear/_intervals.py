@@ -82,7 +82,8 @@ def logistic_intervals(
         )
     check_level(level)
     check_indexes(X_train, sample_weight)
-    X_train, X = _read_features(X_train, "X_train"), _read_features(X, "X")
+    X_train = _read_features(X_train, "X_train")
+    X = _read_features(X, "X")
     n_train = np.shape(X_train)[0]
     weight = canonical_weight(sample_weight, n_train, keeps_unit=True)
     z = model.decision_function(X_train)

@@ -565,7 +565,10 @@ def validate_predictions(
     """
     index = check_indexes(y_true, y_proba, sample_weight)
     proba = validate(y_proba, input_name=input_name)
-    n_given, is_ordered, items, kept = len(proba), labels is not None, None, None
+    n_given = len(proba)
+    is_ordered = labels is not None
+    items = None
+    kept = None
     if check_flag(soft_labels, "soft_labels"):
         beside: dict[str, Any] = {
             "n_rows": len(proba),
@@ -591,13 +594,16 @@ def validate_predictions(
     if pos_label is None and not is_ordered:
         check_column_owner(y_proba, classes, "pos_label")
     proba = give_to_owner(proba, y_proba, positive)
-    weight, unit = None, 1.0
+    weight = None
+    unit = 1.0
     if sample_weight is not None:
         weight, unit = read_weight_and_unit(sample_weight, len(codes))
         # Rows of weight 0 are dropped, so that measures need not handle empty cells.
         if not weight.all():
             kept = np.flatnonzero(weight)
-            proba, codes, weight = proba[kept], codes[kept], weight[kept]
+            proba = proba[kept]
+            codes = codes[kept]
+            weight = weight[kept]
         # Without weights most sums are faster and exactly those of counts.
         if (weight == 1).all():
             weight = None

@@ -314,13 +314,17 @@ def compute_curve(
     check_known("strategy", strategy, _STRATEGY_NAMES)
     check_level(level)
     n_resamples = check_count(n_resamples, "n_resamples", 0)
-    score, weight, hits, title = rows.score, rows.weight, rows.hits, rows.title
+    score = rows.score
+    weight = rows.weight
+    hits = rows.hits
+    title = rows.title
     tails = [(1 - level) / 2, (1 + level) / 2]
     if strategy == "isotonic":
         values, row_value = find_distinct(score)
         mass, total = sum_bins(row_value, len(values), weight, hits)
         points = _spread_positions(len(values))
-        predicted, observed = values[points], _fit_isotonic(total, mass)[points]
+        predicted = values[points]
+        observed = _fit_isotonic(total, mass)[points]
         consistency = _isotonic_resamples(
             rows, row_value, mass, points, n_resamples, rng
         )
@@ -346,8 +350,10 @@ def compute_curve(
             row_bin, n_bins, weight, weight * score, hits, rows.squares
         )
         filled = mass > 0
-        mass, squares = mass[filled], squares[filled]
-        predicted, observed = mean[filled] / mass, total[filled] / mass
+        mass = mass[filled]
+        squares = squares[filled]
+        predicted = mean[filled] / mass
+        observed = total[filled] / mass
         number = (np.cumsum(filled) - 1)[row_bin]
         consistency = np.array(
             [

@@ -105,7 +105,7 @@ class Diagnosis(NamedTuple):
         """
         low, high = self.onset_interval
         when = "" if self.onset_time is None else f", {self.onset_time}"
-        rows = f"{self.n_samples} row{'s' * (self.n_samples != 1)}"
+        rows = "1 row" if self.n_samples == 1 else f"{self.n_samples} rows"
         since = f"off since about row {self.onset} ({low} to {high}{when})"
         events = "right" if self.confidence else "events"
         rates = (
@@ -233,9 +233,9 @@ def _format_rates(rates: tuple[float, ...]) -> str:
 
 def to_json_state(found: Diagnosis | None) -> list[Any] | None:
     """Convert a diagnosis to JSON values."""
-    return (
-        None if found is None else [[*v] if isinstance(v, tuple) else v for v in found]
-    )
+    if found is None:
+        return None
+    return [[*value] if isinstance(value, tuple) else value for value in found]
 
 
 def from_json_state(found: list[Any] | None) -> Diagnosis | None:
@@ -251,7 +251,9 @@ def find_stream(names: list[str], stream: str | None) -> int:
     if stream is None and len(names) == 1:
         return 0
     if stream is None or stream not in names:
-        shown = ", ".join(map(repr, names[:5])) + ", ..." * (len(names) > 5)
+        shown = ", ".join(map(repr, names[:5]))
+        if len(names) > 5:
+            shown += ", ..."
         known = (
             f"stream among {shown}"
             if len(names) > 1

@@ -620,7 +620,7 @@ class CalibrationMonitor:
 
     def __str__(self) -> str:
         """Return one line, as for a mail."""
-        rows = f"{self.n_samples_} row{'s' * (self.n_samples_ != 1)}"
+        rows = "1 row" if self.n_samples_ == 1 else f"{self.n_samples_} rows"
         evidence = f"evidence e = {self.e_value_:.3g} (p = {self.p_value_:.2g})"
         detector = f"detector {_exp_or_inf(self.log_detector_):.3g} of {self.average_run_length:g}"
         said = "no alarm" if not self.alarms_ else f"last alarm at {self.alarms_[-1]}"
@@ -789,7 +789,8 @@ class CalibrationMonitor:
         enough = self._update_detector(path, self.n_samples_ + 1 + first)
         if not waits or enough is None:
             return
-        after, row = (self._total, self._impossible), first + enough
+        after = (self._total, self._impossible)
+        row = first + enough
         self._total, self._impossible = before
         past = slice(first, row + 1)
         self._update_evidence(gain[past], impossible[past], rows.group[past])
@@ -812,7 +813,8 @@ class CalibrationMonitor:
             log = np.where(
                 count > 0, np.inf, grid.compute_log_mixture(total, grid.COARSE_GRID)
             )
-            self._total[place], self._impossible[place] = total[-1], count[-1]
+            self._total[place] = total[-1]
+            self._impossible[place] = count[-1]
             known = np.searchsorted(rows, np.arange(len(gain)), side="right")
             path[place] = np.append(now[place], np.logaddexp.reduce(log, axis=1))[known]
         return np.logaddexp.reduce(path, axis=0) - math.log(self._impossible.size)

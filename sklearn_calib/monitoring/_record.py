@@ -73,11 +73,9 @@ class Stretch:
         return self._gains
 
     def add(self, counts: IntArray, labels: IntArray, last: int) -> None:
-        self.counts, self.labels, self.last = (
-            self.counts + counts,
-            self.labels + labels,
-            last,
-        )
+        self.counts = self.counts + counts
+        self.labels = self.labels + labels
+        self.last = last
         self._gains = None
 
 

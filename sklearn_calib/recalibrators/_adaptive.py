@@ -350,7 +350,10 @@ class _Wald:
         (square, cross), (_, constant) = self.factor**2 * self.covariance
         # The half-width of Wald's interval is a quadratic form in the score, so its
         # ends meet a point where a quadratic equation holds.
-        a, b, c = 1 - square, at + cross, at * at - constant  # a x^2 - 2 b x + c = 0
+        # a x^2 - 2 b x + c = 0
+        a = 1 - square
+        b = at + cross
+        c = at * at - constant
         with np.errstate(divide="ignore", invalid="ignore"):
             # The stable form of the two roots: b and the square root have the same
             # sign, so nothing cancels.

@@ -320,7 +320,8 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
     few = _sample_rows(s, codes, share)
     best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
-    data, bounds = (s, codes == 1, share), list(bounds)
+    data = (s, codes == 1, share)
+    bounds = list(bounds)
     found = minimize(
         compute_loss,
         best,

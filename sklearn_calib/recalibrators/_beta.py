@@ -84,7 +84,9 @@ class BetaCalibration(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         log = log_proba(proba)
-        rising, falling = log[:, 1], -log[:, 0]  # both rise with the score
+        # both rise with the score
+        rising = log[:, 1]
+        falling = -log[:, 0]
         score = rising + falling
         if self.parameters == "ab":
             separates = "the threshold 1/2" if zero_separates(score, codes) else ""

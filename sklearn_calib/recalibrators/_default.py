@@ -339,7 +339,8 @@ class _TwoSteps(FittedSoftmax):
             fit = fit_temperature(log, codes, weight, self.uniform_share_)
         start = fit.beta if fit.status == "inside" else 0.0
         joint = fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k, start)
-        alone, losses = (float(fit.beta), np.zeros(k)), []
+        alone = (float(fit.beta), np.zeros(k))
+        losses = []
         for first in (alone, joint):
             self._keep_first(first)
             true = self._apply_first_step(log)[np.arange(len(codes)), codes]

@@ -1,5 +1,6 @@
 """GroupRecalibration: a line on the log-odds for each group, as a table that a person can read."""
 
+import math
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -240,11 +241,13 @@ def _make_keys(columns):
 def _to_readable(column):
     if column.dtype == object:
         return [None if is_missing_value(value) else value for value in column.tolist()]
-    values = column.tolist()
-    return [
-        None if value != value else int(value) if value.is_integer() else value
-        for value in values
-    ]
+    return [_to_readable_number(value) for value in column.tolist()]
+
+
+def _to_readable_number(value):
+    if math.isnan(value):
+        return None
+    return int(value) if value.is_integer() else value
 
 
 def _sort_key(key):

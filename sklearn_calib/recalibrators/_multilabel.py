@@ -430,4 +430,4 @@ def fit_validated_labels(
 
 def _join_names(names):
     shown = ", ".join(map(str, names[:5])) + (", ..." if len(names) > 5 else "")
-    return f"label{'s' * (len(names) > 1)} {shown}"
+    return f"labels {shown}" if len(names) > 1 else f"label {shown}"

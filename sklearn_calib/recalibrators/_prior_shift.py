@@ -447,11 +447,14 @@ class PriorShift(Recalibrator):
                 ),
                 estimator=cls.__name__,
             )
-        before, behind = counts / counts.sum(), counts * weights
+        before = counts / counts.sum()
+        behind = counts * weights
         behind /= behind.sum()
         shift = cls(prior=before, training_prior=behind)
-        shift.classes_, shift.n_features_in_ = classes, 1 if k == 2 else k
-        shift.prior_, shift.training_prior_ = before, behind
+        shift.classes_ = classes
+        shift.n_features_in_ = 1 if k == 2 else k
+        shift.prior_ = before
+        shift.training_prior_ = behind
         return shift
 
     def adapt(
@@ -538,7 +541,8 @@ class PriorShift(Recalibrator):
         # rejects other names of columns
         self._set_input_features(X, proba, reset=False)
         weight = canonical_weight(sample_weight, len(proba))
-        proba, weight = proba[weight > 0], weight[weight > 0] / weight.max()
+        proba = proba[weight > 0]
+        weight = weight[weight > 0] / weight.max()
         adapted = copy.copy(self)
         if to_mean:
             adapted._meet_mean(proba, weight)

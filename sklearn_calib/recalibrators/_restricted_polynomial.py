@@ -274,7 +274,8 @@ class RestrictedPolynomialRegression(Recalibrator):
                     known, "a constant, since all scores are equal,"
                 )
         self.coef_ = np.array([max(min(mean, high), low)])
-        self.degree_, self.l1_ = 0, float(self.coef_[0])
+        self.degree_ = 0
+        self.l1_ = float(self.coef_[0])
         self.optimality_gap_ = self.constraint_gap_ = 0.0
 
     def _make_map(self):

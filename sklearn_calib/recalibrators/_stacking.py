@@ -219,7 +219,8 @@ def fit_chains(
         parts = []
         try:
             for step in steps:
-                given, key = known[key][1], (*key, id(step))
+                given = known[key][1]
+                key = (*key, id(step))
                 if key not in known:
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
@@ -248,7 +249,8 @@ def predict_chains(
                 warnings.simplefilter("ignore")
                 key: tuple[int, ...] = ()
                 for step in steps[:-1]:
-                    given, key = known[key], (*key, id(step))
+                    given = known[key]
+                    key = (*key, id(step))
                     if key not in known:
                         known[key] = step.transform(given)
                 found = predict_proba_aligned(steps[-1], known[key], classes)

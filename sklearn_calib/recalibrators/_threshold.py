@@ -85,7 +85,9 @@ class Threshold(Shown):
             return f"score = {ends[0]!r}"
         if ends[0] == low:
             return f"score <= {ends[1]!r}"
-        return f"{ends[0]!r} <= score" + f" <= {ends[1]!r}" * (ends[1] != high)
+        if ends[1] == high:
+            return f"{ends[0]!r} <= score"
+        return f"{ends[0]!r} <= score <= {ends[1]!r}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the threshold as a dict of numbers, texts and lists."""

@@ -215,9 +215,11 @@ def calibration_report(
 
         models = _make_models_from_rows(named, read_predictions, groups, check_columns)
     first = next(iter(models.values()))
-    fitted = ", groups=groups" * (groups is not None) + ", soft_labels=True" * bool(
-        soft_labels
-    )
+    fitted = ""
+    if groups is not None:
+        fitted += ", groups=groups"
+    if soft_labels:
+        fitted += ", soft_labels=True"
     source = source and redact_secrets(source)
     report = CalibrationReport(
         rows=[],

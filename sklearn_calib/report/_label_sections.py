@@ -17,7 +17,9 @@ PAIRS_DRAWN = 200  # resamples of a label at most
 SHOWN = 100  # labels in a page, the worst
 _IN_TEXT = 20
 _DRAWN = 3
-_NAMED, _NAME = 5, 40  # labels in a sentence, and letters of a name
+# labels in a sentence, and letters of a name
+_NAMED = 5
+_NAME = 40
 _MIN_EVENTS = 10  # events, or rows without: fewer are hardly informative
 _IN_LINE = ("log_loss", "expected_calibration_error")
 

@@ -331,7 +331,8 @@ def _draw_plane(report):
             f'<path class="margin" d="M{_to_xy(points[0])}L{_to_xy(points[1])}"/>'
         )
         at_top = points[1][1] <= _TOP + 0.5
-        (across, up), kind = points[1], "middle" if at_top else "end"
+        across, up = points[1]
+        kind = "middle" if at_top else "end"
         across, up = (across, up - 5) if at_top else (across - 3, up - 4)
         drawn.append(
             f'<text x="{across:.1f}" y="{up:.1f}" class="{kind}">{loss:.4g}</text>'
@@ -471,7 +472,8 @@ def _to_xy(point):
 
 def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
     """Draw grid, numbers and names of the axes; `x_ticks` are (share, text)."""
-    (left, right), (low, high) = x_limits, y_limits
+    left, right = x_limits
+    low, high = y_limits
     at_x = [
         ((value - left) / (right - left), text)
         for value, text in _make_ticks(left, right)

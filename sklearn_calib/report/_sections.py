@@ -305,15 +305,21 @@ def _show_bins(report):
 
 def _format_bin(one: "Bin") -> tuple[str, ...]:
     """Format a bin: scores, rows, prediction, frequency, its interval, their ratio."""
-    ratio = one.observed_over_expected
     return (
         format_interval(one.low, one.high),
         f"{one.rows}",
         f"{one.predicted:.4f}",
         f"{one.observed:.4f}",
         format_interval(one.observed_low, one.observed_high),
-        "" if ratio is None else f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}",
+        _format_ratio(one.observed_over_expected),
     )
+
+
+def _format_ratio(ratio):
+    if ratio is None:
+        return ""
+    # large ratios would have more digits than the rows support
+    return f"{ratio:.3f}" if ratio < 1000 else f"{ratio:.3g}"
 
 
 def _show_groups(report):

@@ -315,7 +315,8 @@ def _get_shares(frame, curve):
     if frame.axis is None:
         shares = curve.histogram
         return shares, np.linspace(0, 1, len(shares) + 1), (0.0, 0.0)
-    (zeros, *inside, ones), edges = curve.log_odds_histogram, expit(HISTOGRAM_EDGES)
+    zeros, *inside, ones = curve.log_odds_histogram
+    edges = expit(HISTOGRAM_EDGES)
     shown = frame.axis.is_inside(edges[1:]) | frame.axis.is_inside(edges[:-1])
     edges = edges[np.append(shown, False) | np.append(False, shown)]
     return np.array(inside)[shown], edges, (zeros, ones)

@@ -195,7 +195,8 @@ def _plan_draws(model, functions, n_resamples):
     if on_cells:
         size = model.summary.n_samples // _ROWS_OF_CELL
         size = int(np.clip(size, _FEWEST_CELLS, _MOST_CELLS))
-        (whole,), sample = model.summary.samples(), model.pool_cells(size)
+        (whole,) = model.summary.samples()
+        sample = model.pool_cells(size)
         draws = (
             partial(simulate_distribution, sample.redrawn),
             partial(simulate_distribution, sample.relabelled),

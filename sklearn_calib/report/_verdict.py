@@ -283,7 +283,8 @@ def _describe_calibration(findings):
 
 
 def _describe_size(findings):
-    row, (low, high) = findings.error, findings.ends
+    row = findings.error
+    low, high = findings.ends
     numbers = {"error": row.value, "low": low, "high": high, "level": findings.level}
     if findings.rejected:
         text = (

@@ -23,8 +23,12 @@ from ._resampling import HeldOut
 _SAMPLE_ENTRIES = 500_000
 _MIN_SAMPLE_ROWS = 20_000
 _MAX_SAMPLE_ROWS = 100_000
-_STRATA, _STEPS = 4096, 32  # of all classes and, at most, of one
-_OF_CLASS, _OF_STRATUM = 1000, 4  # rows that are always kept
+# of all classes and, at most, of one
+_STRATA = 4096
+_STEPS = 32
+# rows that are always kept
+_OF_CLASS = 1000
+_OF_STRATUM = 4
 _SHARE = 2  # a class keeps one in so many of the rows that would be its share
 _LAST = np.iinfo(np.uint64).max
 _OF_LABELS = np.uint64(0xBF58476D1CE4E5B9)

@@ -81,7 +81,8 @@ def _iter_drawn(ax):
             [bar.get_bbox().get_points() for bar in bars if hasattr(bar, "get_bbox")]
         )
         if len(corners):
-            (left, low), (right, high) = corners[:, 0].T, corners[:, 1].T
+            left, low = corners[:, 0].T
+            right, high = corners[:, 1].T
             yield (left + right) / 2, high  # upright
             yield right, (low + high) / 2  # lying
     for steps in ax.patches:

@@ -76,7 +76,8 @@ def check_loss_range(
     loss: ProperLoss, k: int, proba: FloatArray, truths: FloatArray
 ) -> None:
     """Check that values are inside the range, whose lower end is that of certain, right rows."""
-    losses, (low, high) = loss.of_labels(proba), loss.range
+    losses = loss.of_labels(proba)
+    low, high = loss.range
     assert losses.min() >= low - 1e-12, f"{losses.min()} below {low}"
     assert losses.max() <= high * (1 + 1e-12) + 1e-12, f"{losses.max()} above {high}"
     right = np.diag(loss.of_labels(np.eye(k)))

@@ -136,10 +136,8 @@ def check_stages_differ(estimator: Estimator, k: int, X: AnyArray, y: AnyArray) 
 def check_fit_with_so_many_stages(
     estimator: Estimator, k: int, X: AnyArray, y: AnyArray
 ) -> None:
-    (staging, model), (_, twin) = (
-        _fit_learner(estimator, X, y),
-        _fit_learner(estimator, X, y),
-    )
+    staging, model = _fit_learner(estimator, X, y)
+    _, twin = _fit_learner(estimator, X, y)
     ours = _stage_scores(staging, model, X)[0]
     theirs = _stage_scores(staging, twin, X)[0]
     repeatable = np.abs(ours[-1] - theirs[-1]).max() <= TOLERANCE

@@ -20,7 +20,9 @@ from ..metrics import LossLike, get_loss
 #: A loss, or a function (p, q) -> its expected value for p where q is true.
 ExpectedLoss: TypeAlias = LossLike | Callable[[Any, Any], Any]
 _REACH = 9.0  # standard deviations: 2e-19 of the mass lies beyond
-_PANELS, _ORDER = 24, 20  # of the rule for expectations
+# of the rule for expectations
+_PANELS = 24
+_ORDER = 20
 
 
 class GaussianLoss(NamedTuple):
@@ -221,13 +223,16 @@ class GaussianLogisticModel:
         if callable(loss):
             # Calibration error is the divergence between prediction and recalibrated
             # prediction, refinement the entropy of the latter (proposition 6.1).
-            risk, least = loss(expit(z), q), loss(q, q)
+            risk = loss(expit(z), q)
+            least = loss(q, q)
         else:
-            rule, truth = get_loss(loss, 2).without_floor(), np.column_stack([1 - q, q])
+            rule = get_loss(loss, 2).without_floor()
+            truth = np.column_stack([1 - q, q])
             risk, least = (
                 rule.expected(convert_log_odds(m), truth) for m in (z, slope * z)
             )
-        risk, refinement = float(weight @ risk), float(weight @ least)
+        risk = float(weight @ risk)
+        refinement = float(weight @ least)
         return GaussianLoss(
             risk, risk - refinement, refinement, float(ndtr(-inner / norm / 2))
         )
