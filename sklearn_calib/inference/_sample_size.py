@@ -21,10 +21,8 @@ MIN_PREDICTIONS = 50
 # The power of the test is computed on this many cells.
 POWER_CELLS = 512
 # The grid of a normal law, and its half-width in standard deviations.
-_N_NORMAL_NODES, _NORMAL_DEVIATIONS = (
-    20_001,
-    10.0,
-)
+_N_NORMAL_NODES = 20_001
+_NORMAL_DEVIATIONS = 10.0
 # Keeps a whole number that rounding has raised.
 _CEILING_FACTOR = 1 - 1e-9
 MIN_NORMAL_FLOAT32 = np.finfo(np.float32).tiny

@@ -478,10 +478,8 @@ class _MovedLines:
 
     def _compute_estimates(self):
         """Compute (estimate, interval, p-value) of each row."""
-        missing, got = (
-            (_NAN, _MISSING_INTERVAL, _NAN),
-            f"the same in all rows ({self.title})",
-        )
+        missing = (_NAN, _MISSING_INTERVAL, _NAN)
+        got = f"the same in all rows ({self.title})"
         if (self.hit == self.hit[0]).all():
             hint = "There is no slope, AUC or R2: take rows of both"
             warn_calibration(

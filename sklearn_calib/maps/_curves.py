@@ -24,7 +24,8 @@ from ._ranges import SLOPE_TOLERANCE, Ranges
 from ._rows import TensorRows
 
 # Slices that select the starts and the ends of the pieces between knots.
-_PIECE_STARTS, _PIECE_ENDS = slice(-1), slice(1, None)
+_PIECE_STARTS = slice(-1)
+_PIECE_ENDS = slice(1, None)
 # In tables; lines to it from other values must not be too steep.
 _LOG_OF_ZERO = -40.0
 # Rounding may move a probability beyond 0 or 1 by this much.

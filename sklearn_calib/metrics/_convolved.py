@@ -20,7 +20,8 @@ GRID_CELLS = 1 << 14
 _FREQUENCY_CUTOFF = 2.75
 # the last step, of the logarithm: the error is of the order of its square
 LOG_BANDWIDTH_TOLERANCE = 1e-7
-MIN_BANDWIDTH, FIRST_BANDWIDTH = 1e-9, 0.02
+MIN_BANDWIDTH = 1e-9
+FIRST_BANDWIDTH = 0.02
 #: The logarithm of what each frequency is damped by, at the bandwidth 1.
 _DAMPING_EXPONENTS = -((np.pi * np.arange(GRID_CELLS)) ** 2) / 2
 

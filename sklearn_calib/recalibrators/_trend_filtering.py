@@ -23,7 +23,8 @@ _N_PENALTIES = 50
 # Scores closer than this share a point.
 _SCORE_RESOLUTION = 1e-5
 # More points are joined to the given number of cells.
-MAX_POINTS, MAX_CELLS = 20_000, 10_000
+MAX_POINTS = 20_000
+MAX_CELLS = 10_000
 
 
 class TrendLine(NamedTuple):
