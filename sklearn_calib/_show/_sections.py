@@ -29,8 +29,8 @@ class Table(NamedTuple):
 class Section(NamedTuple):
     """A part of a result: a heading, sentences, tables, a picture, remarks, code, parts of its own.
 
-    All texts are as they came: each writer escapes them. The sentences are one
-    paragraph but in HTML, if each is its own.
+    All texts are as they came: each writer escapes them. Each sentence begins a new
+    line, except in Markdown.
     """
 
     title: str = ""
@@ -64,8 +64,7 @@ class Writer(NamedTuple):
     def blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
         """Iterate over blocks of lines that belong together."""
         for section in filter(lambda section: section.is_for(self.name), sections):
-            sentences = plain(" ".join(section.sentences), None)
-            blocks = [[self.paragraph(sentences)]] if section.sentences else []
+            blocks = [[self.paragraph(plain(one, None)) for one in section.sentences]]
             blocks += [[self.line(plain(item, None)) for item in section.items]]
             blocks += [[*self.lines(table)] for table in section.tables] or [[]]
             blocks[-1] += [self.line(plain(note, None)) for note in section.notes]

@@ -207,7 +207,10 @@ def _list_all_measures(report):
     """Show every measure of the labels that are shown, with its interval."""
     shown = {row.group for row in report.worst(SHOWN)}
     rows = [row for row in report.rows if row.model in shown]
-    table = list_measures(rows, report.level, "label")
+    wrong = {
+        row.group for row in report.labels if row.adjusted_p_value <= SIGNIFICANCE_LEVEL
+    }
+    table = list_measures(rows, report.level, wrong, "label")
     return Section(
         "All measures", tables=[table], folded="with intervals", only="html markdown"
     )

@@ -1,10 +1,10 @@
 """The sections of a report, from which text, Markdown and HTML are written."""
 
 import html
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .._show import Cell, Section, Table, format_best_rows, plain
+from .._show import Cell, Section, Table, format_best_rows, join_truncated, plain
 from ..metrics import all_metrics
 from ._pictures import (
     FEW_MODELS,
@@ -94,16 +94,20 @@ def _show_origin(report):
     return describe_origin(report, rows, *shares)
 
 
+#: Classes of a verdict in HTML, by whether the predictions are calibrated.
+_STATUS = {True: "right", False: "wrong", None: "open"}
+
+
 def show_verdicts(report: Any) -> Section:
     """Show the sentences of a few models; of many one line each, and sentences on demand."""
 
     def make_verdict_section(name):
-        sentences = [one.text for one in report.verdicts[name].sentences]
+        verdict = report.verdicts[name]
+        sentences = [one.text for one in verdict.sentences]
         accuracy = Section(notes=[f"accuracy {report.accuracy[name]:.4f}"], only="html")
         title = name if len(report.accuracy) > 1 else ""
-        return Section(
-            name=title, sentences=sentences, parts=[accuracy], kind="verdict"
-        )
+        kind = f"verdict {_STATUS[verdict.calibrated]}"
+        return Section(name=title, sentences=sentences, parts=[accuracy], kind=kind)
 
     parts = [make_verdict_section(name) for name in report.accuracy]
     if not _has_many_models(report):
@@ -163,15 +167,19 @@ def _show_comparison(report):
 
 
 def list_measures(
-    rows: "Iterable[ReportRow]", level: float, subject: str = ""
+    rows: "Iterable[ReportRow]", level: float, wrong: Container[str], subject: str = ""
 ) -> Table:
-    """Return a table of measures with intervals; `subject` heads the column of models or labels."""
+    """Return a table of measures with intervals.
+
+    Values of the `wrong` models or labels are marked if they exceed what chance
+    explains; `subject` heads the column of these.
+    """
     lines = [
         [subject, "measure", "value", f"{level:.0%} interval", "if calibrated, below"]
     ]
     for row in rows:
         name, measure, value, *rest = format_row(row)
-        lines.append([name, measure, _mark_value(row, value), *rest])
+        lines.append([name, measure, _mark_value(row, value, wrong), *rest])
     if not subject:
         lines = [line[1:] for line in lines]
     return Table(lines[0], lines[1:], kind="names", names=2 if subject else 1)
@@ -180,18 +188,26 @@ def list_measures(
 def _list_by_measure(report):
     """Return one row per model and measure."""
     subject = "model" if len(report.accuracy) > 1 else ""
-    return list_measures(report.rows, report.level, subject)
+    return list_measures(report.rows, report.level, _find_wrong(report), subject)
+
+
+def _find_wrong(report):
+    """Return the models whose calibration the verdict rejects."""
+    return {
+        name for name, verdict in report.verdicts.items() if verdict.calibrated is False
+    }
 
 
 def _list_by_model(report):
     """Return one row per model, one column per measure."""
     names = list(dict.fromkeys(row.measure for row in report.rows))
     found = {(row.model, row.measure): row for row in report.rows}
+    wrong = _find_wrong(report)
     rows = [
         [
             plain(name, _NAME),
             *(
-                _mark_value(found[name, m], format_row(found[name, m])[2])
+                _mark_value(found[name, m], format_row(found[name, m])[2], wrong)
                 for m in names
             ),
         ]
@@ -203,9 +219,9 @@ def _list_by_model(report):
     return Table(("model", *short), rows, kind="names")
 
 
-def _mark_value(row, value):
-    """Return the value, marked if it is beyond what chance explains."""
-    return Cell(value, "beyond") if row.exceeds_chance else value
+def _mark_value(row, value, wrong):
+    """Return the value, marked if it is beyond what chance explains for a wrong model."""
+    return Cell(value, "beyond") if row.exceeds_chance and row.model in wrong else value
 
 
 def _show_gains(report):
@@ -220,21 +236,23 @@ def _show_gains(report):
         only=_WRITTEN if _has_many_models(report) else "",
     )
     advised = {name: one for name, one in report.advice.items() if one is not None}
-    parts = _make_parts(report, advised, lambda name: _show_advice(advised[name]))
+    parts = _make_parts(
+        report,
+        advised,
+        lambda name: _show_advice(advised[name], bool(_find_repair(report, name))),
+    )
     if not lines and not parts:
         return Section()
     return Section("What recalibration gains", parts=[split, *parts])
 
 
-def _show_advice(advice: "Advice") -> Section:
-    header = ("method", "log loss", "gain", "standard error", "Brier", "ECE")
-    losses = {row.method: row[1:] for row in advice.rows}
-    rows = format_best_rows(
-        losses, (min, max, None, min, min)
-    )  # an error is not a merit
-    code = Section(
-        sentences=["To repair it:"], code=advice.code, only=f"{_WRITTEN} terminal"
-    )
+def _show_advice(advice: "Advice", local: bool) -> Section:
+    header = ("method", "log loss", "gain", "standard error", "Brier")
+    losses = {row.method: row[1:5] for row in advice.rows}
+    # a small standard error is not a merit
+    rows = format_best_rows(losses, (min, max, None, min))
+    repair = "To repair all rows by one map:" if local else "To repair it:"
+    code = Section(sentences=[repair], code=advice.code, only=f"{_WRITTEN} terminal")
     note = _GAINS.format(rows=f"{advice.n_rows:,} {advice._unit}")
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
@@ -328,12 +346,30 @@ def _show_groups(report):
         return Section()
 
     def make_group_section(name):
-        return report.groups[name].section(SHOWN_GROUPS)
+        found = report.groups[name].section(SHOWN_GROUPS)
+        repair = _find_repair(report, name)
+        if not repair:
+            return found
+        listed = join_truncated([plain(group, 100) for group in repair], len(repair))
+        code = Section(
+            sentences=[f"To repair {listed} alone, with the columns of these groups:"],
+            code=_REPAIR_GROUPS,
+            only=f"{_WRITTEN} terminal",
+        )
+        return found._replace(parts=[code])
 
     parts = _make_parts(report, report.groups, make_group_section)
     return Section(
         "Groups", parts=[*parts, Section(notes=[_GROUPS], only="html")], kind="whole"
     )
+
+
+def _find_repair(report, name):
+    """Return the groups that the verdict recommends to repair alone."""
+    for sentence in report.verdicts[name].sentences:
+        if sentence.topic == "groups":
+            return sentence.numbers["repair"]
+    return []
 
 
 def _show_grades(report):
@@ -379,7 +415,8 @@ def explain_measures(names: set[str]) -> Section:
     for name, function in all_metrics().items():
         if name in names:
             meaning = str(function.__doc__).splitlines()[0].replace("`", "")
-            lines += f"<dt>{name}</dt><dd>{html.escape(meaning)}</dd>"
+            title = name.replace("_", " ")
+            lines += f"<dt>{title}</dt><dd>{html.escape(meaning)}</dd>"
     drawn = f'<dl class="note">{lines}</dl>'
     return Section("What the measures mean", picture=drawn, only="html")
 
@@ -387,7 +424,8 @@ def explain_measures(names: set[str]) -> Section:
 _MEASURES = (
     "Intervals are bootstraps over rows; those of calibration errors are corrected for the bias "
     "that a finite sample gives them. “If calibrated, below”: predictions that are calibrated stay "
-    "below this value with probability {level}; values beyond it are marked ▲."
+    "below this value with probability {level}. If the verdict rejects calibration, values beyond "
+    "it are marked ▲."
 )
 
 _LOSSES = (
@@ -426,6 +464,12 @@ _GROUPS = (
     "Intervals hold for all groups at once. Sigma: the range of the cumulative differences in "
     "standard deviations. The adjusted p-value allows for the largest of all groups being looked "
     "at; it is exact where all are calibrated."
+)
+
+_REPAIR_GROUPS = (
+    "from sklearn_calib.groups import GroupRecalibration\n\n"
+    "recalibrator = GroupRecalibration().fit(y_proba, y_true, groups=columns)\n"
+    "repaired = recalibrator.predict_proba(new_proba, groups=new_columns)\n"
 )
 
 _SOME_CLASSES = (

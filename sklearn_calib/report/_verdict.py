@@ -15,6 +15,7 @@ from ..groups import ALL_ROWS_NAME
 from ..inference import MonteCarloResult
 from ..metrics import all_metrics
 from ._evidence import Evidence, collect_evidence, count_certain
+from ._local_error import find_local_error
 from ._table import measure_models
 
 _ERROR = "expected_calibration_error"  # the size of the error
@@ -66,10 +67,11 @@ class Verdict(str):
     sentences : list of Sentence
         In the order "calibrated", "size", "direction", "where", "certain", "groups",
         "power", "gain", "map", "action". "certain" is there if predictions of exactly 0
-        or 1 are wrong. Those on which the rows are uninformative are left out; "gain"
-        and "map" need `CalibrationReport.advise`, "action" (recalibrate, retrain, both
-        or neither) needs ``calibration_report(features=)``. "groups" is there if the
-        rows as a whole pass and a group of ``calibration_report(by=...)`` does not;
+        or 1 are wrong. Those on which the rows are uninformative are left out;
+        "gain" and "map" need `CalibrationReport.advise`, "action" (recalibrate,
+        retrain, both or neither) needs ``calibration_report(features=)``. "groups"
+        names the groups of ``calibration_report(by=...)`` that are not calibrated and
+        recommends to repair them alone if no error is found in the other rows;
         `calibrated` and `p_value` are of the whole.
     evidence : Evidence
         The numbers, whether or not a sentence came of them.
@@ -166,8 +168,17 @@ class _Findings:
         self.rejected = self.test.pvalue <= SIGNIFICANCE_LEVEL
         known = of.minimum_detectable is not None  # or nothing could have been seen
         self.calibrated = True if known and self.ends[1] < self.tolerable else None
+        self.local = None
         if self.rejected:
             self.calibrated = False
+            if self.groups is not None:
+                self.local = find_local_error(
+                    model,
+                    self.groups,
+                    of.line,
+                    lambda cells: _run_test(cells, report._seed).pvalue,
+                    _TESTED_CELLS,
+                )
 
 
 def _compute_tolerable_error(rate):
@@ -414,26 +425,46 @@ def _describe_certain(findings):
 
 
 def _describe_groups(findings):
-    """Describe groups that fail while the whole passes."""
-    if findings.rejected or findings.groups is None:
+    """Describe groups that fail, and whether to repair these alone."""
+    if findings.groups is None:
         return None
     wrong = [row for row in findings.groups.rejected if row.group != ALL_ROWS_NAME]
     if not wrong:
         return None
+    local = findings.local
     worst = wrong[0]
-    level = findings.groups.level
+    numbers = {"rejected": len(wrong), "worst": worst._asdict(), "repair": []}
     number = "one group is" if len(wrong) == 1 else f"{len(wrong)} groups are"
-    text = f"But {number} not calibrated; the worst is {plain(worst.group, 100)}"
-    p = f"adjusted p = {worst.adjusted_p_value:.3f})."
-    if np.isfinite(worst.observed_over_expected):
-        text += (
-            f", {worst.n_rows} rows: {worst.observed_over_expected:.2f} times as many events as "
-            f"predicted ({level:.0%} interval {worst.ratio_low:.2f} to {worst.ratio_high:.2f}, for "
-            f"all groups at once; {p}"
+    text = f"{number.capitalize()} not calibrated; the worst is "
+    advice = "Other rows are wrong, too: repair all of them."
+    if not findings.rejected:
+        text = f"But {number} not calibrated; the worst is "
+        advice = "Repair such groups one by one, for the rows as a whole are right."
+    elif local is not None:
+        worst = local.groups[0]
+        others = [plain(row.group, 100) for row in local.groups[1:]]
+        text = f"The error is in {' and '.join([*others, ''])}"
+        advice = (
+            f"In the other {local.n_others} rows no miscalibration is found "
+            f"(p = {local.p_others:.2f}): repair {'these groups' if others else 'this group'} "
+            "and leave the other rows as they are."
         )
-    else:
-        text += f" ({p}"
-    return Sentence("groups", text, {"rejected": len(wrong), "worst": worst._asdict()})
+        numbers["repair"] = [row.group for row in local.groups]
+        numbers |= {"other_rows": local.n_others, "p_of_other_rows": local.p_others}
+    text += f"{_describe_group(worst, findings.groups.level)}. {advice}"
+    return Sentence("groups", text, numbers)
+
+
+def _describe_group(row, level):
+    p = f"adjusted p = {row.adjusted_p_value:.3f})"
+    name = plain(row.group, 100)
+    if not np.isfinite(row.observed_over_expected):
+        return f"{name} ({p}"
+    return (
+        f"{name}, {row.n_rows} rows: {row.observed_over_expected:.2f} times as many events as "
+        f"predicted ({level:.0%} interval {row.ratio_low:.2f} to {row.ratio_high:.2f}, for "
+        f"all groups at once; {p}"
+    )
 
 
 def _describe_power(findings):
@@ -484,6 +515,8 @@ def _describe_gain(findings):
             "These rows do not show that recalibration would help: the log loss would gain "
             f'{row.gain:.4f} by "auto" {measured}.'
         )
+    if findings.local is not None:
+        text += " This is one map for all rows, which also moves those that are right."
     return Sentence("gain", text, numbers)
 
 
@@ -501,11 +534,19 @@ def _describe_action(findings):
 def _describe_map(findings):
     """Describe what "auto" is made of, if it gains anything."""
     gain = _describe_gain(findings)
-    if gain is None or not gain.numbers["low"] > 0:
+    if gain is None or not gain.numbers["low"] > 0 or findings.local is not None:
         return None
     weights = findings.advice.weights
     parts = [
-        f"{name} {weight:.0%}" for name, weight in weights.items() if weight >= 0.005
+        f"{name.replace('_', ' ')} {weight:.0%}"
+        for name, weight in weights.items()
+        if weight >= 0.005
     ]
-    text = f'The map: "auto" is a mixture of {", ".join(parts)}.'
+    *first, last = parts
+    text = (
+        f'The repair "auto" averages the predictions of {len(parts)} methods, weighted '
+        f"{', '.join(first)} and {last}."
+        if first
+        else f'The repair "auto" is the method {last} alone.'
+    )
     return Sentence("map", text, {"weights": weights, "best": findings.advice.best})

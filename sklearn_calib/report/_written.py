@@ -22,11 +22,13 @@ from .._show import (
 
 LIGHT = """
   --page: #ffffff; --text: #1f2328; --muted: #57606a; --rule: #d5dae0; --soft: #f3f5f7;
-  --band: #dfe3e8; --before: #0072b2; --after: #c65102; --beyond: #b00020;"""
+  --band: #dfe3e8; --before: #0072b2; --after: #c65102; --beyond: #b00020;
+  --right: #1a7f37; --open: #9a6700;"""
 
 DARK = """
   --page: #16191d; --text: #e6e8eb; --muted: #a9b1ba; --rule: #3a4149; --soft: #22272d;
-  --band: #363d45; --before: #5cb8ee; --after: #f5a33b; --beyond: #ff8a80;"""
+  --band: #363d45; --before: #5cb8ee; --after: #f5a33b; --beyond: #ff8a80;
+  --right: #56d364; --open: #e3b341;"""
 
 COLOURS = f""":root {{ color-scheme: light;{LIGHT} }}
 @media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark;{DARK} }} }}
@@ -76,9 +78,11 @@ h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; padding-top: .6rem;
 h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; }
 p, ul { margin: .4rem 0 .8rem; } ul { padding-left: 1.2rem; }
 .note, .source, figcaption span { color: var(--muted); font-size: .9rem; }
-.verdict { background: var(--soft); border-left: 4px solid var(--before); border-radius: 4px;
+.wrong { --status: var(--beyond); } .right { --status: var(--right); }
+.open { --status: var(--open); }
+.verdict { background: var(--soft); border-left: 4px solid var(--status); border-radius: 4px;
   padding: .6rem 1rem .2rem; margin: .8rem 0; }
-.verdict h3 { margin-top: 0; } .verdict p:first-of-type { font-weight: 600; }
+.verdict h3 { margin-top: 0; } .verdict p:first-of-type { font-weight: 600; color: var(--status); }
 .wide { overflow-x: auto; background: /* a shade where there is more to scroll to */
   linear-gradient(to right, var(--page) 40%, transparent) left / 2rem 100% no-repeat local,
   linear-gradient(to left, var(--page) 40%, transparent) right / 2rem 100% no-repeat local,
