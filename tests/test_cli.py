@@ -607,7 +607,7 @@ def test_a_terminal_without_unicode(quick, monkeypatch):
 class Memory(Identity):
     """Knows the labels of the rows it was fitted on, and nothing of others."""
 
-    weights_: ClassVar = {}  # as the mixture has them
+    weights_: ClassVar = {"memory": 1.0}  # as the mixture has them
 
     def _fit(self, proba, codes, weight):
         self.known_ = dict(zip(map(tuple, proba.tolist()), codes.tolist(), strict=True))

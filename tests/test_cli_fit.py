@@ -95,7 +95,7 @@ def test_fit_writes_the_map_and_says_what_it_gains(rows, capsys):
     )
     said = " ".join(capsys.readouterr().out.split())
     words = (
-        r"a gain of (\S+) \(standard error (\S+), 90% interval (\S+) to (\S+), 5 folds"
+        r"a gain of (\S+) \(standard error (\S+), 90 % interval (\S+) to (\S+), 5 folds"
     )
     gain, error, low, high = map(float, re.search(words, said).groups())
     assert abs(gain + found.difference) < error / 4  # folds of cells, and of rows

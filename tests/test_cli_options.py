@@ -142,7 +142,7 @@ def test_numbers_and_text(frame, capsys, tmp_path):
     )
     out = capsys.readouterr().out
     assert f"numbers: {tmp_path / 'r.json'}" in out and "report:" not in out
-    assert "50% interval" in out and not (tmp_path / "report.html").exists()
+    assert "50 % interval" in out and not (tmp_path / "report.html").exists()
     content = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     (model,) = content["models"]
     assert (

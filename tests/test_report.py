@@ -40,7 +40,7 @@ def test_values_are_the_measures(k):
     parts = report.decomposition["model"]
     assert parts.risk == pytest.approx(log_loss(labels, proba, sample_weight=weight))
     low, high = parts.interval("calibration", 0.9)
-    said = f"calibration {parts.calibration:.4f} (90%: {low:.4f} to {high:.4f})"
+    said = f"calibration {parts.calibration:.4f} (90 %: {low:.4f} to {high:.4f})"
     assert said in str(report)
     assert report.accuracy["model"] == pytest.approx(
         np.average(proba.argmax(axis=1) == y, weights=weight)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from refused import refuses
+from scipy.special import expit
 
 from sklearn_calib._cli import main
 from sklearn_calib._files.tables import table_blocks
@@ -54,13 +55,98 @@ def test_one_sentence_where_the_whole_is_right_and_a_group_is_not(report):
     assert f"{wrong[0].observed_over_expected:.2f} times as many events" in said.text
 
 
-@pytest.mark.parametrize("shift", [0.0, "whole"])
-def test_no_sentence_where_groups_are_right_or_the_whole_is_wrong(shift):
+def find_sentence(report, topic):
+    found = [one for one in report.verdict.sentences if one.topic == topic]
+    return found[0] if found else None
+
+
+def test_no_sentence_if_all_groups_are_right():
     y, p, table = rows(shift=0.0)
-    y = y if shift == 0 else np.where(p > 0.3, 1, y)
     report = calibration_report(y, p, by=table[["site"]], n_resamples=2)
-    assert "groups" not in [one.topic for one in report.verdict.sentences]
-    assert (len(report.groups["model"].rejected) > 0) == (shift == "whole")
+    assert find_sentence(report, "groups") is None
+    assert not report.groups["model"].rejected
+
+
+def test_repairs_all_rows_if_all_groups_are_wrong():
+    y, p, table = rows(shift=0.0)
+    y = np.where(p > 0.3, 1, y)
+    report = calibration_report(y, p, by=table[["site"]], n_resamples=2)
+    said = find_sentence(report, "groups")
+    assert said.numbers["repair"] == [] and said.numbers["rejected"] == 3
+    assert said.text.startswith("3 groups are not calibrated; the worst is site = ")
+    assert said.text.endswith("Other rows are wrong, too: repair all of them.")
+
+
+def one_wrong_site(seed, error, n=4000):
+    """Return labels, probabilities and groups; log-odds of some rows are too low."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-1.2, 1.2, n)
+    site = rng.choice(["north", "south", "east", "west"], n)
+    sex = rng.choice(["f", "m"], n)
+    y = rng.random(n) < expit(z + error(site))
+    return y.astype(int), expit(z), {"site": site, "sex": sex}
+
+
+def test_repairs_the_wrong_group_if_the_other_rows_are_right():
+    y, p, table = one_wrong_site(3, lambda site: 0.75 * (site == "south"))
+    report = calibration_report(y, p, by={"site": table["site"]}, n_resamples=2)
+    assert report.verdict.calibrated is False
+    said = find_sentence(report, "groups")
+    n_others = int((table["site"] != "south").sum())
+    assert said.numbers["repair"] == ["site = south"]
+    assert (
+        said.numbers["other_rows"] == n_others
+        and said.numbers["p_of_other_rows"] > 0.05
+    )
+    assert said.text.startswith(
+        f"The error is in site = south, {4000 - n_others} rows: 1."
+    )
+    assert "repair this group and leave the other rows as they are" in said.text
+
+
+@pytest.mark.slow
+def test_pages_say_how_to_repair_the_wrong_group(tmp_path):
+    y, p, table = one_wrong_site(3, lambda site: 0.75 * (site == "south"))
+    report = calibration_report(y, p, by=table, n_resamples=2, advice=True)
+    assert "one map for all rows" in find_sentence(report, "gain").text
+    assert find_sentence(report, "map") is None
+    report.to_html(tmp_path / "page.html")
+    for shown in (report.to_markdown(), (tmp_path / "page.html").read_text("utf-8")):
+        assert "To repair site = south alone" in shown
+        assert "GroupRecalibration().fit(y_proba, y_true, groups=columns)" in shown
+        assert "To repair all rows by one map:" in shown
+
+
+def test_two_wrong_groups():
+    wrong = {"south": 0.9, "east": 0.7}
+    y, p, table = one_wrong_site(
+        3, lambda site: np.array([wrong.get(one, 0.0) for one in site])
+    )
+    report = calibration_report(y, p, by={"site": table["site"]}, n_resamples=2)
+    said = find_sentence(report, "groups")
+    assert said.numbers["repair"] in ([], ["site = south", "site = east"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("error", "n_least", "n_most"),
+    [
+        (lambda site: 0.75 * (site == "south"), 17, 20),
+        (lambda site: 0.25 + 0.0 * (site == "south"), 0, 1),
+        (lambda site: 0.12 + 0.0 * (site == "south"), 0, 1),
+    ],
+)
+def test_how_often_one_group_is_repaired(error, n_least, n_most):
+    """One wrong site is found; an error of all rows is rarely taken for one of a group."""
+    local = 0
+    for seed in range(20):
+        y, p, table = one_wrong_site(seed, error, 3000)
+        report = calibration_report(
+            y, p, by={"site": table["site"]}, n_resamples=0, measures=["log_loss"]
+        )
+        said = find_sentence(report, "groups")
+        local += said is not None and bool(said.numbers["repair"])
+    assert n_least <= local <= n_most
 
 
 def test_shown_everywhere_and_names_are_safe(report, tmp_path):

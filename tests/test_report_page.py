@@ -148,7 +148,7 @@ def test_pages_are_well_formed_and_by_themselves(reports, tmp_path, kind, pictur
     drawn = [svg for svg in page.all("svg") if svg.get("role") == "img"]
     assert len(drawn) == pictures
     for svg in drawn:  # a sentence for those who do not see it
-        said = r"Reliability diagram of .* \d+\.\d percentage points.*|Log loss by temperature, .*"
+        said = r"Reliability diagram of .* \(observed \d\.\d+\).*|Log loss by temperature, .*"
         assert re.fullmatch(rf"({said})\.", svg["aria-label"])
     assert all(
         "role" in svg or svg.get("aria-hidden") == "true" for svg in page.all("svg")
@@ -204,7 +204,7 @@ def test_before_and_after_side_by_side(advised, tmp_path):
     assert [*map(Page.titles, pair)] == ["before", "after recalibration (auto)"]
     summaries = advised.advice["model"].summaries().values()
     for tone, (picture, summary) in enumerate(zip(pair, summaries, strict=True)):
-        (curve,) = summary.reliability_curve(n_bins=15, n_resamples=0)
+        (curve,) = summary.reliability_curve(n_bins=10, n_resamples=0)
         x, y = points(picture).T
         np.testing.assert_allclose(
             (x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4
@@ -221,7 +221,9 @@ def test_the_positive_class_is_the_one_that_was_asked_for(tmp_path, monkeypatch)
     for positive, column in (("no", 0), ("yes", 1)):
         report = calibration_report(labels, proba, pos_label=positive, n_resamples=2)
         text = written(report, tmp_path)
-        (curve,) = reliability_curve(y == column, proba[:, column], n_resamples=0)
+        (curve,) = reliability_curve(
+            y == column, proba[:, column], n_bins=10, n_resamples=0
+        )
         assert f"event: class {positive}" in text
         x, _ = points(text[text.index("<figure>") :]).T
         np.testing.assert_allclose(
@@ -231,7 +233,7 @@ def test_the_positive_class_is_the_one_that_was_asked_for(tmp_path, monkeypatch)
             patched.setattr(
                 displays.ReliabilityDisplay, "plot", lambda display, **_: display
             )
-            ((drawn,),) = report.plot(n_resamples=0).curves.values()
+            ((drawn,),) = report.plot(n_bins=10, n_resamples=0).curves.values()
         np.testing.assert_allclose(drawn.predicted, curve.predicted)
 
 
@@ -280,7 +282,7 @@ def test_dots_lie_where_the_curve_says(frame, weighted):
         1 - (y_drawn - frame.top) / frame.side, curve.observed, atol=1e-4
     )
     said = re.findall(
-        r"predicted ([\d.]+)\nobserved ([\d.]+) \(90%: ([\d.]+) to ([\d.]+)", picture
+        r"predicted ([\d.]+)\nobserved ([\d.]+) \(90 %: ([\d.]+) to ([\d.]+)", picture
     )
     expected = [
         curve.predicted,
@@ -314,7 +316,7 @@ def test_histogram_has_the_heights_of_the_shares():
     shares = (bottom - tops) / (bottom - top) * curve.histogram.max()
     np.testing.assert_allclose(shares, curve.histogram, atol=1e-3)
     said = re.findall(
-        r"<title>([\d.]+) to [\d.]+: ([\d.]+)% of",
+        r"<title>([\d.]+) to [\d.]+: ([\d.]+) % of",
         draw_diagram([DiagramSeries(curve)], ""),
     )
     np.testing.assert_allclose(
@@ -397,7 +399,7 @@ def test_shares_of_classes_with_weights(tmp_path):
     text = written(report, tmp_path)
     for label in range(3):
         share = weight[y == label].sum() / weight.sum()
-        assert f"<bdi>{label}</bdi><span>{share:.1%} of the rows</span>" in text
+        assert f"<bdi>{label}</bdi><span>{100 * share:.1f} % of the rows</span>" in text
 
 
 def luminance(colour):
@@ -505,7 +507,10 @@ def test_two_models_beside_each_other(tmp_path):
         problems[0].hit.astype(int), problems[1].score, problems[0].score, level=report.level,
         thresholds=expit(np.linspace(axis.low, axis.high, 99)), random_state=report._seed,
     )  # fmt: skip
-    assert f"at {(found.high < 0).mean():.0%} of the thresholds <b> is better" in said
+    assert (
+        f"at {100 * (found.high < 0).mean():.0f} % of the thresholds <b> is better"
+        in said
+    )
     (plane,) = (
         label for label in labels if label.startswith("Log loss by temperature")
     )

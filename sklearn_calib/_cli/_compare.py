@@ -311,7 +311,7 @@ def _describe_approximations(summaries, drawn):
 
 
 def _print_differences(screen, names, found, level):
-    header = ("measure", "first", "second", "change", f"{level:.0%} interval")
+    header = ("measure", "first", "second", "change", f"{100 * level:.0f} % interval")
     lines = [
         (
             name.replace("_", " "),
@@ -335,8 +335,8 @@ def _describe_verdict(names, found):
     if better is None:
         said = [
             f"These rows do not show which model is better: the log loss of {names[1]} is that of "
-            f"{names[0]} {loss.difference:+.4f} ({loss.level:.0%} interval {loss.low:+.4f} to "
-            f"{loss.high:+.4f})."
+            f"{names[0]} {loss.difference:+.4f} ({100 * loss.level:.0f} % interval "
+            f"{loss.low:+.4f} to {loss.high:+.4f})."
         ]
     else:
         said = [f"{better} is better: its log loss is lower by {_format_gain(loss)}."]
@@ -363,4 +363,4 @@ def _name_better_model(names, difference):
 
 def _format_gain(loss):
     low, high = sorted(abs(end) for end in (loss.low, loss.high))
-    return f"{abs(loss.difference):.4f} ({loss.level:.0%} interval {low:.4f} to {high:.4f})"
+    return f"{abs(loss.difference):.4f} ({100 * loss.level:.0f} % interval {low:.4f} to {high:.4f})"

@@ -107,7 +107,7 @@ def describe_gain(log_loss: "PairedDifference", accuracy: "PairedDifference") ->
         verdict = "leave the probabilities as they are"
     return (
         f"after (default): log loss {log_loss.second:.2f} instead of {log_loss.first:.2f}, "
-        f"a change of {log_loss.difference:.2f} ({log_loss.level:.0%} interval "
+        f"a change of {log_loss.difference:.2f} ({100 * log_loss.level:.0f} % interval "
         f"{log_loss.low:.2f} to {log_loss.high:.2f}); accuracy {accuracy.second:.3f} "
         f"instead of {accuracy.first:.3f}\nVerdict: {verdict}."
     )

@@ -416,7 +416,7 @@ def describe_gain(method: str, gain: "PairedDifference") -> list[str]:
     description = [
         f"{method}: the log loss of rows that its fit has not seen is {gain.second:.4f}, as given "
         f"{gain.first:.4f}: a gain of {-gain.difference:.4f} (standard error {error:.4f}, "
-        f"{gain.level:.0%} interval {low:.4f} to {high:.4f}, {_FOLDS} folds)."
+        f"{100 * gain.level:.0f} % interval {low:.4f} to {high:.4f}, {_FOLDS} folds)."
     ]
     if high < 0:
         description.append("Recalibration hurts.")

@@ -18,10 +18,13 @@ _LINE_CHARACTERS = 100
 
 def render_text(sections: Iterable[Section]) -> str:
     """Write sections with an empty line between them."""
-    writer = Writer(
-        "text", render_lines, paragraph=partial(fill, width=_LINE_CHARACTERS)
-    )
+    writer = Writer("text", render_lines, paragraph=_wrap_paragraph)
     return "\n\n".join(map("\n".join, writer.blocks(sections)))
+
+
+def _wrap_paragraph(text):
+    """Wrap a text, but never between a number and its percent sign."""
+    return fill(text.replace(" %", "\xa0%"), _LINE_CHARACTERS).replace("\xa0%", " %")
 
 
 def render_lines(table: Table) -> list[str]:

@@ -156,7 +156,7 @@ class LossDecomposition:
             seen = _format_number(self.minimum_detectable, self.minimum_detectable)
             unseen = (
                 f"with {rows}, a gain of {seen} by a single feature would have been found with "
-                f"probability {DETECTION_POWER:.0%} or more"
+                f"probability {100 * DETECTION_POWER:.0f} % or more"
             )
         if self.action == "both":
             return (
@@ -225,7 +225,7 @@ class LossDecomposition:
             _format_number(x, (high - low) / 2)
             for x in (low, self._laws[term].estimate, high)
         )
-        return f"{middle} ({level:.0%} interval {low} to {high})"
+        return f"{middle} ({100 * level:.0f} % interval {low} to {high})"
 
     def _describe_columns(self):
         named = [

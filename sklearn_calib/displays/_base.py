@@ -417,7 +417,7 @@ def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) ->
     """Draw the intervals at each threshold, and the band for all thresholds."""
     kinds = ("interval at each threshold", 0.25), ("band for all thresholds", 0.12)
     for (low, high), (text, alpha) in zip(ends, kinds, strict=True):
-        label = label_once(ax, f"{level:.0%} {text}")
+        label = label_once(ax, f"{100 * level:.0f} % {text}")
         ax.fill_between(x, low, high, color=color, alpha=alpha, lw=0, label=label)
 
 

@@ -205,7 +205,7 @@ class GradeDisplay(Display):
         ]
         name = bars.pop("label")
         ax.bar(place, observed, 0.62, zorder=1, **bars)
-        level = f"{self.found.level:.0%} interval of one grade"
+        level = f"{100 * self.found.level:.0f} % interval of one grade"
         ax.vlines(
             place, low, high, color=blend_color(ax, 0.2), lw=1.4, zorder=2, label=level
         )

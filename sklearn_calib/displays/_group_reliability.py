@@ -339,7 +339,7 @@ default="isotonic"
             for row in rows
         ]
         ax.set_yticklabels(names, fontsize=8, linespacing=1.05)
-        level = f"({self.found.level:.0%} intervals, for all groups at once)"
+        level = f"({100 * self.found.level:.0f} % intervals, for all groups at once)"
         ax.set_xlabel(f"observed / expected events\n{level}", fontsize=9)
         add_legend(ax, ncols=2, **LEGEND_ABOVE_RIGHT)
         ax.spines["left"].set_visible(False)

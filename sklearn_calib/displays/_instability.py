@@ -224,7 +224,7 @@ class InstabilityDisplay(Display):
         draw_unit_square(ranges)
         several, one = self.styles_.values()
         ranges.vlines(predicted, low, high, lw=0.7, **{"alpha": 0.35} | several)
-        label = f"{found.level:.0%} of the models" + ", smoothed" * (
+        label = f"{100 * found.level:.0f} % of the models" + ", smoothed" * (
             not _is_narrow(ranges)
         )
         for end, name in zip(panels[0], (label, None), strict=True):

@@ -46,9 +46,9 @@ _N_BAND_RESAMPLES = 200
 #: The label in the legend of a filled band.
 _BAND_LABEL_BY_STRATEGY = {
     "isotonic": None,
-    "polynomial": "calibration belt ({level:.0%})",
-    "loess": "interval at each point ({level:.0%})",
-    "spline": "interval at each point ({level:.0%})",
+    "polynomial": "calibration belt ({level})",
+    "loess": "interval at each point ({level})",
+    "spline": "interval at each point ({level})",
 }
 
 
@@ -724,7 +724,7 @@ def draw_curve(
         As far as the curve has them.
     """
     if bands in ("both", "consistency") and curve.consistency_low is not None:
-        label = label_once(ax, f"if calibrated ({curve.level:.0%})")
+        label = label_once(ax, f"if calibrated ({100 * curve.level:.0f} %)")
         ends: Any = (curve.consistency_low, curve.consistency_high)
         grey = blend_color(ax, 0.85)
         ax.fill_between(curve.predicted, *ends, color=grey, lw=0, zorder=1, label=label)
@@ -741,7 +741,8 @@ def draw_curve(
 def _draw_confidence(axes, curve, color):
     if curve.strategy in _BAND_LABEL_BY_STRATEGY:
         text = _BAND_LABEL_BY_STRATEGY[curve.strategy]
-        label = label_once(axes, text.format(level=curve.level)) if text else None
+        level = f"{100 * curve.level:.0f} %"
+        label = label_once(axes, text.format(level=level)) if text else None
         axes.fill_between(
             curve.predicted,
             curve.confidence_low,

@@ -161,7 +161,9 @@ class RiskCoverageDisplay(ModelsDisplay):
             style["label"] = f"{style['label']}: area {curve.area:.3f}"
             ax.plot(curve.coverage, curve.risk, zorder=3, **style)
             if len(self.curves) == 1:
-                label = label_once(ax, f"{curve.level:.0%} interval, each threshold")
+                label = label_once(
+                    ax, f"{100 * curve.level:.0f} % interval, each threshold"
+                )
                 ax.fill_between(
                     curve.coverage,
                     curve.low,

@@ -162,11 +162,12 @@ class GradeCalibration(Shown):
         red = self.lights[1]
         amber = self.lights[0]
         note = (
-            f"Observed rates with {self.level:.0%} intervals (Clopper, Pearson). Jeffreys p, "
-            "binomial p: small where the probability of the grade is too low. Lights by Jeffreys "
-            f"p: amber up to {amber:g}, red up to {red:g}; each is of its grade alone, and of many "
-            "some are lit by chance. Prudent: most prudent rate at "
-            f"{self.prudent_level:.0%} (Pluto, Tasche). Portfolio: all grades; its p is two-sided."
+            f"Observed rates with {100 * self.level:.0f} % intervals (Clopper, Pearson). Jeffreys "
+            "p, binomial p: small where the probability of the grade is too low. Lights by "
+            f"Jeffreys p: amber up to {amber:g}, red up to {red:g}; each is of its grade alone, "
+            "and of many some are lit by chance. Prudent: most prudent rate at "
+            f"{100 * self.prudent_level:.0f} % (Pluto, Tasche). Portfolio: all grades; its p is "
+            "two-sided."
         )
         return Section("Grades", sentences=[self.summary], tables=[table], notes=[note])
 

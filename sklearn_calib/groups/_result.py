@@ -189,7 +189,7 @@ class GroupCalibration(Shown):
             chance = f"which {self.n_resamples} draws are too few to show"
         return (
             f"{text} {said} at {self.alpha:.3g}, {chance}. Intervals hold for all at once "
-            f"({self.level:.0%})."
+            f"({100 * self.level:.0f} %)."
         )
 
     def _make_sections(self):

@@ -1,6 +1,7 @@
 """What a verdict rests on: bins with intervals, slope and intercept, the power of the test."""
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -8,11 +9,17 @@ from scipy.special import ndtri, stdtrit
 from .._argument_checks import check_level
 from .._kernels._binning import bin_distinct_values, sum_bins
 from .._kernels._cluster_sums import compute_jackknife
-from .._kernels._detectable_error import KERNEL_BANDWIDTH, DetectableErrors
+from .._kernels._detectable_error import (
+    KERNEL_BANDWIDTH,
+    SIGNIFICANCE_LEVEL,
+    DetectableErrors,
+)
 from .._kernels._logistic import compute_covariance, fit_line, threshold_separates
 from .._kernels._proportion import compute_exact_interval
-from .._simplex_array import compute_log_odds
+from .._simplex_array import LARGEST_LOG_LOSS, compute_log_odds
+from ..groups import WHOLE, GroupCalibration, GroupRow
 from ..inference import ClusterSample
+from ._models import Model, PredictionsModel
 
 if TYPE_CHECKING:
     from .._typing import IntArray
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 MOST_BINS = 10
 _ROWS_OF_BIN = 20  # expected rows of the rarer outcome, in a bin on average
 _FEWEST_EVENTS = 10  # of either outcome, for a slope
+_MAX_SHARE = 0.5  # of the rows, in the groups that are wrong
+_MIN_LOG_ODDS = 3.0  # in favour of wrong groups against an error of all rows
 
 
 class Bin(NamedTuple):
@@ -339,3 +348,100 @@ def find_smallest_error(
     return errors.find_smallest(
         inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical
     )
+
+
+class LocalError(NamedTuple):
+    """Groups that are wrong while no error is found in the other rows.
+
+    Parameters
+    ----------
+    groups : list of GroupRow
+        The worst first.
+    n_others : int
+        The number of rows outside these groups.
+    p_others : float
+        Of the verdict's test on these.
+    """
+
+    groups: list[GroupRow]
+    n_others: int
+    p_others: float
+
+
+def find_local_error(
+    model: Model,
+    audit: GroupCalibration,
+    line: Line | None,
+    test_cells: Callable[[Any], float],
+    max_cells: int,
+) -> LocalError | None:
+    """Find groups without which the predictions pass the test.
+
+    The worst groups are set aside one after the other, until the other rows pass the
+    test or are fewer than half of all. A line on the log-odds of these groups alone
+    must then be far more likely than one line for all rows, which has as many
+    parameters: by a factor of e^3 for each group that was audited.
+
+    Parameters
+    ----------
+    model : Model
+    audit : GroupCalibration
+    line : Line or None
+        Of all rows.
+    test_cells : callable
+        Returns the p-value of cells.
+    max_cells : int
+        How many cells it takes.
+
+    Returns
+    -------
+    error : LocalError or None
+        None also without rows, as of summaries.
+    """
+    predictions = model.predictions
+    if predictions is None or not audit.members or line is None:
+        return None
+    inside = np.zeros(predictions.n_given, dtype=bool)
+    found: list[GroupRow] = []
+    for place in np.argsort([-row.sigma for row in audit.rows], kind="stable"):
+        row = audit.rows[place]
+        if row.adjusted_p_value > audit.alpha:
+            return None
+        members = audit.members[place]
+        if row.group == WHOLE or inside[members].all():
+            continue
+        inside[members] = True
+        found.append(row)
+        chosen = inside if predictions.kept is None else inside[predictions.kept]
+        if chosen.mean() > _MAX_SHARE:
+            return None
+        others = PredictionsModel(predictions.take(np.flatnonzero(~chosen)))
+        p_others = test_cells(others.pool_cells(max_cells))
+        if p_others > SIGNIFICANCE_LEVEL:
+            wrong = PredictionsModel(predictions.take(np.flatnonzero(chosen)))
+            gain = _compare_likelihoods(wrong.pool_cells(), others.pool_cells(), line)
+            if gain < _MIN_LOG_ODDS + np.log(len(audit.rows)):
+                return None
+            return LocalError(found, others.n_samples, p_others)
+    return None
+
+
+def _compare_likelihoods(wrong, others, line):
+    """Return the log-likelihood of a line for the wrong cells less that of one for all."""
+    own = fit_event_line(wrong)
+    if own is None:
+        return -np.inf
+    gain = _compute_likelihood(wrong, own.intercept, own.slope)
+    gain += _compute_likelihood(others, 0.0, 1.0)
+    for cells in (wrong, others):
+        gain -= _compute_likelihood(cells, line.intercept, line.slope)
+    squares = wrong.squares.sum() + others.squares.sum()
+    return gain * (wrong.weight.sum() + others.weight.sum()) / squares
+
+
+def _compute_likelihood(cells, intercept, slope):
+    """Return the log-likelihood of a line on the log-odds."""
+    z = np.clip(compute_log_odds(cells.proba), -LARGEST_LOG_LOSS, LARGEST_LOG_LOSS)
+    predicted = intercept + slope * z
+    losses = np.logaddexp(0.0, np.column_stack([predicted, -predicted]))
+    return -float((cells.weight * losses).sum())

@@ -108,7 +108,7 @@ def _write_sentences(report):
 
 
 def _show_averages(report):
-    interval = f"{report.level:.0%} interval"
+    interval = f"{100 * report.level:.0f} % interval"
     header = ("measure", "macro", interval, "if calibrated", "micro", interval)
     rows = [
         [
@@ -178,7 +178,8 @@ def _list_labels(report):
         make_list_section(_IN_TEXT)._replace(only="text terminal"),
         make_list_section(SHOWN)._replace(only="html markdown"),
         Section(
-            notes=[_LINES.format(level=f"{report.level:.0%}")], only="html markdown"
+            notes=[_LINES.format(level=f"{100 * report.level:.0f} %")],
+            only="html markdown",
         ),
     ]
     return Section("Each label", parts=parts, kind="whole")

@@ -17,6 +17,7 @@ from .._show import escape_html, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveRows, compute_curve, reliability_curve
+from ._evidence import MOST_BINS
 from ._svg import LARGE, SMALL, DiagramSeries, draw_diagram, to_digits
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
 # of more classes: the worst, and the most frequent of the others
 SHOWN_CLASSES = 12
 _WORST = 6
-_BINS = 15
 _SMALL_BINS = 10
 _CLASS_BINS = 5
 _BANDS = 200  # draws of clusters
@@ -93,7 +93,7 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
     keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
     keys += _KEYS_AFTER if any(report.advice.values()) else ()
     keys += (_KEY_RARE,) if on_log_odds else ()
-    legend = "".join(keys).format(level=f"{report.level:.0%}")
+    legend = "".join(keys).format(level=f"{100 * report.level:.0f} %")
     pairs: list[tuple[str, list[str]]] = []
     alone: list[str] = []
     for name, model in report._models.items():
@@ -136,7 +136,9 @@ def draw_labels(models: "Mapping[str, Model]", level: float) -> str:
         )
         for name, model in models.items()
     ]
-    return arrange_figures([("", figures)], "".join(_KEYS).format(level=f"{level:.0%}"))
+    return arrange_figures(
+        [("", figures)], "".join(_KEYS).format(level=f"{100 * level:.0f} %")
+    )
 
 
 def _make_small_series(summary, level, tone, _):
@@ -188,7 +190,7 @@ def draw_classes(report: Any, name: str) -> str:
         says = f"{plain(name)}, class {plain(label)}"
         figures.append(
             _draw_figure(
-                label, f"{shares[number]:.1%} of the rows", says, series, SMALL
+                label, f"{100 * shares[number]:.1f} % of the rows", says, series, SMALL
             )
         )
     return arrange_figures([("", figures)], "", "panels")
@@ -212,7 +214,7 @@ def _make_class_curves(
 
 def _make_large_series(summary, level, tone, model):
     cells = coarsen_to_draw(summary)
-    given = {"level": level, "n_bins": _BINS}
+    given = {"level": level, "n_bins": MOST_BINS}
     (steps,) = cells.reliability_curve(strategy="isotonic", n_resamples=0)
     if model.n_clusters is None:
         (curve,) = cells.reliability_curve(**given)
@@ -225,7 +227,7 @@ def _make_large_series(summary, level, tone, model):
         (problem,) = model.predictions.problems()
         rows = CurveRows.from_pooled(model.pool_cells(_N_BAND_CELLS), problem.title)
         curve = compute_curve(
-            rows, "quantile", _BINS, level, _BANDS, np.random.default_rng(0)
+            rows, "quantile", MOST_BINS, level, _BANDS, np.random.default_rng(0)
         )
     return DiagramSeries(curve, steps, tone)
 
@@ -245,8 +247,7 @@ def _describe_series(series):
         parts.append(
             f"predictions from {to_digits(curve.predicted[0], 2)} (observed "
             f"{to_digits(curve.observed[0], 2)}) to {to_digits(curve.predicted[-1], 2)} (observed "
-            f"{to_digits(curve.observed[-1], 2)}), on average "
-            f"{100 * compute_binned_error(curve):.1f} percentage points from the diagonal"
+            f"{to_digits(curve.observed[-1], 2)})"
         )
     return "; after recalibration ".join(parts) + "."
 
@@ -274,7 +275,7 @@ _EVENT = "event: the predicted class is true"
 _KEY = '<li><svg class="diagram tone0" viewBox="0 0 30 16" aria-hidden="true">'
 _KEYS = (
     f'{_KEY}<path class="interval" d="M15 1V15"/><circle class="dot" cx="15" cy="8" r="3.5"/></svg>'
-    "rows in bins, with {level} interval</li>\n",
+    "rows in numbered bins, with {level} interval</li>\n",
     f'{_KEY}<path class="steps" d="M1 13H10V8H20V3H29"/></svg>isotonic fit, without bins</li>\n',
     f'{_KEY}<path class="band" d="M1 4H29V12H1Z"/></svg>where calibrated predictions lie '
     "({level})</li>\n",
@@ -431,11 +432,15 @@ def _draw_murphy(report, found, axis):
         (0.0, 1.0), limits, "threshold", "elementary scores, difference", ticks
     )
     title = "Which of the two for whom (Murphy diagram)"
-    note = f"below 0, the second is better for users who act at that threshold; {report.level:.0%}"
+    note = "below 0, the second is better for users who act at that threshold"
     listed = f"<ol><li><bdi>{names[0]}</bdi></li><li><bdi>{names[1]}</bdi></li></ol>"
     says = _describe_difference(found, report)
     return _draw_with_names(
-        title, f"{note} interval at each", says, axes + drawn, listed
+        title,
+        f"{note}; {100 * report.level:.0f} % interval at each",
+        says,
+        axes + drawn,
+        listed,
     )
 
 
@@ -445,8 +450,8 @@ def _describe_difference(found: "NetBenefitDifference", report: Any) -> str:
     better = (found.high < 0).mean()
     worse = (found.low > 0).mean()
     return (
-        f"Mean elementary scores of {second} less those of {first}: at {better:.0%} of the "
-        f"thresholds {second} is better beyond chance, at {worse:.0%} {first} is."
+        f"Mean elementary scores of {second} less those of {first}: at {100 * better:.0f} % of the "
+        f"thresholds {second} is better beyond chance, at {100 * worse:.0f} % {first} is."
     )
 
 

@@ -381,7 +381,9 @@ class CalibrationReport(WrittenReport):
         for name, d in self.decomposition.items():
             ends = d.interval("calibration", self.level)
             within = (
-                f" ({self.level:.0%}: {ends[0]:.4f} to {ends[1]:.4f})" if ends else ""
+                f" ({100 * self.level:.0f} %: {ends[0]:.4f} to {ends[1]:.4f})"
+                if ends
+                else ""
             )
             parts.append(
                 f"{plain(name)}: log loss {d.risk:.4f} = calibration {d.calibration:.4f}{within} "

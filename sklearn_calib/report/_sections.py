@@ -149,7 +149,9 @@ def show_reliability(
 
 def show_measures(report: Any) -> Section:
     """Show one row per measure; of many models one each, and the intervals on demand."""
-    note = Section(notes=[_MEASURES.format(level=f"{report.level:.0%}")], only="html")
+    note = Section(
+        notes=[_MEASURES.format(level=f"{100 * report.level:.0f} %")], only="html"
+    )
     if not _has_many_models(report):
         return Section("Measures", tables=[_list_by_measure(report)], parts=[note])
     intervals = Section(
@@ -175,7 +177,13 @@ def list_measures(
     explains; `subject` heads the column of these.
     """
     lines = [
-        [subject, "measure", "value", f"{level:.0%} interval", "if calibrated, below"]
+        [
+            subject,
+            "measure",
+            "value",
+            f"{100 * level:.0f} % interval",
+            "if calibrated, below",
+        ]
     ]
     for row in rows:
         name, measure, value, *rest = format_row(row)
@@ -227,7 +235,7 @@ def _mark_value(row, value, wrong):
 def _show_gains(report):
     """Show what a temperature removes of the log loss, and what the methods gain."""
     lines = report.decomposition_lines()
-    level = f"{report.level:.0%}"
+    level = f"{100 * report.level:.0f} %"
     note = [Section(notes=[_LOSSES.format(level=level)], only="html")] if lines else []
     split = Section(
         items=lines,
@@ -268,12 +276,12 @@ def _show_features(report):
             _format_term(parts, term, what, report.level)
             for term, what in _TERMS.items()
         ]
-        interval = f"{report.level:.0%} interval"
+        interval = f"{100 * report.level:.0f} % interval"
         split = Table(
             ("log loss", "value", "standard error", interval), rows, kind="names"
         )
         shares = list(parts.feature_gains.items())[:SHOWN_FEATURES]
-        named = [(plain(name, _NAME), f"{share:.0%}") for name, share in shares]
+        named = [(plain(name, _NAME), f"{100 * share:.0f} %") for name, share in shares]
         columns = Table(("feature", "share of the gains"), named, kind="names")
         of_all = f" From {parts.n_rows:,} of {report.n_samples:,} rows."
         taken = of_all * (parts.n_rows < report.n_samples)
@@ -300,18 +308,19 @@ def _format_term(parts, term, what, level):
 
 def _show_bins(report):
     header = (
+        "bin",
         "score",
         "rows",
         "predicted",
         "observed",
-        f"{report.level:.0%} interval",
+        f"{100 * report.level:.0f} % interval",
         "ratio",
     )
 
     def make_bin_table(name):
-        return Section(
-            tables=[Table(header, [_format_bin(one) for one in report.bins(name)])]
-        )
+        bins = enumerate(report.bins(name), 1)
+        rows = [(f"{number}", *_format_bin(one)) for number, one in bins]
+        return Section(tables=[Table(header, rows)])
 
     note = Section(notes=[_BINS])
     return Section(
@@ -454,8 +463,8 @@ _TOO_FEW = (
 )
 
 _BINS = (
-    "Score: smallest and largest of the bin; ratio: observed over predicted. The interval is for "
-    "the true frequency, for each bin by itself."
+    "Bin: its number in the diagram. Score: smallest and largest of the bin. Ratio: observed over "
+    "predicted. The interval is for the true frequency, for each bin by itself."
 )
 
 _GROUPS = (

@@ -92,6 +92,7 @@ class Frame(NamedTuple):
 
 
 _LETTER = 7.2  # the width of a digit
+_LABEL_ROOM = 13
 _MORE = 14  # space for 0.0001 at the left axis
 
 LARGE = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
@@ -228,7 +229,7 @@ def _draw_band(frame, curve):
     ]
     return (
         f'<path class="band" d="{_draw_path(around)}Z"><title>calibrated predictions lie here with '
-        f"probability {curve.level:.0%}</title></path>"
+        f"probability {100 * curve.level:.0f} %</title></path>"
     )
 
 
@@ -250,14 +251,33 @@ def _draw_series(frame, series):
         bars = zip(x, frame.locate_y(low), frame.locate_y(high), strict=True)
         bars = "".join(f"M{_to_xy(across, a)}V{_to_px(b)}" for across, a, b in bars)
         parts.append(f'<path class="interval" d="{bars}"/>')
-    radius = 4 if frame.side == LARGE.side else 3
+    is_large = frame.side == LARGE.side
+    radius = 4 if is_large else 3
     parts += [
         f'<g class="point"><title>{text}</title>'
         f'<circle class="near" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{2.5 * radius:g}"/>'
         f'<circle class="dot" cx="{_to_px(a)}" cy="{_to_px(b)}" r="{radius}"/></g>'
         for a, b, text in zip(x, y, _describe_dots(curve), strict=True)
     ]
+    if is_large and series.tone == 0:
+        parts += _number_dots(curve, x, y)
     return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
+
+
+def _number_dots(curve, x, y):
+    """Write the number of its bin beside each dot, away from the diagonal.
+
+    A number without room beside the one before it is left out.
+    """
+    last = 0
+    for at in range(len(x)):
+        if at and np.hypot(x[at] - x[last], y[at] - y[last]) < _LABEL_ROOM:
+            continue
+        last = at
+        place = f'x="{_to_px(x[at] + 6)}" y="{_to_px(y[at] + 14)}" class="start bin"'
+        if curve.observed[at] >= curve.predicted[at]:
+            place = f'x="{_to_px(x[at] - 6)}" y="{_to_px(y[at] - 6)}" class="end bin"'
+        yield f"<text {place}>{at + 1}</text>"
 
 
 def draw_steps(frame: Frame, curve: "ReliabilityCurve") -> str:
@@ -288,7 +308,9 @@ def _describe_dots(curve: "ReliabilityCurve") -> list[str]:
         ]
         if expected := _describe_interval(curve, "consistency", at):
             lines.append(f"if calibrated{expected}")
-        lines.append(f"bin {at + 1} of {len(share)}: {share[at]:.1%} of the rows")
+        lines.append(
+            f"bin {at + 1} of {len(share)}: {100 * share[at]:.1f} % of the rows"
+        )
         texts.append("\n".join(lines))
     return texts
 
@@ -298,7 +320,7 @@ def _describe_interval(curve, kind, at):
     high: FloatArray | None = getattr(curve, f"{kind}_high")
     if low is None or high is None:
         return ""
-    return f" ({curve.level:.0%}: {to_digits(low[at], 4)} to {to_digits(high[at], 4)})"
+    return f" ({100 * curve.level:.0f} %: {to_digits(low[at], 4)} to {to_digits(high[at], 4)})"
 
 
 def to_digits(value: float, digits: int) -> str:
@@ -356,7 +378,7 @@ def _draw_columns(frame, heights, edges):
     """Yield transparent columns of the histogram with their texts."""
     top, bottom = frame.bars
     for at, (left, right) in enumerate(pairwise(edges)):
-        shares = " and ".join(f"{one[at]:.1%}" for one in heights)
+        shares = " and ".join(f"{100 * one[at]:.1f} %" for one in heights)
         width = frame.locate_x(right) - frame.locate_x(left)
         yield (
             f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" '

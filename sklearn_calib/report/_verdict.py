@@ -14,8 +14,7 @@ from .._show import plain
 from ..groups import ALL_ROWS_NAME
 from ..inference import MonteCarloResult
 from ..metrics import all_metrics
-from ._evidence import Evidence, collect_evidence, count_certain
-from ._local_error import find_local_error
+from ._evidence import Evidence, collect_evidence, count_certain, find_local_error
 from ._table import measure_models
 
 _ERROR = "expected_calibration_error"  # the size of the error
@@ -260,7 +259,7 @@ def _to_decimals(p):
 
 
 def _write_interval(findings, ends, show):
-    return f"{findings.level:.0%} interval {show(ends[0])} to {show(ends[1])}"
+    return f"{100 * findings.level:.0f} % interval {show(ends[0])} to {show(ends[1])}"
 
 
 def _describe_calibration(findings):
@@ -317,7 +316,7 @@ def _describe_size(findings):
         return None
     text = (
         f"On average they are off by at most {_to_points(high)} percentage points "
-        f"(end of the {findings.level:.0%} interval)."
+        f"(end of the {100 * findings.level:.0f} % interval)."
     )
     return Sentence("size", text, numbers)
 
@@ -462,7 +461,7 @@ def _describe_group(row, level):
         return f"{name} ({p}"
     return (
         f"{name}, {row.n_rows} rows: {row.observed_over_expected:.2f} times as many events as "
-        f"predicted ({level:.0%} interval {row.ratio_low:.2f} to {row.ratio_high:.2f}, for "
+        f"predicted ({100 * level:.0f} % interval {row.ratio_low:.2f} to {row.ratio_high:.2f}, for "
         f"all groups at once; {p}"
     )
 
@@ -538,7 +537,7 @@ def _describe_map(findings):
         return None
     weights = findings.advice.weights
     parts = [
-        f"{name.replace('_', ' ')} {weight:.0%}"
+        f"{name.replace('_', ' ')} {100 * weight:.0f} %"
         for name, weight in weights.items()
         if weight >= 0.005
     ]

@@ -38,6 +38,7 @@ DIAGRAM = """.diagram { display: block; width: 100%; height: auto; overflow: vis
 .diagram text { fill: var(--muted); font: 12px system-ui, sans-serif; }
 .diagram .name { fill: var(--text); }
 .diagram.small text { font-size: 11px; }
+.diagram .bin { font-size: 11px; }
 .diagram .middle { text-anchor: middle; } .diagram .end { text-anchor: end; }
 .diagram path { fill: none; }
 .grid { stroke: var(--rule); stroke-width: .6; } .frame { stroke: var(--muted); }
@@ -78,11 +79,15 @@ h2 { font-size: 1.25rem; margin: 2.2rem 0 .6rem; padding-top: .6rem;
 h3 { font-size: 1.05rem; margin: 1.4rem 0 .4rem; }
 p, ul { margin: .4rem 0 .8rem; } ul { padding-left: 1.2rem; }
 .note, .source, figcaption span { color: var(--muted); font-size: .9rem; }
-.wrong { --status: var(--beyond); } .right { --status: var(--right); }
-.open { --status: var(--open); }
-.verdict { background: var(--soft); border-left: 4px solid var(--status); border-radius: 4px;
+.verdict { background: var(--soft); border-left: 4px solid; border-radius: 4px;
   padding: .6rem 1rem .2rem; margin: .8rem 0; }
-.verdict h3 { margin-top: 0; } .verdict p:first-of-type { font-weight: 600; color: var(--status); }
+.verdict h3 { margin-top: 0; } .verdict p:first-of-type { font-weight: 600; }
+.verdict.wrong { border-color: var(--beyond); }
+.verdict.wrong p:first-of-type { color: var(--beyond); }
+.verdict.right { border-color: var(--right); }
+.verdict.right p:first-of-type { color: var(--right); }
+.verdict.open { border-color: var(--open); }
+.verdict.open p:first-of-type { color: var(--open); }
 .wide { overflow-x: auto; background: /* a shade where there is more to scroll to */
   linear-gradient(to right, var(--page) 40%, transparent) left / 2rem 100% no-repeat local,
   linear-gradient(to left, var(--page) 40%, transparent) right / 2rem 100% no-repeat local,

@@ -80,7 +80,7 @@ def test_words(found):
     low, high = found.interval("grouping", 0.8)
     assert text.startswith("Retrain: a model that used region")
     assert "would lower the log loss by at least" in text
-    assert f"(80% interval {low:.3f} to {high:.3f})" in text
+    assert f"(80 % interval {low:.3f} to {high:.3f})" in text
 
 
 def test_nothing_to_be_gained():
@@ -91,7 +91,7 @@ def test_nothing_to_be_gained():
     assert parts.action == "neither"
     assert parts.minimum_detectable > 0
     size = f"a gain of {parts.minimum_detectable:.2f} by a single feature"
-    promise = "would have been found with probability 80% or more"
+    promise = "would have been found with probability 80 % or more"
     assert f"with 200 rows, {size} {promise}" in parts.advice()
 
 

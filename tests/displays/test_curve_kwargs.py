@@ -235,4 +235,4 @@ def test_smooth_curves_of_several_models(strategy):
         assert np.isin(curve.confidence_low.round(9), ends).all()
         np.testing.assert_array_equal(line.get_ydata(), curve.observed)
     said = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert said == ["interval at each point (80%)", "raw", "soft"]
+    assert said == ["interval at each point (80 %)", "raw", "soft"]

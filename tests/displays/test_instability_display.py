@@ -53,7 +53,7 @@ def test_panels_show_the_instability(found):
     legends = [
         text.get_text() for ax in display.axes_ for text in ax.get_legend().get_texts()
     ]
-    assert "95% of the models, smoothed" in legends and "threshold 0.3" in legends
+    assert "95 % of the models, smoothed" in legends and "threshold 0.3" in legends
     assert f"mean {moved.mean_absolute_error.mean():.3f}" in legends
 
 

@@ -231,7 +231,7 @@ def test_displays_on_the_same_axes_take_colours_in_turn(rare):
             line.get_color() for line in named(ax)
         ] == plt.rcParams["axes.prop_cycle"].by_key()["color"][:4]
         said = [text.get_text() for text in ax.get_legend().get_texts()]
-        assert sorted(said) == ["four", "if calibrated (90%)", "one", "three", "two"]
+        assert sorted(said) == ["four", "if calibrated (90 %)", "one", "three", "two"]
         assert len({one.histogram_axes_[0] for one in (first, second, third)}) == 1
         columns = first.histogram_axes_[0].patches
         assert len(columns) == 4 and not any(patch.get_fill() for patch in columns)

@@ -76,8 +76,8 @@ def test_a_difference_is_that_of_paired_rows_with_its_bands(rows):
     pair = decision_difference(y, p**2, p, **given)
     inner, outer = display.ax_.collections
     assert inner.get_label().startswith(
-        "80% interval"
-    ) and outer.get_label().startswith("80% band")
+        "80 % interval"
+    ) and outer.get_label().startswith("80 % band")
     for drawn, low in ((inner, pair.low), (outer, pair.band_low)):
         ends = drawn.get_paths()[0].vertices[:, 1]
         assert np.isin(((1 - t) * low).round(12), ends.round(12)).all()

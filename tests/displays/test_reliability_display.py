@@ -45,7 +45,7 @@ def test_the_belt_is_drawn():
     axes = ReliabilityDisplay.from_predictions(y, proba, **options).axes_[0]
     (curve,) = reliability_curve(y, proba, **options)
     (belt,) = axes.collections
-    assert belt.get_label() == "calibration belt (80%)"
+    assert belt.get_label() == "calibration belt (80 %)"
     ends = np.r_[curve.confidence_low, curve.confidence_high]
     assert np.isin(ends, belt.get_paths()[0].vertices[:, 1]).all()
 
@@ -55,7 +55,7 @@ def test_bands(bands):
     proba, y = make_overconfident(2, 300)
     display = ReliabilityDisplay.from_predictions(y, proba, bands=bands, n_bins=5)
     labels = [c.get_label() for c in display.axes_[0].collections]
-    assert ("if calibrated (90%)" in labels) == (
+    assert ("if calibrated (90 %)" in labels) == (
         bands in ("auto", "both", "consistency")
     )
 

@@ -86,7 +86,7 @@ def test_the_interval_is_drawn_for_each_model(strategy):
         y, models, strategy=strategy, level=0.95, bands="confidence"
     )
     bands = display.axes_[0].collections
-    assert [band.get_label() for band in bands][:1] == ["interval at each point (95%)"]
+    assert [band.get_label() for band in bands][:1] == ["interval at each point (95 %)"]
     assert len(bands) == 2
     for band, (curve,) in zip(bands, display.curves.values(), strict=True):
         ends = np.r_[curve.confidence_low, curve.confidence_high]
