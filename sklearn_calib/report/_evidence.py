@@ -17,7 +17,7 @@ from .._kernels._detectable_error import (
 from .._kernels._logistic import compute_covariance, fit_line, threshold_separates
 from .._kernels._proportion import compute_exact_interval
 from .._simplex_array import LARGEST_LOG_LOSS, compute_log_odds
-from ..groups import WHOLE, GroupCalibration, GroupRow
+from ..groups import ALL_ROWS_NAME, GroupCalibration, GroupRow
 from ..inference import ClusterSample
 from ._models import Model, PredictionsModel
 
@@ -408,7 +408,7 @@ def find_local_error(
         if row.adjusted_p_value > audit.alpha:
             return None
         members = audit.members[place]
-        if row.group == WHOLE or inside[members].all():
+        if row.group == ALL_ROWS_NAME or inside[members].all():
             continue
         inside[members] = True
         found.append(row)
