@@ -111,6 +111,8 @@ def clip_to_floor(proba: FloatArray, floor: float) -> FloatArray:
         return proba
     absent = get_absent_mask(proba)
     under = np.asarray(proba) < floor
+    if not under.any():  # which is seen sooner than by rows
+        return proba
     if absent is not None:
         under &= ~absent
     low = under.any(axis=1)

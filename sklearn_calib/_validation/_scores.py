@@ -275,7 +275,12 @@ def valid_proba(
 
 def two_columns(proba: FloatArray) -> FloatArray:
     """Return the probabilities of both classes if only those of the second are given."""
-    return proba if proba.shape[1] > 1 else np.hstack([1.0 - proba, proba])
+    if proba.shape[1] > 1:
+        return proba
+    pair = np.empty((len(proba), 2))
+    np.subtract(1.0, proba[:, 0], out=pair[:, 0])
+    pair[:, 1] = proba[:, 0]
+    return pair
 
 
 def canonical_logits(
