@@ -8,28 +8,21 @@ from ._proportion import compute_upper_bound
 CONFIDENCE_DIGITS = 12  # digits: rows of probability p and 1 - p are equally confident
 
 
-def compute_risk_by_coverage(confidence, error, weight):
-    """Return (confidence, mass, errors) of each distinct confidence, largest first.
+def merge_confidence_levels(confidence, mass, errors):
+    """Return (confidence, mass, errors) of each level, largest first, of increasing ones.
 
     Confidences are compared at 12 digits; each is the smallest of those that are equal.
     """
-    min_confidence, index = find_level_positions(confidence)
-    return (
-        min_confidence,
-        np.bincount(index, weight),
-        np.bincount(index, weight * error),
-    )
-
-
-def find_level_positions(confidence):
-    """Return the distinct confidences, the largest first, and which of them each row has."""
+    confidence = confidence[::-1]
+    mass = mass[::-1]
+    errors = errors[::-1]
     rounded = np.round(confidence, CONFIDENCE_DIGITS)
-    order = np.argsort(-rounded)
-    ordered = rounded[order]
-    is_first = np.append(True, ordered[1:] != ordered[:-1])
-    index = np.empty(len(order), dtype=np.intp)
-    index[order] = np.cumsum(is_first) - 1
-    return np.minimum.reduceat(confidence[order], np.flatnonzero(is_first)), index
+    starts = np.flatnonzero(np.append(True, rounded[1:] != rounded[:-1]))
+    if len(starts) < len(rounded):
+        confidence = confidence[np.append(starts[1:], len(rounded)) - 1]
+        mass = np.add.reduceat(mass, starts)
+        errors = np.add.reduceat(errors, starts)
+    return confidence, mass, errors
 
 
 def average_risk(mass, errors, counts):
@@ -50,7 +43,10 @@ def average_risk(mass, errors, counts):
     # the mean risk is an integral of a + b / rows.
     excess = wrong - rate * before
     if counts:
-        steps = digamma(before + mass + 1) - digamma(before + 1)
+        steps = 1 / (before + 1)
+        several = np.flatnonzero(mass != 1)
+        begin = before[several] + 1
+        steps[several] = digamma(begin + mass[several]) - digamma(begin)
     else:
         steps = np.log1p(
             np.divide(mass, before, out=np.zeros_like(mass), where=before > 0)

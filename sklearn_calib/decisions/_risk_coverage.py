@@ -1,6 +1,6 @@
 """Risk and coverage: the error rate among the most confident rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -8,9 +8,9 @@ import numpy as np
 from .._argument_checks import check_level, require
 from .._count_weights import are_counts
 from .._kernels._proportion import compute_exact_interval
-from .._kernels._risk_coverage import average_risk, compute_risk_by_coverage
+from .._kernels._risk_coverage import average_risk, merge_confidence_levels
 from .._typing import ArrayLike, DataFrame, FloatArray
-from ..metrics import Predictions, validate_predictions
+from ..metrics import BinaryProblem, Predictions, validate_predictions
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,12 @@ def risk_coverage_curve(
 def compute_levels(
     predictions: Predictions, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    plain = np.asarray(predictions.proba)
-    error = (plain.argmax(axis=1) != predictions.codes).astype(float)
-    return compute_risk_by_coverage(
-        plain.max(axis=1), error, predictions.weight if weight is None else weight
-    )
+    problem = predictions.problems("confidence")[0]
+    weight = problem.weight if weight is None else weight
+    return pool_errors(replace(problem, hit=1 - problem.hit, weight=weight))
+
+
+def pool_errors(problem: BinaryProblem) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Pool rows, whose event is an error, by confidence: the largest, mass and errors first."""
+    cells = problem.cells
+    return merge_confidence_levels(cells.score, cells.mass, cells.hits)

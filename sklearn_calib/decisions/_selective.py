@@ -1,6 +1,7 @@
 """SelectiveClassifier: a classifier that abstains if it would err too often."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple
 
@@ -14,7 +15,6 @@ from .._argument_checks import check_between, equals, is_number
 from .._kernels._proportion import compute_exact_interval, compute_upper_bound
 from .._kernels._risk_coverage import (
     CONFIDENCE_DIGITS,
-    compute_risk_by_coverage,
     find_largest_coverage,
 )
 from .._random import legacy_generator
@@ -29,8 +29,10 @@ from .._validation import (
 )
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
+from ..metrics import BinaryProblem
 from ._cost_sensitive import DecidingClassifier
 from ._costs import make_name_array
+from ._risk_coverage import pool_errors
 
 
 class Cutoff(NamedTuple):
@@ -439,14 +441,13 @@ class SelectiveClassifier(DecidingClassifier):
             counted = weight[kept]
         if not len(error):
             return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
-        level, mass, errors = compute_risk_by_coverage(
-            confidence, error, np.ones(len(error))
-        )
+        rows = BinaryProblem(confidence, error, np.ones(len(error)))
+        level, mass, errors = pool_errors(rows)
         if self.coverage is None:
             risk = 0.05 if self.max_risk is None else self.max_risk
             count, bound = find_largest_coverage(mass, errors, risk, delta)
         else:
-            share = compute_risk_by_coverage(confidence, error, counted)[1]
+            share = pool_errors(replace(rows, weight=counted))[1]
             reached = np.cumsum(share) / share.sum()
             count = min(
                 int(np.searchsorted(reached, self.coverage - 1e-12)) + 1, len(level)

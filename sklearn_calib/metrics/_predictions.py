@@ -175,7 +175,7 @@ class BinaryProblem:
     def _no_order_needed(self):
         if len(self.score) < MIN_COMPILED_ROWS or self._score_order.is_shared:
             return False
-        return "sorted" not in vars(self._score_order) and bool(
+        return "sort_scores" not in vars(self._score_order) and bool(
             (self.weight == 1).all()
         )
 
