@@ -32,9 +32,9 @@ def average_risk(mass, errors, counts):
     With `counts` the mass is a number of rows and the mean is over 1, 2, ... rows; else
     it is an integral.
     """
-    has_mass = mass > 0
-    mass = mass[has_mass]
-    errors = errors[has_mass]
+    if not mass.all():
+        errors = errors[mass > 0]
+        mass = mass[mass > 0]
     before = np.cumsum(mass) - mass
     wrong = np.cumsum(errors) - errors
     rate = errors / mass
