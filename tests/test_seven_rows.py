@@ -310,7 +310,7 @@ def small(monkeypatch):
                 continue
             for found, wrong in (
                 ("row_blocks", blocks.text),
-                ("batches_of", blocks.arrow),
+                ("iter_batches", blocks.arrow),
             ):
                 if (
                     found in vars(module)
@@ -318,22 +318,14 @@ def small(monkeypatch):
                     and (name != "sklearn_calib._files.arrow")
                 ):
                     monkeypatch.setattr(module, found, wrong)
-            for found in ("_ROWS", "ROWS"):
-                value = vars(module).get(found)
-                known = isinstance(value, int) and name not in NOT_BLOCKS
-                if known:
+            for found in ("_BATCH_ROWS", "_BLOCK_ROWS", "PIECE_ROWS"):
+                if found in vars(module):
                     monkeypatch.setattr(module, found, SEVEN)
         return blocks
 
     return begin
 
 
-#: Numbers of rows that are not blocks, but say what is done with so many.
-NOT_BLOCKS = {
-    "sklearn_calib._cli._fit",
-    "sklearn_calib._cli._tables",
-    "sklearn_calib.summary._drawn",
-}
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 
 
@@ -416,7 +408,7 @@ def test_blocks_of_seven_rows(command, option, given, kind, files, small, here, 
     assert whole[0] in (0, 1, 3), whole[2]
     blocks = small()
     pieces = run(capsys, command, kind, given, files)
-    at_once = command in ("estimate-mean", "sample-size") or kind == "parquet"
+    at_once = command in ("estimate-mean", "sample-size")
     assert option != "plain" or at_once or blocks.count > N // SEVEN
     assert pieces[0] == whole[0], pieces[2]
     for one, other in zip(whole[1:], pieces[1:], strict=True):
