@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from .._files.arrow import flatten_schema
-from .._files.columns import EMPTY_TABLE_HINT, Block
+from .._files.columns import EMPTY_TABLE_HINT, Block, check_form
 from .._files.csv_text import allow_long_cells
 from .._files.opened import detect_format, open_decompressed
 from .._files.tables import CsvText, table_blocks, translate_read_errors
@@ -436,9 +436,7 @@ def _with_fields(line, fields):
 
 def _append_to_lines(copied, file):
     """Copy csv into csv."""
-    found = (_decimal_comma(table, copied.names) for table, _ in copied.iter_tables())
-    comma = next((one for one in found if one is not None), False)
-    found.close()
+    comma = _has_decimal_commas(copied)
     text = None
     try:
         for table, share in copied.iter_tables():
@@ -520,24 +518,17 @@ def _quote_cell(text, sep):
     return text
 
 
-def _decimal_comma(table, names):
-    """Return whether numbers of a block are written with a comma.
-
-    None if it has whole ones alone.
-    """
-    if table.decimal is not None:
-        return table.decimal == ","
-    columns = [table.columns[name].dropna() for name in names]
-    texts = [
-        column.astype(str) for column in columns if column.dtype.kind not in "fiub"
-    ]
-    if any(column.str.contains(",").any() for column in texts):
-        return True
-    pointed = any(column.str.contains(".", regex=False).any() for column in texts)
-    numbers = (column for column in columns if column.dtype.kind == "f")
-    if pointed or any((column % 1 != 0).any() for column in numbers):
-        return False
-    return None
+def _has_decimal_commas(copied):
+    """Return whether the first numbers that are not whole are written with a comma."""
+    for table, _ in copied.iter_tables():
+        if table.decimal is not None:
+            return table.decimal == ","
+        for name in copied.names:
+            check_form(table, name)
+        marks = [table.forms.get((name, ",")) for name in copied.names]
+        if any(mark is not None for mark in marks):
+            return any(marks)
+    return False
 
 
 def _check_count(rows: Sequence[Any], table: Block) -> None:

@@ -96,7 +96,9 @@ class FilePart(NamedTuple):
                 if name not in columns:
                     codes = np.zeros(block.n_rows, dtype=np.int8)
                     columns[name] = pd.Categorical.from_codes(codes, [folders[name]])
-            yield block._replace(columns=columns[[*needed]], file=self.name)
+            if [*columns] != [*needed]:
+                columns = columns[[*needed]]
+            yield block._replace(columns=columns, file=self.name)
 
 
 class SummaryPart(NamedTuple):
