@@ -220,7 +220,7 @@ def add_fields(app, what, name, thing, options, lines):
 
 
 def _fields(cls):
-    """The lines of the docstring that describe the fields, or what it says and their names."""
+    """The lines of the docstring that describe the fields, or what it states and their names."""
     text = inspect.getdoc(cls)
     if found := re.search(
         r"(?s)(?:Attributes|Parameters)\n-+\n(.*?)(?=\n\n\S|\Z)", text

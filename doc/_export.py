@@ -7,7 +7,7 @@ from pathlib import Path
 from sklearn_calib import export, recalibrators
 from sklearn_calib.datasets import make_overconfident
 
-#: Columns of the table, those that the package has; a writer that rejects a map says
+#: Columns of the table, those that the package has; a writer that rejects a map states
 #: "no".
 WRITERS = {
     "JSON": "to_json",

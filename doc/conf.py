@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# where offered.py says what is public
+# where offered.py states what is public
 sys.path[:0] = [
     str(HERE),
     str(HERE.parent / "tests"),
@@ -98,7 +98,7 @@ sphinx_gallery_conf = {
     "within_subsection_order": FileNameSortKey,
     "abort_on_example_error": True,
     "show_memory": False,
-    "write_computation_times": False,  # a page that asks the network for its table
+    "write_computation_times": False,  # a page that loads its table from the network
     "capture_repr": ("_repr_html_",),
     "reset_modules": ("matplotlib",),
     "remove_config_comments": True,

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-#: XGBoost 3.4 says so whenever one of these is made, cloned or fitted; they work as
+#: XGBoost 3.4 reports it whenever one of these is made, cloned or fitted; they work as
 #: before.
 DEPRECATED = (
     "ignore:`XGBRFClassifier` is deprecated:FutureWarning",

@@ -23,8 +23,8 @@ from test_architecture import FILES, FLOORS, ROOT, imports, layer
 
 from sklearn_calib._cli import build_parser
 
-DOORS = {"__init__", "__main__"}  # no rooms
-RUN = 6  # lines that say the same in two places
+DOORS = {"__init__", "__main__"}  # not sub-packages
+RUN = 6  # lines that are equal in two places
 LOSSES = {"log", "brier", "spherical", "log_loss", "brier_loss", "spherical_loss"}
 #: Upper limits, which are only ever lowered.
 LIMITS = {
@@ -484,7 +484,9 @@ class Way(NamedTuple):
     deepest: list  # functions, the outermost first
     # the functions around the first of `_kernels`, and that one; empty without any
     before: list
-    written: set  # those of other rooms that are called while `_show` writes HTML
+    written: (
+        set  # those of other sub-packages that are called while `_show` writes HTML
+    )
 
     @property
     def files(self):

@@ -15,7 +15,7 @@ os.environ.setdefault("MPLBACKEND", "Agg")
 import pytest  # noqa: E402
 from crosses import with_each_value  # noqa: E402
 
-CROSS = 4  # of fewer sets of parameters none is left out, unless `--fewest` says so
+CROSS = 4  # of fewer sets of parameters none is left out, unless `--fewest` reports it
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit, logit
 
-#: What ``val.prob`` of R's rms says, and where the validation table has it: row,
+#: What ``val.prob`` of R's rms states, and where the validation table has it: row,
 #: attribute.
 OF_VAL_PROB = {
     "Intercept": ("intercept", "estimate"),

@@ -12,7 +12,7 @@ INCLUDE = re.compile(r"(?m)^\.\. include:: (\w+\.inc)\n")
 
 
 class Block(NamedTuple):
-    """A program, commands or what they print; ``needs`` is its caption if that says "Needs ..."."""
+    """A program, commands or what they print; ``needs`` is its caption "Needs ...", if any."""
 
     kind: str
     text: str

@@ -9,7 +9,7 @@ from sklearn_calib.exceptions import InvalidInputError
 
 
 def fields_of(message):
-    """The fields of a row in a table: "rule, got value. Cure"; all but the rule may be missing."""
+    """The fields of a row in a table: "rule, got value. Hint"; all but the rule may be missing."""
     form = r"(?P<expected>.*?)(, got (?P<value>.*?))?([.] (?P<hint>[A-Z].*))?"
     found = re.fullmatch(form, message).groupdict()
     return {name: text for name, text in found.items() if text}

@@ -4,7 +4,7 @@ Which calls there are is read from signatures and registries, so that a new func
 option, attribute or property comes by itself. ``python tests/stored_numbers.py`` writes
 the numbers to `tests/data/stored_numbers.json` after an intended change and names the
 fields that have changed: each needs a reason. What a number should be is in the other
-tests; this file finds changes that nobody intended, with rows that meet many branches
+tests; this file finds unintended changes, with rows that meet many branches
 at once: ties, scores at edges, unequal weights that are not whole numbers, rows of
 weight 0, several problems of unequal shares.
 """
@@ -173,7 +173,7 @@ def answers_of_object(result):
 
 
 def number_of(array):
-    """One number that changes if an entry does, and a size that tells how large changes are."""
+    """One number that changes if an entry does, and a size that shows how large changes are."""
     flat = np.nan_to_num(array.ravel(), nan=0.7531, posinf=1e3, neginf=-1e3)
     factor = np.cos(1.7 * np.arange(len(flat))) + 1.5
     return float(factor @ flat), float(factor @ np.abs(flat))

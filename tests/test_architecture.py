@@ -296,7 +296,7 @@ print("heavy:", [m for m in {heavy} if m in sys.modules])"""
 
 @pytest.mark.slow
 def test_the_registry_is_whole_when_it_is_asked():
-    """Of sub-packages too that nobody has imported; they are not imported before."""
+    """Of sub-packages too that have not been imported; they are not imported before."""
     code = """
 import sys, sklearn_calib.metrics as metrics
 print("sklearn_calib.decisions" in sys.modules)

@@ -75,7 +75,7 @@ def places_of(text, n, rng):
 
 
 def is_another(read, text, original):
-    """Whether a text is read, and says something else."""
+    """Whether a text is read, and states something else."""
     try:
         found = read(text)
     except ValueError:

@@ -22,7 +22,7 @@ AS_USUAL = ["--label", "outcome", "--prob", "p", "--positive", "yes"]
 
 @pytest.fixture
 def frame(tmp_path, monkeypatch):
-    """A calibrated model p, an overconfident one q, one that knows less r; and two files."""
+    """A calibrated model p, an overconfident one q, one that has less r; and two files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
         "sklearn_calib._cli._compare._MEASURES", ("log_loss", "accuracy")

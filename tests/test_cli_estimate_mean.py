@@ -237,7 +237,7 @@ def test_verdicts_spelt_in_two_ways(frame, capsys):
 
 @pytest.mark.filterwarnings("ignore:.*expected labels that differ for a map")
 def test_bounds_where_all_labels_are_equal(frame):
-    """Then nothing but the bounds says how far the mean may be."""
+    """Then nothing but the bounds states how far the mean may be."""
     frame.loc[frame["human"].notna(), "grade"] = 2.0
     frame.to_json("t.jsonl", orient="records", lines=True)
     call, options = parts(frame, "grade"), ["--label", "grade"]

@@ -226,7 +226,7 @@ def test_exit_codes_are_those_of_the_table():
 
 
 def test_workers_that_do_not_stay(monkeypatch):
-    """What dask says of a worker that died too often is not a defect of this program."""
+    """What dask states of a worker that died too often is not a defect of this program."""
     distributed = pytest.importorskip("distributed")
     from sklearn_calib._cli._large import _on_workers
     from sklearn_calib.exceptions import InvalidInputError

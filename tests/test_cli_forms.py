@@ -29,7 +29,7 @@ SIZE = 60  # characters of a block
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """Blocks of some ten rows, whoever reads."""
+    """Blocks of some ten rows, with every reader."""
     monkeypatch.chdir(tmp_path)
     blocks = partial(tables.table_blocks)
 

@@ -35,7 +35,7 @@ def frame(tmp_path, monkeypatch):
 
 
 def write_table(frame, path, titles=0):
-    """Write a table in the format that its name says, below so many lines of titles."""
+    """Write a table in the format that its name states, below so many lines of titles."""
     if path.endswith(".xlsx"):
         book = openpyxl.Workbook()
         for row in (["Report"], [], ["scores", "of", None, "all"])[:titles]:

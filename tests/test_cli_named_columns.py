@@ -181,7 +181,7 @@ def test_apply_follows_the_scale_of_the_fit(percent, capsys, scale, ends, kept):
     for more in ((), ("--scale", scale)):
         found = applied("p", *more)["p_calibrated"]
         np.testing.assert_allclose(found, expected, rtol=1e-12)
-    # another column says its own
+    # another column states its own
     found = applied("share", "--scale", "0,1")["share_calibrated"]
     np.testing.assert_allclose(
         found, exported.predict_proba(percent["share"])[:, 1], rtol=1e-12

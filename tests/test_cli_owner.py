@@ -1,4 +1,4 @@
-"""Whose a single column of probabilities is: every command asks, with the option to add."""
+"""Whose a single column of probabilities is: every command stops and names the option to add."""
 
 import re
 import shlex
@@ -47,7 +47,7 @@ def frame(tmp_path, monkeypatch):
 
 
 def refused(capsys, words):
-    """What is said of a single column that nobody owns."""
+    """The message about a single column of an unknown class."""
     assert main(words) == 2
     said = capsys.readouterr().err
     assert "which class a single column of probabilities belongs to" in said, said
@@ -128,7 +128,7 @@ def test_many_files_and_their_summary(frame, capsys):
     )
     assert main([*words, "--positive", "yes", "--save", "s.parquet"]) == 0
     assert CalibrationSummary.from_parquet("s.parquet").positive_label == "yes"
-    assert main(["audit", "s.parquet", *QUICK]) == 0  # which knows the owner
+    assert main(["audit", "s.parquet", *QUICK]) == 0  # which has the owner
     refused(
         capsys, ["audit", "s.parquet", "a.csv", "--label", "y", "--prob", "p", *QUICK]
     )

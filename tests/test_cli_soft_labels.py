@@ -273,7 +273,7 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
             "--label na --prob pb --weight n",
             "name both columns of votes, --label no,yes",
         ),
-        ("--label na,nb --prob pb --missing drop", "Drop rows that nobody judged"),
+        ("--label na,nb --prob pb --missing drop", "Drop rows without a vote"),
         ("--label a,b,n --prob pb,pc,c", "got a sum of"),
         (
             "--label ma,mb,mc --prob pb,pc,n",

@@ -122,7 +122,7 @@ def test_streams_that_take_nothing(folder, line, code, said):
 
 
 class Full:
-    """A standard output without room, or without a reader."""
+    """A standard output without space, or without a reader."""
 
     encoding = "utf-8"
 
@@ -183,7 +183,7 @@ def test_a_closed_error_stream_leaves_the_table_alone(folder, monkeypatch, capsy
     ],
 )
 def test_a_named_pipe_is_refused(folder, capsys, command):
-    """At once: nobody writes into it."""
+    """At once: it has no writer."""
     os.mkfifo("pipe")
     assert main(command) == 2
     said = capsys.readouterr().err

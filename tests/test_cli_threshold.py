@@ -110,7 +110,7 @@ def test_refusals(fitted, capsys, arguments, said):
 
 
 def test_sql_of_logits(fitted, capsys):
-    """--scores beside --sql: the bands of log-odds begin where the table says."""
+    """--scores beside --sql: the bands of log-odds begin where the table states."""
     assert run("map.json", "--at", "0.2", "--scores", "logits", "--json", "t.json") == 0
     score = read("t.json")["thresholds"][0]["score"]
     assert score < 0

@@ -1,7 +1,7 @@
 """Columns named in an order of their own: every public `classes=` and `labels=` of a method.
 
-The functions with `labels=` are in test_functions.py, the honest predictions for which
-the check must be silent in test_report_columns.py.
+The functions with `labels=` are in test_functions.py; test_report_columns.py has the correct
+predictions for which the check must be silent.
 """
 
 import inspect

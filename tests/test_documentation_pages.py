@@ -286,24 +286,6 @@ def test_orientation_covers_all_sub_packages():
     assert all(f"* - ``{part}``" in table for part in folders)
 
 
-PER = r"(column|row|rows|entry|array|fitted once|panel|file|line|copy|bytes|curve)"
-OF = r"(class|row|stage|fold|bin|panel|method|model|measure|feature|recalibrator|cell)"
-UNCLEAR = re.compile(
-    rf"\b{PER}\s+a\s+{OF}\b|\bthe door\b|\bdoor (refuses|accepts)|[Aa]nybody's"
-)
-
-
-def test_plain_words():
-    for path in [
-        *SOURCES,
-        *PAGES,
-        *(ROOT / "examples").rglob("*.py"),
-        ROOT / "README.md",
-    ]:
-        found = UNCLEAR.search(path.read_text(encoding="utf-8"))
-        assert not found, f"{path.name}: {found[0]!r}: write 'one column per class'"
-
-
 def test_links_of_the_readme_read_on_a_code_host():
     """They exist, and no table of a linked page is missing before the documentation is built."""
     links = re.findall(

@@ -249,7 +249,7 @@ def data_of(company):
 
 
 def other_rows(name, company):
-    """The same said otherwise, in other rows, or None where it cannot be."""
+    """The same said otherwise, in other rows, or None if it cannot be."""
     data, words = data_of(company)
     if company == "pos_label":
         turned = {key: data[key][:, ::-1] for key in ("first", "second")}

@@ -1,4 +1,4 @@
-"""Without matplotlib or pandas: one sentence that says what to install."""
+"""Without matplotlib or pandas: one sentence that states what to install."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Options at the ends of what float64 holds, and counts that nobody would see the end of."""
+"""Options at the ends of what float64 holds, and counts that would never end."""
 
 import warnings
 from numbers import Real

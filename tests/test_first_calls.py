@@ -195,7 +195,7 @@ def test_weights_reach_the_last_step_of_a_pipeline_alone():
 @pytest.mark.parametrize("library", ["array_api_strict", "torch"])
 def test_a_model_of_tensors_is_fitted_under_dispatch(library, monkeypatch):
     xp = pytest.importorskip(library)
-    if SKLEARN < (1, 7):  # which asks for another package
+    if SKLEARN < (1, 7):  # which needs another package
         pytest.importorskip("array_api_compat")
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     X, y = make_classification(120, random_state=0)

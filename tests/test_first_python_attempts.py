@@ -1,4 +1,4 @@
-"""What people try first in Python: each attempt works, or its error says what to write instead."""
+"""What people try first in Python: each attempt works, or its error states what to write."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What first tries end in: one sentence in the words of whoever reads it."""
+"""What first tries end in: one sentence in the words of its reader."""
 
 import numpy as np
 import pandas as pd

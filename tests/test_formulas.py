@@ -916,7 +916,7 @@ def test_a_report_rejects_at_its_level():
 
 @pytest.mark.parametrize("k", [2, 3])
 def test_evidence_of_a_safe_test_with_scores_of_0_and_1(k):
-    """Of k events in n rows of a certain score the first half says (k + 1/2) / (n + 1)."""
+    """Of k events in n rows of a certain score the first half states (k + 1/2) / (n + 1)."""
     rng = np.random.default_rng(2)
     proba = rng.dirichlet(np.full(k, 0.5), N).clip(0.01)
     proba /= proba.sum(axis=1, keepdims=True)

@@ -312,7 +312,7 @@ def test_a_class_without_rows(name):
 
 @pytest.mark.parametrize("name", having("labels"))
 def test_an_order_that_the_columns_cannot_have(name):
-    """A warning at the user's line, whose order hints it; honest columns are silent."""
+    """A warning at the user's line, whose order hints it; correct columns do not warn."""
     words = np.array(["a", "b", "c"])
     for k in (2, 3) if name not in TWO_CLASSES else (2,):
         data, order = rows(k), np.roll(words[:k], 1)

@@ -46,7 +46,7 @@ def test_a_lucky_run_is_not_committed(gate, monkeypatch, capsys):
     assert (row["job"], row["one_thread"]) == ("a job", "2")
     assert run(gate, monkeypatch, [2.2]) == 1  # more than 1.5 times the luckiest
     assert "1.10 times the committed 2.0" in capsys.readouterr().out
-    # written anew, the table of before says nothing, however far from it the machine is
+    # written anew, the table of before is uninformative, however far from it the machine is
     # today
     assert run(gate, monkeypatch, [9.0] * 5, "--write") == 5
     assert run(gate, monkeypatch, [13.4]) == 1

@@ -274,7 +274,7 @@ WORDED = re.compile(r"[^\n]*expected .*, got .*\. .*\.", re.DOTALL)
 
 
 def is_worded(error):
-    """Whether an error is of a documented kind and says what was expected, got, and to be done."""
+    """Whether an error is of a documented kind and has what was expected, got, and to be done."""
     if isinstance(error, OSError):  # the system's own words for a path
         return True
     kind = isinstance(error, ValueError | TypeError)

@@ -1,7 +1,7 @@
 """Wrong versions of what states uncertainty, each of which must be caught by the test named.
 
 One fragment of the source is changed; the code of the functions that differ is then
-that of the changed source, whoever has imported them, and the named test runs and must
+that of the changed source, for every importer, and the named test runs and must
 fail. Many more mutants, drawn at random, are in ``benchmarks/mutation``.
 """
 
@@ -708,7 +708,7 @@ class Outcomes:
 
 
 def run(tests):
-    """What each of these tests raised, None where it passed; in this process."""
+    """What each of these tests raised, None if it passed; in this process."""
     outcomes = Outcomes()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")

@@ -96,7 +96,7 @@ def test_every_function_compares_the_indexes(name, changed):
         assert "expected" in str(error)
         k = 2
         assert said_of(run, labels) == set()
-    # only counts, and says nothing of the rows
+    # only counts, and is uninformative about the rows
     assert said_of(run, np.arange(N)) == set()
     assert len(said_of(run, labels[::-1])) == 1
     with refuses(ValueError, expected=RULE, value="'.*' in some only"):

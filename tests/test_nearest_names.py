@@ -1,4 +1,4 @@
-"""A name that nobody knows gets the nearest one that is known, everywhere."""
+"""An unknown name gets the nearest one that is known, everywhere."""
 
 import pytest
 from refused import refuses

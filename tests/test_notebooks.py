@@ -48,7 +48,7 @@ def _named(notebook):
 
 
 def _absent(wanted):
-    """The packages that this project knows, but which `wanted` does not install."""
+    """The packages that this project has, but which `wanted` does not install."""
     _, extras, declared = _notebooks._of_this_package()
     there = {w.name for w in wanted}.union(
         *(extras[e] for w in wanted for e in w.extras)

@@ -1,4 +1,4 @@
-"""Wrong versions that passed all tests of their rooms: each by hand or by the definition."""
+"""Wrong versions that passed all tests of their sub-packages: each by hand or by the definition."""
 
 import copy
 

@@ -1,4 +1,4 @@
-"""Options beside weights, groups, blocks and other options: what no signature tells.
+"""Options beside weights, groups, blocks and other options: what no signature shows.
 
 Each test is of a wrong version that passed all others, by hand or by the definition.
 """
@@ -193,7 +193,7 @@ def test_the_picture_of_two_models_has_their_weights_and_level():
 
 
 def test_few_positives_are_counted_as_rows():
-    """A weight of 0.01 for all rows says nothing else."""
+    """A weight of 0.01 for all rows is uninformative else."""
     p = np.random.default_rng(0).random((300, 2)) / 2
     y = (np.random.default_rng(1).random((300, 2)) < p).astype(float)
     more = {"n_resamples": 0, "measures": ["log_loss"]}
@@ -298,7 +298,7 @@ def test_more_groups_than_16_bits_number():
 
 
 def test_standard_errors_of_some_rows_take_their_weights(monkeypatch):
-    """Of rows that come twice, every second one tells all."""
+    """Of rows that come twice, every second one shows all."""
     y, p, q = (np.repeat(one, 2) for one in rows(100))
     weight = np.repeat(np.random.default_rng(3).gamma(0.5, size=100), 2)
     stages = [np.column_stack([1 - one, one]) for one in (p, q, np.roll(p, 20))]

@@ -77,7 +77,7 @@ def test_adapt(prior, confusion):
         narrow = fitted.adapt(target, sample_weight=weight, level=0.5)
         wide = np.diff(found.prior_interval_)
         assert (np.diff(narrow.prior_interval_) < 0.8 * wide).all()
-    if prior != "em":  # which knows no confusion
+    if prior != "em":  # which has no confusion
         other = make(confusion={"soft": "hard", "hard": "soft"}[confusion])
         other = other.fit(P, Y, sample_weight=WEIGHT).adapt(
             target, sample_weight=weight

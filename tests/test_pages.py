@@ -1,6 +1,6 @@
 """Each page of the guide runs from top to bottom in an empty folder, with the extra `all` alone.
 
-A program or command that needs more has a caption, "Needs ...", that says what to
+A program or command that needs more has a caption, "Needs ...", that states what to
 install; it runs in a second test, where all that is installed.
 """
 
@@ -195,7 +195,7 @@ def test_no_page_needs_what_it_does_not_name(tmp_path, monkeypatch, capsys):
 
 
 def test_thirty_programs_are_short():
-    """A question as the heading, one to four lines, and a page that says more."""
+    """A question as the heading, one to four lines, and a page that states more."""
     text = (GUIDE / "thirty_programs.rst").read_text(encoding="utf-8")
     parts = re.split(r"(?m)^(.+\?)\n-+\n", text)
     questions, answers = parts[1::2], parts[2::2]

@@ -1,4 +1,4 @@
-"""What a release needs says what the package says."""
+"""What a release needs states what the package states."""
 
 import json
 import re

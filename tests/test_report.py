@@ -144,7 +144,7 @@ def test_auto_resamples_shrink_with_the_data(monkeypatch):
     """Where rows are drawn; cells are drawn 200 times however many rows they hold."""
 
     def spread(case):
-        """A measure that needs the rows: nothing says that they may be pooled."""
+        """A measure that needs the rows: nothing states that they may be pooled."""
         return float(case.second.std())
 
     monkeypatch.setitem(
@@ -176,7 +176,7 @@ def test_refused(options, message):
 
 
 def test_one_log_loss_in_a_report(tmp_path):
-    """Table and decomposition print the same number, also where a true class has probability 0."""
+    """Table and decomposition print the same number, also if a true class has probability 0."""
     rng = np.random.default_rng(0)
     p = rng.beta(0.2, 0.2, 500).round(2)
     y = (rng.random(500) < 0.1 + 0.8 * p).astype(int)

@@ -51,7 +51,7 @@ def test_exchanged_columns_are_found(order):
     assert found.classes.tolist() == labels[order].tolist()
     assert found.accuracy == pytest.approx((proba.argmax(axis=1) == y).mean())
     assert found.accuracy_as_given < found.accuracy - 0.15 / k
-    # what the message says to pass is right
+    # what the message states to pass is right
     assert find_column_order(labels[y], proba[:, order], labels=found.classes) is None
 
 
@@ -113,7 +113,7 @@ def honest(kind, rng):
         n = int(rng.integers(2, 9))
         y = rng.integers(0, 2, n)
         return y, np.abs(1 - y - 0.05), 2
-    # a class that the model has never seen so often; it says another one
+    # a class that the model has never seen so often; it states another one
     if kind == "shift":
         y = np.where(rng.random(n) < 0.9, 0, rng.integers(0, k, n))
         z = rng.normal(size=(n, k))
@@ -201,7 +201,7 @@ def test_other_sums_are_refused_unless_asked():
 
 
 def test_scikit_learn_is_quoted_where_it_differs():
-    """Of float32 it raises probabilities to 1.2e-7; of float64 it says the same as the report."""
+    """Of float32 it raises probabilities to 1.2e-7; of float64 it states the same as the report."""
     p = np.full(100, 0.5, dtype=np.float32)
     p[:3] = 1e-10
     y = np.arange(100) % 2

@@ -169,7 +169,7 @@ def test_many_labels_stay_one_page(tmp_path, monkeypatch):
 
 
 def test_many_rows(monkeypatch):
-    """More rows than are tested one by one, also where 99 draws cannot decide."""
+    """More rows than are tested one by one, also if 99 draws cannot decide."""
     how = "sklearn_calib.report._label_report."
     monkeypatch.setattr(how + "_DRAWS", 99)
     monkeypatch.setattr(how + "_EXACT_ROWS", 500)

@@ -638,7 +638,7 @@ KEYS = {
 
 @pytest.mark.slow
 def test_schema_is_stable(tmp_path):
-    """Whoever adds a key adds it here; whoever removes one raises the number of the schema."""
+    """A new key is added here; to remove one raises the number of the schema."""
     y, p = rows("too high", 1000)
     p = p**1.3 / (p**1.3 + (1 - p) ** 1.3)  # and overconfident
     report = calibration_report(y, p, source="june.csv", advice=True, **QUICK)

@@ -1,4 +1,4 @@
-"""Every field of every public result is read by a test that knows its value.
+"""Every field of every public result is read by a test that has its value.
 
 `KNOWN` computes fields by a formula of a few lines, or from another public call. Fields
 that a formula does not give are read in the file that `READ_IN` names for their class.
@@ -1084,7 +1084,7 @@ def between_knots(model, p):
     return np.interp(logit(p), model.log_odds_, model.values_)
 
 
-#: What a map says, from its attributes alone.
+#: What a map states, from its attributes alone.
 BY_ATTRIBUTES = {
     "BBQ": averaged_step,
     "BetaCalibration": lambda m, p: expit(

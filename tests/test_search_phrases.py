@@ -58,7 +58,7 @@ TERM = re.compile(r"(?m)^   (\S.*)\n      \S")
 
 
 class Page(NamedTuple):
-    """What the search knows of one."""
+    """What the search has of one."""
 
     name: str
     headings: list

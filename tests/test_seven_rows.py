@@ -299,7 +299,7 @@ class Blocks:
 
 @pytest.fixture
 def small(monkeypatch):
-    """What makes readers give blocks of seven rows; says how many there were."""
+    """What makes readers give blocks of seven rows; states how many there were."""
 
     def begin():
         blocks = Blocks()

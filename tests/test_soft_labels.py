@@ -1,4 +1,4 @@
-"""Soft labels are weighted rows with one label each: one door, and everything behind it."""
+"""Soft labels are weighted rows with one label each: the same function, and everything after it."""
 
 import numpy as np
 import pytest

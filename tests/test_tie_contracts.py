@@ -1,6 +1,6 @@
 """Exact ties and boundaries: scores at an edge, one float below it and one above.
 
-A slow definition in a line or two says what belongs where; every public function,
+A slow definition in a line or two states what belongs where; every public function,
 estimator and command with a threshold, an edge or a minimum has its case.
 """
 

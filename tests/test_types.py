@@ -1,4 +1,4 @@
-"""The package says that it is typed: every parameter of what users call has an annotation."""
+"""The package states that it is typed: every parameter of what users call has an annotation."""
 
 import ast
 import inspect
@@ -105,7 +105,7 @@ def test_results_are_annotated():
 
 
 def test_each_wrong_call_names_its_error():
-    """Without a comment nobody would see that type checkers accept a call in this file."""
+    """Without a comment it would go unnoticed that type checkers accept a call in this file."""
     source = (Path(__file__).parent / "typing" / "rejected.py").read_text(
         encoding="utf-8"
     )

@@ -63,8 +63,7 @@ DRAWN = {
 }
 #: Options that take rows in their order: beside each other, or drawn.
 IN_ORDER = {("kernel_calibration_error", "linear"), ("reliability_curve", "isotonic")}
-#: Functions that search for a width, which takes seconds of weights that are no whole
-#: numbers.
+#: Functions that search for a width, which takes seconds for weights that are not whole numbers.
 TAKES_SECONDS = {"interval_calibration_error"}
 #: Functions whose folds or draws are of the rows in their order.
 BY_POSITION = {
@@ -538,7 +537,7 @@ def test_a_variational_error_does_not_depend_on_the_unit_of_weights(multiclass):
 @pytest.mark.parametrize("heavy", [0, 7, 19])
 @pytest.mark.parametrize("unit", [1.0, 0.37])
 def test_a_smoother_does_not_see_scores_without_mass(heavy, unit):
-    """Also where one score fills the window and its neighbours have no mass, as in resamples."""
+    """Also if one score fills the window and its neighbours have no mass, as in resamples."""
     rng = np.random.default_rng(heavy)
     score, kept = np.sort(rng.random(20)), np.arange(20) % 3 != 1
     kept[heavy] = True

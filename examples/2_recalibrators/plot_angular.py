@@ -68,6 +68,6 @@ for name, p in proba.items():
 ReliabilityDisplay.from_predictions(y_test, proba, n_bins=20)
 
 # %%
-# The estimated cosine beside the true one, which nobody knows outside a simulation:
+# The estimated cosine beside the true one, which is only known in a simulation:
 
 print(f"{angular.cos_theta_:.3f}, {truth.cos_theta(np.ravel(model.coef_)):.3f}")

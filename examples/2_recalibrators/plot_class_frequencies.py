@@ -52,7 +52,7 @@ for name, p in models.items():
 ReliabilityDisplay.from_predictions(y_new, models, n_bins=6)
 
 # %%
-# What every method says, with 95 % intervals.
+# What every method states, with 95 % intervals.
 
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 names = {"em": PriorShift("em"), "bbse soft": PriorShift("bbse")}

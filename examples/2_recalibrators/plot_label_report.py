@@ -2,7 +2,7 @@
 A report on many labels
 =======================
 
-Films have genres, and a model gives a probability of each. One report says which genres it gets
+Films have genres, and a model gives a probability of each. One report states which genres it gets
 wrong, with one p-value for all of them together, and counts a film once, with all its genres.
 """
 
@@ -16,7 +16,7 @@ from sklearn_calib.report import multilabel_report
 # %%
 # 1500 films and eight genres, from drama, which every second film has, to noir, which one in sixty
 # has. Genres of a film depend on each other through a mood that they share. The model is right but
-# for three genres: it is too sure about drama, says comedy too often, and family too seldom.
+# for three genres: it is too sure about drama, states comedy too often, and family too seldom.
 
 genres = ["drama", "comedy", "action", "romance", "horror", "family", "western", "noir"]
 rates = np.array([0.5, 0.35, 0.25, 0.2, 0.12, 0.06, 0.02, 0.007])

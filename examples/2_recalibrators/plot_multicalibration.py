@@ -62,7 +62,7 @@ lines = GroupRecalibration().fit(p_fit, y_fit, groups=table_fit["clinic"])
 lines.to_frame().round(2)
 
 # %%
-# Smokers above 60 are a group that nobody has named. Trees find it in the columns of the table.
+# Smokers above 60 are a group without a name. Trees find it in the columns of the table.
 
 trees = MulticalibratedScores().fit(p_fit, y_fit, groups=table_fit)
 print({name: round(gain) for name, gain in trees.feature_gains_.items()})

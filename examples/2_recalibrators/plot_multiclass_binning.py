@@ -31,7 +31,7 @@ names = ["identity", "temperature", "isotonic", "multiclass_binning"]
 
 # %%
 # The Brier loss on new rows, and the l_2 error over cells of 20 levels, unbiased. The share of
-# the rows in heavy cells tells beforehand whether binning has anything to work on.
+# the rows in heavy cells shows beforehand whether binning has anything to work on.
 
 brier = {}
 for title, model in models.items():

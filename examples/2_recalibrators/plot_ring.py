@@ -61,5 +61,5 @@ for name, recalibrator in {"as they are": None, **fitted}.items():
 
 # %%
 # Over 24 such draws Platt scaling has the smallest error, since this machine's scores follow nearly
-# a logistic curve, then RPR; isotonic regression says 0 and 1, which the log loss does not
+# a logistic curve, then RPR; isotonic regression states 0 and 1, which the log loss does not
 # forgive.

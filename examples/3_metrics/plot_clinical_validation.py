@@ -2,7 +2,7 @@
 Validate a clinical prediction model
 ====================================
 
-A model of breast cancer was developed on half of the patients. The other half tells whether its
+A model of breast cancer was developed on half of the patients. The other half shows whether its
 probabilities can be believed: the table that papers report, and the calibration belt.
 """
 

@@ -54,7 +54,7 @@ print(found)
 GroupReliabilityDisplay.from_predictions(y[test], proba, patients.iloc[test], depth=2)
 
 # %%
-# A model that knows the clinic is right in all groups.
+# A model that has the clinic is right in all groups.
 
 features = pd.get_dummies(patients[["age", "severity", "clinic"]])
 model = LogisticRegression(max_iter=1000).fit(features.iloc[train], y[train])

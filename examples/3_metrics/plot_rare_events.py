@@ -49,7 +49,7 @@ ReliabilityDisplay.from_predictions(
 plt.show()
 
 # %%
-# The Murphy diagram says for whom which one is better: below 0, the second is better for those who
+# The Murphy diagram shows for whom which one is better: below 0, the second is better for those who
 # act at that probability. A model that is better everywhere is better by every proper loss.
 
 MurphyDisplay.from_predictions(y, models, difference=True)
@@ -57,7 +57,7 @@ plt.show()
 
 # %%
 # Why? The plane splits the losses: to the right what recalibration would remove, upwards what the
-# model knows. Recalibrated, the first model would be the better one.
+# model has. Recalibrated, the first model would be the better one.
 
 DecompositionDisplay.from_predictions(y, models, kind="plane")
 plt.show()

@@ -3,7 +3,7 @@ From probabilities to decisions
 ===============================
 
 Naive Bayes ranks well and is far too certain. Someone who acts on its probabilities pays for that,
-and at which thresholds, the regret curve says.
+and at which thresholds, the regret curve states.
 """
 
 import matplotlib.pyplot as plt
@@ -67,7 +67,7 @@ plt.show()
 
 # %%
 # Before labels come in, calibrated probabilities say how good the decisions will be; afterwards,
-# ``z`` says whether they were right.
+# ``z`` states whether they were right.
 
 print(
     expected_metrics(p, threshold=1 / 11, y_true=y_test).to_frame().round(3).to_string()

@@ -3,7 +3,7 @@ A year in production
 ====================
 
 A model predicts every day; labels come once a week. In the 31st week something changes. A monitor
-that may be looked at every week says when, and what; a recalibrator that learns from each week's
+that may be looked at every week states when, and what; a recalibrator that learns from each week's
 labels repairs it.
 """
 
@@ -59,7 +59,8 @@ print("the weekly test rejects in the weeks", *rejected)
 
 # %%
 # The weekly test at the level of 5 % also rejects good weeks, and misses bad ones. The detector
-# crosses its line in the second week after the change and, as nobody reacts here, again and again.
+# crosses its line in the second week after the change and, as it is not repaired here, again and
+# again.
 # The evidence over the whole year (blue) first has to make up for thirty good weeks: it answers
 # another question.
 

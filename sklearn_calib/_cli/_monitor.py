@@ -296,7 +296,7 @@ def _load_state(
 ) -> "CalibrationMonitor | None":
     """Return the monitor of the state.
 
-    None where a new one begins. Notes are not printed `again`.
+    None if a new one begins. Notes are not printed `again`.
     """
     from ..monitoring import CalibrationMonitor
 

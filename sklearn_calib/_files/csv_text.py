@@ -290,7 +290,7 @@ def _find_last_row_end(text, sep):
 def _find_quotes(letters, sep):
     """Return the places of quotes among the bytes of a text.
 
-    None where one stands inside of a cell.
+    None if one stands inside of a cell.
 
     Those with an even number of quotes before them open a cell, or are the second of
     two that stand for one; the others close it. The last may have no partner yet.

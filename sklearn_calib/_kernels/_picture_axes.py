@@ -166,9 +166,7 @@ class LogitAxis:
 
         0 and 1 are in their margins.
 
-        Parameters
-        ----------
-        room : float
+        Parameters ---------- room : float
             The length of the axis in characters.
         """
         ends = [0.0] * self.zeros + [1.0] * self.ones

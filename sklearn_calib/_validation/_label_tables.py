@@ -129,7 +129,7 @@ def _label_table(table, n_samples, n_labels):
         raise invalid_input(
             expected=f"labels of shape ({n_samples}, {n_labels}), as many as scores",
             got=f"shape {table.shape}",
-            hint="Pass one column of 0 and 1 per label, and NaN where a label is unknown",
+            hint="Pass one column of 0 and 1 per label, and NaN if a label is unknown",
         )
     table = table.astype(np.float64)
     wrong = ~np.isnan(table) & (table != 0) & (table != 1)

@@ -192,7 +192,7 @@ def count_votes(table: FloatArray) -> Votes:
         raise invalid_input(
             expected="a share or a vote in every row",
             got="none",
-            hint="Drop rows that nobody judged",
+            hint="Drop rows without a vote",
             row=total.argmin(),
         )
     whole = (given == np.floor(given)).all(axis=1)
@@ -267,7 +267,7 @@ def _read_shares(y):
         raise invalid_input(
             expected="soft labels in [0, 1]",
             got=f"{given[place]:g}",
-            hint="Drop rows that nobody judged; of k votes of n pass k / n, with sample_weight n",
+            hint="Drop rows without a vote; of k votes of n pass k / n, with sample_weight n",
             row=place[0],
             column=column,
         )

@@ -148,7 +148,7 @@ def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
             "thresholds",
             expected="thresholds strictly between 0 and 1",
             got=f"{table[outside][0]:g}",
-            hint="At 0 everyone is acted on and at 1 nobody, so leave them out",
+            hint="At 0 all rows are acted on and at 1 none, so leave them out",
         )
     if (np.diff(table) <= 0).any():
         row = int((np.diff(table) <= 0).argmax())

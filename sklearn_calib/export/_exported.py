@@ -265,7 +265,7 @@ def to_dict(
         names that the fit saw. The map takes tables with these names of scores in any
         order.
     scale : tuple of two floats, default=None
-        The ends of the scale on which these columns hold the scores, if they are no
+        The ends of the scale on which these columns hold the scores, if they are not
         probabilities: ``(0, 100)`` for percentages. The map itself takes probabilities.
         The command ``apply`` follows the scale; `to_sql`, `to_code` and `to_onnx`
         reject such a map.

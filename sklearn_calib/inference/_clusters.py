@@ -47,11 +47,11 @@ MAX_CELLS = 4096
 MIN_RARE_CLASS_ROWS = 50
 # of a gamma law; below it all digits that matter are those of a normal one
 _MIN_SKEWNESS = 1e-4
-# The largest loss of this many rows says little about those of other rows.
+# The largest loss of this many rows states little about those of other rows.
 _SMALL_SAMPLE_ROWS = 30
 # Stands for a weight, or a variance, of 0.
 _MIN_POSITIVE_WEIGHT = 1e-300
-# clusters of either outcome; with 1 to 3 tests at .05 reject in .05 to .25
+# clusters of either outcome; with 1 to 3 tests at 0.05 reject in 0.05 to 0.25
 MIN_CLUSTERS_PER_OUTCOME = 5
 # Signs that are held in memory at a time.
 _MAX_SIGN_ENTRIES = 2**22

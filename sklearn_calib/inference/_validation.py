@@ -246,7 +246,7 @@ def validation_summary(
     ci : {"profile", "wald", "sandwich"}, default="profile"
         Intervals of intercepts and slope: if the profile likelihood is not much
         below its maximum; the estimate give or take so many standard errors; the same
-        with standard errors of the sandwich, which hold if the true curve is no
+        with standard errors of the sandwich, which hold if the true curve is not a
         straight line in the log-odds.
     smoother : str or recalibrator, default="loess"
         Of the ICI, as in `sklearn_calib.decomposition.integrated_calibration_index`.

@@ -45,7 +45,7 @@ class TopLabel(CalibrationMap):
                 at,
                 expected="more than two classes",
                 got="two",
-                hint="For two classes the part says it all",
+                hint="For two classes, use the part alone",
             )
 
     def apply(self, rows: Any) -> Any:

@@ -12,7 +12,7 @@ from ._record import Record
 from ._rows import format_time
 
 _MAX_SHOWN_CLASSES = 10
-# The p-value below which the report says that something is missing.
+# The p-value below which the report states that something is missing.
 _MISFIT_SIGNIFICANCE_LEVEL = 0.05
 
 

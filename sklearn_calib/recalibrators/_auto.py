@@ -432,7 +432,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         warn_calibration(
             expected="candidates that can be fitted",
             got=f"{type(error).__name__} from {quoted(name)}: {error}",
-            hint="It is left out; see what its own fit says",
+            hint="It is left out; see the warnings of its own fit",
             estimator=self,
         )
 

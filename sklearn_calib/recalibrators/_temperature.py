@@ -64,7 +64,7 @@ class TemperatureScaling(Recalibrator):
         The coefficient beta = 1 / temperature that the fit finds.
     loss_ : float
         Mean log loss on the calibration set, in nats, before `laplace` (of the smoothed
-        labels, if the warning below says that they were used and `criterion` is the
+        labels, if the warning below states that they were used and `criterion` is the
         log loss).
     n_samples_ : float
         Sum of the calibration weights.

@@ -249,7 +249,7 @@ def test_a_class_that_the_labels_miss_is_asked_for():
         hint=".*Set model.classes_ to",
     ):
         CalibratedModel(FrozenEstimator(model)).fit(X[kept], y[kept])
-    model.classes_ = np.array([0, 1, 2])  # what the message says
+    model.classes_ = np.array([0, 1, 2])  # what the message states
     fitted = CalibratedModel(FrozenEstimator(model), "platt").fit(X[kept], y[kept])
     assert fitted.classes_.tolist() == [0, 1, 2]
 
@@ -484,7 +484,7 @@ def test_a_bare_model_says_what_to_write(cls, model):
     with pytest.raises(TypeError, match=message):
         cls(model).fit(X, y)
     if isinstance(model, Bare):
-        # what the message says
+        # what the message states
         CalibratedModel(FrozenEstimator(model), "platt").fit(X, y)
 
 

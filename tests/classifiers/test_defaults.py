@@ -95,7 +95,7 @@ def test_exact_zeros_of_many_classes(method):
 
 @pytest.mark.parametrize("search", [False, True])
 def test_class_weights(search):
-    """1 % positives: the default brings the base rate back, temperature cannot and says so."""
+    """1 % positives: the default brings the base rate back, temperature cannot and reports it."""
     X, y = imbalanced(12_000, 0.005, flip=0.01)
     learner = LogisticRegression(class_weight="balanced", max_iter=1000)
 

@@ -104,7 +104,7 @@ def test_features_and_labels_apart(kind, form):
 
 
 def test_features_of_more_sets_than_labels():
-    """LightGBM says so; no set is left out without a word."""
+    """LightGBM reports it; no set is left out without a word."""
     imported("lightgbm")
     pytest.importorskip("lightgbm", minversion="4.7")
     with pytest.raises(ValueError, match="tuple of same length"):

@@ -185,7 +185,7 @@ def test_which_recalibrator(data, recalibrator):
 
 
 def test_a_label_that_a_fold_has_not_seen(data):
-    """Its model says 0 everywhere there, which tells nothing about other scores."""
+    """Its model states 0 everywhere there, which is uninformative about other scores."""
     X, Y, X_test, _ = data
     Y = Y.copy()
     Y[:, 2] = 0

@@ -14,7 +14,7 @@ WAIT = 30  # seconds, which a test that fails takes
 
 
 class Waiting(LogisticRegression):
-    """Its second fit tells that it has begun, and waits."""
+    """Its second fit shows that it has begun, and waits."""
 
     fails = False
 

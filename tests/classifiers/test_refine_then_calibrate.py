@@ -582,7 +582,7 @@ class Countdown:
 
 @pytest.mark.parametrize("wanted", [{2, 5}, {1, 4}, {3, 4, 5}])
 def test_a_fit_with_fewer_stages_keeps_its_last_one(wanted):
-    """Also where its last stage is not among those that are wanted."""
+    """Also if its last stage is not among those that are wanted."""
     job = SimpleNamespace(where="test", classes=np.array([0, 1]))
     parts = [np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])]
     folds = [

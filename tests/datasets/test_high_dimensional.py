@@ -27,7 +27,7 @@ def test_moments_of_the_entries(design, kurtosis):
 
 
 def test_entries_of_an_elliptical_row_share_one_length():
-    """Squares of two entries go together as (f - 2) / (f - 4) says, here 4 / 3."""
+    """Squares of two entries go together as (f - 2) / (f - 4) states, here 4 / 3."""
     more = {"covariance": "identity", "degrees_of_freedom": 10, "random_state": 0}
     X = make_high_dimensional(40_000, 2, design="elliptical", **more)[0]
     assert np.mean((2 * X[:, 0] * X[:, 1]) ** 2) == pytest.approx(4 / 3, rel=0.06)

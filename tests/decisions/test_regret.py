@@ -169,7 +169,7 @@ def test_the_measure_and_calibration_errors(p, y, weight):
 
 
 def test_the_bounds_are_sharp():
-    # always 0.5 and a little more, but no event: whoever acts from 0.5 on loses 0.5, as
+    # always 0.5 and a little more, but no event: acting from 0.5 on loses 0.5, as
     # much as it can
     assert calibration_decision_loss(
         [0, 0], [0.5, 0.5], labels=[0, 1]

@@ -1,4 +1,4 @@
-"""Every display of the package, made as its docstring says, passes the public checks."""
+"""Every display of the package, made as its docstring states, passes the public checks."""
 
 import doctest
 import os

@@ -23,7 +23,7 @@ class SqlError(Exception):
 
 @dataclass(frozen=True)
 class Manual:
-    """What the manual of a database says."""
+    """What the manual of a database states."""
 
     name: str = r'"(?:[^"]|"")*"'  # a quoted name
     doubles: tuple = ("DOUBLE PRECISION",)

@@ -27,7 +27,7 @@ MEANS = {
 }
 #: A default that gives a weight to scores with short tails, unlike on 200 rows.
 SQUEEZED, SQUEEZED_ROWS = "default.squeezed", 300
-#: What the user says of a map.
+#: What the user states of a map.
 SAID = {
     "platt-2": {"date": "2026-11-23", "columns": {"label": "default", "scores": ["pd"]}}
 }

@@ -1,4 +1,4 @@
-"""Nodes give what the methods predict; every method describes itself or says why it cannot."""
+"""Nodes give what the methods predict; every method describes itself or states why it cannot."""
 
 import warnings
 

@@ -47,7 +47,7 @@ def test_the_same_data_give_the_same_checksum():
     assert len({first, other, labels}) == 3
     document = to_dict(PlattScaling().fit(P, Y))
     parts = {name: document[name] for name in ("classes", "classes_type", "map")}
-    assert compute_checksum(parts) == first  # as the page says
+    assert compute_checksum(parts) == first  # as the page states
 
 
 def test_the_checksum_follows_the_map():

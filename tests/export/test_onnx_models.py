@@ -47,7 +47,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn_calib.exceptions.CalibrationWarning"),
     pytest.mark.filterwarnings(
         "ignore:Attribute `prob:FutureWarning"
-    ),  # skl2onnx asks an SVC
+    ),  # skl2onnx needs this of an SVC
 ]
 
 
@@ -460,7 +460,7 @@ def test_what_a_model_carries():
 
 
 class Foreign(ClassifierMixin, BaseEstimator):
-    """A classifier that no converter knows."""
+    """A classifier that no converter has."""
 
     def fit(self, X, y):
         self.classes_ = np.unique(y)

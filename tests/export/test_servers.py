@@ -38,7 +38,7 @@ def filled(run, quote, double):
 
 @pytest.fixture(scope="module")
 def servers(request):
-    """For each dialect a function that runs statements, and the tables that it knows."""
+    """For each dialect a function that runs statements, and the tables that it has."""
     known = {}
 
     def server(dialect):

@@ -238,7 +238,7 @@ def test_counts_of_more_than_a_billion_rows():
 
 @pytest.mark.slow
 def test_level_of_the_order_and_of_all_grades():
-    """At equal rates the order is rejected as often as it says; two-sided."""
+    """At equal rates the order is rejected as often as it states; two-sided."""
     rng, sets, rows = (
         np.random.default_rng(1),
         600,

@@ -91,7 +91,7 @@ def test_every_number_counts(case):
 
 
 def test_the_losses_are_those_of_the_rows_left_out(case):
-    """One fold predicts what its own correction says."""
+    """One fold predicts what its own correction states."""
     p, y, table, _, model = case
     assert model.cv_losses_[0] == pytest.approx(log_loss(y, p), abs=1e-12)
     train, test = np.arange(0, len(y), 2), np.arange(1, len(y), 2)

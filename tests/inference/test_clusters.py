@@ -87,7 +87,7 @@ def test_copies_of_a_row_are_one_row():
 
 @pytest.mark.slow
 def test_groups_matter_everywhere():
-    """Whoever ignores the option gives the narrow intervals of independent rows."""
+    """Code that ignores the option gives the narrow intervals of independent rows."""
     groups, y, p, *_ = copies(200)
     q = np.clip(p + np.where(groups % 2, 0.1, -0.1), 0.01, 0.99)
     assert spiegelhalter_test(y, p, groups=groups) != spiegelhalter_test(y, p)

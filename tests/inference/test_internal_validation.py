@@ -78,7 +78,7 @@ def samples(n, seed=5):
 
 @pytest.mark.slow
 def test_beside_rms(drawn):
-    """rms::validate on the same resamples: tests/data/internal_r.json says by which command."""
+    """rms::validate on the same resamples: tests/data/internal_r.json states by which command."""
     kept = json.loads(DATA.read_text(encoding="utf-8"))
     X, y, theirs = np.array(kept["X"]), np.array(kept["y"]), kept["R"]
     drawn(np.array(kept["drawn"]))
@@ -614,7 +614,7 @@ def test_heuristic_shrinkage_keeps_the_event_rate(rows):
 
 @pytest.mark.parametrize("first", [False, True])
 def test_heuristic_shrinkage_by_its_definition(rows, first):
-    """(G - k) / G, also where the event is the first class."""
+    """(G - k) / G, also if the event is the first class."""
     X, y = rows
     words = np.where(y, "a", "b") if first else np.where(y, "yes", "no")
     found = validate(FULL, X, words, n_resamples=2, pos_label="a" if first else "yes")

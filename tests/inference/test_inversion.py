@@ -87,7 +87,7 @@ def test_truths_of_several_classes_stay_probabilities():
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_limits_are_expectations(weighted):
-    """Every row with every label, as often as the truth says."""
+    """Every row with every label, as often as the truth states."""
     p, y = np.array([0.2, 0.5, 0.9]), [0, 1, 1]
     weight = np.array([1.0, 2.0, 0.5]) if weighted else np.ones(3)
     case = case_of(p, y, weight)

@@ -69,7 +69,7 @@ def test_conditions_of_optimality(seed, centre, width, slope, weights, constrain
 
 @pytest.mark.filterwarnings(
     "ignore:Solution may be inaccurate"
-)  # an older Clarabel says so
+)  # an older Clarabel reports it
 @pytest.mark.parametrize("half", [0.2, 0.05, 0.01])
 @pytest.mark.parametrize("seed", range(4))
 def test_equals_a_conic_solver(half, seed):

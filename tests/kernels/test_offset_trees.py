@@ -163,7 +163,7 @@ def test_a_new_category_goes_where_most_rows_go():
 @pytest.mark.parametrize("learning_rate", [0.1, 0.7])
 @pytest.mark.parametrize("offset", [1.5, -9.0, 36.0])
 def test_no_tree_raises_the_loss(learning_rate, offset):
-    """Also where the offset is certain of the wrong class and has no curvature."""
+    """Also if the offset is certain of the wrong class and has no curvature."""
     codes, y, w, margin = draw(1000)
     margin = offset + 0.1 * margin
     options = {**OPTIONS, "learning_rate": learning_rate, "min_gain": 0.0}

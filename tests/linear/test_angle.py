@@ -235,7 +235,7 @@ def test_sign(sign):
         LogisticRegression(), sign=sign, covariance=truth.covariance, random_state=0
     ).fit(X, y)
     assert model.cos_theta_ > 0.3
-    # labels that no feature knows anything of: either sign may come out
+    # labels that no feature has anything of: either sign may come out
     rng = np.random.default_rng(0)
     negative = 0
     for seed in range(6):

@@ -185,7 +185,7 @@ def test_a_map_is_not_pickled():
 
 
 class Halved(PlattScaling):
-    """Predicts in a way of its own, of which its map knows nothing."""
+    """Predicts in a way of its own, of which its map has nothing."""
 
     def _predict_proba(self, proba):
         second = super()._predict_proba(proba)[:, 1] / 2

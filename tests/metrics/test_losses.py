@@ -177,7 +177,7 @@ def test_measures_of_losses():
 @pytest.mark.parametrize("cv", [None, 4])
 @pytest.mark.parametrize("recalibrator", ["temperature", "isotonic", "platt"])
 def test_every_form_of_refinement_is_of_the_loss(loss, recalibrator, cv):
-    """The same number from all doors, and that of the recalibrated probabilities by hand."""
+    """The same number from all functions, and that of the recalibrated probabilities by hand."""
     proba, y = make_overconfident(2, 400)
     weight = np.random.default_rng(0).uniform(0.5, 2, 400)
     given = {

@@ -98,7 +98,7 @@ def test_null():
 @pytest.mark.slow
 @pytest.mark.parametrize(("p", "estimator"), [(1, "plugin"), (2, "unbiased")])
 def test_pvalues_and_quantile_of_calibrated_predictions(p, estimator):
-    """As often beyond the 95 % quantile as it says, and p-values that are neither low nor high."""
+    """As often beyond the 95 % quantile as stated, and p-values that are neither low nor high."""
     pvalues, beyond = [], []
     for seed in range(300):
         y, P = softmax_data(80, 3, seed)

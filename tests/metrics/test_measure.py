@@ -79,7 +79,7 @@ def test_an_unknown_option_is_refused_by_name(measure):
 @pytest.mark.parametrize("k", [2, 4])
 @MEASURES
 def test_resamples_equal_fresh_evaluations(measure, k):
-    """Sharing the order of the scores changes nothing, also where weights become 0."""
+    """Sharing the order of the scores changes nothing, also if weights become 0."""
     proba, y = make_overconfident(k, 300)
     # ties
     proba = canonical_proba(proba.round(2) / proba.round(2).sum(axis=1, keepdims=True))

@@ -41,7 +41,7 @@ def test_isotonic_is_pav():
 @pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["quantile", "isotonic"])
 def test_bands_hold_their_level(strategy):
-    """Calibrated predictions lie in the consistency band about as often as it says."""
+    """Calibrated predictions lie in the consistency band about as often as it states."""
     rng = np.random.default_rng(1)
     inside = []
     for seed in range(40):
@@ -64,7 +64,7 @@ def test_bands_hold_their_level(strategy):
 
 
 def test_bands_of_bins_are_clopper_pearsons():
-    """Both ends by another implementation, also where no row of a bin is a hit, or all are."""
+    """Both ends by another implementation, also if no row of a bin is a hit, or all are."""
     hits, rows = np.array([0, 1, 5, 19, 20]), 20
     p = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], rows)
     y = (np.arange(rows) < hits[:, None]).astype(int).ravel()
@@ -121,7 +121,7 @@ def test_confidence_bands_hold_the_truth(strategy, weighted):
     "strategy", ["quantile", pytest.param("isotonic", marks=pytest.mark.cross)]
 )
 def test_both_tails_of_consistency_bands(strategy):
-    """Calibrated rows are below and above as often as the level says."""
+    """Calibrated rows are below and above as often as the level states."""
     rng, outside = np.random.default_rng(1), []
     for seed in range(40):
         p = rng.random(600)

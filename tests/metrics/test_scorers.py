@@ -30,7 +30,7 @@ def data(request):
 
 
 def scorer_of_text(name, classes):
-    """Return a scorer that knows the order of the classes if it needs one: text has none."""
+    """Return a scorer that has the order of the classes if it needs one: text has none."""
     if name == "neg_ranked_probability_score":
         return get_scorer(name, order=np.roll(classes, 1))
     return get_scorer(name)

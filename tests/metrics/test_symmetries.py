@@ -9,7 +9,7 @@ import pytest
 from sklearn_calib.metrics import all_metrics, expected_calibration_error
 
 N = 60
-#: How much the docstring says that a swap may change, if not nothing; of ties the share
+#: How much the docstring states that a swap may change, if not nothing; of ties the share
 #: of rows.
 SWAPPED = {
     "variational_calibration_error": 0.031,

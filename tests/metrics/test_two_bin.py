@@ -1,4 +1,4 @@
-"""The averaged two-bin error: its definition by brute force, and that nobody gains by lying."""
+"""The averaged two-bin error: its definition by brute force, and distortions do not lower it."""
 
 from itertools import pairwise, product
 

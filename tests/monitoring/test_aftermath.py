@@ -261,7 +261,7 @@ def shifted_classes(n, weights, rng, classes=None):
 
 
 def advised_mean(found):
-    """What the advice says, as Python reads it."""
+    """What the advice states, as Python reads it."""
     (call,) = re.findall(r"fit (PriorShift\(.*?\)) to these rows", found.advice)
     return eval(call, vars(recalibrators) | {"diagnosis": found})
 

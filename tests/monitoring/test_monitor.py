@@ -211,7 +211,7 @@ def test_the_test_rejects_once_and_remembers():
 @pytest.mark.parametrize("groups", [None, ["a", "b"]])
 @pytest.mark.parametrize("alarm", ["test", "detector"])
 def test_an_alarm_knows_no_later_row(alarm, groups):
-    """However many rows come at once: what it says, and its moment of the history."""
+    """However many rows come at once: what it states, and its moment of the history."""
     rng = np.random.default_rng(0)
     p = rng.random(900)
     y = (rng.random(900) < p**1.6).astype(int)

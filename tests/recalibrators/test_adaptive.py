@@ -109,7 +109,7 @@ def test_logistic_intervals_cover():
 
 
 def test_logistic_intervals_know_a_fit_without_penalty():
-    """C counts for nothing then, whatever it says and however the penalty is spelled."""
+    """C counts for nothing then, whatever it states and however the penalty is spelled."""
     X, y = make_classification(80, n_features=5, class_sep=0.3, random_state=0)
     free = LogisticRegression(C=np.inf, max_iter=1000).fit(X, y)
     expected = logistic_intervals(free, X, X)

@@ -190,7 +190,7 @@ def test_how_often_rows_are_read():
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "scale"), [(2, 1.0), (20, 3.0), (50, 8.0)])
 def test_one_pass_from_a_share_of_the_rows(k, scale):
-    """The sample says what Halley's step leaves out."""
+    """The sample states what Halley's step leaves out."""
     z, y, _ = problem(100_000, k, scale=scale)
     whole = TemperatureScaling().fit(canonical_proba(z, kind="logits"), y)
     parts = TemperatureScaling().fit_blocks(cut(z, y, rows=9000))
@@ -491,7 +491,7 @@ def penalised(vector, z, y, weight):
 
 @pytest.mark.slow
 def test_vector_scaling_where_the_sample_misses_a_class():
-    """The sample's Hessian says nothing of that class; the full gradients do."""
+    """The sample's Hessian is uninformative about that class; the full gradients do."""
     z, y, _ = problem(60_000, 4)
     order = np.argsort(y == 3, kind="stable")
     z, y = z[order], y[order]

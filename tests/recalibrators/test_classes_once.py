@@ -1,4 +1,4 @@
-"""A class that no row has is named once, when the map is fitted; nothing after it asks again."""
+"""A class that no row has is named once, when the map is fitted."""
 
 import numpy as np
 import pytest

@@ -115,7 +115,7 @@ def test_the_best_of_the_maps_that_fulfil_them(name, scale):
 
 
 def test_the_gap_is_above_the_distance_to_the_optimum(monkeypatch):
-    """Also where a solver stops early."""
+    """Also if a solver stops early."""
     from sklearn_calib._kernels import _monotone_program as program
 
     best = fitted(SETS["flat"], 6)

@@ -48,7 +48,7 @@ def after(method, scores, y, n):
 @pytest.mark.parametrize("k", [2, 3, 10])
 @pytest.mark.parametrize("far", [0, 8, 40])
 def test_joint_start_is_the_optimum(k, far):
-    """Of the targets (n y + m p) / (n + m), by another optimiser; also where no class overlaps."""
+    """Of the targets (n y + m p) / (n + m), by another optimiser; also if no class overlaps."""
     eta, y = rows(200, k)
     z = 3 * eta + np.linspace(0, far, k)
     log, m = z - logsumexp(z, axis=1, keepdims=True), 2 * k

@@ -261,7 +261,7 @@ def test_checks_of_scikit_learn_without_arrays_as_attributes(
 
 
 def test_coefficients_stay_on_the_host(monkeypatch, dispatch):
-    """The map serves tensors of any device; scikit-learn asks for another thing."""
+    """The map serves tensors of any device; scikit-learn needs another thing."""
     with pytest.raises(AssertionError, match="'coef_' attribute is in wrong namespace"):
         check_as_scikit_learn(monkeypatch, all_recalibrators()["vector"](), *PLACES[0])
 

@@ -120,7 +120,7 @@ def test_smaller_probabilities_at_prediction():
 
 
 def test_range_of_the_floor():
-    """A tree grown to the end says 0 and 1 only; naive Bayes says anything down to 5e-324."""
+    """A tree grown to the end states 0 and 1 only; naive Bayes states anything down to 5e-324."""
     y = np.arange(40) % 2
     hard = np.where(np.arange(40) % 5 == 0, 1 - y, y).astype(float)
     tree = TemperatureScaling().fit(hard, y)

@@ -1,4 +1,4 @@
-"""Rows that belong together: no group is split between folds, by any door."""
+"""Rows that belong together: no group is split between folds, by any function."""
 
 import numpy as np
 import pandas as pd

@@ -100,7 +100,7 @@ def test_bic_chooses_more_groups_for_a_map_that_falls():
 
 
 def test_bdeu_keeps_the_labels_of_scores_without_ties():
-    """As its docstring says: groups that were made from the labels look certain."""
+    """As its docstring states: groups that were made from the labels look certain."""
     rng = np.random.default_rng(0)
     p = np.sort(rng.random(1000))
     y = (rng.random(1000) < p).astype(int)

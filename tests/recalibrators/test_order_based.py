@@ -97,7 +97,7 @@ BY_RANK = [
     "method", [*BY_RANK, HistogramBinning(7, prior_weight=0)], ids=repr
 )
 def test_an_increasing_change_of_large_logits_changes_nothing_at_the_scores(method):
-    """What is fitted depends on the order only, also where all probabilities are 0 or 1."""
+    """What is fitted depends on the order only, also if all probabilities are 0 or 1."""
     z, y = large_logits(1.0, 201)
     expected = clone(method).fit(canonical_proba(z, kind="logits"), y)
     expected = expected.predict_proba(canonical_proba(z, kind="logits"))

@@ -136,7 +136,7 @@ class CutsInPlace(GradientBoostingStaging):
 
 
 class CutsACopyInPlace(GradientBoostingStaging):
-    """Another object that shares, and changes, what the model knows."""
+    """Another object that shares, and changes, what the model has."""
 
     def truncate(self, fitted, stage):
         short = super().truncate(fitted, stage)

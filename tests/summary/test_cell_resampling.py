@@ -92,7 +92,7 @@ def test_same_law_as_rows_many(kind, weighted):
 @pytest.mark.parametrize("scale", [3, 300])
 @WEIGHTS
 def test_moments_of_the_draws(scale, weighted):
-    """Mean and variance of the weight of each cell and label; few rows a cell, and many."""
+    """Mean and variance of the weight of each cell and label; few rows per cell, and many."""
     rng = np.random.default_rng(0)
     counts = rng.integers(1, scale, (20, 2))
     drawn = [rng.gamma(1.5, size=c) if weighted else np.ones(c) for c in counts.ravel()]

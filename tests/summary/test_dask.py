@@ -118,7 +118,7 @@ def test_errors_name_the_partition(frame):
 
 @pytest.mark.slow
 def test_predictions_of_partitions(frame):
-    """What the page on large data says of `map_partitions`."""
+    """What the page on large data states of `map_partitions`."""
     recalibrator = get_recalibrator("beta").fit(frame["p"], frame["y"])
     rows = dd.from_pandas(frame, npartitions=7)
 

@@ -110,7 +110,7 @@ def test_damaged(tmp_path):
         except ValueError as error:
             assert "s.parquet" in str(error)
         else:
-            assert same_bits(found, summary)  # in what nobody reads
+            assert same_bits(found, summary)  # in parts that are not read
 
 
 @pytest.mark.parametrize(
