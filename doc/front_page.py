@@ -24,8 +24,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from sklearn_calib import CalibratedModel
 from sklearn_calib.metrics import log_loss, reliability_curve
-from sklearn_calib.report._svg import LARGE, DiagramSeries, draw_diagram
-from sklearn_calib.report._written import DARK, DIAGRAM, LIGHT
+from sklearn_calib.report._svg import LARGE_FRAME, DiagramSeries, draw_diagram
+from sklearn_calib.report._written import (
+    DARK_COLOURS_CSS,
+    DIAGRAM_CSS,
+    LIGHT_COLOURS_CSS,
+)
 
 HERE = Path(__file__).parent
 README = HERE.parent / "README.md"
@@ -39,11 +43,11 @@ LARGEST_EXCESS = 50.0
 #: A method harms a task if it raises the log loss by more than this share.
 HARM = 0.01
 _STYLE = f"""
-svg {{{LIGHT}
+svg {{{LIGHT_COLOURS_CSS}
 }}
-@media (prefers-color-scheme: dark) {{ svg {{{DARK}
+@media (prefers-color-scheme: dark) {{ svg {{{DARK_COLOURS_CSS}
 }} }}
-{DIAGRAM}.sheet {{ fill: var(--page); }}
+{DIAGRAM_CSS}.sheet {{ fill: var(--page); }}
 .title {{ fill: var(--text); font: 600 15px system-ui, sans-serif; }}
 .note {{ fill: var(--muted); font: 12px system-ui, sans-serif; }}
 """
@@ -362,7 +366,7 @@ def replace_output(readme: str) -> str:
 
 def draw_picture(y: Any, proba: dict[str, Any]) -> str:
     """Return both reliability diagrams side by side; light or dark as the reader's screen."""
-    parts, width = [], LARGE.width + 20
+    parts, width = [], LARGE_FRAME.width + 20
     for number, (title, values) in enumerate(proba.items()):
         (curve,) = reliability_curve(y, values, n_bins=10)
         found = measure(y, values)
@@ -370,13 +374,13 @@ def draw_picture(y: Any, proba: dict[str, Any]) -> str:
         (steps,) = reliability_curve(y, values, strategy="isotonic", n_resamples=0)
         left = 10 + number * width
         parts.append(
-            f'<text class="title" x="{left + LARGE.left}" y="26">{title}</text>\n'
-            f'<text class="note" x="{left + LARGE.left}" y="44">'
+            f'<text class="title" x="{left + LARGE_FRAME.left}" y="26">{title}</text>\n'
+            f'<text class="note" x="{left + LARGE_FRAME.left}" y="44">'
             f"{said}; log loss {found['log_loss']:.2f}</text>\n"
-            f'<svg x="{left}" y="50" width="{LARGE.width}" height="{LARGE.height}">'
+            f'<svg x="{left}" y="50" width="{LARGE_FRAME.width}" height="{LARGE_FRAME.height}">'
             f"{draw_diagram([DiagramSeries(curve, steps, number)], title)}</svg>"
         )
-    width, height = 20 + 2 * width, LARGE.height + 60
+    width, height = 20 + 2 * width, LARGE_FRAME.height + 60
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}">\n<style>{_STYLE}</style>\n'

@@ -607,8 +607,8 @@ MUTANTS = {
     ),
     "what is tolerable is a share of the rate of the positive class": Mutant(
         "report._verdict",
-        "_TOLERABLE_PART * min(rate, 1 - rate)",
-        "_TOLERABLE_PART * rate",
+        "_TOLERABLE_RATE_FRACTION * min(rate, 1 - rate)",
+        "_TOLERABLE_RATE_FRACTION * rate",
         "test_report_verdict.py::test_what_is_tolerable_is_a_share_of_the_rarer_outcome[0.996]",
     ),
     "a gain's error of clusters, off by the root of 2": Mutant(
@@ -632,8 +632,8 @@ MUTANTS = {
     ),
     "the bound of a label's p-value, halved": Mutant(
         "report._label_report",
-        "bound = compute_chernoff_bound(model.predictions) / _BOUND_SHARE",
-        "bound = compute_chernoff_bound(model.predictions) / _BOUND_SHARE / 2",
+        "bound = compute_chernoff_bound(model.predictions) / _BOUND_LEVEL_FRACTION",
+        "bound = compute_chernoff_bound(model.predictions) / _BOUND_LEVEL_FRACTION / 2",
         "test_report_labels.py::test_p_values_below_any_draw_are_those_of_the_bound[80]",
     ),
     # -- the command line

@@ -156,8 +156,8 @@ def test_written(report, tmp_path):
 
 @pytest.mark.slow
 def test_many_labels_stay_one_page(tmp_path, monkeypatch):
-    monkeypatch.setattr("sklearn_calib.report._label_report._DRAWS", 19)
-    monkeypatch.setattr("sklearn_calib.report._label_report._IN_DOUBT", 0)
+    monkeypatch.setattr("sklearn_calib.report._label_report._N_TEST_DRAWS", 19)
+    monkeypatch.setattr("sklearn_calib.report._label_report._MAX_REDRAWN_PVALUE", 0)
     rng = np.random.default_rng(0)
     P = rng.beta(1, 3, size=(30, 130))
     Y = rng.random(P.shape) < P
@@ -171,8 +171,8 @@ def test_many_labels_stay_one_page(tmp_path, monkeypatch):
 def test_many_rows(monkeypatch):
     """More rows than are tested one by one, also if 99 draws cannot decide."""
     how = "sklearn_calib.report._label_report."
-    monkeypatch.setattr(how + "_DRAWS", 99)
-    monkeypatch.setattr(how + "_EXACT_ROWS", 500)
+    monkeypatch.setattr(how + "_N_TEST_DRAWS", 99)
+    monkeypatch.setattr(how + "_MAX_EXACT_ROWS", 500)
     monkeypatch.setattr(how + "_N_TILTED_CELLS", 64)
     monkeypatch.setattr(how + "compute_chernoff_bound", lambda case: 1.0)
     rng = np.random.default_rng(1)
@@ -180,10 +180,10 @@ def test_many_rows(monkeypatch):
     Y = (rng.random(P.shape) < P * [1, 0.8]).astype(int)
     few = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
     assert few[0] > 0.05 and few[1] == pytest.approx(0.01 / 0.95)
-    monkeypatch.setattr(how + "_DRAWS_OF_LEVEL", 8)
-    monkeypatch.setattr(how + "_IN_DOUBT", 0.015)
+    monkeypatch.setattr(how + "_MIN_DRAWS_PER_LEVEL", 8)
+    monkeypatch.setattr(how + "_MAX_REDRAWN_PVALUE", 0.015)
     cells = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
-    monkeypatch.setattr(how + "_EXACT_ROWS", 5000)
+    monkeypatch.setattr(how + "_MAX_EXACT_ROWS", 5000)
     rows = [row.p_value for row in quickly(Y, P, n_resamples=0).labels]
     assert cells[0] == pytest.approx(rows[0], abs=0.25) and cells[0] > 0.05
     assert 1e-6 < cells[1] < 0.003 and 0.2 < cells[1] / rows[1] < 5
@@ -292,7 +292,9 @@ def test_columns_in_an_order_that_cannot_be_meant():
 
 def test_measures_of_very_many_labels(monkeypatch):
     """The measure that costs as much as all others is left out, unless it is named."""
-    monkeypatch.setattr("sklearn_calib.report._label_report._FEW_LABELS", 1)
+    monkeypatch.setattr(
+        "sklearn_calib.report._label_report._MAX_LABELS_ALL_MEASURES", 1
+    )
     Y, P = given(60)
     costly = "lower_distance_to_calibration"
     found = {row.measure for row in quickly(Y, P, measures=None, n_resamples=0).rows}

@@ -23,13 +23,13 @@ from sklearn_calib.report._pictures import (
     make_curves,
 )
 from sklearn_calib.report._svg import (
-    LARGE,
-    SMALL,
+    LARGE_FRAME,
+    SMALL_FRAME,
     DiagramSeries,
     draw_diagram,
     draw_steps,
 )
-from sklearn_calib.report._written import DARK, LIGHT
+from sklearn_calib.report._written import DARK_COLOURS_CSS, LIGHT_COLOURS_CSS
 from sklearn_calib.summary import CalibrationSummary
 
 VOID = {"meta", "br", "wbr", "img", "hr", "link", "input"}
@@ -207,10 +207,10 @@ def test_before_and_after_side_by_side(advised, tmp_path):
         (curve,) = summary.reliability_curve(n_bins=10, n_resamples=0)
         x, y = points(picture).T
         np.testing.assert_allclose(
-            (x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4
+            (x - LARGE_FRAME.left) / LARGE_FRAME.side, curve.predicted, atol=1e-4
         )
         np.testing.assert_allclose(
-            1 - (y - LARGE.top) / LARGE.side, curve.observed, atol=1e-4
+            1 - (y - LARGE_FRAME.top) / LARGE_FRAME.side, curve.observed, atol=1e-4
         )
         assert f'<g class="tone{tone}">' in picture and 'class="steps"' in picture
 
@@ -227,7 +227,7 @@ def test_the_positive_class_is_the_one_that_was_asked_for(tmp_path, monkeypatch)
         assert f"event: class {positive}" in text
         x, _ = points(text[text.index("<figure>") :]).T
         np.testing.assert_allclose(
-            (x - LARGE.left) / LARGE.side, curve.predicted, atol=1e-4
+            (x - LARGE_FRAME.left) / LARGE_FRAME.side, curve.predicted, atol=1e-4
         )
         with monkeypatch.context() as patched:  # the picture by matplotlib
             patched.setattr(
@@ -267,7 +267,7 @@ def points(picture):
     return np.array(found, dtype=float)
 
 
-@pytest.mark.parametrize("frame", [LARGE, SMALL])
+@pytest.mark.parametrize("frame", [LARGE_FRAME, SMALL_FRAME])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_dots_lie_where_the_curve_says(frame, weighted):
     proba, y = make_overconfident(2, 800)
@@ -312,7 +312,7 @@ def test_histogram_has_the_heights_of_the_shares():
         draw_diagram([DiagramSeries(curve)], ""),
     )[1]
     tops = np.array(re.findall(r"V([\d.]+)H", path), float)
-    top, bottom = LARGE.bars
+    top, bottom = LARGE_FRAME.bars
     shares = (bottom - tops) / (bottom - top) * curve.histogram.max()
     np.testing.assert_allclose(shares, curve.histogram, atol=1e-3)
     said = re.findall(
@@ -327,11 +327,11 @@ def test_histogram_has_the_heights_of_the_shares():
 def test_steps_are_the_isotonic_fit():
     proba, y = make_overconfident(2, 300)
     (curve,) = reliability_curve(y, proba, strategy="isotonic", n_resamples=0)
-    path = draw_steps(LARGE, curve)
+    path = draw_steps(LARGE_FRAME, curve)
     places = np.array(re.findall(r"H([\d.]+)V", path), float)
     values = [float(v) for v in re.findall(r"(?:M[\d.]+ |V)([\d.]+)", path)]
-    at = np.searchsorted(places, LARGE.locate_x(curve.predicted))
-    drawn = 1 - (np.array(values)[at] - LARGE.top) / LARGE.side
+    at = np.searchsorted(places, LARGE_FRAME.locate_x(curve.predicted))
+    drawn = 1 - (np.array(values)[at] - LARGE_FRAME.top) / LARGE_FRAME.side
     np.testing.assert_allclose(drawn, curve.observed, atol=1e-4)
     assert len(values) < len(curve.observed) / 3, "points that repeat a value are drawn"
 
@@ -408,7 +408,9 @@ def luminance(colour):
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
-@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(
+    "palette", [LIGHT_COLOURS_CSS, DARK_COLOURS_CSS], ids=["light", "dark"]
+)
 def test_contrast(palette):
     colours = {
         name: luminance(c) for name, c in re.findall(r"--(\w+): (#\w{6})", palette)
@@ -430,7 +432,10 @@ def test_dark_narrow_and_printed(reports, tmp_path):
     """Each colour of the light page has one in the dark; paper is light; bodies never scroll."""
     text = written(reports("two"), tmp_path)
     assert '<meta name="color-scheme" content="light dark">' in text
-    names = [re.findall(r"--(\w+):", palette) for palette in (LIGHT, DARK)]
+    names = [
+        re.findall(r"--(\w+):", palette)
+        for palette in (LIGHT_COLOURS_CSS, DARK_COLOURS_CSS)
+    ]
     assert names[0] == names[1]
     assert "@media screen and (prefers-color-scheme: dark)" in text
     assert (
@@ -475,7 +480,7 @@ def test_dots_on_log_odds_lie_at_their_log_odds():
     score = np.repeat([0.0, 0.001, 0.01, 0.1], 40)
     y = np.r_[np.zeros(80), np.arange(80) % 20 == 0].astype(int)
     (curve,) = reliability_curve(y, score, strategy="isotonic", n_resamples=0)
-    frame = LARGE.on_log_odds([curve])
+    frame = LARGE_FRAME.on_log_odds([curve])
     text = draw_diagram([DiagramSeries(curve)], "", frame)
     at = [float(x) for x in re.findall(r'class="dot" cx="([\d.]+)"', text)]
     odds = np.log(curve.predicted[1:] / (1 - curve.predicted[1:]))

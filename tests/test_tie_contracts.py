@@ -26,7 +26,7 @@ from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
 from sklearn_calib.recalibrators import MulticlassBinning, all_recalibrators
 from sklearn_calib.report import multilabel_report
-from sklearn_calib.report._label_sections import _IN_TEXT as LINES_OF_TEXT
+from sklearn_calib.report._label_sections import _MAX_TEXT_LABELS as LINES_OF_TEXT
 from sklearn_calib.summary._pattern_cells import _least_shift
 
 EDGES = (0.05, 0.1, 0.2, 0.25, 0.3, 0.5, 0.7, 0.75, 0.9)

@@ -176,12 +176,12 @@ def _show_library_warnings(any_order):
         if not isinstance(message, CalibrationWarning):
             return
         from .._validation import COLUMN_ORDER_HINT
-        from ..summary import LEFT_OUT
+        from ..summary import DROPPED_ROWS_HINT
 
         if any_order and COLUMN_ORDER_HINT in message.hint:
             return
         text = translate_message(message)
-        if message.hint == LEFT_OUT:
+        if message.hint == DROPPED_ROWS_HINT:
             text = f"left out, with missing values: {message.value.removeprefix('none in ')}"
         if text not in shown:
             shown.add(text)

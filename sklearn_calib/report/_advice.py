@@ -21,17 +21,25 @@ if TYPE_CHECKING:
     from ..metrics import Predictions
     from ._models import Model
 
-ADVISED = ("identity", "auto", "temperature", "platt", "beta", "isotonic")
+COMPARED_RECALIBRATORS = (
+    "identity",
+    "auto",
+    "temperature",
+    "platt",
+    "beta",
+    "isotonic",
+)
 # if rows have options of their own
-_OF_OPTIONS = (
+_RECALIBRATORS_WITH_OPTIONS = (
     "identity",
     "auto",
     "temperature",
 )
-_FOLDS = 5
-_N_SUMMARY_CELLS = 4096  # of a summary; moves no score by more than 1/512 of it
-_MAX_SAMPLE_ENTRIES = 50_000  # rows times classes
-_MIN_CLASS_ROWS = 5  # rows of each class
+_N_FOLDS = 5
+# A cell of the summary moves no score by more than 1/512 of it.
+_N_SUMMARY_CELLS = 4096
+_MAX_SAMPLE_ENTRIES = 50_000
+_MIN_CLASS_ROWS = 5
 
 
 class AdviceRow(NamedTuple):
@@ -153,7 +161,7 @@ def make_advice(
         model.predictions is not None
         and get_absent_mask(model.predictions.proba) is not None
     )
-    names = _OF_OPTIONS if options else ADVISED
+    names = _RECALIBRATORS_WITH_OPTIONS if options else COMPARED_RECALIBRATORS
     steps = len(names) + 1
     all_predictions = {}
     with ignore_calibration_warnings():
@@ -249,7 +257,7 @@ class _CellSource(_Source):
         """Draw the folds, the same for all methods; whether there are enough rows."""
         if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS:
             return False
-        self._folds = self._sample.folds(_FOLDS, rng)
+        self._folds = self._sample.folds(_N_FOLDS, rng)
         self._counts = np.concatenate(
             [fold.counts[fold.weight > 0] for fold in self._folds]
         )
@@ -287,7 +295,7 @@ class _SampleSource(_Source):
         if not _has_enough_rows(counts):
             return False
         self.n_rows = self._sample.n_drawn
-        self._folds = self._sample.folds(_FOLDS)
+        self._folds = self._sample.folds(_N_FOLDS)
         return True
 
     def predict_held_out(self, name):
@@ -316,7 +324,7 @@ class _ClusterSource(_Source):
         most = max(_MAX_SAMPLE_ENTRIES // len(predictions.classes), 1000)
         order = rng.permutation(int(groups.max()) + 1)
         size = np.cumsum(np.bincount(groups)[order])
-        chosen = order[: max(int(np.searchsorted(size, most, side="right")), _FOLDS)]
+        chosen = order[: max(int(np.searchsorted(size, most, side="right")), _N_FOLDS)]
         kept = np.flatnonzero(np.isin(groups, chosen))
         self._predictions = predictions.take(kept)
         pairs = np.unique(
@@ -328,7 +336,7 @@ class _ClusterSource(_Source):
         self.n_rows = self._predictions.n_items
         self._whole = len(kept) == len(groups)
         splitter = FastStratifiedGroupKFold(
-            _FOLDS, shuffle=True, random_state=int(rng.integers(2**31))
+            _N_FOLDS, shuffle=True, random_state=int(rng.integers(2**31))
         )
         codes = self._predictions.codes
         clusters = self._predictions.clusters

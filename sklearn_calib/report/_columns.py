@@ -144,13 +144,16 @@ def check_summary_order(models: Mapping[str, Model]) -> None:
             )
 
 
-_MEANT = "; where they are meant, check_columns=False"
+_INTENDED_COLUMNS_HINT = "; where they are meant, check_columns=False"
 
 
-_LEAST_AREA = 0.65  # of each column that moves, for the label that it moves to
-_LEAST_GAIN = 0.1  # in area, of each label that gets another column
-_LEAST_ERRORS = 8.5  # of an area, which are six of a difference of two
-_NAMED = 5
+# Of each column that moves, for the label that it moves to.
+_MIN_AUC = 0.65
+# Of each label that gets another column.
+_MIN_AUC_GAIN = 0.1
+# Of one area; these are six of a difference of two areas.
+_MIN_STANDARD_ERRORS = 8.5
+_MAX_NAMED_LABELS = 5
 
 
 def check_label_order(
@@ -175,8 +178,8 @@ def check_label_order(
         raise invalid_input(
             "y_proba",
             expected="columns of y_proba with the probability that a row has the label",
-            got=f"{join_truncated(names, _NAMED)} ranked backwards, far beyond chance",
-            hint=("Pass the other column, or 1 - p" + _MEANT),
+            got=f"{join_truncated(names, _MAX_NAMED_LABELS)} ranked backwards, far beyond chance",
+            hint=("Pass the other column, or 1 - p" + _INTENDED_COLUMNS_HINT),
         )
     _, pairs, table = named_label_tables(y_true, y_proba, list(all_predictions))
     places = find_better_columns(
@@ -193,8 +196,11 @@ def check_label_order(
     raise invalid_input(
         "y_proba",
         expected="columns of y_proba in the order of the labels",
-        got=f"labels that other columns rank far better: {join_truncated(moved, _NAMED)}",
-        hint="Bring the columns into the order of the labels" + _MEANT,
+        got=(
+            "labels that other columns rank far better: "
+            f"{join_truncated(moved, _MAX_NAMED_LABELS)}"
+        ),
+        hint="Bring the columns into the order of the labels" + _INTENDED_COLUMNS_HINT,
     )
 
 
@@ -229,7 +235,9 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     own = area[label, label]
     gain = new - own
     sure = (
-        (new >= _LEAST_AREA) & (gain >= _LEAST_GAIN) & (gain >= _LEAST_ERRORS * error)
+        (new >= _MIN_AUC)
+        & (gain >= _MIN_AUC_GAIN)
+        & (gain >= _MIN_STANDARD_ERRORS * error)
     )
     for cycle in _find_cycles(places):
         if not sure[cycle].all():

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
     Cells: TypeAlias = CellSample | ClusterSample
 
-MOST_BINS = 10
-_ROWS_OF_BIN = 20  # expected rows of the rarer outcome, in a bin on average
-_FEWEST_EVENTS = 10  # of either outcome, for a slope
+MAX_BINS = 10
+# Expected rows of the rarer outcome, in a bin on average.
+_MIN_ROWS_PER_BIN = 20
+# Rows of either outcome that a slope needs.
+_MIN_SLOPE_EVENTS = 10
 _MAX_SHARE = 0.5  # of the rows, in the groups that are wrong
 _MIN_LOG_ODDS = 3.0  # in favour of wrong groups against an error of all rows
 
@@ -201,7 +203,7 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
 def count_bins(sample: "Cells") -> int:
     """Return how many bins the rows can distinguish, from the scores alone."""
     share = sample.proba * sample.counts.sum(axis=1)[:, None]
-    return int(np.clip(share.sum(axis=0).min() // _ROWS_OF_BIN, 1, MOST_BINS))
+    return int(np.clip(share.sum(axis=0).min() // _MIN_ROWS_PER_BIN, 1, MAX_BINS))
 
 
 class Run(NamedTuple):
@@ -247,7 +249,7 @@ def fit_event_line(sample: "Cells") -> Line | None:
     if count_certain(sample)[1]:
         used = ~(sample.proba == 0).any(axis=1)
     z = compute_log_odds(sample.proba)
-    few = not used.any() or min(sample.counts[used].sum(axis=0)) < _FEWEST_EVENTS
+    few = not used.any() or min(sample.counts[used].sum(axis=0)) < _MIN_SLOPE_EVENTS
     if few or np.ptp(z[used]) == 0:
         return None
     weight = sample.weight.T.ravel()

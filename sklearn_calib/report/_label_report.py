@@ -26,7 +26,7 @@ from ..groups import GroupRow, audit_predictions, audit_summaries
 from ..metrics import validate_multilabel
 from ._calibration_report import check_no_model, check_report_options
 from ._columns import check_label_order
-from ._label_sections import PAIRS_DRAWN, make_label_sections
+from ._label_sections import MAX_LABEL_RESAMPLES, make_label_sections
 from ._models import PredictionsModel
 from ._table import ReportRow, choose_measures, measure_models
 from ._written import WrittenReport, clean_values
@@ -34,13 +34,21 @@ from ._written import WrittenReport, clean_values
 if TYPE_CHECKING:
     from ..metrics import Predictions
 
-_DRAWS = 999
-_EXACT_ROWS = 2048  # of more rows the test takes so many cells
-_N_TILTED_CELLS = 256  # if it takes other draws
-_IN_DOUBT = 0.005  # p-values up to that are worth other draws
-_BOUND_SHARE = 0.05  # of the level of a label: for the bound, the rest for the draws
-_DRAWS_OF_LEVEL = 2  # draws decide alone if they resolve SIGNIFICANCE over that
-_LARGEST_STEP = 60.0  # of the exponent of the bound
+_N_TEST_DRAWS = 999
+# More rows are pooled to so many cells for the test.
+_MAX_EXACT_ROWS = 2048
+# Cells of the test if it uses tilted draws.
+_N_TILTED_CELLS = 256
+# Up to this p-value tilted draws are worth their time.
+_MAX_REDRAWN_PVALUE = 0.005
+# The part of the level of a label that the bound takes; draws take the rest.
+_BOUND_LEVEL_FRACTION = (
+    0.05  # of the level of a label: for the bound, the rest for the draws
+)
+# Draws decide alone if they resolve the level divided by this number.
+_MIN_DRAWS_PER_LEVEL = 2
+# Of the bound.
+_MAX_EXPONENT = 60.0
 
 
 class LabelAverage(NamedTuple):
@@ -99,23 +107,23 @@ def adjust_by_holm(p_values: Sequence[float]) -> FloatArray:
 def _audit_label(model, n_labels, level, rng):
     """Test a label by a bound and by draws; by tilted draws if these cannot decide."""
     seeds = rng.integers(2**63, size=2)
-    row = _audit_by_draws(model, level, _DRAWS, seeds[0], _EXACT_ROWS)
-    bound = compute_chernoff_bound(model.predictions) / _BOUND_SHARE
+    row = _audit_by_draws(model, level, _N_TEST_DRAWS, seeds[0], _MAX_EXACT_ROWS)
+    bound = compute_chernoff_bound(model.predictions) / _BOUND_LEVEL_FRACTION
     # of this label, for its adjusted p-value
-    enough = SIGNIFICANCE_LEVEL / _DRAWS_OF_LEVEL / n_labels
+    enough = SIGNIFICANCE_LEVEL / _MIN_DRAWS_PER_LEVEL / n_labels
     p = row.p_value
-    if (1 + _DRAWS) * enough < 1 and bound > enough and p <= _IN_DOUBT:
+    if (1 + _N_TEST_DRAWS) * enough < 1 and bound > enough and p <= _MAX_REDRAWN_PVALUE:
         p = compute_range_p_value(
-            *_make_path(model), _DRAWS, np.random.default_rng(seeds[1])
+            *_make_path(model), _N_TEST_DRAWS, np.random.default_rng(seeds[1])
         )
-    return row._replace(p_value=min(p / (1 - _BOUND_SHARE), bound, 1.0))
+    return row._replace(p_value=min(p / (1 - _BOUND_LEVEL_FRACTION), bound, 1.0))
 
 
 def _make_path(model):
     """Return increasing scores, rows, those with the label, and weights of one row."""
     predictions = model.predictions
     weight = predictions.weight
-    if len(predictions.codes) <= _EXACT_ROWS or (weight != weight[0]).any():
+    if len(predictions.codes) <= _MAX_EXACT_ROWS or (weight != weight[0]).any():
         order = np.argsort(predictions.second, kind="stable")
         hits = (predictions.codes[order] == 1).astype(np.int64)
         return (
@@ -194,7 +202,7 @@ def _compute_log_bound(factor, logs, p, hit):
         return float(moved.sum() - t * excess)
 
     found = minimize_scalar(
-        compute_exponent, bounds=(0.0, _LARGEST_STEP), method="bounded"
+        compute_exponent, bounds=(0.0, _MAX_EXPONENT), method="bounded"
     )
     return min(float(found.fun), 0.0)
 
@@ -283,14 +291,14 @@ def _average_measures(functions, rows, models, pooled, table, level):
     return found
 
 
-FORMAT = "sklearn-calib-label-report"
-SCHEMA = 1
+LABEL_REPORT_FORMAT = "sklearn-calib-label-report"
+SCHEMA_VERSION = 1
 # resamples of all labels together, and of one at least
-_N_TOTAL_DRAWS = 6000
-_MIN_LABEL_DRAWS = 20
+_N_TOTAL_RESAMPLES = 6000
+_MIN_LABEL_RESAMPLES = 20
 # of more labels by its name alone
-_FEW_LABELS = 100
-_COSTLY = "lower_distance_to_calibration"
+_MAX_LABELS_ALL_MEASURES = 100
+_COSTLY_MEASURE = "lower_distance_to_calibration"
 
 
 @dataclass
@@ -395,7 +403,7 @@ class LabelReport(WrittenReport):
             labels.append(
                 {"label": found.group, **line, "measures": by_label[found.group]}
             )
-        content = {"format": FORMAT, "schema": SCHEMA}
+        content = {"format": LABEL_REPORT_FORMAT, "schema": SCHEMA_VERSION}
         content |= {key: getattr(self, key) for key in own} | {"n_rows": self.n_samples}
         content |= {
             "averages": [one._asdict() for one in self.averages],
@@ -541,8 +549,8 @@ def multilabel_report(
             got=f"{twice[:60]!r} twice",
             hint="Pass others as labels",
         )
-    if measures is None and len(names) > _FEW_LABELS:
-        functions = [one for one in functions if one.spec.name != _COSTLY]
+    if measures is None and len(names) > _MAX_LABELS_ALL_MEASURES:
+        functions = [one for one in functions if one.spec.name != _COSTLY_MEASURE]
     if check_columns:
         check_label_order(
             dict(zip(names, all_predictions, strict=True)), y_true, y_proba
@@ -554,7 +562,11 @@ def multilabel_report(
     rng = generator(random_state)
     if n_resamples == "auto":
         n_resamples = int(
-            np.clip(_N_TOTAL_DRAWS // len(names), _MIN_LABEL_DRAWS, PAIRS_DRAWN)
+            np.clip(
+                _N_TOTAL_RESAMPLES // len(names),
+                _MIN_LABEL_RESAMPLES,
+                MAX_LABEL_RESAMPLES,
+            )
         )
     with ignore_calibration_warnings():  # the report names labels without events
         rows = measure_models(models, functions, level, n_resamples, rng, progress)

@@ -13,15 +13,17 @@ from ._table import format_interval
 if TYPE_CHECKING:
     from ..groups import GroupRow
 
-PAIRS_DRAWN = 200  # resamples of a label at most
-SHOWN = 100  # labels in a page, the worst
-_IN_TEXT = 20
-_DRAWN = 3
-# labels in a sentence, and letters of a name
-_NAMED = 5
-_NAME = 40
-_MIN_EVENTS = 10  # events, or rows without: fewer are hardly informative
-_IN_LINE = ("log_loss", "expected_calibration_error")
+MAX_LABEL_RESAMPLES = 200
+# A page lists the worst labels.
+MAX_SHOWN_LABELS = 100
+_MAX_TEXT_LABELS = 20
+_MAX_DRAWN_LABELS = 3
+# In a sentence.
+_MAX_NAMED_LABELS = 5
+_MAX_NAME_CHARACTERS = 40
+# Fewer events, or rows without an event, carry hardly any information.
+_MIN_EVENTS = 10
+_LINE_MEASURES = ("log_loss", "expected_calibration_error")
 
 
 def make_label_sections(report: Any, drawn: bool = False) -> list[Section]:
@@ -82,14 +84,18 @@ def _write_sentences(report):
         verb = "is" if len(wrong) == 1 else "are"
         said = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
         named = [
-            f"{quoted(row.group, _NAME)} ({describe_finding(row)})" for row in wrong
+            f"{quoted(row.group, _MAX_NAME_CHARACTERS)} ({describe_finding(row)})"
+            for row in wrong
         ]
-        said.append(f"The worst first: {join_truncated(named, _NAMED, '; ')}.")
+        said.append(
+            f"The worst first: {join_truncated(named, _MAX_NAMED_LABELS, '; ')}."
+        )
     empty = [row for row in report.labels if row.events <= 0]
     if empty:
-        named = [quoted(row.group, _NAME) for row in empty]
+        named = [quoted(row.group, _MAX_NAME_CHARACTERS) for row in empty]
         said.append(
-            f"No row is positive for {join_truncated(named, _NAMED)}: such a label has no slope, "
+            f"No row is positive for {join_truncated(named, _MAX_NAMED_LABELS)}: such "
+            "a label has no slope, "
             "and only probabilities that are too high can be seen."
         )
     few = [
@@ -125,14 +131,14 @@ def _show_averages(report):
     return Section(
         "All labels",
         tables=[table],
-        parts=[Section(notes=[_AVERAGES], only="html markdown")],
+        parts=[Section(notes=[_AVERAGES_NOTE], only="html markdown")],
     )
 
 
 def _list_labels(report):
     """Show one line per label, the worst first; fewer on a screen of text."""
     values = {(row.model, row.measure): row for row in report.rows}
-    measured = [one.measure for one in report.averages if one.measure in _IN_LINE]
+    measured = [one.measure for one in report.averages if one.measure in _LINE_MEASURES]
     short = [
         name.replace("expected_calibration_error", "ECE").replace("_", " ")
         for name in measured
@@ -151,7 +157,7 @@ def _list_labels(report):
     def make_label_line(row):
         p = f"{row.adjusted_p_value:.2g}"
         return [
-            plain(row.group, _NAME),
+            plain(row.group, _MAX_NAME_CHARACTERS),
             describe_finding(row),
             f"{row.n_rows}",
             _format_count(row.events),
@@ -175,10 +181,10 @@ def _list_labels(report):
         return Section(tables=[table], notes=notes)
 
     parts = [
-        make_list_section(_IN_TEXT)._replace(only="text terminal"),
-        make_list_section(SHOWN)._replace(only="html markdown"),
+        make_list_section(_MAX_TEXT_LABELS)._replace(only="text terminal"),
+        make_list_section(MAX_SHOWN_LABELS)._replace(only="html markdown"),
         Section(
-            notes=[_LINES.format(level=f"{100 * report.level:.0f} %")],
+            notes=[_LABEL_TABLE_NOTE.format(level=f"{100 * report.level:.0f} %")],
             only="html markdown",
         ),
     ]
@@ -199,14 +205,16 @@ def _format_estimate(value, low, high):
 
 def _draw_worst(report):
     """Draw the diagrams of the worst labels."""
-    models = {row.group: report._models[row.group] for row in report.worst(_DRAWN)}
+    models = {
+        row.group: report._models[row.group] for row in report.worst(_MAX_DRAWN_LABELS)
+    }
     drawn = draw_labels(models, report.level)
     return Section("The worst labels", picture=drawn, kind="whole", only="html")
 
 
 def _list_all_measures(report):
     """Show every measure of the labels that are shown, with its interval."""
-    shown = {row.group for row in report.worst(SHOWN)}
+    shown = {row.group for row in report.worst(MAX_SHOWN_LABELS)}
     rows = [row for row in report.rows if row.model in shown]
     wrong = {
         row.group for row in report.labels if row.adjusted_p_value <= SIGNIFICANCE_LEVEL
@@ -222,17 +230,20 @@ def _show_repair(report):
         return Section()
     said = "One line for each label, rare labels drawn towards the others, from rows of their own:"
     return Section(
-        "To repair it", sentences=[said], code=_CODE, only="html markdown terminal"
+        "To repair it",
+        sentences=[said],
+        code=_REPAIR_CODE,
+        only="html markdown terminal",
     )
 
 
-_CODE = (
+_REPAIR_CODE = (
     "from sklearn_calib.recalibrators import MultilabelCalibration\n\n"
     "recalibrator = MultilabelCalibration().fit(y_proba, y_true)\n"
     "repaired = recalibrator.predict_proba(new_proba)"
 )
 
-_AVERAGES = (
+_AVERAGES_NOTE = (
     "Macro: the mean over labels. Micro: all pairs of a row and a label as one problem. A row is "
     "drawn with all of its labels, so that the interval of a loss allows for their dependence, and "
     "it is longer upwards where few rows are positive; the macro interval of another measure goes "
@@ -241,7 +252,7 @@ _AVERAGES = (
     "below."
 )
 
-_LINES = (
+_LABEL_TABLE_NOTE = (
     "The worst labels first. O/E: observed over expected positives, 1 is right; slope of the "
     "log-odds, 1 is right; intervals ({level}) hold for each label by itself, and a dash is what "
     "the rows do not determine. The adjusted p-value (Holm) allows for the number of labels and "

@@ -17,8 +17,8 @@ from .._show import escape_html, plain
 from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveRows, compute_curve, reliability_curve
-from ._evidence import MOST_BINS
-from ._svg import LARGE, SMALL, DiagramSeries, draw_diagram, to_digits
+from ._evidence import MAX_BINS
+from ._svg import LARGE_FRAME, SMALL_FRAME, DiagramSeries, draw_diagram, to_digits
 
 if TYPE_CHECKING:
     from ..decisions import NetBenefitDifference
@@ -26,19 +26,23 @@ if TYPE_CHECKING:
     from ..summary import CalibrationSummary
     from ._models import Model
 
-FEW_MODELS = 3  # each with large diagrams; more share a grid of small ones
+# More models share a grid of small diagrams.
+MAX_LARGE_DIAGRAM_MODELS = (
+    3  # each with large diagrams; more share a grid of small ones
+)
 # of more classes: the worst, and the most frequent of the others
-SHOWN_CLASSES = 12
-_WORST = 6
-_SMALL_BINS = 10
-_CLASS_BINS = 5
-_BANDS = 200  # draws of clusters
-_N_BAND_CELLS = 4096  # bands are drawn from so many cells of a summary
-_BEFORE = "before"
-_AFTER = "after recalibration (auto)"
+MAX_SHOWN_CLASSES = 12
+_N_WORST_CLASSES = 6
+_N_SMALL_DIAGRAM_BINS = 10
+_N_CLASS_DIAGRAM_BINS = 5
+_N_BAND_DRAWS = 200
+# Bands are drawn from so many cells of a summary.
+_N_BAND_CELLS = 4096
+_BEFORE_LABEL = "before"
+_AFTER_LABEL = "after recalibration (auto)"
 
 
-def _draw_figure(title, note, says, series, frame=LARGE):
+def _draw_figure(title, note, says, series, frame=LARGE_FRAME):
     """Draw a diagram with its title, a note, and a description; all not yet escaped."""
     below = f"<span>{escape_html(note)}</span>" if note else ""
     label = f"Reliability diagram of {plain(says)}: {_describe_series(series)}"
@@ -74,7 +78,9 @@ def arrange_figures(
 def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
     """Return what the diagrams of all models show, before and after recalibration."""
     make = (
-        _make_large_series if len(report.accuracy) <= FEW_MODELS else _make_small_series
+        _make_large_series
+        if len(report.accuracy) <= MAX_LARGE_DIAGRAM_MODELS
+        else _make_small_series
     )
     found: dict[str, list[DiagramSeries]] = {}
     for name, model in report._models.items():
@@ -88,17 +94,19 @@ def make_curves(report: Any) -> dict[str, list[DiagramSeries]]:
 
 def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> str:
     """Draw the diagrams of `make_curves`, large for a few models, as HTML that is safe."""
-    few = len(report.accuracy) <= FEW_MODELS
+    few = len(report.accuracy) <= MAX_LARGE_DIAGRAM_MODELS
     on_log_odds = has_rare_events(report)
-    keys: tuple[str, ...] = _KEYS if few else _KEYS[:1] + _KEYS[-1:]
-    keys += _KEYS_AFTER if any(report.advice.values()) else ()
-    keys += (_KEY_RARE,) if on_log_odds else ()
+    keys: tuple[str, ...] = (
+        _LEGEND_ENTRIES if few else _LEGEND_ENTRIES[:1] + _LEGEND_ENTRIES[-1:]
+    )
+    keys += _AFTER_LEGEND_ENTRIES if any(report.advice.values()) else ()
+    keys += (_RARE_EVENTS_LEGEND_ENTRY,) if on_log_odds else ()
     legend = "".join(keys).format(level=f"{100 * report.level:.0f} %")
     pairs: list[tuple[str, list[str]]] = []
     alone: list[str] = []
     for name, model in report._models.items():
         series = curves[name]
-        frame = LARGE if few else SMALL
+        frame = LARGE_FRAME if few else SMALL_FRAME
         if on_log_odds:
             lines = [
                 line
@@ -108,7 +116,9 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
             ]
             frame = frame.on_log_odds(lines)
         event = (
-            f"event: class {plain(model.positive, 40)}" if model.two_classes else _EVENT
+            f"event: class {plain(model.positive, 40)}"
+            if model.two_classes
+            else _CONFIDENCE_EVENT_LABEL
         )
         if not few or len(series) == 1:
             alone.append(
@@ -117,7 +127,7 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
             continue
         figures = [
             _draw_figure(when, event, f"{name}, {when}", [one], frame)
-            for when, one in zip((_BEFORE, _AFTER), series, strict=True)
+            for when, one in zip((_BEFORE_LABEL, _AFTER_LABEL), series, strict=True)
         ]
         pairs.append((name if len(report.accuracy) > 1 else "", figures))
     return arrange_figures(
@@ -137,13 +147,13 @@ def draw_labels(models: "Mapping[str, Model]", level: float) -> str:
         for name, model in models.items()
     ]
     return arrange_figures(
-        [("", figures)], "".join(_KEYS).format(level=f"{100 * level:.0f} %")
+        [("", figures)], "".join(_LEGEND_ENTRIES).format(level=f"{100 * level:.0f} %")
     )
 
 
 def _make_small_series(summary, level, tone, _):
     (curve,) = coarsen_to_draw(summary).reliability_curve(
-        level=level, n_bins=_SMALL_BINS, n_resamples=0
+        level=level, n_bins=_N_SMALL_DIAGRAM_BINS, n_resamples=0
     )
     return DiagramSeries(curve, None, tone)
 
@@ -190,7 +200,11 @@ def draw_classes(report: Any, name: str) -> str:
         says = f"{plain(name)}, class {plain(label)}"
         figures.append(
             _draw_figure(
-                label, f"{100 * shares[number]:.1f} % of the rows", says, series, SMALL
+                label,
+                f"{100 * shares[number]:.1f} % of the rows",
+                says,
+                series,
+                SMALL_FRAME,
             )
         )
     return arrange_figures([("", figures)], "", "panels")
@@ -206,7 +220,7 @@ def _make_class_curves(
         sample_weight=predictions.weight,
         multiclass="classwise",
         strategy="uniform",
-        n_bins=_CLASS_BINS,
+        n_bins=_N_CLASS_DIAGRAM_BINS,
         n_resamples=0,
         level=level,
     )
@@ -214,7 +228,7 @@ def _make_class_curves(
 
 def _make_large_series(summary, level, tone, model):
     cells = coarsen_to_draw(summary)
-    given = {"level": level, "n_bins": MOST_BINS}
+    given = {"level": level, "n_bins": MAX_BINS}
     (steps,) = cells.reliability_curve(strategy="isotonic", n_resamples=0)
     if model.n_clusters is None:
         (curve,) = cells.reliability_curve(**given)
@@ -227,7 +241,7 @@ def _make_large_series(summary, level, tone, model):
         (problem,) = model.predictions.problems()
         rows = CurveRows.from_pooled(model.pool_cells(_N_BAND_CELLS), problem.title)
         curve = compute_curve(
-            rows, "quantile", MOST_BINS, level, _BANDS, np.random.default_rng(0)
+            rows, "quantile", MAX_BINS, level, _N_BAND_DRAWS, np.random.default_rng(0)
         )
     return DiagramSeries(curve, steps, tone)
 
@@ -254,13 +268,13 @@ def _describe_series(series):
 
 def choose_classes(curves: "list[ReliabilityCurve]", shares: "FloatArray") -> list[int]:
     """Choose all of a few classes; of many the worst, then the most frequent others."""
-    if len(curves) <= SHOWN_CLASSES:
+    if len(curves) <= MAX_SHOWN_CLASSES:
         return list(range(len(curves)))
     worst = np.argsort(
         [-compute_binned_error(curve) for curve in curves], kind="stable"
-    )[:_WORST]
+    )[:_N_WORST_CLASSES]
     others = [c for c in np.argsort(-shares, kind="stable") if c not in worst]
-    return [int(c) for c in (*worst, *others[: SHOWN_CLASSES - _WORST])]
+    return [int(c) for c in (*worst, *others[: MAX_SHOWN_CLASSES - _N_WORST_CLASSES])]
 
 
 def compute_binned_error(curve: "ReliabilityCurve") -> float:
@@ -270,36 +284,43 @@ def compute_binned_error(curve: "ReliabilityCurve") -> float:
     )
 
 
-_EVENT = "event: the predicted class is true"
+_CONFIDENCE_EVENT_LABEL = "event: the predicted class is true"
 
-_KEY = '<li><svg class="diagram tone0" viewBox="0 0 30 16" aria-hidden="true">'
-_KEYS = (
-    f'{_KEY}<path class="interval" d="M15 1V15"/><circle class="dot" cx="15" cy="8" r="3.5"/></svg>'
-    "rows in numbered bins, with {level} interval</li>\n",
-    f'{_KEY}<path class="steps" d="M1 13H10V8H20V3H29"/></svg>isotonic fit, without bins</li>\n',
-    f'{_KEY}<path class="band" d="M1 4H29V12H1Z"/></svg>where calibrated predictions lie '
-    "({level})</li>\n",
-    f'{_KEY}<path class="diagonal" d="M1 8H29"/></svg>as often as predicted</li>\n',
+_LEGEND_ENTRY_START = (
+    '<li><svg class="diagram tone0" viewBox="0 0 30 16" aria-hidden="true">'
 )
-_KEY_RARE = (
-    f'{_KEY}<path class="margin" d="M15 1V15"/></svg>events are rare, so axes are on log-odds; '
+_LEGEND_ENTRIES = (
+    f'{_LEGEND_ENTRY_START}<path class="interval" d="M15 1V15"/><circle class="dot" '
+    'cx="15" cy="8" r="3.5"/></svg>'
+    "rows in numbered bins, with {level} interval</li>\n",
+    f'{_LEGEND_ENTRY_START}<path class="steps" d="M1 13H10V8H20V3H29"/></svg>isotonic '
+    "fit, without bins</li>\n",
+    f'{_LEGEND_ENTRY_START}<path class="band" d="M1 4H29V12H1Z"/></svg>where '
+    "calibrated predictions lie "
+    "({level})</li>\n",
+    f'{_LEGEND_ENTRY_START}<path class="diagonal" d="M1 8H29"/></svg>as often as predicted</li>\n',
+)
+_RARE_EVENTS_LEGEND_ENTRY = (
+    f'{_LEGEND_ENTRY_START}<path class="margin" d="M15 1V15"/></svg>events are rare, '
+    "so axes are on log-odds; "
     "exactly 0 and 1 lie beyond such lines</li>\n"
 )
-_KEYS_AFTER = (
-    _KEY.replace("tone0", "tone1")
+_AFTER_LEGEND_ENTRIES = (
+    _LEGEND_ENTRY_START.replace("tone0", "tone1")
     + '<path class="interval" d="M15 1V15"/><circle class="dot" '
     'cx="15" cy="8" r="3.5"/></svg>after recalibration, of rows that the fit has not seen</li>\n',
 )
 
 
-_WIDTH = 376
-_HEIGHT = 300
-_LEFT = 74
-_TOP = 22
-_RIGHT = 356
-_BOTTOM = 250
-_LETTER = 7.2
-_MOST_ROWS = 2_000_000  # of a difference by paired rows: some 0.3 s for a million
+_DIAGRAM_WIDTH = 376
+_DIAGRAM_HEIGHT = 300
+_PLOT_LEFT = 74
+_PLOT_TOP = 22
+_PLOT_RIGHT = 356
+_PLOT_BOTTOM = 250
+_DIGIT_WIDTH = 7.2
+# A difference by paired rows takes some 0.3 s for a million.
+_MAX_PAIRED_ROWS = 2_000_000
 
 
 def draw_comparison(report: Any) -> str:
@@ -331,7 +352,7 @@ def _draw_plane(report):
         drawn.append(
             f'<path class="margin" d="M{_to_xy(points[0])}L{_to_xy(points[1])}"/>'
         )
-        at_top = points[1][1] <= _TOP + 0.5
+        at_top = points[1][1] <= _PLOT_TOP + 0.5
         across, up = points[1]
         kind = "middle" if at_top else "end"
         across, up = (across, up - 5) if at_top else (across - 3, up - 4)
@@ -343,7 +364,7 @@ def _draw_plane(report):
         losses.append(
             f"{plain(name)} {one.uncertainty + x[number - 1] - y[number - 1]:.4f}"
         )
-        side = -9 if across > _RIGHT - 30 else 9
+        side = -9 if across > _PLOT_RIGHT - 30 else 9
         kind = "end" if side < 0 else "start"
         drawn.append(
             f'<g class="tone0 point"><title>{escape_html(losses[-1], None)}</title>'
@@ -367,7 +388,7 @@ def _find_pair(report):
         return None
     all_predictions = [model.predictions for model in models.values()]
     few = all(
-        predictions is not None and len(predictions.codes) <= _MOST_ROWS
+        predictions is not None and len(predictions.codes) <= _MAX_PAIRED_ROWS
         for predictions in all_predictions
     )
     both = few and all(model.two_classes for model in models.values())
@@ -411,7 +432,7 @@ def _draw_murphy(report, found, axis):
         share = axis.locate_fraction
         ticks = [
             (axis.locate_fraction(p), text)
-            for p, text in axis.place_ticks((_RIGHT - _LEFT) / _LETTER)
+            for p, text in axis.place_ticks((_PLOT_RIGHT - _PLOT_LEFT) / _DIGIT_WIDTH)
         ]
     x = share(found.threshold)
     zero = -limits[0] / (limits[1] - limits[0])
@@ -459,16 +480,16 @@ def _draw_with_names(title, note, says, drawn, names):
     shapes = "\n".join(drawn)
     return (
         f"<figure><figcaption>{escape_html(title)}<span>{escape_html(note)}</span></figcaption>\n"
-        f'<svg class="diagram large" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'<svg class="diagram large" viewBox="0 0 {_DIAGRAM_WIDTH} {_DIAGRAM_HEIGHT}" role="img" '
         f'aria-label="{escape_html(says, None)}">\n{shapes}\n</svg>\n{names}</figure>\n'
     )
 
 
 def _to_place(across, up):
     """Return the place in the picture of shares of both axes."""
-    return _LEFT + (_RIGHT - _LEFT) * float(across), _BOTTOM - (_BOTTOM - _TOP) * float(
-        up
-    )
+    return _PLOT_LEFT + (_PLOT_RIGHT - _PLOT_LEFT) * float(across), _PLOT_BOTTOM - (
+        _PLOT_BOTTOM - _PLOT_TOP
+    ) * float(up)
 
 
 def _to_xy(point):
@@ -489,19 +510,21 @@ def _draw_axes(x_limits, y_limits, across, up, x_ticks=None):
     grid = ""
     for share, text in at_x:
         x, _ = _to_place(share, 0)
-        grid += f"M{x:.1f} {_TOP}V{_BOTTOM}"
+        grid += f"M{x:.1f} {_PLOT_TOP}V{_PLOT_BOTTOM}"
         parts.append(
-            f'<text x="{x:.1f}" y="{_BOTTOM + 16}" class="middle">{text}</text>'
+            f'<text x="{x:.1f}" y="{_PLOT_BOTTOM + 16}" class="middle">{text}</text>'
         )
     for value, text in _make_ticks(low, high):
         _, y = _to_place(0, (value - low) / (high - low))
-        grid += f"M{_LEFT} {y:.1f}H{_RIGHT}"
-        parts.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" class="end">{text}</text>')
-    middle = (_LEFT + _RIGHT) / 2, (_TOP + _BOTTOM) / 2
+        grid += f"M{_PLOT_LEFT} {y:.1f}H{_PLOT_RIGHT}"
+        parts.append(
+            f'<text x="{_PLOT_LEFT - 6}" y="{y + 4:.1f}" class="end">{text}</text>'
+        )
+    middle = (_PLOT_LEFT + _PLOT_RIGHT) / 2, (_PLOT_TOP + _PLOT_BOTTOM) / 2
     return [
         f'<path class="grid" d="{grid}"/>',
         *parts,
-        f'<text x="{middle[0]:.1f}" y="{_HEIGHT - 8}" class="middle name">{across}</text>',
+        f'<text x="{middle[0]:.1f}" y="{_DIAGRAM_HEIGHT - 8}" class="middle name">{across}</text>',
         f'<text transform="translate(12 {middle[1]:.1f}) rotate(-90)" class="middle name">{up}'
         "</text>",
     ]

@@ -18,7 +18,7 @@ from ..decomposition import (
 from ..exceptions import invalid_input
 from ..groups import GradeCalibration, GroupCalibration, audit_predictions, to_grades
 from ._advice import Advice, make_advice
-from ._evidence import MOST_BINS, Bin, Line, fit_event_line, make_bins
+from ._evidence import MAX_BINS, Bin, Line, fit_event_line, make_bins
 from ._models import Model
 from ._pictures import coarsen_to_draw, make_curves
 from ._sections import make_sections, show_measures, show_reliability, show_verdicts
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
 
 
-_FORMAT = "sklearn-calib-report"
-_SCHEMA = 1
+_REPORT_FORMAT = "sklearn-calib-report"
+_SCHEMA_VERSION = 1
 
 
 @dataclass
@@ -334,7 +334,7 @@ class CalibrationReport(WrittenReport):
         """Remove the verdicts, which are computed again at their next use."""
         self.__dict__.pop("verdicts", None)
 
-    def bins(self, model: str | None = None, *, n_bins: int = MOST_BINS) -> list[Bin]:
+    def bins(self, model: str | None = None, *, n_bins: int = MAX_BINS) -> list[Bin]:
         """Return bins of equal mass: counts, mean prediction, frequency, its interval, their ratio.
 
         Parameters
@@ -421,8 +421,8 @@ class CalibrationReport(WrittenReport):
             the keys.
         """
         content = {
-            "format": _FORMAT,
-            "schema": _SCHEMA,
+            "format": _REPORT_FORMAT,
+            "schema": _SCHEMA_VERSION,
             "version": self.version,
             "created": self.created,
             "source": self.source,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from .._show import Cell, Section, Table, format_best_rows, join_truncated, plain
 from ..metrics import all_metrics
 from ._pictures import (
-    FEW_MODELS,
-    SHOWN_CLASSES,
+    MAX_LARGE_DIAGRAM_MODELS,
+    MAX_SHOWN_CLASSES,
     draw_classes,
     draw_comparison,
     draw_reliability,
@@ -21,17 +21,20 @@ if TYPE_CHECKING:
     from ._svg import DiagramSeries
     from ._table import ReportRow
 
-SHOWN_GROUPS = 20  # of each model, the worst
-SHOWN_FEATURES = 10
-_TERMS = {
+# The worst groups of each model.
+MAX_SHOWN_GROUPS = 20
+MAX_SHOWN_FEATURES = 10
+_DESCRIPTION_BY_TERM = {
     "risk": "as given",
     "calibration": "gained by recalibration",
     "grouping": "gained by the features beyond it, at least",
     "irreducible": "what remains, at most",
 }
-_NAME = 24  # letters of a model in a row of numbers
-_YES = {True: "yes", False: "no", None: "too few rows"}
-_WRITTEN = "html markdown"  # too long for text
+# In the first column of a table of numbers.
+_MAX_NAME_CHARACTERS = 24
+_TEXT_BY_VERDICT = {True: "yes", False: "no", None: "too few rows"}
+# Formats of a section that is too long for text.
+_DOCUMENT_FORMATS = "html markdown"
 
 
 def make_sections(
@@ -56,7 +59,7 @@ def make_sections(
 
 
 def _has_many_models(report):
-    return len(report.accuracy) > FEW_MODELS
+    return len(report.accuracy) > MAX_LARGE_DIAGRAM_MODELS
 
 
 def _make_parts(
@@ -126,9 +129,9 @@ def _list_verdicts(report):
         direction = by_topic.get("direction", {})
         rows.append(
             (
-                plain(name, _NAME),
+                plain(name, _MAX_NAME_CHARACTERS),
                 f"{report.accuracy[name]:.4f}",
-                _YES[verdict.calibrated],
+                _TEXT_BY_VERDICT[verdict.calibrated],
                 f"{verdict.p_value:.3f}",
                 ""
                 if size is None
@@ -150,7 +153,7 @@ def show_reliability(
 def show_measures(report: Any) -> Section:
     """Show one row per measure; of many models one each, and the intervals on demand."""
     note = Section(
-        notes=[_MEASURES.format(level=f"{100 * report.level:.0f} %")], only="html"
+        notes=[_MEASURES_NOTE.format(level=f"{100 * report.level:.0f} %")], only="html"
     )
     if not _has_many_models(report):
         return Section("Measures", tables=[_list_by_measure(report)], parts=[note])
@@ -213,7 +216,7 @@ def _list_by_model(report):
     wrong = _find_wrong(report)
     rows = [
         [
-            plain(name, _NAME),
+            plain(name, _MAX_NAME_CHARACTERS),
             *(
                 _mark_value(found[name, m], format_row(found[name, m])[2], wrong)
                 for m in names
@@ -236,12 +239,16 @@ def _show_gains(report):
     """Show what a temperature removes of the log loss, and what the methods gain."""
     lines = report.decomposition_lines()
     level = f"{100 * report.level:.0f} %"
-    note = [Section(notes=[_LOSSES.format(level=level)], only="html")] if lines else []
+    note = (
+        [Section(notes=[_LOSSES_NOTE.format(level=level)], only="html")]
+        if lines
+        else []
+    )
     split = Section(
         items=lines,
         parts=note,
         folded="what a temperature removes" if _has_many_models(report) else "",
-        only=_WRITTEN if _has_many_models(report) else "",
+        only=_DOCUMENT_FORMATS if _has_many_models(report) else "",
     )
     advised = {name: one for name, one in report.advice.items() if one is not None}
     parts = _make_parts(
@@ -260,8 +267,10 @@ def _show_advice(advice: "Advice", local: bool) -> Section:
     # a small standard error is not a merit
     rows = format_best_rows(losses, (min, max, None, min))
     repair = "To repair all rows by one map:" if local else "To repair it:"
-    code = Section(sentences=[repair], code=advice.code, only=f"{_WRITTEN} terminal")
-    note = _GAINS.format(rows=f"{advice.n_rows:,} {advice._unit}")
+    code = Section(
+        sentences=[repair], code=advice.code, only=f"{_DOCUMENT_FORMATS} terminal"
+    )
+    note = _GAINS_NOTE.format(rows=f"{advice.n_rows:,} {advice._unit}")
     return Section(sentences=[note], tables=[Table(header, rows)], parts=[code])
 
 
@@ -271,24 +280,27 @@ def _show_features(report):
     def make_feature_section(name):
         parts = report.features[name]
         if parts is None:
-            return Section(sentences=[_TOO_FEW])
+            return Section(sentences=[_TOO_FEW_ROWS_MESSAGE])
         rows = [
             _format_term(parts, term, what, report.level)
-            for term, what in _TERMS.items()
+            for term, what in _DESCRIPTION_BY_TERM.items()
         ]
         interval = f"{100 * report.level:.0f} % interval"
         split = Table(
             ("log loss", "value", "standard error", interval), rows, kind="names"
         )
-        shares = list(parts.feature_gains.items())[:SHOWN_FEATURES]
-        named = [(plain(name, _NAME), f"{100 * share:.0f} %") for name, share in shares]
+        shares = list(parts.feature_gains.items())[:MAX_SHOWN_FEATURES]
+        named = [
+            (plain(name, _MAX_NAME_CHARACTERS), f"{100 * share:.0f} %")
+            for name, share in shares
+        ]
         columns = Table(("feature", "share of the gains"), named, kind="names")
         of_all = f" From {parts.n_rows:,} of {report.n_samples:,} rows."
         taken = of_all * (parts.n_rows < report.n_samples)
         return Section(
             sentences=[parts.advice(report.level) + taken],
             tables=[split, columns] if parts.grouping else [split],
-            parts=[Section(notes=[_FEATURES], only="html")],
+            parts=[Section(notes=[_FEATURES_NOTE], only="html")],
         )
 
     if not report.features:
@@ -322,11 +334,11 @@ def _show_bins(report):
         rows = [(f"{number}", *_format_bin(one)) for number, one in bins]
         return Section(tables=[Table(header, rows)])
 
-    note = Section(notes=[_BINS])
+    note = Section(notes=[_BINS_NOTE])
     return Section(
         "Bins of equal mass",
         parts=[*_make_parts(report, report.accuracy, make_bin_table), note],
-        only="html" if _has_many_models(report) else _WRITTEN,
+        only="html" if _has_many_models(report) else _DOCUMENT_FORMATS,
     )
 
 
@@ -355,7 +367,7 @@ def _show_groups(report):
         return Section()
 
     def make_group_section(name):
-        found = report.groups[name].section(SHOWN_GROUPS)
+        found = report.groups[name].section(MAX_SHOWN_GROUPS)
         repair = _find_repair(report, name)
         if not repair:
             return found
@@ -363,13 +375,15 @@ def _show_groups(report):
         code = Section(
             sentences=[f"To repair {listed} alone, with the columns of these groups:"],
             code=_REPAIR_GROUPS,
-            only=f"{_WRITTEN} terminal",
+            only=f"{_DOCUMENT_FORMATS} terminal",
         )
         return found._replace(parts=[code])
 
     parts = _make_parts(report, report.groups, make_group_section)
     return Section(
-        "Groups", parts=[*parts, Section(notes=[_GROUPS], only="html")], kind="whole"
+        "Groups",
+        parts=[*parts, Section(notes=[_GROUPS_NOTE], only="html")],
+        kind="whole",
     )
 
 
@@ -407,7 +421,9 @@ def _show_classes(report):
     if not drawn:
         return Section()
     shown = (
-        "all classes" if count <= SHOWN_CLASSES else _SOME_CLASSES.format(count=count)
+        "all classes"
+        if count <= MAX_SHOWN_CLASSES
+        else _SELECTED_CLASSES_NOTE.format(count=count)
     )
     note = (
         f"{plain(best)}: {shown}. Across: predicted probability of the class; up: how "
@@ -430,44 +446,44 @@ def explain_measures(names: set[str]) -> Section:
     return Section("What the measures mean", picture=drawn, only="html")
 
 
-_MEASURES = (
+_MEASURES_NOTE = (
     "Intervals are bootstraps over rows; those of calibration errors are corrected for the bias "
     "that a finite sample gives them. “If calibrated, below”: predictions that are calibrated stay "
     "below this value with probability {level}. If the verdict rejects calibration, values beyond "
     "it are marked ▲."
 )
 
-_LOSSES = (
+_LOSSES_NOTE = (
     "Calibration is what a temperature removes from the log loss (with its {level} interval, where "
     "one is known), refinement what remains; a model is worth having as far as its refinement lies "
     "below the log loss of the class frequencies. Every log loss on this page counts a row as "
     "−log(max(p, 2.2e−16)), with p the probability of its true class."
 )
 
-_GAINS = (
+_GAINS_NOTE = (
     "Would recalibration help? Mean losses of {rows}, each recalibrated by a fit that has not "
     "seen it (5 folds); the gain is in log loss, in nats, with its standard error. “Identity” "
     "leaves the probabilities as they are."
 )
 
-_FEATURES = (
+_FEATURES_NOTE = (
     "What the log loss is made of, each row judged by maps that have not seen it (5 folds): first "
     "recalibrated (auto), then corrected by trees on the features. The features’ gain is the least "
     "that a better use of them is worth; shown as 0 where the trees did harm. Intervals are for "
     "what these maps gain on new rows; the shares say on which columns the trees were split."
 )
 
-_TOO_FEW = (
+_TOO_FEW_ROWS_MESSAGE = (
     "Too few rows to say whether to recalibrate or to retrain: at least 50, and 5 of each of two "
     "classes."
 )
 
-_BINS = (
+_BINS_NOTE = (
     "Bin: its number in the diagram. Score: smallest and largest of the bin. Ratio: observed over "
     "predicted. The interval is for the true frequency, for each bin by itself."
 )
 
-_GROUPS = (
+_GROUPS_NOTE = (
     "The groups furthest off. O/E: observed over expected events, 1 is right; in the large: how "
     "far the log-odds of the group are off, 0 is right; slope of the log-odds, 1 is right. "
     "Intervals hold for all groups at once. Sigma: the range of the cumulative differences in "
@@ -481,7 +497,7 @@ _REPAIR_GROUPS = (
     "repaired = recalibrator.predict_proba(new_proba, groups=new_columns)\n"
 )
 
-_SOME_CLASSES = (
+_SELECTED_CLASSES_NOTE = (
     "of {count} classes the six with the largest expected calibration error, then the six most "
     "frequent of the others"
 )

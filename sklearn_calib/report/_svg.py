@@ -83,24 +83,25 @@ class Frame(NamedTuple):
     def on_log_odds(self, curves: "Iterable[ReliabilityCurve]") -> "Frame":
         """Return the frame whose axes are on log-odds, with space for the curves."""
         axis = LogitAxis.from_curves(curves)
-        ticks = axis.place_ticks(self.side / _LETTER)
-        left = self.left + _MORE
-        width = self.width + _MORE
+        ticks = axis.place_ticks(self.side / _DIGIT_WIDTH)
+        left = self.left + _EXTRA_LEFT_MARGIN
+        width = self.width + _EXTRA_LEFT_MARGIN
         return self._replace(
             left=left, width=width, axis=axis, ticks=tuple(p for p, _ in ticks)
         )
 
 
-_LETTER = 7.2  # the width of a digit
+_DIGIT_WIDTH = 7.2
 _LABEL_ROOM = 13
-_MORE = 14  # space for 0.0001 at the left axis
+# Room for 0.0001 at the left axis.
+_EXTRA_LEFT_MARGIN = 14
 
-LARGE = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
-SMALL = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
+LARGE_FRAME = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
+SMALL_FRAME = Frame(198, 222, 46, 6, 146, (158, 186), (0, 0.5, 1))
 
 
 def draw_diagram(
-    series: Sequence[DiagramSeries], label: str, frame: Frame = LARGE
+    series: Sequence[DiagramSeries], label: str, frame: Frame = LARGE_FRAME
 ) -> str:
     """Draw a reliability diagram above the histogram of the scores, as an SVG element.
 
@@ -128,7 +129,7 @@ def draw_diagram(
     for one in series:
         parts.append(_draw_series(frame, one))
     parts.append(_draw_histogram(frame, series))
-    size = "small" if frame.side < LARGE.side else "large"
+    size = "small" if frame.side < LARGE_FRAME.side else "large"
     return (
         f'<svg class="diagram {size}" viewBox="0 0 {frame.width} {frame.height}" role="img" '
         f'aria-label="{escape_html(label, None)}">\n'
@@ -171,7 +172,7 @@ def _draw_axes(frame, confidence):
         numbers.append(
             f'<text x="{_to_px(left - 8)}" y="{_to_px(y + 4)}" class="end">{text}</text>'
         )
-    small = frame.side < LARGE.side
+    small = frame.side < LARGE_FRAME.side
     across, up = ("predicted", "observed") if small else _name_axes(confidence)
     if frame.axis is not None:
         across, up = (name.replace("(0 to 1)", "(log-odds)") for name in (across, up))
@@ -251,7 +252,7 @@ def _draw_series(frame, series):
         bars = zip(x, frame.locate_y(low), frame.locate_y(high), strict=True)
         bars = "".join(f"M{_to_xy(across, a)}V{_to_px(b)}" for across, a, b in bars)
         parts.append(f'<path class="interval" d="{bars}"/>')
-    is_large = frame.side == LARGE.side
+    is_large = frame.side == LARGE_FRAME.side
     radius = 4 if is_large else 3
     parts += [
         f'<g class="point"><title>{text}</title>'
@@ -349,7 +350,7 @@ def _draw_histogram(frame, series):
     top, bottom = frame.bars
     drawn = [_get_shares(frame, one.curve) for one in series]
     most = max(float(max(*beyond, *shares)) for shares, _, beyond in drawn)
-    small = frame.side < LARGE.side
+    small = frame.side < LARGE_FRAME.side
     scale = (bottom - top) / most if most else 0.0
     parts = [
         f'<text x="{frame.left - 8}" y="{top + 8}" class="end">{100 * most:.0f}'

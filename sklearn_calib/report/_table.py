@@ -24,17 +24,20 @@ from ..inference import (
     sum_error,
 )
 from ..metrics import LARGEST_BIN_MEASURES, all_metrics
-from ..summary import ADDED_UP
+from ..summary import SUM_NAME_BY_LOSS
 
 if TYPE_CHECKING:
     from ..metrics import Measure
     from ._models import Model
 
 # of a sample that is drawn from hundreds of times
-_FEWEST_CELLS = 1024
-_MOST_CELLS = 4096
-_ROWS_OF_CELL = 8  # on average, in between: wider cells blur less than so few rows vary
-_RESAMPLES = 200
+_MIN_CELLS = 1024
+_MAX_CELLS = 4096
+# On average; wider cells blur less than the variation of so few rows.
+_ROWS_PER_CELL = (
+    8  # on average, in between: wider cells blur less than so few rows vary
+)
+_MAX_RESAMPLES = 200
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class _Part(NamedTuple):
 
 def limit_resamples(n: int) -> int:
     """Return how many resamples of n rows to draw: 200 up to 100,000 rows, at least 20."""
-    return int(np.clip(2e7 / n, 20, _RESAMPLES))
+    return int(np.clip(2e7 / n, 20, _MAX_RESAMPLES))
 
 
 def choose_measures(
@@ -179,7 +182,7 @@ def _evaluate_all(functions, predictions):
 
 def _is_summed_up(function, model):
     """Return whether a measure is a mean that the summary has added up, with its variance."""
-    return not model.two_classes and function.spec.name in ADDED_UP
+    return not model.two_classes and function.spec.name in SUM_NAME_BY_LOSS
 
 
 def _plan_draws(model, functions, n_resamples):
@@ -193,8 +196,8 @@ def _plan_draws(model, functions, n_resamples):
     on_rows = [f for f in functions if f not in on_cells]
     parts = []
     if on_cells:
-        size = model.summary.n_samples // _ROWS_OF_CELL
-        size = int(np.clip(size, _FEWEST_CELLS, _MOST_CELLS))
+        size = model.summary.n_samples // _ROWS_PER_CELL
+        size = int(np.clip(size, _MIN_CELLS, _MAX_CELLS))
         (whole,) = model.summary.samples()
         sample = model.pool_cells(size)
         draws = (
@@ -202,7 +205,7 @@ def _plan_draws(model, functions, n_resamples):
             partial(simulate_distribution, sample.relabelled),
         )
         values = [_evaluate_whole(f, model, whole.predictions) for f in on_cells]
-        number = _RESAMPLES if n_resamples == "auto" else n_resamples
+        number = _MAX_RESAMPLES if n_resamples == "auto" else n_resamples
         parts.append(_Part(on_cells, values, draws, number))
     if on_rows:
         predictions = model.predictions
@@ -228,7 +231,7 @@ def _plan_draws(model, functions, n_resamples):
 
 def _evaluate_whole(function, model, predictions):
     """Return the measure of all rows."""
-    key = ADDED_UP.get(function.spec.name)
+    key = SUM_NAME_BY_LOSS.get(function.spec.name)
     if key is None:
         return function.evaluate(predictions)
     return getattr(model.summary.totals, key) / model.summary.weight
@@ -307,7 +310,7 @@ def make_draw_interval(
 def _make_sum_row(name, function, model, level):
     """Make a row from the mean, its standard error, and the law for drawn labels."""
     sums = model.summary.totals._asdict()
-    key = ADDED_UP[function.spec.name]
+    key = SUM_NAME_BY_LOSS[function.spec.name]
     weight = sums["weight"]
     squares = sums["squared_weight"]
     value = sums[key] / weight

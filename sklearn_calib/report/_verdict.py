@@ -17,13 +17,17 @@ from ..metrics import all_metrics
 from ._evidence import Evidence, collect_evidence, count_certain, find_local_error
 from ._table import measure_models
 
-_ERROR = "expected_calibration_error"  # the size of the error
-_DRAWS = 999
-_TESTED_CELLS = 1024
-_POWER_CELLS = 512
-_FEW_VALUES = 20  # of predictions that are named in a sentence
-_TOLERABLE = 0.05  # mean error of predictions that are called calibrated
-_TOLERABLE_PART = 0.25  # of the rate of the rarer outcome, if that is less
+# The measure that states the size of the error.
+_ERROR_MEASURE = "expected_calibration_error"
+_N_TEST_DRAWS = 999
+_N_TEST_CELLS = 1024
+_N_POWER_CELLS = 512
+# A sentence mentions the number of distinct predictions up to this one.
+_MAX_NAMED_VALUES = 20
+# Predictions with a smaller mean error are called calibrated.
+_TOLERABLE_ERROR = 0.05
+# The same as a fraction of the rate of the rarer outcome, if that is less.
+_TOLERABLE_RATE_FRACTION = 0.25
 
 
 class Sentence(NamedTuple):
@@ -146,7 +150,7 @@ class _Findings:
         self.level = report.level
         self.error = _find_error(report, name)
         whole = model.pool_cells()
-        tested = model.pool_cells(_TESTED_CELLS)
+        tested = model.pool_cells(_N_TEST_CELLS)
         self.test = _run_test(tested, report._seed)
         items = None if model.predictions is None else model.predictions.items
         self.certain = *count_certain(whole, items), len(whole.proba)
@@ -154,7 +158,7 @@ class _Findings:
             np.quantile(self.test.null_distribution, 1 - SIGNIFICANCE_LEVEL)
         )
         inflation = _compute_inflation(model, tested, self.test)
-        coarse = model.pool_cells(_POWER_CELLS)
+        coarse = model.pool_cells(_N_POWER_CELLS)
         of = self.evidence = collect_evidence(
             whole, coarse, self.level, critical, inflation
         )
@@ -176,12 +180,12 @@ class _Findings:
                     self.groups,
                     of.line,
                     lambda cells: _run_test(cells, report._seed).pvalue,
-                    _TESTED_CELLS,
+                    _N_TEST_CELLS,
                 )
 
 
 def _compute_tolerable_error(rate):
-    return min(_TOLERABLE, _TOLERABLE_PART * min(rate, 1 - rate))
+    return min(_TOLERABLE_ERROR, _TOLERABLE_RATE_FRACTION * min(rate, 1 - rate))
 
 
 def make_verdict(report: Any, name: str) -> Verdict:
@@ -206,10 +210,14 @@ def make_verdict(report: Any, name: str) -> Verdict:
 def _find_error(report, name):
     """Return the mean error of a model with its interval, from the table if it has one."""
     for row in report.rows:
-        if row.model == name and row.measure == _ERROR and not np.isnan(row.high):
+        if (
+            row.model == name
+            and row.measure == _ERROR_MEASURE
+            and not np.isnan(row.high)
+        ):
             return row
     models = {name: report._models[name]}
-    functions = [all_metrics()[_ERROR]]
+    functions = [all_metrics()[_ERROR_MEASURE]]
     (row,) = measure_models(models, functions, report.level, "auto", report._seed)
     return row
 
@@ -229,7 +237,7 @@ def _run_test(sample, seed):
     score = sample.proba[:, 1]
     mass = sample.weight.sum(axis=1)
     kernel = np.exp(-np.abs(score[:, None] - score) / KERNEL_BANDWIDTH)
-    drawn = sample.events(_DRAWS, np.random.default_rng(seed))
+    drawn = sample.events(_N_TEST_DRAWS, np.random.default_rng(seed))
     residual = np.vstack([sample.weight[:, 1], drawn]) - mass * score
     squares = np.einsum("ij,ij->i", residual @ kernel, residual)
     observed, *null = np.minimum(np.sqrt(np.maximum(squares, 0.0)) / mass.sum(), 1.0)
@@ -265,15 +273,18 @@ def _write_interval(findings, ends, show):
 def _describe_calibration(findings):
     p = findings.test.pvalue
     rows = findings.rows
-    numbers = {"p_value": p, "draws": _DRAWS, "significance": SIGNIFICANCE_LEVEL}
+    numbers = {"p_value": p, "draws": _N_TEST_DRAWS, "significance": SIGNIFICANCE_LEVEL}
     numbers |= {
         "test": findings.test.name,
         "bandwidth": KERNEL_BANDWIDTH,
         "tolerable": findings.tolerable,
     }
     if findings.rejected:
-        more = round(p * (_DRAWS + 1)) - 1
-        text = f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of {_DRAWS} "
+        more = round(p * (_N_TEST_DRAWS + 1)) - 1
+        text = (
+            f"The probabilities are not calibrated (p = {p:.3f}): {more or 'none'} of "
+            f"{_N_TEST_DRAWS} "
+        )
         text += (
             "sets of residuals with random signs of the clusters deviated as much as the true ones."
             if findings.model.n_clusters is not None
@@ -416,7 +427,7 @@ def _describe_certain(findings):
         "loss counts each wrong one as 36 nats, so judge by the Brier loss and the bins; a slope "
         "leaves the certain ones out."
     )
-    if values <= _FEW_VALUES:
+    if values <= _MAX_NAMED_VALUES:
         text += f" There are only {values} different predictions, and ties cannot be told apart."
     return Sentence(
         "certain", text, {"certain": rows, "wrong": wrong, "values": values}

@@ -20,21 +20,23 @@ from .._show import (
     wrap_for_notebook,
 )
 
-LIGHT = """
+LIGHT_COLOURS_CSS = """
   --page: #ffffff; --text: #1f2328; --muted: #57606a; --rule: #d5dae0; --soft: #f3f5f7;
   --band: #dfe3e8; --before: #0072b2; --after: #c65102; --beyond: #b00020;
   --right: #1a7f37; --open: #9a6700;"""
 
-DARK = """
+DARK_COLOURS_CSS = """
   --page: #16191d; --text: #e6e8eb; --muted: #a9b1ba; --rule: #3a4149; --soft: #22272d;
   --band: #363d45; --before: #5cb8ee; --after: #f5a33b; --beyond: #ff8a80;
   --right: #56d364; --open: #e3b341;"""
 
-COLOURS = f""":root {{ color-scheme: light;{LIGHT} }}
-@media screen and (prefers-color-scheme: dark) {{ :root {{ color-scheme: dark;{DARK} }} }}
+COLOURS_CSS = f""":root {{ color-scheme: light;{LIGHT_COLOURS_CSS} }}
+@media screen and (prefers-color-scheme: dark) {{
+  :root {{ color-scheme: dark;{DARK_COLOURS_CSS} }}
+}}
 """
 
-DIAGRAM = """.diagram { display: block; width: 100%; height: auto; overflow: visible; }
+DIAGRAM_CSS = """.diagram { display: block; width: 100%; height: auto; overflow: visible; }
 .diagram text { fill: var(--muted); font: 12px system-ui, sans-serif; }
 .diagram .name { fill: var(--text); }
 .diagram.small text { font-size: 11px; }
@@ -57,19 +59,19 @@ DIAGRAM = """.diagram { display: block; width: 100%; height: auto; overflow: vis
 """
 
 # in a notebook only the pictures have colours of their own, and a ground that fits them
-NOTEBOOK = f""".sklearn-calib .drawn {{ {LIGHT}
+NOTEBOOK_CSS = f""".sklearn-calib .drawn {{ {LIGHT_COLOURS_CSS}
   background: var(--page); color: var(--text); padding: .6rem; max-width: 58rem;
-  @media (prefers-color-scheme: dark) {{ {DARK} }}
+  @media (prefers-color-scheme: dark) {{ {DARK_COLOURS_CSS} }}
   .pair, .panels {{ display: grid; gap: 1rem; }}
   .pair {{ grid-template-columns: repeat(auto-fit, minmax(16rem, 1fr)); }}
   .panels {{ grid-template-columns: repeat(auto-fill, minmax(10rem, 1fr)); }}
   figure {{ margin: 0; max-width: 26rem; }} figcaption span {{ display: block; }}
   .legend {{ display: flex; flex-wrap: wrap; gap: .2rem 1.2rem; list-style: none; padding: 0; }}
   .legend .diagram {{ display: inline-block; width: 1.9rem; height: 1rem; }}
-  {DIAGRAM}}}
+  {DIAGRAM_CSS}}}
 """
 
-PAGE = """*, ::before { box-sizing: border-box; }
+PAGE_CSS = """*, ::before { box-sizing: border-box; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 0 auto;
   padding: 1.5rem 1rem 3rem; background: var(--page); color: var(--text);
   overflow-wrap: anywhere; }
@@ -258,9 +260,9 @@ class WrittenReport(Shown):
             "" if self.source is None else f"<bdi>{escape_html(self.source)}</bdi>; "
         )
         made = f"{source}{escape_html(self.created)}; sklearn-calib {escape_html(self.version)}"
-        text = _FRAME.format(
+        text = _PAGE_TEMPLATE.format(
             title=escape_html(title),
-            style=COLOURS + DIAGRAM + SHARED_CSS + PAGE,
+            style=COLOURS_CSS + DIAGRAM_CSS + SHARED_CSS + PAGE_CSS,
             summary=f'<p class="source">{made}<br>{self._describe_subject()}</p>',
             body=render_html(self._make_sections(drawn=True)),
         )
@@ -270,11 +272,11 @@ class WrittenReport(Shown):
 
     def _repr_html_(self) -> str:
         return wrap_for_notebook(
-            render_html(self._notebook_sections(), level=3), NOTEBOOK
+            render_html(self._notebook_sections(), level=3), NOTEBOOK_CSS
         )
 
 
-_FRAME = """<!DOCTYPE html>
+_PAGE_TEMPLATE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">

@@ -13,9 +13,9 @@ from sklearn.utils.metadata_routing import get_routing_for_object
 from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
 
-_ADAPTERS: dict[type | str, "Staging"] = {}
+_STAGING_BY_TYPE: dict[type | str, "Staging"] = {}
 # by exact class
-_KNOWN: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()
+_STAGING_CACHE: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()
 
 
 class Staging:
@@ -206,8 +206,8 @@ def register_staging(cls: type | str, staging: Staging) -> None:
             hint="Derive the adapter from sklearn_calib.staged.Staging and pass an instance",
             error=TypeError,
         )
-    _ADAPTERS[cls] = staging
-    _KNOWN.clear()
+    _STAGING_BY_TYPE[cls] = staging
+    _STAGING_CACHE.clear()
 
 
 def find_staging(estimator: Estimator) -> Staging | None:
@@ -279,14 +279,17 @@ def _transform_features(pipeline, X):
 
 def _find_adapter(learner):
     kind = type(learner)
-    if kind not in _KNOWN:  # a walk through all its bases
+    if kind not in _STAGING_CACHE:  # a walk through all its bases
         names = [
             f"{cls.__module__.partition('.')[0]}.{cls.__name__}" for cls in kind.__mro__
         ]
         pairs = zip(kind.__mro__, names, strict=True)
-        staged = (_ADAPTERS.get(cls) or _ADAPTERS.get(name) for cls, name in pairs)
-        _KNOWN[kind] = next(filter(None, staged), None)
-    return _KNOWN[kind]
+        staged = (
+            _STAGING_BY_TYPE.get(cls) or _STAGING_BY_TYPE.get(name)
+            for cls, name in pairs
+        )
+        _STAGING_CACHE[kind] = next(filter(None, staged), None)
+    return _STAGING_CACHE[kind]
 
 
 def copy_with_attributes(fitted: Estimator, **attributes: Any) -> Estimator:

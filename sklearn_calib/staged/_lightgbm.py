@@ -11,7 +11,10 @@ from ._xgboost import dart_caveat
 
 #: Objectives without logits whose predictions are probabilities that sum to 1 all the
 #: same.
-PROBABILITIES = {"cross_entropy", "multiclassova"}  # the second for two classes only
+PROBABILITY_OBJECTIVES = {
+    "cross_entropy",
+    "multiclassova",
+}  # the second for two classes only
 
 
 class LightGBMStaging(Staging):
@@ -83,7 +86,7 @@ def _read_link(fitted):
     options = dict(option.split(":") for option in options if ":" in option)
     factor = {"binary": float(options.get("sigmoid", 1)), "multiclass": 1.0}.get(name)
     one_vs_rest = name == "multiclassova" and fitted.n_classes_ > 2
-    if factor is None and (name not in PROBABILITIES or one_vs_rest):
+    if factor is None and (name not in PROBABILITY_OBJECTIVES or one_vs_rest):
         raise _unknown_objective(
             fitted, "a function of your own" if name == "custom" else repr(name)
         )

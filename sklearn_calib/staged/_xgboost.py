@@ -9,9 +9,9 @@ from ..exceptions import invalid_input
 from ._base import Staging, copy_with_attributes, register_staging
 
 #: Objectives whose margins are the logits of the probabilities.
-LOGITS = {"binary:logistic", "multi:softprob", "multi:softmax"}
+LOGIT_OBJECTIVES = {"binary:logistic", "multi:softprob", "multi:softmax"}
 #: Objectives whose predictions are probabilities all the same.
-PROBABILITIES = {"reg:logistic", "binary:hinge"}
+PROBABILITY_OBJECTIVES = {"reg:logistic", "binary:hinge"}
 
 
 class XGBoostStaging(Staging):
@@ -37,7 +37,7 @@ class XGBoostStaging(Staging):
         import xgboost
 
         _check_objective(fitted)
-        logits = fitted.objective in LOGITS
+        logits = fitted.objective in LOGIT_OBJECTIVES
         data = xgboost.DMatrix(
             X,
             missing=fitted.missing,
@@ -66,7 +66,7 @@ class XGBoostStaging(Staging):
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
         # binary:logitraw is the logistic loss without the sigmoid: its margins are
         # log-odds too
-        if fitted.objective in LOGITS | {"binary:logitraw"}:
+        if fitted.objective in LOGIT_OBJECTIVES | {"binary:logitraw"}:
             return fitted.predict(X, output_margin=True)
         return None
 
@@ -99,11 +99,15 @@ def _find_dropout(estimator):
 
 def _check_objective(fitted):
     objective = fitted.objective
-    if objective is None or callable(objective) or objective in LOGITS | PROBABILITIES:
+    if (
+        objective is None
+        or callable(objective)
+        or objective in LOGIT_OBJECTIVES | PROBABILITY_OBJECTIVES
+    ):
         return
     raise invalid_input(
         expected="an objective whose predictions are probabilities after each round: "
-        + ", ".join(sorted(LOGITS | PROBABILITIES)),
+        + ", ".join(sorted(LOGIT_OBJECTIVES | PROBABILITY_OBJECTIVES)),
         got=repr(objective),
         hint="Use objective='binary:logistic', or stages=None",
     )

@@ -10,7 +10,7 @@ from ._drawn import rows_to_draw as rows_to_draw
 from ._parts import folder_values as folder_values
 from ._patterns import count_values as count_values
 from ._patterns import summarize_groups as summarize_groups
-from ._problems import ADDED_UP as ADDED_UP
+from ._problems import SUM_NAME_BY_LOSS as SUM_NAME_BY_LOSS
 from ._problems import CellProblems as CellProblems
 from ._problems import MulticlassTotals as MulticlassTotals
 from ._problems import Totals as Totals
@@ -18,7 +18,7 @@ from ._resampling import CellSample as CellSample
 from ._resampling import Fold as Fold
 from ._resampling import HeldOut as HeldOut
 from ._sampled import Draw as Draw
-from ._sources import LEFT_OUT as LEFT_OUT
+from ._sources import DROPPED_ROWS_HINT as DROPPED_ROWS_HINT
 from ._sources import find_distinct_labels, summarize
 from ._storage import is_summary_file as is_summary_file
 from ._summary import CalibrationSummary

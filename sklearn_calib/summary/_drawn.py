@@ -19,39 +19,45 @@ from ..recalibrators import (
 )
 from ._resampling import HeldOut
 
-# of scores; rows
-_SAMPLE_ENTRIES = 500_000
+# Scores of a sample; rows below.
+_MAX_SAMPLE_ENTRIES = 500_000
 _MIN_SAMPLE_ROWS = 20_000
 _MAX_SAMPLE_ROWS = 100_000
-# of all classes and, at most, of one
-_STRATA = 4096
-_STEPS = 32
-# rows that are always kept
-_OF_CLASS = 1000
-_OF_STRATUM = 4
-_SHARE = 2  # a class keeps one in so many of the rows that would be its share
-_LAST = np.iinfo(np.uint64).max
-_OF_LABELS = np.uint64(0xBF58476D1CE4E5B9)
-_HALF = np.uint64(32)
-_MAX_DEALT = 2_000_000  # equal rows are dealt out one by one, but no more than so many
+# Strata of all classes and, at most, of one.
+_MAX_STRATA = 4096
+_MAX_STRATA_PER_CLASS = 32
+# Rows that are kept whatever the others are.
+_MIN_ROWS_PER_CLASS = 1000
+_MIN_ROWS_PER_STRATUM = 4
+# A class keeps one in so many of the rows that would be its share.
+_CLASS_QUOTA_DIVISOR = (
+    2  # a class keeps one in so many of the rows that would be its share
+)
+_MAX_KEY = np.iinfo(np.uint64).max
+_LABEL_HASH_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+_HALF_WORD_BITS = np.uint64(32)
+# More equal rows are not dealt out one by one.
+_MAX_ROWS_DEALT_SINGLY = (
+    2_000_000  # equal rows are dealt out one by one, but no more than so many
+)
 
 
 def rows_to_draw(n_classes: int) -> int:
     """Return how many rows a map is learnt from: 100,000 to 5 classes, 20,000 from 25 on."""
     return int(
-        np.clip(_SAMPLE_ENTRIES // n_classes, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS)
+        np.clip(_MAX_SAMPLE_ENTRIES // n_classes, _MIN_SAMPLE_ROWS, _MAX_SAMPLE_ROWS)
     )
 
 
 def _row_keys(scores, codes):
     """Return keys of rows: equal for equal scores and labels, else as good as random."""
-    key = codes.astype(np.uint64) * _OF_LABELS
+    key = codes.astype(np.uint64) * _LABEL_HASH_FACTOR
     factors = GOLDEN_RATIO_INCREMENT * np.arange(
         1, 2 * scores.shape[1], 2, dtype=np.uint64
     )
     for column, factor in zip(scores.T, factors, strict=True):
         bits = (column + 0.0).view(np.uint64)  # no -0.0
-        key += (bits ^ (bits >> _HALF)) * factor
+        key += (bits ^ (bits >> _HALF_WORD_BITS)) * factor
     return scrambled(key)
 
 
@@ -145,7 +151,12 @@ class DrawnSample:
         predictions = self.predictions
         counts = self.counts.astype(np.float64)
         return compute_fold_masses(
-            predictions.proba, predictions.codes, counts, n_folds, _MAX_DEALT, groups
+            predictions.proba,
+            predictions.codes,
+            counts,
+            n_folds,
+            _MAX_ROWS_DEALT_SINGLY,
+            groups,
         )
 
     def held_out(
@@ -241,10 +252,12 @@ class RowDraw:
 
     def __init__(self, n_classes: int, most: int) -> None:
         self.most = most
-        self._of_class = min(_OF_CLASS, -(-most // (_SHARE * n_classes)))
-        self._steps = int(np.clip(_STRATA // n_classes, 1, _STEPS))
+        self._of_class = min(
+            _MIN_ROWS_PER_CLASS, -(-most // (_CLASS_QUOTA_DIVISOR * n_classes))
+        )
+        self._steps = int(np.clip(_MAX_STRATA // n_classes, 1, _MAX_STRATA_PER_CLASS))
         n_strata = n_classes * self._steps
-        self._limit = np.full(n_strata, _LAST)
+        self._limit = np.full(n_strata, _MAX_KEY)
         self._seen = np.zeros(n_strata, dtype=np.int64)
         self._parts: list[dict[str, Any]] = []  # columns of the rows by name
 
@@ -334,11 +347,11 @@ class RowDraw:
         stratum = rows["stratum"]
         ranks = np.arange(len(key)) < self.most
         limit = np.full(
-            len(self._limit), key[self.most] if len(ranks) > self.most else _LAST
+            len(self._limit), key[self.most] if len(ranks) > self.most else _MAX_KEY
         )
         for group, size, least in (
             (stratum // self._steps, self._steps, self._of_class),
-            (stratum, 1, _OF_STRATUM),
+            (stratum, 1, _MIN_ROWS_PER_STRATUM),
         ):
             n_groups = len(limit) // size
             # of each group the smallest keys first
@@ -348,7 +361,7 @@ class RowDraw:
             place = np.empty(len(order), dtype=np.intp)
             place[order] = np.arange(len(order)) - starts[group[order]]
             ranks |= place < least
-            own = np.full(n_groups, _LAST)
+            own = np.full(n_groups, _MAX_KEY)
             full = ends - starts > least
             own[full] = key[order[starts[full] + least]]
             limit = np.maximum(limit, np.repeat(own, size))

@@ -28,8 +28,10 @@ from .._validation import (
 from .._warnings import warn_calibration
 from ..exceptions import InvalidInputError, add_error_context, invalid_input
 
-_BLOCK_ROWS = 65_536  # rows that are converted at once; they fit into the second cache
-_SUM_TOLERANCE = 1e-15  # rows whose sum is farther from 1 are divided by it
+# Rows that are converted at once; they fit into the second cache.
+_BLOCK_ROWS = 65_536
+# Rows whose sum is farther from 1 are divided by it.
+_SUM_TOLERANCE = 1e-15
 
 
 class Labels:

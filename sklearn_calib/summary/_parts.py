@@ -22,7 +22,8 @@ from .._validation import collect_lazy_frame
 from ..exceptions import add_error_context, invalid_input
 from ._storage import is_summary_file
 
-_ERRORS = OSError, ValueError  # of files; pyarrow's are kinds of these
+# Errors of files; pyarrow's are kinds of these.
+_READ_ERRORS = OSError, ValueError
 
 
 # -- files ----------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
         part = FilePart(name, path, filesystem, csv, tuple(texts))
         with (
             add_error_context(),
-            translate_read_errors(name, _ERRORS),
+            translate_read_errors(name, _READ_ERRORS),
             part.open_stream() as stream,
         ):
             is_parquet = detect_format(stream, path) == "parquet"

@@ -11,8 +11,9 @@ from ..exceptions import invalid_input
 from ._problems import split_two_classes
 from ._state import CellTable
 
-_ROOM = 2**12
-_FINE = 2**18  # pairs of a cell and a combination; more are made coarser
+_MIN_TABLE_SLOTS = 2**12
+# More pairs of a cell and a combination are made coarser.
+_MAX_FINE_PAIRS = 2**18
 _MAX_PAIRS = 2**23
 
 
@@ -133,8 +134,8 @@ class PatternTable(CellTable):
 
     def _limit_pairs(self):
         """Make pairs coarser, as far as that makes them few enough."""
-        if len(self.pairs) > _FINE and self._shift < cells.MAX_SHIFT:
-            self._shift = _least_shift(self.pairs, self._shift, _FINE)
+        if len(self.pairs) > _MAX_FINE_PAIRS and self._shift < cells.MAX_SHIFT:
+            self._shift = _least_shift(self.pairs, self._shift, _MAX_FINE_PAIRS)
             self._table = _add_equal_pairs(_coarsen_pairs(self.pairs, self._shift))
         if len(self.pairs) > _MAX_PAIRS:
             raise invalid_input(
@@ -145,7 +146,11 @@ class PatternTable(CellTable):
 
     def _rebuild_table(self):
         n = len(self.pairs)
-        room = 2 * n if n > _FINE else min(max(_ROOM, 4 * n), _FINE + 1)
+        room = (
+            2 * n
+            if n > _MAX_FINE_PAIRS
+            else min(max(_MIN_TABLE_SLOTS, 4 * n), _MAX_FINE_PAIRS + 1)
+        )
         self._open_slots(self.pairs, room)
 
     def __getstate__(self) -> dict[str, object]:

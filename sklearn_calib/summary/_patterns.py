@@ -10,7 +10,7 @@ from .._typing import AnyArray, IntArray, Progress
 from ..exceptions import invalid_input
 from ._parts import SummaryPart, check_form, make_parts
 from ._pattern_cells import PairSums, PatternTable
-from ._sampled import NO_DRAW, Draw
+from ._sampled import EMPTY_DRAW, Draw
 from ._sources import fold_parts, invalid_grouping, summarize
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, decode_groups
@@ -101,7 +101,7 @@ def summarize_groups(
     data: object,
     columns: Sequence[ColumnValues],
     *,
-    draw: Draw = NO_DRAW,
+    draw: Draw = EMPTY_DRAW,
     **options: Any,
 ) -> Grouped:
     """Summarise rows, and count them by score and combination of groups.

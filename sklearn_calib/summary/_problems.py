@@ -23,10 +23,12 @@ from ..exceptions import invalid_input
 from ..metrics import BinaryProblem
 from ._state import CellState
 
-LEAST_CELLS = 4096  # the coarsest cells, octaves and cuts, must fit
+# The coarsest cells, octaves and cuts, must fit.
+MIN_CELLS = 4096
 #: Measures whose losses are added up, and what their sums are called.
-ADDED_UP = {"log_loss": "log_loss", "brier_loss": "brier"}
-NO_COMPLEMENT = np.zeros(0)  # of p, if 1 - p is as good
+SUM_NAME_BY_LOSS = {"log_loss": "log_loss", "brier_loss": "brier"}
+# Stands for 1 - p if it is computed from p without a loss.
+EMPTY_COMPLEMENT = np.zeros(0)
 
 
 def split_two_classes(
@@ -41,7 +43,7 @@ def split_two_classes(
         One dimension is the probability of the positive class.
     positive : {0, 1}
     """
-    first, second = (NO_COMPLEMENT, block) if block.ndim == 1 else block.T
+    first, second = (EMPTY_COMPLEMENT, block) if block.ndim == 1 else block.T
     if positive == 0:
         codes = 1 - codes
         if block.ndim == 2:
@@ -53,7 +55,7 @@ def make_states(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellSt
     """Return empty states of the problems, which share `max_cells`: at least 4096 for each."""
     if n_classes == 2 or kind in ("auto", "confidence"):
         return [CellState(max_cells)]
-    each = max(max_cells // n_classes, min(LEAST_CELLS, max_cells))
+    each = max(max_cells // n_classes, min(MIN_CELLS, max_cells))
     return [CellState(each) for _ in range(n_classes)]
 
 
@@ -221,10 +223,10 @@ def expand_cells(state: CellState) -> tuple[IntArray, FloatArray, FloatArray]:
     )
 
 
-_Result = tuple[float, float]
+_TestResult = tuple[float, float]
 
 
-def _test_spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _Result:
+def _test_spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _TestResult:
     excess = totals["brier"] - totals["variance"]
     variance = totals["spiegelhalter_variance"]
     return tests.run_spiegelhalter_test(excess, variance, totals["certain_and_wrong"])
@@ -232,7 +234,7 @@ def _test_spiegelhalter(table: AnyArray, totals: dict[str, float]) -> _Result:
 
 def _hosmer_lemeshow(
     table: AnyArray, totals: dict[str, float], n_bins: int = 10
-) -> _Result:
+) -> _TestResult:
     n_bins = check_count(n_bins, "n_bins")
     rows, events = _count_rows(table)
     return tests.run_hosmer_lemeshow_test(
@@ -240,14 +242,14 @@ def _hosmer_lemeshow(
     )
 
 
-def _test_cox(table: AnyArray, totals: dict[str, float]) -> _Result:
+def _test_cox(table: AnyArray, totals: dict[str, float]) -> _TestResult:
     rest, score = compute_mean_scores(table).T
     return tests.run_cox_test(score, rest, *_count_rows(table))
 
 
 def _test_cumulative(
     table: AnyArray, totals: dict[str, float], *, statistic: str
-) -> _Result:
+) -> _TestResult:
     score = compute_mean_scores(table)[:, 1]
     weight = get_label_sums(table)[0]
     residual = weight[:, 1] - weight.sum(axis=1) * score
@@ -269,7 +271,7 @@ def _count_rows(table):
 
 #: The classical tests by name: functions of the cells, their totals and the opening of
 #: errors.
-CLASSICAL: dict[str, Callable[..., _Result]] = {
+CLASSICAL_TEST_BY_NAME: dict[str, Callable[..., _TestResult]] = {
     "spiegelhalter": _test_spiegelhalter,
     "hosmer_lemeshow": _hosmer_lemeshow,
     "cox": _test_cox,
@@ -280,10 +282,12 @@ CLASSICAL: dict[str, Callable[..., _Result]] = {
 }
 
 
-def run_classical_test(name: str, state: CellState, options: dict[str, Any]) -> _Result:
+def run_classical_test(
+    name: str, state: CellState, options: dict[str, Any]
+) -> _TestResult:
     """Return (statistic, p-value) of a classical test of a problem."""
     known = ("n_bins",) if name == "hosmer_lemeshow" else ()
     for option in options:
         check_known(f"options of {name!r}", option, known)
     totals = dict(zip(TOTAL_NAMES, state.totals.tolist(), strict=True))
-    return CLASSICAL[name](state.table, totals, **options)
+    return CLASSICAL_TEST_BY_NAME[name](state.table, totals, **options)

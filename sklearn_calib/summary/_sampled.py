@@ -48,8 +48,8 @@ class Draw(NamedTuple):
         return self.features if self.group is None else (*self.features, self.group)
 
 
-#: What draws no rows, and reads probabilities.
-NO_DRAW = Draw(0)
+#: A draw without rows that reads probabilities.
+EMPTY_DRAW = Draw(0)
 
 
 def add_block(

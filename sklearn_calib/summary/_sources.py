@@ -37,14 +37,15 @@ from ._parts import (
     make_path_absolute,
     part_size,
 )
-from ._sampled import NO_DRAW, Draw, add_block
+from ._sampled import EMPTY_DRAW, Draw, add_block
 from ._summary import CalibrationSummary
 
-#: What is done about rows with missing values.
-LEFT_OUT = "These rows are left out"
-_MOST_GROUPS = 10_000
-_MOST_CLASSES = 10_000
-_SMALL = 2**16  # numbers below are sorted by their digits
+#: The hint on rows with missing values, which are dropped.
+DROPPED_ROWS_HINT = "These rows are left out"
+_MAX_GROUPS = 10_000
+_MAX_CLASSES = 10_000
+# Smaller codes are sorted by their digits.
+_MAX_RADIX_SORTED_CODE = 2**16
 
 
 class Plan(NamedTuple):
@@ -61,7 +62,7 @@ class Plan(NamedTuple):
     classes: Any
     pos_label: Any
     drop_missing: bool = False
-    draw: Draw = NO_DRAW
+    draw: Draw = EMPTY_DRAW
     soft: bool = False  # the labels are shares
 
     @property
@@ -114,7 +115,7 @@ def summarize(
     query: str | None = None,
     in_database: bool = False,
     progress: Progress | None = None,
-    _draw: Draw = NO_DRAW,
+    _draw: Draw = EMPTY_DRAW,
 ) -> Any:
     """Make a `CalibrationSummary` of rows that need not fit into memory.
 
@@ -510,9 +511,9 @@ class Tally:
         return f"{self.left_out} rows ({', '.join(known)}{more})"
 
     def _add_group(self, key):
-        if len(self.groups) == _MOST_GROUPS:
+        if len(self.groups) == _MAX_GROUPS:
             raise invalid_input(
-                expected=f"at most {_MOST_GROUPS} groups by {', '.join(self.plan.by)}",
+                expected=f"at most {_MAX_GROUPS} groups by {', '.join(self.plan.by)}",
                 got="more",
                 hint="Group by columns of few values, for instance by the day",
             )
@@ -527,7 +528,7 @@ class Tally:
         for key, theirs in other.groups.items():
             mine = self.groups.get(key)
             if mine is None:
-                if len(self.groups) == _MOST_GROUPS:
+                if len(self.groups) == _MAX_GROUPS:
                     self._add_group(key)  # rejects
                 self.groups[key] = theirs.copy()
             else:
@@ -544,7 +545,7 @@ class Tally:
             warn_calibration(
                 expected="a value in every cell",
                 got=f"none in {self.left_out_in_words()}",
-                hint=LEFT_OUT,
+                hint=DROPPED_ROWS_HINT,
             )
         for summary in self.groups.values():
             if summary._labels.doubt is not None:
@@ -572,11 +573,12 @@ def iter_groups(
     for column in columns[1:]:
         code = code * len(column.values) + column.codes
         size = size * len(column.values)
-        if size > _SMALL:
+        if size > _MAX_RADIX_SORTED_CODE:
             code = np.unique(code, return_inverse=True)[1]
             size = int(code.max(initial=0)) + 1
     order = np.argsort(
-        code.astype(np.uint16) if size <= _SMALL else code, kind="stable"
+        code.astype(np.uint16) if size <= _MAX_RADIX_SORTED_CODE else code,
+        kind="stable",
     )
     ends = np.cumsum(np.bincount(code, minlength=1))
     for start, end in zip([0, *ends[:-1]], ends, strict=True):
@@ -593,7 +595,7 @@ def _plain_value(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
-_SPLIT_EVERY = 8
+_TALLIES_PER_MERGE = 8
 
 
 def _fold_dask(data, needed, make):
@@ -614,9 +616,9 @@ def _fold_dask(data, needed, make):
     merge = dask.delayed(_merge_tallies)
     tallies = [fold(piece, f"partition {i}", make) for i, piece in enumerate(pieces)]
     while len(tallies) > 1:
-        starts = range(0, len(tallies), _SPLIT_EVERY)
+        starts = range(0, len(tallies), _TALLIES_PER_MERGE)
         tallies = [
-            merge(tallies[start : start + _SPLIT_EVERY], make) for start in starts
+            merge(tallies[start : start + _TALLIES_PER_MERGE], make) for start in starts
         ]
     return tallies[0].compute()
 
@@ -756,9 +758,9 @@ def find_distinct_labels(
                     decimal = block.decimal
                 else:
                     found |= dict.fromkeys(values.tolist())
-                if len(found) + len(texts) > _MOST_CLASSES:
+                if len(found) + len(texts) > _MAX_CLASSES:
                     raise invalid_input(
-                        expected=f"at most {_MOST_CLASSES} different labels",
+                        expected=f"at most {_MAX_CLASSES} different labels",
                         got="more",
                         hint="Name the column of the labels",
                     )

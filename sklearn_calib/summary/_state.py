@@ -25,8 +25,12 @@ from .._kernels._cells import (
 from .._kernels._exact_sums import add_sums, convert_to_floats
 from .._typing import AnyArray, FloatArray
 
-_FIRST_ROOM = 1024  # cells; an hour of few rows needs no more
-_HEADROOM = 1.5  # cells are made coarser when there are so many times more than allowed
+# An hour of few rows needs no more.
+_FIRST_TABLE_CELLS = 1024
+# Cells are made coarser if there are so many times more than allowed.
+_MAX_CELLS_FACTOR = (
+    1.5  # cells are made coarser when there are so many times more than allowed
+)
 
 
 class CellTable:
@@ -200,15 +204,15 @@ class CellState(CellTable):
     def _make_room(self):
         from .._kernels._cells_compiled import get_occupied_cells
 
-        most = int(_HEADROOM * self.max_cells)
+        most = int(_MAX_CELLS_FACTOR * self.max_cells)
         self._rebuild_table(
             get_occupied_cells(self._slots) if self._room < most else self.table
         )
 
-    def _rebuild_table(self, cells, more=_FIRST_ROOM):
+    def _rebuild_table(self, cells, more=_FIRST_TABLE_CELLS):
         """Start a hash table of these cells with space for `more`; little space for few rows."""
-        most = int(_HEADROOM * self.max_cells)
-        first = min(_FIRST_ROOM, len(cells) + 2 * more)
+        most = int(_MAX_CELLS_FACTOR * self.max_cells)
+        first = min(_FIRST_TABLE_CELLS, len(cells) + 2 * more)
         self._open_slots(
             cells, max(min(max(first, 4 * len(cells)), most), len(cells) + 1)
         )

@@ -37,15 +37,16 @@ from .._show import plain
 from .._typing import Self
 from ..exceptions import invalid_input
 
-KEY = b"sklearn_calib.summary"
-_FORMAT = "sklearn-calib summary "
-_VERSION = "1"
-_WHOLE = ("id", "n0", "n1")
-_REAL = ("offset", "w0", "w1", "v0", "v1")
-_PACKED = "packed_offset"
-_PACKED_ID = "packed_id"
-_MOST_PACKED = 2.0**61  # the bits of larger integers might be a NaN
-_LEVEL = 19
+METADATA_KEY = b"sklearn_calib.summary"
+_FORMAT_PREFIX = "sklearn-calib summary "
+_FORMAT_VERSION = "1"
+_INTEGER_COLUMNS = ("id", "n0", "n1")
+_FLOAT_COLUMNS = ("offset", "w0", "w1", "v0", "v1")
+_PACKED_OFFSET_COLUMN = "packed_offset"
+_PACKED_ID_COLUMN = "packed_id"
+# The bits of larger integers might be a NaN.
+_MAX_PACKED_OFFSET = 2.0**61
+_COMPRESSION_LEVEL = 19
 
 
 class Storable:
@@ -131,14 +132,14 @@ class Storable:
         path = get_path_text(path)
         parquet = require("pyarrow.parquet", "cli")
         table = _pack_table(_to_table(self))
-        whole = ("problem", *_WHOLE)
+        whole = ("problem", *_INTEGER_COLUMNS)
         encoding = {
             name: "DELTA_BINARY_PACKED" if name in whole else "BYTE_STREAM_SPLIT"
             for name in table.column_names
         }
         how = {
             "compression": "zstd",
-            "compression_level": _LEVEL,
+            "compression_level": _COMPRESSION_LEVEL,
             "column_encoding": encoding,
         }
         file = io.BytesIO()
@@ -220,7 +221,7 @@ def is_summary_file(path: "str | os.PathLike[str]") -> bool:
             metadata = parquet.read_schema(file).metadata
         except Exception:  # pyarrow has a dozen kinds for a damaged file
             return False
-    return KEY in (metadata or {})
+    return METADATA_KEY in (metadata or {})
 
 
 # -- tables ---------------------------------------------------------------------------------------
@@ -235,10 +236,10 @@ def _to_table(summary):
     )
     columns = {
         name: cells[:, column]
-        for name, column in zip(_WHOLE, (ID, N0, N1), strict=True)
+        for name, column in zip(_INTEGER_COLUMNS, (ID, N0, N1), strict=True)
     }
     numbers = view_as_float(cells)[:, OFFSET:]
-    columns |= dict(zip(_REAL, numbers.T, strict=False))
+    columns |= dict(zip(_FLOAT_COLUMNS, numbers.T, strict=False))
     if len(tables) > 1:
         problem = np.repeat(
             np.arange(len(tables), dtype=np.int64), [len(t) for t in tables]
@@ -249,7 +250,7 @@ def _to_table(summary):
     )
     metadata = _build_metadata(summary)
     metadata[CHECKSUM_KEY] = compute_checksum(metadata, cells.tobytes())
-    return table.replace_schema_metadata({KEY: json.dumps(metadata)})
+    return table.replace_schema_metadata({METADATA_KEY: json.dumps(metadata)})
 
 
 def _build_metadata(summary):
@@ -266,7 +267,7 @@ def _build_metadata(summary):
     # files of other rows stay as they are
     soft = {"soft": True} if summary.soft else {}
     return soft | {
-        "format": _FORMAT + _VERSION,
+        "format": _FORMAT_PREFIX + _FORMAT_VERSION,
         "max_cells": summary.max_cells,
         "multiclass": summary.multiclass,
         "classes": classes,
@@ -302,7 +303,7 @@ def _from_texts(texts):
 def _from_table(cls, table, name):
     """Return the summary of a table; `name` is what errors call it."""
     hint = "Give what to_arrow or to_parquet made"
-    found = (table.schema.metadata or {}).get(KEY)
+    found = (table.schema.metadata or {}).get(METADATA_KEY)
     if found is None:
         raise invalid_input(
             expected=f"a calibration summary in {name}",
@@ -318,9 +319,9 @@ def _from_table(cls, table, name):
             got="metadata that cannot be read",
             hint=hint,
         ) from None
-    if version != _FORMAT + _VERSION:
+    if version != _FORMAT_PREFIX + _FORMAT_VERSION:
         raise invalid_input(
-            expected=f"{_FORMAT + _VERSION!r} in {name}",
+            expected=f"{_FORMAT_PREFIX + _FORMAT_VERSION!r} in {name}",
             got=repr(version),
             hint="Read it with the version of sklearn-calib that wrote it",
         )
@@ -349,13 +350,16 @@ def _assemble_summary(cls, table, metadata):
         labels.positive = classes.tolist().index(labels.pos_label)
     columns = [column for column in table.column_names if column != "problem"]
     wide = len(columns) == WEIGHTED_COLUMNS
-    if tuple(columns) != (*_WHOLE, *_REAL[: len(columns) - len(_WHOLE)]):
+    if tuple(columns) != (
+        *_INTEGER_COLUMNS,
+        *_FLOAT_COLUMNS[: len(columns) - len(_INTEGER_COLUMNS)],
+    ):
         raise ValueError(f"the columns {columns}")
     cells = np.zeros(
         (len(table), WEIGHTED_COLUMNS if wide else UNWEIGHTED_COLUMNS), dtype=np.int64
     )
     for place, name in enumerate(columns):
-        target = cells if name in _WHOLE else view_as_float(cells)
+        target = cells if name in _INTEGER_COLUMNS else view_as_float(cells)
         target[:, place] = table.column(name).to_numpy()
     if metadata[CHECKSUM_KEY] != compute_checksum(metadata, cells.tobytes()):
         raise ValueError("another checksum")
@@ -375,13 +379,13 @@ def _assemble_summary(cls, table, metadata):
 
 def _repeat_for_cells(table, name):
     """Return the metadata of each problem, repeated for its cells."""
-    problems = json.loads(table.schema.metadata[KEY])["problems"]
+    problems = json.loads(table.schema.metadata[METADATA_KEY])["problems"]
     return np.repeat([p[name] for p in problems], [p["cells"] for p in problems])
 
 
 def _get_middle_offsets(table):
     """Return the offset of each cell if its rows were in its middle."""
-    ids, n0, n1 = (table.column(name).to_numpy() for name in _WHOLE)
+    ids, n0, n1 = (table.column(name).to_numpy() for name in _INTEGER_COLUMNS)
     shift = _repeat_for_cells(table, "shift")
     dropped = count_dropped_bits(ids, shift) - STEP_BITS
     return np.where(dropped >= 0, (n0 + n1) << np.maximum(dropped, 0) >> 1, 0)
@@ -389,25 +393,28 @@ def _get_middle_offsets(table):
 
 def _pack_table(table):
     ids = table.column("id").to_numpy()
-    packed = _with_column(table, "id", _PACKED_ID, _pack_ids(ids, table))
+    packed = _with_column(table, "id", _PACKED_ID_COLUMN, _pack_ids(ids, table))
     offset = table.column("offset").to_numpy()
-    if "w0" in table.column_names or offset.max(initial=0.0) >= _MOST_PACKED:
+    if "w0" in table.column_names or offset.max(initial=0.0) >= _MAX_PACKED_OFFSET:
         return packed
     excess = offset.astype(np.int64) - _get_middle_offsets(table)
     bits = (excess << 1) ^ (excess >> 63)
-    return _with_column(packed, "offset", _PACKED, bits.view(np.float64))
+    return _with_column(packed, "offset", _PACKED_OFFSET_COLUMN, bits.view(np.float64))
 
 
 def _unpack_table(table):
-    if _PACKED_ID in table.column_names:
-        ids = _unpack_ids(table.column(_PACKED_ID).to_numpy(), table)
-        table = _with_column(table, _PACKED_ID, "id", ids)
-    if _PACKED not in table.column_names:
+    if _PACKED_ID_COLUMN in table.column_names:
+        ids = _unpack_ids(table.column(_PACKED_ID_COLUMN).to_numpy(), table)
+        table = _with_column(table, _PACKED_ID_COLUMN, "id", ids)
+    if _PACKED_OFFSET_COLUMN not in table.column_names:
         return table
-    bits = table.column(_PACKED).to_numpy().view(np.int64)
+    bits = table.column(_PACKED_OFFSET_COLUMN).to_numpy().view(np.int64)
     excess = (bits >> 1) ^ -(bits & 1)
     return _with_column(
-        table, _PACKED, "offset", (excess + _get_middle_offsets(table)).astype(float)
+        table,
+        _PACKED_OFFSET_COLUMN,
+        "offset",
+        (excess + _get_middle_offsets(table)).astype(float),
     )
 
 

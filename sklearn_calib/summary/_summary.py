@@ -55,10 +55,10 @@ from ._input import (
 )
 from ._pattern_cells import PatternTable
 from ._problems import (
-    ADDED_UP,
-    CLASSICAL,
-    LEAST_CELLS,
-    NO_COMPLEMENT,
+    CLASSICAL_TEST_BY_NAME,
+    EMPTY_COMPLEMENT,
+    MIN_CELLS,
+    SUM_NAME_BY_LOSS,
     CellProblems,
     MulticlassTotals,
     Totals,
@@ -72,13 +72,15 @@ from ._resampling import CellSample
 from ._state import count_rows_across
 from ._storage import Storable
 
-_MULTICLASS = "auto", "confidence", "top_label", "classwise"
-_WHOLE = "n_samples", "certain_and_wrong"
-_MOST_CELLS = 2**24
-N_JOINT = len(MulticlassTotals._fields)
-_DRAWN_CELLS = 4096  # of a sample that is drawn from often
-_USUAL = ("identity", "temperature", "platt", "beta", "isotonic")
-_SUM_TOLERANCE = 1e-11  # relative, of sums of floating-point numbers in another order
+_MULTICLASS_MODES = "auto", "confidence", "top_label", "classwise"
+_INTEGER_TOTALS = "n_samples", "certain_and_wrong"
+_MAX_CELLS = 2**24
+N_MULTICLASS_TOTALS = len(MulticlassTotals._fields)
+# Cells of a sample that is resampled many times.
+_N_RESAMPLED_CELLS = 4096
+_DEFAULT_RECALIBRATORS = ("identity", "temperature", "platt", "beta", "isotonic")
+# Relative, of sums of floating-point numbers in another order.
+_SUM_TOLERANCE = 1e-11
 
 
 class CalibrationSummary(Storable):
@@ -171,14 +173,14 @@ class CalibrationSummary(Storable):
         whole = isinstance(max_cells, int | np.integer) and not isinstance(
             max_cells, bool
         )
-        if not whole or not LEAST_CELLS <= max_cells <= _MOST_CELLS:
+        if not whole or not MIN_CELLS <= max_cells <= _MAX_CELLS:
             raise invalid_input(
-                expected=f"max_cells from {LEAST_CELLS} to {_MOST_CELLS}",
+                expected=f"max_cells from {MIN_CELLS} to {_MAX_CELLS}",
                 got=repr(max_cells),
                 hint="Leave the default, or take 4096",
             )
         check_known(
-            "multiclass", multiclass, _MULTICLASS, "See the user guide, Measures"
+            "multiclass", multiclass, _MULTICLASS_MODES, "See the user guide, Measures"
         )
         self.multiclass = multiclass
         self._labels = Labels(classes, pos_label)
@@ -191,7 +193,7 @@ class CalibrationSummary(Storable):
         self._states = make_states(
             self.multiclass, self._labels.n_classes, self._max_cells
         )
-        self._joint = None if self._labels.n_classes == 2 else [0] * N_JOINT
+        self._joint = None if self._labels.n_classes == 2 else [0] * N_MULTICLASS_TOTALS
 
     # -- rows in ------------------------------------------------------------------------------
 
@@ -307,7 +309,7 @@ class CalibrationSummary(Storable):
         self._joint = add_sums(self._joint, sums)
         if len(self._states) == 1:
             state = self._states[0]
-            state.add(confidence, NO_COMPLEMENT, hit.view(np.uint8), weight, count)
+            state.add(confidence, EMPTY_COMPLEMENT, hit.view(np.uint8), weight, count)
             return
         for problem in make_two_class_problems(self.multiclass, block):
             rows = problem.rows
@@ -315,7 +317,9 @@ class CalibrationSummary(Storable):
             given = [
                 None if column is None else column[rows] for column in (weight, count)
             ]
-            self._states[problem.number].add(problem.score, NO_COMPLEMENT, hit, *given)
+            self._states[problem.number].add(
+                problem.score, EMPTY_COMPLEMENT, hit, *given
+            )
 
     def merge(self, other: "CalibrationSummary") -> Self:
         """Add the rows of another summary to this one.
@@ -444,7 +448,7 @@ class CalibrationSummary(Storable):
         """Sums over all rows that need no cells; `Totals` for two classes."""
         kind: type[Any] = Totals if self._joint is None else MulticlassTotals
         named = dict(zip(kind._fields, self._total_sums.tolist(), strict=True))
-        return kind(**named | {name: int(named[name]) for name in _WHOLE})
+        return kind(**named | {name: int(named[name]) for name in _INTEGER_TOTALS})
 
     @property
     def _total_sums(self):
@@ -647,8 +651,8 @@ class CalibrationSummary(Storable):
         measure.check_options(options)
         predictions = self.predictions()
         totals = self.totals
-        if name in ADDED_UP:
-            return getattr(totals, ADDED_UP[name]) / totals.weight
+        if name in SUM_NAME_BY_LOSS:
+            return getattr(totals, SUM_NAME_BY_LOSS[name]) / totals.weight
         return measure.evaluate(predictions, **self._adapt_options(measure, options))
 
     def _adapt_options(
@@ -738,7 +742,7 @@ class CalibrationSummary(Storable):
 
     def cross_validate(
         self,
-        recalibrators: Sequence[RecalibratorLike] = _USUAL,
+        recalibrators: Sequence[RecalibratorLike] = _DEFAULT_RECALIBRATORS,
         *,
         cv: int = 5,
         measures: Sequence[str] = (
@@ -920,7 +924,7 @@ class CalibrationSummary(Storable):
         True
         """
         self._check_independent()
-        if statistic in CLASSICAL:
+        if statistic in CLASSICAL_TEST_BY_NAME:
             state = self._only_state()
             return SignificanceResult(*run_classical_test(statistic, state, options))
         hint = "Pass 999 for p-values down to 0.001"
@@ -928,7 +932,7 @@ class CalibrationSummary(Storable):
         name = "smooth_calibration_error" if statistic == "smooth" else statistic
         measure = all_metrics().get(name)
         if measure is None:
-            known = ("smooth", *CLASSICAL, *all_metrics())
+            known = ("smooth", *CLASSICAL_TEST_BY_NAME, *all_metrics())
             raise unknown_name("a statistic", statistic, known)
         measure.check_options(options)
         self._check_reads_cells(measure)
@@ -936,7 +940,7 @@ class CalibrationSummary(Storable):
         if len(self._states) == 1 and self._joint is not None:
             options.pop("multiclass", None)  # the problem is a two-class one by now
         self._only_state()
-        (sample,) = self.samples(_DRAWN_CELLS)
+        (sample,) = self.samples(_N_RESAMPLED_CELLS)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
         observed = sign * measure.evaluate(sample.predictions, **options)
         rngs = spawned(random_state, n_resamples)

@@ -11,8 +11,9 @@ from .._show import quoted
 from .._typing import AnyArray, IntArray
 from ..exceptions import invalid_input
 
-_MAX_TEXTS = 2**20  # texts
-_AT_ONCE = 2**18  # numbers that wait to be sorted
+_MAX_TEXTS = 2**20
+# Numbers that are collected before they are sorted.
+_MAX_WAITING_NUMBERS = 2**18
 
 
 def combine_groups(columns: "Sequence[ColumnValues]", block: Block) -> IntArray:
@@ -178,7 +179,7 @@ class ColumnValues:
             values = values.astype(f"{values.dtype.kind}8[us]")
         self._waiting.append((values, counts))
         self._n_waiting += len(values)
-        if self._n_waiting > _AT_ONCE:
+        if self._n_waiting > _MAX_WAITING_NUMBERS:
             _ = self.number_counts
 
 

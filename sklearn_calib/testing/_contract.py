@@ -125,7 +125,8 @@ def _find_kind(thing):
     )
 
 
-TOLERANCE = 1e-6  # two optimiser runs on equal problems
+# Two runs of an optimiser on equal problems agree this closely.
+PROBA_TOLERANCE = 1e-6
 
 
 def fit_quietly(recalibrator: Any, *rows: Any, **options: Any) -> Any:
@@ -145,7 +146,7 @@ def assert_simplex(proba: AnyArray, shape: tuple[int, ...]) -> None:
 
 
 def assert_same(
-    first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE
+    first: ArrayLike, second: ArrayLike, tolerance: float = PROBA_TOLERANCE
 ) -> None:
     worst = np.abs(np.asarray(first) - np.asarray(second)).max()
     assert worst <= tolerance, f"differ by {worst:.3g}"

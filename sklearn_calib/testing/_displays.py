@@ -12,7 +12,8 @@ from joblib import hash as digest
 
 from .._argument_checks import require
 
-_HOSTILE = "_$x_1$ <b>&"  # hidden from a legend, a formula, and markup
+# A name that legends hide, and that contains a formula and markup.
+_HOSTILE_NAME = "_$x_1$ <b>&"
 
 
 # -- looking at a picture -------------------------------------------------------------------------
@@ -281,8 +282,8 @@ def check_names(display: Any) -> None:
         seen = _visible_texts(axes[0].figure)
         # a word of the display itself that is an input by chance
         own_word = name in seen
-        assert _HOSTILE in seen or own_word, (
-            f"{_HOSTILE!r} in place of {name!r} is not shown"
+        assert _HOSTILE_NAME in seen or own_word, (
+            f"{_HOSTILE_NAME!r} in place of {name!r} is not shown"
         )
 
 
@@ -316,7 +317,7 @@ def _input_texts(display):
 
 
 def _rename_text(leaf, name):
-    return _HOSTILE if isinstance(leaf, str) and leaf == name else leaf
+    return _HOSTILE_NAME if isinstance(leaf, str) and leaf == name else leaf
 
 
 def _make_read_only(leaf):

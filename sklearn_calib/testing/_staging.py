@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from .._typing import AnyArray, Estimator
 from .._validation import canonical_proba
 from ..staged import Staging, classifier_logits, find_staging
-from ._contract import TOLERANCE, assert_same
+from ._contract import PROBA_TOLERANCE, assert_same
 
 
 def make_rows(k: int) -> tuple[AnyArray, AnyArray]:
@@ -140,7 +140,7 @@ def check_fit_with_so_many_stages(
     _, twin = _fit_learner(estimator, X, y)
     ours = _stage_scores(staging, model, X)[0]
     theirs = _stage_scores(staging, twin, X)[0]
-    repeatable = np.abs(ours[-1] - theirs[-1]).max() <= TOLERANCE
+    repeatable = np.abs(ours[-1] - theirs[-1]).max() <= PROBA_TOLERANCE
     stage = (len(ours) + 1) // 2
     limited = clone(
         staging.with_max_stages(staging.with_recording(clone(estimator)), stage)

@@ -19,10 +19,11 @@ from ..metrics import LossLike, get_loss
 
 #: A loss, or a function (p, q) -> its expected value for p where q is true.
 ExpectedLoss: TypeAlias = LossLike | Callable[[Any, Any], Any]
-_REACH = 9.0  # standard deviations: 2e-19 of the mass lies beyond
-# of the rule for expectations
-_PANELS = 24
-_ORDER = 20
+# In standard deviations: 2e-19 of the mass lies beyond.
+_MAX_DEVIATIONS = 9.0
+# The quadrature rule for expectations.
+_N_PANELS = 24
+_PANEL_ORDER = 20
 
 
 class GaussianLoss(NamedTuple):
@@ -39,8 +40,8 @@ MAX_MAGNITUDE = 1e50  # of squares and quotients that float64 holds
 
 def make_normal_rule() -> tuple[FloatArray, FloatArray]:
     """Return nodes and weights for expectations under the standard normal distribution."""
-    x, w = np.polynomial.legendre.leggauss(_ORDER)
-    edges = np.linspace(-_REACH, _REACH, _PANELS + 1)
+    x, w = np.polynomial.legendre.leggauss(_PANEL_ORDER)
+    edges = np.linspace(-_MAX_DEVIATIONS, _MAX_DEVIATIONS, _N_PANELS + 1)
     # Composite Gauss-Legendre: Gauss-Hermite converges slowly for the logistic function
     # at large variances.
     half = np.diff(edges)[:, None] / 2
@@ -49,7 +50,8 @@ def make_normal_rule() -> tuple[FloatArray, FloatArray]:
     return nodes, weights / weights.sum()
 
 
-_RESIDUAL = 1e-12  # of the logarithms of the unknowns
+# Of the logarithms of the unknowns.
+_MAX_RESIDUAL = 1e-12
 
 
 class LogisticLimit(NamedTuple):
@@ -344,9 +346,9 @@ class GaussianLogisticModel:
         solution = root(lambda u: compute_equations(u)[0] - u, start, tol=1e-14).x
         new, inner, norm = compute_equations(solution)
         residual = np.abs(new - solution).max()
-        if not residual < _RESIDUAL:
+        if not residual < _MAX_RESIDUAL:
             raise invalid_input(
-                expected=f"a residual below {_RESIDUAL:g}",
+                expected=f"a residual below {_MAX_RESIDUAL:g}",
                 got=f"{residual:.2g}",
                 hint="Use a larger strength",
                 error=RuntimeError,

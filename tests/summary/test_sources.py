@@ -228,7 +228,7 @@ def test_many_combinations_of_groups(monkeypatch):
     groups = summarize(data, label="y", prob="p", by=["a", "b", "c"])
     sizes = pd.DataFrame(columns).value_counts()
     assert {key: s.n_samples for key, s in groups.items()} == sizes.to_dict()
-    monkeypatch.setattr("sklearn_calib.summary._sources._MOST_GROUPS", 100)
+    monkeypatch.setattr("sklearn_calib.summary._sources._MAX_GROUPS", 100)
     wide = {"y": [0, 1] * 60, "p": [0.5] * 120, "g": np.arange(120)}
     with refuses(ValueError, expected="at most 100 groups by g", value="more"):
         summarize(wide, label="y", prob="p", by="g")

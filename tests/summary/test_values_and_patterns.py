@@ -37,8 +37,8 @@ def taken(given, place):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("most", [2**20, 600])
 def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeypatch):
-    monkeypatch.setattr(_pattern_cells, "_FINE", most)
-    monkeypatch.setattr(_pattern_cells, "_ROOM", 64)
+    monkeypatch.setattr(_pattern_cells, "_MAX_FINE_PAIRS", most)
+    monkeypatch.setattr(_pattern_cells, "_MIN_TABLE_SLOTS", 64)
     given = rows()
     pattern, p, _, y, w = given
     w = w if weighted else np.ones(len(p))
@@ -67,8 +67,8 @@ def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeyp
 
 
 def test_more_combinations_than_memory_are_refused(monkeypatch):
-    monkeypatch.setattr(_pattern_cells, "_FINE", 50)
-    monkeypatch.setattr(_pattern_cells, "_ROOM", 64)
+    monkeypatch.setattr(_pattern_cells, "_MAX_FINE_PAIRS", 50)
+    monkeypatch.setattr(_pattern_cells, "_MIN_TABLE_SLOTS", 64)
     monkeypatch.setattr(_pattern_cells, "_MAX_PAIRS", 500)
     given = list(rows())
     given[0] = np.arange(2000)
@@ -136,7 +136,7 @@ def test_blocks_of_several_kinds_are_read_as_they_are_written(tmp_path, monkeypa
 @pytest.mark.parametrize("kind", [float, int])
 def test_many_numbers_are_thinned_whatever_their_order(kind, monkeypatch):
     monkeypatch.setattr(_float_order, "MAX_DISTINCT_VALUES", 200)
-    monkeypatch.setattr("sklearn_calib.summary._values._AT_ONCE", 300)
+    monkeypatch.setattr("sklearn_calib.summary._values._MAX_WAITING_NUMBERS", 300)
     rng = np.random.default_rng(2)
     x = (rng.normal(size=3000) * 1000).astype(kind)
     whole = values_in({"a": x})
