@@ -12,6 +12,7 @@ folds are fitted once and shared by all methods. The lines "before" were written
 import argparse
 import csv
 import hashlib
+import pickle
 import sys
 import warnings
 from pathlib import Path
@@ -35,7 +36,7 @@ import tasks  # noqa: E402
 from sklearn_calib import CalibratedModel  # noqa: E402
 from sklearn_calib.recalibrators import PlattScaling  # noqa: E402
 
-SIZES, DRAWS, TEST = (1000, 3000), 10, 10_000
+SIZES, DRAWS, TEST = (1000, 3000), 10, 5000
 MADE = "make_classification"
 TWO = ["spambase", "bank_full", "htru2", "covertype_2v4 5 %", "bank_full 5 %"]
 SEVERAL = ["digits", "letter", "bank_full:month"]
@@ -47,33 +48,45 @@ LEARNERS["linear SVM"] = lambda: LinearSVC(max_iter=2000, random_state=0)
 LEARNERS["SVM"] = lambda: SVC(random_state=0)
 OURS = ("default", "platt", "PlattScaling('proba')")
 THEIRS = ("sigmoid", "isotonic", "temperature")
-FITTED = {}
+CACHE = tasks.CACHE.parent / "end_to_end"
+FITTED = {}  # classifiers of a round
+RESPONSES = {}  # their scores, kept between runs
 
 
 class FittedOnce(ClassifierMixin, BaseEstimator):
-    """A classifier whose fit to the same rows is remembered."""
+    """A classifier whose fits and scores of the same rows are remembered."""
 
     def __init__(self, classifier=None):
         self.classifier = classifier
 
     def fit(self, X, y):
-        key = hashlib.sha256(np.ascontiguousarray(X)).hexdigest()
-        if key not in FITTED:
-            FITTED[key] = clone(self.classifier).fit(X, y)
-        self.fitted_ = FITTED[key]
-        self.classes_ = self.fitted_.classes_
+        self.rows_ = X, y
+        self.key_ = hash_rows(X)
+        self.classes_ = np.unique(y)
         return self
 
+    def _respond(self, method, X):
+        key = method, self.key_, hash_rows(X)
+        if key not in RESPONSES:
+            if self.key_ not in FITTED:
+                FITTED[self.key_] = clone(self.classifier).fit(*self.rows_)
+            RESPONSES[key] = getattr(FITTED[self.key_], method)(X)
+        return RESPONSES[key]
+
     def predict(self, X):
-        return self.fitted_.predict(X)
+        return self._respond("predict", X)
 
     @available_if(lambda self: hasattr(self.classifier, "predict_proba"))
     def predict_proba(self, X):
-        return self.fitted_.predict_proba(X)
+        return self._respond("predict_proba", X)
 
     @available_if(lambda self: hasattr(self.classifier, "decision_function"))
     def decision_function(self, X):
-        return self.fitted_.decision_function(X)
+        return self._respond("decision_function", X)
+
+
+def hash_rows(X):
+    return hashlib.sha256(np.ascontiguousarray(X)).hexdigest()
 
 
 def read_rows(name, size, draw):
@@ -90,6 +103,11 @@ def read_rows(name, size, draw):
 def one_round(name, learner, size, draw):
     """Return the log losses of all methods."""
     FITTED.clear()
+    RESPONSES.clear()
+    CACHE.mkdir(parents=True, exist_ok=True)
+    path = CACHE / f"{name}-{learner}-{size}-{draw}.pkl".replace(":", "_")
+    if path.exists():
+        RESPONSES.update(pickle.loads(path.read_bytes()))
     X, X_test, y, y_test = read_rows(name, size, draw)
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     made = FittedOnce(LEARNERS[learner]())
@@ -107,6 +125,7 @@ def one_round(name, learner, size, draw):
         for method, model in models.items():
             proba = model.fit(X, y).predict_proba(X_test)
             row[method] = float(log_loss(y_test, proba, labels=model.classes_))
+    path.write_bytes(pickle.dumps(RESPONSES))
     return [row]
 
 

@@ -85,11 +85,11 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
     monotone : bool, default=False
         Take only candidates that declare that they are monotone, and leave out those
         whose map falls: for two classes the result rises with the score.
-    alpha : float, default=1.0
-        Invented rows, at least 0, that hold the weights near those of the prior: half
-        of the weight on the candidate "identity", which changes nothing, the other half
-        on the others, half of that on "default" if it is one of them; evenly on all
-        if there is no "identity".
+    alpha : float, default=2.0
+        Invented rows, at least 0, that hold the weights near those of the prior: .1 of
+        the weight on the candidate "identity", which changes nothing, .8 on "default",
+        .1 on the others. Without "default", half of it on "identity" and the other half
+        on the others; without "identity", evenly on all.
     n_jobs : int, default=None
         Processes for the folds; -1 for all cores.
 
@@ -207,7 +207,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         cv: CV = 5,
         *,
         monotone: bool = False,
-        alpha: float = 1.0,
+        alpha: float = 2.0,
         n_jobs: int | None = None,
     ) -> None:
         self.recalibrators = recalibrators
@@ -483,6 +483,11 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         for name in falling:
             del fitted[name], self.weights_[name]
         total = sum(self.weights_.values())
+        if falling and not total > 0 and "identity" in chains:
+            fitted |= fit_chains(
+                {"identity": chains["identity"]}, proba, codes, weight
+            )[0]
+            self.weights_["identity"] = total = 1.0
         if not total > 0:
             raise _no_usable_method_error(None if falling else error)
         self.weights_ = {name: share / total for name, share in self.weights_.items()}
@@ -566,14 +571,13 @@ def get_prior_rows(names: Sequence[str]) -> FloatArray:
     """Return the fraction of one invented row for each candidate."""
     if "identity" not in names or len(names) == 1:
         return np.full(len(names), 1 / len(names))
-    # Half of the prior is on leaving the scores as they are, and a quarter on the
-    # default method.
-    found = np.full(len(names), 0.5 / (len(names) - 1))
-    found[names.index("identity")] = 0.5
+    shares = {"identity": 0.5}
     if "default" in names and len(names) > 2:
-        found[found < 0.5] = 0.25 / (len(names) - 2)
-        found[names.index("default")] = 0.25
-    return found
+        # The default is itself a mean of unchanged scores and several maps. With few
+        # rows others must be clearly better than it.
+        shares = {"identity": 0.1, "default": 0.8}
+    others = (1 - sum(shares.values())) / (len(names) - len(shares))
+    return np.array([shares.get(name, others) for name in names])
 
 
 def _number_groups(groups):
