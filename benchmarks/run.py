@@ -44,6 +44,9 @@ def main():
     single += [
         HERE / "export" / f"{name}.py" for name in ("engines", "one_row", "speed")
     ]
+    single += [
+        HERE / "defaults" / f"{name}.py" for name in ("fourth_step", "end_to_end")
+    ]
     single += [HERE / "stack" / "few_rows.py", HERE / "variational" / "report.py"]
     single += [HERE / "monitoring" / "after.py", HERE / "cluster_coverage" / "bins.py"]
     single += [

@@ -20,6 +20,8 @@ import runner  # noqa: E402
 import split  # noqa: E402
 import tasks  # noqa: E402
 
+from sklearn_calib import canonical_proba  # noqa: E402
+from sklearn_calib._kernels._probability_floor import clip_to_floor  # noqa: E402
 from sklearn_calib.recalibrators import PlattScaling, _default, get_recalibrator  # noqa: E402
 
 ROWS, SEEDS, FAR = (100, 500, 2000), (100, 101), 1.5
@@ -76,12 +78,10 @@ def rows_of(kind, name, model, n, draw):
 
 def one_map(p, y):
     """The first of the default's maps, alone."""
-    with mock.patch.object(_default, "_PRIOR", 1.0), np.errstate(divide="ignore"):
-        return (
-            get_recalibrator("default")
-            .fit(p, y, classes=range(p.shape[1]))
-            .predict_proba
-        )
+    with mock.patch.object(_default, "_SMALLEST_WEIGHT", 0.0):
+        fitted = get_recalibrator("default").fit(p, y, classes=range(p.shape[1]))
+    first = fitted.maps_[0]
+    return lambda q: first.map_(clip_to_floor(canonical_proba(q), fitted.floor_))
 
 
 def fitted_methods(p, y):
