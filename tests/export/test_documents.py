@@ -543,3 +543,12 @@ def test_cells_without_keys():
     exported = from_json(to_json(method))
     rows = make_overconfident(3, 20)[0]
     assert np.array_equal(exported.predict_proba(rows), method.predict_proba(rows))
+
+
+def test_a_fit_on_a_table_is_written_without_warnings():
+    """Was: that the rows which check the map have no names of columns."""
+    pd = pytest.importorskip("pandas")
+    proba, y = make_overconfident(2, 50)
+    table = pd.DataFrame(proba, columns=["0", "1"])
+    model = PlattScaling().fit(table, y.astype(str))
+    assert json.loads(to_json(model))["classes"] == ["0", "1"]
