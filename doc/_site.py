@@ -59,6 +59,21 @@ def add_card(app, doctree):
             doctree.insert(0, nodes.meta("", property=name, content=content))
 
 
+def add_examples(app, docname, source):
+    """Add the examples of the gallery in which a class or function is used to its page."""
+    folder, _, name = docname.rpartition("/")
+    file = Path(app.srcdir) / "api" / "backreferences" / "backreferences_all.json"
+    if folder != "api/generated" or not file.exists():
+        return
+    known = json.loads(file.read_text(encoding="utf-8"))
+    used = [each for each in known if each == name or each.startswith(f"{name}.")]
+    if used:
+        heading = f"Examples using {name.rpartition('.')[2]}"
+        lines = [heading, "-" * len(heading), "", ".. minigallery::", ""]
+        lines += [f"   {each}" for each in used]
+        source[0] += "\n\n" + "\n".join(lines) + "\n"
+
+
 def write_switcher(app, error):
     """Write the list of versions, which is read from the default one."""
     if error or app.builder.name != "html" or not app.config.html_baseurl:
@@ -80,4 +95,5 @@ def write_switcher(app, error):
 def connect(app):
     # after the description of the page was added
     app.connect("doctree-read", add_card, priority=950)
+    app.connect("source-read", add_examples)
     app.connect("build-finished", write_switcher)

@@ -68,7 +68,7 @@ html_theme_options = {
     **_site.list_theme_options(html_baseurl, version),
 }
 toc_object_entries_show_parents = "hide"
-html_search_scorer = "static/scorer.js"
+html_search_scorer = str(HERE / "static" / "scorer.js")
 autosummary_context = {"split_words": _site.split_words}
 html_sidebars = {
     page: [] for page in ("index", "install", "what_belongs_here", "cite", "whats_new")

@@ -1,7 +1,9 @@
 """What a visitor sees first: README, first page, the guide's index and the reference agree."""
 
 import inspect
+import json
 import re
+from types import SimpleNamespace
 
 from checkout import DOC, GUIDE, ROOT
 from offered import offered
@@ -141,3 +143,19 @@ def test_pages_for_developers_are_found_last():
     pages = [f"extending/{page.stem}" for page in (DOC / "extending").glob("*.rst")]
     assert len(pages) > 5 and all(re.match(pattern, page) for page in pages)
     assert not re.match(pattern, "user_guide/recalibrators")
+
+
+def test_examples_are_listed_on_the_pages_of_what_they_use(tmp_path):
+    known = {"sklearn_calib.a.One.plot": [], "sklearn_calib.a.OneMore": []}
+    file = tmp_path / "api" / "backreferences" / "backreferences_all.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(json.dumps(known), encoding="utf-8")
+    app = SimpleNamespace(srcdir=tmp_path)
+    pages = {}
+    for name in ("sklearn_calib.a.One", "sklearn_calib.a.Two"):
+        pages[name] = ["page"]
+        _site.add_examples(app, f"api/generated/{name}", pages[name])
+    (one,), (two,) = pages.values()
+    assert one.startswith("page\n\nExamples using One\n------------------\n")
+    assert one.endswith(".. minigallery::\n\n   sklearn_calib.a.One.plot\n")
+    assert two == "page"
