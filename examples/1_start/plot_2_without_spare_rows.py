@@ -35,12 +35,12 @@ for recalibrator in (
     results = cross_validate(model, X, y, scoring=scoring, cv=5)
     table[recalibrator] = {name: -results[f"test_{name}"].mean() for name in names}
 
-losses = pd.DataFrame(table).T.round(4)
-losses
+pd.DataFrame(table).T.round(4)
 
 # %%
 # Each method makes the logits better probabilities.
 
-ax = losses["neg_log_loss"].sort_values(ascending=False).plot.barh()
+losses = pd.DataFrame(table).loc["neg_log_loss"]
+ax = losses.sort_values(ascending=False).plot.barh()
 ax.set(xlabel="log loss of rows that no fit has seen")
 ax.figure.tight_layout()
