@@ -187,13 +187,6 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
     return np.array(classes)
 
 
-def get_majority_label(shares: FloatArray, classes: AnyArray) -> AnyArray:
-    """Return the class that soft labels give the largest share."""
-    return classes[
-        shares.argmax(axis=1) if shares.ndim == 2 else (shares > 0.5).astype(int)
-    ]
-
-
 def check_order(
     labels: Any,
     scores: FloatArray,
@@ -202,47 +195,41 @@ def check_order(
     options: Request,
     weight: FloatArray | None = None,
 ) -> None:
-    """Raise an error for columns that are those of other classes."""
-    error = find_order_error(labels, scores, classes, n_columns, options, weight)
-    if error is not None:
-        raise error
+    """Raise an error for columns of other classes, with the option that fixes it.
 
-
-def find_order_error(
-    labels: Any,
-    scores: FloatArray,
-    classes: Any,
-    n_columns: int,
-    options: Request,
-    weight: FloatArray | None = None,
-) -> InvalidInputError | None:
-    """Return what is wrong with columns of other classes, with the option that fixes it."""
+    Soft labels are those of the class with the largest share.
+    """
     from .._validation import count_ranked_pairs, read_proba
     from ..report import find_column_order
 
     if options.any_order or len(classes) != max(n_columns, 2):
-        return None  # calibration_report words the latter
+        return  # calibration_report words the latter
+    soft = bool(options.soft_labels)
+    if soft and np.ndim(labels) == 2:
+        labels = classes[labels.argmax(axis=1)]
+    elif soft:
+        labels = classes[(labels > 0.5).astype(int)]
     proba = scores
     is_single = n_columns == 1
     if options.score_kind == "proba":
         proba = read_proba(scores, tolerance=1 - 1e-6)
-    soft = bool(options.soft_labels)
     found = None
     if not (is_single and soft):
         found = find_column_order(labels, proba, sample_weight=weight, labels=classes)
     if found is None and is_single:
         is_first = np.asarray(labels) == classes[0]
-        return find_falling_error(
-            count_ranked_pairs(np.asarray(proba)[:, -1], is_first), classes, options
-        )
+        ranks = count_ranked_pairs(np.asarray(proba)[:, -1], is_first)
+        error = find_falling_error(ranks, classes, options)
+        if error is not None:
+            raise error
     if found is None:
-        return None
+        return
     fits = [str(label) for label in found.classes]
     words = ["--positive", fits[1]] if is_single else ["--classes", ",".join(fits)]
     way = f"Add {plain(shlex.join(words), 200)}, or --allow order"
     if soft:
         way = "Name the columns of --label in that order, or add --allow order"
-    return invalid_option(
+    raise invalid_option(
         expected=f"columns in the order of the classes {plain(', '.join(map(str, classes)))}",
         got=f"columns that fit {plain(', '.join(fits))}: accuracy {found.accuracy:.4f}, not "
         f"{found.accuracy_as_given:.4f}",

@@ -12,7 +12,7 @@ from .._show import plain, quoted
 from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
-from ._classes import find_class_order, in_class_order
+from ._classes import check_order, find_class_order, in_class_order
 from ._console import Screen, show_progress
 from ._drawn import (
     check_rising,
@@ -24,7 +24,6 @@ from ._drawn import (
 )
 from ._messages import invalid_option
 from ._outputs import unwritable_output
-from ._prediction_batches import check_soft_order
 from ._request import Request, parse_columns, spell_option
 from ._result import Condition, collect_report_settings, emit_report
 from ._tables import parse_texts, with_order
@@ -297,7 +296,8 @@ def read_items(
     )
     drawn = summary.drawn.get_sample(summary.classes)
     rows = soft_sample(drawn, columns, options)
-    return check_soft_order(rows, options), summary.n_samples
+    check_order(rows.labels, rows.scores, rows.classes, len(rows.names), options)
+    return rows, summary.n_samples
 
 
 def _check_no_summaries(files, asked, clusters=False):

@@ -17,7 +17,7 @@ from .._files.tables import table_blocks, weigh_more
 from .._files.whole import lock_file
 from .._show import plain, quoted
 from ..exceptions import CalibrationWarning, InvalidInputError
-from ._classes import find_order_error, get_majority_label
+from ._classes import check_order
 from ._console import Output, print_note
 from ._messages import DONE, FOUND, WITHOUT_LABEL, invalid_option
 from ._options import format_examples, number_that, share
@@ -61,12 +61,13 @@ class Order:
         rows = join_batches(self._seen)
         self._seen = None
         batches = self._batches
-        labels = rows.labels
-        if batches.options.soft_labels:
-            labels = get_majority_label(labels, batches.classes)
-        return find_order_error(
-            labels, rows.scores, batches.classes, len(batches.names), batches.options
-        )
+        n_columns = len(batches.names)
+        classes = batches.classes
+        try:
+            check_order(rows.labels, rows.scores, classes, n_columns, batches.options)
+        except InvalidInputError as error:
+            return error
+        return None
 
 
 _JUDGED = 2**17  # first rows, by which the order of the columns is judged

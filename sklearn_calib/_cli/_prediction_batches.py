@@ -13,7 +13,6 @@ from ._classes import (
     check_classes,
     check_order,
     find_class_order,
-    get_majority_label,
     in_class_order,
     match_named_classes,
     order_classes,
@@ -374,13 +373,8 @@ def _parse_soft_labels(rows, options):
         scores = read_proba(scores, tolerance=options.tolerance)
     classes = soft_classes(options, rows.label_names, len(rows.names))
     rows = rows._replace(scores=scores, weight=rows.weigh_votes(), classes=classes)
-    return check_soft_order(_match_columns(rows, classes), options)
-
-
-def check_soft_order(rows: PredictionBatch, options: Request) -> PredictionBatch:
-    """Return rows of soft labels; reject them if another order of the columns fits far better."""
-    labels = get_majority_label(rows.labels, rows.classes)
-    check_order(labels, rows.scores, rows.classes, len(rows.names), options)
+    rows = _match_columns(rows, classes)
+    check_order(rows.labels, rows.scores, classes, len(rows.names), options)
     return rows
 
 
