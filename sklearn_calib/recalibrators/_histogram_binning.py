@@ -70,13 +70,13 @@ class HistogramBinning(Recalibrator):
     Notes
     -----
     Equal scores always share a bin, so heavy ties can leave fewer bins than requested.
-    Bins of equal mass are found in the log-odds, which distinguish scores next to 0 and
-    1. Swapping the classes swaps the result: a score whose weight has its middle on an
-      edge of equal masses (the third of 5 rows in 2 bins) belongs to the bin nearer to
-      the median, and on the median to that of the more certain scores. Two exceptions
-      are not mirrored when the classes are swapped: a score of 1/2 on the median, which
-      belongs to the upper bin, and a score on an edge of equal widths, whose bins are
-      closed on the right.
+    Bins of equal mass are found in the log-odds, which distinguish scores close to 0
+    and to 1. Swapping the classes swaps the result: a score whose weight has its middle
+    on an edge of equal masses (the third of 5 rows in 2 bins) belongs to the bin nearer
+    to the median, and on the median to that of the more certain scores. Two exceptions
+    are not mirrored when the classes are swapped: a score of 1/2 on the median, which
+    belongs to the upper bin, and a score on an edge of equal widths, whose bins are
+    closed on the right.
 
     Weights that are whole numbers count rows; other weights add up to Kish's effective
     number of rows, (sum w)^2 / sum w^2, so that a common factor changes nothing. Cost:
