@@ -60,7 +60,7 @@ html_theme_options = {
     "logo": {"text": "sklearn-calib", "alt_text": "sklearn-calib, first page"},
     "show_toc_level": 2,
     # below a part of the reference, the sidebar would list each of its names
-    "navigation_depth": 2,
+    "navigation_depth": 1,
     "navigation_with_keys": False,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
