@@ -81,7 +81,7 @@ def test_verdict_of_the_demo():
         describe_gain(difference(*ends), same)
         for ends in ((-0.2, -0.1), (-0.1, 0.1), (0.1, 0.2))
     )
-    assert "log loss 0.85 instead of 1.00, a change of -0.15 (95%" in better
+    assert "log loss 0.85 instead of 1.00, a change of -0.15 (95 %" in better
     assert better.endswith("Verdict: recalibrate.")
     assert open_.endswith("Verdict: these rows do not show whether to recalibrate.")
     assert worse.endswith("Verdict: leave the probabilities as they are.")
@@ -212,6 +212,9 @@ def test_the_help_is_printed_if_no_command_is_named(words, capsys):
     assert (
         out.startswith("usage: sklearn-calib COMMAND") and "monitor" in out and not err
     )
+    assert len(out.splitlines()) <= 24
+    for line in out.split("commands:\n")[1].split("\n\n")[0].splitlines():
+        assert len(line) <= 80 and len(line.split()) > 1 and line[2] != " "
 
 
 @pytest.mark.parametrize("command", ["audit", "fit", "monitor"])

@@ -596,3 +596,24 @@ def test_the_calibration_error_of_clusters_with_weights(frame, monkeypatch):
         assert found[name] == pytest.approx(getattr(expected, name), rel=1e-9), name
     plain = paired_difference(*rows, level=0.9, **(given | {"sample_weight": None}))
     assert abs(plain.difference - expected.difference) > 0.01
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("more", [[], ["--cluster", "half"]])
+def test_a_page_of_both_models(frame, capsys, tmp_path, more):
+    for name in ("old.csv", "new.csv"):
+        table = pd.read_csv(name)
+        table.assign(half=np.arange(400) // 2).to_csv(name, index=False)
+    columns = [*AS_USUAL, "--resamples", "20", *more]
+    assert compare("old.csv", "new.csv", *columns, "--out", "page.html") == 0
+    out = capsys.readouterr().out
+    assert f"report: {tmp_path / 'page.html'}" in out
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "<h2>Which model is better</h2>" in page
+    assert "400 rows, 2 classes" in page and "0 is no, 1 is yes" in page
+    better = next(line for line in out.splitlines() if " is better: " in line)
+    assert better.split(" (")[0] in page
+    # a report on summaries would take the rows of clusters for independent
+    assert ("<h2>Reliability</h2>" in page) == (not more)
+    assert compare("old.csv", "new.csv", *columns, "--out", "old.csv") == 2
+    assert "it is the table itself" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """What the documentation promises: docstrings are complete, and the code in the texts runs."""
 
 import inspect
+import pydoc
 import re
 from pathlib import Path
 
@@ -61,3 +62,20 @@ def test_code_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     (said,) = re.findall(r"```text\n(.*?)```", text, re.S)  # how the verdicts begin
     assert said.endswith("verdict: recalibrate\n")
     assert all(line.removesuffix(" ...") in printed for line in said.splitlines())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [*metrics.all_metrics().values(), *filter(inspect.isfunction, PUBLIC)],
+    ids=lambda call: call.__name__,
+)
+def test_help_lists_every_option(call):
+    """Also of measures, which are objects that wrap a function."""
+    text = pydoc.plain(pydoc.render_doc(call))
+    head = text.split("\n")[2]
+    assert head.startswith(f"{call.__name__}(")
+    described = text.partition("Parameters\n")[2]
+    if "Examples" not in text:
+        return
+    for option in inspect.signature(call).parameters:
+        assert option[0] == "_" or (option in head and option in described), option

@@ -4,6 +4,7 @@ It may import `report` and the layers below it.
 Start reading with `main` in `__init__.py`.
 """
 
+import argparse
 import os
 import signal
 import sys
@@ -222,18 +223,14 @@ def build_parser(command: str = "") -> Parser:
         epilog=format_examples(
             "sklearn-calib demo",
             "sklearn-calib audit predictions.csv --label outcome --prob p",
-            "sklearn-calib compare old.csv new.csv --label outcome --prob p",
             "sklearn-calib fit cal.csv --label outcome --prob p --out map.json",
-            "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
-            "sklearn-calib export map.json --to sql --dialect postgres",
-            "sklearn-calib threshold map.json --at 0.02,0.05",
-            "sklearn-calib estimate-mean judged.jsonl --label human --score judge",
-            "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
         )
         + "\n\nCOMMAND --help has the options and examples of a command.",
     )
-    whole.add_argument("--version", action="version", version=__version__)
-    commands = whole.add_subparsers(required=True, metavar="COMMAND")
+    whole.add_argument(
+        "--version", action="version", version=__version__, help=argparse.SUPPRESS
+    )
+    commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for name in [command] if command in _COMMANDS else _COMMANDS:
         module = name.replace("-", "_")
         import_module(f"._{module}", __name__).add_to(commands)

@@ -34,7 +34,7 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "audit",
-        help="report on a table of predictions (csv, JSON lines, parquet)",
+        help="report on a table of predictions",
         description="Report on a table of predictions: its measures with intervals, and whether "
         "recalibration would help. Writes a page for a browser.",
         epilog=format_examples(*EXAMPLES),

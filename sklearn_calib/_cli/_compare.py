@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._show import Section, Table, plain
+from .._show import Section, Table, get_sections, join_truncated, plain
 from .._warnings import ignore_calibration_warnings
 from ._console import Screen, print_note, show_progress
 from ._drawn import check_rising
 from ._messages import invalid_option
 from ._options import format_examples, whole_number
-from ._outputs import check_outputs, write_json
+from ._outputs import check_outputs, write_json, write_report
 from ._pairs import Pairs, name_models
 from ._prediction_batches import PredictionBatch, join_batches
 from ._remote import local_files
@@ -75,6 +75,11 @@ def add_to(commands: Any) -> None:
         help="name of a model; give it twice for the first and the second (default: "
         "the names of the files, or of the columns of one file)",
     )
+    results.add_argument(
+        "--out",
+        metavar="FILE",
+        help="a page to write, with the differences and a report on both models",
+    )
     results.add_argument("--json", metavar="FILE", help="write all numbers")
     parser.set_defaults(run=run_compare, modules=("rich", "pandas"))
 
@@ -90,10 +95,12 @@ def run_compare(options: Request) -> int:
 
 
 def _compare_pairs(files, options):
+    from ..report import SectionPage
+
     pairs = Pairs(name_models(files, options), options)
     names = [plain(model.name, 40) for model in pairs.models]
     with show_progress("comparing") as advance:
-        found, notes = _measure_differences(
+        found, notes, summaries = _measure_differences(
             pairs, options, lambda done: advance(int(1000 * done), 1000)
         )
     pairs.tables.print_left_out(text_labels=False)
@@ -101,19 +108,39 @@ def _compare_pairs(files, options):
     together = (
         "" if options.group is None else f", clusters by {plain(options.group, 40)}"
     )
-    screen.print(f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}")
-    _print_differences(screen, names, found, options.level)
+    subject = f"{pairs.n_rows} rows, {len(pairs.classes)} classes{together}"
+    screen.print(subject)
+    differences = _show_differences(names, found, options.level)
+    screen.show_sections(differences)
     sentences = _describe_verdict(names, found)
-    for sentence in sentences:
+    for sentence in [*sentences, *notes]:
         screen.print(sentence)
-    for sentence in notes:
-        screen.print(sentence)
+    page = None
+    if options.out is not None:
+        verdict = Section("Which model is better", sentences=[*sentences, *notes])
+        sections = [verdict, differences]
+        # a report on summaries takes the rows for independent
+        if not together and not options.soft_labels:
+            sections += _report_on_models(names, summaries, options.level)
+        numbered = [f"{at} is {plain(one, 40)}" for at, one in enumerate(pairs.classes)]
+        shown = SectionPage(sections, f"{subject}: {join_truncated(numbered, 12)}")
+        page = write_report(shown, options.out, f"{names[0]} and {names[1]}")
     if options.json is not None:
         numbers = {"models": names, "files": list(files), "n_samples": pairs.n_rows}
         numbers |= {"level": options.level, "verdict": sentences}
         rows = [{**vars(each), "measure": name} for name, each in found.items()]
         write_json(numbers | {"differences": rows}, options.json)
-    return screen.finish_output({"numbers": options.json})
+    return screen.finish_output({"report": page, "numbers": options.json})
+
+
+def _report_on_models(names, summaries, level):
+    """Return the sections of a report on both models, with pictures."""
+    from ..report import calibration_report
+
+    report = calibration_report(
+        dict(zip(names, summaries, strict=True)), level=level, check_columns=False
+    )
+    return get_sections(report, drawn=True)
 
 
 # -- numbers --------------------------------------------------------------------------------------
@@ -197,7 +224,8 @@ def _measure_differences(pairs, options, advance):
                 ends = {"low": of_rows.low, "high": of_rows.high, "method": "gamma"}
                 found[name] = replace(found[name], **ends)
     notes = _describe_approximations(summaries, drawn)
-    return found | {_AFTER: after.difference("log_loss", options.level)}, notes
+    found[_AFTER] = after.difference("log_loss", options.level)
+    return found, notes, summaries
 
 
 def _say_order(pairs, drawn):
@@ -310,7 +338,7 @@ def _describe_approximations(summaries, drawn):
     return notes
 
 
-def _print_differences(screen, names, found, level):
+def _show_differences(names, found, level):
     header = ("measure", "first", "second", "change", f"{100 * level:.0f} % interval")
     lines = [
         (
@@ -323,7 +351,7 @@ def _print_differences(screen, names, found, level):
         for name, each in found.items()
     ]
     title = f"first: {names[0]}, second: {names[1]}"
-    screen.show_sections(Section(tables=[Table(header, lines, title)]))
+    return Section(tables=[Table(header, lines, title, "names")])
 
 
 def _describe_verdict(names, found):

@@ -10,7 +10,7 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "compile",
-        help="compile in advance the code that the first use would compile",
+        help="compile what the first use would compile",
         description="Compile in advance the code that the first use would compile, "
         "for instance when an image is built.",
         epilog=format_examples("sklearn-calib compile"),

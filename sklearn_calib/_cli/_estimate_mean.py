@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "estimate-mean",
-        help="estimate the mean of labels that few rows have, from a score that all rows have",
+        help="estimate the mean of labels that few rows have",
         description="Estimate the mean label of all rows. A few rows, sampled at "
         "random, have a label (the cell of the others is empty), and all rows "
         "have the score of a judge. The labelled rows correct the judge: it may "

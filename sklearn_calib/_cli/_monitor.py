@@ -85,7 +85,7 @@ def add_to(commands: Any) -> None:
     """Add the command to the parser."""
     parser = commands.add_parser(
         "monitor",
-        help="watch the calibration of a model, one table of new rows at a time",
+        help="watch the calibration of a model, table by table",
         description="Add the rows of a table, whose labels have arrived, to those of "
         "earlier runs, and print one line: whether the probabilities are still "
         "calibrated. Ends with exit code 3 after an alarm, for use with cron. It "

@@ -25,6 +25,15 @@ class _Help(argparse.RawDescriptionHelpFormatter):
         needed = [one for one in actions if one.required or not one.option_strings]
         super().add_usage(usage, needed, [], prefix)
 
+    def _format_action(self, action: argparse.Action) -> str:
+        """List commands without a line for the word COMMAND."""
+        if not isinstance(action, argparse._SubParsersAction):
+            return super()._format_action(action)
+        self._dedent()
+        text = super()._format_action(action)
+        self._indent()
+        return text.partition("\n")[2]
+
 
 class _Once(argparse.Action):
     """A text; all of them as a list if the option is given several times."""

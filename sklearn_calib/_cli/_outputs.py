@@ -15,7 +15,7 @@ from ._messages import invalid_option
 from ._request import Request
 
 if TYPE_CHECKING:
-    from ..report import CalibrationReport, LabelReport
+    from ..report import CalibrationReport, LabelReport, SectionPage
 
 
 def check_writable(out: str, files: Sequence[str] = (), option: str = "--out") -> None:
@@ -119,7 +119,7 @@ def write_results(
 
 
 def write_report(
-    report: "CalibrationReport | LabelReport", out: str, title: str
+    report: "CalibrationReport | LabelReport | SectionPage", out: str, title: str
 ) -> str:
     try:
         with show_progress("pictures"):

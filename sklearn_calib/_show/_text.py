@@ -156,9 +156,9 @@ def _render_cell(cell):
     return Text(mark + plain(cell.text, None), "bold")
 
 
-def get_sections(shown: "Shown") -> list[Section]:
-    """Return the sections of a result."""
-    return shown._make_sections()
+def get_sections(shown: "Shown", **options: bool) -> list[Section]:
+    """Return the sections of a result; of a report, ``drawn=True`` adds its pictures."""
+    return shown._make_sections(**options)
 
 
 class Shown:

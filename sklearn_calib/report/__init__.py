@@ -20,6 +20,7 @@ from ._report import CalibrationReport as CalibrationReport
 from ._table import ReportRow as ReportRow
 from ._verdict import Sentence as Sentence
 from ._verdict import Verdict as Verdict
+from ._written import SectionPage as SectionPage
 
 __all__ = [
     "calibration_report",

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from .._show import (
     render_markdown,
     wrap_for_notebook,
 )
+from .._version import __version__
 
 LIGHT_COLOURS_CSS = """
   --page: #ffffff; --text: #1f2328; --muted: #57606a; --rule: #d5dae0; --soft: #f3f5f7;
@@ -274,6 +276,31 @@ class WrittenReport(Shown):
         return wrap_for_notebook(
             render_html(self._notebook_sections(), level=3), NOTEBOOK_CSS
         )
+
+
+class SectionPage(WrittenReport):
+    """A page of sections that were made before.
+
+    Parameters
+    ----------
+    sections : list of Section
+    subject : str
+        A line about the rows, not yet escaped.
+    """
+
+    source = None
+    version = __version__
+
+    def __init__(self, sections: list[Section], subject: str) -> None:
+        self.created = date.today().isoformat()
+        self._sections = sections
+        self._subject = subject
+
+    def _make_sections(self, drawn: bool = False) -> list[Section]:
+        return self._sections
+
+    def _describe_subject(self) -> str:
+        return escape_html(self._subject)
 
 
 _PAGE_TEMPLATE = """<!DOCTYPE html>

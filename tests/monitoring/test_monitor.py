@@ -615,3 +615,27 @@ def test_flagged_groups_by_the_definition_of_e_bh(alpha):
     enough = [k for k in (1, 2, 3) if values[k - 1][1] >= 3 / (k * alpha)]
     expected = {name for name, _ in values[: max(enough, default=0)]}
     assert {*monitor.flagged_} == expected
+
+
+@pytest.mark.parametrize("alarm", ["detector", "test"])
+def test_the_line_of_an_alarm_has_the_number_that_raised_it(alarm):
+    """The evidence of all rows may still be small: many were right before."""
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 6000)
+    chance = np.where(np.arange(6000) < 4000, p, 0.5)
+    y = (rng.random(6000) < chance).astype(int)
+    monitor = CalibrationMonitor(alarm=alarm)
+    first = None
+    for start in range(0, 6000, 50):
+        rows = slice(start, start + 50)
+        monitor.update(y[rows], p[rows])
+        if monitor.alarm_:
+            first = monitor.alarms_[0]
+            break
+        assert "no alarm; " in str(monitor) and "(p = " in str(monitor)
+    assert first.n_samples > 4000
+    name, limit = ("detector", 10000) if alarm == "detector" else ("evidence e =", 20)
+    found = float(np.exp(first.log_statistic))
+    assert found >= limit
+    assert str(monitor).endswith(f"rows, {name} {found:.3g} of {limit} there")
+    assert "(p = " not in str(monitor).rpartition("; ")[2]
