@@ -27,6 +27,9 @@ _MAX_SLOPE = 100.0
 _MAX_NOISE = 30.0
 # The start is chosen by this many points.
 START_POINTS = 1000
+# So many rows give the start, and the second derivatives, of more rows: enough for
+# averages to be read from a table.
+_SAMPLE_ROWS = 25_000
 # Also the most halvings of a step; three steps are usual.
 _MAX_NEWTON_STEPS = 20
 # The distance between points whose slopes are compared.
@@ -317,28 +320,39 @@ def _minimise_from_grid(link, s, codes, share, split, starts, bounds):
 
     # The likelihood is not concave in the noise, so the search starts from the best
     # point of a grid, on a sample of rows.
-    few = _sample_rows(s, codes, share)
+    data = (s, codes == 1, share)
+    sample = data
+    if link == "logit" and len(s) > 2 * _SAMPLE_ROWS:  # others are quick, or have kinks
+        sample = _sample_rows(*data, _SAMPLE_ROWS)
+    few = _sample_rows(*sample, START_POINTS)
     best = min(product(*starts), key=lambda point: compute_loss(point, *few)[0])
     options = {"ftol": 1e-15, "gtol": 1e-11, "maxiter": 500, "maxcor": 20}
-    data = (s, codes == 1, share)
     bounds = list(bounds)
-    found = minimize(
-        compute_loss,
+    # A sample comes near enough for a few evaluations of all rows to be enough.
+    for rows in [data] if sample is data else [sample, data]:
+        best = minimize(
+            compute_loss,
+            best,
+            rows,
+            method="L-BFGS-B",
+            jac=True,
+            bounds=bounds,
+            options=options,
+        ).x
+        options["gtol"] = 1e-6  # Newton's steps follow
+    return _polish_minimum(
+        lambda point: compute_loss(point, *data),
+        lambda point: compute_loss(point, *sample)[1],
         best,
-        data,
-        method="L-BFGS-B",
-        jac=True,
-        bounds=bounds,
-        options=options,
+        bounds,
     )
-    return _polish_minimum(lambda point: compute_loss(point, *data), found.x, bounds)
 
 
-def _polish_minimum(loss, point, bounds):
+def _polish_minimum(loss, compute_slope, point, bounds):
     """Iterate Newton steps until the slope is rounding error, far beyond a flat loss.
 
-    The second derivatives are differences of slopes, of either sign if the
-    quasi-Newton method gave up far away. A step, halved if need be, makes the loss
+    The second derivatives are differences of the slopes of a sample, of either sign if
+    the quasi-Newton method gave up far away. A step, halved if need be, makes the loss
     less, or the slope if the loss is flat.
     """
     low, high = np.array(bounds, dtype=float).T  # None is NaN, which nothing is beyond
@@ -351,8 +365,10 @@ def _polish_minimum(loss, point, bounds):
         units = np.eye(len(point))[free] * room[:, None]
         # The Hessian by differences of exact gradients; second derivatives of the
         # averaged link would need more tables.
-        bent = [(loss(point + unit)[1] - loss(point - unit)[1])[free] for unit in units]
-        bent = np.array(bent) / (2 * room[:, None])
+        bent = [
+            compute_slope(point + unit) - compute_slope(point - unit) for unit in units
+        ]
+        bent = np.array(bent)[:, free] / (2 * room[:, None])
         step = np.zeros_like(point)
         sizes, axes = np.linalg.eigh((bent + bent.T) / 2)
         # Absolute eigenvalues make the step a descent direction if the loss is not
@@ -372,6 +388,9 @@ def _polish_minimum(loss, point, bounds):
             flatter = np.abs(then[free]).max() < np.abs(slope[free]).max()
             if reached < value - near or (flatter and reached <= value + near):
                 break
+            # Rounding hides what still shorter steps gain.
+            if size < 0.3 and reached <= value + near:
+                return point
         else:
             break
         point = moved
@@ -380,9 +399,9 @@ def _polish_minimum(loss, point, bounds):
     return point
 
 
-def _sample_rows(s, codes, share):
-    """Select evenly spaced sorted scores of each class as a sample for the start."""
-    if len(s) <= START_POINTS:
-        return s, codes == 1, share
-    order = np.lexsort((s, codes))[:: len(s) // START_POINTS]
-    return s[order], codes[order] == 1, share[order] / share[order].sum()
+def _sample_rows(s, positive, share, count):
+    """Select evenly spaced sorted scores of each class; few rows stay as they are."""
+    if len(s) <= count:
+        return s, positive, share
+    order = np.lexsort((s, positive))[:: len(s) // count]
+    return s[order], positive[order], share[order] / share[order].sum()
