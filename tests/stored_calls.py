@@ -172,8 +172,10 @@ def mean_and_more(**how):
     if isinstance(how["score"][0], str):
         return found, found.labels_needed(0.4)
     other = inference.calibrated_mean(**second)
-    needed = [found.labels_needed(width) for width in (0.35, 0.5)]
-    return found, found.difference(other), needed, found.labels_needed(0.4, alone=True)
+    width = found.high - found.low
+    needed = [found.labels_needed(factor * width) for factor in (1.05, 1.3)]
+    alone = found.labels_needed(1.3 * width, alone=True)
+    return found, found.difference(other), needed, alone
 
 
 def calls_of_samples():
@@ -589,7 +591,8 @@ OTHER_NUMBERS = (
 def numbers_in(text):
     """All numbers of a text that are results."""
     text = re.sub(OTHER_NUMBERS, " ", text)
-    return np.array([float(one) for one in re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)])
+    found = re.findall(r"-?\d+\.?\d*(?:e-?\d+)?", text)
+    return np.array([float(one) for one in found]).clip(-1e9, 1e9)
 
 
 def calls_of_exports():

@@ -48,7 +48,7 @@ MIN_RARE_CLASS_ROWS = 50
 # of a gamma law; below it all digits that matter are those of a normal one
 _MIN_SKEWNESS = 1e-4
 # The largest loss of this many rows states little about those of other rows.
-_SMALL_SAMPLE_ROWS = 30
+_SMALL_SAMPLE_ROWS = 50
 # Stands for a weight, or a variance, of 0.
 _MIN_POSITIVE_WEIGHT = 1e-300
 # clusters of either outcome; with 1 to 3 tests at 0.05 reject in 0.05 to 0.25
@@ -490,8 +490,8 @@ def few_event_interval(
     variance and the skewness seen here: a gamma law, whose side towards large losses
     counts one more event, and whose other side half an event. Such an event has the
     mean loss of the rarest class by these probabilities. A difference of losses counts
-    one more row on that side too, with 1 + 30 / n times the largest loss seen there:
-    few rows may add most to it.
+    one more row on that side too, with 1 + (50 / n)**2 times the largest loss seen
+    there: few rows may add most to it.
 
     Parameters
     ----------
@@ -600,7 +600,7 @@ def few_event_interval(
     long = max(find_distance(side, event, 1.0, tail), 0.0)
     if losses.min() < 0:  # a difference, to whose other side few rows may add most, too
         other = (
-            (1 + _SMALL_SAMPLE_ROWS / n)
+            (1 + (_SMALL_SAMPLE_ROWS / n) ** 2)
             * size
             * side
             * ((side * losses).min() - side * mean)
