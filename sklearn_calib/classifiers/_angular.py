@@ -177,6 +177,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
         """
         with atomic_fit(self) as new:
             context = new._make_context(X, y, None, fit_params)
+            # The theory of the angle is for equally weighted rows.
             if any(name.endswith("sample_weight") for name in context.estimator_params):
                 raise unsupported_weights_error()
             if len(new.classes_) > 2:
@@ -192,11 +193,13 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             context = replace(
                 context,
                 classes=new.classes_,
+                # The inverse of the permutation of the columns.
                 y_encoded=np.argsort(columns)[context.y_encoded],
             )
             columns = context.all_columns
             model, fits, own = context.read_linear_fits(estimator, columns)
             fits = check_fits(fits, model, new.assume_centered)
+            # The formulas of the angle hold at the exact minimum of the objective.
             [fit] = refine_fits(fits, model, own)
             angle = find_angle(fit, new.covariance)
             link: dict[str, Any] = {
@@ -208,6 +211,8 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             }
             labels = context.classes[context.y_encoded]
             if new._has_negative_sign(context):
+                # The likelihood finds the size of the cosine; the sign is that of the
+                # held-out rows.
                 if angle.cos_theta is None:
                     likely = angular_recalibrator(angle, labels, context.classes, link)
                     angle = replace(angle, cos_theta=likely.cos_theta_)
@@ -249,6 +254,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                 5, shuffle=True, random_state=legacy_generator(self.random_state)
             )
         )
+        # The intercept differs between folds, so scores are centred in each of them.
         total = 0.0
         for train, test in split.split(
             np.zeros(len(context.y_encoded)), context.y_encoded

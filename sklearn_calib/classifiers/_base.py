@@ -92,6 +92,8 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
             check_is_fitted(self)
         if isinstance(self.classes_, list):
             return self._predict_label_proba(X)
+        # Broadcasting replaces the shape of an empty sum, so there is no need to count
+        # the rows first.
         total = np.zeros((1, len(self.classes_)))
         for recalibrator, scores in self._iter_scores(X):
             proba = np.asarray(recalibrator.predict_proba(scores))
@@ -160,6 +162,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         # no instance on which the user could request it
         if isinstance(self.recalibrator, str):
             recalibrator.set_fit_request(sample_weight=True)
+            # A recalibrator with folds of its own must not split a group either.
             if "groups" in signature(recalibrator.fit).parameters:
                 recalibrator.set_fit_request(groups=True)
         split = MethodMapping().add(caller="fit", callee="split")
@@ -173,6 +176,8 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     def __sklearn_clone__(self) -> Self:
         try:
             return super().__sklearn_clone__()
+        # scikit-learn's clone compares parameters by identity, which such constructors
+        # break.
         except RuntimeError:  # the estimator's constructor copies what it is given
             return clone_from_copied_params(self)
 

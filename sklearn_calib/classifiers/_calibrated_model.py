@@ -256,6 +256,8 @@ class CalibratedModel(CalibratedClassifier):
                 kind = MultilabelContext
             context = kind.make(new, X, y, sample_weight, fit_params)
             is_frozen = isinstance(new.estimator, FrozenEstimator)
+            # A frozen estimator is the same in all folds, so an average of pairs has no
+            # advantage.
             ensemble = not is_frozen if new.ensemble == "auto" else new.ensemble
             if equals(new.cv, "alo"):
                 new._check_alo(context)
@@ -265,6 +267,7 @@ class CalibratedModel(CalibratedClassifier):
             else:
                 fits = new._fit_folds(context, ensemble)
             new.calibrated_pairs_ = [pair for pair, _ in fits]
+            # The checks for harm take seconds; the first fold stands for the others.
             first, held_out = fits[0]
             context.warn_if_harmful(first.recalibrator, held_out)
             new._copy_feature_names(first.estimator)
@@ -302,6 +305,8 @@ class CalibratedModel(CalibratedClassifier):
         check_indexes(X, y, sample_weight)
         _, codes = read_labels(y, classes=self.classes_, input_name="y")
         given = {} if sample_weight is None else {"sample_weight": sample_weight}
+        # The new state is only set after all recalibrators have learned: an error
+        # leaves none of them half updated.
         learned = []
         for pair, (method, scores) in zip(
             self.calibrated_pairs_, self._iter_scores(X), strict=True
@@ -338,12 +343,15 @@ class CalibratedModel(CalibratedClassifier):
     def _fit_folds(self, context, ensemble):
         """Fit one pair per fold; or one of all rows, with a recalibrator of all held-out scores."""
         is_free = context.groups is None and context.items is None
+        # Copies of a row in both parts of a fold would make held-out scores as good as
+        # training scores.
         if is_free and isinstance(self.cv, Integral | None):
             groups = find_duplicate_groups(context.X, int(self.cv or 5))
             context = context if groups is None else context.with_groups(groups)
         folds = context.make_folds(self.cv)
         ensemble = ensemble and self._can_fit_each(context, folds)
         # the last fits to all rows
+        # One task of the progress bar per fit.
         n_tasks = len(folds) if ensemble else len(folds) + 1
         with report_fit(self, n_tasks, context.X, context.y_encoded) as progress:
             tasks = make_task_contexts(progress, n_tasks, "fold")
@@ -360,8 +368,10 @@ class CalibratedModel(CalibratedClassifier):
 
     def _can_fit_each(self, context, folds):
         """Return whether the test part of each fold is enough for a recalibrator of its own."""
+        # Rows of soft labels are copies of an item, so items are counted.
         items = context.all_rows if context.items is None else context.items
         for _, test in folds:
+            # A recalibrator per fold needs enough rows of both kinds in its test part.
             n_rows = len(np.unique(items[test]))
             n_classes = len(np.unique(context.y_encoded[test]))
             if n_rows < MIN_FOLD_ROWS or n_classes < 2:
@@ -427,6 +437,7 @@ def _fit_by_leave_one_out(context):
     model, fits, is_ours = context.read_linear_fits(estimator, columns)
     logits = compute_leave_one_out_scores(refine_fits(fits, model, is_ours))
     scores = read_proba(logits, kind="logits", n_classes=len(model.classes_))
+    # All classes are learned here, but the estimator may have another order.
     scores = place_columns(scores, columns, len(context.classes))
     held_out = HeldOutScores(scores, context.all_rows, context.y_encoded)
     return _recalibrate_scores(context, estimator, columns, held_out)

@@ -34,8 +34,11 @@ def compute_classifier_scores(
     ``predict_proba``.
     """
     n_classes = np.shape(estimator.classes_)[0]
+    # A fold without the other classes: its model is certain, and `place_columns` adds
+    # the rest.
     if n_classes == 1:
         return np.ones((count_rows(X), 1))
+    # Logits distinguish rows whose float32 probabilities are rounded to 1.
     logits = classifier_logits(estimator, X) if response_method == "auto" else None
     if logits is None and response_method != "predict_proba":
         logits = (
@@ -60,6 +63,8 @@ def _check_not_pairs(estimator, logits, n_classes):
     n_pairs = n_classes * (n_classes - 1) // 2
     if (
         n_classes > 2
+        # Three classes have three pairs, so only the setting of the estimator reveals
+        # them.
         and np.shape(logits)[1:] == (n_pairs,)
         and (is_ovo or n_pairs != n_classes)
     ):
@@ -77,6 +82,7 @@ def _remove_rounding(proba):
     table = np.asarray(proba)
     if table.dtype.kind != "f":
         return proba
+    # A float16 sum would add its own rounding.
     total = table.sum(axis=1, keepdims=True, dtype=np.float64)
     return (
         table / total
@@ -97,6 +103,7 @@ def compute_aligned_scores(
     A class that the estimator has not seen gets probability 0.
     """
     scores = compute_classifier_scores(estimator, X, response_method)
+    # The usual case keeps the array with its exact logarithms.
     if columns.tolist() == list(range(n_classes)):
         return scores
     return place_columns(scores, columns, n_classes)

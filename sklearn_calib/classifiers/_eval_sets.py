@@ -64,11 +64,13 @@ def _own_name(name):
 
 def _encode_pairs(estimator, params, name, labelling):
     given = params[name]
+    # (X, y) is one set; [(X, y), ...] are several.
     single = isinstance(given, tuple) and len(given) == 2 and not _is_pair(given[0])
     if single or not isinstance(given, list | tuple):
         given = [given]
     done = []
     for number, pair in enumerate(given):
+        # These hold labels that cannot be encoded here.
         if not _is_pair(pair):  # CatBoost's Pool or the path of a file
             if labelling.coded:
                 raise invalid_input(
@@ -90,6 +92,7 @@ def _encode_separate(estimator, params, name, labelling):
     )
     labels = params[name]
     features = params.get(of_features)
+    # A tuple holds several sets.
     several = isinstance(labels, tuple) and isinstance(features, tuple)
     if features is None or (several and len(features) != len(labels)):
         return  # the learner raises an error that names what is missing
@@ -122,6 +125,8 @@ def _encode_set(estimator, pair, params, name, number, labelling):
     _, codes = read_labels(y, classes=labelling.classes, input_name=name)
     rows = count_rows(X)
     check_same_length(codes, range(rows))
+    # A fold may lack a class that the evaluation set has; its loss would be undefined
+    # there.
     kept = np.flatnonzero(np.isin(codes, labelling.present))
     if not len(kept):
         raise invalid_input(

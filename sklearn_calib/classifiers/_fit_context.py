@@ -111,6 +111,7 @@ class FitContext:
         check_model(model)
         estimator = resolve_estimator(model, lambda: read_labels(y, input_name="y")[0])
         is_frozen = isinstance(estimator, FrozenEstimator)
+        # Rows of a frozen estimator may lack some of its classes.
         known = estimator.classes_ if is_frozen else None
         classes, y_encoded = read_labels(y, classes=known, input_name="y")
         check_indexes(X, y, sample_weight, fit_params.get("groups"))
@@ -133,6 +134,8 @@ class FitContext:
         model.classes_ = classes
         recalibrator = resolve_recalibrator(model.recalibrator)
         is_ordered = get_category_order(y, classes) is not None
+        # An ordinal method without an order: text labels sorted by the alphabet raise
+        # an error here, before the fits.
         if not is_ordered and getattr(recalibrator, "order", ...) is None:
             # the order of a classifier's own classes_ is that of its columns, not a
             # scale
@@ -189,9 +192,11 @@ class FitContext:
         if isinstance(cv, Integral):
             check_fold_count(int(cv), self.y_encoded)
         elif cv is not None:
+            # An iterator would be exhausted by the check of its pairs.
             cv = list(cv) if isinstance(cv, Iterator) else cv
             check_cv_pairs(cv)
             return check_cv(cv, self.y_encoded, classifier=True)
+        # Stratified folds of whole groups, fast also for many groups.
         if self.groups is not None:
             return FastStratifiedGroupKFold(5 if cv is None else int(cv))
         return check_cv(cv, self.y_encoded, classifier=True)
@@ -201,6 +206,8 @@ class FitContext:
     ) -> tuple[IntArray, AnyArray]:
         """Return the test rows of classes that were learned, and their labels."""
         rows = self.all_rows[test]
+        # A model without a class has score 0 for it, which would count as an infinite
+        # error of the recalibrator.
         rows = rows[np.isin(self.y_encoded[rows], columns)]
         return rows, self.y_encoded[rows]
 
@@ -234,6 +241,8 @@ class FitContext:
         fit = estimator.fit if fit is None else partial(fit, estimator)
         X, y = safe_split(estimator, self.X, self.y_encoded, rows)
         params = check_method_params(self.X, params=self.estimator_params, indices=rows)
+        # Early stopping without an evaluation set is an error of the learner that only
+        # appears after minutes.
         check_early_stopping(estimator, params)
         return estimator, self._fit_to_labels(fit, estimator, X, y, params)
 
@@ -366,6 +375,8 @@ class SoftLabelContext(FitContext):
             and "sample_weight" not in signature(estimator.fit).parameters
         ):
             raise _missing_weight_support(estimator)
+        # Each item becomes one row per class with a positive share, weighted by the
+        # share: the loss of these rows is that of the shares.
         soft = soft_rows(
             y, sample_weight, classes, n_rows=count_rows(X), input_name="y"
         )
@@ -381,9 +392,12 @@ class SoftLabelContext(FitContext):
         return replace(context, items=soft.items)
 
     def make_folds(self, cv: CV) -> list[Any]:
+        # Folds divide the items: copies of one item stay together.
         starts = np.append(True, self.items[1:] != self.items[:-1])
         first = np.flatnonzero(starts)
         item_number = np.cumsum(starts) - 1
+        # The first row of each item in this order is its most probable class, ties by
+        # the order of the classes; folds are stratified by it.
         order = np.lexsort((self.y_encoded, -self.weight, item_number))
         # the class of the largest share of each item
         likeliest = self.y_encoded[order[first]]
@@ -400,6 +414,7 @@ class SoftLabelContext(FitContext):
 
     def select_recalibrator_params(self, rows: IntArray) -> dict[str, Any]:
         params = super().select_recalibrator_params(rows)
+        # A recalibrator that makes folds must not divide an item.
         return {"groups": self.items[rows]} | params
 
 
@@ -456,6 +471,7 @@ def route_metadata(
             model, "fit", sample_weight=sample_weight, **fit_params
         )
         recalibrator_params = dict(routed.recalibrator.fit)
+        # With routing, weights that were not requested do not reach the recalibrator.
         if "sample_weight" not in recalibrator_params:
             weight = np.ones(n_rows)
         return {

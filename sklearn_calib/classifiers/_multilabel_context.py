@@ -102,16 +102,21 @@ class MultilabelContext(FitContext):
 
     def _fit_to_labels(self, fit, estimator, X, y, params):
         try:
+            # Integers, unless unknown labels need NaN: scikit-learn does not accept
+            # floats as labels.
             fit(X, y if np.isnan(y).any() else y.astype(np.intp), **params)
         except ValueError as error:
             _explain_single_label(error, estimator)
             raise
+        # A model that was trained on one kind of rows has no information about the
+        # label.
         return (y == 0).any(axis=0) & (y == 1).any(axis=0)
 
     def select_test_rows(
         self, columns: AnyArray, test: IntArray
     ) -> tuple[IntArray, AnyArray]:
         rows = self.all_rows[test]
+        # Labels that the fold's model has not learned are unknown for the recalibrator.
         return rows, np.where(columns, self.y_encoded[rows], np.nan)
 
     def compute_scores(
@@ -155,6 +160,7 @@ def compute_label_scores(
     """Return canonical scores of a fitted classifier of many labels, in the form of its own."""
     if response_method != "predict_proba" and hasattr(estimator, "decision_function"):
         table = np.asarray(estimator.decision_function(X))
+        # One column of log-odds per label.
         pairs = [read_proba(column, kind="logits") for column in table.T]
         pairs = _order_pairs(pairs, estimator)
         if len(pairs) == n_labels:

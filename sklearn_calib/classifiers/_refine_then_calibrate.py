@@ -291,6 +291,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             candidates = new._list_candidates()
             if isinstance(new.estimator, FrozenEstimator):
                 everything = context.all_rows
+                # A frozen estimator is judged on all given rows, which it has not been
+                # trained on.
                 splits = [(everything, everything)]
             else:
                 splits = context.make_folds(new.cv)
@@ -299,6 +301,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             n_fits = len(candidates) * len(splits)
             with report_fit(new, n_fits + 1, context.X, context.y_encoded) as progress:
                 tasks = make_task_contexts(progress, n_fits + 1, "fit")
+                # Candidate by candidate: only the models of one candidate and of the
+                # best so far are held in memory.
                 fits = run_parallel_lazily(
                     new.n_jobs,
                     (
@@ -397,11 +401,13 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             if failed:
                 rows.append((number, params, seconds, None))
                 continue
+            # All folds have the same type of learner.
             staging = None if self.stages is None else find_staging(folds[0].estimator)
             curve = self._compute_curve(context, folds, staging, wanted)
             rows.append((number, params, seconds, curve))
             position = curve.best(self.selection)
             criterion = curve.criterion[position]
+            # Strictly: of equal candidates the first one wins, as in scikit-learn.
             if best is None or criterion < best.criterion:
                 best = _BestCandidate(
                     number, params, criterion, position, curve, folds, staging
@@ -435,6 +441,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
                 got="none in any fold",
                 hint="Use stratified folds",
             )
+        # In-sample temperature scaling has one parameter; other recalibrators are
+        # cross-validated, or they would reward overfitting.
         plain = (
             isinstance(self.refinement, str)
             and self.refinement == "temperature-in-sample"
@@ -443,6 +451,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             "sample_weight": context.weight[rows],
             "labels": np.arange(len(context.classes)),
         }
+        # Stages are computed one after the other, so that memory does not grow with
+        # their number.
         stream = iter_stage_scores(context, folds, staging, set(stages.tolist()))
         risks = []
         curve = refinement_curve(
@@ -457,6 +467,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
             unit="stages" if staging is None else staging.unit,
             **known,
         )
+        # If the learner has probabilities of its own, the reported risk is theirs, and
+        # the calibration error the rest.
         risk = np.where(np.isnan(risks), curve.risk, risks)
         return replace(curve, risk=risk, calibration=risk - curve.refinement)
 
@@ -488,6 +500,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         stage = self.best_stage_
         staging = winner.staging
         folds = [fold.truncate_estimator(staging, stage) for fold in winner.folds]
+        # The recalibrator is fitted to held-out scores of all folds, at the chosen
+        # stage.
         scores = stack_rows([fold.compute_scores(context) for fold in folds])
         rows = np.concatenate([fold.rows for fold in folds])
         held_out = HeldOutScores(scores, rows, context.y_encoded[rows])
@@ -500,6 +514,7 @@ class RefineThenCalibrateCV(CalibratedClassifier):
         start = time.perf_counter()
         if isinstance(self.estimator, FrozenEstimator):
             kept = [(FrozenEstimator(fold.estimator), fold.columns) for fold in folds]
+        # With one split the model of its training part can be kept as it is.
         elif self.ensemble or (not self.refit and len(folds) == 1):
             kept = [(fold.estimator, fold.columns) for fold in folds]
         elif self.refit:

@@ -40,6 +40,7 @@ class SearchFold(NamedTuple):
     def truncate_estimator(self, staging: "Staging | None", stage: int) -> "SearchFold":
         if staging is None:
             return self
+        # A fold may have stopped earlier by itself.
         stage = min(stage, staging.n_stages(self.estimator))
         return self._replace(
             estimator=staging.truncate(unwrap_frozen(self.estimator), stage)
@@ -107,6 +108,7 @@ def refit_candidate(
     )
     if staging is None:
         return context.fit_estimator(context.all_rows, estimator)
+    # The refit on all rows does not need more stages than the chosen one.
     estimator = staging.with_max_stages(staging.with_recording(estimator), stage)
     estimator, columns = context.fit_estimator(context.all_rows, estimator, staging.fit)
     stage = min(stage, staging.n_stages(estimator))
@@ -138,6 +140,7 @@ def iter_stage_scores(
         for fold in folds
         if len(fold.rows)
     ]
+    # A fold that has ended keeps the scores of its last stage.
     blocks = [None] * len(streams)
     for stage in range(1, max(wanted) + 1):
         blocks = [
@@ -194,9 +197,11 @@ def _iter_fold_stages(context, fold, staging, wanted):
     )
     last = staging.n_stages(fold.estimator)
     for stage, ((kind, scores), proba) in enumerate(pairs, 1):
+        # The last stage is needed when other folds go on.
         if stage not in wanted and stage != last:
             yield None
             continue
+        # A fold with a single class has no scores.
         if len(fold.columns) == 1:
             kind = "proba"
             scores = np.ones((len(fold.rows), 1))
@@ -230,6 +235,8 @@ def make_results_table(table: list[Any]) -> dict[str, Any]:
     results = {
         name: np.concatenate([part[name] for part in parts]) for name in parts[0]
     }
+    # Masked, as in scikit-learn: a grid of several dicts does not set every parameter
+    # in each candidate.
     for name in sorted({name for _, params, *_ in table for name in params}):
         values = np.ma.masked_all(len(results["params"]), dtype=object)
         for row, params in enumerate(results["params"]):

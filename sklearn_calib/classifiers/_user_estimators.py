@@ -54,6 +54,7 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
             "predict",
             "__call__",
         )
+        # The first method that exists, from the most specific one on.
         name = next(name for name in names if hasattr(self.model, name))
         try:
             proba = getattr(self.model, name)(X)
@@ -69,7 +70,10 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
         # a torch tensor
         proba = proba.detach().cpu() if hasattr(proba, "detach") else proba
         proba = np.asarray(proba)
+        # One column is the probability of the second class.
         columns = 2 if proba.ndim == 1 else max(2, proba.shape[-1])
+        # The `predict` of most libraries returns labels, which look like certain
+        # probabilities.
         if name == "predict" and proba.dtype.kind != "f":
             raise invalid_input(
                 expected="a model without classes_ whose predict returns probabilities",
@@ -224,6 +228,7 @@ def clone_or_raise(estimator: Estimator) -> Estimator:
 
 def loses_fit_when_cloned(estimator: Estimator) -> bool:
     """Return whether the estimator is fitted and a clone of it is not."""
+    # Models that keep their fit when cloned are not affected.
     return _knows_classes(estimator) and not _knows_classes(clone_or_raise(estimator))
 
 
@@ -240,6 +245,7 @@ def check_early_stopping(estimator: Estimator, params: Mapping[str, object]) -> 
     settings = learner.get_params()
     names = ("early_stopping_rounds", "early_stopping_round")
     found = [f"{name}={settings[name]}" for name in names if settings.get(name)]
+    # In a pipeline the parameter has the prefix of its step.
     of_fit = (
         value
         for name, value in params.items()

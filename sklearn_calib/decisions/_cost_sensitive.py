@@ -69,6 +69,8 @@ class DecidingClassifier(BaseMetaClassifier):
                 hint=f"Write CalibratedModel({inner}(...)), which has calibrated probabilities",
                 error=TypeError,
             )
+        # The columns of a frozen estimator are those of its own classes, of which `y`
+        # may lack some.
         known = getattr(self.estimator, "classes_", None) if self._is_frozen else None
         if self._is_frozen and known is None:
             raise invalid_input(
@@ -90,6 +92,7 @@ class DecidingClassifier(BaseMetaClassifier):
 
     def _fit_estimator(self, X, y, params):
         """Fit a clone of the estimator; a FrozenEstimator stays as it is."""
+        # A frozen estimator is returned by clone as it is, with its fit.
         estimator = clone_by_value(self.estimator)
         if not self._is_frozen:
             estimator.fit(X, y, **params)
@@ -237,11 +240,14 @@ default=None
         actions = canonical_actions(self.actions, classes)
         given = self.costs if costs is None else costs
         table = None
+        # A function of X is only called in `predict`, with the new rows.
         if not callable(given):
             rows = len(codes)
             table = canonical_costs(given, classes, n_rows=rows, actions=actions)
         params = self._route_params(sample_weight=sample_weight, **fit_params)
         self._store_classes(self._fit_estimator(X, y, params), classes)
+        # Costs of each row belong to the rows of `fit`; prediction needs those of the
+        # new rows.
         self._by_row = table is not None and table.ndim == 3
         self.costs_ = None if self._by_row else table
         self.actions_ = actions
@@ -321,11 +327,15 @@ default=None
     def threshold_(self) -> float:
         """Return the probability of the second class from which on the second action is taken."""
         table = getattr(self, "costs_", None)
+        # The second action is taken from a threshold on if it costs more in the first
+        # class; otherwise it is taken at small probabilities.
         if table is None or table.shape != (2, 2) or table[0, 1] < table[0, 0]:
             raise AttributeError(
                 f"{type(self).__name__}.threshold_ exists after a fit with one table of costs, of "
                 "two classes and two actions, the second for the second class; see expected_cost."
             )
+        # The expected costs (1 - p) c_01 + p c_11 and (1 - p) c_00 + p c_10 of the two
+        # actions are equal at this p (Elkan, 2001).
         against = table[0, 1] - table[0, 0]
         return float(against / (against + table[1, 0] - table[1, 1]))
 

@@ -29,6 +29,8 @@ def canonical_costs(
     after the actions, come into their order.
     """
     n_classes = len(classes)
+    # Without costs each error costs 1, so the cheapest action is the most probable
+    # class.
     table = 1.0 - np.eye(n_classes) if costs is None else read_numbers(costs, "costs")
     shape = f"({n_classes}, {'n_actions' if actions is None else len(actions)})"
     if n_rows is not None:
@@ -55,9 +57,12 @@ def canonical_costs(
             hint="Write a large number for what must not happen",
         )
     frame: Any = costs
+    # The index of a DataFrame names the classes, its columns the actions.
     if hasattr(frame, "iloc"):
         table = match_columns(table.T, frame.T, classes).T
     table = match_columns(table, costs, classes if actions is None else actions)
+    # Costs of single rows may favour one action in all classes of a row, which is not
+    # an error.
     if table.ndim == 2:
         _check_no_dominated(
             table, range(table.shape[1]) if actions is None else actions
@@ -102,6 +107,7 @@ def canonical_actions(
 
 def make_name_array(names: Sequence[object]) -> AnyArray:
     """Return names in an array that keeps their types: numbers beside text stay numbers."""
+    # numpy would convert numbers beside text to text.
     if len({type(name) for name in names}) == 1:
         return np.asarray(names)
     kept = np.empty(len(names), dtype=object)
@@ -134,6 +140,8 @@ def validate_two_classes(
 def canonical_thresholds(thresholds: ArrayLike | None) -> FloatArray:
     """Validate increasing thresholds in (0, 1); the default is 0.01, 0.02, ... 0.99."""
     if thresholds is None:
+        # A division gives the nearest float64 to each hundredth; `arange(0.01, 1,
+        # 0.01)` does not.
         return np.arange(1, 100) / 100
     table = read_numbers(thresholds, "thresholds").astype(np.float64)
     if table.ndim != 1 or not len(table):

@@ -121,6 +121,7 @@ class DecisionCurve(Shown):
 
         NaN without events.
         """
+        # Without events the maximum of the net benefit is 0.
         if self.prevalence == 0:
             return np.full_like(self.net_benefit, np.nan)
         return self.net_benefit / self.prevalence
@@ -128,6 +129,8 @@ class DecisionCurve(Shown):
     @property
     def net_benefit_untreated(self) -> FloatArray:
         """Return the net benefit of not acting: TN/n less FN/n times (1 - t) / t, less harms."""
+        # In the unit of a true negative: a true positive is worth (1 - t) / t of them
+        # (Vickers and Elkin, 2006).
         return self.over_all.difference * (1 - self.threshold) / self.threshold
 
     @property
@@ -322,6 +325,8 @@ def decision_curve(
             0, other, kernel, table, level, n_resamples, rng, float(harms)
         )
 
+    # The interval and the band of the curve, and those of its difference to acting on
+    # all, use draws of one generator one after the other.
     own = _collect_arrays(compare(None))
     regret = None
     if recalibrated is not None:
@@ -431,6 +436,7 @@ def decision_difference(
     _check_sampled(first.hit, prevalence)
     scores = [first.score, second.score]
     kernel = NetBenefit(scores, first.hit, first.weight, table, prevalence)
+    # A constant harm of each test shifts the difference; it has no variance.
     harm = float(charged[1] - charged[0])
     return _compare_benefits(
         1, 0, kernel, table, level, n_resamples, generator(random_state), harm
@@ -465,6 +471,8 @@ def _compare_benefits(first, second, kernel, table, level, n_resamples, rng, har
     """Compare two net benefits (or one with 0), less the harm."""
     found = kernel.compare_models(first, second)
     found = found._replace(mean=found.mean - harm)
+    # The band holds for all thresholds at once: the critical value is the quantile of
+    # the largest standardised deviation of a normal vector with this covariance.
     together = draw_critical_value(found.covariance, level, n_resamples, rng)
     intervals = [
         *found.find_interval(ndtri((1 + level) / 2)),

@@ -128,20 +128,26 @@ default=None
     )
     given = canonical_weight(sample_weight, np.shape(y_true)[0])
     table = canonical_costs(costs, predictions.classes, n_rows=len(given))
+    # Predictions are without the rows of weight 0.
     if table.ndim == 3:
         table = table[given > 0]
     proba = np.asarray(predictions.proba)
     chosen = choose_best_actions(proba, table)
     paid = get_costs(table, predictions.codes, chosen)
+    # The promise of a row is the expected cost of the action that is taken, under its
+    # own probabilities.
     believed = compute_expected_costs(proba, table).min(axis=1)
     difference = predictions.mean(believed - paid)
     share = predictions.weight / predictions.weight.sum()
+    # The interval does not assume calibration: it uses the spread between rows.
     error = float(np.sqrt(share**2 @ (believed - paid - difference) ** 2))
     by_class = (
         table[:, chosen].T
         if table.ndim == 2
         else table[np.arange(len(proba)), :, chosen]
     )
+    # The test does: under calibration the variance of the paid cost follows from the
+    # probabilities.
     statistic = _standardise(
         difference, compute_mean_moments(proba, by_class, share)[1]
     )

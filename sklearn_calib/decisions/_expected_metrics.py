@@ -93,6 +93,8 @@ class ExpectedMetrics(Shown):
             )
         gap = self.realised[name] - getattr(self, name)
         deviation = self.standard_deviations[name]
+        # A deviation of 0 means that the metric is certain, such as the accuracy if all
+        # probabilities are 0 or 1.
         if deviation > 0 or np.isnan(gap):
             return float(gap / deviation)
         return 0.0 if abs(gap) < 1e-12 else float(np.copysign(np.inf, gap))
@@ -225,27 +227,37 @@ def expected_metrics(
     if codes is not None and labels is not None:
         rows = weight > 0
         warn_column_order(proba[rows], codes[rows], classes, "labels")
+    # The metrics are expectations over labels drawn from the probabilities.
     share = weight / weight.sum()
     predicted = _predict_classes(proba, threshold, positive)
     values = _compute_row_values(proba, predicted, costs, classes)
+    # Metrics that are means over rows have exact moments: labels of different rows are
+    # independent given the scores.
     found = {
         name: kernels.compute_mean_moments(proba, rows, share)
         for name, rows in values.items()
     }
     realised = {}
     if codes is not None:
+        # The realised value takes the entry of the true label of each row.
         own = np.arange(len(codes)), codes
         realised = {name: float(share @ rows[own]) for name, rows in values.items()}
     if proba.shape[1] == 2:
         score = proba[:, positive]
         acts = predicted == positive
+        # Precision, recall and AUC are ratios, whose moments are those of their linear
+        # part.
         found |= _compute_event_metrics(score, score, acts, share)
         if codes is not None:
+            # With labels in the place of probabilities the same formulas give the
+            # realised values.
             events = _compute_event_metrics(
                 score, (codes == positive).astype(float), acts, share
             )
             realised |= {name: value for name, (value, _) in events.items()}
     confusion = np.zeros((proba.shape[1],) * 2)
+    # Each row counts in the column of its prediction, divided among the true classes by
+    # its probabilities.
     np.add.at(confusion.T, predicted, proba * weight[:, None])
     means = {name: value for name, (value, _) in found.items()}
     return ExpectedMetrics(

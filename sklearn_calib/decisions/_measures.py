@@ -175,9 +175,13 @@ def calibration_decision_loss(
     score = cells.score[kept]
     mass = cells.mass[kept]
     hits = cells.hits[kept]
+    # The best rule that does not reverse the order of the scores acts on the isotonic
+    # rates; the loss against it is what recalibration gains.
     rate = isotonic_regression(hits / mass, sample_weight=mass)
     rate = np.clip(rate, 0.0, 1.0)
     breaks, intercept, slope = compute_regret_pieces(score, rate, rate, mass)
+    # The regret is linear in the threshold between the scores and rates, so its maximum
+    # is at an end of a piece.
     ends = np.append(breaks[:-1], breaks[1:])
     return maximise_decision_loss(
         ends, np.tile(intercept, 2) + np.tile(slope, 2) * ends

@@ -88,6 +88,8 @@ class RegretCurve:
         ).T
         # the weights w of the thresholds c: the loss of an event falls at the rate (1 -
         # c) w
+        # Each piece integrates a line over the weights w, with partial losses in place
+        # of an antiderivative, so the sum is exact.
         pieces = -self.intercept * np.diff(event)
         return float(pieces.sum() + (self.intercept + self.slope) @ np.diff(without))
 
@@ -248,6 +250,8 @@ def regret_curve(
     predictions, problem = validate_two_classes(
         y_true, y_proba, sample_weight, labels, pos_label
     )
+    # A recalibrator is fitted out of fold, so that its gain on these rows is not the
+    # gain of fitting their noise.
     if isinstance(recalibrated, str | type) or hasattr(recalibrated, "fit"):
         better_proba = compute_recalibrated_proba(
             recalibrated,
@@ -275,6 +279,8 @@ def regret_curve(
         loss.evaluate(predictions) - loss.evaluate(other)
         for loss in (brier_loss, log_loss)
     )
+    # The interval of the maximum follows from the band: if the whole curve lies in the
+    # band, its maximum lies between the maxima of the edges.
     edges = _draw_band(problem, better, level, n_resamples, generator(random_state))
     unknown = 0.0, 0.0
     curve = RegretCurve(breaks, intercept, slope, brier, log, unknown, unknown, level)
@@ -294,11 +300,14 @@ def regret_curve(
 def _draw_band(problem, better, level, n_resamples, rng):
     """Lower and upper edge for the regret at all thresholds together, each as (threshold, edge)."""
     values = np.unique(np.concatenate([problem.score, better.score]))
+    # Evenly spaced ranks of the distinct predictions.
     place = (
         np.linspace(0, len(values) - 1, min(len(values), _BAND_POINTS))
         .round()
         .astype(int)
     )
+    # The regret jumps at each prediction, since rows at the threshold are acted on: the
+    # next float is the other side.
     table = np.unique(np.concatenate([values[place], np.nextafter(values[place], 1)]))
     table = table[(table > 0) & (table < 1)]
     if not len(table):  # certain predictions, the same
@@ -307,6 +316,8 @@ def _draw_band(problem, better, level, n_resamples, rng):
     found = NetBenefit(scores, problem.hit, problem.weight, table).compare_models(1, 0)
     critical = draw_critical_value(found.covariance, level, n_resamples, rng)
     return [
+        # The net benefit is in units of true positives; the regret counts a miss as 1 -
+        # t.
         (table, (1 - table) * edge)
         for edge in found.find_interval(critical, exact=True)
     ]

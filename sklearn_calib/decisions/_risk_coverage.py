@@ -153,17 +153,21 @@ def risk_coverage_curve(
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label
     )
+    # Rows of equal confidence are answered together, so there is one point per level.
     threshold, mass, errors = compute_levels(predictions)
     reached = np.cumsum(mass)
     wrong = np.cumsum(errors)
+    # Kish's number of rows: the interval is that of so many rows of equal weight.
     squares = (
         mass
         if (predictions.weight == 1).all()
         else compute_levels(predictions, predictions.weight**2)[1]
     )
     rows = reached**2 / np.cumsum(squares)
+    # Rounding of cumulative sums may exceed 1.
     risk = np.minimum(wrong / reached, 1.0)
     counts = are_counts(predictions.weight)
+    # The perfect order has two levels: all right answers first, then all errors.
     ideal = np.array([mass.sum() - wrong[-1], wrong[-1]])
     return RiskCoverageCurve(
         threshold=threshold,

@@ -255,8 +255,11 @@ class SelectiveClassifier(DecidingClassifier):
         rows = slice(None)
         held_out = X
         if not self._is_frozen:
+            # Lists and sparse matrices of other formats cannot be indexed by rows.
             X, codes = indexable(X, codes)
             rng = legacy_generator(self.random_state)
+            # The bound holds for rows that the classifier was not fitted to, so a part
+            # is held out.
             division = StratifiedShuffleSplit(
                 1, test_size=self.calibration_size, random_state=rng
             )
@@ -265,6 +268,7 @@ class SelectiveClassifier(DecidingClassifier):
                 X, params=self._route_params(**fit_params), indices=train
             )
             part, _ = safe_split(estimator, X, codes, train)
+            # A kernel matrix of the held-out rows has the columns of the training rows.
             held_out, _ = safe_split(estimator, X, codes, rows, train)
             estimator = self._fit_estimator(part, classes[codes[train]], params)
         proba = self._predict_ordered_proba(estimator, held_out, classes)
@@ -294,9 +298,13 @@ class SelectiveClassifier(DecidingClassifier):
         chosen, answered = self._answer_rows(X, groups, "predict")
         if answered.all():
             return self.classes_[chosen]
+        # The array of predictions must hold the classes and the label without a change
+        # of type.
         label = np.asarray(self.abstain_label)
         names = make_name_array([*self.classes_.tolist(), label.tolist()])
         if label.dtype.kind in "iu" and self.classes_.dtype.kind in "iuf":
+            # Integers beside an integer label stay a numeric array, so that comparisons
+            # with `y` work.
             names = names.astype(
                 np.promote_types(self.classes_.dtype, np.min_scalar_type(label))
             )
@@ -359,6 +367,8 @@ class SelectiveClassifier(DecidingClassifier):
                 hint="These rows are abstained from. Fit with rows of these groups",
                 estimator=self,
             )
+        # Rows of a group that `fit` did not have are not answered: there is no
+        # guarantee for them.
         return np.array([known.get(name, np.inf) for name in given.tolist()])
 
     def _check_arguments(self):
@@ -409,6 +419,8 @@ class SelectiveClassifier(DecidingClassifier):
             whole = {name: groups == name for name in dict.fromkeys(groups.tolist())}
         found = {}
         for name, rows in whole.items():
+            # Bonferroni: all groups hold their rate together with probability 1 -
+            # delta.
             delta = self.delta / len(whole)
             found[name] = self._choose_threshold(
                 confidence[rows], error[rows], weight[rows], delta
@@ -420,6 +432,7 @@ class SelectiveClassifier(DecidingClassifier):
         counted = weight if self.coverage is not None else np.ones(len(codes))
         told = _measure_answers(answered, error, counted, self.delta)
         self.coverage_, self.risk_, self.coverage_interval_ = told
+        # The bounds of the groups hold together, hence so does their maximum.
         self.risk_bound_ = max(one.risk_bound for one in found.values())
         if groups is None:
             self.threshold_ = found[None].threshold
@@ -433,6 +446,7 @@ class SelectiveClassifier(DecidingClassifier):
 
     def _choose_threshold(self, confidence, error, weight, delta):
         """Choose the threshold for some rows, with its coverage, risk and bound."""
+        # Weights do not enter the guarantee: the exact binomial bound is one of counts.
         counted = np.ones(len(error))
         if self.coverage is not None:
             kept = weight > 0
@@ -442,20 +456,28 @@ class SelectiveClassifier(DecidingClassifier):
         if not len(error):
             return Cutoff(np.inf, 0.0, np.nan, 1.0, (0.0, 1.0))
         rows = BinaryProblem(confidence, error, np.ones(len(error)))
+        # Rows of equal confidence are accepted together, otherwise the order of the
+        # rows would decide.
         level, mass, errors = pool_errors(rows)
         if self.coverage is None:
             risk = 0.05 if self.max_risk is None else self.max_risk
+            # The search of Geifman and El-Yaniv (2017): bisection over the coverage,
+            # each step with a bound at a part of delta.
             count, bound = find_largest_coverage(mass, errors, risk, delta)
         else:
             share = pool_errors(replace(rows, weight=counted))[1]
             reached = np.cumsum(share) / share.sum()
             count = min(
-                int(np.searchsorted(reached, self.coverage - 1e-12)) + 1, len(level)
+                # The smallest coverage of at least the requested share; the slack
+                # absorbs rounding of the cumulative sum.
+                int(np.searchsorted(reached, self.coverage - 1e-12)) + 1,
+                len(level),
             )
             bound = float(
                 compute_upper_bound(errors[:count].sum(), mass[:count].sum(), delta)
             )
         threshold = float(level[count - 1]) if count else np.inf
+        # If all calibration rows are answered, so are new rows of a lower confidence.
         if count == len(level):  # the bound is that of answering always
             threshold = 0.0
         answered = _reaches_threshold(confidence, threshold)
@@ -484,6 +506,8 @@ def _reaches_threshold(confidence, threshold):
 
     Confidences are rounded before they are compared.
     """
+    # Probabilities of one row in another batch may differ in the last bits; rounding
+    # keeps it on one side of the threshold.
     return np.round(confidence, CONFIDENCE_DIGITS) >= np.round(
         threshold, CONFIDENCE_DIGITS
     )
@@ -497,6 +521,7 @@ def _measure_answers(answered, error, counted, delta):
     total = float(counted.sum())
     mass = float(counted @ answered)
     risk = float((counted * error) @ answered) / mass if mass else np.nan
+    # Kish's number of rows; equal weights give the number of rows itself.
     size = total**2 / float(counted @ counted)
     low, high = compute_exact_interval(mass / total * size, size, 1 - delta)
     return mass / total, risk, (float(low), float(high))
@@ -511,6 +536,7 @@ def _read_groups(groups, n_samples):
             got=f"shape {given.shape}",
             hint="Pass one column",
         )
+    # Other types, such as dates and categories, are compared as Python objects.
     given = given.astype(object) if given.dtype.kind not in "biufUS" else given
     missing = np.array(
         [one is None or one != one for one in given.tolist()], dtype=bool

@@ -74,6 +74,8 @@ def pool_rows(
     weight : ndarray of shape (n_samples,)
     pool : bool
     """
+    # Rows and summaries of them must give the same cells, so single rows are rounded as
+    # a summary rounds.
     if not has_exact_log(pair):
         pair = _round_to_counted(pair)
     log = log_proba(pair)
@@ -83,9 +85,13 @@ def pool_rows(
     score = proba[order, 1]
     alone = score[1:] > score[:-1]
     if pool and not alone.all():
+        # Rows are pooled only if score, log-odds, groups and weight are equal: their
+        # labels are then exchangeable.
         order = np.lexsort((weight, z, pattern, proba[:, 1]))
         keys = [column[order] for column in (proba[:, 1], pattern, z, weight)]
         alone = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    # Problems of several classes share their draws row by row, so their rows are not
+    # pooled.
     starts = np.arange(len(order))
     if pool:
         starts = np.flatnonzero(np.append(True, alone))
@@ -104,6 +110,7 @@ def pool_rows(
 def _round_to_counted(pair):
     """Compute both columns from one number, in the digits that a summary keeps."""
     plain = np.asarray(pair)
+    # The smaller of p and 1 - p has the more digits.
     t, high = split_distance_and_side(plain[:, 1], plain[:, 0])
     rest = 1.0 - t
     return np.column_stack([np.where(high, t, rest), np.where(high, rest, t)])
@@ -163,9 +170,13 @@ def _coarsen_cells(cells):
         ]
         return 1 + np.count_nonzero((ids[1:] != ids[:-1]) | other)
 
+    # Sorted once by groups and key: dropping bits keeps this order, so counting cells
+    # for a shift is one pass.
     by_pattern = np.lexsort((encode_cells(keys, high).view(np.uint64), cells.pattern))
     ordered = cells.pattern[by_pattern]
     other = ordered[1:] != ordered[:-1]
+    # With many combinations of groups even the coarsest cells are many; twice their
+    # number still has some resolution in the score.
     most = max(
         MAX_POOLED_CELLS, min(2 * number(MAX_SHIFT), _MAX_POOLED_CELLS_MANY_GROUPS)
     )
@@ -181,6 +192,7 @@ def _coarsen_cells(cells):
     )
     found = _merge_runs(cells, order, starts)
     mass = cells.weight.sum(axis=1)
+    # The weighted mean keeps the expected number of events of each cell.
     mean = np.add.reduceat((mass * t)[order], starts) / np.add.reduceat(
         mass[order], starts
     )
@@ -202,6 +214,7 @@ def select_group_cells(
     groups : sequence of ndarray
         The combinations that each group consists of.
     """
+    # One array of flags for all groups: only the entries of a group are set and reset.
     member = np.zeros(int(cells.pattern.max()) + 1, dtype=bool)
     found = []
     for group in groups:

@@ -42,6 +42,8 @@ class Event:
 
         sums = cells.weight, cells.squares, cells.counts
         weight, squares, self.counts = (column.sum(axis=1) for column in sums)
+        # A power of two changes no digit, and keeps squares of weights in the range of
+        # float64.
         power = np.exp2(np.frexp(weight.max())[1])  # one scale for all that follows
         self.title = title
         self.row = cells.pattern
@@ -58,6 +60,8 @@ class Event:
             self.low, self.high = (
                 np.ascontiguousarray(one[self.row]) for one in bounds
             )
+        # Cells of one row draw their label from the shared uniform numbers; cells of
+        # several rows draw binomial numbers.
         self.several = np.flatnonzero(self.counts > 1)
         self.cells, self.starts = select_group_cells(cells, groups)
         self.n_rows = np.add.reduceat(self.counts[self.cells], self.starts[:-1])
@@ -75,6 +79,8 @@ class Event:
         variance = self.moments[3]
         tilt = self.moments[5]
         self.scales = np.zeros((3, len(groups)))
+        # Groups of certain predictions have variance 0: their scale stays 0, and
+        # `observed` handles them.
         np.divide(1.0, np.sqrt(variance), out=self.scales[0], where=variance > 0)
         self.scales[1] = self.moments[4]
         np.divide(1.0, np.sqrt(tilt), out=self.scales[2], where=tilt > 0)
@@ -94,6 +100,8 @@ class Event:
         residual = np.zeros((len(self.score), work.shape[1]))
         residual[:, 0] = self.hits - self.weight * self.score
         sigma = self.standardised(residual, work)[0, :, 0]
+        # Certain predictions are never wrong in a draw, so one wrong label is
+        # infinitely rare.
         certain = self.moments[3] <= 0
         return np.where(certain, np.where(self.moments[6] > 0, np.inf, 0.0), sigma)
 
@@ -112,6 +120,8 @@ class Event:
         """
         if self.low is not None and self.high is not None:
             uniform = uniform[self.row]
+            # One uniform number per row decides its class among all: it lies between
+            # the cumulated probabilities of exactly one class.
             hit = (uniform >= self.low[:, None]) & (uniform < self.high[:, None])
         else:
             hit = uniform < self.score[:, None]
@@ -126,6 +136,8 @@ class Event:
         some = self.several
         counts = self.counts[some, None]
         p = self.score[some, None]
+        # Labels of rows of one cell are exchangeable, so their sum is all that matters
+        # if the weights are equal.
         ones = rng.binomial(counts, p, (len(some), n_draws))
         mean, variance, equal = self._moments
         weight = self.weight[some, None]
@@ -135,6 +147,7 @@ class Event:
         moments = [
             np.broadcast_to(one[some, None], ones.shape) for one in (mean, variance)
         ]
+        # With unequal weights the weight of the events depends on which rows they are.
         return weight_of_some(ones, *of_all, (*moments, False), rng) - weight * p
 
 
@@ -166,17 +179,25 @@ def draw_events(
     sigma = np.concatenate([event.observed(work) for event in events])
     least = _lower_by_rounding(sigma)
     starts = range(0, n_resamples, DRAWS_PER_BLOCK)
+    # Each block has its own seed, so the result does not depend on the number of
+    # threads.
     seeds = generator(random_state).integers(0, 2**63, size=(len(starts), 2))
     n = len(events[0].score)
 
     def batch(start, seed):
         wanted = min(DRAWS_PER_BLOCK, n_resamples - start)
         rng = np.random.default_rng(seed)
+        # A whole block is drawn even if fewer draws are wanted: the first draws of a
+        # longer run are then the same.
         uniform = rng.random((n, DRAWS_PER_BLOCK))
         work = np.empty((4, DRAWS_PER_BLOCK))
         parts = [event.drawn(uniform, rng, work)[:, :, :wanted] for event in events]
         found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+        # Intervals of O/E and slope are two-sided: they need the largest absolute
+        # values.
         np.abs(found[1:], out=found[1:])
+        # The maximum over groups makes the p-values and intervals hold for all groups
+        # together (Westfall and Young, 1993).
         return found.max(axis=1), np.count_nonzero(found[0] >= least[:, None], axis=1)
 
     maxima, counts = zip(*_map_in_threads(batch, starts, seeds), strict=True)
@@ -204,6 +225,8 @@ def _map_in_threads(function, *arguments):
 
 def find_upper_quantile(drawn: FloatArray, level: float) -> float:
     """Return the value that a further draw exceeds with probability at most 1 - level."""
+    # The observed value is one of n + 1 exchangeable ones, so this rank is exceeded
+    # with probability at most 1 - level.
     place = math.ceil(level * (len(drawn) + 1) - 1e-9) - 1
     return float(np.sort(drawn)[place]) if place < len(drawn) else np.inf
 
@@ -244,6 +267,7 @@ def build_event_rows(
         ratios = np.array([events, fits[4], fits[5]]) / expected
     # 0 if all scores are equal, and no slope exists
     slope = fits[6]
+    # All drawn tilts are 0 if no group has a spread of scores.
     tilt = max(tilt, 1e-300)
     half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
     # the whole line if there is no slope
@@ -260,6 +284,8 @@ def build_event_rows(
         middle - half,
         middle + half,
         found.sigma,
+        # The observed labels count as one of the draws, which makes the p-value valid
+        # for any number of draws.
         (1 + found.larger) / (1 + n_resamples),
         (1 + above) / (1 + n_resamples),
     ]

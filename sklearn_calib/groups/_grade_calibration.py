@@ -337,6 +337,7 @@ def grade_calibration(
     n_resamples = check_count(n_resamples, "n_resamples", hint="Pass 999")
     amber, red = _check_lights(lights)
     bands = to_grades(grades)
+    # Portfolios with few defaults often have a year without any.
     if labels is None:  # a year without defaults, or of nothing else
         classes, _ = read_labels(y_true)
         if len(classes) == 1 and classes.dtype.kind in "biuf" and classes[0] in (0, 1):
@@ -347,6 +348,7 @@ def grade_calibration(
     number = _check_counts(counts, len(predictions.codes))
     score = np.asarray(predictions.proba)[:, predictions.positive]
     hit = predictions.codes == predictions.positive
+    # A score on an edge belongs to the worse grade.
     place = np.searchsorted(bands.edges, score, side="right")
     k = len(bands.names)
     rows = np.bincount(place, weights=number, minlength=k)
@@ -358,10 +360,12 @@ def grade_calibration(
             expected="at least one row", got="none", hint="Check the counts"
         )
     predicted = np.full(k, math.nan)
+    # The mean of values in [0, 1] may exceed 1 in its last bit.
     predicted[some] = np.clip(expected[some] / rows[some], 0.0, 1.0)
     some_events = events[some]
     some_rows = rows[some]
     some_predicted = predicted[some]
+    # A grade without rows has p-values of 1: there is no evidence against it.
     values = np.ones((2, k))
     values[0, some] = compute_jeffreys_p(some_events, some_rows, some_predicted)
     values[1, some] = compute_binomial_p(some_events, some_rows, some_predicted)
@@ -377,6 +381,7 @@ def grade_calibration(
         events.astype(int).tolist(),
         predicted.tolist(),
         np.divide(events, rows, out=np.full(k, math.nan), where=some).tolist(),
+        # Without rows the interval is [0, 1].
         np.where(some, low, 0.0).tolist(),
         np.where(some, high, 1.0).tolist(),
         *values.tolist(),

@@ -122,7 +122,9 @@ class Grades(Shown):
         """
         n_grades = check_count(n_grades, "n_grades", 2)
         values, counts = np.unique(_read_scores(y_proba), return_counts=True)
+        # A cut can only be between distinct values: ties stay in one grade.
         before = np.cumsum(counts)[:-1]  # rows below each value but the first
+        # An edge must be below 1.
         inside = values[1:] < 1
         values = values[1:][inside]
         before = before[inside]
@@ -133,6 +135,7 @@ class Grades(Shown):
                 hint="Pass more rows, or edges of your own",
             )
         places = np.arange(1, n_grades) * (counts.sum() / n_grades)
+        # Each wanted edge moves to the cut with the nearest number of rows below.
         nearest = np.abs(np.subtract.outer(places, before)).argmin(axis=1)
         return cls(values[np.unique(nearest)].tolist(), names)
 
@@ -218,9 +221,11 @@ class Grades(Shown):
                 got=f"{hit.sum()}",
                 hint="Pass more rows, or a smaller min_events",
             )
+        # Isotonic blocks have rising rates, but some of them have hardly any events.
         starts, events, rows = _join_blocks(
             *_fit_blocks(np.asarray(score), hit), min_events
         )
+        # Neighbours are joined greedily, at the smallest loss of likelihood.
         while len(starts) > max_grades:
             first = int(np.argmin(_compute_joining_loss(events, rows)))
             starts = np.delete(starts, first + 1)
@@ -347,6 +352,7 @@ def _join_blocks(starts, events, rows, least):
             first.append(number)
             total = 0.0
         total += found
+    # The last grade has too few events: it joins the one before.
     if total < least and len(first) > 1:
         first.pop()
     return starts[first], np.add.reduceat(events, first), np.add.reduceat(rows, first)
@@ -363,6 +369,7 @@ def _compute_joining_loss(events, rows):
 
     def likelihood(k, n):
         with np.errstate(divide="ignore", invalid="ignore"):
+            # 0 log 0 is 0: grades without events or without non-events.
             parts = k * np.log(k / n), (n - k) * np.log1p(-k / n)
         return sum(np.where(np.isfinite(part), part, 0.0) for part in parts)
 
@@ -376,6 +383,8 @@ def _check_not_swapped(y_true, y_proba):
         array.dtype.kind == "f" and bool((array % 1 != 0).any())
         for array in (np.asarray(y_true), np.asarray(y_proba))
     )
+    # Fractions in the labels and none in the probabilities: the arguments were
+    # exchanged.
     if first and not second:
         raise invalid_input(
             expected="labels as y_true, then probabilities",

@@ -200,13 +200,18 @@ def audit_predictions(
     problems = [
         *iter_two_class_pairs(how.multiclass, predictions.proba, predictions.positive)
     ]
+    # Classes of one row exclude each other, so one uniform number per row decides the
+    # label of all problems.
     shared = len(problems) > 1
     pattern = (
         np.arange(len(predictions.codes)) if shared else number_patterns(partitions)
     )
     groups = _find_group_patterns(grouping, pattern)
     zero = np.zeros(len(predictions.codes))
+    # Class c is drawn if the uniform number lies between the sums of the probabilities
+    # before and up to c.
     cumulated = [zero, *label_bounds(predictions.proba).T] if shared else []
+    # Weights of all problems are scaled alike, by a power of two.
     power = np.exp2(np.frexp(predictions.weight.max())[1])
     events = []
     for problem, pair in problems:
@@ -218,6 +223,7 @@ def audit_predictions(
         events.append(Event(title, cells, groups, predictions.unit * power, bounds))
     members = grouping.rows
     if predictions.kept is not None:
+        # The result numbers the rows as they were given, including those of weight 0.
         members = [predictions.kept[rows].astype(np.int32) for rows in members]
     return _build_result(events, grouping, how, members)
 
@@ -313,6 +319,7 @@ def _audit_cells(cells, partitions, counts, title, how):
 
 def _find_group_patterns(grouping, pattern):
     """Return the combinations of values that each group consists of."""
+    # Each row is a combination of its own, in order.
     if len(pattern) == int(pattern.max()) + 1 and (pattern[1:] > pattern[:-1]).all():
         return grouping.rows
     found = []
@@ -328,6 +335,7 @@ def _build_result(events, grouping, how, members):
     rows: list[GroupRow] = []
     place = 0
     for event in events:
+        # Draws list the groups of all problems one after the other.
         here = slice(place, place := place + len(grouping.names))
         found = draws._replace(sigma=draws.sigma[here], larger=draws.larger[here])
         rows += build_event_rows(event, grouping.names, found, how.level)

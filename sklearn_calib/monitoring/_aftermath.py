@@ -184,9 +184,12 @@ def diagnose_record(
     blocks = record.blocks
     when = blocks[likely].when
     rows = record.from_block(likely)
+    # Nested repairs: each is only given up if a test rejects it.
     offset, line, pvalue_slope, pvalue_curvature = cells.find_smallest_repair(
         rows, cells.COARSE_CELLS
     )
+    # A line with a slope of 0 or less reverses the order of the scores, which a
+    # recalibration should not do.
     repair: Any = "offset"
     if pvalue_curvature < _MISFIT_SIGNIFICANCE_LEVEL or (
         line[1] <= 0 and pvalue_slope < _MISFIT_SIGNIFICANCE_LEVEL
@@ -218,6 +221,8 @@ def diagnose_record(
 
 def _compute_rates(labels: Any) -> tuple[float, ...]:
     """Compute the fraction of each class, all above 0."""
+    # Half a row in every class if one has none: `PriorShift` needs positive
+    # frequencies.
     counts = labels + (0.5 if (labels == 0).any() else 0.0)
     return tuple((counts / counts.sum()).tolist())
 
@@ -227,6 +232,8 @@ def _format_rates(rates: tuple[float, ...]) -> str:
     if len(rates) > _MAX_SHOWN_CLASSES:
         return "diagnosis.class_rates"
     few = [float(f"{rate:.4g}") for rate in rates]
+    # The largest rate absorbs the rounding of the others, so that the printed call is
+    # valid.
     few[few.index(max(few))] = round(1.0 - (sum(few) - max(few)), 15)
     return f"{few[1] if len(few) == 2 else few}"
 

@@ -356,8 +356,12 @@ class CalibrationMonitor:
                 got=f"{self.classes_.tolist()} and {other.classes_.tolist()}",
                 hint="Merge those of one model",
             )
+        # Logarithms of likelihood ratios of independent rows add up, so the evidence of
+        # both streams is a product.
         self._total = self._total + other._total
         self._impossible = self._impossible + other._impossible
+        # The detector is a sum over possible starts of a change; each start is in one
+        # of the two streams.
         self._detector = self._detector + other._detector
         for own, more in zip(self._records, other._records, strict=True):
             own.merge(more, self.n_samples_)
@@ -365,6 +369,7 @@ class CalibrationMonitor:
         self.n_alarms_ += other.n_alarms_
         self.alarms_ = [*self.alarms_, *other.alarms_][-_MAX_KEPT_ALARMS:]
         self._n_before = self.n_alarms_
+        # The merged stream continues after the later of both times.
         known = [
             moment for moment in (self._last, other._last) if moment[0] is not None
         ]
@@ -381,6 +386,7 @@ class CalibrationMonitor:
                 written,
                 self._log_e_values(),
             )
+        # float64 overflows at exp(709).
         statistic = math.exp(min(self.log_detector_, 700.0))
         if statistic >= self.average_run_length:
             self._raise_detector(self.log_detector_, self.n_samples_, *self._last)
@@ -400,6 +406,8 @@ class CalibrationMonitor:
     @property
     def log_e_value_(self) -> float:
         return float(
+            # The mean of the e-values of all groups and classes is an e-value under any
+            # dependence.
             np.logaddexp.reduce(self._log_e_values(), axis=None)
             - math.log(self._impossible.size)
         )
@@ -410,6 +418,8 @@ class CalibrationMonitor:
 
     @property
     def p_value_(self) -> float:
+        # By Ville's inequality, the largest e-value so far exceeds 1 / p with
+        # probability at most p.
         return math.exp(-self._largest)
 
     @property
@@ -450,12 +460,14 @@ class CalibrationMonitor:
     @property
     def posterior_(self) -> FloatArray:
         if self.alarm == "test":
+            # The posterior over the grid, with the prior weights of the mixture.
             log = self._total + grid.COARSE_GRID.log_prior
             weight = np.exp(log - log.max()).sum(axis=(0, 1))
         else:
             weight = (self._detector * np.exp(grid.COARSE_GRID.log_prior)).sum(
                 axis=(0, 1)
             )
+        # All sums are 0 after a reset: the posterior is the prior.
         if not weight.sum() > 0:  # the detector has just begun
             weight = np.exp(grid.COARSE_GRID.log_prior)
         return (weight / weight.sum()).reshape(len(self.slopes_), len(self.shifts_))
@@ -706,6 +718,8 @@ class CalibrationMonitor:
         n_groups = 1 if self.groups is None else len(self.groups)
         n_classes = 0 if self.classes_ is None else len(self.classes_)
         shape = n_groups, max(n_classes, 1) if self.multiclass == "classwise" else 1
+        # One sum per group, problem and pair of shift and slope; the state does not
+        # grow with the rows.
         self._total = np.zeros((*shape, len(grid.COARSE_GRID.slope)))
         self._detector = np.zeros_like(self._total)
         self._impossible = np.zeros(shape, dtype=np.int64)
@@ -728,6 +742,8 @@ class CalibrationMonitor:
             if rows.hit.dtype == bool
             else grid.compute_soft_log_ratios
         )
+        # Rows of probability 0 whose event happened are counted apart: their ratio is
+        # infinite.
         gain, impossible = ratios(
             rows.log_pair.reshape(-1, 2), rows.hit.ravel(), grid.COARSE_GRID
         )
@@ -735,6 +751,7 @@ class CalibrationMonitor:
         impossible = impossible.reshape(n, parallel)
         self._rows = rows
         self._taken = 0
+        # An impossible event raises an alarm at once.
         certain = impossible.any(axis=1)
         first = 0
         while first < n:  # an alarm is raised when no later row has been added
@@ -752,6 +769,7 @@ class CalibrationMonitor:
                 log = math.inf if certain[row] else math.log(statistic)
                 self._raise_detector(log, self.n_samples_ + row + 1, *rows.moment(row))
             first = row + 1
+        # The remaining rows after the last alarm of the block.
         self._record_rows(n)
         self._rows = None
         self.n_samples_ += n
@@ -770,12 +788,15 @@ class CalibrationMonitor:
         new = slice(first, until)
         number = self.n_samples_ + 1 + np.arange(first, until)
         time = None if rows.time is None else rows.time[new]
+        # NaN if both logarithms are infinite.
         with np.errstate(invalid="ignore"):
             z = rows.log_pair[new, :, 1] - rows.log_pair[new, :, 0]
         hit = rows.hit[new]
         code = rows.label[new]
         group = rows.group[new]
         if hit.dtype != bool:  # of shares one label each
+            # The diagnosis counts labels; a label drawn by the number of the row makes
+            # it reproducible.
             hit = grid.draw_label(hit, number)
             code = grid.draw_class(code, number)
         n_groups, n_columns = self._impossible.shape
@@ -800,6 +821,8 @@ class CalibrationMonitor:
             return
         after = (self._total, self._impossible)
         row = first + enough
+        # The alarm describes the state at its row, so that state is computed again and
+        # then replaced.
         self._total, self._impossible = before
         past = slice(first, row + 1)
         self._update_evidence(gain[past], impossible[past], rows.group[past])
@@ -813,6 +836,8 @@ class CalibrationMonitor:
 
     def _update_evidence(self, gain, impossible, group):
         """Add the rows, and return the log e-value after each of them."""
+        # The evidence after each row is the mean over groups; groups without the row
+        # keep their value.
         now = np.logaddexp.reduce(self._log_e_values(), axis=1)
         path = np.repeat(now[:, None], len(gain), axis=1)  # one line per group
         for place in np.unique(group):
@@ -830,6 +855,7 @@ class CalibrationMonitor:
 
     def _update_detector(self, path, first):
         """Store the largest evidence; return the first row at which it is enough, or None."""
+        # Every row counts for the maximum, not only the end of a batch.
         self._largest = max(self._largest, float(path.max()))
         enough = path >= -math.log(self.alpha)
         if self.rejected_at_ is not None or not enough.any():
@@ -843,6 +869,8 @@ class CalibrationMonitor:
                 parts = np.log(self._detector @ np.exp(grid.COARSE_GRID.log_prior))
             self._raise_alarms(log_statistic, n_samples, when, written, parts)
             self._course.add(self._make_moment(n_samples, log_statistic, when))
+        # After an alarm the detector begins anew, so the next run length is again that
+        # of a fresh start.
         self._detector[:] = 0.0
 
     def _raise_alarms(self, log_statistic, n_samples, when, written, parts):
@@ -869,6 +897,7 @@ class CalibrationMonitor:
             written,
             diagnosed,
         )
+        # All streams restart at an alarm of one of them, as the detector does.
         for record in self._records:
             record.begin_anew(n_samples)
         if self.n_alarms_ - self._n_before < _MAX_ALARMS_PER_UPDATE:

@@ -76,6 +76,7 @@ class Stretch:
         self.counts = self.counts + counts
         self.labels = self.labels + labels
         self.last = last
+        # The likelihood ratios of a block that is still growing are computed anew.
         self._gains = None
 
 
@@ -142,6 +143,7 @@ class Record:
 
         Those of infinite log-odds are uninformative: only their class is counted.
         """
+        # Probabilities of 0 and 1 have no log-odds, and no finite likelihood ratio.
         says = np.isfinite(z)
         if not says.all():
             z = z[says]
@@ -167,6 +169,7 @@ class Record:
                 self.blocks[-1].labels = self.blocks[-1].labels + ahead
             if not len(z):
                 continue
+            # Rows before the last alarm count for the whole, later ones also as fresh.
             old, new = FINE_CELLS.count_rows(
                 z, hit, (number > self.behind).astype(np.intp), 2
             )
@@ -175,6 +178,7 @@ class Record:
             room = 0
             if self.blocks and self.blocks[-1].level < 0:
                 room = NEWEST_BLOCK_ROWS - self.blocks[-1].rows
+            # The first `room` rows fill the newest block; part 0 is this rest.
             part = (np.arange(len(z)) - room) // NEWEST_BLOCK_ROWS + 1
             starts = np.unique(part, return_index=True)[1]
             n_parts = int(part[-1]) + 1
@@ -201,6 +205,7 @@ class Record:
         else:
             self.blocks.append(Stretch(-1, first, last, when, counts, labels))
         if self.blocks[-1].rows >= NEWEST_BLOCK_ROWS:
+            # A level below 0 marks the block that is not full.
             self.blocks[-1].level = 0
             self._thin()
 
@@ -208,6 +213,8 @@ class Record:
         """Merge the two oldest of too many blocks of one size."""
         level = 0
         end = len(self.blocks)
+        # Blocks of each size are merged in pairs, so their number is logarithmic in the
+        # number of rows, and the onset is located the better the later it was.
         while True:
             start = end
             while start and self._is_free(self.blocks[start - 1], level):
@@ -224,6 +231,8 @@ class Record:
             end = start + 1
 
     def _is_free(self, block, level):
+        # Blocks of the interval of an earlier onset are not merged: the diagnosis
+        # refers to their ends.
         return block.level == level and block.first > self.kept
 
     # -- answers ----------------------------------------------------------------------------------
@@ -265,6 +274,7 @@ class Record:
         """Leave out what was before the interval of the onset, and keep that as it is."""
         self.kept = self.blocks[high].last
         self.blocks = self.blocks[low:]
+        # Rows before the interval are certainly older than the change.
         self.rows = self.judged = sum(block.rows for block in self.blocks)
 
     def merge(self, other: "Record", n_before: int) -> None:

@@ -113,6 +113,8 @@ def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
     """
     e = np.asarray(e_values, dtype=float)
     order = np.argsort(-e, kind="stable")
+    # The procedure of Benjamini and Hochberg for e-values: k e_(k) >= n / alpha. It
+    # holds under any dependence (Wang and Ramdas, 2022).
     enough = e[order] * np.arange(1, len(e) + 1) >= len(e) / alpha
     found = np.zeros(len(e), dtype=bool)
     if enough.any():

@@ -151,6 +151,8 @@ def make_advice(
     progress : callable, default=None
         Called as ``progress(done, total)``.
     """
+    # Cells of two classes keep all that the methods depend on; for more classes they
+    # would be too many.
     of_independent = _CellSource if model.two_classes else _SampleSource
     source = (
         of_independent(model) if model.n_clusters is None else _ClusterSource(model)
@@ -164,6 +166,7 @@ def make_advice(
     names = _RECALIBRATORS_WITH_OPTIONS if options else COMPARED_RECALIBRATORS
     steps = len(names) + 1
     all_predictions = {}
+    # Warnings of candidates would puzzle a reader who has not chosen them.
     with ignore_calibration_warnings():
         for number, name in enumerate(names, 1):
             all_predictions[name] = source.predict_held_out(name)
@@ -186,6 +189,8 @@ def make_advice(
     recalibrated = all_predictions["auto"]
     return Advice(
         rows=rows,
+        # Chosen on the rows that it is judged by, so the text recommends "auto" and not
+        # this one.
         best=min(rows, key=lambda row: row.loss).method,
         weights=dict(sorted(stack.weights_.items(), key=lambda pair: -pair[1])),
         stack=stack,
@@ -229,6 +234,8 @@ class _Source:
         self._model = model
 
     def compute_error(self, predictions, deviations):
+        # Twice the variance: two rows of different folds depend on each other twice, since
+        # each is once in the training rows of the other.
         return np.sqrt(2 * self.squares @ deviations**2) / predictions.weight.sum()
 
     def loss_as_given(self):
@@ -255,6 +262,7 @@ class _CellSource(_Source):
 
     def draw_folds(self, rng):
         """Draw the folds, the same for all methods; whether there are enough rows."""
+        # With fewer rows some folds would lack a class.
         if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS:
             return False
         self._folds = self._sample.folds(_N_FOLDS, rng)
@@ -272,6 +280,7 @@ class _CellSource(_Source):
         return self._summary.fit("auto")
 
     def make_summary(self, predictions):
+        # A cell holds rows of equal weight.
         weight = predictions.weight / self._counts
         given = None if (weight == 1).all() else weight
         summary = CalibrationSummary(classes=[0, 1])
@@ -322,11 +331,13 @@ class _ClusterSource(_Source):
         predictions = self._model.predictions
         groups = predictions.clusters
         most = max(_MAX_SAMPLE_ENTRIES // len(predictions.classes), 1000)
+        # Whole clusters in random order until the limit of rows is reached.
         order = rng.permutation(int(groups.max()) + 1)
         size = np.cumsum(np.bincount(groups)[order])
         chosen = order[: max(int(np.searchsorted(size, most, side="right")), _N_FOLDS)]
         kept = np.flatnonzero(np.isin(groups, chosen))
         self._predictions = predictions.take(kept)
+        # Several rows of one cluster with the same class count once.
         pairs = np.unique(
             np.column_stack([self._predictions.codes, self._predictions.clusters]),
             axis=0,
@@ -362,6 +373,7 @@ class _ClusterSource(_Source):
         )
 
     def loss_as_given(self):
+        # The loss of all rows is only that of the sample if nothing was left out.
         return super().loss_as_given() if self._whole else None
 
     def fit_stack(self):

@@ -181,6 +181,7 @@ def calibration_report(
     """
     if y_proba is not None and not soft_labels:
         _check_one_label(y_true)
+    # Measures without intervals for clusters are not in the table then.
     functions = choose_measures(measures, groups is not None or soft_labels)
     check_report_options(level, name, columns, progress)
     clustered_by = None
@@ -309,6 +310,7 @@ def _make_models_from_rows(named, read, groups, check_columns):
         all_predictions[key] = read(proba)
         if check_columns:
             check_column_order(all_predictions[key], plain(key))
+    # All models have the same rows, so their clusters are encoded once.
     clusters = with_cluster_ids(next(iter(all_predictions.values())), groups).clusters
     for key, predictions in all_predictions.items() if clusters is not None else ():
         all_predictions[key] = predictions.with_clusters(clusters)
@@ -409,6 +411,7 @@ def _compute_sklearn_losses(models, named):
         if kind in (np.float16, np.float32):
             predictions = models[key].predictions
             own = LogLoss().of_rows(predictions.proba, predictions.codes)
+            # scikit-learn clips probabilities at the machine epsilon of their type.
             theirs = np.minimum(own, -np.log(float(np.finfo(kind).eps)))
             if (theirs < own).any():
                 losses[key] = predictions.mean(theirs)

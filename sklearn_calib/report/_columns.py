@@ -98,6 +98,8 @@ def find_better_order(predictions: Predictions) -> ColumnOrder | None:
     places = find_likely_order(plain, codes, weight)
     if places is None:
         return None
+    # The predicted class under another order is the class that this order gives to the
+    # largest column.
     right = plain.argmax(axis=1)
     return ColumnOrder(
         predictions.classes[places],
@@ -134,6 +136,7 @@ def check_summary_order(models: Mapping[str, Model]) -> None:
         sample = None if model.two_classes else model.sample_rows()
         if sample is not None:
             check_column_order(sample.predictions, name)
+        # A summary only stores whether its scores rank the labels backwards.
         if model.two_classes and model.summary.samples()[0].exchanged:
             positive = np.asarray(model.positive).tolist()
             expected = f"probabilities of the class {positive!r} in the summary {name}"
@@ -218,6 +221,8 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     table : ndarray of shape (n_samples, n_labels)
         0, 1, and NaN if a label is not known.
     """
+    # Areas under the ROC curve of every column for every label, from the mean ranks of
+    # both kinds of rows.
     ranks = rankdata(proba, axis=0) - 0.5
     hits = np.nan_to_num(table)
     rest = np.where(np.isnan(table), 0.0, 1.0 - table)
@@ -225,8 +230,11 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
     zeros = rest.sum(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         gap = ranks.T @ (hits / ones) - ranks.T @ (rest / zeros)  # columns by labels
+        # The standard error of the area if the column is unrelated to the label: ranks
+        # are uniform, with variance 1/12.
         error = np.sqrt((1 / ones + 1 / zeros) / 12)
     area = 0.5 + np.where(np.isfinite(gap), gap, 0.0) / len(table)
+    # The assignment with the largest sum of areas.
     columns, labels = linear_sum_assignment(area, maximize=True)
     places = np.empty(len(labels), dtype=np.intp)
     places[labels] = columns
@@ -239,6 +247,8 @@ def find_better_columns(proba: FloatArray, table: FloatArray) -> IntArray | None
         & (gain >= _MIN_AUC_GAIN)
         & (gain >= _MIN_STANDARD_ERRORS * error)
     )
+    # Columns change places in cycles; each cycle is judged by itself, and only if all
+    # its labels gain clearly.
     for cycle in _find_cycles(places):
         if not sure[cycle].all():
             places[cycle] = cycle

@@ -153,8 +153,12 @@ def collect_evidence(
     observed = sample.weight[:, 1].sum() / weight
     one_bin = np.zeros(len(sample.proba), dtype=np.intp)
     low, high = (float(end[0]) for end in sample.share_intervals(one_bin, 1, level))
+    # Intervals of the bins hold together: independent bins at level^(1/n) have the
+    # joint level.
     n_bins = count_bins(sample)
     bins = make_bins(sample, n_bins, level ** (1 / n_bins))
+    # If a threshold separates the outcomes, an interval of an error rate of 0 takes the
+    # place of a slope.
     cell, outcome = np.nonzero(sample.weight)
     separated = threshold_separates(sample.proba[cell, 1], outcome)
     return Evidence(
@@ -179,6 +183,7 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
     place = bin_distinct_values(score, mass, n_bins, "quantile")
     rows = np.bincount(place, sample.counts.sum(axis=1), n_bins)
     sums = sum_bins(place, n_bins, mass, mass * score, sample.weight[:, 1])
+    # Ties may leave bins empty.
     filled = np.flatnonzero((sums[0] > 0) & (rows > 0))
     columns = *sums, rows, *sample.share_intervals(place, n_bins, level)
     mass, expected, events, rows, low, high = (column[filled] for column in columns)
@@ -202,6 +207,8 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
 
 def count_bins(sample: "Cells") -> int:
     """Return how many bins the rows can distinguish, from the scores alone."""
+    # Expected rows of each outcome: the choice of the number of bins must not depend on
+    # the labels, or the intervals would not hold.
     share = sample.proba * sample.counts.sum(axis=1)[:, None]
     return int(np.clip(share.sum(axis=0).min() // _MIN_ROWS_PER_BIN, 1, MAX_BINS))
 
@@ -230,6 +237,7 @@ def find_runs(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
         if one.observed_low <= one.predicted <= one.observed_high:
             continue
         run = Run(one.low, one.high, one.observed < one.predicted)
+        # Neighbouring bins with errors of the same direction become one range.
         if runs and last == number - 1 and runs[-1].too_high == run.too_high:
             run = Run(runs.pop().low, *run[1:])
         runs.append(run)
@@ -246,6 +254,8 @@ def fit_event_line(sample: "Cells") -> Line | None:
     would be all that the slope rests on: certain predictions are then left out.
     """
     used = np.ones(len(sample.proba), dtype=bool)
+    # A wrong prediction of exactly 0 or 1 has infinite log-odds and would decide the
+    # line alone.
     if count_certain(sample)[1]:
         used = ~(sample.proba == 0).any(axis=1)
     z = compute_log_odds(sample.proba)
@@ -271,8 +281,11 @@ def fit_event_line(sample: "Cells") -> Line | None:
         rows = used[sample.place // 2]
         columns = np.column_stack([np.ones(rows.sum()), of_row[cell[rows]]])
         groups = np.unique(sample.groups[rows], return_inverse=True)[1].ravel()
+        # The jackknife over clusters needs two of them.
         if groups.max() == 0:
             return None
+        # The number of degrees of freedom belongs to each coefficient, since it depends
+        # on how unequal the clusters are.
         errors, both_freedoms = compute_jackknife(
             columns,
             columns @ (intercept, slope),
@@ -306,6 +319,7 @@ def count_certain(sample: "Cells", items: "IntArray | None" = None) -> tuple[int
     counted.
     """
     never = sample.proba == 0
+    # Rows of soft labels are copies of an item, which counts once.
     if items is not None and isinstance(sample, ClusterSample):
         sure = never.any(axis=1)[sample.place // 2]
         wrong = never.ravel()[sample.place]
@@ -405,23 +419,32 @@ def find_local_error(
         return None
     inside = np.zeros(predictions.n_given, dtype=bool)
     found: list[GroupRow] = []
+    # Greedy: the worst group first, until the rest passes the test.
     for place in np.argsort([-row.sigma for row in audit.rows], kind="stable"):
         row = audit.rows[place]
+        # The next group is not significant, so the error is not in single groups.
         if row.adjusted_p_value > audit.alpha:
             return None
         members = audit.members[place]
+        # Groups inside those already found add nothing.
         if row.group == ALL_ROWS_NAME or inside[members].all():
             continue
         inside[members] = True
         found.append(row)
         chosen = inside if predictions.kept is None else inside[predictions.kept]
+        # If most rows are wrong, recalibrating all of them is simpler than repairing
+        # groups.
         if chosen.mean() > _MAX_SHARE:
             return None
         others = PredictionsModel(predictions.take(np.flatnonzero(~chosen)))
         p_others = test_cells(others.pool_cells(max_cells))
         if p_others > SIGNIFICANCE_LEVEL:
             wrong = PredictionsModel(predictions.take(np.flatnonzero(chosen)))
+            # A small rest passes any test; the likelihood must prefer wrong groups to
+            # an error of all rows.
             gain = _compare_likelihoods(wrong.pool_cells(), others.pool_cells(), line)
+            # The logarithm of the number of groups is the price of having searched
+            # among them.
             if gain < _MIN_LOG_ODDS + np.log(len(audit.rows)):
                 return None
             return LocalError(found, others.n_samples, p_others)
@@ -438,6 +461,7 @@ def _compare_likelihoods(wrong, others, line):
     for cells in (wrong, others):
         gain -= _compute_likelihood(cells, line.intercept, line.slope)
     squares = wrong.squares.sum() + others.squares.sum()
+    # With weights the likelihood counts Kish's number of rows.
     return gain * (wrong.weight.sum() + others.weight.sum()) / squares
 
 

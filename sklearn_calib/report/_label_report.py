@@ -87,6 +87,7 @@ def audit_labels(
     models: "dict[str, PredictionsModel]", level: float, seed: int
 ) -> list[GroupRow]:
     """Return one row per label, in their order; adjusted p-values are Holm's."""
+    # Labels have independent draws; Holm's adjustment holds for any dependence.
     rng = np.random.default_rng(seed)
     found = [_audit_label(model, len(models), level, rng) for model in models.values()]
     adjusted = adjust_by_holm([row.p_value for row in found])
@@ -98,6 +99,8 @@ def adjust_by_holm(p_values: Sequence[float]) -> FloatArray:
     """Return adjusted p-values that hold under any dependence (Holm, 1979)."""
     p = np.asarray(p_values, dtype=float)
     order = np.argsort(p, kind="stable")
+    # The k-th smallest p-value times the number of hypotheses that are left; cumulative
+    # maxima keep the order.
     steps = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(steps, 1.0)
@@ -132,6 +135,7 @@ def _make_path(model):
             hits,
             weight[order],
         )
+    # Many rows are pooled into cells, to limit the time of the tilted draws.
     (sample,) = model.summary.samples(_N_TILTED_CELLS)
     order = np.argsort(sample.proba[:, 1], kind="stable")
     counts = sample.counts[order].astype(np.int64)
@@ -172,6 +176,8 @@ def compute_chernoff_bound(predictions: "Predictions") -> float:
     """
     p = predictions.second
     hit = predictions.codes == 1
+    # Residuals times log-odds detect a wrong slope; exact zeros and ones would
+    # dominate.
     odds = np.clip(compute_log_odds(predictions.proba), -30, 30)
     center = predictions.weight * (
         odds - np.average(odds, weights=predictions.weight * (p * (1 - p) + 1e-12))
@@ -181,6 +187,7 @@ def compute_chernoff_bound(predictions: "Predictions") -> float:
         largest = np.abs(factor).max()
         if largest == 0:
             continue
+        # Four one-sided bounds: too high, too low, too extreme, not extreme enough.
         for sign in (1, -1):
             best = min(
                 best,
@@ -188,6 +195,7 @@ def compute_chernoff_bound(predictions: "Predictions") -> float:
                     sign * factor / largest, log_proba(predictions.proba), p, hit
                 ),
             )
+    # Bonferroni over the four.
     return min(4 * float(np.exp(best)), 1.0)
 
 
@@ -198,6 +206,8 @@ def _compute_log_bound(factor, logs, p, hit):
         return 0.0
 
     def compute_exponent(t):
+        # The cumulant generating function of the sum of residuals: Chernoff's bound is
+        # its smallest value less t times the excess.
         moved = np.logaddexp(logs[:, 0], logs[:, 1] + t * factor) - t * factor * p
         return float(moved.sum() - t * excess)
 
@@ -241,6 +251,8 @@ class _LabelTable(NamedTuple):
             moved[rows] += counted * (
                 loss.of_rows(predictions.proba, predictions.codes) - mean
             )
+            # Second and third moment of the loss by the predictions themselves: they
+            # give the skewness of a mean of few events.
             of_labels = loss.of_labels(predictions.proba)
             proba = np.asarray(predictions.proba)
             expected = predictions.mean((proba * of_labels).sum(axis=1))
@@ -257,6 +269,7 @@ def _average_measures(functions, rows, models, pooled, table, level):
     """Return the macro and micro mean of each measure."""
     totals = table.weight @ table.known
     all_predictions = [model.predictions for model in models.values()]
+    # Macro: each label has the same share; micro: each known pair of a row and a label.
     shares = (
         1 / (len(all_predictions) * totals),
         np.full(len(all_predictions), 1 / totals.sum()),
@@ -561,6 +574,7 @@ def multilabel_report(
     }
     rng = generator(random_state)
     if n_resamples == "auto":
+        # Resamples of all labels share one budget.
         n_resamples = int(
             np.clip(
                 _N_TOTAL_RESAMPLES // len(names),
@@ -571,6 +585,7 @@ def multilabel_report(
     with ignore_calibration_warnings():  # the report names labels without events
         rows = measure_models(models, functions, level, n_resamples, rng, progress)
     found = audit_labels(models, level, int(rng.integers(2**63)))
+    # Unknown labels are not pairs of the micro average.
     known = ~np.isnan(named_label_tables(y_true, y_proba, names)[2])
     weight = read_raw_weight(sample_weight, len(known))
     ((_, pooled),) = validate_multilabel(y_true, y_proba, "micro", **given)

@@ -58,6 +58,7 @@ def describe_finding(row: "GroupRow") -> str:
             < _MIN_EVENTS
         )
         return ", ".join(words or ["too few positives to say" if few else "nothing"])
+    # The direction is only named if its interval excludes calibration.
     sides = {
         "too high": row.ratio_high < 1,
         "too low": row.ratio_low > 1,
@@ -176,6 +177,7 @@ def _list_labels(report):
             2,
             (2, 5),
         )
+        # The text of a terminal shows fewer labels than a page.
         left = len(report.labels) - most
         notes = [f"... and {left} more, less far off"] if left > 0 else []
         return Section(tables=[table], notes=notes)
@@ -226,6 +228,7 @@ def _list_all_measures(report):
 
 
 def _show_repair(report):
+    # Without evidence of an error there is nothing to repair.
     if report.p_value > SIGNIFICANCE_LEVEL:
         return Section()
     said = "One line for each label, rare labels drawn towards the others, from rows of their own:"

@@ -60,6 +60,7 @@ class Model:
         -------
         sample : CellSample or ClusterSample
         """
+        # Independent rows are exchangeable within a cell; clusters need their rows.
         if self.predictions is None or self.predictions.clusters is None:
             return self.summary.samples(most)[0]
         (problem,) = self.predictions.problems()
@@ -77,6 +78,7 @@ class Model:
         """
         draw = self.summary.drawn
         classes = self.summary.classes
+        # A summary of two classes keeps no sample: its cells are enough.
         if draw is None or classes is None:
             return None
         return (draw if most is None else draw.reduce_draw(most)).get_sample(classes)
@@ -144,6 +146,8 @@ class PredictionsModel(Model):
         predictions = self.predictions
         n_classes = len(predictions.classes)
         most = rows_to_draw(n_classes) if most is None else most
+        # The same draw as that of a summary, so a report on rows and one on their
+        # summary agree.
         draw = RowDraw(n_classes, most)
         rows = np.arange(len(predictions.codes))
         proba = np.asarray(predictions.proba)
@@ -171,6 +175,7 @@ class PredictionsModel(Model):
         zero = (
             np.asarray(predictions.proba)[np.arange(len(low)), predictions.codes] == 0
         )
+        # Copies of an item of soft labels count once.
         if predictions.items is None:
             return int(low.sum()), int(zero.sum())
         return len(np.unique(predictions.items[low])), len(
@@ -188,6 +193,7 @@ class PredictionsModel(Model):
         # intervals are those of independent rows
         if self.predictions.clusters is not None:
             return decompose_predictions(self.predictions).without_intervals()
+        # Cells are faster; exact logarithms of logits would be lost in them.
         if self.two_classes and not has_exact_log(self.predictions.proba):
             return super().decompose_log_loss()
         return decompose_predictions(self.predictions)
@@ -197,6 +203,7 @@ class PredictionsModel(Model):
         predictions = self.predictions
         counts = predictions.weight * predictions.unit
         y = predictions.classes[predictions.codes]
+        # Tests of grades are exact for counts, and do not exist for other weights.
         if not (counts == np.floor(counts)).all():
             raise invalid_input(
                 "sample_weight",

@@ -114,6 +114,8 @@ def draw_reliability(report: Any, curves: Mapping[str, list[DiagramSeries]]) -> 
                 for line in (one.curve, one.steps)
                 if line is not None
             ]
+            # The axes of all models of a report are of one kind, but each fits its own
+            # curves.
             frame = frame.on_log_odds(lines)
         event = (
             f"event: class {plain(model.positive, 40)}"
@@ -166,6 +168,7 @@ def has_rare_events(report: Any) -> bool:
         (sample,) = model.summary.samples()
         score = sample.proba[:, 1]
         mass = sample.weight.sum(axis=1)
+        # On linear axes most rows of such models would be in the lower left corner.
         if mass[score < MAX_RARE_MEDIAN].sum() < 0.5 * mass.sum():
             return False
     return True
@@ -178,6 +181,7 @@ def draw_classes(report: Any, name: str) -> str:
     """
     advice = report.advice.get(name)
     predictions = report._models[name].predictions
+    # For two classes the diagram of the positive class shows both.
     if len(report.classes) < 3 or predictions is None:
         return ""
     all_predictions = (
@@ -234,6 +238,8 @@ def _make_large_series(summary, level, tone, model):
         (curve,) = cells.reliability_curve(**given)
     elif tone:  # recalibrated: of these clusters nothing is kept
         (curve,) = cells.reliability_curve(**given, n_resamples=0)
+        # The interval of each point needs the clusters of the recalibrated rows: the
+        # points are drawn without it.
         curve = replace(
             curve, confidence_low=curve.observed, confidence_high=curve.observed
         )
@@ -250,6 +256,7 @@ def coarsen_to_draw(summary: "CalibrationSummary") -> "CalibrationSummary":
     """Return a summary of cells that are few enough to draw bands from."""
     if summary.exact or (summary.classes is not None and len(summary.classes) > 2):
         return summary
+    # The time of drawing bands grows with the number of cells.
     return summary.coarsen(min(summary.max_cells, _N_BAND_CELLS))
 
 
@@ -384,6 +391,7 @@ def _draw_plane(report):
 def _find_pair(report):
     """Return the problems of two models of two classes, if their rows are independent."""
     models = report._models
+    # A difference is of two models, and its band assumes independent rows.
     if len(models) != 2 or report.n_clusters is not None:  # its bands count rows
         return None
     all_predictions = [model.predictions for model in models.values()]
@@ -404,6 +412,7 @@ def _compute_difference(report, one, other):
         axis = LogitAxis.from_values(
             [np.quantile(p.score, [0.01, 0.99]) for p in (one, other)]
         )
+        # Thresholds evenly spaced on the axis that is shown.
         table = expit(np.linspace(axis.low, axis.high, 99))
     found = decision_difference(
         one.hit.astype(int),
@@ -420,10 +429,12 @@ def _compute_difference(report, one, other):
 
 def _draw_murphy(report, found, axis):
     """Draw the difference."""
+    # A difference of net benefits times 1 - t is one of elementary scores.
     scale = 1 - found.threshold
     lines = [scale * line for line in (found.difference, found.low, found.high)]
     low = min(lines[1].min(), 0.0)
     high = max(lines[2].max(), 0.0)
+    # A difference of exactly 0 everywhere still needs an axis of positive length.
     pad = 0.06 * (high - low) or 1e-3
     limits = low - pad, high + pad
     share = np.asarray

@@ -174,6 +174,7 @@ class CalibrationReport(WrittenReport):
         missing = [name for name in self._models if self.advice.get(name) is None]
         for number, name in enumerate(missing):
             step = progress and partial(_shift_progress, progress, number, len(missing))
+            # All models use the same seed, hence the same folds.
             self.advice[name] = make_advice(
                 self._models[name], self._seed, self._codes[name], step
             )
@@ -332,6 +333,7 @@ class CalibrationReport(WrittenReport):
 
     def _discard_verdicts(self):
         """Remove the verdicts, which are computed again at their next use."""
+        # The cache of `cached_property`.
         self.__dict__.pop("verdicts", None)
 
     def bins(self, model: str | None = None, *, n_bins: int = MAX_BINS) -> list[Bin]:
@@ -476,11 +478,13 @@ class CalibrationReport(WrittenReport):
             }
             return ReliabilityDisplay(curves).plot()
         if len(all_predictions) == 1:
+            # Bands of several models would overlap, so they are only drawn for one.
             options.setdefault("n_resamples", limit_resamples(self.n_samples))
         model = next(iter(self._models.values()))
         if self.n_clusters is not None:
             options["n_resamples"] = 0  # bands of rows would be too narrow
         options.setdefault("pos_label", model.positive if model.two_classes else None)
+        # Labels and weights are the same for all models.
         predictions = next(reversed(all_predictions.values()))
         return ReliabilityDisplay.from_predictions(
             predictions.classes[predictions.codes],

@@ -67,6 +67,7 @@ def _make_parts(
 ) -> list[Section]:
     """Return a part for each model, under its name if there are several; closed if many."""
     several = len(report.accuracy) > 1
+    # A page on many models shows one line each; the details are folded.
     many = _has_many_models(report)
     return [
         part(name)._replace(
@@ -192,6 +193,7 @@ def list_measures(
         name, measure, value, *rest = format_row(row)
         lines.append([name, measure, _mark_value(row, value, wrong), *rest])
     if not subject:
+        # A single model needs no column of names.
         lines = [line[1:] for line in lines]
     return Table(lines[0], lines[1:], kind="names", names=2 if subject else 1)
 
@@ -413,6 +415,8 @@ def _show_grades(report):
 def _show_classes(report):
     """Show each class against the others, of the model with the lowest log loss."""
     losses = {row.model: row.value for row in report.rows if row.measure == "log_loss"}
+    # One model is enough as an example of single classes: the one with the smallest log
+    # loss.
     best = (
         min(losses, key=losses.__getitem__) if losses else next(iter(report.accuracy))
     )
@@ -439,6 +443,7 @@ def explain_measures(names: set[str]) -> Section:
     lines = ""
     for name, function in all_metrics().items():
         if name in names:
+            # The first line of the docstring is the explanation, so that both agree.
             meaning = str(function.__doc__).splitlines()[0].replace("`", "")
             title = name.replace("_", " ")
             lines += f"<dt>{title}</dt><dd>{html.escape(meaning)}</dd>"

@@ -119,6 +119,7 @@ def draw_diagram(
     parts += [_draw_margins(frame)]
     left = frame.left
     bottom = frame.top + frame.side
+    # Bands of two series would hide each other.
     if len(series) == 1:
         parts.append(_draw_band(frame, series[0].curve))
     parts.append(
@@ -268,14 +269,17 @@ def _draw_series(frame, series):
 def _number_dots(curve, x, y):
     """Write the number of its bin beside each dot, away from the diagonal.
 
-    A number without room beside the one before it is left out.
+    A number without space beside the one before it is left out.
     """
     last = 0
     for at in range(len(x)):
+        # Numbers of neighbouring dots must not overlap.
         if at and np.hypot(x[at] - x[last], y[at] - y[last]) < _LABEL_ROOM:
             continue
         last = at
         place = f'x="{_to_px(x[at] + 6)}" y="{_to_px(y[at] + 14)}" class="start bin"'
+        # Above the diagonal the number is placed to the upper left, below it to the
+        # lower right.
         if curve.observed[at] >= curve.predicted[at]:
             place = f'x="{_to_px(x[at] - 6)}" y="{_to_px(y[at] - 6)}" class="end bin"'
         yield f"<text {place}>{at + 1}</text>"
@@ -289,9 +293,12 @@ def draw_steps(frame: Frame, curve: "ReliabilityCurve") -> str:
     """
     x = curve.predicted
     y = curve.observed
+    # Only the jumps are drawn: a path of all points would be megabytes.
     rises = np.flatnonzero(np.diff(y)) + 1
     path = f"M{_to_xy(frame.locate_x(x[0]), frame.locate_y(y[0]))}"
     for number in rises:
+        # The fit jumps somewhere between two scores; the middle is as good as any
+        # place.
         middle = frame.locate_x((x[number - 1] + x[number]) / 2)
         path += f"H{_to_px(middle)}V{_to_px(frame.locate_y(y[number]))}"
     return f"{path}H{_to_px(frame.locate_x(x[-1]))}"

@@ -56,6 +56,7 @@ def _row_keys(scores, codes):
         1, 2 * scores.shape[1], 2, dtype=np.uint64
     )
     for column, factor in zip(scores.T, factors, strict=True):
+        # Equal numbers must have equal bits.
         bits = (column + 0.0).view(np.uint64)  # no -0.0
         key += (bits ^ (bits >> _HALF_WORD_BITS)) * factor
     return scrambled(key)
@@ -118,6 +119,8 @@ class DrawnSample:
         unit = np.ones(len(self.codes)) if self.weight is None else self.weight
         if self.is_complete:
             return unit
+        # A row weighs as the rows of its stratum that it stands for; the factor makes
+        # all weights together those of the sample.
         scale = self.n_drawn / self.n_seen
         return unit * self.share * scale
 
@@ -138,6 +141,7 @@ class DrawnSample:
         proba = self.proba
         if proba is None:
             proba = read_proba(self.scores, kind=self.kind)
+        # Equal rows are fitted once, with their number as weight.
         weight = self.counts * self.count_weight
         return Predictions(proba, self.codes, weight, self.classes, 1)
 
@@ -212,6 +216,7 @@ def _take_rows(column, rows):
 def _join_rows(parts):
     """Return rows below each other; of equal ones the first, with all their counts."""
     rows = {name: _join_columns([part[name] for part in parts]) for name in parts[0]}
+    # Equal keys are equal rows, apart from collisions of 64-bit hashes.
     key = rows["key"]
     order = np.argsort(key, kind="stable")
     fresh = np.ones(len(order), dtype=bool)
@@ -292,6 +297,7 @@ class RowDraw:
         stratum = codes.astype(np.intp) * self._steps + self._get_odds_octave(true)
         own = [] if weight is None else [(weight + 0.0).view(np.uint64)]
         for digest in (*own, *digests):
+            # Rows that differ in another column are different rows.
             key = scrambled(key ^ scrambled(digest))
         if weight is not None:
             counts = np.where(weight > 0, 1 if counts is None else counts, 0)
@@ -311,12 +317,14 @@ class RowDraw:
             "extras": extras,
         }
         self._parts.append(_select_rows(columns, kept))
+        # Reducing the sample sorts it, so rows are collected first.
         if sum(len(part["key"]) for part in self._parts[1:]) > self.most // 2:
             self._keep_sample()
 
     def _get_odds_octave(self, true):
         """Return the octave of the odds of the true class."""
         with np.errstate(divide="ignore"):
+            # The exponent of a float64 is the octave.
             octave = ((true / (1.0 - true)).view(np.int64) >> 52) - 1023
         half = self._steps // 2
         return np.clip(octave, -half, self._steps - 1 - half) + half
@@ -329,6 +337,7 @@ class RowDraw:
     def merge(self, other: "RowDraw") -> "RowDraw":
         """Add the rows of another draw, of the same classes; it keeps no fewer."""
         self._seen += other._seen
+        # A row must pass the limits of both draws to be in that of all rows.
         self._limit = np.minimum(self._limit, other._limit)
         self._parts = [*self._parts, *other._parts]
         self._keep_sample()
@@ -345,6 +354,8 @@ class RowDraw:
         rows = _join_rows(self._parts)
         key = rows["key"]
         stratum = rows["stratum"]
+        # Rows are sorted by their keys: the first are the sample, to which the minima
+        # of classes and strata are added.
         ranks = np.arange(len(key)) < self.most
         limit = np.full(
             len(self._limit), key[self.most] if len(ranks) > self.most else _MAX_KEY
@@ -363,6 +374,7 @@ class RowDraw:
             ranks |= place < least
             own = np.full(n_groups, _MAX_KEY)
             full = ends - starts > least
+            # A stratum whose minimum is filled only takes smaller keys.
             own[full] = key[order[starts[full] + least]]
             limit = np.maximum(limit, np.repeat(own, size))
         self._limit = np.minimum(limit, self._limit)
@@ -388,6 +400,7 @@ class RowDraw:
         return DrawnSample(
             **columns,
             codes=stratum // self._steps,
+            # The rows that one drawn row of the stratum stands for.
             share=(self._seen / np.maximum(drawn, 1))[stratum],
             n_seen=int(self._seen.sum()),
             classes=classes,

@@ -51,6 +51,7 @@ class Labels:
         self.doubt: tuple[str, str, str] | None = None
         self.silent = False  # whether that is left to the caller
         self.classes: AnyArray | None = None
+        # Numbers from 0 until a batch has more than two columns.
         self.guessed = classes is None and pos_label is None
         if classes is not None:
             self.classes = read_labels(classes, classes=classes, input_name="classes")[
@@ -94,6 +95,7 @@ class Labels:
         `empty` is whether this is the first batch. Raises ValueError for labels or
         columns that do not belong to the classes.
         """
+        # Only the labels that occur in this batch can be wrong.
         if isinstance(y, Coded):
             shown = np.bincount(y.codes, minlength=len(y.values)) > 0
             places = np.cumsum(shown) - 1
@@ -121,6 +123,7 @@ class Labels:
         if classes is None:  # all rows have the positive label so far
             return None, np.ones(len(labels), dtype=np.uint8)
         numbers = labels.ndim == 1 and labels.dtype.kind in "biuf"
+        # The usual case of two numbers, without a sort.
         if numbers and len(classes) == 2 and classes.dtype.kind in "biuf":
             ones = labels == classes[1]
             if (ones | (labels == classes[0])).all():
@@ -157,6 +160,8 @@ class Labels:
         """
         if (
             self.doubt is not None
+            # The order of the columns is judged by the first rows; later ones would
+            # repeat the check.
             or n_before >= _BLOCK_ROWS
             or not has_own_order(self.classes)
         ):
@@ -169,6 +174,7 @@ class Labels:
         )
         if weight is not None:
             times[weight[rows] == 0] = 0
+        # Counted rows are repeated for the check, but not without limit.
         times *= min(1.0, _BLOCK_ROWS / max(1.0, times.sum()))
         each = np.repeat(np.arange(len(proba)), times.astype(np.intp))
         codes = codes[rows][each].astype(np.intp)
@@ -298,6 +304,7 @@ def soft_batch(
     there = mass > 0
     first = np.append(True, items[1:] != items[:-1])
     more = int(times[there & ~first].sum())
+    # The majority of an item is its label for the check of the columns.
     sure = np.where(mass > 0.5 * whole[items], mass, 0.0)
     return rows.labels, raw[items], mass, counts, sure, more
 
@@ -317,6 +324,8 @@ def check_scores(
         valid_proba(raw)  # words the error
     slack = get_sum_tolerance(raw.dtype, 1 if raw.ndim == 1 else raw.shape[1])
     outside = uneven = False
+    # All rows are checked before the first is added, since an error must leave the
+    # summary as it was.
     for start in range(0, len(raw), _BLOCK_ROWS):
         block = raw[start : start + _BLOCK_ROWS]
         low = block.min()
@@ -366,6 +375,8 @@ def check_weight(sample_weight: ArrayLike | None, n: int) -> FloatArray | None:
         return None
     weight = _one_per_row(sample_weight, n, "sample_weight").astype(np.float64)
     check_weights(weight, keeps_unit=True)
+    # Weights that are counts up to rounding become exact whole numbers, whose sums are
+    # exact.
     return np.rint(weight) if n and are_counts(weight) else weight
 
 
@@ -379,6 +390,7 @@ def check_counts(counts: ArrayLike | None, n: int) -> AnyArray | None:
         ~np.isfinite(number)
         | (number < 0)
         | (number != np.floor(number))
+        # Larger whole numbers are not exact in float64.
         | (number > 2.0**53)
     )
     if wrong.any():

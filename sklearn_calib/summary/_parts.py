@@ -69,6 +69,8 @@ class FilePart(NamedTuple):
                 return [self]
             file = parquet_file(stream)
             of_text = (f for f in file.schema_arrow if f.name in numbers)
+            # Columns of text are parsed by the format of their first block, so all row
+            # groups must be read together.
             if any(not types.is_primitive(f.type) for f in of_text):
                 return [self]
             return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [
@@ -82,6 +84,8 @@ class FilePart(NamedTuple):
         folders = folder_values(self.path)
 
         def pick_columns(present):
+            # A missing column is reported by the reader, unless the folder names its
+            # value.
             inside = [name for name in needed if name in present or name not in folders]
             return inside or present[:1]  # some column, to count the rows
 
@@ -96,6 +100,7 @@ class FilePart(NamedTuple):
             for name in needed:
                 if name not in columns:
                     codes = np.zeros(block.n_rows, dtype=np.int8)
+                    # One byte per row for a constant.
                     columns[name] = pd.Categorical.from_codes(codes, [folders[name]])
             if [*columns] != [*needed]:
                 columns = columns[[*needed]]
@@ -117,6 +122,8 @@ def folder_values(path: str) -> dict[str, Any]:
         if name and equals:
             value = unquote(value)
             found[name] = (
+                # Whole numbers without leading zeros that fit into 64 bits; "007" stays
+                # text.
                 int(value) if re.fullmatch(r"-?(0|[1-9]\d{0,17})", value) else value
             )
     return found
@@ -151,6 +158,7 @@ def make_parts(data: Any, texts: Sequence[str], csv: dict[str, Any]) -> list[Any
             part.open_stream() as stream,
         ):
             is_parquet = detect_format(stream, path) == "parquet"
+        # Files of rows and saved summaries may stand in one folder.
         if is_parquet and filesystem is None and is_summary_file(path):
             parts.append(SummaryPart(name, path))
         elif is_parquet or filesystem is None:

@@ -67,6 +67,7 @@ class PatternTable(CellTable):
         weight: FloatArray | None,
     ) -> None:
         """Add rows, which were checked; see `CellState.add`."""
+        # Columns for weights are only added when a weight comes.
         weights = [] if weight is None else [weight, np.ones(len(p), dtype=np.int64)]
         if weights and self.pairs.shape[1] < cells.WEIGHTED_COLUMNS:
             self._table = _widen_pairs(self.pairs)
@@ -91,6 +92,7 @@ class PatternTable(CellTable):
             p = problem.score
             q = np.ascontiguousarray(pair[:, 0])
             hit = (codes == problem.target).astype(np.uint8)
+        # Rows of weight 0 would make empty pairs.
         if weight is not None:
             kept = weight > 0
             pattern = pattern[kept]
@@ -107,6 +109,7 @@ class PatternTable(CellTable):
         if mine.shape[1] != theirs.shape[1]:
             mine = _widen_pairs(mine)
             theirs = _widen_pairs(theirs)
+        # The coarser resolution of both.
         self._shift = max(self._shift, other._shift)
         self._table = _add_equal_pairs(
             _coarsen_pairs(np.concatenate([mine, theirs]), self._shift)
@@ -166,6 +169,7 @@ def _add_equal_pairs(pairs):
     if not len(pairs):
         return pairs
     ids = np.ascontiguousarray(pairs[:, cells.ID]).view(np.uint64)
+    # Sorted by combination, then by cell, equal pairs are neighbours.
     order = np.lexsort((ids, pairs[:, cells.PATTERN_COLUMN]))
     pairs = pairs[order]
     names = pairs[:, [cells.ID, cells.PATTERN_COLUMN]]
@@ -201,6 +205,7 @@ def _coarsen_pairs(pairs, shift):
     start, high = cells.decode_cells(pairs[:, cells.ID])
     first = cells.find_cell_starts(start, high, shift)
     pairs[:, cells.ID] = cells.encode_cells(first, high)
+    # Offsets are sums of distances from the start of a cell, which moves.
     moved = (cells.round_to_steps(start) - cells.round_to_steps(first)).astype(
         np.float64
     )

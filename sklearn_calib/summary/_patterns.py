@@ -119,6 +119,7 @@ def summarize_groups(
     size = 1
     for column in columns:
         size *= column.n_groups
+    # The number of a combination must fit into 64 bits.
     if size > _MAX_COMBINATIONS:
         raise invalid_input(
             expected="fewer columns of groups",

@@ -45,6 +45,7 @@ def split_two_classes(
     """
     first, second = (EMPTY_COMPLEMENT, block) if block.ndim == 1 else block.T
     if positive == 0:
+        # The event is always the positive class.
         codes = 1 - codes
         if block.ndim == 2:
             first, second = second, first
@@ -146,6 +147,8 @@ def joint_totals(
         np.ascontiguousarray(block.T), codes
     )
     hit = place == codes
+    # Counts are shifted into the unit of exact sums; sums of squares are equal to sums
+    # of weights here.
     if weight is None and count is None:
         sums = sum_exactly(terms)
         n, correct, wrong = (
@@ -157,6 +160,8 @@ def joint_totals(
         return sums, largest, hit
     c = np.ones(len(codes)) if count is None else count.astype(np.float64)
     w = np.ones(len(codes)) if weight is None else weight
+    # A row that is counted c times adds c times its weight and c times its squared
+    # weight.
     cw = c * w
     cv = c * w**2
     rows = [c * (w > 0), cw, cv, cw * hit, c * ((w > 0) & (true == 0))]
@@ -252,6 +257,7 @@ def _test_cumulative(
 ) -> _TestResult:
     score = compute_mean_scores(table)[:, 1]
     weight = get_label_sums(table)[0]
+    # Observed less expected weight of the events of a cell.
     residual = weight[:, 1] - weight.sum(axis=1) * score
     return tests.run_cumulative_test(
         score, residual, totals["squared_variance"], statistic

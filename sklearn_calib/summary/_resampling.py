@@ -116,6 +116,7 @@ class CellSample(PooledPredictions):
         """Return the cells of a table, made coarser where they are more than `max_cells`."""
         from .._kernels._cells_compiled import merge_cells_to_limit
 
+        # Drawing takes time in proportion to the cells.
         if len(table) > max_cells:
             table, _ = merge_cells_to_limit(table, shift, max_cells)
         return cls(
@@ -142,6 +143,7 @@ class CellSample(PooledPredictions):
     def backwards(self) -> Ranks:
         """How the probability of the second class ranks the first."""
         zeros, ones = self.counts.T.astype(np.float64)
+        # The Mann-Whitney statistic of cells sorted by score; ties count one half.
         below = np.cumsum(ones) - ones / 2
         return Ranks(zeros @ below, zeros.sum(), ones.sum())
 
@@ -173,6 +175,7 @@ class CellSample(PooledPredictions):
         )
         low, high = np.full((2, n_bins), np.nan)
         filled = mass > 0
+        # Kish's number of rows in each bin.
         rows = mass[filled] ** 2 / squares[filled]
         share = np.minimum(events[filled] / mass[filled], 1.0)
         low[filled], high[filled] = compute_exact_interval(share * rows, rows, level)
@@ -195,11 +198,15 @@ class CellSample(PooledPredictions):
             counts = np.bincount(self._row_positions[drawn], minlength=self.counts.size)
             counts = counts.reshape(self.counts.shape)
         else:
+            # Independent Poisson numbers are a multinomial draw but for their total, on
+            # which normalised measures do not depend.
             counts = rng.poisson(self.counts)
         mean, variance, equal = self._label_moments
         weight = counts * mean
         if not equal:
             varied = variance > 0
+            # A gamma law with the mean and the variance of a sum of so many of the
+            # weights.
             scale = variance[varied] / mean[varied]
             weight[varied] = rng.gamma(weight[varied] / scale, scale)
         return self.predictions.with_weight(weight.ravel())
@@ -246,6 +253,7 @@ class CellSample(PooledPredictions):
         """
         rows, total, moments = self._cell_moments
         shape = n_draws, len(rows)
+        # Single rows need a uniform number each, which is faster than a binomial one.
         if (rows <= 1).all():
             ones = (rng.random(shape) < self.proba[:, 1]) * rows
         else:
@@ -274,6 +282,8 @@ class CellSample(PooledPredictions):
         left = Fold(self.counts, self.weight, self.squares)
         folds = []
         for folds_left in range(n_folds, 1, -1):
+            # Of the remaining rows each is in the next fold with this probability: a
+            # random partition.
             counts = rng.binomial(left.counts, 1 / folds_left)
             share = counts / np.maximum(left.counts, 1)
             weight = weight_of_some(
@@ -307,6 +317,7 @@ class CellSample(PooledPredictions):
         rows = np.repeat(self.proba, 2, axis=0)
         proba_of_folds = []
         for fold in folds:
+            # Rounding of drawn weights must not leave a negative rest.
             train = np.maximum(self.weight - fold.weight, 0.0).ravel()
             seen = train > 0
             needed = fold.weight.any(axis=1)

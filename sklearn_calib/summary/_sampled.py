@@ -80,12 +80,14 @@ def add_block(
     if draw.group is not None:
         check_filled(block, draw.group, "group")
     proba = scores
+    # The summary takes probabilities; the sample keeps the scores as they were given.
     if draw.kind != "proba" or draw.tolerance is not None:
         proba = np.asarray(read_proba(scores, kind=draw.kind, tolerance=draw.tolerance))
     batch = summary._iter_checked_blocks(labels, proba, *rest, soft)
     if soft:
         for rows in batch:
             summary._add_checked_rows(*rows)
+        # The sample keeps items with their shares, not the copies of each item.
         batch = _iter_items(labels, proba, *rest) if draw.most != 0 else ()
         extras = _with_shares(labels, extras)
     digest = [] if extras is None else _digest_columns(extras)
@@ -103,6 +105,7 @@ def add_block(
             summary.patterns.add_block(pattern[place], codes, proba, weight, positive)
         if draw.most == 0:
             continue
+        # The number of classes is known after the first batch.
         if summary.drawn is None:
             n_classes = summary._labels.n_classes
             most = rows_to_draw(n_classes) if draw.most is None else draw.most
@@ -164,5 +167,7 @@ def _digest_column(column):
     texts = pd.Series([str(value) for value in values], dtype=object)
     numbers = pd.to_numeric(texts, errors="coerce").to_numpy(dtype=np.float64)
     found = pd.util.hash_array(texts.to_numpy())
+    # The text "1.0" and the number 1.0 have the same digest: the same file may be read
+    # in either way.
     found = np.where(np.isnan(numbers), found, (numbers + 0.0).view(np.uint64))
     return np.append(found, np.uint64(0))[codes]  # the last is that of a missing value

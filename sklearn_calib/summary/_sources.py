@@ -291,7 +291,9 @@ def summarize(
         soft=bool(soft_labels),
     )
     make = partial(Tally, plan)
+    # An empty summary checks its options.
     make().make_summary()  # options that cannot be are rejected before the work
+    # The database counts equal rows, so that fewer of them are transferred.
     if query is not None:
         counting = None
         if in_database:
@@ -337,6 +339,7 @@ def fold_parts(
 ) -> Any:
     """Return the tally of all parts; `make` returns an empty one."""
     total = make()
+    # With fewer files than processes the row groups are divided among them.
     if n_jobs not in (None, 1) and len(parts) < effective_n_jobs(n_jobs):
         pieces: list[Any] = []
         for part in parts:
@@ -358,6 +361,7 @@ def fold_parts(
     else:
         jobs = [delayed(_fold_part)(make_path_absolute(part), make) for part in parts]
         tallies = _in_processes(n_jobs, jobs)
+    # In the order of the parts: messages do not depend on which process ends first.
     for number, tally in enumerate(tallies):
         # summaries may be of other classes
         with add_error_context(source=parts[number].name):
@@ -453,6 +457,7 @@ class Tally:
             None if name is None else number_values(block, name)
             for name in (plan.weight, plan.counts)
         ]
+        # An item with n votes weighs n times as much as one vote.
         if votes is not None:
             rest[0] = votes if rest[0] is None else votes * rest[0]
         for key, rows in iter_groups(block, plan.by):
@@ -571,6 +576,7 @@ def iter_groups(
     code = columns[0].codes
     size = len(columns[0].values)
     for column in columns[1:]:
+        # Combinations of values as numbers in a mixed base.
         code = code * len(column.values) + column.codes
         size = size * len(column.values)
         if size > _MAX_RADIX_SORTED_CODE:
@@ -615,6 +621,7 @@ def _fold_dask(data, needed, make):
     fold = dask.delayed(_fold_piece)
     merge = dask.delayed(_merge_tallies)
     tallies = [fold(piece, f"partition {i}", make) for i, piece in enumerate(pieces)]
+    # A tree of merges keeps the number of tallies in memory small on each worker.
     while len(tallies) > 1:
         starts = range(0, len(tallies), _TALLIES_PER_MERGE)
         tallies = [
@@ -672,6 +679,7 @@ def _fold_spark(data, needed, make):
         import pyarrow as pa
 
         filled = (batch for batch in batches if batch.num_rows)
+        # Empty partitions give no tally.
         if (first := next(filled, None)) is not None:
             tally = _fold_piece(chain([first], filled), "a partition", make)
             yield pa.RecordBatch.from_pydict({"tally": [pickle.dumps(tally)]})
@@ -764,6 +772,7 @@ def find_distinct_labels(
                         got="more",
                         hint="Name the column of the labels",
                     )
+                # The caller only needs to know whether there are that many.
                 if _enough and len(found) + len(texts) >= _enough:
                     return _sort_groups(found, texts, decimal)
     return _sort_groups(found, texts, decimal)

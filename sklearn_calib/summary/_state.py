@@ -57,6 +57,7 @@ class CellTable:
 
         start = 0
         while True:
+            # The sorted table is outdated as soon as rows are added.
             self._table = None
             cell, offset = identify_cells(p[start:], q[start:], self._shift)
             done, self._filled = add_rows(
@@ -152,10 +153,12 @@ class CellState(CellTable):
 
         if weight is not None:
             self._widen_table()
+        # After a merge or a reading the cells exist as a sorted table only.
         if self._slots is None:
             self._rebuild_table(self.table, len(p))
         more = list[AnyArray]()
         if weight is None and count is None:
+            # Totals are exact sums over the rows, so they do not depend on the cells.
             sums = kernels.sum_row_losses(p, q, y)
         else:
             more.append(np.ones(len(p)) if weight is None else weight)
@@ -171,6 +174,7 @@ class CellState(CellTable):
         self.max_cells = min(self.max_cells, other.max_cells)
         mine = self.table
         theirs = other.table
+        # Cells of both must have the same borders before they can be added.
         shift = max(self.shift, other.shift)
         if WEIGHTED_COLUMNS in (mine.shape[1], theirs.shape[1]):
             mine = add_weight_columns(mine)
@@ -225,6 +229,7 @@ class CellState(CellTable):
     def __deepcopy__(self, memo: Any) -> "CellState":
         new = CellState.__new__(CellState)  # without sorting the cells
         vars(new).update(vars(self), sums=[*self.sums])
+        # A copy of the hash table is faster than a new one.
         new._slots = None if self._slots is None else self._slots.copy()
         return new
 
@@ -254,6 +259,7 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
     table = state.table
     first, last = _find_end_keys(table, state.shift)
     is_high_side = table[:, ID] < 0
+    # Keys of the high side are those of 1 - p.
     near = np.where(is_high_side, 1.0 - get_values(first), get_values(first))
     far = np.where(is_high_side, 1.0 - get_values(last), get_values(last))
     edges = np.sort(edges)

@@ -142,6 +142,8 @@ class Storable:
             "compression_level": _COMPRESSION_LEVEL,
             "column_encoding": encoding,
         }
+        # The file is made in memory and then written whole, so an interruption leaves
+        # no half file.
         file = io.BytesIO()
         parquet.write_table(
             table, file, use_dictionary=False, write_statistics=False, **how
@@ -289,6 +291,7 @@ def _build_metadata(summary):
 
 def _format_sums(sums):
     """Return odd whole numbers and the powers of 2 that they are multiplied by."""
+    # The sums have over 1000 trailing zero bits.
     powers = [(number & -number).bit_length() - 1 if number else 0 for number in sums]
     return [
         f"{n >> power:#x} << {power}" for n, power in zip(sums, powers, strict=True)
@@ -361,6 +364,7 @@ def _assemble_summary(cls, table, metadata):
     for place, name in enumerate(columns):
         target = cells if name in _INTEGER_COLUMNS else view_as_float(cells)
         target[:, place] = table.column(name).to_numpy()
+    # Damaged files must not give wrong measures.
     if metadata[CHECKSUM_KEY] != compute_checksum(metadata, cells.tobytes()):
         raise ValueError("another checksum")
     ends = np.cumsum([said["cells"] for said in metadata["problems"]])
@@ -398,6 +402,7 @@ def _pack_table(table):
     if "w0" in table.column_names or offset.max(initial=0.0) >= _MAX_PACKED_OFFSET:
         return packed
     excess = offset.astype(np.int64) - _get_middle_offsets(table)
+    # The zigzag code: small negative numbers become small positive ones.
     bits = (excess << 1) ^ (excess >> 63)
     return _with_column(packed, "offset", _PACKED_OFFSET_COLUMN, bits.view(np.float64))
 

@@ -280,6 +280,8 @@ class CalibrationSummary(Storable):
         self._labels.learn_classes(classes)
         self.soft = self.soft or bool(soft_labels)
         n_before = self.n_samples
+        # Totals of several classes are sums over the rows, apart from the two-class
+        # problems.
         whole = self._states[0].sums if self._joint is None else self._joint
         whole[0] -= more << UNIT_BITS  # items are counted, not the rows of each
         for rows, block in iter_score_blocks(scores, repair):
@@ -354,6 +356,7 @@ class CalibrationSummary(Storable):
                 got=f"{self.multiclass!r} and {other.multiclass!r}",
                 hint="Summarise again",
             )
+        # An empty summary takes over the number of classes of the other one.
         if self._labels.guessed and other._labels.guessed:  # no rows, no classes yet
             if not self.n_samples:
                 self._create_states(other.classes)
@@ -367,6 +370,7 @@ class CalibrationSummary(Storable):
         )
         if self.patterns is not None and other.patterns is not None:
             self.patterns.merge(other.patterns)
+        # The merged summary has the coarser resolution.
         self._max_cells = min(self._max_cells, other._max_cells)
         for mine, theirs in zip(self._states, other._states, strict=True):
             mine.merge(theirs)
@@ -678,6 +682,7 @@ class CalibrationSummary(Storable):
             self._check_two_classes(reason)
             return options
         options = {"multiclass": self.multiclass, **options}
+        # The number of rows, not of cells.
         if options.get("n_bins") == "cube_root":
             options["n_bins"] = get_cube_root_bins(self.n_samples)
         return options
@@ -725,6 +730,7 @@ class CalibrationSummary(Storable):
         model = resolve_recalibrator(recalibrator)
         self._check_filled()
         self._check_two_classes("a recalibrator of several classes")
+        # Cells have lost the order of the rows.
         if getattr(getattr(model, "capabilities", None), "order_dependent", False):
             raise invalid_input(
                 expected="a method that needs no order of the rows",
@@ -813,6 +819,7 @@ class CalibrationSummary(Storable):
         self._check_independent()
         self._only_state()
         (sample,) = self.samples()
+        # All methods are judged on the same folds.
         folds = sample.folds(int(cv), generator(random_state))
         values = {}
         for name, model in models.items():
