@@ -164,6 +164,7 @@ def make_advice(
         and get_absent_mask(model.predictions.proba) is not None
     )
     names = _RECALIBRATORS_WITH_OPTIONS if options else COMPARED_RECALIBRATORS
+    # The last step is the fit of the stack.
     steps = len(names) + 1
     all_predictions = {}
     # Warnings of candidates would puzzle a reader who has not chosen them.
@@ -334,6 +335,7 @@ class _ClusterSource(_Source):
         # Whole clusters in random order until the limit of rows is reached.
         order = rng.permutation(int(groups.max()) + 1)
         size = np.cumsum(np.bincount(groups)[order])
+        # At least one cluster per fold, even if the clusters are larger than the limit.
         chosen = order[: max(int(np.searchsorted(size, most, side="right")), _N_FOLDS)]
         kept = np.flatnonzero(np.isin(groups, chosen))
         self._predictions = predictions.take(kept)

@@ -259,6 +259,7 @@ def fit_event_line(sample: "Cells") -> Line | None:
     if count_certain(sample)[1]:
         used = ~(sample.proba == 0).any(axis=1)
     z = compute_log_odds(sample.proba)
+    # The normal interval of the slope is too short for fewer events.
     few = not used.any() or min(sample.counts[used].sum(axis=0)) < _MIN_SLOPE_EVENTS
     if few or np.ptp(z[used]) == 0:
         return None

@@ -111,6 +111,8 @@ def _audit_label(model, n_labels, level, rng):
     """Test a label by a bound and by draws; by tilted draws if these cannot decide."""
     seeds = rng.integers(2**63, size=2)
     row = _audit_by_draws(model, level, _N_TEST_DRAWS, seeds[0], _MAX_EXACT_ROWS)
+    # Two tests share the level: the p-value is the smaller one, each divided by its
+    # share.
     bound = compute_chernoff_bound(model.predictions) / _BOUND_LEVEL_FRACTION
     # of this label, for its adjusted p-value
     enough = SIGNIFICANCE_LEVEL / _MIN_DRAWS_PER_LEVEL / n_labels

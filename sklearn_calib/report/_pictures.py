@@ -359,6 +359,8 @@ def _draw_plane(report):
         drawn.append(
             f'<path class="margin" d="M{_to_xy(points[0])}L{_to_xy(points[1])}"/>'
         )
+        # Lines that leave at the top have their number above, the others at the right
+        # border.
         at_top = points[1][1] <= _PLOT_TOP + 0.5
         across, up = points[1]
         kind = "middle" if at_top else "end"

@@ -257,11 +257,14 @@ class RowDraw:
 
     def __init__(self, n_classes: int, most: int) -> None:
         self.most = most
+        # Rare classes keep rows that a draw of all rows would leave out.
         self._of_class = min(
             _MIN_ROWS_PER_CLASS, -(-most // (_CLASS_QUOTA_DIVISOR * n_classes))
         )
         self._steps = int(np.clip(_MAX_STRATA // n_classes, 1, _MAX_STRATA_PER_CLASS))
         n_strata = n_classes * self._steps
+        # A row with a key above the limit of its stratum cannot be in the sample any
+        # more.
         self._limit = np.full(n_strata, _MAX_KEY)
         self._seen = np.zeros(n_strata, dtype=np.int64)
         self._parts: list[dict[str, Any]] = []  # columns of the rows by name

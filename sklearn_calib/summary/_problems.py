@@ -56,6 +56,7 @@ def make_states(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellSt
     """Return empty states of the problems, which share `max_cells`: at least 4096 for each."""
     if n_classes == 2 or kind in ("auto", "confidence"):
         return [CellState(max_cells)]
+    # All problems together take the memory of one, down to a least resolution.
     each = max(max_cells // n_classes, min(MIN_CELLS, max_cells))
     return [CellState(each) for _ in range(n_classes)]
 

@@ -399,6 +399,7 @@ def _pack_table(table):
     ids = table.column("id").to_numpy()
     packed = _with_column(table, "id", _PACKED_ID_COLUMN, _pack_ids(ids, table))
     offset = table.column("offset").to_numpy()
+    # Offsets of weighted rows are not whole numbers.
     if "w0" in table.column_names or offset.max(initial=0.0) >= _MAX_PACKED_OFFSET:
         return packed
     excess = offset.astype(np.int64) - _get_middle_offsets(table)
