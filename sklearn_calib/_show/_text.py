@@ -22,9 +22,9 @@ def render_text(sections: Iterable[Section]) -> str:
     return "\n\n".join(map("\n".join, writer.blocks(sections)))
 
 
-def _wrap_paragraph(text):
+def _wrap_paragraph(text, width=_LINE_CHARACTERS):
     """Wrap a text, but never between a number and its percent sign."""
-    return fill(text.replace(" %", "\xa0%"), _LINE_CHARACTERS).replace("\xa0%", " %")
+    return fill(text.replace(" %", "\xa0%"), width).replace("\xa0%", " %")
 
 
 def render_lines(table: Table) -> list[str]:
@@ -94,7 +94,13 @@ def iter_terminal(
     from rich.text import Text
 
     bold = partial(Text, style="bold")
-    writer = Writer("terminal", partial(_render_tables, width=width), Text, Text, bold)
+    short = min(width, _LINE_CHARACTERS)
+
+    def wrap_text(text):
+        return Text(_wrap_paragraph(text, short))
+
+    tables = partial(_render_tables, width=width)
+    writer = Writer("terminal", tables, Text, wrap_text, bold)
     for number, block in enumerate(writer.blocks(sections)):
         if number:
             yield ""
