@@ -27,11 +27,11 @@ def atomic_fit(model: Any) -> Iterator[Any]:
     """
     new = object.__new__(type(model))
     new.__dict__ = {**vars(model)}
-    _forget(new)
+    _delete_fitted_attributes(new)
     try:
         yield new
     except BaseException as error:
-        _forget(new)
+        _delete_fitted_attributes(new)
         cause: BaseException | None = error
         # what compiled code makes of an interruption
         while isinstance(cause, SystemError):
@@ -43,7 +43,7 @@ def atomic_fit(model: Any) -> Iterator[Any]:
         model.__dict__ = vars(new)
 
 
-def _forget(model):
+def _delete_fitted_attributes(model):
     """Drop what a fit has learned; private attributes belong to the class."""
     vars(model).pop("_derived", None)
     learned = {

@@ -17,7 +17,7 @@ _SPLITMIX_ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 MIN_ROWS_PER_CELL = 16
 
 
-def generator(random_state: RandomStateLike) -> np.random.Generator:
+def make_generator(random_state: RandomStateLike) -> np.random.Generator:
     """Make a numpy Generator from any `random_state`.
 
     Parameters
@@ -28,8 +28,8 @@ def generator(random_state: RandomStateLike) -> np.random.Generator:
 
     Examples
     --------
-    >>> from sklearn_calib._random import generator
-    >>> bool(generator(0).random() == generator(0).random())
+    >>> from sklearn_calib._random import make_generator
+    >>> bool(make_generator(0).random() == make_generator(0).random())
     True
     """
     if isinstance(random_state, np.random.RandomState):
@@ -62,7 +62,7 @@ def check_seed(random_state: RandomStateLike) -> None:
     """Reject what is not a `random_state`, without drawing from it."""
     known = (np.integer, np.random.RandomState, np.random.Generator)
     if random_state is not None and not isinstance(random_state, known):
-        generator(random_state)
+        make_generator(random_state)
 
 
 def _invalid_random_state(random_state: object) -> InvalidInputError:
@@ -73,13 +73,15 @@ def _invalid_random_state(random_state: object) -> InvalidInputError:
     )
 
 
-def spawned(random_state: RandomStateLike, n: int) -> list[np.random.Generator]:
+def spawn_generators(
+    random_state: RandomStateLike, n: int
+) -> list[np.random.Generator]:
     """Return `n` independent Generators that depend on `random_state` alone."""
-    seeds = generator(random_state).integers(0, 2**63, size=(n, 2))
+    seeds = make_generator(random_state).integers(0, 2**63, size=(n, 2))
     return [np.random.default_rng(seed) for seed in seeds]
 
 
-def scrambled(key: AnyArray) -> AnyArray:
+def mix_bits(key: AnyArray) -> AnyArray:
     """Mix the bits of unsigned 64-bit numbers (the last steps of splitmix64).
 
     From numbers that differ, keys that are as good as drawn at random.
@@ -114,13 +116,13 @@ def label_bounds(proba: ArrayLike) -> FloatArray:
     return bounds / bounds[:, -1:]
 
 
-def multiplicities(n: int, rng: np.random.Generator) -> FloatArray:
+def draw_row_counts(n: int, rng: np.random.Generator) -> FloatArray:
     """Draw how often each of `n` rows is in a bootstrap sample: float64, sums to n."""
     return np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
 
 
-def drawn_clusters(n_groups: int, rng: np.random.Generator) -> FloatArray:
-    """Draw multiplicities of clusters, one fewer than there are, for unbiased variances.
+def draw_cluster_counts(n_groups: int, rng: np.random.Generator) -> FloatArray:
+    """Draw the counts of clusters, one fewer than there are, for unbiased variances.
 
     Rao, Wu (1988), "Resampling inference with complex survey data", section 2.
     """
@@ -153,51 +155,53 @@ class CellBinomialSampler:
         self._of_rows = of_rows
 
     @cached_property
-    def _cell(self):
+    def _row_cells(self):
         """Return the cell of each row."""
         return np.repeat(np.arange(len(self.rows)), self.rows)
 
     @cached_property
-    def _chance(self):
+    def _row_probabilities(self):
         """Return the probability of each row."""
-        return self._given if self._of_rows else self._given[self._cell]
+        return self._given if self._of_rows else self._given[self._row_cells]
 
     @cached_property
-    def _starts(self):
+    def _cell_starts(self):
         return np.append(0, self.rows[:-1].cumsum())
 
     @cached_property
-    def _range(self):
+    def _cell_ranges(self):
         """Return the smallest and the largest probability of the rows of each cell."""
         ends = np.minimum, np.maximum
-        return [end.reduceat(self._given, self._starts) for end in ends]
+        return [end.reduceat(self._given, self._cell_starts) for end in ends]
 
-    def ones(
+    def draw_ones(
         self, rng: np.random.Generator, weight: FloatArray | None = None
     ) -> AnyArray:
         """Draw how many labels are 1 in each cell, or their summed weight."""
         if weight is None and not self.few:
             return (
-                self._numbers(rng)
+                self._draw_counts(rng)
                 if self._of_rows
                 else rng.binomial(self.rows, self._given)
             )
-        hit = rng.random(len(self._chance)) < self._chance
+        hit = rng.random(len(self._row_probabilities)) < self._row_probabilities
         return np.bincount(
-            self._cell, hit if weight is None else hit * weight, len(self.rows)
+            self._row_cells, hit if weight is None else hit * weight, len(self.rows)
         )
 
-    def _numbers(self, rng):
-        low, high = self._range
+    def _draw_counts(self, rng):
+        low, high = self._cell_ranges
         ones = rng.binomial(self.rows, low)
         between = (high - low) / np.where(low < 1, 1 - low, 1)
         open_ = rng.binomial(self.rows - ones, np.minimum(between, 1))
         cell = np.repeat(np.arange(len(open_)), open_)
-        row = self._starts[cell] + self._places(open_, rng)
+        row = self._cell_starts[cell] + self._draw_positions(open_, rng)
         u = low[cell] + rng.random(len(cell)) * (high - low)[cell]
-        return ones + np.bincount(cell[u < self._chance[row]], minlength=len(ones))
+        return ones + np.bincount(
+            cell[u < self._row_probabilities[row]], minlength=len(ones)
+        )
 
-    def _places(self, numbers, rng):
+    def _draw_positions(self, numbers, rng):
         """Draw different rows of each cell with equal probabilities, as positions in the cells."""
         places = rng.integers(0, np.repeat(self.rows, numbers))
         ends = numbers.cumsum()

@@ -22,10 +22,10 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
     'expected_calibration_error'
     """
     names = [str(other) for other in known]
-    wanted = _letters(str(name)[:_MAX_NAME_LETTERS])
+    wanted = _normalise_letters(str(name)[:_MAX_NAME_LETTERS])
     if not wanted:
         return None
-    by_letters = {_letters(other): other for other in reversed(names)}
+    by_letters = {_normalise_letters(other): other for other in reversed(names)}
     if wanted in by_letters:
         return by_letters[wanted]
     if len(wanted) > 1:
@@ -53,7 +53,7 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
 _MAX_NAME_LETTERS = 200
 
 
-def _letters(name):
+def _normalise_letters(name):
     return re.sub(r"[\s_-]", "", name.casefold())
 
 

@@ -838,8 +838,8 @@ def test_when_a_monitor_thinks_that_it_began():
     many = np.tile(np.arange(N), 3)
     p = np.where(np.arange(3 * N) < 120, P[many], special.expit(0.6 * Z[many] + 0.5))
     found = CalibrationMonitor(classes=[0, 1]).update(Y[many], p)
-    record = found._records[0].settle()
-    gains = np.array([block.gains() for block in record.blocks])
+    record = found._records[0].count_waiting_rows()
+    gains = np.array([block.compute_gains() for block in record.blocks])
     behind = np.cumsum(gains[::-1], axis=0)[::-1]
     log = np.append(special.logsumexp(behind + COARSE_GRID.log_prior, axis=1), 0.0)
     weight = np.exp(log - log.max())
@@ -847,7 +847,7 @@ def test_when_a_monitor_thinks_that_it_began():
         weight[1:] + weight[:-1]
     )
     low, high = np.searchsorted(np.cumsum(mass) / mass.sum(), [0.025, 0.975])
-    assert record.onset() == (log[:-1].argmax(), low, min(high, len(mass) - 1))
+    assert record.locate_onset() == (log[:-1].argmax(), low, min(high, len(mass) - 1))
     assert low < high
 
 
@@ -855,7 +855,7 @@ def test_the_region_of_a_monitor():
     """Lines whose likelihood is 1 - level of the evidence, or more."""
     many = np.tile(np.arange(N), 3)
     found = CalibrationMonitor(classes=[0, 1]).update(Y[many], P[many])
-    atoms = found._records[0].since(False)
+    atoms = found._records[0].get_cells_since(False)
     evidence = cells.compute_log_evidence(atoms)[0]
     shift, slope = found.region(LEVEL).border.T
     log = cells.compute_log_likelihood(atoms, shift, slope)

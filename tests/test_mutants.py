@@ -216,8 +216,8 @@ MUTANTS = {
     ),
     "bootstrap of the isotonic curve ignores the draw": Mutant(
         "metrics._reliability",
-        "drawn = multiplicities(len(score), rng)",
-        "drawn = np.maximum(multiplicities(len(score), rng), 1)",
+        "drawn = draw_row_counts(len(score), rng)",
+        "drawn = np.maximum(draw_row_counts(len(score), rng), 1)",
         "metrics/test_reliability.py::test_confidence_bands_hold_the_truth[isotonic-False]",
         slow=True,
     ),
@@ -285,8 +285,8 @@ MUTANTS = {
     ),
     "internal_validation: the same samples whatever random_state": Mutant(
         "inference._internal_validation",
-        "rngs = spawned(random_state,",
-        "rngs = spawned(0,",
+        "rngs = spawn_generators(\n        random_state,",
+        "rngs = spawn_generators(\n        0,",
         "inference/test_internal_validation.py::test_each_option_matters[random_state-<class 'int]",
     ),
     "internal_validation: tails of twice the size": Mutant(
@@ -444,8 +444,8 @@ MUTANTS = {
     ),
     "bootstrap forgets the weights": Mutant(
         "inference._resampling",
-        "predictions.weight * multiplicities(len(predictions.codes), rng)",
-        "multiplicities(len(predictions.codes), rng)",
+        "predictions.weight * draw_row_counts(len(predictions.codes), rng)",
+        "draw_row_counts(len(predictions.codes), rng)",
         "inference/test_resampling.py::test_the_bootstrap_has_the_spread_of_a_mean[True]",
     ),
     "Spiegelhalter: another variance": Mutant(

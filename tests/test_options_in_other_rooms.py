@@ -9,7 +9,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib._random import generator
+from sklearn_calib._random import make_generator
 from sklearn_calib.datasets import make_sign_perturbed, make_two_gaussians
 from sklearn_calib.decisions import SelectiveClassifier, risk_coverage_curve
 from sklearn_calib.decomposition import refinement_curve
@@ -60,7 +60,7 @@ def test_the_intervals_of_risks_know_no_unit_of_weights():
 def test_zeros_and_ones_of_a_safe_test_by_definition():
     _, y, _ = rows(40)
     p = np.random.default_rng(2).random(40)
-    fit, judge = np.array_split(generator(0).permutation(40), 2)
+    fit, judge = np.array_split(make_generator(0).permutation(40), 2)
     method = IsotonicCalibration().fit(p[fit], y[fit])
     fitted, judged = (method.predict_proba(p[part])[:, 1] for part in (fit, judge))
     assert ((judged == 0) | (judged == 1)).any()

@@ -279,7 +279,7 @@ def test_the_onset_ends_with_a_block():
     y, p, _ = rows(600)
     y = np.r_[y, np.ones(400, int)]
     monitor = CalibrationMonitor("test").update(y, np.r_[p, p[:400]])
-    blocks = monitor._records[0].settle().blocks
+    blocks = monitor._records[0].count_waiting_rows().blocks
     low, high = monitor.diagnose().onset_interval
     assert low in {one.first for one in blocks}
     assert high in {one.last for one in blocks} - {one.first for one in blocks}

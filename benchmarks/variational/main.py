@@ -131,7 +131,7 @@ def terms(asked, norm, method, sequential):
 
 def lower(t):
     law = compute_mean_law(t, w := np.full(len(t), 1 / len(t)), w**2)
-    return max(law.interval(2 * LEVEL - 1)[0], 0.0)
+    return max(law.invert_variance(2 * LEVEL - 1)[0], 0.0)
 
 
 def values(case, law, n, batch, draws):

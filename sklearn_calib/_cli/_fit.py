@@ -369,11 +369,11 @@ def _judge_gain(screen, gain, options, groups):
 
 def _cross_validate_cells(method, summary):
     """Return what `_cross_validate_rows` gives, of the cells of all rows of two classes."""
-    from .._random import generator
+    from .._random import make_generator
 
     (sample,) = summary.coarsen(min(summary.max_cells, _SUMMARY_CELLS)).samples()
     with show_progress("judging"):
-        held = sample.held_out(method, sample.folds(_FOLDS, generator(0)))
+        held = sample.held_out(method, sample.folds(_FOLDS, make_generator(0)))
     return compare_losses(sample, held, summary.measure("log_loss"), _LEVEL)
 
 

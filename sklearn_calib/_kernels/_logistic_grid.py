@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit, logsumexp
 
-from .._random import GOLDEN_RATIO_INCREMENT, scrambled
+from .._random import GOLDEN_RATIO_INCREMENT, mix_bits
 from .._typing import AnyArray, FloatArray, IntArray
 
 _BLOCK_ROWS = 32  # rows of the detector; those behind an alarm are computed again
@@ -138,7 +138,7 @@ def draw_label(soft_labels: FloatArray, number: IntArray) -> AnyArray:
     """
     # The draw depends on the number of the row only, so that a stream gives the same
     # labels in batches of any size.
-    bits = scrambled(np.asarray(number).astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
+    bits = mix_bits(np.asarray(number).astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
     # The leading 53 bits, as numpy makes uniform floats of 64 random bits.
     chance = (bits >> np.uint64(11)) * 2.0**-53
     ends = np.cumsum(soft_labels, axis=1)

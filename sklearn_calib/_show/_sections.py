@@ -61,7 +61,7 @@ class Writer(NamedTuple):
     paragraph: Callable[[str], Any] = str
     heading: Callable[[str], Any] = str
 
-    def blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
+    def iter_blocks(self, sections: Iterable[Section]) -> Iterator[list[Any]]:
         """Iterate over blocks of lines that belong together."""
         for section in filter(lambda section: section.is_for(self.name), sections):
             blocks = [[self.paragraph(plain(one, None)) for one in section.sentences]]
@@ -71,7 +71,7 @@ class Writer(NamedTuple):
             blocks += [
                 [f"    {plain(code, None)}" for code in section.code.splitlines()]
             ]
-            blocks = [*filter(None, blocks), *self.blocks(section.parts)]
+            blocks = [*filter(None, blocks), *self.iter_blocks(section.parts)]
             if blocks and (section.title or section.name):
                 blocks[0].insert(
                     0, self.heading(plain(section.title or section.name, None))
@@ -95,7 +95,7 @@ def format_best_rows(
     columns = zip(*numbers.values(), strict=True)
     picked = [pick and pick(column) for pick, column in zip(best, columns, strict=True)]
 
-    def shown(value, picked):
+    def format_value(value, picked):
         return Cell(f"{value:.4f}", "best") if value == picked else f"{value:.4f}"
 
-    return [[name, *map(shown, row, picked)] for name, row in numbers.items()]
+    return [[name, *map(format_value, row, picked)] for name, row in numbers.items()]

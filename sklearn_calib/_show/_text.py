@@ -19,7 +19,7 @@ _LINE_CHARACTERS = 100
 def render_text(sections: Iterable[Section]) -> str:
     """Write sections with an empty line between them."""
     writer = Writer("text", render_lines, paragraph=_wrap_paragraph)
-    return "\n\n".join(map("\n".join, writer.blocks(sections)))
+    return "\n\n".join(map("\n".join, writer.iter_blocks(sections)))
 
 
 def _wrap_paragraph(text, width=_LINE_CHARACTERS):
@@ -125,7 +125,7 @@ def _render_table(table: Table, width: int) -> "list[RenderableType]":
     from rich.table import Table as Boxes
     from rich.text import Text
 
-    def taken(column):
+    def compute_width(column):
         lines = (line for text in column for line in text.plain.splitlines())
         return 3 + max(map(cell_len, lines), default=0)
 
@@ -133,11 +133,13 @@ def _render_table(table: Table, width: int) -> "list[RenderableType]":
         [Text(plain(head, None)), *map(_render_cell, cells)]
         for head, *cells in zip(table.header, *table.rows, strict=True)
     ]
-    if sum(map(taken, columns)) >= width:  # headings in several lines
+    if sum(map(compute_width, columns)) >= width:  # headings in several lines
         for head, *cells in columns:
             words = max(map(cell_len, head.plain.split()), default=1)
-            head.plain = fill(head.plain, max(words, taken(cells or [head]) - 3))
-    if sum(map(taken, columns)) >= width:
+            head.plain = fill(
+                head.plain, max(words, compute_width(cells or [head]) - 3)
+            )
+    if sum(map(compute_width, columns)) >= width:
         columns = [column for n, column in enumerate(columns) if n not in table.spare]
     boxes = Boxes()
     for number, (head, *_) in enumerate(columns):

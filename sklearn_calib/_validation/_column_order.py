@@ -371,15 +371,15 @@ class Ranks(NamedTuple):
         return self.pairs / (self.ones * self.others)
 
     @property
-    def z(self) -> float:
+    def z_score(self) -> float:
         """Return Mann and Whitney's statistic, standard normal for ranks without information."""
         spread = np.sqrt((self.ones + self.others + 1) / (12 * self.ones * self.others))
         return float((self.auc - 0.5) / spread)
 
     @property
-    def shown(self) -> bool:
+    def is_significant(self) -> bool:
         """Return whether the order holds at the level 0.001, one-sided."""
-        return bool(self.ones and self.others and self.z > _REVERSED_Z_SCORE)
+        return bool(self.ones and self.others and self.z_score > _REVERSED_Z_SCORE)
 
 
 def count_ranked_pairs(score: AnyArray, hit: AnyArray) -> Ranks:
@@ -393,5 +393,5 @@ def are_ranked_well(ranks: Sequence[Ranks], k: int) -> bool:
     """Return whether all classes are ranked well, and together better than chance allows."""
     if not all(one.others and one.auc >= _MIN_PERMUTED_AUC for one in ranks):
         return False
-    chance = stats.norm.logsf(np.mean([one.z for one in ranks]))
+    chance = stats.norm.logsf(np.mean([one.z_score for one in ranks]))
     return bool(chance + gammaln(k + 1) < _MAX_LOG_CHANCE)

@@ -118,9 +118,9 @@ class DeviceScores:
 
     def __getitem__(self, rows: slice) -> AnyArray:
         """Copy some rows unchanged to a numpy array on the host."""
-        return to_numpy(self._part(rows), self.xp)
+        return to_numpy(self._load_rows(rows), self.xp)
 
-    def _part(self, rows):
+    def _load_rows(self, rows):
         start, stop, _ = rows.indices(len(self))
         return self.array[start:stop, :]
 
@@ -132,7 +132,7 @@ class DeviceScores:
         """Return float64 probabilities in numpy, with exact logarithms if they were logits."""
         return self.check(self[:], kind=self.kind, first=first)
 
-    def blocks(self) -> Iterator[tuple[slice, Any]]:
+    def iter_blocks(self) -> Iterator[tuple[slice, Any]]:
         """Iterate over (slice, rows): checked blocks in the type of the results."""
         xp = self.xp
         size = (
@@ -143,8 +143,8 @@ class DeviceScores:
         for block in iter_row_blocks(self, size):
             # the standard requires it
             place = slice(block.start, min(block.stop, len(self)))
-            part = xp.astype(self._part(place), self.dtype, copy=False)
-            sure = self._checked(part)
+            part = xp.astype(self._load_rows(place), self.dtype, copy=False)
+            sure = self._normalise_rows(part)
             if sure is None:  # the host judges it, and words what is wrong
                 sure = self.check(self[place], kind=self.kind, first=place.start)
                 if self.kind == "logits":
@@ -154,7 +154,7 @@ class DeviceScores:
                     sure = xp.asarray(sure, dtype=self.dtype, device=self.device)
             yield place, sure
 
-    def _checked(self, part):
+    def _normalise_rows(self, part):
         """Divide rows by their sums; return None if something may be wrong."""
         xp = self.xp
         plain = part.detach() if hasattr(part, "detach") else part

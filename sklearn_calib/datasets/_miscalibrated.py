@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._argument_checks import check_between, check_count, is_number
-from .._random import generator, legacy_generator
+from .._random import legacy_generator, make_generator
 from .._typing import AnyArray, FloatArray, IntArray, RandomStateLike
 from .._validation import canonical_proba
 from ..exceptions import invalid_input
@@ -179,7 +179,7 @@ def make_overconfident(
         expected="a sharpness above 0",
         hint="Leave the default",
     )
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     logits = 1.5 * rng.normal(size=(n_samples, n_classes))
     true = np.asarray(canonical_proba(logits, kind="logits"))
     y = (

@@ -14,7 +14,7 @@ from .._argument_checks import (
     require,
 )
 from .._kernels._net_benefit import NetBenefit, draw_critical_value
-from .._random import generator
+from .._random import make_generator
 from .._show import Section, Shown, Table
 from .._typing import (
     ArrayLike,
@@ -318,7 +318,7 @@ def decision_curve(
     _, problem = validate_two_classes(y_true, y_proba, sample_weight, labels, pos_label)
     _check_sampled(problem.hit, prevalence)
     kernel = NetBenefit([problem.score], problem.hit, problem.weight, table, prevalence)
-    rng = generator(random_state)
+    rng = make_generator(random_state)
 
     def compare(other):
         return _compare_benefits(
@@ -439,7 +439,7 @@ def decision_difference(
     # A constant harm of each test shifts the difference; it has no variance.
     harm = float(charged[1] - charged[0])
     return _compare_benefits(
-        1, 0, kernel, table, level, n_resamples, generator(random_state), harm
+        1, 0, kernel, table, level, n_resamples, make_generator(random_state), harm
     )
 
 

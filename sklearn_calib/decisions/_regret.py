@@ -12,7 +12,7 @@ from .._kernels._net_benefit import (
     integrate_pieces,
     maximise_decision_loss,
 )
-from .._random import generator
+from .._random import make_generator
 from .._typing import (
     CV,
     ArrayLike,
@@ -281,7 +281,9 @@ def regret_curve(
     )
     # The interval of the maximum follows from the band: if the whole curve lies in the
     # band, its maximum lies between the maxima of the edges.
-    edges = _draw_band(problem, better, level, n_resamples, generator(random_state))
+    edges = _draw_band(
+        problem, better, level, n_resamples, make_generator(random_state)
+    )
     unknown = 0.0, 0.0
     curve = RegretCurve(breaks, intercept, slope, brier, log, unknown, unknown, level)
     largest, worst = (  # between two thresholds of the band the regret may be more

@@ -47,16 +47,16 @@ class RiskCoverageCurve:
     perfect_area: float
 
     @cached_property
-    def _ends(self):
+    def _interval_ends(self):
         return compute_exact_interval(self.risk * self.rows, self.rows, self.level)
 
     @property
     def low(self) -> FloatArray:
-        return self._ends[0]
+        return self._interval_ends[0]
 
     @property
     def high(self) -> FloatArray:
-        return self._ends[1]
+        return self._interval_ends[1]
 
     @property
     def excess(self) -> float:

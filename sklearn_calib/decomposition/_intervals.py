@@ -53,7 +53,7 @@ class Law:
         """Return the standard error, or None for a term that has a degenerate point."""
         return None if self.curved else float(np.sqrt(self.variance))
 
-    def interval(self, level: float) -> tuple[float, float]:
+    def invert_variance(self, level: float) -> tuple[float, float]:
         """Return all values whose own variance allows the estimate, after removing its bias."""
         z = ndtri((1 + level) / 2)
         center = self.estimate - self.bias

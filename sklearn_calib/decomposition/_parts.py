@@ -217,10 +217,10 @@ class LossDecomposition:
         return content
 
     def _is_significant(self, term):
-        return self._laws[term].interval(1 - 2 * GAIN_SIGNIFICANCE_LEVEL)[0] > 0
+        return self._laws[term].invert_variance(1 - 2 * GAIN_SIGNIFICANCE_LEVEL)[0] > 0
 
     def _format_term(self, term, level):
-        low, high = self._laws[term].interval(level)
+        low, high = self._laws[term].invert_variance(level)
         low, middle, high = (
             _format_number(x, (high - low) / 2)
             for x in (low, self._laws[term].estimate, high)
@@ -306,7 +306,7 @@ class LossDecomposition:
             raise unknown_name("term", term, LOSS_TERMS + FEATURE_TERMS)
         check_level(level)
         law = self._laws.get(term)
-        return None if law is None else law.interval(level)
+        return None if law is None else law.invert_variance(level)
 
 
 def _format_number(value, width):

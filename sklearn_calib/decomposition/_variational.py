@@ -447,11 +447,11 @@ def variational_calibration_interval(
         )
     w = weight / weight.sum()
     law = compute_mean_law(t, w, w**2)
-    low, high = law.interval(level)
+    low, high = law.invert_variance(level)
     bound = (
-        law.interval(2 * level - 1)[0]
+        law.invert_variance(2 * level - 1)[0]
         if level > 0.5
-        else law.interval(1 - 2 * level)[1]
+        else law.invert_variance(1 - 2 * level)[1]
     )
     error = float(law.standard_error or 0.0)
     return VariationalInterval(value, low, high, max(bound, 0.0), error, float(level))

@@ -546,7 +546,7 @@ def json_schema() -> dict[str, Any]:
 
 def _node_schema(name, cls):
     fields = get_schema_fields(cls)
-    described = {field: kind.described() for field, (kind, _) in fields.items()}
+    described = {field: kind.describe_field() for field, (kind, _) in fields.items()}
     return {
         "type": "object",
         "description": " ".join((cls.__doc__ or "").split()),

@@ -164,7 +164,7 @@ def _coarsen_cells(cells):
     t, high = split_distance_and_side(cells.proba[:, 1], cells.proba[:, 0])
     keys = get_keys(t)
 
-    def number(shift):
+    def count_cells(shift):
         ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)[
             by_pattern
         ]
@@ -178,9 +178,9 @@ def _coarsen_cells(cells):
     # With many combinations of groups even the coarsest cells are many; twice their
     # number still has some resolution in the score.
     most = max(
-        MAX_POOLED_CELLS, min(2 * number(MAX_SHIFT), _MAX_POOLED_CELLS_MANY_GROUPS)
+        MAX_POOLED_CELLS, min(2 * count_cells(MAX_SHIFT), _MAX_POOLED_CELLS_MANY_GROUPS)
     )
-    shift = find_smallest_shift(lambda shift: number(shift) <= most)
+    shift = find_smallest_shift(lambda shift: count_cells(shift) <= most)
     if shift == 0:
         return cells
     ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)

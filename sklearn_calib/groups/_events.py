@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._random import generator, weight_moments, weight_of_some
+from .._random import make_generator, weight_moments, weight_of_some
 from .._typing import FloatArray, IntArray, RandomStateLike
 from ._cells import GroupCells, select_group_cells
 from ._result import GroupRow
@@ -85,7 +85,7 @@ class Event:
         self.scales[1] = self.moments[4]
         np.divide(1.0, np.sqrt(tilt), out=self.scales[2], where=tilt > 0)
 
-    def standardised(self, residual: FloatArray, work: FloatArray) -> FloatArray:
+    def standardise_paths(self, residual: FloatArray, work: FloatArray) -> FloatArray:
         """Compute the range, end and tilt of each path, of shape (3, n_groups, DRAWS)."""
         from .._kernels._group_paths import DRAWS_PER_BLOCK, fill_standardised_paths
 
@@ -95,20 +95,20 @@ class Event:
         )
         return out
 
-    def observed(self, work: FloatArray) -> FloatArray:
+    def compute_observed_ranges(self, work: FloatArray) -> FloatArray:
         """Compute the range of the observed path of each group."""
         residual = np.zeros((len(self.score), work.shape[1]))
         residual[:, 0] = self.hits - self.weight * self.score
-        sigma = self.standardised(residual, work)[0, :, 0]
+        sigma = self.standardise_paths(residual, work)[0, :, 0]
         # Certain predictions are never wrong in a draw, so one wrong label is
         # infinitely rare.
         certain = self.moments[3] <= 0
         return np.where(certain, np.where(self.moments[6] > 0, np.inf, 0.0), sigma)
 
-    def drawn(
+    def draw_standardised_paths(
         self, uniform: FloatArray, rng: np.random.Generator, work: FloatArray
     ) -> FloatArray:
-        """Compute `standardised` for drawn labels.
+        """Compute `standardise_paths` for drawn labels.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Event:
         residual = np.where(hit, one[:, None], zero[:, None])
         if len(self.several):
             residual[self.several] = self._residuals_of_several(rng, uniform.shape[1])
-        return self.standardised(residual, work)
+        return self.standardise_paths(residual, work)
 
     def _residuals_of_several(self, rng, n_draws):
         some = self.several
@@ -176,22 +176,25 @@ def draw_events(
     from .._kernels._group_paths import DRAWS_PER_BLOCK
 
     work = np.empty((4, DRAWS_PER_BLOCK))
-    sigma = np.concatenate([event.observed(work) for event in events])
+    sigma = np.concatenate([event.compute_observed_ranges(work) for event in events])
     least = _lower_by_rounding(sigma)
     starts = range(0, n_resamples, DRAWS_PER_BLOCK)
     # Each block has its own seed, so the result does not depend on the number of
     # threads.
-    seeds = generator(random_state).integers(0, 2**63, size=(len(starts), 2))
+    seeds = make_generator(random_state).integers(0, 2**63, size=(len(starts), 2))
     n = len(events[0].score)
 
-    def batch(start, seed):
+    def draw_batch(start, seed):
         wanted = min(DRAWS_PER_BLOCK, n_resamples - start)
         rng = np.random.default_rng(seed)
         # A whole block is drawn even if fewer draws are wanted: the first draws of a
         # longer run are then the same.
         uniform = rng.random((n, DRAWS_PER_BLOCK))
         work = np.empty((4, DRAWS_PER_BLOCK))
-        parts = [event.drawn(uniform, rng, work)[:, :, :wanted] for event in events]
+        parts = [
+            event.draw_standardised_paths(uniform, rng, work)[:, :, :wanted]
+            for event in events
+        ]
         found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
         # Intervals of O/E and slope are two-sided: they need the largest absolute
         # values.
@@ -200,7 +203,7 @@ def draw_events(
         # together (Westfall and Young, 1993).
         return found.max(axis=1), np.count_nonzero(found[0] >= least[:, None], axis=1)
 
-    maxima, counts = zip(*_map_in_threads(batch, starts, seeds), strict=True)
+    maxima, counts = zip(*_map_in_threads(draw_batch, starts, seeds), strict=True)
     return Draws(sigma, np.sum(counts, axis=0), np.concatenate(maxima, axis=1))
 
 

@@ -16,7 +16,7 @@ from .._kernels._grades import (
     compute_prudent_rates,
 )
 from .._kernels._proportion import compute_exact_interval
-from .._random import check_seed, generator
+from .._random import check_seed, make_generator
 from .._show import Cell, Section, Shown, Table, plain
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import check_indexes, read_labels
@@ -157,7 +157,7 @@ class GradeCalibration(Shown):
 
     def section(self) -> Section:
         """Build the section of a report: the summary and the table."""
-        cells = [*map(self._cells, self.rows), self._portfolio_cells()]
+        cells = [*map(self._format_row, self.rows), self._portfolio_cells()]
         table = Table(_TABLE_HEADER, cells, "", "names unbroken", spare=(6,))
         red = self.lights[1]
         amber = self.lights[0]
@@ -174,7 +174,7 @@ class GradeCalibration(Shown):
     def _make_sections(self):
         return [self.section()]
 
-    def _cells(self, row):
+    def _format_row(self, row):
         if not row.n_rows:
             return (
                 plain(row.grade, 40),
@@ -392,7 +392,9 @@ def grade_calibration(
     return GradeCalibration(
         [GradeRow(*row) for row in columns],
         compute_joint_p(some_events, some_rows, some_predicted),
-        compute_order_p(some_events, some_rows, n_resamples, generator(random_state)),
+        compute_order_p(
+            some_events, some_rows, n_resamples, make_generator(random_state)
+        ),
         compute_portfolio_p(some_events, some_rows, some_predicted),
         level,
         prudent_level,

@@ -367,14 +367,16 @@ def _with_next(values, place):
 def _compute_joining_loss(events, rows):
     """Compute the log likelihood that is lost if each grade joins the next one."""
 
-    def likelihood(k, n):
+    def compute_likelihood(k, n):
         with np.errstate(divide="ignore", invalid="ignore"):
             # 0 log 0 is 0: grades without events or without non-events.
             parts = k * np.log(k / n), (n - k) * np.log1p(-k / n)
         return sum(np.where(np.isfinite(part), part, 0.0) for part in parts)
 
-    apart = likelihood(events[:-1], rows[:-1]) + likelihood(events[1:], rows[1:])
-    return apart - likelihood(events[:-1] + events[1:], rows[:-1] + rows[1:])
+    apart = compute_likelihood(events[:-1], rows[:-1]) + compute_likelihood(
+        events[1:], rows[1:]
+    )
+    return apart - compute_likelihood(events[:-1] + events[1:], rows[:-1] + rows[1:])
 
 
 def _check_not_swapped(y_true, y_proba):

@@ -208,14 +208,14 @@ class GroupCalibration(Shown):
         rest = [f"... and {more} more, less far off"] if more > 0 else []
         table = Table(
             _TABLE_HEADER,
-            [self._cells(row) for row in shown],
+            [self._format_row(row) for row in shown],
             "",
             "names unbroken",
             spare=(3, 4),
         )
         return Section(sentences=[self.summary], tables=[table], notes=rest)
 
-    def _cells(self, row):
+    def _format_row(self, row):
         several = len({one.event for one in self.rows}) > 1
         adjusted = f"{row.adjusted_p_value:.3g}"
         return (

@@ -11,7 +11,7 @@ from .._kernels._binning import pool_equal_scores
 from .._kernels._cluster_sums import run_score_test
 from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._polynomial_test import LogisticPolynomial, fit_polynomial
-from .._random import generator
+from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
@@ -446,7 +446,7 @@ def _rank_among_draws(
     score = sample.proba[:, 1]
     mass = sample.weight.sum(axis=1)
     variance = (sample.squares.sum(axis=1) * score * (1 - score)).sum()
-    null = draw(sample, n_resamples, generator(random_state))
+    null = draw(sample, n_resamples, make_generator(random_state))
     observed, *null = (
         statistic(score, mass, hits, variance) for hits in (sample.weight[:, 1], *null)
     )

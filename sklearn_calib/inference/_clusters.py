@@ -28,7 +28,7 @@ from .._kernels._cluster_sums import (
     run_score_test,
 )
 from .._kernels._proportion import compute_exact_interval
-from .._random import drawn_clusters
+from .._random import draw_cluster_counts
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray
 from .._validation import check_indexes
 from .._warnings import warn_calibration
@@ -246,8 +246,11 @@ class ClusterSample(PooledPredictions):
         self.table = sparse.csr_array(given, shape=(self.n_clusters, 2 * n))
 
     def redrawn(self, rng: np.random.Generator) -> Predictions:
-        """Draw clusters with replacement, see `drawn_clusters`: the cells get other weights."""
-        drawn = drawn_clusters(self.n_clusters, rng)
+        """Draw clusters with replacement, which gives the cells other weights.
+
+        See `draw_cluster_counts`.
+        """
+        drawn = draw_cluster_counts(self.n_clusters, rng)
         return self.predictions.with_weight(np.maximum(self.table.T @ drawn, 0.0))
 
     def relabelled(

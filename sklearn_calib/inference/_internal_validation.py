@@ -14,7 +14,7 @@ from .._argument_checks import (
     unknown_name,
 )
 from .._kernels._batch_measures import MEASURE_METHODS
-from .._random import spawned
+from .._random import spawn_generators
 from .._sklearn_compat import safe_split
 from .._typing import ArrayLike, Estimator, Features, RandomStateLike
 from .._validation import (
@@ -234,12 +234,14 @@ def internal_validation(
     everyone = np.arange(len(predictions.codes))
     fitted = refits.fit(everyone)
     proba = refits.predict_all_rows(fitted, everyone)
-    own = judge.compute_measures(judge.columns(proba)[None], [predictions.weight])[
-        0, :, 0
-    ]
+    own = judge.compute_measures(
+        judge.select_columns(proba)[None], [predictions.weight]
+    )[0, :, 0]
     crossed = method == "cross_validation"
     n_folds = refits.n_folds if crossed else 0
-    rngs = spawned(random_state, -(-n_resamples // n_folds) if crossed else n_resamples)
+    rngs = spawn_generators(
+        random_state, -(-n_resamples // n_folds) if crossed else n_resamples
+    )
     found = judge_resampled_fits(
         refits, judge, rngs, method, keep_predictions and not crossed, n_jobs
     )

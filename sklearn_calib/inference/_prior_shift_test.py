@@ -7,7 +7,7 @@ import numpy as np
 
 from .._argument_checks import check_count
 from .._kernels._score_mixture import RankedScores
-from .._random import generator
+from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from .._validation import (
     check_column_owner,
@@ -165,7 +165,7 @@ def prior_shift_test(
     unknown_codes = np.zeros(m, dtype=np.intp)
     both = RankedScores(both_scores, np.concatenate([codes, unknown_codes]))
     found = both.compute_distance(np.arange(n), np.arange(n, n + m))
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     members = [np.flatnonzero(codes == c) for c in range(k)]
     sizes = [len(rows) for rows in members]
     null = np.empty(int(n_resamples))

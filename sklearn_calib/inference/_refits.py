@@ -355,7 +355,7 @@ class Judge:
             name for name, what in self.named.items() if isinstance(what, str)
         ]
 
-    def columns(self, proba: FloatArray) -> FloatArray:
+    def select_columns(self, proba: FloatArray) -> FloatArray:
         """Select the columns that `compute_measures` takes: the event's column of two, else all."""
         return (
             proba[:, self.predictions.positive]
@@ -424,7 +424,7 @@ class Judge:
         )
         judge = Judge(each, self.named)
         return judge.compute_measures(
-            judge.columns(np.tile(proba, (k, 1)))[None], [weight]
+            judge.select_columns(np.tile(proba, (k, 1)))[None], [weight]
         )[0, :, 0]
 
 
@@ -486,7 +486,7 @@ def _subset_rows(refits, judge, rngs, judged, keep):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
-        predicted = np.stack([judge.columns(one.proba) for one in refitted])
+        predicted = np.stack([judge.select_columns(one.proba) for one in refitted])
         count = np.stack([one.counts for one in refitted])
         weight = judge.predictions.weight
         values = judge.compute_measures(

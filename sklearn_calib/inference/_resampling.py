@@ -11,11 +11,11 @@ from .._argument_checks import check_jobs, check_progress
 from .._kernels._cells import find_cell_runs
 from .._random import (
     CellBinomialSampler,
+    draw_cluster_counts,
     draw_labels,
-    drawn_clusters,
+    draw_row_counts,
     label_bounds,
-    multiplicities,
-    spawned,
+    spawn_generators,
 )
 from .._simplex_array import has_exact_log
 from .._typing import AnyArray, FloatArray, IntArray, Progress, RandomStateLike
@@ -93,10 +93,10 @@ def simulate_bootstrap_distribution(
     def draw_multiplicities(rng):
         if groups is not None:
             return predictions.with_weight(
-                predictions.weight * drawn_clusters(n_groups, rng)[groups]
+                predictions.weight * draw_cluster_counts(n_groups, rng)[groups]
             )
         return predictions.with_weight(
-            predictions.weight * multiplicities(len(predictions.codes), rng)
+            predictions.weight * draw_row_counts(len(predictions.codes), rng)
         )
 
     return simulate_distribution(
@@ -169,7 +169,7 @@ def simulate_batches(
         min(_REPLICATES_PER_TASK, n_resamples - done)
         for done in range(0, n_resamples, _REPLICATES_PER_TASK)
     ]
-    rngs = spawned(random_state, len(sizes))
+    rngs = spawn_generators(random_state, len(sizes))
     found = []
     done = 0
     batches = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
@@ -311,7 +311,7 @@ class PooledRows:
 
     def events(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
         """Draw labels many times: the weight of label 1, of shape (n_draws, n_cells)."""
-        drawn = [self._rows.ones(rng, self._weight) for _ in range(n_draws)]
+        drawn = [self._rows.draw_ones(rng, self._weight) for _ in range(n_draws)]
         return np.array(drawn, dtype=np.float64)
 
     def _make_predictions(self, ones):
@@ -333,7 +333,7 @@ class PooledRows:
         predictions : Predictions
             Two rows for each cell, one of each label.
         """
-        return self._make_predictions(self._rows.ones(rng, self._weight))
+        return self._make_predictions(self._rows.draw_ones(rng, self._weight))
 
 
 def pool_rows(

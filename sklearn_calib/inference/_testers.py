@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
 from .._argument_checks import check_between, check_count, check_known, is_number
-from .._random import generator
+from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike
 from ..exceptions import invalid_input
 from ..metrics import (
@@ -162,7 +162,7 @@ class CalibrationTester(BaseEstimator):
             )
         order = np.arange(n)
         if self.n_parts > 1:
-            order = generator(self.random_state).permutation(n)
+            order = make_generator(self.random_state).permutation(n)
         measure, times, parts_of = _STATISTIC_BY_METHOD[self.method]
         threshold = (times * self.tolerance + self.epsilon) / parts_of
         known = (

@@ -68,7 +68,7 @@ class LinearFit:
     def scores(self) -> FloatArray:
         return self.X @ self.coef.T + self.intercept
 
-    def derivatives(
+    def compute_derivatives(
         self, scores: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute the value, psi = -dl/df and D = d2l/df2 of each row's loss, times its weight.
@@ -365,16 +365,16 @@ def _make_objective(fit):
     """Return (function from packed parameters to value and gradient, packed parameters)."""
     free = fit.intercept_kind == FREE_INTERCEPT
 
-    def objective(packed):
+    def evaluate_objective(packed):
         coef, intercept = _unpack_parameters(fit, packed)
-        value, psi, _ = fit.derivatives(fit.X @ coef.T + intercept)
+        value, psi, _ = fit.compute_derivatives(fit.X @ coef.T + intercept)
         gradient = (fit.l2 * coef - (fit.X.T @ psi).T).ravel()
         if free:
             gradient = np.append(gradient, -psi.sum(axis=0))
         return value.sum() + fit.l2 / 2 * np.sum(coef**2), gradient
 
     start = fit.coef.ravel()
-    return objective, np.append(start, fit.intercept) if free else start
+    return evaluate_objective, np.append(start, fit.intercept) if free else start
 
 
 def _minimise_newton(fit, objective, packed):
@@ -382,9 +382,9 @@ def _minimise_newton(fit, objective, packed):
     free = fit.intercept_kind == FREE_INTERCEPT
     d = fit.coef.size
 
-    def direction(packed, gradient):
+    def find_direction(packed, gradient):
         coef, intercept = _unpack_parameters(fit, packed)
-        curvature = fit.derivatives(fit.X @ coef + intercept)[2]
+        curvature = fit.compute_derivatives(fit.X @ coef + intercept)[2]
         hessian = np.diag(np.append(np.full(d, fit.l2), np.zeros(int(free))))
         weighted = (
             fit.X.T.multiply(curvature)
@@ -399,7 +399,9 @@ def _minimise_newton(fit, objective, packed):
         step = -np.linalg.lstsq(hessian, gradient, rcond=1e-14)[0]
         return step, -gradient @ step
 
-    return minimise_by_newton(objective, direction, packed, 0.0, max_iter=100).theta
+    return minimise_by_newton(
+        objective, find_direction, packed, 0.0, max_iter=100
+    ).theta
 
 
 def _unpack_parameters(fit, packed):
@@ -412,14 +414,14 @@ def _unpack_parameters(fit, packed):
 
 def _compute_gradient_scale(fit):
     """Compute the size of a component of the gradient without cancellation."""
-    _, psi, _ = fit.derivatives(fit.scores)
+    _, psi, _ = fit.compute_derivatives(fit.scores)
     size = abs(fit.X).T @ np.abs(psi)
     return max(float(np.max(size)), 1e-300)
 
 
 def _measure_violation(fit):
     """Compute how far an l1 fit is from optimality, relative to the l1 penalty."""
-    _, psi, _ = fit.derivatives(fit.scores)
+    _, psi, _ = fit.compute_derivatives(fit.scores)
     gradient = fit.l2 * fit.coef - fit.X.T @ psi
     active = fit.coef != 0
     # The conditions of optimality of the lasso: the gradient equals minus the penalty
@@ -480,7 +482,7 @@ def fit_leverages(
     fit: LinearFit,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return (psi, D, h, m) of a binary fit, without coefficients that an l1 penalty sets to 0."""
-    _, psi, curvature = fit.derivatives(fit.scores)
+    _, psi, curvature = fit.compute_derivatives(fit.scores)
     X = fit.X
     if fit.l1 > 0:
         # Leaving out one row rarely changes which coefficients are 0, so only the
@@ -517,7 +519,7 @@ def _compute_multinomial_leave_one_out(fit):
     singular.
     """
     scores = fit.scores
-    _, psi, p = fit.derivatives(scores)
+    _, psi, p = fit.compute_derivatives(scores)
     k = scores.shape[1]
     # Softmax scores are determined up to a common constant. An orthonormal basis of
     # contrasts removes it, so the matrices are regular.

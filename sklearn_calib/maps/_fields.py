@@ -57,7 +57,7 @@ class Field:
         """Return the JSON Schema of a value that is not null."""
         raise NotImplementedError
 
-    def described(self) -> dict[str, Any]:
+    def describe_field(self) -> dict[str, Any]:
         """Return the JSON Schema of the field, with its text."""
         found = self.schema()
         found = {"anyOf": [found, {"type": "null"}]} if self.optional else found

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._argument_checks import check_count, check_known, is_number
 from .._kernels._level_sets import MAX_LEVELS, group_rows
-from .._random import generator
+from .._random import make_generator
 from .._typing import ArrayLike, RandomStateLike
 from .._validation import FLOAT32_SUM_TOLERANCE, read_proba
 from ..exceptions import invalid_input
@@ -205,7 +205,7 @@ def lp_calibration_test(
     )
     error, n_cells = _compute_label_error(predictions, p, n_levels, estimator)
     value = error(predictions.codes)
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     table = predictions.proba
     draws = (draw_labels(table, rng.random(len(table))) for _ in range(n_resamples))
     drawn = np.array([error(codes) for codes in draws])

@@ -575,7 +575,7 @@ def validate_predictions(
             "scores": y_proba,
         }
         soft = soft_rows(y_true, sample_weight, labels, **beside)
-        proba, y_true, sample_weight, labels = soft.expanded(proba)
+        proba, y_true, sample_weight, labels = soft.expand_rows(proba)
         items = soft.items
     classes, codes = read_labels(y_true, classes=labels)
     check_same_length(codes, proba)

@@ -21,7 +21,7 @@ from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._picture_axes import compute_histogram as log_odds_histogram
 from .._kernels._polynomial_test import fit_natural_spline, fit_polynomial
 from .._kernels._proportion import compute_exact_interval, compute_wilson_interval
-from .._random import generator, multiplicities
+from .._random import draw_row_counts, make_generator
 from .._typing import (
     ArrayLike,
     CurveStrategy,
@@ -204,7 +204,7 @@ default="quantile"
     >>> curve.predicted, curve.observed
     (array([0.3, 0.6]), array([0., 1.]))
     """
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     if multilabel is None:
         predictions = validate_predictions(
             y_true, y_proba, sample_weight, labels, pos_label
@@ -270,7 +270,7 @@ class CurveRows:
             return weight * (rng.random(len(score)) < score)
 
         def redraw_rows(rng):
-            drawn = multiplicities(len(score), rng)
+            drawn = draw_row_counts(len(score), rng)
             return weight * drawn, hits * drawn
 
         return cls(

@@ -178,9 +178,9 @@ def diagnose_record(
 
     `forget` drops blocks that certainly precede it.
     """
-    if not record.settle().blocks:
+    if not record.count_waiting_rows().blocks:
         return None
-    likely, low, high = record.onset()
+    likely, low, high = record.locate_onset()
     blocks = record.blocks
     when = blocks[likely].when
     rows = record.from_block(likely)
@@ -215,7 +215,7 @@ def diagnose_record(
         confidence,
     )
     if forget:
-        record.forget(low, high)
+        record.drop_rows_before(low, high)
     return found
 
 

@@ -491,7 +491,7 @@ class CalibrationMonitor:
 
     @property
     def history_(self) -> MonitorHistory:
-        return self._course.history(self._make_moment())
+        return self._course.make_history(self._make_moment())
 
     def region(
         self, level: float = 0.95, *, since: str = "start", stream: str | None = None
@@ -546,7 +546,7 @@ class CalibrationMonitor:
         check_level(level)
         check_known("since", since, ("start", "alarm"))
         record = self._records[find_stream(self._stream_names(), stream)]
-        return shift_region(record.since(since == "alarm"), level)
+        return shift_region(record.get_cells_since(since == "alarm"), level)
 
     def diagnose(self, *, stream: str | None = None) -> Diagnosis:
         """Diagnose since when the probabilities are off, from all rows so far, and what suffices.
@@ -767,14 +767,16 @@ class CalibrationMonitor:
             self._add_evidence(gain, impossible, rows, first, min(row + 1, n))
             if row < n:
                 log = math.inf if certain[row] else math.log(statistic)
-                self._raise_detector(log, self.n_samples_ + row + 1, *rows.moment(row))
+                self._raise_detector(
+                    log, self.n_samples_ + row + 1, *rows.get_time(row)
+                )
             first = row + 1
         # The remaining rows after the last alarm of the block.
         self._record_rows(n)
         self._rows = None
         self.n_samples_ += n
         if rows.time is not None:
-            self._last = rows.moment(-1)
+            self._last = rows.get_time(-1)
         if self._course.is_due(self.n_samples_):
             self._course.add(self._make_moment())
 
@@ -829,7 +831,7 @@ class CalibrationMonitor:
         self._raise_alarms(
             float(path[enough]),
             self.rejected_at_,
-            *rows.moment(row),
+            *rows.get_time(row),
             self._log_e_values(),
         )
         self._total, self._impossible = after

@@ -64,7 +64,7 @@ class Stretch:
     def rows(self) -> int:
         return int(self.counts[0].sum())
 
-    def gains(self) -> FloatArray:
+    def compute_gains(self) -> FloatArray:
         """Compute the log likelihood ratio of each pair, once the block is complete."""
         if self._gains is None:
             self._gains = compute_pair_gains(
@@ -154,9 +154,9 @@ class Record:
         self._n_waiting += len(code)
         self.rows += len(z)
         if self._n_waiting >= _MAX_WAITING_ROWS:
-            self.settle()
+            self.count_waiting_rows()
 
-    def settle(self) -> "Record":
+    def count_waiting_rows(self) -> "Record":
         """Count the rows that wait."""
         waiting = self._waiting
         self._waiting = []
@@ -192,10 +192,10 @@ class Record:
                 own = part[start]
                 first = int(number[start])
                 last = int(number[end])
-                self._put(first, last, when, parts[own], labels[own])
+                self._add_to_block(first, last, when, parts[own], labels[own])
         return self
 
-    def _put(self, first, last, when, counts, labels):
+    def _add_to_block(self, first, last, when, counts, labels):
         """Add rows of one block, which may be begun.
 
         `level` -1 marks one that is not full.
@@ -207,9 +207,9 @@ class Record:
         if self.blocks[-1].rows >= NEWEST_BLOCK_ROWS:
             # A level below 0 marks the block that is not full.
             self.blocks[-1].level = 0
-            self._thin()
+            self._merge_oldest_blocks()
 
-    def _thin(self):
+    def _merge_oldest_blocks(self):
         """Merge the two oldest of too many blocks of one size."""
         level = 0
         end = len(self.blocks)
@@ -237,14 +237,16 @@ class Record:
 
     # -- answers ----------------------------------------------------------------------------------
 
-    def since(self, alarm: bool) -> BinnedCounts:
+    def get_cells_since(self, alarm: bool) -> BinnedCounts:
         """Return the cells of all rows, or of those since the last alarm."""
-        self.settle()
+        self.count_waiting_rows()
         return bin_counts(self.fresh if alarm else self.every, FINE_CELLS)
 
-    def onset(self) -> tuple[int, int, int]:
+    def locate_onset(self) -> tuple[int, int, int]:
         """Locate the block in which the change began, and the blocks that bound an interval."""
-        gains = np.array([block.gains() for block in self.settle().blocks])
+        gains = np.array(
+            [block.compute_gains() for block in self.count_waiting_rows().blocks]
+        )
         rows = np.array([block.rows for block in self.blocks])
         return locate_onset(gains, rows, COARSE_GRID.log_prior, _ONSET_LEVEL)
 
@@ -270,7 +272,7 @@ class Record:
         """Return whether enough rows are new to look for the change again: one in five."""
         return 5 * (self.rows - self.judged) >= self.rows > 0
 
-    def forget(self, low: int, high: int) -> None:
+    def drop_rows_before(self, low: int, high: int) -> None:
         """Leave out what was before the interval of the onset, and keep that as it is."""
         self.kept = self.blocks[high].last
         self.blocks = self.blocks[low:]
@@ -279,9 +281,9 @@ class Record:
 
     def merge(self, other: "Record", n_before: int) -> None:
         """Add the rows of another one behind the own, of a monitor with so many rows before."""
-        self.settle()
+        self.count_waiting_rows()
         self.rows += other.rows
-        self.every = self.every + other.settle().every
+        self.every = self.every + other.count_waiting_rows().every
         self.fresh = self.fresh + other.fresh
         most = max([0, *(block.level for block in other.blocks)])
         for block in self.blocks:  # none may be smaller than a later one
@@ -302,7 +304,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values."""
-        self.settle()
+        self.count_waiting_rows()
         blocks = [
             [
                 block.level,

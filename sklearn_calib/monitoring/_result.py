@@ -153,7 +153,7 @@ class Course:
             self.moments = self.moments[::2]
             self.stride = max(2 * self.stride, moment[0] // MAX_MOMENTS)
 
-    def history(self, now: Moment) -> MonitorHistory:
+    def make_history(self, now: Moment) -> MonitorHistory:
         """Return the history of all moments up to the last row."""
         moments = [*self.moments]
         if now[0] and (not moments or now[0] > moments[-1][0]):

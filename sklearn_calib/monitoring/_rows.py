@@ -57,11 +57,11 @@ class BatchRows(NamedTuple):
             given,
         )
 
-    def moment(self, row: int) -> tuple[Any, str | None]:
+    def get_time(self, row: int) -> tuple[Any, str | None]:
         """Return the time of a row, or None, and the text that was given for it."""
-        return None if self.time is None else self.time[row], self.written(row)
+        return None if self.time is None else self.time[row], self.get_time_text(row)
 
-    def written(self, row: int) -> str | None:
+    def get_time_text(self, row: int) -> str | None:
         """Return the time of a row as given.
 
         None for floats and dates, which have no text.
@@ -271,7 +271,7 @@ def check_time_goes_on(
 ) -> None:
     """Reject rows before the last one (`strict`: or with it), and times of another kind.
 
-    `written` is how the last time was written.
+    `get_time_text` is how the last time was written.
     """
     if rows.time is None or last is None:
         return
@@ -288,6 +288,6 @@ def check_time_goes_on(
         expected = f"rows after {said}" if strict else f"rows from {said} on"
         raise invalid_input(
             expected=f"{expected}, the time of the last row",
-            got=f"one of {rows.written(0) or format_time(rows.time[0])}",
+            got=f"one of {rows.get_time_text(0) or format_time(rows.time[0])}",
             hint=TIME_ORDER_HINT,
         )

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from .._argument_checks import check_count
-from .._random import generator
+from .._random import make_generator
 from .._typing import ArrayLike, FloatArray, RandomStateLike, RecalibratorLike
 from .._warnings import ignore_calibration_warnings
 from ..exceptions import invalid_input
@@ -111,7 +111,7 @@ def safe_calibration_test(
             expected=f"at least {_MIN_ROWS} rows", got=f"{n}", hint="Add rows"
         )
     n_splits = check_count(n_splits, "n_splits", hint="Leave the default of 10")
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     logs = np.array(
         [
             _split_rows(predictions, recalibrator, rng.permutation(n))

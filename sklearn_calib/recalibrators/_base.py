@@ -772,7 +772,7 @@ def validate_fit_input(
             y, sample_weight, classes, n_rows=len(proba), scores=X, input_name="y"
         )
         items = soft.items
-        proba, y, sample_weight, classes = soft.expanded(proba)
+        proba, y, sample_weight, classes = soft.expand_rows(proba)
     classes, y_encoded = read_labels(y, classes=classes, input_name="y")
     category_order = get_category_order(y, classes)
     check_same_length(y_encoded, proba)

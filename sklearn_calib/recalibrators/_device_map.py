@@ -61,7 +61,7 @@ class DeviceMap:
 
     def _iter_results(self) -> Iterator[tuple[slice, Any]]:
         xp = self._xp
-        for place, rows in self._scores.blocks():
+        for place, rows in self._scores.iter_blocks():
             if self._scores.kind == "proba":
                 rows = (
                     xp.concat([1.0 - rows, rows], axis=1)

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 
 from .._count_weights import are_counts
 from .._kernels._binning import BIN_EDGE_TOLERANCE
-from .._random import GOLDEN_RATIO_INCREMENT, scrambled
+from .._random import GOLDEN_RATIO_INCREMENT, mix_bits
 from .._typing import CV, AnyArray, Estimator, FloatArray, IntArray
 from .._validation import read_proba
 from ..exceptions import invalid_input
@@ -110,7 +110,7 @@ def compute_fold_masses(
     place = np.arange(len(key))  # the copies of a row get keys of their own
     first = np.append(True, (np.diff(key) != 0) | (np.diff(label) != 0))
     number = place - np.maximum.accumulate(np.where(first, place, 0))
-    key = scrambled(key + number.astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
+    key = mix_bits(key + number.astype(np.uint64) * GOLDEN_RATIO_INCREMENT)
     first = np.full(codes.max() + 1, np.iinfo(np.uint64).max, dtype=np.uint64)
     # classes in their own order, regardless of their numbers
     np.minimum.at(first, label, key)
@@ -185,10 +185,10 @@ def _hash_rows(proba, codes, count):
     count = count.astype(np.uint64)
     key, place = np.zeros((2, len(proba)), dtype=np.uint64)
     for column in digits.T:
-        part = scrambled(column * GOLDEN_RATIO_INCREMENT)
+        part = mix_bits(column * GOLDEN_RATIO_INCREMENT)
         key += part
-        place += part * scrambled((part * count).sum(keepdims=True))
-    return scrambled(
+        place += part * mix_bits((part * count).sum(keepdims=True))
+    return mix_bits(
         key + digits[np.arange(len(codes)), codes] * GOLDEN_RATIO_INCREMENT
     ), place
 

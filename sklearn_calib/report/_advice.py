@@ -7,7 +7,7 @@ import numpy as np
 
 from .._argument_checks import require
 from .._group_folds import FastStratifiedGroupKFold
-from .._random import generator
+from .._random import make_generator
 from .._simplex_array import get_absent_mask
 from .._typing import DataFrame, FloatArray, Progress
 from .._warnings import ignore_calibration_warnings
@@ -157,7 +157,7 @@ def make_advice(
     source = (
         of_independent(model) if model.n_clusters is None else _ClusterSource(model)
     )
-    if not source.draw_folds(generator(random_state)):
+    if not source.draw_folds(make_generator(random_state)):
         return None
     options = (
         model.predictions is not None

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._argument_checks import check_level, check_progress
-from .._random import generator
+from .._random import make_generator
 from .._show import plain, redact_secrets
 from .._typing import ArrayLike, Progress, RandomStateLike
 from .._validation import is_label_table, is_single_column, valid_proba
@@ -248,7 +248,7 @@ def calibration_report(
         report.add_grades(grades)
     if features is not None:
         report.add_features(features)
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     report.rows = measure_models(models, functions, level, n_resamples, rng, progress)
     report._seed = (
         random_state if isinstance(random_state, int) else int(rng.integers(2**63))

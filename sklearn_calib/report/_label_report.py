@@ -14,7 +14,7 @@ from .._kernels._importance_sampling import (
     compute_range_p_value,
     compute_skewed_interval,
 )
-from .._random import generator
+from .._random import make_generator
 from .._show import redact_secrets
 from .._simplex_array import compute_log_odds, log_proba
 from .._typing import ArrayLike, DataFrame, FloatArray, Progress, RandomStateLike
@@ -574,7 +574,7 @@ def multilabel_report(
         key: PredictionsModel(predictions)
         for key, predictions in zip(names, all_predictions, strict=True)
     }
-    rng = generator(random_state)
+    rng = make_generator(random_state)
     if n_resamples == "auto":
         # Resamples of all labels share one budget.
         n_resamples = int(

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from .._argument_checks import check_count, check_known
 from .._blas_threads import limit_blas_threads
-from .._random import generator
+from .._random import make_generator
 from .._show import plain
 from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import invalid_input
@@ -134,7 +134,7 @@ def measure_models(
     progress : callable, default=None
         Called as ``progress(done, total)``.
     """
-    seeds = generator(random_state).integers(0, 2**63, size=2)
+    seeds = make_generator(random_state).integers(0, 2**63, size=2)
     if n_resamples != "auto":
         n_resamples = check_count(n_resamples, "n_resamples", 0)
     plans = {

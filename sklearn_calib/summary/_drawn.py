@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._random import GOLDEN_RATIO_INCREMENT, scrambled
+from .._random import GOLDEN_RATIO_INCREMENT, mix_bits
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
 from .._validation import read_proba
 from ..metrics import Predictions
@@ -59,7 +59,7 @@ def _row_keys(scores, codes):
         # Equal numbers must have equal bits.
         bits = (column + 0.0).view(np.uint64)  # no -0.0
         key += (bits ^ (bits >> _HALF_WORD_BITS)) * factor
-    return scrambled(key)
+    return mix_bits(key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,7 +301,7 @@ class RowDraw:
         own = [] if weight is None else [(weight + 0.0).view(np.uint64)]
         for digest in (*own, *digests):
             # Rows that differ in another column are different rows.
-            key = scrambled(key ^ scrambled(digest))
+            key = mix_bits(key ^ mix_bits(digest))
         if weight is not None:
             counts = np.where(weight > 0, 1 if counts is None else counts, 0)
         self._seen += np.bincount(stratum, counts, len(self._seen)).astype(np.int64)

@@ -193,7 +193,7 @@ class CellSample(PooledPredictions):
         predictions : Predictions
             The cells with other weights.
         """
-        if self._labelled_rows.few:
+        if self._rows_with_labels.few:
             drawn = rng.integers(0, self.n_samples, self.n_samples)
             counts = np.bincount(self._row_positions[drawn], minlength=self.counts.size)
             counts = counts.reshape(self.counts.shape)
@@ -229,11 +229,11 @@ class CellSample(PooledPredictions):
         """
         rows, total, moments = self._cell_moments
         labels = (
-            self._labelled_rows
+            self._rows_with_labels
             if law is None
             else CellBinomialSampler(rows, law, of_rows=False)
         )
-        weight = weight_of_some(labels.ones(rng), rows, total, moments, rng)
+        weight = weight_of_some(labels.draw_ones(rng), rows, total, moments, rng)
         return self.predictions.with_weight(
             np.stack([total - weight, weight], axis=1).ravel()
         )
@@ -359,7 +359,7 @@ class CellSample(PooledPredictions):
         return sums[0], sums[1], weight_moments(*sums)
 
     @cached_property
-    def _labelled_rows(self):
+    def _rows_with_labels(self):
         """The rows of all cells, each with the mean score of its cell."""
         return CellBinomialSampler(
             self._cell_moments[0], self.proba[:, 1], of_rows=False

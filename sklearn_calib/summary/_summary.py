@@ -19,7 +19,7 @@ from .._kernels._binning import get_cube_root_bins
 from .._kernels._cells import MANTISSA_BITS
 from .._kernels._exact_sums import UNIT_BITS, add_sums, convert_to_floats
 from .._kernels._two_class_problems import make_two_class_problems
-from .._random import generator, spawned
+from .._random import make_generator, spawn_generators
 from .._typing import (
     AnyArray,
     ArrayLike,
@@ -820,7 +820,7 @@ class CalibrationSummary(Storable):
         self._only_state()
         (sample,) = self.samples()
         # All methods are judged on the same folds.
-        folds = sample.folds(int(cv), generator(random_state))
+        folds = sample.folds(int(cv), make_generator(random_state))
         values = {}
         for name, model in models.items():
             predictions = sample.held_out(model, folds).predictions
@@ -950,7 +950,7 @@ class CalibrationSummary(Storable):
         (sample,) = self.samples(_N_RESAMPLED_CELLS)
         sign = -1.0 if measure.spec.greater_is_better else 1.0
         observed = sign * measure.evaluate(sample.predictions, **options)
-        rngs = spawned(random_state, n_resamples)
+        rngs = spawn_generators(random_state, n_resamples)
         null = [
             sign * measure.evaluate(sample.relabelled(rng), **options) for rng in rngs
         ]
@@ -999,7 +999,7 @@ class CalibrationSummary(Storable):
         """
         self._check_filled()
         self._check_independent()
-        rng = generator(random_state)
+        rng = make_generator(random_state)
         n_bins = get_cube_root_bins(self.n_samples) if n_bins == "cube_root" else n_bins
         titles = [problem.title for problem in self.predictions().problems()]
         curves = []

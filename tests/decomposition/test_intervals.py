@@ -177,7 +177,7 @@ def test_ends_of_an_interval_by_search():
     """The closed form holds the values that the rule allows, on both sides of the origin."""
     for estimate in (-0.004, -0.0005, 0.0003, 0.002, 0.02):
         law = Law(estimate, variance=1e-5, bias=2e-4, curved=1e-6, slope=2e-3)
-        low, high = law.interval(0.95)
+        low, high = law.invert_variance(0.95)
         slope = min(2e-3, 1e-5 / abs(estimate))
         constant = max(1e-6, 1e-5 - slope * abs(estimate) - 3e-6)
         q = np.linspace(-0.1, 0.1, 200_001)

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from sklearn_calib import CalibratedModel
-from sklearn_calib._random import spawned
+from sklearn_calib._random import spawn_generators
 from sklearn_calib._show import get_sections, render_markdown
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_dict, to_dict
@@ -201,7 +201,7 @@ def test_folds_by_a_plain_loop(rows):
     found = validate(GaussianNB(), X, y, n_resamples=11, method="cross_validation")
     assert (found.n_resamples, found.n_folds) == (20, 10)
     values = []
-    for rng in spawned(0, 2):
+    for rng in spawn_generators(0, 2):
         folds = StratifiedKFold(10, shuffle=True, random_state=int(rng.integers(2**32)))
         p = np.empty(80)
         for train, test in folds.split(X, y):

@@ -7,11 +7,11 @@ from scipy import stats
 
 from sklearn_calib._random import (
     draw_labels,
-    generator,
+    draw_row_counts,
     label_bounds,
     legacy_generator,
-    multiplicities,
-    spawned,
+    make_generator,
+    spawn_generators,
 )
 from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.inference import (
@@ -47,23 +47,26 @@ def test_bounds_end_at_one():
 
 def test_multiplicities_are_a_bootstrap_sample():
     rng = np.random.default_rng(0)
-    counts = np.array([multiplicities(50, rng) for _ in range(4000)])
+    counts = np.array([draw_row_counts(50, rng) for _ in range(4000)])
     assert (counts.sum(axis=1) == 50).all()
     assert counts.var() == pytest.approx(1 - 1 / 50, rel=0.02)
 
 
 def test_random_state_of_every_kind():
-    assert generator(3).random() == generator(3).random()
-    assert generator(None).random() != generator(None).random()
+    assert make_generator(3).random() == make_generator(3).random()
+    assert make_generator(None).random() != make_generator(None).random()
     given = np.random.default_rng(0)
-    assert generator(given) is given
-    old = [generator(np.random.RandomState(0)).random() for _ in range(2)]
+    assert make_generator(given) is given
+    old = [make_generator(np.random.RandomState(0)).random() for _ in range(2)]
     assert old[0] == old[1]
     shared = np.random.RandomState(0)
-    assert generator(shared).random() != generator(shared).random()
-    first, second = spawned(0, 2)
+    assert make_generator(shared).random() != make_generator(shared).random()
+    first, second = spawn_generators(0, 2)
     assert first.random() != second.random()
-    assert spawned(0, 2)[1].random() == spawned(np.random.default_rng(0), 2)[1].random()
+    assert (
+        spawn_generators(0, 2)[1].random()
+        == spawn_generators(np.random.default_rng(0), 2)[1].random()
+    )
 
 
 def test_old_random_states():
@@ -80,7 +83,7 @@ def test_old_random_states():
             return self.given
 
     recorder = Recorder(0)
-    generator(recorder)
+    make_generator(recorder)
     assert recorder.given.shape == (4,), "128 bits"
     assert recorder.given.max() > 2**31
 

@@ -201,7 +201,7 @@ def test_score_test_of_the_slope_by_definition():
     )
 
     offset, line, pvalue_slope, pvalue_curvature = find_smallest_repair(
-        record.settle().from_block(0), COARSE_CELLS
+        record.count_waiting_rows().from_block(0), COARSE_CELLS
     )
     assert_allclose(offset, [shift, 1.0], atol=1e-3)
     assert_allclose(pvalue_slope, expected, rtol=0.01)
@@ -385,7 +385,7 @@ def test_blocks_do_not_grow_with_the_rows():
     monitor = CalibrationMonitor(average_run_length=1e12)
     rng, rows = np.random.default_rng(3), 16_384
     monitor.update(*drawn(rows, rng))
-    blocks = monitor._records[0].settle().blocks
+    blocks = monitor._records[0].count_waiting_rows().blocks
     assert len(blocks) <= 8 * (np.log2(rows / 32 / 8) + 1) + 1
     assert sum(block.rows for block in blocks) == rows
     assert [b.first for b in blocks[1:]] == [b.last + 1 for b in blocks[:-1]]

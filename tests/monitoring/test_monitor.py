@@ -595,7 +595,7 @@ def test_the_history_has_no_more_moments_than_it_says():
         moment = (row, 0.0, 0.0, 1.0, 0.0, None)
         if course.is_due(row):
             course.add(moment)
-        lengths.append(len(course.history(moment).n_samples))
+        lengths.append(len(course.make_history(moment).n_samples))
     assert max(lengths) == 512 and min(lengths[512:]) >= 256
 
 

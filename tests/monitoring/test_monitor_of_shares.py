@@ -27,7 +27,9 @@ def test_shares_of_0_and_1_are_labels(multiclass):
     assert one.log_e_value_ == pytest.approx(other.log_e_value_, rel=1e-12)
     assert str(one) == str(other) and one.n_samples_ == other.n_samples_ == 700
     for own, theirs in zip(one._records, other._records, strict=True):
-        assert (own.settle().every == theirs.settle().every).all()
+        assert (
+            own.count_waiting_rows().every == theirs.count_waiting_rows().every
+        ).all()
 
 
 def test_shares_weigh_the_ratios_and_are_at_most_fair_bets():
@@ -68,7 +70,9 @@ def test_batches_and_single_rows_are_the_same():
         parts.update(one, score, soft_labels=True)
     assert parts.log_e_value_ == pytest.approx(at_once.log_e_value_, rel=1e-12)
     for own, theirs in zip(parts._records, at_once._records, strict=True):
-        assert (own.settle().every == theirs.settle().every).all()
+        assert (
+            own.count_waiting_rows().every == theirs.count_waiting_rows().every
+        ).all()
     with refuses(ValueError, expected=r".*soft labels in \[0, 1\]", value="3", row=1):
         parts.update([0.5, 3], [0.5, 0.5], soft_labels=True)
     with refuses(ValueError, hint=".*pass soft_labels=True"):

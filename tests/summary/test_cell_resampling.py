@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sklearn_calib._random import draw_labels, label_bounds, multiplicities
+from sklearn_calib._random import draw_labels, draw_row_counts, label_bounds
 from sklearn_calib.metrics import (
     Predictions,
     brier_loss,
@@ -55,7 +55,7 @@ def pvalues(n, n_cells, n_resamples, weighted, kind):
     bounds = label_bounds(case.proba)
     if kind == "redrawn":
         by_rows = values(
-            lambda rng: case.with_weight(case.weight * multiplicities(n, rng)),
+            lambda rng: case.with_weight(case.weight * draw_row_counts(n, rng)),
             n_resamples,
             1,
         )
@@ -100,11 +100,11 @@ def test_moments_of_the_draws(scale, weighted):
     squares = np.array([(w**2).sum() for w in drawn]).reshape(counts.shape)
     p = np.linspace(0.05, 0.95, 20)
     sample = CellSample(np.column_stack([1 - p, p]), counts, weight, squares)
-    assert sample._labelled_rows.few == (scale == 3)
+    assert sample._rows_with_labels.few == (scale == 3)
     draws = 4000
     found = np.array([sample.redrawn(rng).weight.reshape(20, 2) for _ in range(draws)])
     variance = squares - (
-        weight**2 / counts.sum() if sample._labelled_rows.few else 0.0
+        weight**2 / counts.sum() if sample._rows_with_labels.few else 0.0
     )
     error = np.sqrt(variance / draws)
     assert np.abs((found.mean(axis=0) - weight) / error).max() < 4.5
