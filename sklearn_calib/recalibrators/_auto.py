@@ -86,9 +86,9 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         Take only candidates that declare that they are monotone, and leave out those
         whose map falls: for two classes the result rises with the score.
     alpha : float, default=2.0
-        Invented rows, at least 0, that hold the weights near those of the prior: .1 of
-        the weight on the candidate "identity", which changes nothing, .8 on "default",
-        .1 on the others. Without "default", half of it on "identity" and the other half
+        Invented rows, at least 0, that hold the weights near those of the prior: 0.1 of
+        the weight on the candidate "identity", which changes nothing, 0.8 on "default",
+        0.1 on the others. Without "default", half of it on "identity" and the other half
         on the others; without "identity", evenly on all.
     n_jobs : int, default=None
         Processes for the folds; -1 for all cores.

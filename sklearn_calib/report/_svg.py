@@ -93,7 +93,7 @@ class Frame(NamedTuple):
 
 _DIGIT_WIDTH = 7.2
 _LABEL_ROOM = 13
-# Room for 0.0001 at the left axis.
+# Space for 0.0001 at the left axis.
 _EXTRA_LEFT_MARGIN = 14
 
 LARGE_FRAME = Frame(360, 414, 56, 10, 296, (316, 372), (0, 0.2, 0.4, 0.6, 0.8, 1))
