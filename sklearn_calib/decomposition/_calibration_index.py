@@ -64,6 +64,7 @@ def smooth_frequencies(
         In [0, 1], at ``problem.cells.score``.
     """
     cells = problem.cells
+    # The operator depends on the scores only, so resamples of labels share it.
     if equals(smoother, "loess"):
         return problem.derive_from_scores(Loess)(cells.mass, cells.hits)
     if equals(smoother, "cox"):
@@ -73,6 +74,7 @@ def smooth_frequencies(
         raise unknown_name("a smoother", smoother, known)
     else:
         method = resolve_recalibrator(smoother, input_name="smoother")
+    # The distance from the identity would be 0 for all predictions.
     if isinstance(method, Identity):
         raise invalid_input(
             expected="a smoother that learns from the labels",
@@ -84,7 +86,10 @@ def smooth_frequencies(
     )
     labels = problem.hit.astype(np.intp)
     return np.clip(
-        map_new_rows(method, given, labels, problem.weight, points)[:, 1], 0.0, 1.0
+        # Fitted to the rows, evaluated at the distinct scores.
+        map_new_rows(method, given, labels, problem.weight, points)[:, 1],
+        0.0,
+        1.0,
     )
 
 
@@ -158,6 +163,7 @@ def calibration_indices(
         [compute_problem_indices(problem, smoother) for problem in problems]
     )
     return CalibrationIndices(
+        # The mean over classes, weighted by their shares.
         *([problem.share for problem in problems] @ table).tolist()
     )
 

@@ -86,6 +86,7 @@ class RefinementCurve:
         best = int(np.argmin(self.criterion))
         if rule == "minimum":
             return best
+        # The first stage that is not clearly worse than the best one.
         close = self.criterion - self.criterion[best] <= self.standard_error
         return int(np.argmax(close[: best + 1]))
 
@@ -198,6 +199,8 @@ def refinement_curve(
             predictions = validate_predictions(y_true, given, sample_weight, **how)
             rule.check_classes(len(predictions.classes))
             kept = canonical_weight(sample_weight, len(everyone.codes)) > 0
+            # Standard errors need losses of all stages at once: of many rows every k-th
+            # one is kept.
             rows = slice(None, None, -(-len(predictions.codes) // _STANDARD_ERROR_ROWS))
             weight = predictions.weight / predictions.weight.sum()
         else:
@@ -227,10 +230,13 @@ def _temperature_stage(predictions, loss, start, rows):
     z = log_proba(raise_zeros(predictions).proba)
     codes = predictions.codes
     weight = predictions.weight
+    # Labels smoothed by 1 / (n + 1): a perfect fit would have an infinite inverse
+    # temperature and a loss of 0, and all such stages would be equal.
     smooth = fit_temperature(
         z, codes, weight, 1.0 / (weight.sum() + 1.0), start, n_fits=_MIN_STAGES_COMPILED
     )
     inside = smooth.beta if smooth.status == "inside" else None
+    # The last optimum is near the next one.
     plain = fit_temperature(z, codes, weight, start=inside, n_fits=_MIN_STAGES_COMPILED)
     if loss.is_likelihood:
         some = canonical_proba(smooth.beta * z[rows], kind="logits")
@@ -256,6 +262,7 @@ def _build_curve(table, stages, weight, loss, unit):
     best = table[int(criterion.argmin())][3].astype(float)
     errors = []
     for *_, losses in table:
+        # Paired with the best stage: differences vary less than the losses.
         difference = losses - best
         center = weight @ difference / weight.sum()
         # sum of w^2 d^2 over all rows, estimated from these

@@ -206,6 +206,7 @@ def decompose_predictions(
     total = predictions.weight.sum()
     w = predictions.weight / total
     squares = w**2 if squares is None else squares / total**2
+    # Rows keep their losses, from which the standard errors follow.
     risk = rule.of_rows(predictions.proba, predictions.codes)
     fit = None
     if _is_plain_temperature(recalibrator):
@@ -219,6 +220,7 @@ def decompose_predictions(
     frequencies = np.bincount(
         predictions.codes, weights=w, minlength=len(predictions.classes)
     )
+    # Uncertainty: the loss of the class frequencies as prediction of every row.
     blind = rule.of_labels(frequencies[None].astype(float))[0][predictions.codes]
     rows = {
         "risk": risk,
@@ -230,6 +232,8 @@ def decompose_predictions(
     values: dict[str, Any] = {name: float(w @ x) for name, x in rows.items()}
     laws = {"risk": compute_mean_law(risk, w, squares)}
     laws["uncertainty"] = compute_uncertainty_law(blind, frequencies, w, squares, rule)
+    # At a bound the temperature is not a stationary point, and the expansion of its
+    # error does not hold.
     if fit is not None and fit.status == "inside":
         laws |= compute_temperature_laws(
             predictions, fit.beta, w, squares, rule, risk, blind, laws["uncertainty"]
@@ -342,6 +346,7 @@ def refinement_error(
         y_true, y_proba, sample_weight, labels, pos_label, validate=validate
     )
     if in_sample and kind == "logits":
+        # The smoothed target has weight 1 / (n + 1), as in `refinement_curve`.
         smoothing = 1.0 / (predictions.weight.sum() + 1.0) if label_smoothing else 0.0
         return fit_temperature(
             predictions.proba, predictions.codes, predictions.weight, smoothing, start
@@ -373,6 +378,7 @@ def _compute_refinement(
         fold = _assign_folds(predictions, cv)
         value = None
         if fold is not None:
+            # One compiled pass for all folds.
             value = cross_validate_temperature(
                 log_proba(predictions.proba),
                 predictions.codes,

@@ -87,6 +87,7 @@ def decompose_by_features(
         "calibration": risk - mapped,
         "refinement": mapped,
         "sharpness": blind - mapped,
+        # Gain of the trees beyond the recalibrated probabilities.
         "grouping": mapped - used,
         "irreducible": used,
     }
@@ -97,6 +98,7 @@ def decompose_by_features(
     }
     laws["uncertainty"] = compute_uncertainty_law(blind, frequencies, w, w**2, rule)
     gain = laws["grouping"].estimate
+    # A negative estimate is noise of the trees; the term itself is not negative.
     grouping = max(gain, 0.0)
     return LossDecomposition(
         **{name: laws[name].estimate for name in LOSS_TERMS},
@@ -127,11 +129,15 @@ def _estimate_mean_law(losses, fold, w, fading=False):
     compared, so what differs is too much for them if the gain is many errors from 0;
     `fading` lets it go there.
     """
+    # Rounding must not look like a gain.
     losses = np.where(np.abs(losses) < LOSS_TOLERANCE, 0.0, losses)
     own = losses[fold, np.arange(len(fold))]
     law = compute_mean_law(own, w, w**2)
+    # How much the maps of other folds differ on the same row: rows train each other's
+    # maps.
     apart = ((losses - own) ** 2).sum(axis=0) / (len(losses) - 1)
     twice = min(MAX_VARIANCE_FACTOR * float(w**2 @ apart), law.variance)
+    # Far from 0 the error is that of independent rows to first order.
     if fading and law.estimate:
         twice *= min(
             1.0,
@@ -240,6 +246,8 @@ def _correct_by_features(predictions, columns, rule, recalibrator, folds):
     for number, (train, test) in enumerate(folds):
         given: dict[str, Any] = {"classes": numbers, "sample_weight": weight[train]}
         # a constant prediction is a fact here, not a mistake
+        # The trees are fitted to recalibrated rows of the same folds, so that their
+        # gain is beyond recalibration.
         with ignore_calibration_warnings():
             method = resolve_recalibrator(recalibrator)
             fit_recalibrator(method, proba[train], codes[train], **given)
@@ -280,16 +288,20 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
     positives and with 20 columns, 21 with five categories; the rest is a reserve. Of
     another loss they lose the same share of the gain.
     """
+    # Kish's number of rows.
     rows = 1 / float(w @ w)
     step = -(-len(proba) // _DETECTABLE_GAIN_ROWS)
     log = log_proba(proba[::step])
     w = w[::step] / w[::step].sum()
+    # The missed feature moves the log-odds of the most probable class up or down with
+    # equal chances.
     top = np.eye(log.shape[1])[np.asarray(log).argmax(axis=1)]
     needed = ndtri(1 - GAIN_SIGNIFICANCE_LEVEL) + ndtri(DETECTION_POWER)
     nats = LogLoss()
 
     def gain_and_deviation(move, rule=rule):
         moved = [np.asarray(apply_softmax(log + sign * move * top)) for sign in (-1, 1)]
+        # Without the feature the best prediction is the mean of both.
         without = rule.of_labels((moved[0] + moved[1]) / 2)
         gains = [without - rule.of_labels(one) for one in moved]
         first, second = (
@@ -307,6 +319,7 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
 
     def is_seen(move):
         gain, deviation = gain_and_deviation(move)
+        # Trees find a feature only if its gain exceeds their own overfitting.
         known = rows * gain_and_deviation(move, nats)[0]
         if known <= _TREE_OVERFITTING_COST:
             return False
@@ -318,6 +331,7 @@ def minimum_detectable(rule: Any, proba: FloatArray, w: AnyArray) -> float | Non
         return None
     low = 0.0
     high = MAX_FEATURE_SHIFT
+    # The gain grows with the size of the move.
     while high - low > 1e-3 * high:
         half = (low + high) / 2
         low, high = (low, half) if is_seen(half) else (half, high)

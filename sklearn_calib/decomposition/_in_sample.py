@@ -37,6 +37,7 @@ def raise_zeros(predictions: "Predictions") -> "Predictions":
 def _clip_zeros(proba):
     if has_exact_log(proba):  # nothing is raised; no pass to learn from where to
         return proba
+    # The same floor as a fit of `TemperatureScaling` would learn.
     changed = clip_to_floor(proba, estimate_floor(proba))
     return (
         proba if changed is proba else canonical_proba(np.log(changed), kind="logits")
@@ -73,6 +74,7 @@ def isotonic_refinement(predictions: "Predictions", loss: "ProperLoss") -> float
     n, place = predictions.derive_from_proba(_rank_scores)
     mass = np.bincount(place, predictions.weight, n)
     ones = np.bincount(place, predictions.weight * predictions.codes, n)
+    # Resamples may lack some scores.
     kept = mass > 0
     mass = mass[kept]
     ones = ones[kept]

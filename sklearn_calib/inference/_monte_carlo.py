@@ -215,6 +215,7 @@ def calibration_test(
     evaluate, name = _make_evaluation(predictions, statistic, options)
     reads_cells = _reads_cells(predictions, name, statistic, options)
     draw = None
+    # A statistic of cells is simulated on cells, which have the same law and are fewer.
     sample: Any = (
         pool_rows(predictions) if reads_cells and predictions.clusters is None else None
     )
@@ -229,8 +230,10 @@ def calibration_test(
             )
         (problem,) = predictions.problems()
         warn_few_events(predictions, problem)
+        # Copies of an item of soft labels change their labels together.
         items = None if predictions.items is None else predictions.items[problem.rows]
         sample = ClusterSample(problem, predictions.clusters, items=items)
+        # A change of sign of a cluster leaves the absolute value of its bin as it is.
         draw = sample.draw_by_votes if name in _BIN_MEASURES else None
     observed, ranked, null = simulate_if_calibrated(
         predictions,
@@ -248,6 +251,7 @@ def calibration_test(
 def _reads_cells(predictions, name, statistic, options):
     """Return whether the statistic depends only on the weight of each label at each score."""
     measure = statistic if callable(statistic) else all_metrics()[name]
+    # Options may make a measure depend on single rows.
     if not isinstance(measure, Measure) or options or not measure.spec.poolable:
         return False
     return len(predictions.classes) == 2 or measure.has_pos_label

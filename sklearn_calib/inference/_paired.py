@@ -148,6 +148,7 @@ class PairedLosses:
                 hint="Pass one number for each row",
             )
         moved = two - one
+        # An infinite loss has no mean to compare.
         wrong = np.flatnonzero(~np.isfinite(moved))
         if len(wrong):
             row = wrong[0]
@@ -160,6 +161,8 @@ class PairedLosses:
             )
         self._add_clusters(groups, one, moved, weight)
         if weight is None:
+            # Sums of blocks are exact, so the result does not depend on the size of the
+            # blocks.
             sums = sum_exactly(np.array([one, two, np.square(moved, out=moved)]))
             n = len(one) << UNIT_BITS
             sums = [n, n, sums[0], sums[1], sums[1] - sums[0], sums[2]]
@@ -189,6 +192,7 @@ class PairedLosses:
         if groups is None:
             return
         encode_groups(groups, len(one))  # rejects missing ones
+        # Names as texts, which are comparable between blocks.
         names, places = np.unique(np.asarray(groups).astype(str), return_inverse=True)
         weight = np.ones(len(one)) if weight is None else weight
         mass, change = (
@@ -228,6 +232,7 @@ class PairedLosses:
         reduction in standard errors for linear regression with multi-stage samples".
         """
         check_level(level)
+        # Fractions: the variance is a small difference of large sums.
         total, squares, one, two, moved, spread = (
             Fraction(number, 1 << UNIT_BITS) for number in self._sums
         )
@@ -237,6 +242,8 @@ class PairedLosses:
             )
         mean = (two - one) / total
         around = max(spread - 2 * mean * moved + mean**2 * squares, Fraction(0))
+        # For equal weights this is n (n - 1), the divisor of the unbiased variance of a
+        # mean.
         freedom = total**2 - squares
         half = float("inf")
         if freedom > 0:
@@ -437,6 +444,8 @@ def _compare_losses(measure, loss, first, second, level):
     def label_losses():
         return loss.of_labels(second.proba) - loss.of_labels(first.proba)
 
+    # The normal interval is too short if the loss depends on a few rows of a rare
+    # class.
     ends = few_event_interval(first, label_losses, level)
     if ends is None:
         return found
@@ -460,6 +469,7 @@ def _bootstrap_difference(measure, first, second, level, random):
         second, evaluate, groups=groups, **random
     )
     low, high = np.quantile(draws_two - draws_one, [(1 - level) / 2, (1 + level) / 2])
+    # A bootstrap of few clusters is too narrow.
     longer = (
         1.0 if groups is None else small_sample_inflation(first.weight, groups, level)
     )
@@ -487,6 +497,8 @@ def _combine_intervals(measure, one, two):
     """Combine two intervals into one of their difference."""
     # inside, also if a part leaves one out
     difference = two.sample_value - one.sample_value
+    # The difference of two intervals that hold with probability level each;
+    # conservative, since paired rows are correlated.
     low = min(two.low - one.high, difference)
     high = max(two.high - one.low, difference)
     return PairedDifference(

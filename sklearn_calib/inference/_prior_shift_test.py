@@ -163,12 +163,17 @@ def prior_shift_test(
     m = len(target)
     both_scores = np.vstack([source, target])
     unknown_codes = np.zeros(m, dtype=np.intp)
+    # The ranks of all rows are computed once for all resamples.
     both = RankedScores(both_scores, np.concatenate([codes, unknown_codes]))
+    # The smallest distance of the target's scores from a mixture of the scores of the
+    # classes.
     found = both.compute_distance(np.arange(n), np.arange(n, n + m))
     rng = make_generator(random_state)
     members = [np.flatnonzero(codes == c) for c in range(k)]
     sizes = [len(rows) for rows in members]
     null = np.empty(int(n_resamples))
+    # Under the hypothesis the target is such a mixture: both samples are drawn again
+    # from the labelled rows, the target with the fitted frequencies.
     for number in range(len(null)):
         labelled = _draw_rows(members, sizes, rng)
         target_sizes = rng.multinomial(m, found.prior)

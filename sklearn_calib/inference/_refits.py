@@ -76,6 +76,7 @@ class Refits:
         self.codes = predictions.codes
         self.groups = groups
         self.weight = predictions.weight if weighted else None
+        # XGBoost needs 0, 1, ...; scikit-learn rejects bytes.
         plain = not (
             _is_from_package("xgboost", estimator) or self.classes.dtype.kind == "S"
         )
@@ -84,6 +85,7 @@ class Refits:
         tagged = hasattr(estimator, "__sklearn_tags__")
         self._pairwise = tagged and bool(get_tags(estimator).input_tags.pairwise)
         self._params = self._collect_metadata()
+        # An estimator that divides groups itself needs no folds from here.
         splits_groups = (
             groups is not None and _find_fit_argument(estimator, "groups") is not None
         )
@@ -115,6 +117,7 @@ class Refits:
     def fit(self, rows: IntArray, *, copies: bool = False) -> Estimator:
         """Fit a clone on these rows; `copies` marks rows that may be repeated."""
         fitted = clone_by_value(self.estimator)
+        # Copies of a row must be in one fold of an inner cross-validation.
         if copies and self._folds is not None:
             name, fold = self._folds
             fitted.set_params(**{name: PredefinedSplit(fold[rows])})
@@ -138,6 +141,7 @@ class Refits:
     def predict_all_rows(self, fitted: Estimator, train: IntArray) -> FloatArray:
         """Predict all rows with an estimator that was fitted on the rows `train`."""
         X = self.X
+        # A kernel matrix has one column per training row.
         if self._pairwise:
             X, _ = safe_split(fitted, X, self.codes, np.arange(len(self.codes)), train)
         found = read_proba(fitted.predict_proba(X), n_classes=len(self.classes))
@@ -151,6 +155,7 @@ class Refits:
         """Fit on rows, or groups of rows, drawn with replacement until all classes are there."""
         for redrawn in range(_MAX_DRAW_ATTEMPTS):
             rows = self._draw_rows(rng)
+            # A model without one of the classes has another number of columns.
             if np.bincount(self.codes[rows], minlength=len(self.classes)).all():
                 count = np.bincount(rows, minlength=len(self.codes)).astype(np.float64)
                 return Refit(
@@ -168,6 +173,8 @@ class Refits:
     def _draw_rows(self, rng):
         n = len(self.codes)
         if self.groups is None:
+            # Sorted rows are read faster; the order of a bootstrap sample has no
+            # meaning.
             return np.sort(rng.integers(0, n, n))
         order, starts, size = self._group_layout
         chosen = rng.integers(0, len(size), len(size))
@@ -211,6 +218,7 @@ class Refits:
             rarest = int(np.bincount(self.codes).min())
         else:
             pairs = np.unique(np.column_stack([self.codes, self.groups]), axis=0)
+            # Each fold needs a group with the rarest class in the others.
             rarest = int(np.bincount(pairs[:, 0]).min())
         if rarest < 2:
             kind = "rows" if self.groups is None else "groups"
@@ -282,6 +290,8 @@ def _find_fit_argument(estimator, name):
         return name
     if not any(one.kind is Parameter.VAR_KEYWORD for one in known.values()):
         return None
+    # `**fit_params` may pass groups on, or raise an error: only these are known to use
+    # them.
     if name == "groups":  # if folds are made of them
         grouping = "Group" in type(getattr(estimator, "cv", None)).__name__
         searches = hasattr(estimator, "param_grid") or hasattr(
@@ -312,6 +322,7 @@ def _find_copy_folds(estimator, codes, groups):
         return None
     kind = StratifiedKFold if groups is None else FastStratifiedGroupKFold
     fold = np.zeros(len(codes), dtype=np.intp)
+    # At most as many folds as the rarest class has rows.
     least = int(np.bincount(codes).min()) if groups is None else len(np.unique(groups))
     splits: Iterator[Any] = kind(max(2, min(int(n_folds), least))).split(
         codes, codes, groups
@@ -378,6 +389,7 @@ class Judge:
         there = [
             np.broadcast_to(weight.any(axis=-1), len(models)) for weight in weights
         ]
+        # Samples without any row left out get weights of 1, and NaN at the end.
         safe = [weight + ~weight.any(axis=-1, keepdims=True) for weight in weights]
         if self._quick:
             places = [[*self.named].index(name) for name in self._quick]
@@ -409,6 +421,8 @@ class Judge:
         """Compute the measures for labels unrelated to predictions: each with each."""
         predictions = self.predictions
         k = proba.shape[1]
+        # The no-information value of the .632+ estimate: every prediction with every
+        # label, weighted by the frequencies of the labels.
         share = (
             np.bincount(predictions.codes, predictions.weight, k)
             / predictions.weight.sum()
@@ -456,6 +470,7 @@ def judge_resampled_fits(
     """Fit and judge one model for each generator."""
     judged = _EVALUATED_ROWS_BY_METHOD[method]
     n_entries = len(refits.codes) * len(refits.classes)  # that one model predicts
+    # Tasks are large enough to pay for their start, and small enough for memory.
     size = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
     done = Parallel(n_jobs=n_jobs)(
@@ -547,6 +562,7 @@ def build_bootstrap_rows(
     for place, (name, what) in enumerate(named.items()):
         apparent = float(own[place])
         sample = found.values["sample"][place]
+        # Infinite slopes give inf - inf.
         with np.errstate(invalid="ignore"):  # infinite slopes
             excess = sample - found.values[against][place]
         used = np.isfinite(excess)
@@ -556,14 +572,20 @@ def build_bootstrap_rows(
         else:
             n_used = int(np.isfinite(found.values["left"][place]).sum())
             left = _finite_mean(found.values["left"][place])
+            # These measures have no no-information value, so they use the relative
+            # overfitting of the log loss.
             rate = overall if name in TARGET_MEASURES else None
             corrected = compute_632_plus(apparent, left, float(nothing[place]), rate)
         ends = _NAN, _NAN
         if used.sum() > 1 and np.isfinite(corrected) and np.isfinite(apparent):
             if ci == "pivot":
+                # The pivot: the deviations of the optimism of single resamples, turned
+                # around.
                 spread = excess[used].mean() - excess[used]
                 ends = corrected + np.quantile(spread, [tail, 1 - tail])
             else:
+                # Quantiles of the apparent values of the resamples, shifted by the
+                # optimism.
                 ends = np.quantile(sample[used], [tail, 1 - tail]) + (
                     corrected - apparent
                 )

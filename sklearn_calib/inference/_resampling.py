@@ -92,6 +92,7 @@ def simulate_bootstrap_distribution(
 
     def draw_multiplicities(rng):
         if groups is not None:
+            # Multiplicities as weights: rows need not be copied or sorted again.
             return predictions.with_weight(
                 predictions.weight * draw_cluster_counts(n_groups, rng)[groups]
             )
@@ -165,6 +166,8 @@ def simulate_batches(
     """Compute `simulate_distribution` with a function that returns many values at once."""
     check_jobs(n_jobs)
     check_progress(progress)
+    # Each task has a generator of its own, so the draws do not depend on the number of
+    # jobs.
     sizes = [
         min(_REPLICATES_PER_TASK, n_resamples - done)
         for done in range(0, n_resamples, _REPLICATES_PER_TASK)
@@ -172,6 +175,8 @@ def simulate_batches(
     rngs = spawn_generators(random_state, len(sizes))
     found = []
     done = 0
+    # Threads: most of the time is spent in numpy and in compiled code, which release
+    # the lock.
     batches = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
         delayed(batch)(size, rng) for size, rng in zip(sizes, rngs, strict=True)
     )
@@ -214,6 +219,8 @@ def simulate_if_calibrated(
             predictions, evaluate, n_resamples, random_state, **how
         )
         return observed, observed, null
+    # The null distribution is that of the pooled predictions, so the statistic of the
+    # pooled rows is ranked in it.
     null = simulate_distribution(
         draw or sample.relabelled, evaluate, n_resamples, random_state, **how
     )
@@ -285,6 +292,7 @@ class PooledRows:
             (0, (last, starts)),
             (1, (starts, last)),
         ):
+            # Rounding must not move a mean beyond the scores of its cell.
             mean[:, column] = np.clip(
                 mean[:, column], *(proba[end, column] for end in ends)
             )
@@ -303,6 +311,7 @@ class PooledRows:
         other = copy(self)
         chance = law[self._place]
         rows = self._rows.rows
+        # Labels of unweighted cells are binomial with the mean chance of the cell.
         many = self._weight is None and not self._rows.few
         if many:
             chance = np.add.reduceat(chance, self._starts) / rows
@@ -357,6 +366,7 @@ def pool_rows(
         less than two rows per cell, and for predictions that carry exact logarithms,
         which cells do not.
     """
+    # Exact logarithms would be lost in cells.
     if has_exact_log(predictions.proba):
         return None
     if len(predictions.classes) == 2:
@@ -374,6 +384,7 @@ def pool_rows(
     starts = np.flatnonzero(np.append(True, new))
     if len(starts) > most_cells:
         starts = find_cell_runs(proba[:, 1], proba[:, 0], most_cells)
+    # Pooling pays only if it halves the number of rows.
     if 2 * len(starts) > len(proba) and not always:
         return None
     place = order, np.broadcast_to(column, len(order))[order]

@@ -274,9 +274,12 @@ def validation_sample_size(
     z = float(ndtri((1 + level) / 2))
     found: list[tuple[Any, ...]] = []
     if oe_width is not None:
+        # The interval of O/E is exp(+-z se) times O/E on the logarithmic scale; its
+        # width at O/E = 1 is 2 sinh(z se).
         se = asinh(oe_width / 2) / z
         found.append(("O/E", 1.0, oe_width, se, (1 - phi) / (phi * se**2)))
     if slope_width is not None:
+        # Symmetric intervals have the width 2 z se.
         se = slope_width / (2 * z)
         found.append(
             (
@@ -339,6 +342,7 @@ class _Law(NamedTuple):
         events = self.weight * self.p
         others = self.weight * (1 - self.p)
         # of equal predictions
+        # Ties between an event and a non-event count one half.
         first = np.flatnonzero(np.append(True, np.diff(self.p) > 0))
         events = np.add.reduceat(events, first)
         others = np.add.reduceat(others, first)
@@ -348,6 +352,8 @@ class _Law(NamedTuple):
     def compute_slope_variance(self) -> float:
         """Compute the variance of the slope, times the number of rows."""
         each = self.weight * self.p * (1 - self.p)
+        # Entries of the Fisher information of intercept and slope; the variance of the
+        # slope is the entry of its inverse.
         a = each.sum()
         b = each @ self.z**2
         ab = each @ self.z
@@ -363,6 +369,7 @@ class _Law(NamedTuple):
         others = self.weight * (1 - self.p)
         hits = float(events @ acts / events.sum())
         alarms = float(others @ acts / others.sum())
+        # The weight of a false alarm in units of the prevalence.
         w = (1 - phi) / phi * t / (1 - t)
         variance = hits * (1 - hits) / phi + w**2 * alarms * (1 - alarms) / (1 - phi)
         return hits - w * alarms, variance + (w * alarms) ** 2 / (phi * (1 - phi))
@@ -396,11 +403,14 @@ def _make_distribution(
         means = [mean]
         parts = [1.0]
     else:  # equal variances: the log-odds themselves are calibrated at a distance of the variance
+        # For two normal laws of equal variance the C statistic is Phi(difference of the
+        # means / (sqrt(2) deviation)).
         deviation = sqrt(2) * float(ndtri(c_statistic))
         means = [float(logit(prevalence)) + sign * deviation**2 / 2 for sign in (-1, 1)]
         parts = [1 - prevalence, prevalence]
     low = min(means) - _NORMAL_DEVIATIONS * deviation
     high = max(means) + _NORMAL_DEVIATIONS * deviation
+    # A fine grid of the normal law stands for a sample.
     z = np.linspace(low, high, _N_NORMAL_NODES)
     weight = sum(
         part * np.exp(-(((z - mean) / deviation) ** 2) / 2)
@@ -446,6 +456,7 @@ def _make_sample_distribution(y_proba, sample_weight):
     inside = np.clip(p, MIN_NORMAL_FLOAT32, np.nextafter(1, 0))
     z = np.log(inside) - np.log1p(-inside)
     law = _Law(p, z, weight / weight.sum())
+    # The slope is not determined by certain predictions.
     uncertain = z[(p > 0) & (p < 1)]
     if not len(uncertain) or np.ptp(uncertain) < 1e-9:
         raise invalid_input(
@@ -462,6 +473,7 @@ def _make_sample_distribution(y_proba, sample_weight):
 def _rows_for_c_statistic(c, phi, se):
     """Return the smallest number of rows with Newcombe's standard error of at most `se`."""
     slope = (1 - c) / (2 - c) + c / (1 + c)
+    # Solved for n with n/2 events in Newcombe's terms: a quadratic equation.
     scale = c * (1 - c) / (phi * (1 - phi) * se**2)  # n^2 = scale (1 + (n/2 - 1) slope)
     half = scale * slope / 4
     return max(half + sqrt(max(half**2 + scale * (1 - slope), 0.0)), 2.0)

@@ -373,9 +373,11 @@ def validation_summary(
     )
     predictions = with_cluster_ids(predictions, groups)
     equal = bool((predictions.weight == predictions.weight[0]).all())
+    # With unequal weights the likelihood is not that of the sampling.
     how = "sandwich"
     if predictions.clusters is None:
         how = ci if equal else how
+    # Other smoothers have no version for clusters.
     elif not equals(smoother, "loess"):
         raise invalid_input(
             expected="smoother='loess' with groups or soft labels",
@@ -399,6 +401,7 @@ def validation_summary(
             warn_few_events(predictions, problem)
         # only ratios matter; squares are finite
         weight = problem.weight / problem.weight.max()
+        # Each problem is one of two classes from here on.
         both = np.column_stack([1 - problem.score, problem.score])
         codes = problem.hit.astype(np.intp)
         two = Predictions(both, codes, None if equal else problem.weight, np.arange(2))
@@ -438,8 +441,11 @@ def _compute_rates(problem, weight, level, groups=None):
         low, high, z = compare_totals(events, said, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
+        # The number of equally weighted rows with the same variance.
         kish = total**2 / (weight @ weight)
         ends = compute_exact_interval(kish * observed / total, kish, level)
+        # The interval of the event rate over the mean prediction, which is taken as
+        # fixed.
         low, high = (float(end * total / expected) for end in ends)
         variance = (weight**2) @ (p * (1 - p))
         # one certain prediction that is wrong is one event more, no proof
@@ -463,6 +469,8 @@ class _MovedLines:
         self.one = np.ones_like(self.z)
         self.certain = bool((problem.score == problem.hit).all())
         self.columns = np.column_stack([self.one, self.z])
+        # The profile interval: twice the log-likelihood falls by at most this quantile
+        # (Wilks).
         self.drop = float(stats.chi2(1).ppf(level))
         self.clusters = None
         if groups is not None:
@@ -487,12 +495,15 @@ class _MovedLines:
             )
             return [missing] * 4
         start = line.compute_log_likelihood(self.z, self.hit, self.weight)
+        # All predictions are 0 or 1 and right: the likelihood is 1 for every slope
+        # above 0.
         if self.certain:
             # any intercept fits as well
             return [
                 missing,
                 *self._estimate_both(start, 0.0, start),
             ]
+        # Calibration in the large: the slope is fixed at 1.
         large, top = line.maximise_likelihood(self.z, self.one, self.hit, self.weight)
         of_large = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
@@ -526,9 +537,11 @@ class _MovedLines:
 
     def _estimate_both(self, start, large, top_of_large):
         (a, b), top = line.fit_line(self.z, self.hit, self.weight)
+        # Likelihood ratios of the slope, and of intercept and slope together.
         ratios = max(2 * (top - top_of_large), 0.0), max(2 * (top - start), 0.0)
         if self.clusters is not None:
             ratios = self.clusters.chi_squares(large)
+        # The estimate is infinite; only the profile likelihood has an end on one side.
         if line.threshold_separates(self.z, self.hit):
             return self._handle_separation(b, top, ratios)
         if self.clusters is not None:
@@ -593,6 +606,7 @@ class _MovedLines:
         """
         given = self.columns[:, held]
         free = np.ascontiguousarray(self.columns[:, 1 - held])
+        # Neighbouring points of a profile have neighbouring maxima.
         last = [start]
 
         def maximise_at(c):
@@ -693,8 +707,10 @@ def _validate_cells(predictions, smoother):
     r2 = _NAN
     if 0 < rate < 1:
         scaled = 1 - brier / (rate * (1 - rate))
+        # The AUC of cells: non-events of lower scores, ties count one half.
         below = np.cumsum(rest) - rest / 2
         area = (hits / hits.sum()) @ (below / rest.sum())
+        # Cox and Snell's R2 over its maximum (Nagelkerke, 1991).
         r2 = np.expm1(2 * (loss - _compute_entropy(rate))) / np.expm1(
             -2 * _compute_entropy(rate)
         )
