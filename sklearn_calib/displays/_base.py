@@ -135,6 +135,7 @@ class Display:
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
+        # Subclasses get the suggestions without a decorator of their own.
         for name, made in [*vars(cls).items()]:
             if name.startswith("from_") and isinstance(made, classmethod):
                 setattr(cls, name, classmethod(_suggest_option_names(made.__func__)))
@@ -192,6 +193,7 @@ class Display:
     def _resolve_styles(self, given):
         """Return the style of each curve: the default, updated by `given`."""
         curves = self._curves()
+        # One mapping styles all curves; a list has one per curve.
         several = (
             [given or {}] * len(curves) if isinstance(given, Mapping | None) else given
         )
@@ -225,6 +227,7 @@ class Display:
         self.styles_ = self._resolve_styles(curve_kwargs)
         if axes is None:
             axes = self._new_axes(require("matplotlib.pyplot", "plot"))
+        # A single Axes, a list and an array of them.
         axes = np.ravel(np.asarray(axes, dtype=object))
         count = len(self.plotted_data())
         strange = [ax for ax in axes if not hasattr(ax, "get_legend_handles_labels")]
@@ -257,6 +260,7 @@ class Display:
         axes = plt.subplots(
             rows, columns, figsize=size, squeeze=False, layout="constrained"
         )[1]
+        # The last row of the grid may have fewer panels.
         for unused in axes.flat[count:]:
             unused.remove()
         return axes.flat[:count]
@@ -318,6 +322,7 @@ def predict_models(
     for name, model in models.items():
         proba = model.predict_proba(X)
         if labels is not None:
+            # Models may have their classes in different orders.
             proba = align_columns(proba, getattr(model, "classes_", labels), labels)
         probabilities[name] = proba
     return probabilities, labels
@@ -369,6 +374,7 @@ def blend_color(ax: Axes, share: float) -> tuple[float, ...]:
         ax.figure.get_facecolor(),
         (1.0, 1.0, 1.0, 1.0),
     ]
+    # A transparent background shows the one behind it.
     ground = next(color for color in grounds if color[3] > 0)
     ink = to_rgb(rcParams["text.color"])
     return tuple(
@@ -394,6 +400,7 @@ def on_log_odds(
     axis : LogitAxis
         The axis that shows both.
     """
+    # A display that was drawn on the same axes before: the new limits contain both.
     if ax.get_xscale() == "function":
         ends = ax.xaxis.get_transform().transform(np.array([1e-300, 1 - 1e-16]))
         left, right = ax.get_xlim()
@@ -423,6 +430,7 @@ def draw_bands(ax: Axes, x: FloatArray, level: float, color: Any, *ends: Any) ->
 
 def get_next_color(ax: Axes) -> Any:
     """Return the colour of the next line on these axes."""
+    # matplotlib has no public call for the next colour of the cycle.
     (line,) = ax.plot([], [])
     line.remove()
     return line.get_color()

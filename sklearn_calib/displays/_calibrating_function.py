@@ -175,6 +175,7 @@ class CalibratingFunctionDisplay(Display):
                 got="none",
                 hint="Pass a name or an instance",
             )
+        # The maps are evaluated on a grid, since most have no closed form to plot.
         scores = np.linspace(0.0, 1.0, n_points)
         functions = {}
         for name, fitted in recalibrators.items():
@@ -235,6 +236,7 @@ class CalibratingFunctionDisplay(Display):
                     self.scores, self.truth, color="C1", lw=3, alpha=0.5, label="truth"
                 )
             if self.curve is not None:
+                # The area of a dot is proportional to the rows of its bin.
                 size = 6 + 90 * self.curve.weight / self.curve.weight.sum()
                 ax.scatter(
                     self.curve.predicted, self.curve.observed, s=size,

@@ -180,6 +180,7 @@ class CumulativeDifferenceDisplay(Display):
         """
         found = self.differences
         if self.axis == "score":
+            # The path as a function of the threshold is a step function from 0 to 1.
             below = np.r_[0.0, found.difference, found.difference[-1]]
             threshold = np.r_[0.0, found.score, 1.0]
             return [[(threshold, below), (threshold, below[-1] - below)]]
@@ -203,6 +204,8 @@ class CumulativeDifferenceDisplay(Display):
     def _draw_thresholds(self, ax):
         found = self.differences
         [[below, above]] = self.plotted_data()
+        # The standard deviation of the last point of the path if the predictions are
+        # calibrated.
         height = 2 * found.sigma
         label = "two standard deviations of all rows"
         ax.axhspan(-height, height, color=blend_color(ax, 0.85), lw=0, label=label)
@@ -235,6 +238,7 @@ class CumulativeDifferenceDisplay(Display):
         ax.plot(*path, zorder=2, **{"label": label} | self.styles_["path"])
         low = min(path[1].min(), -height)
         high = max(path[1].max(), height)
+        # The legend is at the right: only this part of the path can hide it.
         right = path[1][path[0] > 0.4]
         # where the legend has more space
         above = high - right.max() >= right.min() - low
@@ -249,6 +253,7 @@ class CumulativeDifferenceDisplay(Display):
         add_legend(ax, loc="upper right" if above else "lower right")
         self.score_ax_ = ax.secondary_xaxis("top")
         shares = np.linspace(0, 1, _N_UPPER_TICKS)
+        # The upper axis shows the prediction at evenly spaced ranks.
         places = np.searchsorted(found.weight, shares * (1 - 1e-9))
         labels = [
             f"{p:.2g}" for p in found.score[np.minimum(places, len(found.score) - 1)]

@@ -215,6 +215,7 @@ class DecisionCurveDisplay(ModelsDisplay):
 
     def _draw(self, ax, *below):
         limits = self._compute_limits()
+        # Curves that were drawn before stay visible.
         before = ax.get_ylim() if ax.lines else ()
         drawn = [*self._in_turn(ax)]
         for curve, style in drawn:
@@ -233,6 +234,7 @@ class DecisionCurveDisplay(ModelsDisplay):
             )
         none = label_once(ax, "act on none" if absolute else None)
         ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--", label=none)
+        # Bands of several models would hide each other.
         if len(self.curves) == 1:
             interval = (first.low, first.high)
             band = (first.band_low, first.band_high)
@@ -250,6 +252,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         curves = self.curves.values()
         lines = []
         for curve in curves:
+            # Near 0 and 1 few rows decide, and the intervals become wide.
             inner = (curve.threshold >= 0.05) & (curve.threshold <= 0.95)
             ends = (curve.low, curve.high) if len(curves) == 1 else ()
             lines += [line[inner] for line in (_scale_value(curve), *ends)]
@@ -259,6 +262,7 @@ class DecisionCurveDisplay(ModelsDisplay):
         )
         bottom = values.min()
         if any(isinstance(curve, DecisionCurve) for curve in curves):
+            # The net benefit is unbounded below at high thresholds.
             bottom = max(bottom, -0.5 * top)
         room = 0.15 * (top - bottom) or 0.01
         return bottom - room, top + room

@@ -260,6 +260,8 @@ class DecompositionDisplay(ModelsDisplay):
         parts = list(self.parts.values())
         refinement, calibration = self._stack_terms()
         loss = get_loss(parts[0].loss)
+        # The bars start at the best possible loss, so that their lengths can be
+        # compared.
         best = loss.range[0]
         unit = escape_mathtext(loss.label)
         bars = [("refinement", refinement - best, best, 0.12)]
@@ -274,6 +276,8 @@ class DecompositionDisplay(ModelsDisplay):
         bars.append(("calibration", calibration, refinement, -0.12))
         for term, width, left, above in bars:
             ax.barh(place, width, 0.6, left=left, **self.styles_[term])
+            # Differences have intervals of their own length, which start where the bar
+            # starts.
             is_loss = term in ("refinement", "irreducible")  # and no difference of two
             ends = [part.interval(term) for part in parts]
             _draw_whiskers(ax, ends, place + above, 0.0 if is_loss else left)
@@ -308,6 +312,7 @@ class DecompositionDisplay(ModelsDisplay):
             else:
                 given |= {"ha": "center", "va": "bottom", "xytext": (0, 2)}
             ax.annotate(f"{value:.4g}", (across[1], up[1]), **given)
+        # Labels are placed in inches, since the plane has two units.
         box = ax.get_window_extent()
         inches = box.width / ax.figure.dpi, box.height / ax.figure.dpi
         styles = [*self.styles_.values()]

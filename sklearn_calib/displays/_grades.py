@@ -181,6 +181,7 @@ class GradeDisplay(Display):
 
     def _select_filled_grades(self):
         """Return the grades that have rows, with their positions."""
+        # Grades without rows keep their place on the axis.
         filled = [(n, row) for n, row in enumerate(self.found.rows) if row.n_rows]
         return np.array([n for n, _ in filled]), [row for _, row in filled]
 
@@ -218,6 +219,7 @@ class GradeDisplay(Display):
             ylim=(0, None),
         )
         names = [escape_mathtext(row.grade, 14) for row in self.found.rows]
+        # Long names would overlap if written horizontally.
         long = max(map(len, names)) > 6
         ax.set_xticklabels(
             names, rotation=35 if long else 0, ha="right" if long else "center"
@@ -225,6 +227,8 @@ class GradeDisplay(Display):
         ax.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.3g} %")
         ax.set(ylabel="rate of events")
         ax.set_xlabel(f"grade (all together: p = {self.found.p_value:.2g})")
+        # The bars are one artist in several colours, so each colour needs its own entry
+        # in the legend.
         handles, labels = ax.get_legend_handles_labels()
         for light in [
             light

@@ -168,6 +168,8 @@ default="isotonic"
             kept = np.arange(len(predictions.codes))
         curves = []
         for row, members in _find_worst(found, n_curves):
+            # Members are numbered among the given rows; predictions are without those
+            # of weight 0.
             rows = np.searchsorted(kept, members)
             problem = problems[row.event]
             (curve,) = reliability_curve(
@@ -275,6 +277,7 @@ default="isotonic"
         if not dots or not count:
             columns = min(count, 4)
         else:
+            # Beside the dots there is space for two columns of diagrams.
             columns = 1 if count < 3 else 2
         lines = max(-(-count // max(columns, 1)), 1)
         left = 6.6 if dots else 0.0
@@ -329,6 +332,7 @@ default="isotonic"
         ax.scatter(
             value, place, s=28, c=[style["color"] for style in styles], zorder=2.5
         )
+        # One infinite or very long interval must not compress all others.
         right = max(1.0, min(high.max(), max(2.0, 1.8 * value.max())))
         left = min(low.min(), 1.0)
         ax.set(yticks=place, ylim=(-0.8, len(rows) - 0.2))

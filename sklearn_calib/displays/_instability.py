@@ -190,6 +190,7 @@ class InstabilityDisplay(Display):
         found = self.instability
         order = np.argsort(found.predicted, kind="stable")
         x = found.predicted[order]
+        # Rows of equal predictions share a value, so that the line is a function.
         _, place = np.unique(x, return_inverse=True)
         shown = [
             [
@@ -215,6 +216,7 @@ class InstabilityDisplay(Display):
         found = self.instability
         panels = self.plotted_data()
         order = np.argsort(found.predicted, kind="stable")
+        # Evenly spaced ranks: thousands of bars would be a filled area.
         some = order[
             np.unique(np.linspace(0, len(order) - 1, _MAX_BARS).round().astype(np.intp))
         ]
@@ -232,6 +234,7 @@ class InstabilityDisplay(Display):
         mean = found.mean_absolute_error.mean()
         errors.scatter(*panels[1][0], s=7, lw=0, **{"alpha": 0.4} | several)
         errors.axhline(mean, lw=1.4, **one, label=f"mean {mean:.3f}")
+        # The legend is above the points.
         errors.set_ylim(0, 1.2 * errors.get_ylim()[1])  # space for the legend
         decisions.scatter(*panels[2][0], s=7, lw=0, **{"alpha": 0.4} | several)
         label = f"threshold {found.threshold:.3g}"
@@ -310,7 +313,9 @@ def _smooth_medians(values):
     half = len(values) // (2 * _SMOOTHING_WINDOWS)
     if half == 0:
         return values
+    # At the ends the window contains copies of the end value.
     padded = np.pad(values, half, mode="edge")
     windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
+    # Medians at 200 places are enough for a line.
     places = np.unique(np.linspace(0, len(values) - 1, 200).round().astype(np.intp))
     return np.interp(np.arange(len(values)), places, np.median(windows[places], axis=1))

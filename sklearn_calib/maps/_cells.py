@@ -56,6 +56,7 @@ class Cells(CalibrationMap):
                 expected=f"{len(self.keys)} of them, one for each key",
                 got=f"{len(self.rows)}",
             )
+        # The cells are found by bisection, which needs increasing keys.
         found = list(map(tuple, self.keys.tolist()))
         if any(later <= earlier for earlier, later in itertools.pairwise(found)):
             raise invalid_field(
@@ -69,6 +70,8 @@ class Cells(CalibrationMap):
         if self.keep:
             out = proba.copy()
         else:
+            # The level of a probability is the integer below n_levels p; the slack
+            # absorbs rounding.
             levels = np.floor(proba * float(self.n_levels) + self.slack).astype(
                 np.int64
             )
@@ -82,6 +85,7 @@ class Cells(CalibrationMap):
     def lower(self, rows: Any) -> Any:
         n_levels = float(self.n_levels)
         levels = np.floor(rows.p * n_levels + self.slack)
+        # The rest that floors leave is divided evenly, so that the row sums to 1.
         missing = (n_levels - levels.sum()) / float(rows.k)
         out = rows.p if self.keep else (levels + missing) / n_levels
         return rows.divide_by_sums(

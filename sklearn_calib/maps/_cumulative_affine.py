@@ -29,6 +29,7 @@ class CumulativeAffine(CalibrationMap):
 
     def check(self, k: int, at: str) -> None:
         check_length(self.shifts, k - 1, f"{at}.shifts")
+        # Rising shifts would give negative probabilities of the classes between.
         if (np.diff(self.shifts) > 0).any():
             raise invalid_field(
                 f"{at}.shifts", expected="numbers that do not rise", got="rising ones"
@@ -45,7 +46,10 @@ class CumulativeAffine(CalibrationMap):
         eta = rows.compute_thresholds() * float(self.slope) + self.shifts
         above = [expit(eta).column(c) for c in range(rows.k - 1)]
         inner = [
-            np.maximum(one - other, 0.0) for one, other in itertools.pairwise(above)
+            # P(class c) is P(above c - 1) - P(above c); rounding may make it slightly
+            # negative.
+            np.maximum(one - other, 0.0)
+            for one, other in itertools.pairwise(above)
         ]
         table = np.column_stack([expit(-eta.column(0)), *inner, above[-1]])
         return rows.make_rows(table / table.sum())

@@ -118,6 +118,8 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
                     expected="'input', where x is a probability",
                     got="'proba'",
                 )
+            # A curve in the probability cannot continue beyond its knots on the
+            # log-odds.
             ends = self.knots[[0, -1]]
             if (
                 self.domain is None
@@ -158,6 +160,8 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         )
         if self.scale == "input":
             return piece, (x - low) / width, width
+        # (sigmoid(x) - sigmoid(low)) / (sigmoid(high) - sigmoid(low)), written without
+        # a difference of nearly equal probabilities.
         share = np.exp(_log_sigmoid(x) - more[0]) * np.expm1(low - x) / more[1]
         return piece, move_into(share, 0.0, 1.0), width
 
@@ -176,6 +180,8 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             with np.errstate(over="ignore"):
                 share = (x - start) * place.select_from(1.0 / (high - low))
         else:
+            # The length of the piece as a probability, negative here; it may underflow
+            # in float32.
             smallest = expit(high) * np.expm1(low - high)
             unit = 1.0 / np.minimum(smallest, -rows.smallest_divisor)
             share = expit(x) * np.expm1(start - x) * place.select_from(unit)
@@ -200,6 +206,8 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         xp = rows.xp
         if self.domain is not None:
             x = xp.clip(x, *self.domain.tolist())
+        # Tensors have no search of sorted arrays on all devices: each piece adds its
+        # part, clipped to its ends.
         start = rows.constant(self, "_piece_starts")
         share = (x - start) / rows.constant(self, "_compute_widths")
         share = xp.clip(share, 0.0, 1.0)
@@ -208,6 +216,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             added = (added + rows.constant(self, name)) * share
         first, last = self.knots[[0, -1]].tolist()
         left, right = self._compute_end_slopes().tolist()
+        # Straight lines beyond the first and the last knot.
         beyond = xp.clip(x - first, None, 0.0) * left
         beyond = beyond + xp.clip(x - last, 0.0, None) * right
         return float(self.values[0]) + beyond + rows.row_sum(added)
@@ -316,6 +325,8 @@ class PiecewiseCubic(CurveBetweenKnots):
             take_entries(self.slopes[ends], piece)
             for ends in (_PIECE_STARTS, _PIECE_ENDS)
         )
+        # The cubic inside the piece; beyond the knots a straight line with the slope of
+        # the end.
         t = move_into(at, 0.0, 1.0)
         beyond = (at - t) * width
         s = 1.0 - t
@@ -334,6 +345,7 @@ class PiecewiseCubic(CurveBetweenKnots):
             t = np.clip(at, 0.0, 1.0)
         powers = [self.values[:-1], self._linear_terms, self._square_terms]
         value = place.select_from(self._cubic_terms)
+        # Horner's scheme.
         for power in powers[::-1]:
             value = place.select_from(power) + t * value
         if self._goes_beyond:
@@ -373,6 +385,8 @@ class PiecewiseCubic(CurveBetweenKnots):
     def direction(self) -> int | None:
         a, b, c = self._slope_coefficients()
         with np.errstate(divide="ignore", invalid="ignore"):
+            # The slope of a cubic is a parabola: its sign is decided by both ends and
+            # the vertex.
             vertex = np.where(a != 0, np.clip(-b / (2 * a), 0.0, 1.0), 0.0)
         slope = np.vstack([c, a + b + c, (a * vertex + b) * vertex + c])
         return join_slopes(slope, SLOPE_TOLERANCE * (np.abs(a) + np.abs(b) + np.abs(c)))
@@ -380,6 +394,8 @@ class PiecewiseCubic(CurveBetweenKnots):
     def find_turns(self, every: bool) -> FloatArray:
         a, b, c = self._slope_coefficients()
         root = np.sqrt(np.maximum(b * b - 4 * a * c, 0.0))
+        # The stable form of the quadratic formula, without a difference of nearly equal
+        # numbers.
         half = -(b + np.where(b < 0, -root, root)) / 2
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.vstack([half / a, c / half])
@@ -390,6 +406,8 @@ class PiecewiseCubic(CurveBetweenKnots):
         if self.scale == "input":
             found = low + found * (high - low)
         else:
+            # t measures the probability, so the place is found there and converted to
+            # log-odds.
             ones = (1 - found) * expit(low) + found * expit(high)
             zeros = (1 - found) * expit(-low) + found * expit(-high)
             found = np.log(ones) - np.log(zeros)
@@ -418,6 +436,7 @@ class Curve(FunctionOfScore, in_documents=False):
         """Return log-odds of the result, from those of the rows."""
         found = self.predict(convert_log_odds(log_odds))
         with np.errstate(divide="ignore"):
+            # Tables cannot contain infinite log-odds.
             log = np.where(found > 0, np.log(found), _LOG_OF_ZERO)
         return log[:, 1] - log[:, 0]
 
@@ -438,6 +457,7 @@ class Curve(FunctionOfScore, in_documents=False):
 
 def make_steps(score: str, edges: FloatArray, values: AnyArray) -> Steps:
     """Return a step function that contains its left edges, without pieces between equal edges."""
+    # Edges that rounding has made equal have no piece between them.
     kept = np.append(np.diff(edges) > 0, True)[: len(edges)]
     values = np.append(values[:1], np.asarray(values)[1:][kept])
     return Steps(input=score, edges=edges[kept], values=values)
@@ -476,8 +496,10 @@ def count_reached(edges: FloatArray, x: Any) -> Any:
     each, whose branches no processor can predict.
     """
     bits = len(edges).bit_length()
+    # Small inputs do not pay for the vectorised bisection.
     if not isinstance(x, np.ndarray) or not len(edges) or x.size < 8 << bits:
         return np.searchsorted(edges, x, side="right")
+    # Padded to a power of two, so that every number takes the same steps.
     table = np.full(1 << bits, np.inf)
     table[: len(edges)] = edges
     count = np.zeros(x.shape, np.intp)

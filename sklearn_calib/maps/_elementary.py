@@ -71,6 +71,7 @@ class Floor(CalibrationMap):
     supports_array_api: ClassVar[bool] = True
 
     def check(self, k: int, at: str) -> None:
+        # Then the uniform row would be below the floor.
         if self.floor > 1 / k:
             raise invalid_field(
                 f"{at}.floor",
@@ -82,9 +83,11 @@ class Floor(CalibrationMap):
         return rows.clip_to_floor(self.floor)
 
     def lower(self, rows: Any) -> Any:
+        # Rows from logits have exact logarithms and need no floor.
         if rows.exact is not None:
             return rows
         higher = np.maximum(rows.p, self.floor)
+        # Rows without a low probability keep all their digits.
         low = rows.p.min() < self.floor
         return rows.make_rows(low.where(higher / higher.sum(), rows.p))
 
@@ -105,6 +108,8 @@ class TailCompression(CalibrationMap):
     supports_array_api: ClassVar[bool] = True
 
     def apply(self, rows: Any) -> Any:
+        # Logarithms less the largest one: the map does not depend on the sum of the
+        # row.
         log = rows.relative_log
         shares = 1.0 / (1.0 + rows.row_max(log) - log)
         return rows.with_proba(shares / rows.row_sum(shares))

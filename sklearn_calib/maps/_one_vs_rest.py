@@ -42,6 +42,8 @@ class OneVsRest(CalibrationMap):
         pairs = rows.against_rest
         k = rows.n_classes
         n_rows = rows.proba.shape[0]
+        # The pairs of all classes are one block below the other, so a shared part is
+        # applied once.
         blocks = [slice(column * n_rows, (column + 1) * n_rows) for column in range(k)]
         if len(self.parts) == 1:
             second = pairs.after(self.parts[0]).proba[:, 1]
