@@ -110,8 +110,8 @@ def test_the_coverage_of_mean_losses_with_few_events_is_that_of_the_table():
 
 def test_the_level_of_hosmer_and_lemeshow_of_20_clusters_is_that_of_the_table():
     sentence = (
-        "in 20 clusters N to N of N tests reject at .05 and N to N at .01; with half of the "
-        "clusters copies of one row N at .05"
+        "in 20 clusters N to N of N tests reject at 0.05 and N to N at 0.01; with half of the "
+        "clusters copies of one row N at 0.05"
     )
     stated = numbers(inference.hosmer_lemeshow_test, sentence)
     table = "cluster_coverage/hosmer_lemeshow.csv"
@@ -347,8 +347,8 @@ def test_the_level_and_the_power_of_the_portfolio():
 @pytest.mark.slow
 def test_the_level_of_hosmer_and_lemeshow_of_rare_events():
     sentence = (
-        "of calibrated predictions with a mean of N on N rows the test rejects N at .05 and N at "
-        ".01, where the plain law rejects N and N."
+        "of calibrated predictions with a mean of N on N rows the test rejects N at 0.05 and N at "
+        "0.01, where the plain law rejects N and N."
     )
     mean, n, at_5, at_1, plain_5, plain_1 = numbers(
         inference.hosmer_lemeshow_test, sentence
