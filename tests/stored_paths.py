@@ -6,6 +6,7 @@ import tempfile
 import warnings
 import zlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,7 +26,9 @@ from sklearn_calib import (
     linear,
     summary,
 )
+from sklearn_calib._cli._drawn import by_group, compare_losses
 from sklearn_calib.export import from_dict, to_code, to_dict, to_sql
+from sklearn_calib.metrics import LogLoss, validate_predictions
 from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     PriorShift,
@@ -420,7 +423,48 @@ STORED_SUMMARY = {
 }
 
 
+# --- parts of commands that are used for many rows ------------------------------------------------
+
+
+def calls_of_parts():
+    group = np.arange(N) % 13
+    moved = LogLoss().of_rows(TWO["second"], Y) - LogLoss().of_rows(TWO["first"], Y)
+    for level in (0.8, 0.95):
+        yield (
+            "parts",
+            f"by_group, level {level}",
+            lambda level=level: by_group(
+                inference.paired_difference(Y, P, OTHER, "log_loss", level=level),
+                moved,
+                WEIGHT,
+                group,
+            ),
+        )
+    for groups_of_rows in (None, group):
+        for drawn in (True, False):
+            yield (
+                "parts",
+                f"compare_losses, {groups_of_rows is None}, {drawn}",
+                lambda g=groups_of_rows, drawn=drawn: drawn_difference(g, drawn),
+            )
+
+
+def drawn_difference(group, drawn):
+    """Of rows of which every second one is drawn, from strata with shares of their own."""
+    rows = np.arange(0, N, 2)
+    sample = {"predictions": validate_predictions(Y, P)}
+    if drawn:
+        sample |= {"stratum": np.arange(N) % 3, "share": 0.3 + np.arange(N) % 3 / 10}
+    weight = WEIGHT[rows] + 0.1
+    given = {"rows": rows, "squares": weight**2}
+    given["predictions"] = validate_predictions(Y[rows], OTHER[rows], weight)
+    return compare_losses(
+        SimpleNamespace(**sample), SimpleNamespace(**given), 0.5, 0.9, group
+    )
+
+
 PATHS = (
+    calls_of_parts,
     calls_of_blocks,
     calls_of_options,
     calls_of_texts,

@@ -197,3 +197,17 @@ def test_logistic_intervals_know_the_unit_of_weights(C):
     )
     ends = logit(logistic_intervals(model, X, X, sample_weight=weight))
     np.testing.assert_allclose((ends[:, 1] - ends[:, 0]) / 2, half, rtol=1e-9)
+
+
+def test_intervals_end_where_the_crossings_say():
+    """Each root is a score whose interval of Wald ends at the point it was found for."""
+    rng = np.random.default_rng(0)
+    p = rng.random(60).round(2).clip(0.02, 0.98)
+    y = (rng.random(60) < p).astype(int)
+    wald = AdaptiveCalibration("interval").fit(p, y)._wald
+    for point in (-2.0, -0.3, 0.0, 1.7):
+        roots = wald.compute_crossings(np.array([point]))
+        gaps = [np.abs(end - point) for end in wald.compute_ends(roots)]
+        assert len(roots) == 2
+        found = np.min(gaps, axis=0)
+        assert (found < 1e-9).all(), f"interval at {point}: expected 0, got {found}"
