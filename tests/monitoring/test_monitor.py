@@ -213,14 +213,14 @@ def test_the_test_rejects_once_and_remembers():
 def test_an_alarm_knows_no_later_row(alarm, groups):
     """However many rows come at once: what it states, and its moment of the history."""
     rng = np.random.default_rng(0)
-    p = rng.random(900)
-    y = (rng.random(900) < p**1.6).astype(int)
-    p[700], y[700] = 0.0, 1
-    names = np.array(groups or [None])[np.arange(900) % len(groups or "a")]
+    p = rng.random(240)
+    y = (rng.random(240) < p**3).astype(int)
+    p[200], y[200] = 0.0, 1
+    names = np.array(groups or [None])[np.arange(240) % len(groups or "a")]
     alarms, moments = [], []
-    for size in (900, 100, 1):
+    for size in (240, 60, 1):
         monitor = CalibrationMonitor(alarm, groups=groups)
-        for start in range(0, 900, size):
+        for start in range(0, 240, size):
             rows = slice(start, start + size)
             given = {} if groups is None else {"groups": names[rows]}
             monitor.update(y[rows], p[rows], **given)
