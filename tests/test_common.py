@@ -216,23 +216,36 @@ def _marks(instance, name):
 
 
 def _cases():
+    """Yield parameters: the checks of an instance that have the same mark, by name."""
     for instance in [*DEFAULTS, *VARIANTS, STEP, *QUICKER]:
         title = repr(instance)
+        by_mark = {}
         for name, check in contract_checks(instance):
             reason = EXEMPT.get((title, name.partition("[")[0]))
             if reason or (instance is STEP and name.startswith(STEP_EXEMPT)):
                 continue
             if instance not in DEFAULTS and name.startswith(DECLARED):
                 continue
-            yield pytest.param(
-                check, id=f"{title}-{name}", marks=_marks(instance, name)
-            )
+            marks = _marks(instance, name)
+            kind = marks.name if marks else "quick"
+            by_mark.setdefault(kind, (marks, {}))[1][name] = check
+        for kind, (marks, checks) in by_mark.items():
+            yield pytest.param(checks, id=f"{title}-{kind}", marks=marks)
+
+
+def _run_checks(checks):
+    """Run all checks; the message of the first that fails begins with its name."""
+    for name, check in checks.items():
+        try:
+            check()
+        except Exception as error:
+            raise AssertionError(f"{name}: {error!r}") from error
 
 
 @pytest.mark.whole
-@pytest.mark.parametrize("check", list(_cases()))
-def test_recalibrator_contract(check):
-    check()
+@pytest.mark.parametrize("checks", list(_cases()))
+def test_recalibrator_contract(checks):
+    _run_checks(checks)
 
 
 @pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
@@ -252,17 +265,9 @@ def test_scores_down_to_the_smallest_number(instance):
     assert np.abs(proba.sum(axis=1) - 1).max() <= 1e-12
 
 
-@pytest.mark.whole
-@pytest.mark.parametrize(
-    "check",
-    [
-        pytest.param(check, id=f"{metric.spec.name}-{name}")
-        for metric in all_metrics().values()
-        for name, check in contract_checks(metric)
-    ],
-)
-def test_metric_contract(check):
-    check()
+@pytest.mark.parametrize("name", all_metrics())
+def test_metric_contract(name):
+    _run_checks(dict(contract_checks(all_metrics()[name])))
 
 
 @pytest.mark.parametrize("instance", DEFAULTS, ids=repr)
