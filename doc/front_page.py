@@ -372,13 +372,16 @@ def draw_picture(y: Any, proba: dict[str, Any]) -> str:
         found = measure(y, values)
         said = f"above 99 %: {found['sure']} rows, {found['wrong']} wrong"
         (steps,) = reliability_curve(y, values, strategy="isotonic", n_resamples=0)
+        diagram = draw_diagram([DiagramSeries(curve, steps, number)], title)
+        # A report numbers the dots by its table of bins, which is missing here.
+        diagram = re.sub(r'<text [^>]*class="\w+ bin">\d+</text>\n?', "", diagram)
         left = 10 + number * width
         parts.append(
             f'<text class="title" x="{left + LARGE_FRAME.left}" y="26">{title}</text>\n'
             f'<text class="note" x="{left + LARGE_FRAME.left}" y="44">'
             f"{said}; log loss {found['log_loss']:.2f}</text>\n"
             f'<svg x="{left}" y="50" width="{LARGE_FRAME.width}" height="{LARGE_FRAME.height}">'
-            f"{draw_diagram([DiagramSeries(curve, steps, number)], title)}</svg>"
+            f"{diagram}</svg>"
         )
     width, height = 20 + 2 * width, LARGE_FRAME.height + 60
     return (
