@@ -205,10 +205,14 @@ def test_columns_of_other_classes_are_told_once(frame, small, capsys, monkeypatc
     small(9000)
     monkeypatch.setattr(_monitor, "_JUDGED", 500)
     read = []
-    judge = _monitor._explain_class_error
-    monkeypatch.setattr(
-        _monitor, "_explain_class_error", lambda *given: (read.append(1), judge(*given))
-    )
+    given = _monitor.PredictionBatches.iter_tables
+
+    def watched(batches):
+        for batch in given(batches):
+            read.append(1)
+            yield batch
+
+    monkeypatch.setattr(_monitor.PredictionBatches, "iter_tables", watched)
     assert run("swapped.csv", *ROWS) == 2
     assert "swapped.csv: expected columns in the order" in capsys.readouterr().err
     assert 1 < len(read) < 5

@@ -24,7 +24,6 @@ from ._options import format_examples, number_that, share
 from ._outputs import check_writable, unwritable_output, write_text
 from ._prediction_batches import (
     MixedTimes,
-    PredictionBatch,
     PredictionBatches,
     join_batches,
     name_files,
@@ -34,40 +33,6 @@ from ._request import Request
 
 if TYPE_CHECKING:
     from ..monitoring import CalibrationMonitor
-
-
-class Order:
-    """Whether the columns fit other classes: the first 131,072 rows know."""
-
-    def __init__(self, batches: PredictionBatches) -> None:
-        self._batches = batches
-        self._seen: list[PredictionBatch] | None = []
-        self._left = _JUDGED
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether it has been judged."""
-        return self._seen is None
-
-    def check_batch(self, batch: PredictionBatch | None) -> InvalidInputError | None:
-        """Return the lines to print, once; None is the end of the rows."""
-        if self._seen is None:
-            return None
-        if batch is not None:
-            self._seen.append(batch.select_rows(slice(self._left)))
-            self._left -= len(self._seen[-1].labels)
-            if self._left:
-                return None
-        rows = join_batches(self._seen)
-        self._seen = None
-        batches = self._batches
-        n_columns = len(batches.names)
-        classes = batches.classes
-        try:
-            check_order(rows.labels, rows.scores, classes, n_columns, batches.options)
-        except InvalidInputError as error:
-            return error
-        return None
 
 
 _JUDGED = 2**17  # first rows, by which the order of the columns is judged
@@ -344,9 +309,9 @@ def _update_monitor(
 
     Rows that are not in the order of their times are read again, all at once.
     """
-    order = Order(batches)
+    _check_first_rows(batches, options)
     try:
-        return _add_rows(batches.iter_batches(), order, batches, options)
+        return _add_rows(batches.iter_batches(), batches, options)
     except (MixedTimes, _Backwards):
         pass
     if weigh_more(batches.files, _MUCH):
@@ -355,19 +320,42 @@ def _update_monitor(
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "
             "many."
         )
-    order = order if order.is_judged else Order(batches)
-    return _add_rows([batches.load_batch()], order, batches, options)
+    return _add_rows([batches.load_batch()], batches, options)
+
+
+def _check_first_rows(batches, options):
+    """Raise an error if the first rows fit columns of other classes.
+
+    If there is a state, print it: later tables may be those of a model that went wrong.
+    """
+    first = []
+    left = 0 if options.any_order else _JUDGED
+    for batch in batches.iter_tables() if left else ():
+        first.append(batch.select_rows(slice(left)))
+        left -= len(first[-1].labels)
+        if not left:
+            break
+    if not first:
+        return
+    rows = join_batches(first)
+    n_columns = len(batches.names)
+    try:
+        check_order(rows.labels, rows.scores, batches.classes, n_columns, options)
+    except InvalidInputError as error:
+        if _load_state(options, again=True) is None:
+            error.set_fields(source=name_files(options.files))
+            raise
+        print_note(f"{name_files(options.files)}: {error}")
 
 
 class _Backwards(Exception):
     """A batch begins before the last one ends."""
 
 
-def _add_rows(rows, order, batches, options):
+def _add_rows(rows, batches, options):
     from ..monitoring import TIME_ORDER_HINT, CalibrationMonitor
 
-    known = _load_state(options, again=True)
-    found = known or CalibrationMonitor(
+    found = _load_state(options, again=True) or CalibrationMonitor(
         classes=batches.classes, **_collect_settings(options)
     )
     began = False
@@ -382,15 +370,4 @@ def _add_rows(rows, order, batches, options):
             error.set_fields(source=name_files(batches.files))
             raise
         began = True
-        _explain_class_error(order.check_batch(batch), known, options)
-    _explain_class_error(order.check_batch(None), known, options)
     return found
-
-
-def _explain_class_error(error, known, options):
-    """Reject columns of other classes; later tables may be those of a model that went wrong."""
-    if error is not None and known is None:
-        error.set_fields(source=name_files(options.files))
-        raise error
-    if error is not None:
-        print_note(f"{name_files(options.files)}: {error}")

@@ -149,7 +149,7 @@ class PredictionBatches:
         """Yield all rows, in batches of a multiple of 256 of them but for the last."""
         left: PredictionBatch | None = None
         dtypes = set[Any]()
-        for batch in self._iter_tables(False):
+        for batch in self.iter_tables():
             dtypes.add(None if batch.time is None else batch.time.dtype)
             if len(dtypes) > 1:
                 raise MixedTimes
@@ -163,14 +163,15 @@ class PredictionBatches:
 
     def load_batch(self) -> PredictionBatch:
         """Return all rows in memory, whose times are what they are together."""
-        return join_batches([*self._iter_tables(True)])
+        return join_batches([*self.iter_tables(whole=True)])
 
     def print_left_out(self) -> None:
         """Print which rows had holes, once all have been read."""
         names = any(isinstance(label, str) for label in self.classes.tolist())
         self.tables.print_left_out(names)
 
-    def _iter_tables(self, whole):
+    def iter_tables(self, whole: bool = False) -> Iterator[PredictionBatch]:
+        """Yield the rows of each block of the files, or of each file if `whole`."""
         from .._validation import check_votes
 
         self.tables.reset_counts()
