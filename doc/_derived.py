@@ -14,7 +14,7 @@ from changelog import OVERVIEW, changes
 
 from sklearn_calib import metrics, recalibrators
 from sklearn_calib._cli import build_parser as cli_parser
-from sklearn_calib._cli._messages import MEANINGS
+from sklearn_calib._cli._messages import MEANING_BY_EXIT_CODE
 
 
 def write(folder):
@@ -128,7 +128,7 @@ def options_of_commands():
 def exit_codes():
     """What the exit codes of the command line mean."""
     lines = [".. list-table::", "   :header-rows: 1", "   :widths: 15 85", ""]
-    for code, meaning in {"exit code": "meaning", **MEANINGS}.items():
+    for code, meaning in {"exit code": "meaning", **MEANING_BY_EXIT_CODE}.items():
         lines += [f"   * - {code}", f"     - {meaning}"]
     return "\n".join([*lines, ""])
 

@@ -140,7 +140,7 @@ def test_rows_in_any_order_of_time(frame, small, capsys, monkeypatch, much):
     expected = result(capsys, "t.csv", *TIMED)
     frame.sample(frac=1, random_state=0).to_csv("t.csv", index=False)
     small(9000)
-    monkeypatch.setattr(_monitor, "_MUCH", much)
+    monkeypatch.setattr(_monitor, "_MIN_REPORTED_BYTES", much)
     code, said, state = result(capsys, "t.csv", *TIMED)
     assert (code, said.out, state) == (expected[0], expected[1].out, expected[2])
     assert said.err.count("not in the order of 'day'") == (much == 0)
@@ -203,7 +203,7 @@ def test_columns_of_other_classes_are_told_once(frame, small, capsys, monkeypatc
     frame.to_csv("good.csv", index=False)
     frame.assign(p=1 - frame["p"]).to_csv("swapped.csv", index=False)
     small(9000)
-    monkeypatch.setattr(_monitor, "_JUDGED", 500)
+    monkeypatch.setattr(_monitor, "_COLUMN_ORDER_ROWS", 500)
     read = []
     given = _monitor.PredictionBatches.iter_tables
 
@@ -282,7 +282,7 @@ def test_monitor_holds_no_arrays_of_blocks(frame, small, monkeypatch):
         return take(batch, rows)
 
     monkeypatch.setattr(PredictionBatch, "select_rows", watched)
-    monkeypatch.setattr(_monitor, "_JUDGED", 500)
+    monkeypatch.setattr(_monitor, "_COLUMN_ORDER_ROWS", 500)
     assert run("t.csv", *TIMED) == 3
     assert max(most[len(most) // 2 :]) <= 4
 

@@ -25,7 +25,7 @@ def frame(tmp_path, monkeypatch):
     """A calibrated model p, an overconfident one q, one that has less r; and two files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "sklearn_calib._cli._compare._MEASURES", ("log_loss", "accuracy")
+        "sklearn_calib._cli._compare._COMPARED_MEASURES", ("log_loss", "accuracy")
     )
     rng = np.random.default_rng(0)
     z = 1.5 * rng.normal(size=400)
@@ -118,7 +118,7 @@ def test_verdicts(frame, capsys):
 def test_several_classes_and_weights(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(
-        "sklearn_calib._cli._compare._MEASURES", ("log_loss", "brier_loss")
+        "sklearn_calib._cli._compare._COMPARED_MEASURES", ("log_loss", "brier_loss")
     )
     rng = np.random.default_rng(0)
     one, two = rng.dirichlet(np.ones(3), 200), rng.dirichlet(np.ones(3), 200)
@@ -237,7 +237,7 @@ def two_files(tmp_path, monkeypatch):
     """Two models in a csv and a parquet file, with weights, some of them 0."""
     monkeypatch.chdir(tmp_path)
     means = ("log_loss", "brier_loss", "accuracy")
-    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", means)
+    monkeypatch.setattr("sklearn_calib._cli._compare._COMPARED_MEASURES", means)
     rng = np.random.default_rng(3)
     z = 1.5 * rng.normal(size=700)
     p, q = _expit(z), _expit(1.4 * z + 0.2 * rng.normal(size=700))
@@ -400,7 +400,7 @@ def three_classes(tmp_path, monkeypatch):
     """Two models in a csv and a parquet file, with weights, some of them 0, and scores of 0."""
     monkeypatch.chdir(tmp_path)
     means = ("log_loss", "brier_loss", "accuracy")
-    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", means)
+    monkeypatch.setattr("sklearn_calib._cli._compare._COMPARED_MEASURES", means)
     rng = np.random.default_rng(4)
     logits = 1.5 * rng.normal(size=(600, 3))
     noisy = 1.6 * logits + 0.4 * rng.normal(size=(600, 3))
@@ -462,7 +462,7 @@ def test_several_classes_in_any_blocks(three_classes, monkeypatch, capsys, weigh
 def test_the_calibration_error_of_several_classes(three_classes, monkeypatch):
     y, one, two, weight = three_classes
     measures = ("log_loss", "smooth_calibration_error")
-    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", measures)
+    monkeypatch.setattr("sklearn_calib._cli._compare._COMPARED_MEASURES", measures)
     in_small_blocks(monkeypatch)
     files = ["one.csv", "two.parquet", *OF_THREE, "--weight", "w"]
     own = differences(*files, columns=())["smooth_calibration_error"]
@@ -529,7 +529,7 @@ def test_blocks_of_several_classes_are_let_go(monkeypatch):
         return proba
 
     monkeypatch.setattr(_pairs, "get_scores", watched)
-    monkeypatch.setattr(_compare, "_FEW_ROWS", 20)  # which are kept
+    monkeypatch.setattr(_compare, "_MAX_KEPT_ROWS", 20)  # which are kept
     monkeypatch.setattr(summary, "rows_to_draw", lambda n_classes: 50)
     in_small_blocks(monkeypatch)
     differences("one.csv", "two.parquet", *OF_THREE, columns=())
@@ -556,7 +556,7 @@ def test_blocks_of_three_classes_keep_their_weights_and_clusters(
     three, monkeypatch, clusters
 ):
     frame, one, two = three
-    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", ("log_loss",))
+    monkeypatch.setattr("sklearn_calib._cli._compare._COMPARED_MEASURES", ("log_loss",))
     in_small_blocks(monkeypatch)
     columns = [
         "--label",
@@ -581,7 +581,7 @@ def test_blocks_of_three_classes_keep_their_weights_and_clusters(
 @pytest.mark.slow
 def test_the_calibration_error_of_clusters_with_weights(frame, monkeypatch):
     measures = ("log_loss", "smooth_calibration_error")
-    monkeypatch.setattr("sklearn_calib._cli._compare._MEASURES", measures)
+    monkeypatch.setattr("sklearn_calib._cli._compare._COMPARED_MEASURES", measures)
     some = frame[:60].assign(
         w=1.0 + 8 * (frame["p"] > 0.6), shop=np.arange(60) * 7 % 25
     )

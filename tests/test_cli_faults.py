@@ -19,7 +19,7 @@ import pytest
 
 from sklearn_calib import _cli
 from sklearn_calib._cli import main
-from sklearn_calib._cli._messages import MEANINGS
+from sklearn_calib._cli._messages import MEANING_BY_EXIT_CODE
 from sklearn_calib._files import whole
 
 resource = pytest.importorskip("resource", reason="a system without limits")
@@ -217,8 +217,12 @@ def test_exit_codes_are_those_of_the_table():
     from sklearn_calib._cli import _messages
 
     numbers = {value for value in vars(_messages).values() if isinstance(value, int)}
-    numbers |= {128 + getattr(signal, name) for name in _messages.ENDED_BY} | {137}
-    assert {int(code) for code in re.findall(r"\d+", " ".join(MEANINGS))} == numbers
+    numbers |= {
+        128 + getattr(signal, name) for name in _messages.TERMINATING_SIGNALS
+    } | {137}
+    assert {
+        int(code) for code in re.findall(r"\d+", " ".join(MEANING_BY_EXIT_CODE))
+    } == numbers
     for path in Path(_cli.__file__).parent.glob("*.py"):  # no other number is returned
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Return) and isinstance(node.value, ast.Constant):

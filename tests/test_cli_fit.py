@@ -211,7 +211,7 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
 
 
 def test_many_rows_of_a_small_file_are_fitted_in_cells(rows, capsys, monkeypatch):
-    monkeypatch.setattr(_fit, "_MAX_ROWS", 399)
+    monkeypatch.setattr(_fit, "_MAX_UNPOOLED_ROWS", 399)
     monkeypatch.setattr(_fit, "_fit_rows", None)
     assert fit() == 0 and "400 rows, classes no, yes" in capsys.readouterr().out
 

@@ -93,7 +93,7 @@ def test_several_blocks_are_read_by_name(frame, monkeypatch, capsys):
 
     plain = fitted("pa,pb,pc")
     monkeypatch.setattr(_large, "LARGE", 1, raising=False)
-    monkeypatch.setattr(_fit, "_MAX_ROWS", 10)
+    monkeypatch.setattr(_fit, "_MAX_UNPOOLED_ROWS", 10)
     assert fitted(NAMED)["map"] == plain["map"]
 
 

@@ -149,7 +149,7 @@ def test_several_classes_and_changed_maps(fitted, capsys):
 
 
 def test_dialects_are_those_of_to_sql():
-    assert tuple(DIALECTS) == _map.DIALECTS == get_args(SqlDialect)
+    assert tuple(DIALECTS) == _map.SQL_DIALECTS == get_args(SqlDialect)
 
 
 @pytest.mark.parametrize(

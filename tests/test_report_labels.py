@@ -462,7 +462,7 @@ def test_any_order(folder, capsys):
         audit(folder, "swapped.csv", "--out", "none", "--allow", "order", **given) == 0
     )
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sklearn_calib._cli._audit_multilabel._MOST_BYTES", 100)
+        patch.setattr("sklearn_calib._cli._audit_multilabel._MAX_TABLE_BYTES", 100)
         assert audit(folder, "t.csv", "--out", "none") == 2
     assert "audit one label at a time, which reads any" in capsys.readouterr().err
 

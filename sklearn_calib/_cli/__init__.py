@@ -28,11 +28,11 @@ from ._console import (
     standard_output,
 )
 from ._messages import (
-    DEFECT,
-    DONE,
-    ENDED_BY,
-    INTERRUPTED,
-    MENDABLE,
+    EXIT_DEFECT,
+    EXIT_INTERRUPTED,
+    EXIT_SUCCESS,
+    EXIT_USER_ERROR,
+    TERMINATING_SIGNALS,
     invalid_option,
     translate_message,
 )
@@ -56,7 +56,7 @@ _COMMANDS = (
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns the exit code, one of ``_codes.MEANINGS``."""
+    """Run the command; returns the exit code, one of ``MEANING_BY_EXIT_CODE``."""
     hold_descriptors()
     for stream in (sys.stdout, sys.stderr):
         # a name that the terminal cannot show is not an error
@@ -70,25 +70,25 @@ def main(argv: Sequence[str] | None = None) -> int:
             return _run_command(options)
     except InvalidInputError as error:
         print_note(translate_message(error, **words))
-        return MENDABLE
+        return EXIT_USER_ERROR
     except MemoryError as error:
         print_note(
             str(error)
             or "expected more memory. Draw some of the rows, or fewer columns."
         )
-        return MENDABLE
+        return EXIT_USER_ERROR
     except KeyboardInterrupt:
         print_note("interrupted")
-        return INTERRUPTED
+        return EXIT_INTERRUPTED
     except BrokenPipeError:  # who read the output has seen enough
-        return DONE
+        return EXIT_SUCCESS
     except (
         OSError
     ) as error:  # of what is written on the way; who names a file has worded it
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
         print_note(_without_room(error))
-        return MENDABLE
+        return EXIT_USER_ERROR
     except Exception as error:
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"expected no error of this kind, got {type(error).__name__}: {plain(error, 200)}. "
             "Please report it; SKLEARN_CALIB_TRACEBACK=1 shows where it comes from."
         )
-        return DEFECT
+        return EXIT_DEFECT
     finally:
         _flush_streams()
 
@@ -125,7 +125,9 @@ def _ended_in_order():
         signal.signal(number, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    found = [getattr(signal, name) for name in ENDED_BY if hasattr(signal, name)]
+    found = [
+        getattr(signal, name) for name in TERMINATING_SIGNALS if hasattr(signal, name)
+    ]
     if threading.current_thread() is not threading.main_thread():
         found = []
     usual = [number for number in found if signal.getsignal(number) is signal.SIG_DFL]

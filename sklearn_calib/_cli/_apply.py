@@ -12,8 +12,8 @@ from .._typing import FloatArray
 from ..exceptions import add_error_context
 from ._classes import match_named_classes
 from ._console import Screen, show_progress
-from ._map import EDITED, add_map, check_kind, label_names, load_map
-from ._messages import KEEP_THEM, invalid_option
+from ._map import EDITED_HELP, add_map, check_kind, label_names, load_map
+from ._messages import KEEP_MISSING_HINTS, invalid_option
 from ._options import format_examples
 from ._outputs import check_writable
 from ._remote import local_files
@@ -24,7 +24,8 @@ from ._tables import get_probability
 if TYPE_CHECKING:
     from ..export import ExportedMap
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what opens one in a spreadsheet
+# A cell that starts with one of these is a formula in a spreadsheet.
+_FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 EXAMPLES = (
     "sklearn-calib apply map.json new.csv --prob p --out calibrated.csv",
     "sklearn-calib apply map.json 'scores/*.parquet' --prob p --out calibrated.parquet",
@@ -59,7 +60,7 @@ def add_to(commands: Any) -> None:
         help="names of the new columns, one for each of --prob (default: p_calibrated "
         "for p, or p_calibrated_2 and so on if the table has such a column)",
     )
-    parser.add_reading(missing=("keep", "absent"), edited=EDITED)
+    parser.add_reading(missing=("keep", "absent"), edited=EDITED_HELP)
     results = parser.add_argument_group("results")
     results.add_argument(
         "--out",
@@ -70,7 +71,10 @@ def add_to(commands: Any) -> None:
         "the input is JSON lines, else csv)",
     )
     parser.set_defaults(
-        run=run_apply, words=KEEP_THEM, modules=("rich", "pandas"), no_page=True
+        run=run_apply,
+        words=KEEP_MISSING_HINTS,
+        modules=("rich", "pandas"),
+        no_page=True,
     )
 
 
@@ -143,7 +147,11 @@ def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> li
 
 def _name_calibrated_column(name):
     """Return the name of a new column; none that a spreadsheet would take for a formula."""
-    return f"calibrated_{name}" if name.startswith(_FORMULA) else f"{name}_calibrated"
+    return (
+        f"calibrated_{name}"
+        if name.startswith(_FORMULA_PREFIXES)
+        else f"{name}_calibrated"
+    )
 
 
 def _make_unused_name(name, taken):

@@ -9,7 +9,7 @@ import numpy as np
 from .._files.opened import json_text
 from .._show import plain, quoted
 from ..exceptions import add_error_context
-from ._console import EXTRAS, Screen, show_progress
+from ._console import REQUIRED_EXTRAS, Screen, show_progress
 from ._messages import invalid_option
 from ._options import any_number, as_number, format_examples
 from ._outputs import check_outputs
@@ -71,7 +71,7 @@ def add_to(commands: Any) -> None:
     parser.add_reading(mends=True, order=order)
     _add_work(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
-    parser.set_defaults(run=run_audit, modules=EXTRAS)
+    parser.set_defaults(run=run_audit, modules=REQUIRED_EXTRAS)
 
 
 def _add_work(group):

@@ -9,7 +9,7 @@ from .._files.columns import Block, label_column
 from .._files.tables import weigh_more
 from .._show import get_sections, plain, quoted
 from ..exceptions import add_error_context
-from ._console import EXTRAS, Screen, show_progress
+from ._console import REQUIRED_EXTRAS, Screen, show_progress
 from ._messages import invalid_option
 from ._options import format_examples
 from ._outputs import check_outputs, write_report, write_results
@@ -29,9 +29,10 @@ from ._result import (
 )
 from ._tables import Tables, get_probability
 
-_MOST_BYTES = 2**30  # of tables that are read as a whole
-_TEXTS = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
-_TEXTS |= {"0.0": 0.0, "1.0": 1.0, "0,0": 0.0, "1,0": 1.0}
+# Larger tables are not read as a whole.
+_MAX_TABLE_BYTES = 2**30
+_LABEL_BY_TEXT = {"0": 0.0, "1": 1.0, "false": 0.0, "true": 1.0, "no": 0.0, "yes": 1.0}
+_LABEL_BY_TEXT |= {"0.0": 0.0, "1.0": 1.0, "0,0": 0.0, "1,0": 1.0}
 EXAMPLES = (
     "sklearn-calib audit-multilabel films.csv --label comedy,drama --prob p_comedy,p_drama",
     "sklearn-calib audit-multilabel films.csv --label comedy,drama "
@@ -67,7 +68,7 @@ def add_to(commands: Any) -> None:
     parser.add_reading(missing=("drop",), sums=False, order=order)
     parser.add_argument_group("work").add_draws()
     add_report(parser.add_argument_group("results"))
-    parser.set_defaults(run=audit_labels, modules=EXTRAS)
+    parser.set_defaults(run=audit_labels, modules=REQUIRED_EXTRAS)
 
 
 def audit_labels(options: Request) -> int:
@@ -82,7 +83,7 @@ def audit_labels(options: Request) -> int:
 def _report_labels(files, options, conditions):
     from ..report import multilabel_report
 
-    if weigh_more(files, _MOST_BYTES):
+    if weigh_more(files, _MAX_TABLE_BYTES):
         raise invalid_option(
             expected="tables of at most 1 GB, unpacked, for many labels",
             got="larger ones",
@@ -190,7 +191,7 @@ def _parse_labels(table: Block, name: str) -> Any:
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=float, na_value=np.nan)
     words = column.map(lambda text: str(text).strip().lower(), na_action="ignore")
-    numbers = words.map(_TEXTS)
+    numbers = words.map(_LABEL_BY_TEXT)
     wrong = np.flatnonzero(numbers.isna().to_numpy() & column.notna().to_numpy())
     if len(wrong):
         raise invalid_option(

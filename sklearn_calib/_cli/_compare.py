@@ -28,9 +28,11 @@ EXAMPLES = (
     "sklearn-calib compare both.csv --label outcome --prob p_old --prob p_new --name old "
     "--name new",
 )
-_MEASURES = ("log_loss", "brier_loss", "accuracy", "smooth_calibration_error")
-_FEW_ROWS = 100_000  # that are kept, for intervals of few events
-_AFTER = "log_loss, temperature"  # each scaled by its own temperature
+_COMPARED_MEASURES = ("log_loss", "brier_loss", "accuracy", "smooth_calibration_error")
+# Rows are kept up to this number, for intervals of few events.
+_MAX_KEPT_ROWS = 100_000
+# The losses of models that are scaled by a temperature of their own each.
+_SCALED_LOSS_NAME = "log_loss, temperature"
 
 
 def add_to(commands: Any) -> None:
@@ -187,7 +189,7 @@ def _measure_differences(pairs, options, advance):
         for name, of_rows in functions.items():
             first, second = (of_rows(proba, codes) for proba in batch.scores)
             losses[name].add(first, second, weight, batch.together)
-        few = summaries[0].n_samples <= _FEW_ROWS
+        few = summaries[0].n_samples <= _MAX_KEPT_ROWS
         if few or batch.together is not None:
             kept.append(batch)
     if not summaries[0].n_samples:
@@ -210,7 +212,7 @@ def _measure_differences(pairs, options, advance):
         after.add(first, second, batch.weight, batch.together)
     given = {"level": options.level, "n_resamples": options.resamples}
     found: dict[str, PairedDifference] = {}
-    for name in _MEASURES:
+    for name in _COMPARED_MEASURES:
         if name not in losses:
             if options.group is None and not options.soft_labels:
                 found[name] = paired_difference(None, *summaries, name, **given)
@@ -224,7 +226,7 @@ def _measure_differences(pairs, options, advance):
                 ends = {"low": of_rows.low, "high": of_rows.high, "method": "gamma"}
                 found[name] = replace(found[name], **ends)
     notes = _describe_approximations(summaries, drawn)
-    found[_AFTER] = after.difference("log_loss", options.level)
+    found[_SCALED_LOSS_NAME] = after.difference("log_loss", options.level)
     return found, notes, summaries
 
 
@@ -357,7 +359,7 @@ def _show_differences(names, found, level):
 def _describe_verdict(names, found):
     """Return which model is better, in sentences."""
     loss = found["log_loss"]
-    after = found[_AFTER]
+    after = found[_SCALED_LOSS_NAME]
     better = _name_better_model(names, loss)
     recalibrated = _name_better_model(names, after)
     if better is None:

@@ -8,9 +8,10 @@ from contextlib import contextmanager, suppress
 from typing import Any, BinaryIO, TextIO
 
 from .._show import Section, iter_terminal, plain
-from ._messages import MENDABLE, invalid_option
+from ._messages import EXIT_USER_ERROR, invalid_option
 
-EXTRAS = ("rich", "pandas")  # what a command that prints tables needs
+# A command that prints tables needs these packages.
+REQUIRED_EXTRAS = ("rich", "pandas")
 
 
 class Output:
@@ -53,7 +54,7 @@ class Output:
             f"{describe_os_error(self._failed)}.{places} "
             "Lead it to a file with room, or to /dev/null."
         )
-        return code or MENDABLE
+        return code or EXIT_USER_ERROR
 
 
 class Screen(Output):

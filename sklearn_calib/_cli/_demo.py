@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._show import Section, Table, format_best_rows
 from .._warnings import ignore_calibration_warnings
-from ._console import EXTRAS, Screen, show_progress
+from ._console import REQUIRED_EXTRAS, Screen, show_progress
 from ._options import format_examples
 from ._outputs import write_report
 from ._request import Request
@@ -37,7 +37,7 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="the page to write (default: %(default)s)",
     )
-    parser.set_defaults(run=run_demo, modules=EXTRAS)
+    parser.set_defaults(run=run_demo, modules=REQUIRED_EXTRAS)
 
 
 def run_demo(options: Request) -> int:

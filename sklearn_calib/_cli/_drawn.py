@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from ..inference import PairedDifference
     from ..summary import CalibrationSummary, CellSample, Draw, DrawnSample, HeldOut
 
-SAMPLED = 20_000  # rows that the features are tried on
+# Features are tried on at most this many rows.
+MAX_SAMPLED_ROWS = 20_000
 
 
 def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw":
@@ -42,7 +43,7 @@ def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw":
 
     n_rows = None if rows else 0
     return Draw(
-        SAMPLED if features else n_rows,
+        MAX_SAMPLED_ROWS if features else n_rows,
         tuple(features),
         options.group,
         options.score_kind,

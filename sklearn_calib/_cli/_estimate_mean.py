@@ -9,7 +9,7 @@ import numpy as np
 
 from .._files.columns import Block, label_column, number_column, whole_column
 from .._show import get_sections, quoted, render_markdown
-from ._console import EXTRAS, Screen, show_progress
+from ._console import REQUIRED_EXTRAS, Screen, show_progress
 from ._messages import invalid_option
 from ._options import any_number, format_examples, parse_scale_ends, share
 from ._outputs import check_outputs, write_results
@@ -29,7 +29,7 @@ EXAMPLES = (
     "sklearn-calib estimate-mean judged.csv --label correct --score judge "
     "--system model --cluster question",
 )
-_ROLES = ("label", "score", "weight", "cluster", "system")
+_COLUMN_ROLES = ("label", "score", "weight", "cluster", "system")
 
 
 def add_to(commands: Any) -> None:
@@ -70,7 +70,7 @@ def add_to(commands: Any) -> None:
     )
     results = parser.add_argument_group("results")
     results.add_numbers()
-    parser.set_defaults(run=run_mean, modules=EXTRAS)
+    parser.set_defaults(run=run_mean, modules=REQUIRED_EXTRAS)
 
 
 def _add_columns(group):
@@ -156,7 +156,7 @@ def run_mean(options: Request) -> int:
 def _check_roles(options):
     """Reject columns of two roles, and systems that cannot be compared item by item."""
     roles: dict[str, str] = {}
-    for role in _ROLES:
+    for role in _COLUMN_ROLES:
         name = getattr(options, role)
         if name is not None and roles.setdefault(name, role) != role:
             raise invalid_option(
@@ -184,7 +184,9 @@ def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
     import pandas as pd
 
     names = {
-        role: name for role in _ROLES if (name := getattr(options, role)) is not None
+        role: name
+        for role in _COLUMN_ROLES
+        if (name := getattr(options, role)) is not None
     }
     filled = [name for role, name in names.items() if role not in ("label", "weight")]
     tables = Tables(options).load_files(

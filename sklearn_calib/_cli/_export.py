@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ._console import Output, standard_output
-from ._map import DIALECTS, EDITED, add_map, load_map
+from ._map import EDITED_HELP, SQL_DIALECTS, add_map, load_map
 from ._messages import invalid_option
 from ._options import format_examples
 from ._outputs import check_writable, write_text
@@ -17,8 +17,8 @@ EXAMPLES = (
     "sklearn-calib export map.json --to sql --dialect postgres --prob score",
     "sklearn-calib export map.json --to c --name calibrate --out calibrate.c",
 )
-TARGETS = ("onnx", "sql", "c", "js", "python")
-_OF = {  # options, and the targets that they are for
+EXPORT_TARGETS = ("onnx", "sql", "c", "js", "python")
+_TARGETS_BY_OPTION = {  # options, and the targets that they are for
     "dialect": ("sql",),
     "prob": ("sql",),
     "source": ("sql",),
@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--to",
         required=True,
-        choices=TARGETS,
+        choices=EXPORT_TARGETS,
         help="the output format; js is JavaScript, onnx needs the extra export",
     )
     parser.add_argument(
@@ -51,9 +51,11 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help="the file to write (default: the standard output, except for onnx)",
     )
-    parser.add_allow(edited=EDITED)
+    parser.add_allow(edited=EDITED_HELP)
     sql = parser.add_argument_group("sql")
-    sql.add_argument("--dialect", choices=DIALECTS, help="the database (default: ansi)")
+    sql.add_argument(
+        "--dialect", choices=SQL_DIALECTS, help="the database (default: ansi)"
+    )
     sql.add_argument(
         "--prob",
         action="append",
@@ -89,7 +91,7 @@ def add_to(commands: Any) -> None:
 
 def run_export(options: Request) -> int:
     """Write a map in another language."""
-    for option, targets in _OF.items():
+    for option, targets in _TARGETS_BY_OPTION.items():
         if getattr(options, option) not in (None, False) and options.to not in targets:
             raise invalid_option(
                 expected=f"--{option} with --to {' or '.join(targets)}",

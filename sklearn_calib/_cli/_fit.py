@@ -19,7 +19,7 @@ from ._drawn import (
     get_clusters,
     get_sample,
 )
-from ._messages import FOUND, invalid_option
+from ._messages import EXIT_FINDING, invalid_option
 from ._options import any_number, format_examples
 from ._outputs import check_writable, write_text
 from ._prediction_batches import expand_soft_labels, load_rows, name_files
@@ -38,11 +38,14 @@ EXAMPLES = (
     "sklearn-calib fit cal.csv --label outcome --prob score --scale logits --out map.json",
     "sklearn-calib fit cal.csv --label outcome --prob p --out map.json --date 2026-11-23",
 )
-_LEVEL = 0.9
-_GROUPS = 50  # with fewer the interval by groups is too short
-_FOLDS = 5
-_MAX_ROWS = 200_000  # of two classes that are fitted one by one
-_SUMMARY_CELLS = 4096  # of a summary, as for the advice of an audit
+_GAIN_LEVEL = 0.9
+# With fewer groups the interval is too short.
+_MIN_GROUPS = 50
+_N_FOLDS = 5
+# More rows of two classes are not fitted one by one.
+_MAX_UNPOOLED_ROWS = 200_000
+# As for the advice of an audit.
+_MAX_SUMMARY_CELLS = 4096
 
 
 def add_to(commands: Any) -> None:
@@ -134,7 +137,7 @@ def run_fit(options: Request) -> int:
             return _fit_large(files, options)
         rows = load_rows(files, options)
         several = _needs_rows(len(rows.names), options)
-        if not whole and (several or len(rows.labels) > _MAX_ROWS):
+        if not whole and (several or len(rows.labels) > _MAX_UNPOOLED_ROWS):
             return _fit_large(files, options)
         with add_error_context(source=name_files(files)):
             return _fit_rows(rows, options, (len(rows.labels), len(rows.labels)))
@@ -222,17 +225,17 @@ def _fit_drawn(summary: Any, options: Request) -> int:
     counts = np.bincount(sample.codes, sample.counts, len(classes)).astype(int)
 
     def judge_fit():
-        if groups is not None and groups.max() + 1 < _FOLDS:
+        if groups is not None and groups.max() + 1 < _N_FOLDS:
             raise invalid_option(
-                expected=f"at least {_FOLDS} groups, one for each fold",
+                expected=f"at least {_N_FOLDS} groups, one for each fold",
                 got=f"{groups.max() + 1}",
                 hint="Name a column of more groups with --cluster",
             )
         with show_progress("judging"):
-            folds = sample.folds(_FOLDS, groups)
+            folds = sample.folds(_N_FOLDS, groups)
             held = sample.held_out(options.recalibrator, folds, groups)
         loss = summary.totals.log_loss / summary.weight
-        return compare_losses(sample, held, loss, _LEVEL, groups)
+        return compare_losses(sample, held, loss, _GAIN_LEVEL, groups)
 
     def learn_map():
         return fit_recalibrator(
@@ -269,7 +272,7 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
             hint="Add --positive with the other label, or --allow order where they are meant so",
         )
     check_rising(summary, options)
-    coarse = summary.coarsen(min(summary.max_cells, _SUMMARY_CELLS))
+    coarse = summary.coarsen(min(summary.max_cells, _MAX_SUMMARY_CELLS))
     cells = "" if coarse.exact else f" in {coarse.n_cells} cells of their probabilities"
     n_rows = summary.n_samples
     description = describe_rows(n_rows, n_rows, summary.classes, cells)
@@ -309,7 +312,7 @@ def _judge_and_write(description, counts, judge, fit, options, groups=None):
         f"nothing was written: {options.recalibrator} does not lower the log loss of these rows. "
         "Use the probabilities as they are, choose another --recalibrator, or add --allow no-gain."
     )
-    return FOUND
+    return EXIT_FINDING
 
 
 def _list_read_columns(options):
@@ -339,16 +342,16 @@ def _check_date(text):
 
 def _are_enough(counts, options):
     """Return whether each class has enough rows to judge a map by other rows."""
-    if counts.min() < _FOLDS and not options.force:
+    if counts.min() < _N_FOLDS and not options.force:
         raise invalid_option(
             expected=(
-                f"at least {_FOLDS} rows of each class, to judge the map by rows that "
+                f"at least {_N_FOLDS} rows of each class, to judge the map by rows that "
                 "its fit has not seen"
             ),
             got=f"{counts.min()} rows of one class",
             hint="Add rows, or --allow no-gain",
         )
-    return counts.min() >= _FOLDS
+    return counts.min() >= _N_FOLDS
 
 
 def _judge_gain(screen, gain, options, groups):
@@ -360,9 +363,10 @@ def _judge_gain(screen, gain, options, groups):
         screen.print(sentence)
     if groups is not None:
         n_groups = len(np.unique(np.asarray(groups).astype(str)))
-        if n_groups < _GROUPS:
+        if n_groups < _MIN_GROUPS:
             screen.print(
-                f"The interval is too short: it wants some {_GROUPS} groups, here are {n_groups}."
+                f"The interval is too short: it wants some {_MIN_GROUPS} groups, here "
+                f"are {n_groups}."
             )
     return gain.difference < 0
 
@@ -371,10 +375,10 @@ def _cross_validate_cells(method, summary):
     """Return what `_cross_validate_rows` gives, of the cells of all rows of two classes."""
     from .._random import make_generator
 
-    (sample,) = summary.coarsen(min(summary.max_cells, _SUMMARY_CELLS)).samples()
+    (sample,) = summary.coarsen(min(summary.max_cells, _MAX_SUMMARY_CELLS)).samples()
     with show_progress("judging"):
-        held = sample.held_out(method, sample.folds(_FOLDS, make_generator(0)))
-    return compare_losses(sample, held, summary.measure("log_loss"), _LEVEL)
+        held = sample.held_out(method, sample.folds(_N_FOLDS, make_generator(0)))
+    return compare_losses(sample, held, summary.measure("log_loss"), _GAIN_LEVEL)
 
 
 def _cross_validate_rows(
@@ -394,9 +398,14 @@ def _cross_validate_rows(
 
     given = {"sample_weight": sample_weight, "classes": classes, "groups": groups}
     with show_progress("judging"):
-        after = cross_fitted_proba(method, proba, labels, cv=_FOLDS, **given)
+        after = cross_fitted_proba(method, proba, labels, cv=_N_FOLDS, **given)
     found = paired_difference(
-        labels, proba, after, level=_LEVEL, sample_weight=sample_weight, labels=classes
+        labels,
+        proba,
+        after,
+        level=_GAIN_LEVEL,
+        sample_weight=sample_weight,
+        labels=classes,
     )
     if groups is not None:
         codes = read_labels(labels, classes=classes)[1]
@@ -416,7 +425,7 @@ def describe_gain(method: str, gain: "PairedDifference") -> list[str]:
     description = [
         f"{method}: the log loss of rows that its fit has not seen is {gain.second:.4f}, as given "
         f"{gain.first:.4f}: a gain of {-gain.difference:.4f} (standard error {error:.4f}, "
-        f"{100 * gain.level:.0f} % interval {low:.4f} to {high:.4f}, {_FOLDS} folds)."
+        f"{100 * gain.level:.0f} % interval {low:.4f} to {high:.4f}, {_N_FOLDS} folds)."
     ]
     if high < 0:
         description.append("Recalibration hurts.")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ..export import ExportedMap
 
 #: Those of `sklearn_calib.export`, which would take longer to import.
-DIALECTS = (
+SQL_DIALECTS = (
     *("ansi", "postgres", "sqlite", "duckdb", "mysql", "bigquery", "snowflake", "tsql"),
     *("clickhouse", "spark", "databricks"),
 )
@@ -23,7 +23,7 @@ def add_map(parser: Any) -> None:
 
 
 #: What ``--allow edited`` does.
-EDITED = (
+EDITED_HELP = (
     "read a map that was changed by hand, although checksum or check rows do not match"
 )
 

@@ -8,12 +8,12 @@ from ast import literal_eval
 from ..exceptions import InvalidInputError, StructuredMessage, invalid_input
 
 #: What to add about labels that are text if some are missing.
-AS_MISSING = (
+MISSING_TEXTS_HINT = (
     "In csv files empty cells and the texts NA, N/A, None, null and NaN count as missing: where "
     "one of them is a label, write it in other words"
 )
 #: The option that sets an argument.
-OPTIONS = {
+OPTION_BY_ARGUMENT = {
     "bounds": "--bounds",
     "check_columns": "--allow order",
     "classes": "--classes",
@@ -34,19 +34,21 @@ OPTIONS = {
     "y_true": "--label",
 }
 #: Assignments that an option expresses in other words.
-_ASSIGNMENTS = {
+_OPTION_BY_ASSIGNMENT = {
     "recalibrator=None": "--recalibrator none",
     "sample_weight=None": "no --weight",
     "scale=None": "--scale any",
 }
-_ONE_COLUMN_EACH = (
+_COLUMN_PER_CLASS_HINT = (
     "Name one column per class with --prob, or all classes with --classes in the order of the "
     "columns"
 )
-_OTHER_COLUMN = "Name the other class with --positive, or the other column with --prob"
+_OTHER_COLUMN_HINT = (
+    "Name the other class with --positive, or the other column with --prob"
+)
 #: Hints that differ on the command line: (pattern of the library's hint, text) by
 #: topic.
-_HINTS = {
+_HINT_BY_TOPIC = {
     "all_classes": (r"Pass all classes", "Name all of them with --classes"),
     "coarser_groups": (
         r"lower min_rows, or pass coarser groups",
@@ -61,8 +63,11 @@ _HINTS = {
     "csv_sep": (r"csv=\{'sep': \.\.\.\}", "--read sep=CHARACTER"),
     "csv_encoding": (r"csv=\{'encoding': \.\.\.\}", "--read encoding=NAME"),
     "skip_rows": (r"csv=\{'skip_rows': (?:\.\.\.|(\d+))\}", r"--skip-rows \1"),
-    "columns": (r"Pass one column per class", _ONE_COLUMN_EACH),
-    "ordered_columns": (r"Pass the columns in the order of classes_", _ONE_COLUMN_EACH),
+    "columns": (r"Pass one column per class", _COLUMN_PER_CLASS_HINT),
+    "ordered_columns": (
+        r"Pass the columns in the order of classes_",
+        _COLUMN_PER_CLASS_HINT,
+    ),
     "confidence": (
         r"where y_proba is the confidence in one predicted class, pass y_true == y_pred as y_true",
         "of a confidence in one predicted class name that class's column with --prediction",
@@ -86,14 +91,17 @@ _HINTS = {
     "many_labels": (r"see the page Many labels", "use the command audit-multilabel"),
     "missing_labels": (
         r"(?:; an empty cell is a missing label|(labels must not hold NaN or infinity))",
-        rf"\1. {AS_MISSING}",
+        rf"\1. {MISSING_TEXTS_HINT}",
     ),
     "logits": (r", with canonical_proba\(scores, kind='logits'\)", ""),
     "one_label": (
         r"pass labels that are equal to it or not, y == label",
         "add a column that says whether the label is the one whose share it is",
     ),
-    "other_column": (r"(?:Pass|Summarise) the other column, or 1 - p", _OTHER_COLUMN),
+    "other_column": (
+        r"(?:Pass|Summarise) the other column, or 1 - p",
+        _OTHER_COLUMN_HINT,
+    ),
     "percentages": (
         r"divide percentages by 100",
         "add --scale percent for percentages, or --scale 0,10 for marks",
@@ -106,14 +114,18 @@ _HINTS = {
     "classes": (r"fit\(\.\.\., classes=\)", "--classes"),
 }
 #: Hints of a command that can do something else, by topic.
-KEEP_THEM = {"fill": "Fill them, or keep them with --missing keep"}
-WITHOUT_LABEL = {
+KEEP_MISSING_HINTS = {"fill": "Fill them, or keep them with --missing keep"}
+MISSING_LABEL_HINTS = {
     "fill": "Give such rows when their labels come, or leave them out with --missing drop",
 }
-_VALUE = r"None|True|False|'[^']*'|\[[^\]]*\]|\([^)]*\)|-?[\w.+-]*\w"
-_ASSIGNMENT = re.compile(rf"\b({'|'.join(OPTIONS)})=({_VALUE})?")
+_VALUE_PATTERN = r"None|True|False|'[^']*'|\[[^\]]*\]|\([^)]*\)|-?[\w.+-]*\w"
+_ASSIGNMENT_PATTERN = re.compile(
+    rf"\b({'|'.join(OPTION_BY_ARGUMENT)})=({_VALUE_PATTERN})?"
+)
 #: Names of arguments that are not English words.
-_NAMES = re.compile(rf"\b({'|'.join(name for name in OPTIONS if '_' in name)})\b")
+_ARGUMENT_NAME_PATTERN = re.compile(
+    rf"\b({'|'.join(name for name in OPTION_BY_ARGUMENT if '_' in name)})\b"
+)
 
 
 def translate_message(message: StructuredMessage, **hints: str) -> str:
@@ -133,21 +145,23 @@ def translate_message(message: StructuredMessage, **hints: str) -> str:
 
 
 def _translate_text(text, argument, hints):
-    for topic, (pattern, option) in _HINTS.items():
+    for topic, (pattern, option) in _HINT_BY_TOPIC.items():
         text = re.sub(pattern, hints.get(topic, option), text)
-    text = _ASSIGNMENT.sub(_translate_assignment, text)
-    text = _NAMES.sub(lambda found: OPTIONS[found[1]], text)
-    if argument in OPTIONS:  # the words that also are English ones
-        text = re.sub(rf"(?<![\w-]){argument}\b", OPTIONS[argument], text, count=1)
+    text = _ASSIGNMENT_PATTERN.sub(_translate_assignment, text)
+    text = _ARGUMENT_NAME_PATTERN.sub(lambda found: OPTION_BY_ARGUMENT[found[1]], text)
+    if argument in OPTION_BY_ARGUMENT:  # the words that also are English ones
+        text = re.sub(
+            rf"(?<![\w-]){argument}\b", OPTION_BY_ARGUMENT[argument], text, count=1
+        )
     return text
 
 
 def _translate_assignment(found):
     name = found[1]
     value = found[2]
-    if found[0] in _ASSIGNMENTS:
-        return _ASSIGNMENTS[found[0]]
-    option = OPTIONS[name]
+    if found[0] in _OPTION_BY_ASSIGNMENT:
+        return _OPTION_BY_ASSIGNMENT[found[0]]
+    option = OPTION_BY_ARGUMENT[name]
     if value is None or value in ("True", "False"):
         return option
     return f"{option} {_format_value(value)}"
@@ -182,30 +196,30 @@ def invalid_option(
 
 # -- exit codes --------------------------------------------------------------------------------
 
-DONE, DEFECT, MENDABLE, FOUND = range(4)
+EXIT_SUCCESS, EXIT_DEFECT, EXIT_USER_ERROR, EXIT_FINDING = range(4)
 
 #: Signals that end a command in order: its temporary files go, and its code is the
 #: usual one.
-ENDED_BY = ("SIGHUP", "SIGTERM")
+TERMINATING_SIGNALS = ("SIGHUP", "SIGTERM")
 
-INTERRUPTED = 128 + signal.SIGINT
+EXIT_INTERRUPTED = 128 + signal.SIGINT
 
 #: Meanings of the exit codes, as in the documentation.
-MEANINGS = {
-    f"{DONE}": "success",
-    f"{DEFECT}": "a defect of this program, which the message describes; with "
+MEANING_BY_EXIT_CODE = {
+    f"{EXIT_SUCCESS}": "success",
+    f"{EXIT_DEFECT}": "a defect of this program, which the message describes; with "
     "``SKLEARN_CALIB_TRACEBACK=1`` in the environment Python prints the traceback",
-    f"{MENDABLE}": "an error that you can correct, which the message describes: an "
+    f"{EXIT_USER_ERROR}": "an error that you can correct, which the message describes: an "
     "option, a table, a full disk, a state that another process has locked. "
     "Nothing has been written, with two exceptions: the standard output is full "
     "or closed (the message then names the files that were written), or the disk "
     "is full only for a later one of several files. A state and the files of an "
     "earlier run are unchanged",
-    f"{FOUND}": "a condition of ``--fail-if`` holds, ``fit`` found no gain and wrote "
+    f"{EXIT_FINDING}": "a condition of ``--fail-if`` holds, ``fit`` found no gain and wrote "
     "nothing, or ``monitor`` raised an alarm, which is in the state. The code is "
     "still 3 if the standard output is full, closed, or a pipe that no process "
     "reads",
-    f"129, {INTERRUPTED}, 143": "the terminal was closed (SIGHUP), or the command was "
+    f"129, {EXIT_INTERRUPTED}, 143": "the terminal was closed (SIGHUP), or the command was "
     "interrupted (Ctrl-C) or terminated (SIGTERM). Temporary files are removed, "
     "and each output file is absent, unchanged or complete",
     "137": "the command was killed (SIGKILL), for instance by the system for lack of "

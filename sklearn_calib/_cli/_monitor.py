@@ -19,7 +19,7 @@ from .._show import plain, quoted
 from ..exceptions import CalibrationWarning, InvalidInputError
 from ._classes import check_order
 from ._console import Output, print_note
-from ._messages import DONE, FOUND, WITHOUT_LABEL, invalid_option
+from ._messages import EXIT_FINDING, EXIT_SUCCESS, MISSING_LABEL_HINTS, invalid_option
 from ._options import format_examples, number_that, share
 from ._outputs import check_writable, unwritable_output, write_text
 from ._prediction_batches import (
@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from ..monitoring import CalibrationMonitor
 
 
-_JUDGED = 2**17  # first rows, by which the order of the columns is judged
-_MOST_CHECKSUMS = 400  # of files, which a state stores
-_MUCH = 2**23  # size of unordered tables from which a note on it is printed, in bytes
+_COLUMN_ORDER_ROWS = 2**17  # first rows, by which the order of the columns is judged
+_MAX_CHECKSUMS = 400  # of files, which a state stores
+_MIN_REPORTED_BYTES = (
+    2**23
+)  # size of unordered tables from which a note on it is printed, in bytes
 EXAMPLES = (
     "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
     "sklearn-calib monitor today.csv --label outcome --prob p --time day --state state.json "
@@ -109,7 +111,7 @@ def add_to(commands: Any) -> None:
         "the largest probability)",
     )
     _add_results(parser)
-    parser.set_defaults(run=run_monitor, words=WITHOUT_LABEL, modules=("pandas",))
+    parser.set_defaults(run=run_monitor, words=MISSING_LABEL_HINTS, modules=("pandas",))
 
 
 def _add_results(parser: Any) -> None:
@@ -142,7 +144,7 @@ def run_monitor(options: Request) -> int:
         known = _load_state(options)
         files = [file for file in files if _has_rows(file, options)]
         if not files:
-            return DONE
+            return EXIT_SUCCESS
         batches = PredictionBatches(files, options, _find_known(known))
         with _lock_state(options):
             now = _load_state(options, again=True)
@@ -162,7 +164,7 @@ def run_monitor(options: Request) -> int:
     output = Output()
     if found.alarm_ or not options.quiet:
         output.print(plain(f"{name_files(options.files)}: {found}", None))
-    return output.finish_output({}, FOUND if found.alarm_ else DONE)
+    return output.finish_output({}, EXIT_FINDING if found.alarm_ else EXIT_SUCCESS)
 
 
 def _has_rows(file, options):
@@ -201,7 +203,7 @@ def _collect_checksums(files, options):
                 ),
             )
         known.append(found)
-    return known[-_MOST_CHECKSUMS:]
+    return known[-_MAX_CHECKSUMS:]
 
 
 def _check_state(state, files):
@@ -314,7 +316,7 @@ def _update_monitor(
         return _add_rows(batches.iter_batches(), batches, options)
     except (MixedTimes, _Backwards):
         pass
-    if weigh_more(batches.files, _MUCH):
+    if weigh_more(batches.files, _MIN_REPORTED_BYTES):
         print_note(
             f"the rows are not in the order of {quoted(options.time)}: to be put in it, all of "
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "
@@ -329,7 +331,7 @@ def _check_first_rows(batches, options):
     If there is a state, print it: later tables may be those of a model that went wrong.
     """
     first = []
-    left = 0 if options.any_order else _JUDGED
+    left = 0 if options.any_order else _COLUMN_ORDER_ROWS
     for batch in batches.iter_tables() if left else ():
         first.append(batch.select_rows(slice(left)))
         left -= len(first[-1].labels)

@@ -72,15 +72,18 @@ class _Meaning(argparse.Action):
 
 
 #: What --allow permits, and the attribute that it sets.
-_ALLOWED = {
+_ATTRIBUTE_BY_ALLOWED_WORD = {
     "remote": "allow_remote",
     "order": "any_order",
     "no-gain": "force",
     "edited": "edited",
     "repeated": "repeated",
 }
-_REMOTE = "also read addresses (https://, s3://, file://), each copied to a temporary folder first"
-_MISSING = {
+_REMOTE_HELP = (
+    "also read addresses (https://, s3://, file://), each copied to a temporary "
+    "folder first"
+)
+_MISSING_CHOICES = {
     "drop": (
         "drop_missing",
         True,
@@ -256,7 +259,7 @@ class Options(argparse._ActionsContainer):
         self.add_argument(
             "--allow",
             action=_Meaning,
-            means=lambda word: {_ALLOWED[word]: True},
+            means=lambda word: {_ATTRIBUTE_BY_ALLOWED_WORD[word]: True},
             choices=(*what,),
             metavar="WORD",
             help="; ".join(f"{name}: {text}" for name, text in what.items()),
@@ -265,11 +268,11 @@ class Options(argparse._ActionsContainer):
             self.set_defaults(any_order=False)
 
     def _add_missing(self, words):
-        texts = "; ".join(f"{word}: {_MISSING[word][2]}" for word in words)
+        texts = "; ".join(f"{word}: {_MISSING_CHOICES[word][2]}" for word in words)
         self.add_argument(
             "--missing",
             action=_Meaning,
-            means=lambda word: dict([_MISSING[word][:2]]),
+            means=lambda word: dict([_MISSING_CHOICES[word][:2]]),
             choices=words,
             metavar="WORD",
             help=f"{texts} (default: an error)",
@@ -352,7 +355,7 @@ class Options(argparse._ActionsContainer):
             help="leave out N lines of a csv file, or rows of a workbook, above the names of the "
             "columns: titles and comments",
         )
-        group.add_allow(remote=_REMOTE, **allowed)
+        group.add_allow(remote=_REMOTE_HELP, **allowed)
 
     def add_query(self) -> None:
         """Add the option that reads a database."""

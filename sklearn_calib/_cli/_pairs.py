@@ -28,7 +28,8 @@ from ._tables import (
     get_shares,
 )
 
-_BATCH_ROWS = 2**17  # of tables in memory at a time
+# Rows of the tables that are in memory at a time.
+_BATCH_ROWS = 2**17
 
 
 class PairedModel(NamedTuple):

@@ -19,8 +19,8 @@ from .._show import display_paths_as, error_reason, plain, quoted, redact_secret
 from ..exceptions import InvalidInputError, invalid_input
 from ._messages import invalid_option
 
-_SECONDS = 60  # without an answer
-_STANDARD_INPUT = "standard input"
+_TIMEOUT_SECONDS = 60
+_STANDARD_INPUT_NAME = "standard input"
 
 
 @contextmanager
@@ -127,7 +127,7 @@ def _fetch_pattern(pattern, folder, query):
         return [_save_query_rows(pattern, query, os.path.join(folder, "query.arrow"))]
     if pattern == "-":
         os.makedirs(folder)
-        path = os.path.join(folder, _STANDARD_INPUT)
+        path = os.path.join(folder, _STANDARD_INPUT_NAME)
         with open(path, "wb") as file:
             shutil.copyfileobj(standard_input(), file)
         return [path]
@@ -200,7 +200,7 @@ def _make_file_name(path):
 
 def _download_file(address, path):
     request = Request(address, headers={"User-Agent": "sklearn-calib"})
-    with urlopen(request, timeout=_SECONDS) as answer, open(path, "wb") as file:
+    with urlopen(request, timeout=_TIMEOUT_SECONDS) as answer, open(path, "wb") as file:
         shutil.copyfileobj(answer, file)
         expected = answer.headers.get("Content-Length")
         if expected is not None and file.tell() != int(expected):

@@ -12,7 +12,7 @@ from .._show import quoted
 from ._messages import invalid_option
 
 #: What the attributes are called that a word of an option sets.
-_SAID = {
+_OPTION_BY_ATTRIBUTE = {
     "absent": "missing absent",
     "drop_missing": "missing drop",
     "group": "cluster",
@@ -199,7 +199,7 @@ class Request(argparse.Namespace):
 
 def spell_option(name: str) -> str:
     """Return the option, with its word if it has words, that sets an attribute."""
-    return f"--{_SAID.get(name, name.replace('_', '-'))}"
+    return f"--{_OPTION_BY_ATTRIBUTE.get(name, name.replace('_', '-'))}"
 
 
 @dataclass(frozen=True)

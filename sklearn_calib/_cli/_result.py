@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .._show import get_sections, quote_for_shell, quoted
 from .._spelling import find_nearest_name, suggest_name
 from ._console import Screen, print_note, show_progress
-from ._messages import DONE, FOUND, invalid_option
+from ._messages import EXIT_FINDING, EXIT_SUCCESS, invalid_option
 from ._options import Parser, as_number
 from ._outputs import write_report, write_results
 from ._remote import describe_source
@@ -18,10 +18,17 @@ from ._request import Request
 if TYPE_CHECKING:
     from ..report import CalibrationReport
 
-_OPERATORS = {">": operator.gt, "<": operator.lt, ">=": operator.ge, "<=": operator.le}
-_FIELDS = ("value", "low", "high", "null_mean")
-_FORM = re.compile(r"\s*(\w+)(?:\.(\w+))?\s*(>=|<=|>|<)\s*(\S+|\S+\s*%)\s*")
-FORM = "MEASURE[.low|.high] > or < NUMBER"
+_COMPARISON_BY_SIGN = {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
+_CONDITION_FIELDS = ("value", "low", "high", "null_mean")
+_CONDITION_PATTERN = re.compile(
+    r"\s*(\w+)(?:\.(\w+))?\s*(>=|<=|>|<)\s*(\S+|\S+\s*%)\s*"
+)
+CONDITION_FORM = "MEASURE[.low|.high] > or < NUMBER"
 
 
 class Condition(NamedTuple):
@@ -43,7 +50,7 @@ class Condition(NamedTuple):
                 hint="Check the rows",
             )
         name = self.measure if self.field == "value" else f"{self.measure}.{self.field}"
-        holds = bool(_OPERATORS[self.sign](value, limit))
+        holds = bool(_COMPARISON_BY_SIGN[self.sign](value, limit))
         shown = (
             f"{self.limit} ({limit:.4g})"
             if isinstance(self.limit, str)
@@ -61,10 +68,10 @@ def parse_conditions(texts: Iterable[str] | None) -> list[Condition]:
 
 
 def _parse_condition(text):
-    match = _FORM.fullmatch(text)
+    match = _CONDITION_PATTERN.fullmatch(text)
     if match is None:
         raise invalid_option(
-            expected=f"--fail-if {quoted(FORM)}",
+            expected=f"--fail-if {quoted(CONDITION_FORM)}",
             got=quoted(text),
             hint='An example: --fail-if "smooth_calibration_error > 0.05"',
         )
@@ -78,7 +85,7 @@ def _parse_condition(text):
             got=quoted(measure),
             hint=suggest_name(measure, known, "Name one of them"),
         )
-    fields = ("value",) if measure == "accuracy" else _FIELDS
+    fields = ("value",) if measure == "accuracy" else _CONDITION_FIELDS
     if (field or "value") not in fields:
         raise invalid_option(
             expected=f"{' or '.join(f'{measure}.{name}' for name in fields)} in --fail-if",
@@ -112,7 +119,7 @@ def _list_measures(conditions):
     return [name for name in all_metrics() if name in {*usual, *more}] if more else None
 
 
-_JSON_LINES = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
+_JSON_LINES_PATTERN = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
 
 
 def write_repair_commands(options: Request) -> str:
@@ -128,7 +135,7 @@ def write_repair_commands(options: Request) -> str:
     apply.add_scores()
     apply.add_scale()
     apply.add_reading(missing=("absent",))
-    ending = ".jsonl" if any(map(_JSON_LINES.search, options.files)) else ".csv"
+    ending = ".jsonl" if any(map(_JSON_LINES_PATTERN.search, options.files)) else ".csv"
     new = f"new{ending}"
     repaired = f"repaired{ending}"
     lines = (
@@ -172,10 +179,12 @@ def _collect_given_options(parser, options):
     return words
 
 
-_NO_ROWS = (
+_NO_ROWS_MESSAGE = (
     "summaries of several classes hold no rows to say whether recalibration would help"
 )
-_TOO_FEW = "too few rows of some class to say whether recalibration would help"
+_TOO_FEW_ROWS_MESSAGE = (
+    "too few rows of some class to say whether recalibration would help"
+)
 
 
 def add_report(group: Any) -> None:
@@ -189,7 +198,7 @@ def add_report(group: Any) -> None:
         "--fail-if",
         action="append",
         metavar="RULE",
-        help=f'exit with code 3 if this condition holds: "{FORM}", for instance '
+        help=f'exit with code 3 if this condition holds: "{CONDITION_FORM}", for instance '
         '"smooth_calibration_error > null_mean" for more than chance, or '
         '"accuracy < 0.7"; can be given several times',
     )
@@ -232,7 +241,7 @@ def emit_report(
     screen.show_sections(*get_sections(report))
     if few:
         saved = len(report.classes) > 2 and options.label is None
-        screen.print(f"{_NO_ROWS if saved else _TOO_FEW}\n")
+        screen.print(f"{_NO_ROWS_MESSAGE if saved else _TOO_FEW_ROWS_MESSAGE}\n")
     after = (
         _report_recalibrated(report, model, options) if options.recalibrate else None
     )
@@ -286,7 +295,7 @@ def judge_conditions(
             screen.print(f"passed: {of}{finding}")
     for finding in failed:
         print_note(f"failed: {finding}")
-    return FOUND if failed else DONE
+    return EXIT_FINDING if failed else EXIT_SUCCESS
 
 
 def _report_recalibrated(report, model, options):

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from .._show import get_sections, plain, render_markdown
-from ._console import EXTRAS, Screen, show_progress
+from ._console import REQUIRED_EXTRAS, Screen, show_progress
 from ._messages import invalid_option
 from ._options import any_number, format_examples
 from ._outputs import check_outputs, write_results
@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
     work.add_level()
     results = parser.add_argument_group("results")
     results.add_numbers()
-    parser.set_defaults(run=run_plan, modules=EXTRAS)
+    parser.set_defaults(run=run_plan, modules=REQUIRED_EXTRAS)
 
 
 def parse_errors(text: str) -> list[float]:

@@ -23,13 +23,13 @@ from .._show import format_row_numbers, plain, quote_for_shell, quoted
 from .._typing import AnyArray, FloatArray, IntArray
 from ..exceptions import InvalidInputError, add_error_context
 from ._console import print_note
-from ._messages import AS_MISSING, invalid_option
+from ._messages import MISSING_TEXTS_HINT, invalid_option
 from ._request import Request, parse_names
 
 if TYPE_CHECKING:
     from .._validation import Votes
 
-Pick: TypeAlias = Callable[[Sequence[str]], list[str]]
+ColumnSelector: TypeAlias = Callable[[Sequence[str]], list[str]]
 
 
 class Tables:
@@ -55,7 +55,7 @@ class Tables:
             str, tuple[int, list[int]]
         ] = {}  # of files: how many, the first
 
-    def list_columns(self, file: str, pick: Pick) -> list[str]:
+    def list_columns(self, file: str, pick: ColumnSelector) -> list[str]:
         """Return all columns of a file."""
         return column_names(file, pick, **self._form)
 
@@ -86,7 +86,9 @@ class Tables:
         self.print_left_out()
         return kept
 
-    def iter_blocks(self, file: str, pick: Pick, whole: bool) -> Iterator[Block]:
+    def iter_blocks(
+        self, file: str, pick: ColumnSelector, whole: bool
+    ) -> Iterator[Block]:
         """Yield some columns in blocks, or as one if `whole`; labels that name classes are text.
 
         All rows are needed to find which predictions are right: these come as one
@@ -141,7 +143,7 @@ class Tables:
         If there are `text_labels`, one that is missing may be called "None".
         """
         if self._misses_text and text_labels:
-            print_note(f"{AS_MISSING}.")
+            print_note(f"{MISSING_TEXTS_HINT}.")
         said = [
             f"{format_row_numbers(rows, count)} of {plain(file)}"
             for file, (count, rows) in self._left_out.items()
@@ -150,7 +152,7 @@ class Tables:
             print_note(f"left out, with missing values: {'; '.join(said)}")
 
 
-_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+_DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
 
 
 def get_shares(table: Block, names: Sequence[str]) -> "Votes":
@@ -213,7 +215,7 @@ def with_order(table: Block, name: str) -> Any:
     column = table.columns[name]
     present = column.notna().to_numpy()
     cells = [str(value).strip() for value in column[present]]
-    if cells and all(_DATE.fullmatch(cell) for cell in cells):
+    if cells and all(_DATE_PATTERN.fullmatch(cell) for cell in cells):
         try:
             return pd.to_datetime(column, utc=True, format="ISO8601").dt.tz_localize(
                 None
@@ -365,15 +367,16 @@ def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> 
         )
 
 
-_NAME = re.compile(
+_IDENTIFIER_NAME_PATTERN = re.compile(
     r"(?i:(?:^|.*[_\W])(?:id|ids|uuid|guid))|.*[a-z](?:Id|ID)"
     r"|(?i:(?:account|case|client|conversation|customer|doc|document|household|patient|person"
     r"|prompt|query|question|session|subject|user)s?(?:[_\W]?(?:name|no|nr|number|key))?)"
 )
-_SCANNED_ROWS = 200_000  # that are searched for columns of clusters
+# Identifiers are looked for in this many first rows.
+_SCANNED_ROWS = 200_000
 # Different values: with fewer, intervals by clusters are too wide.
 _MIN_DISTINCT_VALUES = 30
-_REPEATS = 1.5  # rows of a value, on average
+_MIN_ROWS_PER_VALUE = 1.5
 
 
 def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
@@ -401,7 +404,11 @@ def _find_identifier_columns(names, options):
         *(options.features or ()),
     ):
         said += [word.strip() for word in words.split(",")]
-    return [name for name in names if name not in said and _NAME.fullmatch(name)]
+    return [
+        name
+        for name in names
+        if name not in said and _IDENTIFIER_NAME_PATTERN.fullmatch(name)
+    ]
 
 
 def _count_repeated_values(file, options):
@@ -429,7 +436,7 @@ def _count_repeated_values(file, options):
         (
             one
             for one in found
-            if one[1] >= _MIN_DISTINCT_VALUES and one[2] >= _REPEATS * one[1]
+            if one[1] >= _MIN_DISTINCT_VALUES and one[2] >= _MIN_ROWS_PER_VALUE * one[1]
         ),
         key=lambda one: -one[1],
     )

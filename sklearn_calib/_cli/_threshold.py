@@ -5,8 +5,8 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from .._show import quoted
-from ._console import EXTRAS, Screen, standard_output
-from ._map import DIALECTS, EDITED, add_map, load_map
+from ._console import REQUIRED_EXTRAS, Screen, standard_output
+from ._map import EDITED_HELP, SQL_DIALECTS, add_map, load_map
 from ._messages import invalid_option
 from ._options import any_number, as_number, format_examples
 from ._outputs import check_writable, write_json
@@ -21,7 +21,7 @@ EXAMPLES = (
     "sklearn-calib threshold map.json --at 0.01,0.02,0.05 --sql postgres --prob score",
     "sklearn-calib threshold map.json --at 0.02,0.05 --sql bigquery --names low,middle,high",
 )
-_OF_SQL = ("prob", "names", "into")
+_SQL_OPTIONS = ("prob", "names", "into")
 
 
 def add_to(commands: Any) -> None:
@@ -55,14 +55,14 @@ def add_to(commands: Any) -> None:
         "single-precision numbers",
     )
     parser.add_argument("--json", metavar="FILE", help="write the thresholds")
-    parser.add_allow(edited=EDITED)
+    parser.add_allow(edited=EDITED_HELP)
     sql = parser.add_argument_group("sql")
     sql.add_argument(
         "--sql",
-        choices=DIALECTS,
+        choices=SQL_DIALECTS,
         metavar="DIALECT",
         help="print an expression that gives the band of a score, counted from 0: one of "
-        + ", ".join(DIALECTS),
+        + ", ".join(SQL_DIALECTS),
     )
     sql.add_argument(
         "--prob", metavar="COLUMN", help="the column of the score (default: p)"
@@ -76,7 +76,7 @@ def add_to(commands: Any) -> None:
     sql.add_argument(
         "--into", metavar="NAME", help="the name of the result (default: band)"
     )
-    parser.set_defaults(run=run_threshold, modules=EXTRAS)
+    parser.set_defaults(run=run_threshold, modules=REQUIRED_EXTRAS)
 
 
 def run_threshold(options: Request) -> int:
@@ -97,7 +97,7 @@ def run_threshold(options: Request) -> int:
             got="none",
             hint="Write for instance --at 0.02",
         )
-    for name in _OF_SQL:
+    for name in _SQL_OPTIONS:
         if getattr(options, name) is not None and options.sql is None:
             raise invalid_option(
                 expected=f"--{name} with --sql",
