@@ -348,7 +348,7 @@ def test_the_level_and_the_power_of_the_portfolio():
 def test_the_level_of_hosmer_and_lemeshow_of_rare_events():
     sentence = (
         "of calibrated predictions with a mean of N on N rows the test rejects N at 0.05 and N at "
-        "0.01, where the plain law rejects N and N."
+        "0.01; the plain law rejects N and N."
     )
     mean, n, at_5, at_1, plain_5, plain_1 = numbers(
         inference.hosmer_lemeshow_test, sentence

@@ -383,7 +383,7 @@ def get_pseudo_log_odds(log_odds, weight):
     """
     away = log_odds - np.average(log_odds, weights=weight)
     spread = np.sqrt(np.average(away * away, weights=weight))
-    # The two pseudo rows lie within the scores, if they regularise the slope without
+    # The two pseudo rows lie within the scores, where they regularise the slope without
     # extrapolation.
     centre = np.clip(0.0, log_odds.min(), log_odds.max())
     return centre + np.log(3.0) * min(1.0, spread) * np.array([-1.0, 1.0])
@@ -436,7 +436,7 @@ def interval_separates(score, y_encoded):
 
     The other class lies outside.
 
-    Rows of both classes may share its two ends, if z = 0.
+    Rows of both classes may share its two ends, where z = 0.
     """
     if np.all(y_encoded == y_encoded[0]):
         return True

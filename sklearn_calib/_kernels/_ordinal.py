@@ -17,7 +17,7 @@ from ._newton import minimise_by_newton, solve_newton_step
 _DECREMENT_TOLERANCE = 2e-13  # of the decrement, in nats
 _MIN_WIDTH = 1e-100  # of w: a class of probability 0 costs 230 nats
 _MAX_START_SCALE = 3.0  # size of the first log-odds: far from 0 Newton steps overshoot
-_START_GAP = 0.01  # d away from its bound, if the curvature may be huge
+_START_GAP = 0.01  # d away from its bound, where the curvature may be huge
 
 
 class CumulativeLogOdds(NamedTuple):

@@ -24,7 +24,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 class LogisticPolynomial(NamedTuple):
     """logit P(event) = coef @ (1, z, z^2, ...), its degree chosen forward.
 
-    `n_raised` steps up were taken from the first degree, if `freedom` coefficients
+    `n_raised` steps up were taken from the first degree, where `freedom` coefficients
     are free; `root` is triangular with root' root = information.
     """
 

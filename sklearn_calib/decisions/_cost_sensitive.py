@@ -152,8 +152,8 @@ class CostSensitiveClassifier(DecidingClassifier):
     Notes
     -----
     Of equally cheap actions the first is taken; with two classes and two actions the
-    second, as in ``FixedThresholdClassifier`` and `decision_curve`, if rows at the
-    threshold are acted on.
+    second, as in ``FixedThresholdClassifier`` and `decision_curve`, in which rows at
+    the threshold are acted on.
 
     The decision follows from the probabilities: no threshold is tuned, and costs can
     change after the fit, also by row, with the parameter ``costs=`` of `fit`,

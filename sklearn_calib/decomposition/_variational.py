@@ -304,7 +304,7 @@ def variational_calibration_error(
     -------
     error : float
         Perfect 0, at most 1 for two-class problems and 2 ** (1 / norm) for whole
-        vectors, if two classes count twice with norm 1. Negative if the
+        vectors, in which two classes count twice with norm 1. Negative if the
         recalibrator was wrong.
 
     Raises

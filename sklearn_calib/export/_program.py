@@ -16,7 +16,7 @@ from scipy.special import expit, log_expit
 from .._typing import FloatArray
 from ..maps import combine_pairwise
 
-#: Exponents are moved into [-700, 700], if no database reports underflow or
+#: Exponents are moved into [-700, 700], in which no database reports underflow or
 #: overflow.
 MAX_EXPONENT = 700.0
 #: 1 divided by it is finite.

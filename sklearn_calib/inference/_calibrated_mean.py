@@ -321,7 +321,7 @@ def calibrated_mean(
     added up by row or cluster, with a factor n / (n - 2) and Student's t with n - 1
     degrees of freedom; n counts labelled rows or clusters, effective ones under
     weights. Intervals of shares are Clopper and Pearson's, of so many more rows as the
-    scores are worth: they hold near 0 and 1, if the usual ones do not. Of rare
+    scores are worth: they hold near 0 and 1; the usual ones do not. Of rare
     labels both tails are not equal: with 2 % events in 100 labels the 95 % interval was
     too high in 0.027 of 300 draws and never too low.
 

@@ -172,7 +172,7 @@ def hosmer_lemeshow_test(
     The p-value is that of the chi-square law. If a bin has fewer than 5 expected events
     or non-events, and ``held_out=True``, it is that of a multiple of such a law, with
     the variance that the statistic has: of calibrated predictions with a mean of 0.01
-    on 300 rows the test rejects 0.05 at 0.05 and 0.01 at 0.01, if the plain law rejects
+    on 300 rows the test rejects 0.05 at 0.05 and 0.01 at 0.01; the plain law rejects
     0.14 and 0.09.
 
     With `groups` labels are drawn as for the expected calibration error in

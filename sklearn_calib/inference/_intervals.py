@@ -528,7 +528,7 @@ def _invert_test(line, predictions, law, observed, tail, progress):
         # elsewhere, so it can give a smaller lower end.
         half = line(_one_sided(predictions, law))
         low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
-    # an unbiased estimate may be near 0, or below, if the truth is not
+    # an unbiased estimate may be near 0, or below, although the truth is not
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
         is_reached(

@@ -448,8 +448,8 @@ def estimate_by_least_squares(
     """Return (N, t2) without a covariance, for n > d, from the least squares fit of y.
 
     Its leave-one-out scores have the same correlation with the truth, and their own
-    scale is known from the same formulas, if the covariance drops out since X'psi =
-    0.
+    scale is known from the same formulas, in which the covariance drops out since X'psi
+    = 0.
     """
     n = len(y)
     if intercept:

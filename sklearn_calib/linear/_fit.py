@@ -618,10 +618,10 @@ def approximate_leave_one_out(
     Notes
     -----
     Exact for squared loss. Otherwise the error is of second order in the leverage: for
-    150 rows of 300 features 0.0005 root mean square, if the training scores are off
-    by 0.8. An l1 penalty takes the active set as given, the squared hinge the set of
-    rows inside the margin. The penalty on the sum of the losses is held fixed, that is
-    C, or n alpha. Cost: one Cholesky factor, n d^2 + d^3 / 3 with more rows than
+    150 rows of 300 features 0.0005 root mean square, whereas the training scores are
+    off by 0.8. An l1 penalty takes the active set as given, the squared hinge the set
+    of rows inside the margin. The penalty on the sum of the losses is held fixed, that
+    is C, or n alpha. Cost: one Cholesky factor, n d^2 + d^3 / 3 with more rows than
     features, else d n^2 + n^3, and memory for min(n, d)^2 numbers; K - 1 times the size
     for a multinomial model of K classes.
 

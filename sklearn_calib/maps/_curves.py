@@ -236,7 +236,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
 
     @property
     def _goes_beyond(self):
-        """Return whether numbers beyond the knots occur, if the curve is a straight line."""
+        """Return whether numbers beyond the knots occur, where the curve is a straight line."""
         if self.scale == "proba":
             return False
         return (

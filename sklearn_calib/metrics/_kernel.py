@@ -151,8 +151,8 @@ def kernel_calibration_error(
     ------
     ValueError
         An invalid bandwidth, or another estimator without ``multiclass="canonical"``;
-        there less than two rows, or more than 5000, "biased" 5000 different ones, if
-        all pairs are used.
+        there less than two rows, or more than 5000, "biased" 5000 different ones, of
+        which all pairs are used.
 
     Notes
     -----

@@ -157,8 +157,8 @@ def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> f
     -----
     Equal to scikit-learn's number for float64 probabilities. The floor is the float64
     machine epsilon for every dtype: float32 probabilities are raised to float64 first,
-    if scikit-learn would floor them at 1.2e-7. Every log loss of this package (risk,
-    refinement, uncertainty, reports) counts a row in this way.
+    whereas scikit-learn would floor them at 1.2e-7. Every log loss of this package
+    (risk, refinement, uncertainty, reports) counts a row in this way.
 
     References
     ----------

@@ -134,7 +134,7 @@ class CalibrationMonitor:
 
     Cost: some 7 µs a row in batches, for each class with "classwise"; memory does not
     grow with the rows. Small departures cost many rows: the power against a slope of
-    0.8 within 1000 rows is 0.55, if a test that looks once, after a number of rows
+    0.8 within 1000 rows is 0.55; a test that looks once, after a number of rows
     that was fixed before, has 0.83.
 
     References

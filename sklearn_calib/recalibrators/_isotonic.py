@@ -18,9 +18,10 @@ class IsotonicCalibration(Recalibrator):
 
     Makes no assumption beyond monotonicity, and minimises every proper loss on the
     calibration set at once. Needs about a thousand rows or more. It can return exactly
-    0 and 1: not for the log loss, if one such row on the wrong side costs more than
-    all others gain; there `VennAbers`, the same fit without certainties, is better.
-    More than two classes are handled one-vs-rest and the rows divided by their sums.
+    0 and 1: not for the log loss, in which one such row on the wrong side costs more
+    than all others gain; there `VennAbers`, the same fit without certainties, is
+    better. More than two classes are handled one-vs-rest and the rows divided by their
+    sums.
 
     Parameters
     ----------

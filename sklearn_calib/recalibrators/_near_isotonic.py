@@ -50,8 +50,9 @@ class NearIsotonicCalibration(OnLogOdds):
     A decrease between neighbouring scores is not forbidden but penalised. Without
     penalty the map is the frequencies of the calibration set itself; with a large one
     it is isotonic calibration. Like that, it can return exactly 0 and 1: not for the
-    log loss, if `ENIR`, which averages over the penalties, or `VennAbers` is better.
-    More than two classes are handled one-vs-rest and the rows divided by their sums.
+    log loss, for which `ENIR`, which averages over the penalties, or `VennAbers` is
+    better. More than two classes are handled one-vs-rest and the rows divided by their
+    sums.
 
     Parameters
     ----------

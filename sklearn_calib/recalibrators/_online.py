@@ -36,8 +36,8 @@ class OnlineCalibration(Recalibrator):
     ----------
     share : float, default=1e-3
         From 0 to 1: what goes back to the prior after each row. About one over the
-        number of rows between two changes; 0 for a stream that does not change, if
-        the rows' order does not matter.
+        number of rows between two changes; 0 for a stream that does not change, in
+        which the rows' order does not matter.
 
     Attributes
     ----------

@@ -91,14 +91,14 @@ class TrendFiltering(Recalibrator):
     Kalman filter, to a duality gap of 1e-10 of the penalty's part. Departures from the
     authors' R program, whose solver stops early: scores within 1e-5 become one point at
     their mean, in any order of the rows; the criteria count rows instead of points; a
-    probability counts as no nearer to 0 or 1 than 1 / (rows + 2) in the likelihood, if
-    the program leaves out the rows that a fit calls impossible; the corrected AIC of a
-    fit with as many degrees of freedom as rows is infinite. Weights that are whole
-    numbers count rows; other weights add up to Kish's effective number of rows, (sum
-    w)^2 / sum w^2, so that a criterion ignores a common factor. Where more than 20,000
-    points are left, neighbours are joined to at most 10,000 cells, each no wider than
-    2e-4 and with no more than 2e-4 of the weight (or one point). That moves a fit, in
-    root mean square, by no more than the root of 4e-4 times its mean absolute slope,
+    probability counts as no nearer to 0 or 1 than 1 / (rows + 2) in the likelihood,
+    whereas the program leaves out the rows that a fit calls impossible; the corrected
+    AIC of a fit with as many degrees of freedom as rows is infinite. Weights that are
+    whole numbers count rows; other weights add up to Kish's effective number of rows,
+    (sum w)^2 / sum w^2, so that a criterion ignores a common factor. Where more than
+    20,000 points are left, neighbours are joined to at most 10,000 cells, each no wider
+    than 2e-4 and with no more than 2e-4 of the weight (or one point). That moves a fit,
+    in root mean square, by no more than the root of 4e-4 times its mean absolute slope,
     which is proved in the source; in two laws of a million rows it was at most 2e-5
     (and 4e-4 if a criterion then chose the penalty beside). Beyond the calibration
     scores the outer lines go on. Cost: O(n log n) and some 20 passes over the distinct
