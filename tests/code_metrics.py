@@ -48,6 +48,8 @@ LIMITS = {
     "options of audit": 29,
     "most options of another command": 21,
 }
+#: Lower limits, which are only ever raised.
+MINIMA = {"comment lines per 100 code lines": 5.5}
 #: Of the way of a call: (files, depth) at most.
 WAYS = {
     "audit": (84, 20),
@@ -156,6 +158,22 @@ def count_tokens(path):
     Unlike lines, tokens do not become fewer when statements are joined.
     """
     return len(read_tokens(path))
+
+
+def count_comments(path):
+    """Return the number of comments that explain something to a reader."""
+    directive = re.compile(r"#\s*(noqa|type:|pragma|fmt:|pyright:|isort:)|# -- ")
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
+    return sum(
+        token.type == tokenize.COMMENT and not directive.match(token.string)
+        for token in tokens
+    )
+
+
+def percent_of_comments():
+    """Return the comment lines per 100 code lines, to one decimal below."""
+    lines = sum(len(code_lines(path)) for path in FILES)
+    return int(1000 * sum(map(count_comments, FILES)) / lines) / 10
 
 
 def count_function_tokens(path):
@@ -591,6 +609,7 @@ COUNTS = {
         * sum(map(count_tokens, FILES))
         // sum(len(code_lines(path)) for path in FILES)
     ),
+    "comment lines per 100 code lines": percent_of_comments,
     "where parameters": count_where_parameters,
     "tuples that are only unpacked": count_unpacked_tuples,
     "parallel assignments that are not swaps": count_parallel_assignments,

@@ -23,6 +23,22 @@ def test_limits(name):
     )
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", code_metrics.MINIMA)
+def test_minima(name):
+    found = code_metrics.COUNTS[name]()
+    assert found >= code_metrics.MINIMA[name], f"{found} {name}: explain why, not what"
+
+
+def test_comments_that_are_counted(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text(
+        "# why\nx = 1  # for the reader\ny = 2  # noqa: E501\n# -- part ----\n",
+        encoding="utf-8",
+    )
+    assert code_metrics.count_comments(path) == 2
+
+
 MAX_FUNCTION_TOKENS = 750
 MAX_FILE_TOKENS = 4450
 #: A compiled loop, which numba cannot inline if it is divided.
