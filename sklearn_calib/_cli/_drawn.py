@@ -65,6 +65,8 @@ def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample"
             got=f"a summary of {len(classes)} classes",
             hint="Give the rows themselves",
         )
+    # The order of the columns is checked on the sample, since cells of several classes
+    # do not keep whole rows.
     predictions = sample.predictions
     check_order(
         classes[sample.codes],
@@ -169,6 +171,7 @@ def soft_sample(
     most = rows_to_draw(len(drawn.classes))
     place = np.arange(ends[-1])
     if len(place) > most:  # items that are alike are counted: each is one of them
+        # A fixed seed: the same rows give the same map.
         chosen = np.random.default_rng(0).choice(
             len(place), most, replace=False, shuffle=False
         )
@@ -239,6 +242,8 @@ def _estimate_mean_error(sample, held, moved, mean):
     share = share[held.rows]
     _, stratum = np.unique(sample.stratum[held.rows], return_inverse=True)
     stratum = stratum.ravel()
+    # Two parts of the variance: that of all rows as a sample of the population, and
+    # that of the drawn rows as a sample of their stratum.
     own = np.bincount(stratum, weight * moved) / np.bincount(stratum, weight)
     n = np.bincount(stratum)[stratum]
     apart = (moved - own[stratum]) ** 2 * n / np.maximum(n - 1, 1)
@@ -270,6 +275,7 @@ def _make_normal_difference(loss, difference, error, level):
 
 def for_two_folds(found: "PairedDifference") -> "PairedDifference":
     """Return the difference with twice the variance: each row is fitted to and judged."""
+    # The half-width times the square root of 2.
     half = (found.high - found.low) / np.sqrt(2)
     return replace(found, low=found.difference - half, high=found.difference + half)
 
@@ -286,5 +292,6 @@ def by_group(
     error = (
         sum_error(weight * (moved - found.difference), groups.ravel()) / weight.sum()
     )
+    # Student's law with one degree of freedom less than groups.
     half = t.ppf((1 + found.level) / 2, groups.max()) * error
     return replace(found, low=found.difference - half, high=found.difference + half)

@@ -175,6 +175,7 @@ def _fit_rows(
     }
 
     def judge_fit():
+        # Clusters and several classes need their rows.
         if len(rows.classes) > 2 or rows.together is not None:
             return _cross_validate_rows(
                 options.recalibrator, proba, rows.labels, **given

@@ -69,6 +69,8 @@ def audit_groups(
     for name, column in values.items():
         listed, counts = column.make_table()
         listed = _parse_values(listed, column)
+        # The groups of a column are known after its values have been counted; then the
+        # rows are counted by group and score.
         partition = partition_values(plain(name), listed, counts, **_AS_REPORTS)
         column.assign_groups(partition.codes, len(partition.names))
         partitions.append(partition)
@@ -123,6 +125,7 @@ def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> 
     If `several` is true, the number of files decides too.
     """
     _is_saved.cache_clear()  # a file may have been written since
+    # Saved summaries have no rows to read.
     tables = [file for file in files if not _is_saved(file)]
     if tables:
         _check_columns(tables[0], options)
@@ -248,6 +251,7 @@ def summarize_files(
     try:
         summary, groups, columns = read(all_labels=len(files) > 1)
     # maybe a label that the first rows of the file do not show
+    # The first attempt reads labels only until every column has a class.
     except (ValueError, InvalidInputError):
         summary, groups, columns = read(all_labels=True)
     return summary, groups, ", ".join(columns)
@@ -381,6 +385,7 @@ def _on_workers(address, work):
         with client, joblib.parallel_config("dask", client=client):
             return work(-1)
     except Exception as error:
+        # Errors of the rows are raised as they are.
         if not type(error).__module__.startswith("distributed"):
             raise
         got = f"{type(error).__name__}: {plain(str(error), 200).rstrip('.')}"

@@ -58,6 +58,7 @@ def search_by_halves(x: str, edges: list[str], values: list[str]) -> str:
     Beyond its end a list has NULL (DuckDB).
     """
     found = f"(SELECT 0 AS i, {x} AS x, [{', '.join(edges)}] AS e, [{', '.join(values)}] AS v)"
+    # Bisection by the bits of the index, the highest first.
     for bit in reversed(range(len(edges).bit_length())):
         after = f"i + CASE WHEN x >= e[i + {1 << bit}] THEN {1 << bit} ELSE 0 END"
         found = f"(SELECT {after} AS i, x, e, v FROM {found})"
@@ -114,6 +115,7 @@ class Dialect:
     def write_literal(self, value: float) -> str:
         """Write a number of type double."""
         text = self.number.format(write_double(value))
+        # Two minus signs in a row would begin a comment.
         return f"({text})" if text.startswith("-") else text
 
     def write_column(self, name: str) -> str:
@@ -122,6 +124,7 @@ class Dialect:
 
     def quote_name(self, name: str, what: str) -> str:
         """Quote a name as an identifier, with any characters."""
+        # Names are data from tables: control characters could hide text in a query.
         if not isinstance(name, str) or not name or not name.isprintable():
             raise invalid_input(
                 expected=f"{what}: a text of printable characters",

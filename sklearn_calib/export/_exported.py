@@ -90,6 +90,8 @@ class ExportedMap(Recalibrator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the document alone, which is read and checked when it is loaded."""
+        # A pickle of the document is checked again when it is loaded, and does not
+        # depend on the classes of nodes.
         follows = ("classes_", "n_features_in_", "_root")
         return {k: v for k, v in super().__getstate__().items() if k not in follows}
 
@@ -102,6 +104,7 @@ class ExportedMap(Recalibrator):
         return tags
 
     def __getattr__(self, name: str) -> Any:
+        # After unpickling or cloning the nodes are made at first use.
         if name in ("classes_", "n_features_in_", "_root") and "document" in vars(self):
             self._store_nodes()
             return vars(self)[name]
@@ -306,6 +309,7 @@ def to_dict(
     """
     found = to_document(fitted, input=input, tabulate=tabulate)
     if columns is None and hasattr(fitted, "feature_names_in_"):
+        # The names of the table of the fit, unless others are given.
         columns = [*map(str, fitted.feature_names_in_)]
     notes = found.notes | write_notes(date, columns, scale)
     noted = replace(found, notes=notes)
@@ -402,6 +406,7 @@ def to_json(
     document = to_dict(
         fitted, input=input, tabulate=tabulate, date=date, columns=columns, scale=scale
     )
+    # JSON has no NaN.
     text = json.dumps(document, indent=indent, allow_nan=False, ensure_ascii=False)
     if path is not None:
         write_whole(get_path_text(path), text)
@@ -455,6 +460,7 @@ def _get_content(source):
             raise invalid_field(
                 "the text", expected="JSON or the path of a file", got="an empty text"
             )
+        # A text is JSON if it begins like it, otherwise a path.
         begins = source.lstrip("\ufeff \t\r\n")[:1] in ("{", "[")
         if begins or '"format"' in source:  # no path, if a damaged document
             return source.encode()
@@ -482,10 +488,13 @@ def _get_content(source):
 
 
 def _parse_json(content):
+    # The parser of Python recurses into brackets, so they are counted first.
     _check_depth(content)
     try:
         return json.loads(
             content,
+            # Of repeated keys parsers keep different ones, so a document must not have
+            # them.
             object_pairs_hook=_reject_repeated_keys,
             parse_constant=_no_constant,
         )

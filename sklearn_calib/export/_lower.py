@@ -101,6 +101,8 @@ class RowExpression:
     def from_logits(cls, z: Any, k: int) -> Self:
         """Return rows from one logit for each class."""
         parts = z.compute_exponentials()
+        # Exact logarithms of the softmax: the difference from the largest logit, less
+        # the logarithm of the sum.
         total = parts.sum()
         return cls(parts / total, k, z - z.max() - np.log(total))
 
@@ -141,6 +143,7 @@ class RowExpression:
     def divide_by_sums(self, values: Any) -> Self:
         """Divide rows by their sums; a row of zeros keeps p."""
         whole = values.sum()
+        # All candidates are 0: the row stays as it is.
         some = whole > 0.0
         return self.make_rows(
             some.where(values, self.p) / some.where(whole, self.p.sum())
@@ -166,6 +169,7 @@ class RowExpression:
         log = self.log
         # a zero comes before the smallest float64
         if kind == "rank" and self.exact is None:
+            # Ranks distinguish 0 from the smallest positive number.
             log = (self.p > 0.0).where(
                 self._log_at_least(MIN_FLOAT), float(LOG_OF_ZERO)
             )
@@ -186,6 +190,8 @@ class RowExpression:
             origin = make_probability_origin(self.p.column(1))
         else:
             origin = self.pair_origin()
+        # The edges are moved to the number from which the row is made, so that the
+        # program needs no logarithm, whose last digits differ between languages.
         edges = find_least_reaching(
             lambda number: moved(
                 compute_map_input(origin.rows(number), function.input)
@@ -215,6 +221,8 @@ class RowExpression:
             return make_margin_origin(self.score("logit"))
         zero = self.p.column(0)
         one = self.p.column(1)
+        # One number that orders all pairs of probabilities: p_1 up to 1/2, then the
+        # reciprocal of p_0, which keeps its digits near p_1 = 1.
         scaled = zero * _MIN_NORMAL_RECIPROCAL
         beyond = (scaled < 1.0).where(2.0 - scaled, 1.0 / np.maximum(scaled, 1.0))
         order = (one <= zero).where(one, beyond * _MIN_NORMAL_RECIPROCAL)
@@ -273,6 +281,7 @@ def find_least_reaching(
     targets.
     """
     first, last = encode_floats([low, high], "float64")
+    # Bisection over all floats: 64 evaluations find the exact edge.
     before = np.full(len(targets), first - np.uint64(1))
     beyond = np.full(len(targets), last + np.uint64(1))
     reaches = np.ones(len(targets), dtype=bool)
@@ -299,6 +308,7 @@ def make_program(document: MapDocument, *, second_only: bool = False) -> ops.Pro
     k = 1 if second_only else len(document.classes)
     x: Any = Columns([Expr("input", data=c) for c in range(k)])
     if document.input == "logits":
+        # Larger logits would overflow in differences.
         valid = (abs(x) <= MAX_ABS_LOGIT).all()
         if second_only:
             rows = ProgramExpression.from_margin(x)
@@ -353,6 +363,8 @@ class ProgramExpression(RowExpression):
 
     def is_top(self) -> Any:
         p = self.p.split_columns()
+        # Class c is the first of the largest if all before it are smaller and none
+        # after it is larger.
         before = list(itertools.accumulate(p, np.maximum))
         from_here = list(itertools.accumulate(p[::-1], np.maximum))[::-1]
         found = [one >= top for one, top in zip(p, from_here, strict=True)]
@@ -378,6 +390,7 @@ class ProgramExpression(RowExpression):
         return np.column_stack(above[::-1]) - np.column_stack(below)
 
     def in_cells(self, cells: Cells, levels: Any, other: Any) -> Columns:
+        # Keys beyond the number of levels are never reached.
         known = (cells.keys <= cells.n_levels).all(axis=1)
         if not known.any():
             return other
@@ -406,6 +419,8 @@ def _search_keys(levels: list[Any], keys: IntArray, base: int):
         code = rank
         code_of_keys = rank_of_keys
         largest_code = float(len(keys))
+        # As many levels as fit exactly into a float64 are joined into one code and
+        # searched at once.
         while at < len(levels) and (largest_code + 1) * base < _MAX_EXACT_INTEGER:
             code = code * float(base) + levels[at]
             code_of_keys = code_of_keys * base + keys[:, at]

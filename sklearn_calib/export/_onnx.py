@@ -177,6 +177,7 @@ def _apply_map(document, scores):
         good = (abs(scores) <= MAX_LOGIT_BY_DTYPE[scores.graph.dtype.name]).all()
     else:
         good, rows = GraphExpression.from_probabilities(scores, k)
+    # A graph cannot raise errors.
     return good.where(rows.after(document.root).p, np.nan)
 
 
@@ -234,6 +235,7 @@ def _make_rows_at_knots(document):
     one = expit(margin)[:, None]
     others = expit(-margin)[:, None] / (k - 1)
     blocks = [np.where(np.arange(k) == c, one, others) for c in range(k == 2, k)]
+    # Random rows of several spreads complete the rows at the knots.
     rng = np.random.default_rng(0)
     spread = rng.choice([0.5, 2.0, 8.0, 30.0], size=(_MAX_MEASURED_ROWS, 1))
     rows = np.vstack(

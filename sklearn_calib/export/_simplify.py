@@ -71,6 +71,7 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
         )
     document = to_document(source)
     root = _simplify_map(document.root, float(tolerance), len(document.classes))
+    # Errors of repeated calls add up.
     before = document.largest_error.get("simplify", 0.0)
     errors = document.largest_error | {"simplify": before + float(tolerance)}
     found = replace(document, root=root, largest_error=errors).add_check_rows()
@@ -82,6 +83,7 @@ def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> Calibration
         return _fewer_steps(node, tolerance)
     if isinstance(node, PiecewiseLinear):
         return _fewer_knots(node, tolerance)
+    # The tolerance is divided between the table and its simplification.
     if isinstance(node, Mixture) and k == 2 and _is_long(node):
         return _fewer_knots(_tabulate_map(node, tolerance / 2), tolerance / 2)
     if node.children():
@@ -118,6 +120,7 @@ def _fewer_steps(node, tolerance):
         rest = node.values[start:]
         end = 0
         size = _FIRST_BLOCK_KNOTS
+        # Blocks of growing size: most steps are short, but some hold all values.
         while end == 0:
             block = rest[:size]
             low = np.minimum.accumulate(block)
@@ -126,6 +129,8 @@ def _fewer_steps(node, tolerance):
             if len(far) or size >= len(rest):
                 end = int(far[0]) if len(far) else len(rest)
             size *= 2
+        # The middle of the range of the values, so that each moves by at most the
+        # tolerance.
         values.append((low[end - 1] + high[end - 1]) / 2)
         start += end
         starts.append(start)
@@ -138,6 +143,7 @@ def _fewer_steps(node, tolerance):
 
 def _fewer_knots(node, tolerance):
     if node.link == "sigmoid":
+        # A change of log-odds changes the probability by at most a quarter of it.
         tolerance = tolerance / _MAX_SIGMOID_SLOPE
     length = (
         subtract_probabilities
@@ -173,8 +179,11 @@ def _find_last_knot(node, at, last, tolerance, length):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             rise = node.values[run] - node.values[at]
             slope = rise / width
+            # The cone of slopes that pass all knots so far within the tolerance.
             highest = np.minimum.accumulate((rise + tolerance) / width)
             lowest = np.maximum.accumulate((rise - tolerance) / width)
+        # The line ends at a knot of the original table, so its own slope must be in the
+        # cone.
         good = np.flatnonzero((slope <= highest) & (slope >= lowest))
         if (highest < lowest).any() or end == last:
             return at + 1 + int(good[-1]) if len(good) else at + 1

@@ -52,6 +52,8 @@ class Printer:
                 one, [said[id(arg)] for arg in one.args]
             )
             depth[id(one)] = _count_symbols(one, [depth[id(arg)] for arg in one.args])
+        # Parsers have a limit on nesting, which decides between an expression and a
+        # query.
         self.deepest = max(self.deepest, depth[id(root)])
         return said[id(root)]
 
@@ -85,6 +87,8 @@ class Printer:
         def write_piece(first, last):
             if first == last:
                 return literal(values[first])
+            # A balanced tree: the number of comparisons is logarithmic in the number of
+            # pieces.
             starts = sorted(
                 {
                     first + (last + 1 - first) * i // _CASE_BRANCHES
@@ -154,6 +158,7 @@ def merge_equal_pieces(edges: Any, values: FloatArray) -> tuple[FloatArray, Floa
     count = int(np.searchsorted(edges, UNREACHED_EDGE))
     edges = edges[:count]
     values = values[: count + 1]
+    # Of equal edges the last one decides.
     last = np.append(edges[1:] > edges[:-1], True)[:count]
     edges = edges[last]
     values = np.concatenate([values[:1], values[1:][last]])
@@ -289,6 +294,8 @@ def _make_stages(every: Sequence[Expr], count: dict[int, int]) -> list[list[Expr
     stages: list[list[Expr]] = [[one for one in every if one.op == "input"]]
     for one in every:
         needs = max((stage_of[id(arg)] for arg in one.args), default=0)
+        # Expressions that are used twice become columns of a stage, otherwise their
+        # text would be repeated.
         column = count[id(one)] > 1 or id(one) in searched
         if column and one.op not in (*LEAF_OPERATIONS, *CONDITION_OPERATIONS, "search"):
             needs += 1
@@ -352,6 +359,7 @@ class Join(Statement):
         )
         of_lookups = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
         fields = [self.dialect.quote("low"), self.dialect.quote("high"), *of_lookups]
+        # The first and the last piece are unbounded.
         bounds = np.concatenate([[-UNREACHED_SCORE], edges, [UNREACHED_SCORE]])
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
         texts = [f"({', '.join(map(self.dialect.write_literal, row))})" for row in rows]
@@ -586,6 +594,7 @@ def _write_bands(dialect, fitted, document, score, bands):
     literal = dialect.write_literal
     whens = []
     for one, name in reversed([*zip(found, names[1:], strict=True)]):
+        # A map that falls and rises reaches a band on several intervals.
         ends = [
             f"{score} >= {literal(low)} AND {score} <= {literal(high)}"
             for low, high in one.intervals

@@ -93,12 +93,14 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
         MAX_TABULATED_LOG_ODDS * float(np.abs(curve.points).max(initial=0.0)),
     )
     widest = np.arcsinh(farthest / _MIN_GRID_STEP)
+    # Fine near 0, where most probabilities are, and coarse outside.
     grid = _MIN_GRID_STEP * np.sinh(np.linspace(-widest, widest, _N_GRID_POINTS))
     x = np.unique(round_to_36_bits(np.append(grid, curve.points), 0))
     knots = [np.array([x, value(x), piece(x)])]  # a row of each
     begin = knots[0][:, :-1]
     end = knots[0][:, 1:]
     total = len(x)
+    # All pieces that are not good enough are halved at once, until none is left.
     while begin.shape[1]:
         low = begin[0]
         high = end[0]
@@ -106,6 +108,7 @@ def tabulate_curve(curve: Curve, bound: float) -> PiecewiseLinear:
             _measure_error(value, begin, end) <= _PROBE_ERROR_FRACTION * bound
         )
         middle = round_to_36_bits(low + (high - low) / 2, 0)
+        # Neighbouring floats cannot be divided: a jump of the map stays between them.
         split = ~good & (low < middle) & (middle < high)
         x = middle[split]
         knots.append(np.array([x, value(x), piece(x)]))
