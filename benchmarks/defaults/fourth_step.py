@@ -205,6 +205,11 @@ def main():
     rows = sorted([*found, *kept], key=lambda row: (row["classes"] != "two",))
     columns = dict.fromkeys(name for row in rows for name in row if name != "machine")
     runner.write(place, rows, columns)
+    page = [row for row in rows if row["rounds of"] == "all"]
+    columns = ["classes", "method", "rounds", "excess %", "low", "high", "hurt %"]
+    columns += [name for n in ROWS for name in (f"n = {n}", f"hurt %, n = {n}")]
+    page = [{name: row.get(name, "") for name in columns} for row in page]
+    runner.write(HERE / "page.csv", page, columns)
 
 
 if __name__ == "__main__":

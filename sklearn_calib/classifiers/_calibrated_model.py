@@ -54,8 +54,8 @@ class CalibratedModel(CalibratedClassifier):
         with ``predict_proba``, a ``predict`` that returns probabilities (Keras), or a
         function of X (PyTorch).
     recalibrator : str or recalibrator, default="default"
-        "default" is `DefaultCalibration`, for any number of classes: a temperature with
-        offsets for the base rates, then a penalised correction. It takes milliseconds,
+        "default" is `DefaultCalibration`, for any number of classes: a mean of scaled
+        and unchanged scores, which rarely makes them worse. It takes milliseconds,
         which counts in a search. "auto", `StackedCalibration`, predicts better and
         takes up to seconds: for the final model. Or a registered name (see
         `all_recalibrators`), an instance, a pipeline of recalibrators, or any

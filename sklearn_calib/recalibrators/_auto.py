@@ -86,10 +86,10 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         Take only candidates that declare that they are monotone, and leave out those
         whose map falls: for two classes the result rises with the score.
     alpha : float, default=2.0
-        Invented rows, at least 0, that hold the weights near those of the prior: 0.1 of
-        the weight on the candidate "identity", which changes nothing, 0.8 on "default",
-        0.1 on the others. Without "default", half of it on "identity" and the other half
-        on the others; without "identity", evenly on all.
+        Invented rows, at least 0, that hold the weights near those of the prior: 0.95
+        of the weight on the candidate "default", 0.025 on "identity", which changes
+        nothing, 0.025 on the others. Without "default", half of it on "identity" and
+        the other half on the others; without "identity", evenly on all.
     n_jobs : int, default=None
         Processes for the folds; -1 for all cores.
 
@@ -575,7 +575,7 @@ def get_prior_rows(names: Sequence[str]) -> FloatArray:
     if "default" in names and len(names) > 2:
         # The default is itself a mean of unchanged scores and several maps. With few
         # rows others must be clearly better than it.
-        shares = {"identity": 0.1, "default": 0.8}
+        shares = {"identity": 0.025, "default": 0.95}
     others = (1 - sum(shares.values())) / (len(names) - len(shares))
     return np.array([shares.get(name, others) for name in names])
 

@@ -23,8 +23,7 @@ class OneVsRest(CombinedRecalibrator):
     ----------
     recalibrator : str or recalibrator, default="default"
         The method for two classes: a registered name, or anything with fit and
-        predict_proba. By default Platt scaling with two prior rows, see
-        `DefaultCalibration`.
+        predict_proba. By default `DefaultCalibration`.
     shared : bool, default=False
         Fit one map to the rows of all classes together, n_samples times n_classes rows,
         instead of one for each class. What it learns holds for all classes; for many

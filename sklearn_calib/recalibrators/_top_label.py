@@ -24,8 +24,7 @@ class TopLabel(CombinedRecalibrator):
     ----------
     recalibrator : str or recalibrator, default="default"
         The method for two classes: a registered name, or anything with fit and
-        predict_proba. By default Platt scaling with two prior rows, see
-        `DefaultCalibration`.
+        predict_proba. By default `DefaultCalibration`.
     per_class : bool, default=False
         Fit one recalibrator for each predicted class (top-label calibration) instead of
         one for all (confidence calibration). Classes that are never predicted keep

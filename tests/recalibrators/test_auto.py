@@ -94,9 +94,9 @@ def test_weights_without_rows_are_the_prior():
     )
     p, y = bent(400)
     held = StackedCalibration(alpha=1e7).fit(p, y).weights_
-    assert abs(held["identity"] - 0.1) < 1e-3
-    assert abs(held["default"] - 0.8) < 1e-3
-    assert abs(held["spline"] - 1 / 30) < 1e-3
+    assert abs(held["identity"] - 0.025) < 1e-3
+    assert abs(held["default"] - 0.95) < 1e-3
+    assert abs(held["spline"] - 0.025 / 3) < 1e-3
     plain = (
         StackedCalibration(["identity", "platt", "beta"], alpha=1e7).fit(p, y).weights_
     )
@@ -356,7 +356,7 @@ def test_few_rows(n, k):
     with pytest.warns(CalibrationWarning, match="enough rows of two classes"):
         stack = StackedCalibration().fit(proba[:n], y, classes=range(k))
     assert stack.cv_losses_ == {}
-    assert stack.weights_["identity"] == pytest.approx(0.1)
+    assert stack.weights_["identity"] == pytest.approx(0.025)
     assert stack.to_frame()["cv_loss"].isna().all()
     assert np.isfinite(stack.predict_proba(proba)).all()
 
