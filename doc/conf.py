@@ -62,6 +62,7 @@ html_theme_options = {
     # below a part of the reference, the sidebar would list each of its names
     "navigation_depth": 1,
     "navigation_with_keys": False,
+    "header_links_before_dropdown": 4,
     "navbar_end": ["theme-switcher"],
     "footer_start": ["copyright"],
     "footer_end": [],
