@@ -75,7 +75,7 @@ def add_block(
         Whether the labels are shares. Items are drawn then, by the class of the largest
         share, and keep the shares before their other columns.
     """
-    labels, scores, *rest = given
+    labels, scores, weight, counts = given
     extras = block.columns[[*draw.extra_columns]] if draw.extra_columns else None
     if draw.group is not None:
         check_filled(block, draw.group, "group")
@@ -83,17 +83,19 @@ def add_block(
     # The summary takes probabilities; the sample keeps the scores as they were given.
     if draw.kind != "proba" or draw.tolerance is not None:
         proba = np.asarray(read_proba(scores, kind=draw.kind, tolerance=draw.tolerance))
-    batch = summary._iter_checked_blocks(labels, proba, *rest, soft)
+    batch: Any = summary._iter_checked_blocks(labels, proba, weight, counts, soft)
     if soft:
         for rows in batch:
             summary._add_checked_rows(*rows)
         # The sample keeps items with their shares, not the copies of each item.
-        batch = _iter_items(labels, proba, *rest) if draw.most != 0 else ()
+        batch = ()
+        if draw.most != 0:
+            batch = _iter_items(labels, proba, weight, counts)
         extras = _with_shares(labels, extras)
     digest = [] if extras is None else _digest_columns(extras)
     if draw.groups:
         pattern = combine_groups(draw.groups, block)
-        summary.patterns = summary.patterns or PatternTable()
+        patterns = summary.patterns = summary.patterns or PatternTable()
     start = 0
     for codes, proba, weight, counts in batch:
         place = slice(start, start + len(codes))
@@ -102,7 +104,7 @@ def add_block(
             summary._add_checked_rows(codes, proba, weight, counts)
         if draw.groups:
             positive = summary._labels.positive
-            summary.patterns.add_block(pattern[place], codes, proba, weight, positive)
+            patterns.add_block(pattern[place], codes, proba, weight, positive)
         if draw.most == 0:
             continue
         # The number of classes is known after the first batch.
