@@ -1,5 +1,6 @@
 """``python benchmarks/run.py NAME``: the peers, a folder, or an experiment of a paper."""
 
+import csv
 import importlib
 import runpy
 import sys
@@ -10,20 +11,27 @@ import runner
 HERE = Path(__file__).parent
 
 
-def peers():
-    """Every file peers/bench_*.py whose peer is installed."""
+def peers(chosen):
+    """Every file peers/bench_*.py whose peer is installed, or those of chosen peers.
+
+    Rows of peers that are not measured are kept.
+    """
     sys.path.insert(0, str(HERE / "peers"))
-    rows = []
+    with open(HERE / "peers" / "results.csv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
     for path in sorted((HERE / "peers").glob("bench_*.py")):
         peer = path.stem.removeprefix("bench_")
+        if chosen and peer not in chosen:
+            continue
         try:
             cases = importlib.import_module(path.stem).cases()
         except ImportError as error:
             print(f"skipped {peer}: {error}")
             continue
+        rows = [row for row in rows if row["peer"] != peer]
         for case in cases:
             row = runner.measure(peer, case)
-            print({k: v for k, v in row.items() if v})
+            print({k: v for k, v in row.items() if v}, flush=True)
             rows.append(row)
     columns = [
         "peer",
@@ -35,6 +43,7 @@ def peers():
         "bar",
         "note",
     ]
+    rows.sort(key=lambda row: row["peer"])
     runner.write(HERE / "peers" / "results.csv", rows, columns)
 
 
@@ -63,7 +72,7 @@ def main():
     name = sys.argv[1] if len(sys.argv) > 1 else ""
     sys.argv[:2] = sys.argv[1:2]  # the rest is for the benchmark
     if name == "peers":
-        peers()
+        peers(sys.argv[1:])
     elif name in folders:
         runpy.run_path(str(HERE / name / "main.py"), run_name="__main__")
     elif name in papers:

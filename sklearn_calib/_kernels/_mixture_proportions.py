@@ -57,9 +57,9 @@ def fit_proportions(
         # The objective b.sum() - mean log(ratio b) has the same minimum as the
         # likelihood on the simplex, without the constraint on the sum.
         g = ratio / density[:, None]
-        return solve_newton_step(
-            (g * weight_fraction[:, None]).T @ g, 1.0 - weight_fraction @ g, -b
-        )
+        gradient = 1.0 - weight_fraction @ g
+        g *= np.sqrt(weight_fraction)[:, None]
+        return solve_newton_step(g.T @ g, gradient, -b)
 
     for _ in range(_INITIAL_EM_STEPS if newton else _MAX_EM_STEPS):
         n_iter += 1
@@ -108,9 +108,10 @@ def fit_mixture_weights(likelihood, mass, prior):
         Sum 1.
     """
     prior = np.maximum(prior, _MIN_PRIOR_COUNT)
-    seen = likelihood / likelihood.max(axis=1, keepdims=True)
+    ratio = np.empty((len(mass) + len(prior), len(prior)))
+    np.divide(likelihood, likelihood.max(axis=1, keepdims=True), out=ratio[: len(mass)])
     # The Dirichlet prior acts like rows that certainly belong to one component each.
-    ratio = np.vstack([seen, np.eye(len(prior))])
+    ratio[len(mass) :] = np.eye(len(prior))
     weight = np.append(mass, prior)
     return fit_proportions(ratio, weight, prior / prior.sum()).prior
 

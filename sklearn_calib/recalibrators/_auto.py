@@ -452,6 +452,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             losses = compute_log_losses(table)
             means = mass @ losses / mass.sum()
             errors = np.sqrt(mass @ (losses - means) ** 2) / mass.sum()
+            del losses  # which are as large as the table
             pairs = zip(means.tolist(), errors.tolist(), strict=True)
             self.cv_losses_ = dict(zip(names, pairs, strict=True))
             # The weights maximise the held-out likelihood of the mixture. The prior of
