@@ -25,6 +25,7 @@ def compile_kernels() -> None:
     import numpy as np
 
     from .datasets import make_overconfident
+    from .decomposition import integrated_calibration_index
     from .exceptions import CalibrationWarning
     from .groups import MulticalibratedScores, group_calibration
     from .metrics import all_metrics, calibration_witness, lp_calibration_test
@@ -34,6 +35,7 @@ def compile_kernels() -> None:
     measures: list[Callable[..., object]] = [
         *all_metrics().values(),
         calibration_witness,
+        integrated_calibration_index,
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)

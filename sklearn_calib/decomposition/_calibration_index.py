@@ -226,7 +226,7 @@ def integrated_calibration_index(
     windows there are narrow and the curve is coarser: it moved by up to 0.11, in half of
     the examples by less than 0.0021, and the ICI by at most 5.5e-5. In 208 more data
     sets, of 700 to 4000 rows from eight kinds of laws, the ICI moved by at most 2.8e-4.
-    Cost: O(n log n) and at most some 0.2 s for the fits; labels drawn again, as in
+    Cost: O(n log n) and at most some 5 ms for the fits; labels drawn again, as in
     `calibration_test`, share all of it but one product of a matrix and a vector.
 
     Weights that are whole numbers count rows, exactly. Others are read as frequencies:
