@@ -101,7 +101,7 @@ def iter_terminal(
 
     tables = partial(_render_tables, width=width)
     writer = Writer("terminal", tables, Text, wrap_text, bold)
-    for number, block in enumerate(writer.blocks(sections)):
+    for number, block in enumerate(writer.iter_blocks(sections)):
         if number:
             yield ""
         yield from block
