@@ -326,28 +326,14 @@ def test_registry_names():
 
 
 def test_the_checks_can_fail():
+    """Each check by itself is in `test_checks_bite`."""
+
     class Broken(PlattScaling):
         def _predict_proba(self, proba):
             return 2 * super()._predict_proba(proba)
 
-    class Forgetful(PlattScaling):
-        def _fit(self, proba, codes, weight):
-            super()._fit(proba, codes, 0 * weight + 1)
-
-    class Hoarder(PlattScaling):
-        def _fit(self, proba, codes, weight):
-            super()._fit(proba, codes, weight)
-            self.data_ = proba
-
-    for broken, word in (
-        (Broken, "simplex"),
-        (Forgetful, "weights"),
-        (Hoarder, "pickle"),
-    ):
-        globals()[broken.__name__] = broken
-        broken.__qualname__ = broken.__name__
-        with pytest.raises(AssertionError, match=word):
-            check_contract(broken())
+    with pytest.raises(AssertionError, match="simplex"):
+        check_contract(Broken())
 
 
 def test_the_metric_checks_can_fail():

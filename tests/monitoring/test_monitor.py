@@ -563,14 +563,14 @@ def test_of_many_alarms_the_first_are_kept():
     monitor = CalibrationMonitor(groups=["a"], average_run_length=100).update(
         0, 0.1, groups="a"
     )
-    monitor.update([1] * 300, [1e-9] * 300, groups=["a"] * 300)
-    assert monitor.n_alarms_ == 300
+    monitor.update([1] * 120, [1e-9] * 120, groups=["a"] * 120)
+    assert monitor.n_alarms_ == 120
     assert [alarm.n_samples for alarm in monitor.new_alarms_] == [*range(2, 52)]
-    assert "ALARM at row 2: " in str(monitor) and ", and 299 more; " in str(monitor)
-    for row in range(70):
+    assert "ALARM at row 2: " in str(monitor) and ", and 119 more; " in str(monitor)
+    for row in range(55):
         monitor.update(1, 1e-9, groups="a")
-        assert [alarm.n_samples for alarm in monitor.new_alarms_] == [302 + row]
-    assert len(monitor.alarms_) == 100 and monitor.n_alarms_ == 370
+        assert [alarm.n_samples for alarm in monitor.new_alarms_] == [122 + row]
+    assert len(monitor.alarms_) == 100 and monitor.n_alarms_ == 175
 
 
 @pytest.mark.slow
