@@ -1,6 +1,7 @@
 """Calls of `stored_numbers` that take other paths: blocks, drawn rows, exports, wide tables."""
 
 import functools
+import inspect
 import re
 import tempfile
 import warnings
@@ -90,6 +91,13 @@ CONSTRAINTS = {
 
 
 def calls_of_options():
+    for cls in test_methods.CLASSES:
+        for half in (0, 1):
+            yield (
+                cls.__name__,
+                f"scores on one side, {half}",
+                lambda cls=cls, half=half: one_side(cls, half),
+            )
     for title, constraints in CONSTRAINTS.items():
         yield (
             "RestrictedPolynomialRegression",
@@ -121,6 +129,18 @@ def calls_of_options():
             f"from_class_weight {weight}",
             lambda w=weight: weighted_shift(w),
         )
+
+
+def one_side(cls, half):
+    """Scores below or above one half alone."""
+    proba, y = test_methods.rows(2)
+    score = 0.5 * (proba[:, 1] + half) * 0.98 + 0.01
+    model = test_methods.build(cls)
+    given = {}
+    if "groups" in inspect.signature(model.predict_proba).parameters:
+        given = {"groups": test_methods.GROUPS}
+    model.fit(score, y, **given)
+    return model, model.predict_proba(score, **given)
 
 
 def constrained(constraints):
@@ -230,6 +250,18 @@ def calls_of_wide_tables():
             f"wide, {name}",
             lambda m=model: linear.estimate_angle(m.fit(wide, Y), wide, Y),
         )
+    heavy = np.random.default_rng(0).normal(size=(N, 20))
+    heavy *= 1 + np.arange(N)[:, None] % 9 // 8  # one row in nine is twice as large
+    yield (
+        "estimate_angle",
+        "rows of unequal size",
+        lambda: linear.estimate_angle(LR.fit(heavy, Y), heavy, Y),
+    )
+    yield (
+        "logistic_intervals",
+        "one dimension",
+        lambda: linear.logistic_intervals(LR.fit(X, Y), X, X[0]),
+    )
     for title, model in {
         "sgd": SGDClassifier("log_loss", alpha=0.05, max_iter=4, tol=None),
         "mlp": MLPClassifier(3, max_iter=3, solver="sgd", alpha=0.1),

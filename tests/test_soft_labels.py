@@ -1,5 +1,8 @@
 """Soft labels are weighted rows with one label each: the same function, and everything after it."""
 
+import inspect
+import re
+
 import numpy as np
 import pytest
 from refused import refuses
@@ -10,6 +13,8 @@ from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from test_functions import FUNCTIONS, rows
+from test_functions import call as call_function
 from words import QUICKER, differ, same
 
 import sklearn_calib
@@ -33,6 +38,7 @@ from sklearn_calib.metrics import (
     log_loss,
     lp_calibration_error,
 )
+from sklearn_calib.monitoring import CalibrationMonitor
 from sklearn_calib.recalibrators import (
     AdaptiveCalibration,
     PlattScaling,
@@ -522,3 +528,33 @@ def test_advice_says_how_many_items():
     assert advice.n_rows == 90 and "Mean losses of 90 items, each" in str(report)
     said = " ".join(str(report).split())
     assert "90 items, each judged by a fit that has not seen it" in said
+
+
+def test_shares_of_fewer_rows_than_scores_are_refused():
+    """By every function, recalibrator and stream that takes shares; both numbers are named."""
+    proba = np.full((9, 2), 0.5)
+    shares = np.linspace(0.1, 0.9, 8)
+    calls = {
+        name: lambda f=function: call_function(
+            f,
+            rows(2) | {"y": shares, "first": proba, "second": proba},
+            soft_labels=True,
+        )
+        for name, function in FUNCTIONS.items()
+        if "soft_labels" in inspect.signature(function).parameters
+    }
+    for name, cls in all_recalibrators().items():
+        if not cls.capabilities.order_dependent:
+            calls[name] = lambda c=cls: c().fit(proba, shares, soft_labels=True)
+    calls["summary"] = lambda: CalibrationSummary(classes=[0, 1]).update(
+        shares, proba, soft_labels=True
+    )
+    calls["monitor"] = lambda: CalibrationMonitor(classes=[0, 1]).update(
+        shares, proba, soft_labels=True
+    )
+    assert len(calls) > 60
+    for name, ask in calls.items():
+        with pytest.raises(ValueError, match=r"\b9\b") as error:
+            ask()
+        message = str(error.value)
+        assert re.search(r"\b8\b", message), f"{name}: expected 8, got {message!r}"
