@@ -42,7 +42,7 @@ def large(monkeypatch):
         def never(*arguments):
             raise AssertionError("all rows were read")
 
-        monkeypatch.setattr(_large, "_AT_ONCE", 100)
+        monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 100)
         monkeypatch.setattr(_fit, "load_rows", never)
         monkeypatch.setattr("sklearn_calib._cli._audit.load_rows", never)
 
@@ -282,7 +282,7 @@ def test_remarks_on_small_groups_name_options(frame, capsys, monkeypatch):
     two[two["y"] != "z"].head(40).to_parquet("t.parquet")
     said = []
     for at_once in (2**23, 0):
-        monkeypatch.setattr(_large, "_AT_ONCE", at_once)
+        monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", at_once)
         options = [
             "--label",
             "y",

@@ -48,7 +48,7 @@ COMMANDS = {
 )
 def test_every_command_stops(table, name, capsys, monkeypatch):
     if "blocks" in name:
-        monkeypatch.setattr(_large, "_AT_ONCE", 0)
+        monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
     words = [*COMMANDS[name], "--label", "y", "--prob", "p"]
     assert main(words) == 2
     said = capsys.readouterr().err
@@ -130,7 +130,7 @@ def shares(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
     if "blocks" in name:
-        monkeypatch.setattr(_large, "_AT_ONCE", 0)
+        monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
     compared = name == "compare"
     # the rest names a method or a column
     keep = 2 if compared else -2 if "fit" in name else None

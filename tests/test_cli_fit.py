@@ -157,7 +157,7 @@ def test_large_tables_are_fitted_in_cells(rows, capsys, monkeypatch, more):
     frame.to_parquet("cal.parquet")
     assert fit(*more) == 0
     of_rows, known = from_json("new.json"), gain_of(capsys.readouterr().out)
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
     for file in ("cal.csv", "cal.parquet"):
         words = [
             "fit",
@@ -217,7 +217,7 @@ def test_many_rows_of_a_small_file_are_fitted_in_cells(rows, capsys, monkeypatch
 
 
 def test_a_large_table_of_the_other_class(rows, capsys, monkeypatch):
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
     assert fit("--positive", "no") == 2
     assert "got probabilities of the other class. Add --positive" in one_sentence(
         capsys
@@ -231,7 +231,7 @@ def test_a_large_table_of_the_other_class(rows, capsys, monkeypatch):
 @pytest.mark.parametrize("large", [False, True])
 def test_repeated_rows_are_told_once(rows, capsys, monkeypatch, large):
     if large:
-        monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+        monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
     pd.concat([rows[0]] * 6).to_csv("cal.csv", index=False)
     fit(method="temperature")
     said = capsys.readouterr().err
@@ -304,7 +304,7 @@ def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
 def test_a_method_that_needs_the_order_reads_all_rows(rows, monkeypatch):
     assert fit("--allow", "no-gain", method="online") == 0
     expected = Path("new.json").read_text(encoding="utf-8")
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
     assert fit("--allow", "no-gain", method="online") == 0
     assert Path("new.json").read_text(encoding="utf-8") == expected
 

@@ -127,7 +127,9 @@ def test_refusals_come_first(rows, capsys, grades, said):
 def test_several_classes_are_refused_before_the_rows_are_read(
     rows, capsys, monkeypatch, rows_at_once
 ):
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", rows_at_once)
+    monkeypatch.setattr(
+        "sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", rows_at_once
+    )
     with open("three.csv", "w", encoding="utf-8") as file:
         file.write("y,a,b,c\n0,not,a,number\n")
     options = ["--label", "y", "--prob", "a,b,c", "--out", "none"]

@@ -63,7 +63,7 @@ def test_all_ways_to_name_the_rows_give_one_report(frame, capsys, monkeypatch):
     expected = {
         name: f"{f(*rows, pos_label='yes'):.4f}" for name, f in measures.items()
     }
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
     os.rename("t.csv", "../t.csv")
     many = [f"day={day}/a.parquet" for day in range(4)]
     for files in (["day=*/*.parquet"], ["."], ["../t.csv"]):
@@ -366,7 +366,7 @@ def test_labels_below_those_that_show_the_classes(
     # the classes are known after some rows; what comes below counts as if all had been
     # read
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
     monkeypatch.setattr(
         "sklearn_calib._files.tables._BLOCK_BYTES", len("0,0.0500\n") * 500
     )
@@ -381,7 +381,7 @@ def test_labels_are_read_once_where_the_first_rows_show_the_classes(
     from sklearn_calib.summary import find_distinct_labels
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
     asked = []
 
     def finding(*files, **given):

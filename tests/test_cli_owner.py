@@ -106,7 +106,9 @@ def test_no_form_of_a_table_needs_less(frame, capsys, monkeypatch, command, endi
         frame.to_json("t.jsonl", orient="records", lines=True)
     words = [command, f"t.{ending}", "--label", "y", *COMMANDS[command]]
     refused(capsys, words)
-    monkeypatch.setattr(_large, "_AT_ONCE", 0)  # as if the table were large
+    monkeypatch.setattr(
+        _large, "_MAX_WHOLE_TABLE_BYTES", 0
+    )  # as if the table were large
     refused(capsys, words)
     refused(capsys, [*words, "--allow", "order"])
     if command == "monitor":

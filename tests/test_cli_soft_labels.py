@@ -194,7 +194,7 @@ def test_fit_of_a_column_per_class(votes, label, large, monkeypatch, capsys):
     """Files read block by block give the map of all rows at once."""
     folder, frame = votes
     if large:
-        monkeypatch.setattr(_large, "_AT_ONCE", 0)
+        monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
         monkeypatch.setattr(_prediction_batches, "load_columns", None)
     read = fitted(folder, *PROB, *label, "--recalibrator", "temperature")
     assert "200 rows, classes a, b, c" in capsys.readouterr().out
@@ -220,7 +220,7 @@ def test_fit_of_blocks_is_that_of_a_table(votes, more, monkeypatch, capsys):
     words += ["--recalibrator", "platt"]
     whole = fitted(folder, *words)
     first = capsys.readouterr().out
-    monkeypatch.setattr(_large, "_AT_ONCE", 0)
+    monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
     monkeypatch.setattr(_prediction_batches, "load_columns", None)
     parts = fitted(folder, *words)
     kept = (
@@ -240,7 +240,7 @@ def test_fit_of_more_items_than_are_drawn(votes, room, monkeypatch, capsys):
     folder, _ = votes
     whole = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
     capsys.readouterr()
-    monkeypatch.setattr(_large, "_AT_ONCE", 0)
+    monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 0)
     monkeypatch.setattr(room, "rows_to_draw", lambda n_classes: 120)
     some = fitted(folder, *PROB, *SHARES, "--recalibrator", "temperature")
     said = " ".join(capsys.readouterr().out.split())

@@ -466,7 +466,7 @@ def small_blocks(monkeypatch):
 
 def audit_of(kind, monkeypatch, capsys, size, *by):
     """The groups of the numbers, the table on the screen and that of the text."""
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", size)
     small_blocks(monkeypatch)
     assert (
         audit(kind, *by, "--out", "none", "--json", "r.json", "--markdown", "r.md") == 0
@@ -600,7 +600,7 @@ def test_an_audit_of_several_classes_has_the_same_groups(tmp_path, monkeypatch, 
     ]
     found = []
     for size in (2**23, 100):
-        monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", size)
+        monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", size)
         small_blocks(monkeypatch)
         assert main(["audit", *given, "--resamples", "2", "--json", "r.json"]) == 0
         (model,) = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))[
@@ -624,7 +624,7 @@ def test_every_option_of_reading_is_heeded_where_groups_are_streamed(
     )
     frame.loc[:9, "p"] = np.nan
     frame.to_csv("t.csv", index=False)
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
     given = (
         "--by",
         "age",

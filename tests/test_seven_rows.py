@@ -369,7 +369,7 @@ def run(capsys, command, kind, given, folder):
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sklearn_calib._cli._large._AT_ONCE", 100)
+    monkeypatch.setattr("sklearn_calib._cli._large._MAX_WHOLE_TABLE_BYTES", 100)
 
 
 def marks(command, place, kind):

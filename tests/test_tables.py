@@ -316,7 +316,7 @@ def test_a_small_file_of_many_rows_is_read_in_blocks(tmp_path, monkeypatch):
     rows = pd.DataFrame({"y": np.arange(200_000) % 2, "p": 0.5})
     rows.to_parquet(file := str(tmp_path / "t.parquet"))
     assert os.path.getsize(file) < 100_000
-    monkeypatch.setattr(_large, "_AT_ONCE", 1_000_000)
+    monkeypatch.setattr(_large, "_MAX_WHOLE_TABLE_BYTES", 1_000_000)
     monkeypatch.setattr(_tables, "load_table", None)
     given = [
         "--label",

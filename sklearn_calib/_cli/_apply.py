@@ -109,8 +109,8 @@ def run_apply(options: Request) -> int:
     if options.out == "-":
         return 0
     screen = Screen()
-    said = ", ".join(plain(name, 40) for name in new)
-    screen.print(f"{n_rows} rows, new: {said}")
+    quoted_columns = ", ".join(plain(name, 40) for name in new)
+    screen.print(f"{n_rows} rows, new: {quoted_columns}")
     return screen.finish_output({"table": options.out})
 
 

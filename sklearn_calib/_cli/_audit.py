@@ -185,10 +185,10 @@ def _read_grades(given):
     try:
         content = json.loads(json_text(given))
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or "no JSON"
+        reason = getattr(error, "strerror", None) or "no JSON"
         raise invalid_option(
             expected=f"grades in {quoted(given, 200)}",
-            got=plain(said, 200),
+            got=plain(reason, 200),
             hint='Write for instance {"edges": [0.02, 0.05], "names": ["A", "B", "C"]}',
         ) from error
     return to_grades(content)

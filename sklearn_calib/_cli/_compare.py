@@ -363,25 +363,27 @@ def _describe_verdict(names, found):
     better = _name_better_model(names, loss)
     recalibrated = _name_better_model(names, after)
     if better is None:
-        said = [
+        sentences = [
             f"These rows do not show which model is better: the log loss of {names[1]} is that of "
             f"{names[0]} {loss.difference:+.4f} ({100 * loss.level:.0f} % interval "
             f"{loss.low:+.4f} to {loss.high:+.4f})."
         ]
     else:
-        said = [f"{better} is better: its log loss is lower by {_format_gain(loss)}."]
+        sentences = [
+            f"{better} is better: its log loss is lower by {_format_gain(loss)}."
+        ]
     if recalibrated is not None:
         too = "also " if recalibrated == better else ""
-        said.append(
+        sentences.append(
             f"After temperature scaling of both, {recalibrated} is {too}better: "
             f"by {_format_gain(after)}."
         )
     elif better is not None:
-        said.append(
+        sentences.append(
             "After temperature scaling of both, no difference is shown: what makes it is "
             "calibration, which can be repaired."
         )
-    return said
+    return sentences
 
 
 def _name_better_model(names, difference):

@@ -142,11 +142,12 @@ def _read_clusters(drawn, options):
 def describe_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> str:
     """Return how many rows there are, of which classes, and how many of them a map is fitted to."""
     names = ", ".join(plain(label, 40) for label in classes.tolist())
-    said = f"{n_seen} rows{cells}, classes {names}"
+    description = f"{n_seen} rows{cells}, classes {names}"
     if n_fitted >= n_seen:
-        return said
+        return description
     return (
-        f"{said}\nfitted to {n_fitted:,} of these {n_seen:,} rows, which their own digits draw: "
+        f"{description}\nfitted to {n_fitted:,} of these {n_seen:,} rows, which their "
+        "own digits draw: "
         "the same ones in any order; classes with few rows keep more of them"
     )
 

@@ -225,9 +225,9 @@ def _get_column(table, role, name, verdicts, options):
     if role in ("cluster", "system"):
         return whole_column(table, name, role).astype(str)
     if role == "weight":
-        there = table.columns[options.label].notna().to_numpy()
-        values = np.full(len(there), np.nan)
-        values[there] = number_column(table.select_rows(there), name)
+        is_labelled = table.columns[options.label].notna().to_numpy()
+        values = np.full(len(is_labelled), np.nan)
+        values[is_labelled] = number_column(table.select_rows(is_labelled), name)
         return pd.Series(values)
     if verdicts:
         filled = whole_column(table, name, "verdict").to_frame()
@@ -252,27 +252,29 @@ def _estimate_mean(rows, system, options) -> "CalibratedMean":
     chosen = np.ones(len(rows["label"]), dtype=bool)
     if system is not None:
         chosen = (rows["system"] == system).to_numpy()
-    there = rows["label"].notna().to_numpy() & chosen
-    rest = chosen & ~there
-    if not there.any():
+    is_labelled = rows["label"].notna().to_numpy() & chosen
+    rest = chosen & ~is_labelled
+    if not is_labelled.any():
         of = "" if system is None else f" for the system {quoted(system)}"
         raise invalid_option(
             expected=f"a label in some rows of column {quoted(options.label)}{of}",
             got="none",
             hint="Label some rows drawn at random",
         )
-    labels = rows["label"][there].infer_objects().to_numpy()
+    labels = rows["label"][is_labelled].infer_objects().to_numpy()
     cluster = rows["cluster"].to_numpy() if "cluster" in rows else None
     return calibrated_mean(
         labels,
-        rows["score"][there].to_numpy(),
+        rows["score"][is_labelled].to_numpy(),
         rows["score"][rest].to_numpy(),
         recalibrator=None if options.recalibrator == "none" else options.recalibrator,
         scale=options.scale,
         pos_label=_find_positive_class(options.positive, labels),
         bounds=options.bounds,
-        sample_weight=rows["weight"][there].to_numpy() if "weight" in rows else None,
-        groups=None if cluster is None else cluster[there],
+        sample_weight=rows["weight"][is_labelled].to_numpy()
+        if "weight" in rows
+        else None,
+        groups=None if cluster is None else cluster[is_labelled],
         groups_unlabelled=None if cluster is None else cluster[rest],
         level=options.level,
     )

@@ -129,9 +129,9 @@ def run_fit(options: Request) -> int:
                 n_seen = len(rows.labels)
             counts = n_seen, len(rows.labels)
             return _fit_rows(expand_soft_labels(rows), options, counts)
-        of_tables = find_whole_options(options, ("prediction", "scale", "absent"))
-        whole = method.capabilities.order_dependent or bool(of_tables)
-        if of_tables:
+        table_options = find_whole_options(options, ("prediction", "scale", "absent"))
+        whole = method.capabilities.order_dependent or bool(table_options)
+        if table_options:
             check_whole(files, options)
         elif not whole and is_large(files, options, several=False):
             return _fit_large(files, options)
@@ -278,9 +278,9 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
     n_rows = summary.n_samples
     description = describe_rows(n_rows, n_rows, summary.classes, cells)
     counts = coarse.samples()[0].counts.sum(axis=0)
-    judged = partial(_cross_validate_cells, options.recalibrator, summary)
+    cross_validate = partial(_cross_validate_cells, options.recalibrator, summary)
     learned = partial(coarse.fit, options.recalibrator)
-    return _judge_and_write(description, counts, judged, learned, options)
+    return _judge_and_write(description, counts, cross_validate, learned, options)
 
 
 def _judge_and_write(description, counts, judge, fit, options, groups=None):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ..summary import CalibrationSummary, Draw
     from ._prediction_batches import PredictionBatch
 
-_AS_REPORTS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE_LEVEL}
+_REPORT_OPTIONS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE_LEVEL}
 
 
 def audit_groups(
@@ -71,7 +71,7 @@ def audit_groups(
         listed = _parse_values(listed, column)
         # The groups of a column are known after its values have been counted; then the
         # rows are counted by group and score.
-        partition = partition_values(plain(name), listed, counts, **_AS_REPORTS)
+        partition = partition_values(plain(name), listed, counts, **_REPORT_OPTIONS)
         column.assign_groups(partition.codes, len(partition.names))
         partitions.append(partition)
     with show_progress("reading") as advance:
@@ -86,7 +86,7 @@ def audit_groups(
     audited = None
     if found.summary.n_samples:
         audited = audit_pairs(
-            found.pairs, partitions, found.n_rows, found.summary, **_AS_REPORTS
+            found.pairs, partitions, found.n_rows, found.summary, **_REPORT_OPTIONS
         )
     return found.summary, audited
 
@@ -96,7 +96,7 @@ def _audit_saved(files, by):
     with show_progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
     groups = group_calibration(
-        found, groups=[plain(name) for name in by], **_AS_REPORTS
+        found, groups=[plain(name) for name in by], **_REPORT_OPTIONS
     )
     return sum(found.values()), groups
 
@@ -116,7 +116,8 @@ def _parse_values(values, column):
     return with_order(Block(frame, "", column.decimal), column.name).to_numpy()
 
 
-_AT_ONCE = 2**23  # bytes of tables that are read as a whole
+# Smaller tables are read as a whole.
+_MAX_WHOLE_TABLE_BYTES = 2**23
 
 
 def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> bool:
@@ -131,7 +132,7 @@ def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> 
         _check_columns(tables[0], options)
     wanted = len(tables) < len(files) or options.save or options.dask
     many = several and len(tables) > 1
-    return bool(wanted) or many or weigh_more(tables, _AT_ONCE)
+    return bool(wanted) or many or weigh_more(tables, _MAX_WHOLE_TABLE_BYTES)
 
 
 #: Options that need all rows at once, however large the tables are.
@@ -151,14 +152,14 @@ def find_whole_options(
 
 def check_whole(files: "Sequence[str]", options: Request) -> None:
     """Reject what cannot go together with rows that are read whole, or with clusters."""
-    asked = find_whole_options(options)[0]
-    _check_no_summaries(files, asked, options.group is not None)
+    option = find_whole_options(options)[0]
+    _check_no_summaries(files, option, options.group is not None)
     others = ["save", "dask"]
     if options.group is not None or options.soft_labels:
         others += ["by", "features", "grades", "recalibrate"]
     if options.soft_labels:
-        asked = "--soft-labels"
-    options.check_beside(asked, others)
+        option = "--soft-labels"
+    options.check_beside(option, others)
     _check_columns(files[0], options)
 
 
@@ -304,14 +305,14 @@ def read_items(
     return rows, summary.n_samples
 
 
-def _check_no_summaries(files, asked, clusters=False):
+def _check_no_summaries(files, option, clusters=False):
     """Reject summaries if single rows are needed, or sums of clusters."""
     if any(_is_saved(file) for file in files):
         why = "which do not keep single rows"
         if clusters:
             why = "which add rows up by score: what each cluster adds there is as much as the rows"
         raise invalid_option(
-            expected=f"rows for {asked}", got=f"summaries, {why}", hint="Give the rows"
+            expected=f"rows for {option}", got=f"summaries, {why}", hint="Give the rows"
         )
 
 

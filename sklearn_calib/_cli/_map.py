@@ -38,10 +38,10 @@ def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
         error.set_fields(source=f"{plain(file, 200)}, {plain(error.argument, 200)}")
         raise
     except (OSError, ValueError) as error:
-        said = getattr(error, "strerror", None) or "binary content"
+        reason = getattr(error, "strerror", None) or "binary content"
         raise invalid_option(
             expected=f"a calibration map in {quoted(file, 200)}",
-            got=said,
+            got=reason,
             hint="Name a file that sklearn-calib fit, or to_json, has written",
         ) from error
 

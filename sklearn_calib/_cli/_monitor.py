@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from ..monitoring import CalibrationMonitor
 
 
-_COLUMN_ORDER_ROWS = 2**17  # first rows, by which the order of the columns is judged
-_MAX_CHECKSUMS = 400  # of files, which a state stores
+# The order of the columns is checked on this many first rows.
+_COLUMN_ORDER_ROWS = 2**17
+# A state stores the checksums of this many files.
+_MAX_CHECKSUMS = 400
 _MIN_REPORTED_BYTES = (
     2**23
 )  # size of unordered tables from which a note on it is printed, in bytes
@@ -274,10 +276,10 @@ def _load_state(
     try:
         content = json.loads(json_text(options.state))
     except (OSError, ValueError) as error:
-        said = plain(getattr(error, "strerror", None) or error, 100)
+        reason = plain(getattr(error, "strerror", None) or error, 100)
         raise invalid_option(
             expected=f"the state of a monitor in {name}",
-            got=f"a file that cannot be read ({said})",
+            got=f"a file that cannot be read ({reason})",
             hint="Take another file, or remove it to begin anew",
         ) from error
     try:
@@ -290,9 +292,9 @@ def _load_state(
         raise
     for setting, value in _collect_settings(options).items():
         if (own := getattr(found, setting)) != value:
-            said = setting.replace("average_run_length", "run length")
+            reason = setting.replace("average_run_length", "run length")
             raise invalid_option(
-                expected=f"the {said} {own} of the monitor in {name}",
+                expected=f"the {reason} {own} of the monitor in {name}",
                 got=f"{value}",
                 hint="Leave the option out, or take another --state",
             )

@@ -64,10 +64,10 @@ class _Meaning(argparse.Action):
         self, parser: Any, namespace: Any, values: Any, option: Any = None
     ) -> None:
         try:
-            meant = self.means(values)
+            values_by_attribute = self.means(values)
         except argparse.ArgumentTypeError as error:
             raise argparse.ArgumentError(self, str(error)) from None
-        vars(namespace).update(meant)
+        vars(namespace).update(values_by_attribute)
         setattr(namespace, self.dest, [*(getattr(namespace, self.dest) or []), values])
 
 

@@ -163,15 +163,15 @@ class Request(argparse.Namespace):
                 ),
             )
 
-    def check_beside(self, asked: str, others: Iterable[str]) -> None:
+    def check_beside(self, option: str, others: Iterable[str]) -> None:
         """Reject options that would be wrong for the rows that another one makes."""
         for name in others:
             if getattr(self, name):
                 raise invalid_option(
-                    expected=f"{asked} without {spell_option(name)}",
+                    expected=f"{option} without {spell_option(name)}",
                     got="both",
                     sentence=(
-                        f"{asked} and {spell_option(name)} cannot be combined: the "
+                        f"{option} and {spell_option(name)} cannot be combined: the "
                         "results would be wrong for "
                         "these rows"
                     ),
@@ -192,9 +192,9 @@ class Request(argparse.Namespace):
             "prediction": ("classes", "positive", "features", "absent", "logits"),
             "absent": ("drop_missing",),
         }
-        for asked, others in beside.items():
-            if getattr(self, asked) is not None:
-                self.check_beside(spell_option(asked), others)
+        for option, others in beside.items():
+            if getattr(self, option) is not None:
+                self.check_beside(spell_option(option), others)
 
 
 def spell_option(name: str) -> str:

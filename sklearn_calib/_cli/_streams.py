@@ -26,16 +26,18 @@ from ._console import standard_output
 from ._messages import invalid_option
 from ._outputs import unwritable_output
 
-_BLANK = " \t\r\n"
-_PARQUET = (".parquet", ".parq", ".pq")
-_CSV = (".csv", ".tsv", ".txt")
-_JSON = (".jsonl", ".ndjson")
-_PACKED: dict[str, Callable[[BinaryIO], Any]] = {  # the same rows make the same bytes
+_WHITESPACE = " \t\r\n"
+_PARQUET_SUFFIXES = (".parquet", ".parq", ".pq")
+_CSV_SUFFIXES = (".csv", ".tsv", ".txt")
+_JSON_SUFFIXES = (".jsonl", ".ndjson")
+_COMPRESSOR_BY_SUFFIX: dict[
+    str, Callable[[BinaryIO], Any]
+] = {  # the same rows make the same bytes
     ".gz": lambda file: gzip.GzipFile("", "wb", 6, file, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),
 }
-_ONE_BY_ONE = "Apply the map to them one after the other"
+_SEPARATE_INPUTS_HINT = "Apply the map to them one after the other"
 
 #: From the columns that are named to numbers of shape (n_rows, n_new), NaN for none.
 Fill = Callable[[Block], FloatArray]
@@ -46,18 +48,19 @@ def get_format(out: str) -> str:
 
     "text" is the one read.
     """
-    if out.lower().endswith(_PARQUET):
+    if out.lower().endswith(_PARQUET_SUFFIXES):
         return "parquet"
     if out == "-" or (os.path.exists(out) and not os.path.isfile(out)):
         return "text"
     bare = _strip_compression(out)
-    if bare.endswith((*_CSV, *_JSON)):
-        return "csv" if bare.endswith(_CSV) else "jsonl"
+    if bare.endswith((*_CSV_SUFFIXES, *_JSON_SUFFIXES)):
+        return "csv" if bare.endswith(_CSV_SUFFIXES) else "jsonl"
     raise invalid_option(
         expected=(
             "a table to write that ends in "
-            f"{', '.join((*_PARQUET[:1], *_CSV, *_JSON[:1]))}, or in one of the last "
-            f"four with {', '.join(_PACKED)} behind it"
+            f"{', '.join((*_PARQUET_SUFFIXES[:1], *_CSV_SUFFIXES, *_JSON_SUFFIXES[:1]))}"
+            ", or in one of the last "
+            f"four with {', '.join(_COMPRESSOR_BY_SUFFIX)} behind it"
         ),
         got=quoted(out, 200),
         hint="Choose such a name with --out",
@@ -67,7 +70,7 @@ def get_format(out: str) -> str:
 def _strip_compression(out):
     """Return a name in small letters without the ending of a compression."""
     name, ending = os.path.splitext(out.lower())
-    return name if ending in _PACKED else out.lower()
+    return name if ending in _COMPRESSOR_BY_SUFFIX else out.lower()
 
 
 class CopiedTable:
@@ -114,7 +117,7 @@ class CopiedTable:
                 raise invalid_option(
                     expected="files of one format",
                     got=" and ".join(shown),
-                    hint=_ONE_BY_ONE,
+                    hint=_SEPARATE_INPUTS_HINT,
                 )
 
     def iter_tables(self) -> Iterator[tuple[Block, float]]:
@@ -142,7 +145,7 @@ class CopiedTable:
                     raise invalid_option(
                         expected=f"{same} of {plain(self.files[0])} in {plain(file)}",
                         got="others",
-                        hint=_ONE_BY_ONE,
+                        hint=_SEPARATE_INPUTS_HINT,
                     )
                 yield table, (number + table.share) / len(self.files)
 
@@ -201,7 +204,7 @@ def _open_output(out: str) -> Iterator[BinaryIO]:
             yield stream
         return
     try:
-        pack = _PACKED.get(os.path.splitext(out.lower())[1], nullcontext)
+        pack = _COMPRESSOR_BY_SUFFIX.get(os.path.splitext(out.lower())[1], nullcontext)
         with whole_file(out) as file, pack(file) as packed:
             yield packed
     except OSError as error:  # readers word their own
@@ -334,7 +337,7 @@ def _as_text(value):
 
 
 # What is written back as it was, but for zeros at the end of a fraction.
-_NUMBERS = {
+_NUMBER_PATTERN_BY_TYPE = {
     "int64": r"^(0|-?[1-9][0-9]{0,17})$",
     "double": r"^-?(0|[1-9][0-9]{0,14})(\.[0-9]+)?([eE][+-]?[0-9]{1,2})?$",
 }
@@ -352,14 +355,16 @@ def _infer_schema(copied):
     for table, _ in copied.iter_tables():
         if not header:
             header = table.written.header
-            kinds = [[*_NUMBERS] for _ in header]
+            kinds = [[*_NUMBER_PATTERN_BY_TYPE] for _ in header]
             filled = [False] * len(header)
         for place, column in enumerate(_read_text_columns(table)):
             filled[place] |= column.null_count < len(column)
             kinds[place] = [
                 name
                 for name in kinds[place]
-                if pc.all(pc.match_substring_regex(column, _NUMBERS[name])).as_py()
+                if pc.all(
+                    pc.match_substring_regex(column, _NUMBER_PATTERN_BY_TYPE[name])
+                ).as_py()
                 is not False
             ]
     types = [
@@ -393,7 +398,7 @@ def _append_to_objects(copied, file):
     """Copy JSON lines into JSON lines."""
     keys = [json.dumps(name, ensure_ascii=False) for name in copied.new]
     for table, share in copied.iter_tables():
-        lines = [line for line in table.written.split("\n") if line.strip(_BLANK)]
+        lines = [line for line in table.written.split("\n") if line.strip(_WHITESPACE)]
         columns = [
             [f"{key}: {'null' if value != value else repr(value)}" for value in column]
             for key, column in zip(keys, copied.fill(table).T.tolist(), strict=True)
@@ -413,9 +418,9 @@ def _append_to_objects(copied, file):
 def _check_new(lines, new, table):
     """Reject a new field that an object has: which are there is known of the first lines."""
     for name in new:
-        said = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
+        spellings = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
         for place, line in enumerate(lines):
-            if any(each in line for each in said) and name in json.loads(line):
+            if any(each in line for each in spellings) and name in json.loads(line):
                 raise invalid_option(
                     expected="a new name",
                     got=(
@@ -427,9 +432,9 @@ def _check_new(lines, new, table):
 
 
 def _with_fields(line, fields):
-    bare = line.rstrip(_BLANK)
-    inside = bare[:-1].rstrip(_BLANK)  # without the last brace
-    comma = "" if inside.lstrip(_BLANK + "\ufeff") == "{" else ", "
+    bare = line.rstrip(_WHITESPACE)
+    inside = bare[:-1].rstrip(_WHITESPACE)  # without the last brace
+    comma = "" if inside.lstrip(_WHITESPACE + "\ufeff") == "{" else ", "
     end = "\r\n" if line.endswith("\r") else "\n"
     return f"{inside}{comma}{fields}}}{end}"
 
@@ -472,7 +477,7 @@ def _iter_records(written: CsvText) -> list[str]:
             rows.append("".join(lines[begin : reader.line_num]))
             begin = reader.line_num
         lines = rows
-    blank = " \r\n" if written.sep == "\t" else _BLANK
+    blank = " \r\n" if written.sep == "\t" else _WHITESPACE
     return [line for line in lines if line.strip(blank)]
 
 

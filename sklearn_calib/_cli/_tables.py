@@ -113,10 +113,13 @@ class Tables:
         """
         whole = np.ones(tables[0].n_rows, dtype=bool)
         for number, table in enumerate(tables if self._drop else ()):
-            asked = table.columns if columns is None or number else columns
-            whole &= table.find_filled_rows([*asked])
+            required_columns = table.columns if columns is None or number else columns
+            whole &= table.find_filled_rows([*required_columns])
             for name in self._options.label_columns([*table.columns])[:1]:
-                if name in asked and table.columns[name].dtype.kind not in "fiub":
+                if (
+                    name in required_columns
+                    and table.columns[name].dtype.kind not in "fiub"
+                ):
                     self._misses_text |= table.columns[name].isna().any()
         self.n_rows += np.count_nonzero(whole)
         if whole.all():
@@ -144,12 +147,12 @@ class Tables:
         """
         if self._misses_text and text_labels:
             print_note(f"{MISSING_TEXTS_HINT}.")
-        said = [
+        sentences = [
             f"{format_row_numbers(rows, count)} of {plain(file)}"
             for file, (count, rows) in self._left_out.items()
         ]
-        if said:
-            print_note(f"left out, with missing values: {'; '.join(said)}")
+        if sentences:
+            print_note(f"left out, with missing values: {'; '.join(sentences)}")
 
 
 _DATE_PATTERN = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
@@ -397,17 +400,17 @@ def remark_on_identifiers(files: Sequence[str], options: Request) -> None:
 
 def _find_identifier_columns(names, options):
     """Return names that look like those of clusters, and have no other role."""
-    said = [options.weight, options.prediction, options.time]
+    used_columns = [options.weight, options.prediction, options.time]
     for words in (
         *(options.prob or ()),
         *(options.by or ()),
         *(options.features or ()),
     ):
-        said += [word.strip() for word in words.split(",")]
+        used_columns += [word.strip() for word in words.split(",")]
     return [
         name
         for name in names
-        if name not in said and _IDENTIFIER_NAME_PATTERN.fullmatch(name)
+        if name not in used_columns and _IDENTIFIER_NAME_PATTERN.fullmatch(name)
     ]
 
 

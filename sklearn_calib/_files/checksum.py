@@ -36,8 +36,8 @@ def compute_checksum(document: dict[str, Any], content: bytes = b"") -> str:
     >>> compute_checksum({"a": 1.0, "b": [2]}) == compute_checksum(document)
     True
     """
-    said = {name: value for name, value in document.items() if name != CHECKSUM_KEY}
-    text = "".join(_iter_json_pieces(said)).encode(errors="surrogatepass")
+    entries = {name: value for name, value in document.items() if name != CHECKSUM_KEY}
+    text = "".join(_iter_json_pieces(entries)).encode(errors="surrogatepass")
     return hashlib.sha256(text + content).hexdigest()
 
 

@@ -214,8 +214,8 @@ def check_form(block: Block, name: str) -> None:
         pointed = texts is not None and texts.contains(".", regex=False).any()
         if comma or pointed or (kind == "f" and (filled % 1 != 0).any()):
             found[","] = bool(comma)
-    for mark, there in found.items():
-        if block.forms.setdefault((name, mark), there) != there:
+    for mark, has_mark in found.items():
+        if block.forms.setdefault((name, mark), has_mark) != has_mark:
             row = int(column.notna().to_numpy().argmax())
             raise _invalid_text(
                 block,

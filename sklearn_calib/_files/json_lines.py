@@ -308,15 +308,17 @@ class _Reader:
                 raise self._invalid_value(
                     f"one value in each row {named}", got, number, hint
                 )
-            said = {"number": "numbers", "text": "text", "boolean": "true or false"}[
-                known
-            ]
+            kind_name = {
+                "number": "numbers",
+                "text": "text",
+                "boolean": "true or false",
+            }[known]
             hint = "Write all values of the column in one way"
             if known == "number" and kind == "text":
                 hint = "Write the number without quotes, and null where there is none"
             got = f"the {kind} {quoted(json.dumps(value))}"
             raise self._invalid_value(
-                f"{said} in all rows {named}, as in those above", got, number, hint
+                f"{kind_name} in all rows {named}, as in those above", got, number, hint
             )
         raise AssertionError(name)
 
@@ -362,8 +364,8 @@ def _get_at_path(value, path):
         if isinstance(part, str):
             value = value.get(part) if isinstance(value, dict) else None
         else:
-            there = isinstance(value, list) and part < len(value)
-            value = value[part] if there else None
+            is_present = isinstance(value, list) and part < len(value)
+            value = value[part] if is_present else None
     return value
 
 

@@ -164,12 +164,12 @@ def _expand_address(text):
         info = filesystem.get_file_info(path)
     except Exception as error:  # of half a dozen kinds
         filesystem = None
-        said = error_reason(error, text).partition("\n")[0].rstrip(".")
+        reason = error_reason(error, text).partition("\n")[0].rstrip(".")
     # not if the error of pyarrow, which holds passwords, would be shown
     if filesystem is None:
         raise invalid_input(
             expected="an address that pyarrow can open",
-            got=f"{quoted(text)} ({plain(said)})",
+            got=f"{quoted(text)} ({plain(reason)})",
             hint="Pass a pyarrow.dataset.Dataset made with that file system",
         )
     if info.type == fs.FileType.Directory:

@@ -278,10 +278,10 @@ def _invalid_file(error, file):
                 + encoding
             ),
         )
-    said = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+    reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
     return invalid_input(
         expected="a readable table",
-        got=f"{quoted(file)} ({plain(said, 200).rstrip('.')})",
+        got=f"{quoted(file)} ({plain(reason, 200).rstrip('.')})",
         hint="Check the path and the format",
     )
 

@@ -176,8 +176,8 @@ def _replace_when_free(temporary, path):
             return os.replace(temporary, path)
         except PermissionError as error:
             if time.monotonic() >= end:
-                said = "another program has it open (a spreadsheet?), or it must not be changed"
-                raise PermissionError(errno.EACCES, said, path) from error
+                reason = "another program has it open (a spreadsheet?), or it must not be changed"
+                raise PermissionError(errno.EACCES, reason, path) from error
         time.sleep(_LOCK_POLL_SECONDS)
 
 
@@ -274,5 +274,5 @@ def _open_pipe(path, mode):
         else:
             os.set_blocking(handle, True)
             return open(handle, mode)
-    said = f"no program reads this pipe, for {PIPE_TIMEOUT_SECONDS} seconds"
-    raise TimeoutError(errno.ETIMEDOUT, said)
+    reason = f"no program reads this pipe, for {PIPE_TIMEOUT_SECONDS} seconds"
+    raise TimeoutError(errno.ETIMEDOUT, reason)

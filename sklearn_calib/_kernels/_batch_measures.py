@@ -13,12 +13,15 @@ from ._loess import LOESS_SPAN
 from ._log_odds import compute_finite_log_odds
 from ._logistic import fit_line, maximise_likelihood, threshold_separates
 
-MAX_CURVE_CELLS = 64  # of the smoothed curve
+# Cells of the smoothed curve.
+MAX_CURVE_CELLS = 64
 _MAX_BLOCK_ENTRIES = 1 << 15  # entries whose temporaries stay in the cache
-_MAX_NEWTON_STEPS = 12  # of Newton's method, before a slower one that always converges
+# After these a slower method takes over, which always converges.
+_MAX_NEWTON_STEPS = 12
 # likelihood per unit of weight that a last step may still gain
 _MIN_LIKELIHOOD_GAIN = 1e-14
-_MIN_PROBABILITY = float(np.finfo(np.float64).eps)  # of a log loss
+# Probabilities are raised to this for a log loss.
+_MIN_PROBABILITY = float(np.finfo(np.float64).eps)
 # of a determinant, relative: below it the scores determine no parabola
 _DETERMINANT_TOLERANCE = 1e-9
 

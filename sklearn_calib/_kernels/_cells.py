@@ -21,8 +21,9 @@ from bisect import bisect_left
 
 import numpy as np
 
-MANTISSA_BITS = 52  # behind the leading one
-STEP_BITS = 16  # the last bits of a key that a step of a distance drops
+MANTISSA_BITS = 52
+# The last bits of a key, which a step of a distance drops.
+STEP_BITS = 16
 SHIFTS = (0, *range(STEP_BITS, MANTISSA_BITS + 1))  # how many bits may be dropped
 MAX_SHIFT = SHIFTS[-1]  # a cell is one octave then
 TAIL_BITS = 5  # fewer bits are kept below 2^-24

@@ -19,8 +19,10 @@ from scipy.special import expit, logit
 from ._proportion import compute_exact_interval
 
 _MIN_VARIANCE = 1e-30  # p (1 - p) of 0 and 1, which have finite log-odds
-_SUM_TOLERANCE = 1e-12  # of a sum, over the sum of weights
-_MAX_ABS_LOG_ODDS = 700.0  # of an end of an interval, in log-odds
+# A sum is treated as 0 below this, relative to the sum of weights.
+_SUM_TOLERANCE = 1e-12
+# Ends of intervals are clipped to this.
+_MAX_ABS_LOG_ODDS = 700.0
 
 
 def compute_variance_ratio(residual, variance, weight):

@@ -4,8 +4,10 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit
 
-SIGNIFICANCE_LEVEL = 0.05  # of the test that decides on calibration
-KERNEL_BANDWIDTH = 0.2  # of its statistic, the kernel calibration error
+# The level of the test that decides on calibration.
+SIGNIFICANCE_LEVEL = 0.05
+# The bandwidth of its statistic, the kernel calibration error.
+KERNEL_BANDWIDTH = 0.2
 TARGET_POWER = 0.8  # an error is detectable if the test finds it with this probability
 _N_DRAWS = 50_000
 _N_EIGENVALUES = 30

@@ -24,9 +24,11 @@ from ._distance_compiled import (
 )
 
 MAX_SCORE_CELLS = 160  # more scores are pooled
-MIN_GRID_STEPS = 64  # in [0, 1]
+# Steps of the grid on [0, 1].
+MIN_GRID_STEPS = 64
 POINT_TOLERANCE = 1e-12  # points nearer than this are one
-MAX_ITERATIONS = 200  # of the solver; 10 to 25 are usual
+# The solver usually takes 10 to 25.
+MAX_ITERATIONS = 200
 
 
 class DistanceProgram(NamedTuple):

@@ -23,9 +23,11 @@ _ONE_BITS = np.float64(1.0).view(np.int64)
 # added to a mantissa, carries if it is above sqrt(2)
 _ROOT_CARRY = np.int64(0x95F64) << 32
 _WORD_MASK = np.int64(0xFFFFFFFF)
-_LEVEL_BITS = 49  # of the terms, added at a time
+# Bits of the terms that are added at a time.
+_LEVEL_BITS = 49
 _MAX_LEVELS = 48  # enough for all exponents
-_MAX_TERM_BITS = 900  # of the terms that fit into levels
+# Terms of more bits do not fit into levels.
+_MAX_TERM_BITS = 900
 
 
 def count_chunks(n_rows):

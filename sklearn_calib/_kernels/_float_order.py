@@ -70,16 +70,16 @@ def find_crossings(
     last = value(decode_floats(stops, dtype))[:, None] >= levels
     # A monotone function passes a level within a range only if its ends lie on
     # different sides.
-    ranges, of_levels = np.nonzero(first != last)
+    ranges, level_indices = np.nonzero(first != last)
     keys = np.empty(len(ranges), dtype=np.uint64)
     for begin in range(0, len(ranges), _MAX_BLOCK_CROSSINGS):
         block = slice(begin, begin + _MAX_BLOCK_CROSSINGS)
         i = ranges[block]
-        j = of_levels[block]
+        j = level_indices[block]
         keys[block] = find_first_beyond(
             value, starts[i], stops[i], levels[j], last[i, j], dtype
         )
-    return ranges, of_levels, keys, first, last
+    return ranges, level_indices, keys, first, last
 
 
 def find_first_beyond(

@@ -10,7 +10,8 @@ never too small for any mixture: Harrison (2012).
 import numpy as np
 from scipy.special import gammaincinv, logit, logsumexp, ndtri
 
-_N_PATH_PARTS = 4  # of the path, of equal variance
+# The parts of the path have equal variance.
+_N_PATH_PARTS = 4
 # standard deviations that a part of the path is tilted by
 _TILT_DEVIATIONS = (
     3.5,

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, lapack, solve_triangular
 
-MAX_BLOCK_ENTRIES = 2**23  # in a block of rows: 64 MB
+# A block of rows takes up to 64 MB.
+MAX_BLOCK_ENTRIES = 2**23
 # D K: beyond it the penalty is negligible and the rows are reproduced
 MAX_KERNEL_DIAGONAL = 1e11
 MAX_CENTRE_RATIO = 100  # a squared centre, relative to that of the rows around it

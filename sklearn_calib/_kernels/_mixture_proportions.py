@@ -19,8 +19,10 @@ _INITIAL_EM_STEPS = 10
 _MAX_EM_STEPS = 2000
 _MAX_NEWTON_STEPS = 100
 _EM_TOLERANCE = 1e-10  # change of a proportion at which EM alone ends
-_DECREMENT_TOLERANCE = 1e-22  # of the decrement, in nats
-_MIN_PRIOR_COUNT = 1e-3  # of pseudo rows: no part of a mixture gets a weight of 0
+# In nats.
+_DECREMENT_TOLERANCE = 1e-22
+# So many pseudo rows keep each weight of a mixture above 0.
+_MIN_PRIOR_COUNT = 1e-3
 _EIGENVALUE_TOLERANCE = 1e-12  # eigenvalues below this part of the largest are zero
 
 

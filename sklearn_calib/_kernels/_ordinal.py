@@ -14,8 +14,10 @@ from scipy.special import expit, log_expit
 
 from ._newton import minimise_by_newton, solve_newton_step
 
-_DECREMENT_TOLERANCE = 2e-13  # of the decrement, in nats
-_MIN_WIDTH = 1e-100  # of w: a class of probability 0 costs 230 nats
+# In nats.
+_DECREMENT_TOLERANCE = 2e-13
+# The lower bound of w: a class of probability 0 costs 230 nats.
+_MIN_WIDTH = 1e-100
 _MAX_START_SCALE = 3.0  # size of the first log-odds: far from 0 Newton steps overshoot
 _START_GAP = 0.01  # d away from its bound, where the curvature may be huge
 

@@ -9,15 +9,20 @@ from scipy.special import expit, logit
 # log-odds, of the histogram; the ends hold what lies beyond
 HISTOGRAM_EDGES = np.arange(-32, 33) / 2
 _MIN_SPAN = 3.0  # log-odds
-_PAD_FRACTION = 0.04  # of the span, around the points
-_MARGIN_FRACTION = 0.09  # of the span, from the axis to the positions of 0 and 1
-_MARGIN_END_FRACTION = 0.04  # of the span, behind these positions
+# The space around the points, as a fraction of the span.
+_PAD_FRACTION = 0.04
+# From the axis to the positions of 0 and 1, as a fraction of the span.
+_MARGIN_FRACTION = 0.09
+# Behind these positions, as a fraction of the span.
+_MARGIN_END_FRACTION = 0.04
 # a smaller share of the rows next to 0 or 1 does not widen an axis
 _RARE_FRACTION = 5e-3
 _MIN_GAP_CHARACTERS = 1.3  # characters between two numbers
-_PLANE_PAD_FRACTION = 0.14  # of the range of the points, on each side
+# On each side, as a fraction of the range of the points.
+_PLANE_PAD_FRACTION = 0.14
 _N_PLANE_LINES = 5  # approximately
-_MIN_PLANE_SPAN = 0.02  # of the uncertainty, from end to end
+# From end to end, as a fraction of the uncertainty.
+_MIN_PLANE_SPAN = 0.02
 MAX_RARE_MEDIAN = 0.02  # below it pictures are drawn on log-odds
 
 

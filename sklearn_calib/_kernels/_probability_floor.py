@@ -63,13 +63,17 @@ class FloorStatistics:
         """
         if self.levels:
             return _clip_half(1.0 / self.levels)
-        there = np.flatnonzero(self.smallest < np.inf)
-        if len(there) == 0:
+        used_exponents = np.flatnonzero(self.smallest < np.inf)
+        if len(used_exponents) == 0:
             return _clip_half(1.0)
         # Values far below all others, next to exact zeros, are zeros up to rounding.
         # The floor is derived from the values above the gap.
-        wide = np.flatnonzero(np.diff(there) >= _MIN_EMPTY_EXPONENTS)
-        first = there[wide[0] + 1] if self.zeros and len(wide) else there[0]
+        wide = np.flatnonzero(np.diff(used_exponents) >= _MIN_EMPTY_EXPONENTS)
+        first = (
+            used_exponents[wide[0] + 1]
+            if self.zeros and len(wide)
+            else used_exponents[0]
+        )
         return _clip_half(float(self.smallest[first]))
 
 

@@ -67,7 +67,8 @@ def fit_shrunken_lines(
 
 COMMON_LINE_PENALTY = np.inf
 DEFAULT_PENALTIES = (COMMON_LINE_PENALTY, 100.0, 10.0, 1.0, 0.1)
-_MIN_LOSS_GAIN = 1e-7  # by less a weaker penalty does not win
+# A weaker penalty has to lower the loss by more than this.
+_MIN_LOSS_GAIN = 1e-7
 
 
 class LabelColumns(NamedTuple):

@@ -123,20 +123,20 @@ def fill_parabola_rows(score, mass, centre, width, begin, end, tolerance, rows):
             cross += share * t * t * first
         level /= size
         # a column in the span of those before it counts for nothing
-        of_first = 1 / spread if spread > tolerance * size else 0.0
-        slope = cross * of_first
+        first_scale = 1 / spread if spread > tolerance * size else 0.0
+        slope = cross * first_scale
         for j in range(len(x)):
             t = (x[j] - centre[i]) * inverse
             second = t * t - level - slope * (t - mean)
             bend += weight[j] * row[j] * second * second
-        of_second = 1 / bend if bend > tolerance * size else 0.0
-        of_first *= mean
-        of_second *= slope * mean - level
+        second_scale = 1 / bend if bend > tolerance * size else 0.0
+        first_scale *= mean
+        second_scale *= slope * mean - level
         for j in range(len(x)):
             t = (x[j] - centre[i]) * inverse
             first = t - mean
             second = t * t - level - slope * first
-            row[j] *= 1 / size - of_first * first + of_second * second
+            row[j] *= 1 / size - first_scale * first + second_scale * second
 
 
 @compile_kernel(fastmath={"reassoc", "contract"})

@@ -18,7 +18,8 @@ import numpy as np
 from ._compile import compile_helper, compile_kernel
 
 _KINKS_PER_BUCKET = 8  # kinks, on average
-_BLOCK_BITS = 6  # of buckets, in which listed kinks are counted
+# Listed kinks are counted in blocks of 2^6 buckets.
+_BLOCK_BITS = 6
 _MIN_HEAP_KINKS = 256  # kinks of a heap that is small enough
 
 
@@ -245,21 +246,21 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
         for end in range(2):  # the lowest rank comes first, and the highest
             sign = 2 * end - 1
             heap = keys[end]
-            of_heap = kinks[end]
+            heap_kinks = kinks[end]
             size = sizes[end]
             remaining = gap
             if sign * (rank - ranks[0]) >= 0:
-                _push_kink(heap, of_heap, size, np.float64(sign * rank), rank)
+                _push_kink(heap, heap_kinks, size, np.float64(sign * rank), rank)
                 size += 1
             while remaining > 0 and size > 0:
-                last = np.int64(of_heap[0])
+                last = np.int64(heap_kinks[0])
                 taken = min(remaining, alive[last])
                 alive[last] -= taken
                 _add_mass(tree, last, -taken)
                 remaining -= taken
                 if alive[last] <= 0:
                     size -= 1
-                    _replace_first(heap, of_heap, size, heap[size], of_heap[size])
+                    _replace_first(heap, heap_kinks, size, heap[size], heap_kinks[size])
             sizes[end] = size
         # V_t has its maximum where its slope C_t - x(w) changes sign: at the mass of
         # the kinks below C_t, counted from w = -1.

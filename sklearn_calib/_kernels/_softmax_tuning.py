@@ -23,8 +23,10 @@ _MIN_SPREAD = 2e-3
 _GRID_FACTOR = 10.0
 _MAX_POWER = 3
 _MIN_GAIN_NATS = 3e-4  # nats that a longer walk must gain
-_MAX_TUNING_ROWS = 5000  # that choose; the penalties are stated in units of 1 / n
-_MIN_REMAINING_CURVATURE = 1e-3  # of the curvature that is left without a row
+# Rows that choose a penalty; penalties are in units of 1 / n.
+_MAX_TUNING_ROWS = 5000
+# The fraction of the curvature that is left without a row.
+_MIN_REMAINING_CURVATURE = 1e-3
 
 
 class TunedFit(NamedTuple):

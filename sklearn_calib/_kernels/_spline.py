@@ -24,8 +24,10 @@ _DEFAULT_PENALTIES = (LINE_PENALTY, *10.0 ** np.arange(4, -4.1, -0.5))
 _MAX_COMPILED_COEFFICIENTS = 40  # coefficients; of more a product of matrices is faster
 _MAX_NEWTON_STEPS = 100  # five are many
 _N_PRIOR_POINTS = 101
-_POINT_TOLERANCE = 1e-12  # of the range: points that are nearer are one
-_MIN_LOSS_GAIN = 1e-7  # by less a weaker penalty does not win
+# Points that are nearer, relative to the range, are one.
+_POINT_TOLERANCE = 1e-12
+# A weaker penalty has to lower the loss by more than this.
+_MIN_LOSS_GAIN = 1e-7
 
 
 class SplineCurve(NamedTuple):

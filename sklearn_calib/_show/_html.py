@@ -119,13 +119,13 @@ def _render_rows(group, names):
     return text
 
 
-def _render_heading(name, of_text):
+def _render_heading(name, is_text_section):
     """Write the head of a column.
 
     An empty corner is a plain cell, which is not read out.
     """
     text = _allow_breaks(escape_html(name))
-    kind = ' class="text"' if of_text else ""
+    kind = ' class="text"' if is_text_section else ""
     return f'<th scope="col"{kind}>{text}</th>' if text else "<td></td>"
 
 

@@ -35,14 +35,14 @@ def redact_secrets(text: str) -> str:
 
 def error_reason(error: BaseException, address: str) -> str:
     """Return the message of an error, or its class if the message repeats a secret."""
-    said = str(getattr(error, "reason", None) or error)
-    hidden, told = (
-        {*re.findall(r"\w+", f"{text} {unquote(text)}")} for text in (address, said)
+    reason = str(getattr(error, "reason", None) or error)
+    hidden, shown_words = (
+        {*re.findall(r"\w+", f"{text} {unquote(text)}")} for text in (address, reason)
     )
     return (
         type(error).__name__
-        if told & (hidden - {*re.findall(r"\w+", redact_secrets(address))})
-        else said
+        if shown_words & (hidden - {*re.findall(r"\w+", redact_secrets(address))})
+        else reason
     )
 
 

@@ -58,7 +58,7 @@ def read_array(values: object, what: str) -> AnyArray:
         xp = get_array_namespace(values)
         raw = np.asarray(values) if xp is None else to_numpy(values, xp)
     except Exception as error:  # each library of arrays raises its own kinds
-        said = str(error).partition("\n")[0].rstrip(".")[:120]
+        reason = str(error).partition("\n")[0].rstrip(".")[:120]
         hint = "Turn it into a numpy array first"
         # of a GPU, or part of a gradient, or of half precision
         if hasattr(values, "device"):
@@ -69,7 +69,7 @@ def read_array(values: object, what: str) -> AnyArray:
             )
         raise invalid_input(
             expected=f"an array of {what} with rows of one length",
-            got=f"{_with_article(values)} that numpy cannot read ({said})",
+            got=f"{_with_article(values)} that numpy cannot read ({reason})",
             hint=hint,
         ) from error
     if raw.dtype.kind == "V" and "float" in raw.dtype.name:  # of JAX: bfloat16, float8

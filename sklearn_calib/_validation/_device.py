@@ -89,15 +89,17 @@ class DeviceScores:
         else:
             self._slack = tolerance
         # for the rest the type decides
-        told = kind == "proba" and (brain or tolerance is not None)
-        self.check = partial(check, tolerance=self._slack) if told else check
+        warns_of_rounding = kind == "proba" and (brain or tolerance is not None)
+        self.check = (
+            partial(check, tolerance=self._slack) if warns_of_rounding else check
+        )
         try:
             first = self[:1]
         except Exception as error:  # each library raises its own kinds
-            said = str(error).partition("\n")[0].rstrip(".")[:120]
+            reason = str(error).partition("\n")[0].rstrip(".")[:120]
             raise invalid_input(
                 expected="a dense tensor of real numbers as scores",
-                got=f"one of dtype {table.dtype} whose numbers cannot be read ({said})",
+                got=f"one of dtype {table.dtype} whose numbers cannot be read ({reason})",
                 hint=(
                     "Convert it first, by .to_dense() if it is sparse or .float() if "
                     "it is of 8 bits"

@@ -247,11 +247,11 @@ def _label_array(y):
     if labels.dtype.kind == "T":
         labels = labels.astype(object)  # scikit-learn does not know numpy's StringDType
     if labels.ndim == 2 and labels.shape[1] == 1:
-        said = "A column-vector y was passed when a 1d array was expected. "
+        warning_text = "A column-vector y was passed when a 1d array was expected. "
         shape = (
             "Please change the shape of y to (n_samples,), for example with .ravel()."
         )
-        emit_warning(DataConversionWarning(said + shape))
+        emit_warning(DataConversionWarning(warning_text + shape))
         labels = labels.ravel()
     if labels.ndim != 1:
         raise invalid_input(

@@ -207,12 +207,12 @@ def count_votes(table: FloatArray) -> Votes:
             row=row,
         )
     many = whole & (total > 1)
-    told = {
+    texts = {
         "shares": ~whole,
         "counts": many & (largest > 1),
         "marks": many & (largest == 1),
     }
-    kinds = frozenset(kind for kind, rows in told.items() if rows.any())
+    kinds = frozenset(kind for kind, rows in texts.items() if rows.any())
     return Votes(given / total[:, None], np.where(whole, total, 1.0), kinds)
 
 

@@ -124,9 +124,9 @@ def check_method(estimator: Estimator, response_method: str) -> None:
     if response_method == "decision_function" or not hasattr(
         estimator, "predict_proba"
     ):
-        asked = "predict_proba" if response_method == "auto" else response_method
+        method = "predict_proba" if response_method == "auto" else response_method
         raise invalid_input(
-            expected=f"an estimator with {asked}",
+            expected=f"an estimator with {method}",
             got=repr(estimator),
             hint="Choose response_method='auto', or a classifier that gives scores",
             error=TypeError,

@@ -430,8 +430,8 @@ class SelectiveClassifier(DecidingClassifier):
         for name, rows in whole.items():
             answered[rows] = _reaches_threshold(confidence[rows], found[name].threshold)
         counted = weight if self.coverage is not None else np.ones(len(codes))
-        told = _measure_answers(answered, error, counted, self.delta)
-        self.coverage_, self.risk_, self.coverage_interval_ = told
+        estimates = _measure_answers(answered, error, counted, self.delta)
+        self.coverage_, self.risk_, self.coverage_interval_ = estimates
         # The bounds of the groups hold together, hence so does their maximum.
         self.risk_bound_ = max(one.risk_bound for one in found.values())
         if groups is None:

@@ -343,10 +343,10 @@ class DecompositionDisplay(ModelsDisplay):
             xlabel=f"miscalibration {unit}".strip(),
             ylabel=f"discrimination {unit}".strip(),
         )
-        said = f"dotted: equal {escape_mathtext(loss.title)};"
-        said += " " if inches[0] > TWO_LINE_TITLE_INCHES else "\n"
-        said += f"{plane.uncertainty:.4g} by the class frequencies"
-        ax.set_title(said, fontsize=9, pad=16)
+        caption = f"dotted: equal {escape_mathtext(loss.title)};"
+        caption += " " if inches[0] > TWO_LINE_TITLE_INCHES else "\n"
+        caption += f"{plane.uncertainty:.4g} by the class frequencies"
+        ax.set_title(caption, fontsize=9, pad=16)
 
 
 def _draw_whiskers(ax, intervals, place, left):

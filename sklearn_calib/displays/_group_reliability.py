@@ -357,11 +357,11 @@ default="isotonic"
         draw_curve(ax, curve, {"linewidth": 1.6} | self._choose_style(row), bands)
         name = _name_row(self.found, row)
         ax.set_title(_wrap_name(name, _TITLE_LINE_CHARACTERS, 3), fontsize=8.5)
-        told = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
+        caption = f"{row.n_rows} rows\n{row.sigma:.1f} sigma\nadjusted p {row.adjusted_p_value:.2g}"
         ax.text(
             0.04,
             0.96,
-            told,
+            caption,
             transform=ax.transAxes,
             va="top",
             fontsize=8,

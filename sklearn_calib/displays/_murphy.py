@@ -290,7 +290,7 @@ class MurphyDisplay(ModelsDisplay):
                     for kind in ("", "band_")
                 ]
                 draw_bands(ax, curve.threshold, curve.level, style["color"], *ends)
-        said = "mean elementary score"
+        y_label = "mean elementary score"
         if self.difference:
             ax.axhline(0, color=blend_color(ax, 0.2), lw=1.2, ls="--")
             better = (
@@ -298,10 +298,10 @@ class MurphyDisplay(ModelsDisplay):
                 if len(self.curves) == 1
                 else ""
             )
-            said = f"difference of elementary scores\nbelow 0: {better or 'they are'} better"
+            y_label = f"difference of elementary scores\nbelow 0: {better or 'they are'} better"
         elif ax.get_ylim()[0] != 0:
             ax.set_ylim(0, None)
-        ax.set(xlabel="threshold", ylabel=said)
+        ax.set(xlabel="threshold", ylabel=y_label)
         narrow = ax.get_window_extent().width < STACKED_LEGEND_INCHES * ax.figure.dpi
         add_legend(ax, ncols=1 if narrow else 2, **LEGEND_ABOVE)
 

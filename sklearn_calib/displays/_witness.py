@@ -296,7 +296,9 @@ class NullDistributionDisplay(Display):
         found = self.result
         style = {"color": blend_color(ax, 0.75)} | self.styles_["replicates"]
         ax.hist(found.null_distribution, bins=bins, **style)
-        said = {"label": f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"}
-        ax.axvline(found.statistic, lw=2, **said | self.styles_["statistic"])
+        line_options = {
+            "label": f"found: {found.statistic:.4g}, p = {found.pvalue:.3g}"
+        }
+        ax.axvline(found.statistic, lw=2, **line_options | self.styles_["statistic"])
         ax.set(xlabel=found.name.replace("_", " "), ylabel="replicates")
         add_legend(ax)

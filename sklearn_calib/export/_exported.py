@@ -76,8 +76,9 @@ class ExportedMap(Recalibrator):
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         given = self.document if isinstance(self.document, dict) else {}
-        said = given.get("estimator", {})
-        name = f"{said.get('name', 'unknown')!r}{', edited' * ('edited' in said)}"
+        estimator_entry = given.get("estimator", {})
+        name = repr(estimator_entry.get("name", "unknown"))
+        name += ", edited" * ("edited" in estimator_entry)
         return f"<ExportedMap of {name}, {len(given.get('classes', []))} classes>"
 
     def _store_nodes(self, found=None):

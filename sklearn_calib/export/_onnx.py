@@ -154,7 +154,7 @@ def to_onnx(
     nodes: list[Any] = []
     make_node = onnx.helper.make_node
     graph = Graph(
-        lambda *said, **named: nodes.append(make_node(*said, **named)),
+        lambda *metadata, **named: nodes.append(make_node(*metadata, **named)),
         np.dtype(dtype),
         opset,
     )
@@ -162,10 +162,10 @@ def to_onnx(
     nodes.append(make_node("Identity", [result.name], [OUTPUT_NAME], OUTPUT_NAME))
     model = _build_model(onnx, graph, nodes, document)
     # escapes: ONNX holds no surrogates
-    said = {METADATA_KEY: json.dumps(to_dict(document), allow_nan=False)}
+    metadata = {METADATA_KEY: json.dumps(to_dict(document), allow_nan=False)}
     if dtype == "float32":
-        said[FLOAT32_ERROR_KEY] = _measure_error(model, document)
-    onnx.helper.set_model_props(model, said)
+        metadata[FLOAT32_ERROR_KEY] = _measure_error(model, document)
+    onnx.helper.set_model_props(model, metadata)
     return model
 
 

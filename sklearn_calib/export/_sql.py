@@ -45,17 +45,17 @@ class Printer:
 
     def write_expression(self, root: Expr) -> str:
         """Write one expression."""
-        said = dict(self.names)
+        texts = dict(self.names)
         depth = dict.fromkeys(self.names, 1)
-        for one in list(iter_expressions([root], said)):
-            said[id(one)] = self._write_operation(
-                one, [said[id(arg)] for arg in one.args]
+        for one in list(iter_expressions([root], texts)):
+            texts[id(one)] = self._write_operation(
+                one, [texts[id(arg)] for arg in one.args]
             )
             depth[id(one)] = _count_symbols(one, [depth[id(arg)] for arg in one.args])
         # Parsers have a limit on nesting, which decides between an expression and a
         # query.
         self.deepest = max(self.deepest, depth[id(root)])
-        return said[id(root)]
+        return texts[id(root)]
 
     def _write_operation(self, one: Expr, args: list[str]) -> str:
         data: Any = one.data
@@ -357,8 +357,12 @@ class Join(Statement):
         edges, values = merge_equal_pieces(
             place.data, np.column_stack([one.data for one in lookups])
         )
-        of_lookups = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
-        fields = [self.dialect.quote("low"), self.dialect.quote("high"), *of_lookups]
+        lookup_columns = [self.dialect.quote(f"value_{i}") for i in range(len(lookups))]
+        fields = [
+            self.dialect.quote("low"),
+            self.dialect.quote("high"),
+            *lookup_columns,
+        ]
         # The first and the last piece are unbounded.
         bounds = np.concatenate([[-UNREACHED_SCORE], edges, [UNREACHED_SCORE]])
         rows = np.column_stack([bounds[:-1], bounds[1:], values]).tolist()
@@ -373,7 +377,7 @@ class Join(Statement):
         ]
         names = {
             id(one): f"m.{field}"
-            for one, field in zip(lookups, of_lookups, strict=True)
+            for one, field in zip(lookups, lookup_columns, strict=True)
         }
         query = self._write_query(name, names)
         return ";\n".join([f"CREATE TABLE {name} ({columns})", *inserts, query, ""])

@@ -259,12 +259,12 @@ def _collect_groups(partition, size, limit, least, names, rows):
 
 def _iter_intersections(partitions, sizes):
     """Iterate over the intersections of any two partitions, with the smaller of the two sizes."""
-    for second, (b, of_b) in enumerate(zip(partitions, sizes, strict=True)):
-        for a, of_a in zip(partitions[:second], sizes[:second], strict=True):
+    for second, (b, sizes_b) in enumerate(zip(partitions, sizes, strict=True)):
+        for a, sizes_a in zip(partitions[:second], sizes[:second], strict=True):
             codes = np.where(
                 (a.codes < 0) | (b.codes < 0), -1, a.codes * len(b.names) + b.codes
             )
-            limit = np.minimum.outer(of_a, of_b).ravel()
+            limit = np.minimum.outer(sizes_a, sizes_b).ravel()
             names = [f"{one}, {other}" for one in a.names for other in b.names]
             yield Partition(codes, names), limit
 

@@ -181,14 +181,14 @@ class GroupCalibration(Shown):
             f"{self.n_samples} rows in {tested}{left * bool(self.n_left_out)}: "
             f"p = {self.p_value:.3g} for all together."
         )
-        said = "No group is found miscalibrated"
+        finding = "No group is found miscalibrated"
         if wrong:
-            said = f"{wrong} group{'s are' if wrong > 1 else ' is'} miscalibrated"
+            finding = f"{wrong} group{'s are' if wrong > 1 else ' is'} miscalibrated"
         chance = f"where the largest of all exceeds {self.critical_sigma:.2f} sigma by chance"
         if np.isinf(self.critical_sigma):
             chance = f"which {self.n_resamples} draws are too few to show"
         return (
-            f"{text} {said} at {self.alpha:.3g}, {chance}. Intervals hold for all at once "
+            f"{text} {finding} at {self.alpha:.3g}, {chance}. Intervals hold for all at once "
             f"({100 * self.level:.0f} %)."
         )
 

@@ -297,18 +297,18 @@ class CalibratedMean(Shown):
         if self.positive is not None:
             what += f" of {self.positive!r}"
         ends = f"{self.low:.4f} and {self.high:.4f}"
-        said = [
+        sentences = [
             f"{what} is {self.estimate:.4f}, between {ends} ({100 * self.level:g} %)."
         ]
         if not any(self.power):
             return [
-                *said,
+                *sentences,
                 "The scores add nothing to the labels: it is the mean of these.",
             ]
         more = self.n_labelled * (1 / (1 - self.labels_saved) - 1)
         if more >= 1:
-            said += [f"The scores are worth {more:.0f} more labels."]
-        return said
+            sentences += [f"The scores are worth {more:.0f} more labels."]
+        return sentences
 
     def _list_notes(self):
         rows = f"{self.n_labelled} labelled rows, {self.n_unlabelled} without a label"

@@ -308,9 +308,9 @@ class ClusterSample(PooledPredictions):
 
     def _scale_to_variance(self, law):
         """Return the factor that gives residuals the squares of labels from this law."""
-        of_place = np.repeat(law, 2)
-        residual = np.tile([0.0, 1.0], len(law)) - of_place
-        variance = of_place * (1 - of_place)
+        proba_by_place = np.repeat(law, 2)
+        residual = np.tile([0.0, 1.0], len(law)) - proba_by_place
+        variance = proba_by_place * (1 - proba_by_place)
         return np.sqrt(compute_variance_ratio(residual, variance, self.weight.ravel()))
 
     def draw_by_votes(self, rng: np.random.Generator) -> Predictions:
@@ -389,9 +389,9 @@ class ClusterSample(PooledPredictions):
         of_cluster = self.table.sum(axis=1)
         return float(self.weight.sum() ** 2 / (of_cluster**2).sum())
 
-    def sum_by_cluster(self, of_places: FloatArray) -> FloatArray:
+    def sum_by_cluster(self, values: FloatArray) -> FloatArray:
         """Sum numbers of shape (2 n_cells, ...) over the rows of each cluster, weighted."""
-        return self.table @ of_places
+        return self.table @ values
 
     def share_intervals(
         self, cell_bin: IntArray, n_bins: int, level: float

@@ -300,8 +300,8 @@ class InternalValidation(Shown):
             )
         if self.resampled.ndim == 3:
             return self.resampled[:, :, column].astype(np.float64)
-        of_event = self.resampled.astype(np.float64)
-        return of_event if column == self.positive else 1 - of_event
+        event_proba = self.resampled.astype(np.float64)
+        return event_proba if column == self.positive else 1 - event_proba
 
     # -- shrinkage -----------------------------------------------------------------------------
 

@@ -228,9 +228,12 @@ def internal_validation(
     X, predictions, together = _read_rows(
         estimator, X, y, sample_weight, groups, pos_label
     )
-    asked = _select_measures(measures, len(predictions.classes))
+    selected_measures = _select_measures(measures, len(predictions.classes))
     refits = Refits(estimator, X, predictions, sample_weight is not None, together)
-    judge = Judge(predictions, asked | _get_required_measures(len(predictions.classes)))
+    judge = Judge(
+        predictions,
+        selected_measures | _get_required_measures(len(predictions.classes)),
+    )
     everyone = np.arange(len(predictions.codes))
     fitted = refits.fit(everyone)
     proba = refits.predict_all_rows(fitted, everyone)
@@ -255,13 +258,15 @@ def internal_validation(
             judge.named, own, found, nothing, (1 - level) / 2, ci
         )
     by_name = {row.measure: row for row in rows}
-    _warn_missing_metrics([by_name[name] for name in asked], len(rngs), method)
+    _warn_missing_metrics(
+        [by_name[name] for name in selected_measures], len(rngs), method
+    )
     line = [
         by_name[name].corrected if name in by_name else np.nan
         for name in _LINE_MEASURES
     ]
     return InternalValidation(
-        rows=tuple(by_name[name] for name in asked),
+        rows=tuple(by_name[name] for name in selected_measures),
         method=method,
         ci=ci,
         level=float(level),
@@ -423,10 +428,12 @@ def _warn_missing_metrics(rows, n_models, method):
     short = [row for row in rows if row.n_used < n_models]
     if not short:
         return
-    said = ", ".join(f"{row.measure} in {n_models - row.n_used}" for row in short)
+    counts_text = ", ".join(
+        f"{row.measure} in {n_models - row.n_used}" for row in short
+    )
     warn_calibration(
         expected="a value of each measure in each resample",
-        got=f"none of {said} of {n_models}",
+        got=f"none of {counts_text} of {n_models}",
         hint=(
             "Those resamples are left out. For a model that is certain of its own "
             "rows take method='.632+' or 'cross_validation'"

@@ -468,18 +468,19 @@ def judge_resampled_fits(
     n_jobs: int | None,
 ) -> Resampled:
     """Fit and judge one model for each generator."""
-    judged = _EVALUATED_ROWS_BY_METHOD[method]
+    evaluated_rows = _EVALUATED_ROWS_BY_METHOD[method]
     n_entries = len(refits.codes) * len(refits.classes)  # that one model predicts
     # Tasks are large enough to pay for their start, and small enough for memory.
     size = max(1, min(MODELS_PER_TASK, PREDICTIONS_PER_TASK // n_entries))
     parts = [rngs[start : start + size] for start in range(0, len(rngs), size)]
     done = Parallel(n_jobs=n_jobs)(
-        delayed(_subset_rows)(refits, judge, part, judged, keep) for part in parts
+        delayed(_subset_rows)(refits, judge, part, evaluated_rows, keep)
+        for part in parts
     )
     _emit_once([one for _, _, _, said in done for one in said], len(rngs))
     values = np.concatenate([values for values, _, _, _ in done], axis=2)
     kept = np.concatenate([models for _, models, _, _ in done]) if keep else None
-    by_rows = dict(zip(judged, values, strict=True))
+    by_rows = dict(zip(evaluated_rows, values, strict=True))
     return Resampled(by_rows, kept, sum(redrawn for _, _, redrawn, _ in done))
 
 
@@ -496,8 +497,8 @@ _WEIGHT_FUNCTION_BY_ROWS: dict[str, Callable[[FloatArray, FloatArray], FloatArra
 }
 
 
-def _subset_rows(refits, judge, rngs, judged, keep):
-    draw = refits.fit_on_resample if "sample" in judged else refits.cross_fitted
+def _subset_rows(refits, judge, rngs, evaluated_rows, keep):
+    draw = refits.fit_on_resample if "sample" in evaluated_rows else refits.cross_fitted
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         refitted = [draw(rng) for rng in rngs]
@@ -506,17 +507,22 @@ def _subset_rows(refits, judge, rngs, judged, keep):
         weight = judge.predictions.weight
         values = judge.compute_measures(
             predicted,
-            [_WEIGHT_FUNCTION_BY_ROWS[rows](weight, count) for rows in judged],
+            [_WEIGHT_FUNCTION_BY_ROWS[rows](weight, count) for rows in evaluated_rows],
         )
-    said = [(one.message, one.filename, one.lineno) for one in caught]
+    caught_warnings = [(one.message, one.filename, one.lineno) for one in caught]
     redrawn = sum(one.n_redrawn for one in refitted)
-    return values, predicted.astype(np.float32) if keep else None, redrawn, said
+    return (
+        values,
+        predicted.astype(np.float32) if keep else None,
+        redrawn,
+        caught_warnings,
+    )
 
 
-def _emit_once(said, n_models):
+def _emit_once(caught_warnings, n_models):
     """Emit each warning of the fits once, by type and line of code."""
     by_line: dict[Any, list[Warning]] = {}
-    for message, file, line in said:
+    for message, file, line in caught_warnings:
         by_line.setdefault((type(message), file, line), []).append(message)
     for messages in by_line.values():
         emit_warning(
@@ -609,8 +615,8 @@ def _get_range(what):
 
 
 def _finite_mean(values):
-    there = values[np.isfinite(values)]
-    return float(there.mean()) if len(there) else _NAN
+    finite_values = values[np.isfinite(values)]
+    return float(finite_values.mean()) if len(finite_values) else _NAN
 
 
 def compute_relative_overfitting(apparent: float, left: float, nothing: float) -> float:

@@ -127,7 +127,7 @@ class ValidationSampleSize(Shown):
             ]
             for one in self.targets
         ]
-        said = (
+        sentences = (
             f"Rows with labels that serve all targets: {self.n_samples}, some {self.n_events} of "
             f"them with the event ({self.largest.target} takes the most)."
         )
@@ -136,7 +136,9 @@ class ValidationSampleSize(Shown):
             f"those of {100 * self.level:g} % intervals if the predictions are calibrated; a mean "
             "error is found with probability 80 %."
         )
-        return [Section(sentences=[said], tables=[Table(head, rows)], notes=[note])]
+        return [
+            Section(sentences=[sentences], tables=[Table(head, rows)], notes=[note])
+        ]
 
 
 def validation_sample_size(

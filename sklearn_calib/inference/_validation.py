@@ -437,8 +437,8 @@ def _compute_rates(problem, weight, level, groups=None):
         )
     if groups is not None:
         events = np.bincount(groups, weight * hit)
-        said = np.bincount(groups, weight * p)
-        low, high, z = compare_totals(events, said, total, level)
+        expected_events = np.bincount(groups, weight * p)
+        low, high, z = compare_totals(events, expected_events, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
         # The number of equally weighted rows with the same variance.
@@ -505,7 +505,7 @@ class _MovedLines:
             ]
         # Calibration in the large: the slope is fixed at 1.
         large, top = line.maximise_likelihood(self.z, self.one, self.hit, self.weight)
-        of_large = self._test_in_the_large(large, top, 2 * (top - start))
+        shift_test = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             hint = "There is no slope: check where the predictions come from"
             warn_calibration(
@@ -514,8 +514,8 @@ class _MovedLines:
                 hint=hint,
                 estimator=self,
             )
-            return [of_large, missing, missing, missing]
-        return [of_large, *self._estimate_both(start, large, top)]
+            return [shift_test, missing, missing, missing]
+        return [shift_test, *self._estimate_both(start, large, top)]
 
     def _test_in_the_large(self, estimate, top, ratio):
         if self.clusters is not None:

@@ -100,13 +100,13 @@ class Ranges:
         y = value(decode_floats(x.ravel(), self.dtype)).reshape(x.shape)
         step = np.diff(y, axis=1)
         step[np.abs(step) <= SLOPE_TOLERANCE] = 0.0
-        range_number, there = np.nonzero(step)
-        sign = np.sign(step[range_number, there])
+        range_number, turn_positions = np.nonzero(step)
+        sign = np.sign(step[range_number, turn_positions])
         turns = (np.diff(sign) != 0) & (np.diff(range_number) == 0)
         if turns.any():
             range_number = range_number[:-1][turns]
-            before = there[:-1][turns]
-            after = there[1:][turns] + 1
+            before = turn_positions[:-1][turns]
+            after = turn_positions[1:][turns] + 1
             low = x[range_number, before]
             high = x[range_number, after]
             self._add_cuts(self._find_extremes(value, low, high, sign[:-1][turns]))

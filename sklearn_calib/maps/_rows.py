@@ -186,8 +186,8 @@ class Rows:
         """Return equal probabilities of all options that a row has."""
         if self.absent is None:
             return Rows(np.full(self.proba.shape, 1.0 / self.n_classes))
-        there = ~self.absent
-        return Rows(there / there.sum(axis=1, keepdims=True))
+        is_present = ~self.absent
+        return Rows(is_present / is_present.sum(axis=1, keepdims=True))
 
     @cached_property
     def against_rest(self) -> "Rows":

@@ -111,18 +111,18 @@ class Diagnosis(NamedTuple):
         rates = (
             f"mean probability {self.mean_proba:.3g}, {events} {self.event_rate:.3g}"
         )
-        whose = " of the largest probability" if self.confidence else ""
+        subject = " of the largest probability" if self.confidence else ""
         line = f"{self.shift:+.2f} {self.slope:+.2f} * log-odds"
         if self.repair == "offset":
             advice = (
                 "an offset is enough so far: "
-                f"add {self.shift:+.2f} to the log-odds{whose}"
+                f"add {self.shift:+.2f} to the log-odds{subject}"
                 f"{self._format_offset_call()} ({rates})"
             )
         elif self.repair == "line":
             advice = (
                 f"an offset is not enough (p = {self.pvalue_slope:.1g}), "
-                f"a line is so far: make the log-odds{whose} {line}, "
+                f"a line is so far: make the log-odds{subject} {line}, "
                 "or fit PlattScaling() to these rows"
             )
         elif self.slope <= 0:

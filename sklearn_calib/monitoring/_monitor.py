@@ -638,22 +638,25 @@ class CalibrationMonitor:
             f"detector {_exp_or_inf(self.log_detector_):.3g} {limit}, "
             f"evidence e = {self.e_value_:.3g} (p = {self.p_value_:.2g})"
         )
-        said = "no alarm" if not self.alarms_ else f"last alarm at {self.alarms_[-1]}"
+        alarm_text = (
+            "no alarm" if not self.alarms_ else f"last alarm at {self.alarms_[-1]}"
+        )
         if self.alarm_:
             more = self.n_alarms_ - self._n_before - 1
             first = (self.new_alarms_ or self.alarms_)[0]
-            said = f"ALARM at {first}"
+            alarm_text = f"ALARM at {first}"
             # the statistic that raised it; the evidence of all rows may still be small
             found = f"{_exp_or_inf(first.log_statistic):.3g}"
             numbers = f"evidence e = {found} of {1 / self.alpha:g} there"
             if self.alarm == "detector":
                 numbers = f"detector {found} {limit} there"
-            said += f", and {more} more" if more > 0 else ""
+            alarm_text += f", and {more} more" if more > 0 else ""
             if (last := self.alarms_[-1]).diagnosis is not None:
-                said += f"; {last.stream or ''}{' ' * bool(last.stream)}{last.diagnosis.advice}"
+                stream = f"{last.stream} " if last.stream else ""
+                alarm_text += f"; {stream}{last.diagnosis.advice}"
         if flagged := self.flagged_:
-            said += f"; flagged: {', '.join(map(str, flagged))}"
-        return f"{said}; {rows}, {numbers}"
+            alarm_text += f"; flagged: {', '.join(map(str, flagged))}"
+        return f"{alarm_text}; {rows}, {numbers}"
 
     def _log_e_values(self):
         """Compute the log e-value of each group and each problem."""

@@ -86,16 +86,16 @@ def describe_shift(
 ) -> str:
     """Describe in words what a slope and a shift of the log-odds mean for probabilities."""
     what = "confidences" if confidence else "probabilities"
-    said = []
+    phrases = []
     if slope < 1 / _MAX_MODERATE_SLOPE:
-        said.append("too extreme")
+        phrases.append("too extreme")
     elif slope > _MAX_MODERATE_SLOPE:
-        said.append("too cautious")
+        phrases.append("too cautious")
     if abs(shift) > _MAX_MODERATE_SHIFT:
-        said.append("too low" if shift > 0 else "too high")
+        phrases.append("too low" if shift > 0 else "too high")
     verdict = (
-        f"{what} are {' and '.join(said)}"
-        if said
+        f"{what} are {' and '.join(phrases)}"
+        if phrases
         else f"{what} differ little on the whole"
     )
     text = f"{verdict} (slope {slope:.2f}, shift {shift:+.2f})"

@@ -284,8 +284,8 @@ def check_time_goes_on(
             hint="Convert them",
         )
     if rows.time[0] < last or (strict and rows.time[0] == last):
-        said = written or format_time(last)
-        expected = f"rows after {said}" if strict else f"rows from {said} on"
+        time_text = written or format_time(last)
+        expected = f"rows after {time_text}" if strict else f"rows from {time_text} on"
         raise invalid_input(
             expected=f"{expected}, the time of the last row",
             got=f"one of {rows.get_time_text(0) or format_time(rows.time[0])}",

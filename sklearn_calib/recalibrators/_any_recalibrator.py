@@ -170,12 +170,12 @@ def select_fit_arguments(
     # Without metadata routing a pipeline takes arguments of a step as `step__name`;
     # with it, the steps request them.
     if not routing_enabled():
-        of_steps = {
+        step_arguments = {
             f"{step}__{name}": value
             for step in accepted
             for name, value in accepted[step].items()
         }
-        return of_steps | metadata
+        return step_arguments | metadata
     for step, part in recalibrator.steps:
         if accepted[step]:
             part.set_fit_request(**dict.fromkeys(accepted[step], True))

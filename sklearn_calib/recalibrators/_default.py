@@ -24,23 +24,28 @@ from ._spline import SplineCalibration
 from ._structured_matrix import StructuredMatrixScaling
 from ._structured_vector import StructuredVectorScaling
 
-_PRIOR_ROWS = 2  # for each class, whose labels follow the scores
+# Labels of these rows follow the scores.
+_PRIOR_ROWS_PER_CLASS = 2
 # for each class beyond two that the offsets must save on the calibration rows
-_NATS = 2.0
-_PENALTY_FOR_TWO = 2.0
+_NATS_PER_CLASS = 2.0
+_BINARY_PENALTY = 2.0
 #: Nats that a map must save on the calibration rows, compared with unchanged scores.
-_PRICES_FOR_TWO = {"logit": 2.0, "compressed": 4.0, "rank": 2.5, "proba": 4.0}
+_BINARY_PRICE_BY_INPUT = {"logit": 2.0, "compressed": 4.0, "rank": 2.5, "proba": 4.0}
 _VECTOR_PRICE = 1.0
-_MATRIX_PRICE = 4.0  # at least, and half a nat for each class
+# Half a nat for each class if that is more.
+_MIN_MATRIX_PRICE = 4.0
 _COMPRESSED_EXTRA = 1.0  # beyond that of the matrix
 _SPLINE_EXTRA = 8.0
-_SMALLEST_WEIGHT = 0.01
-_SMALLEST_SHARE = 1e-9  # of the uniform distribution
-MIN_LIKELIHOOD = 2.2e-16  # likelihood of a row
+_MIN_WEIGHT = 0.01
+# The weight of the uniform distribution.
+_MIN_UNIFORM_WEIGHT = 1e-9
+MIN_ROW_LIKELIHOOD = 2.2e-16
 _MAX_RANK_KNOTS = 20
-_PROBA_SLOPE = 4.0  # of the log-odds at 1/2
-_CLASSES_FOR_ONE = 50
-_MIN_SPLINE_ROWS = 300  # with fewer a spline does not save its price
+# The slope of the log-odds at 1/2.
+_PROBA_SLOPE = 4.0
+_MIN_SHARED_MAP_CLASSES = 50
+# With fewer rows a spline does not save its price.
+_MIN_SPLINE_ROWS = 300
 
 
 class DefaultCalibration(Recalibrator):
@@ -151,24 +156,24 @@ class DefaultCalibration(Recalibrator):
         slopes = []
         for one, price, found in candidates:
             true = np.asarray(found)[np.arange(len(codes)), codes]
-            fit = weight @ np.log(np.maximum(true, MIN_LIKELIHOOD))
+            fit = weight @ np.log(np.maximum(true, MIN_ROW_LIKELIHOOD))
             scores.append(float(fit) - price)
             slopes.append(getattr(one, "inverse_temperature_", 1.0))
         # Maps are mixed by their likelihood, not selected, so that small changes of the
         # data change the result little.
         weights = softmax(scores)
         # unchanged scores alone may be exact zeros
-        weights[0] = max(weights[0], _SMALLEST_WEIGHT)
+        weights[0] = max(weights[0], _MIN_WEIGHT)
         if is_binary:  # a mean of maps that rise and that fall may do neither
             weights[np.array(slopes) * slopes[weights.argmax()] < 0] = 0.0
-        kept = np.flatnonzero(weights >= _SMALLEST_WEIGHT)
+        kept = np.flatnonzero(weights >= _MIN_WEIGHT)
         self.maps_ = [candidates[number][0] for number in kept]
         self.weights_ = weights[kept] / weights[kept].sum()
 
     def _fit_two_classes(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
         given = _log_scores(proba)
-        for scale, price in _PRICES_FOR_TWO.items():
+        for scale, price in _BINARY_PRICE_BY_INPUT.items():
             one = _TwoSteps(scale)
             if scale == "rank" and not one._fit_ranks(given, weight):
                 continue
@@ -181,12 +186,12 @@ class DefaultCalibration(Recalibrator):
         matrix = _TwoSteps()
         matrix._fit(given, codes, weight)
         found = matrix._compute_proba(given)
-        price = max(_MATRIX_PRICE, proba.shape[1] / 2)
+        price = max(_MIN_MATRIX_PRICE, proba.shape[1] / 2)
         yield matrix, price, found
         vector = _TwoSteps(first_step=matrix)
         vector._fit(given, codes, weight)
         yield vector, _VECTOR_PRICE, vector._compute_proba(given)
-        if proba.shape[1] >= _CLASSES_FOR_ONE:
+        if proba.shape[1] >= _MIN_SHARED_MAP_CLASSES:
             return
         compressed = _TwoSteps("compressed")
         compressed._fit(given, codes, weight)
@@ -257,14 +262,14 @@ class _TwoSteps(FittedSoftmax):
         given = self._rescale_scores(given)
         if given.ndim == 1:
             self._keep_first(
-                fit_slope_and_intercept(given, codes, weight, 2 * _PRIOR_ROWS)
+                fit_slope_and_intercept(given, codes, weight, 2 * _PRIOR_ROWS_PER_CLASS)
             )
             if self.scale == "logit":  # the data allow less for nearly perfect models
                 smaller = expit(-np.abs(self._compute_first_log_odds(given)))
                 share = self.uniform_share_ * min(1.0, float(weight @ smaller))
-                self.uniform_share_ = max(share, _SMALLEST_SHARE)
+                self.uniform_share_ = max(share, _MIN_UNIFORM_WEIGHT)
             log = np.stack(self._compute_log_pair(given))
-            penalty = _PENALTY_FOR_TWO * 2 / total
+            penalty = _BINARY_PENALTY * 2 / total
             self._keep_fit(fit_structured_pair(log, codes, weight, penalty))
             return
         if self.first_step is None:
@@ -338,7 +343,9 @@ class _TwoSteps(FittedSoftmax):
         if fit.status == "separable":
             fit = fit_temperature(log, codes, weight, self.uniform_share_)
         start = fit.beta if fit.status == "inside" else 0.0
-        joint = fit_temperature_and_offsets(log, codes, weight, _PRIOR_ROWS * k, start)
+        joint = fit_temperature_and_offsets(
+            log, codes, weight, _PRIOR_ROWS_PER_CLASS * k, start
+        )
         alone = (float(fit.beta), np.zeros(k))
         losses = []
         for first in (alone, joint):
@@ -347,7 +354,7 @@ class _TwoSteps(FittedSoftmax):
             losses.append(float(-weight @ np.log(true)))
         # Offsets cost k - 1 parameters; they are used only if they gain more than noise
         # in the labels could.
-        if losses[0] - losses[1] > _NATS * (k - 2):
+        if losses[0] - losses[1] > _NATS_PER_CLASS * (k - 2):
             return
         self._keep_first(alone)
         if fit.status == "uninformative" and self.scale == "logit":

@@ -208,8 +208,8 @@ class OrdinalCalibration(Recalibrator):
             return self._make_scale_map()
         # Exported maps are sequences of nodes; permutation matrices move the columns to
         # the order of the scale and back.
-        there = np.eye(len(columns))[columns]
-        zeros = np.zeros(len(there))
-        moved = maps.SoftmaxAffine(coef=there, intercept=zeros)
-        back = maps.SoftmaxAffine(coef=there.T, intercept=zeros)
+        indicators = np.eye(len(columns))[columns]
+        zeros = np.zeros(len(indicators))
+        moved = maps.SoftmaxAffine(coef=indicators, intercept=zeros)
+        back = maps.SoftmaxAffine(coef=indicators.T, intercept=zeros)
         return maps.make_chain(moved, self._make_scale_map(), back)

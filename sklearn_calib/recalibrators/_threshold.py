@@ -104,12 +104,13 @@ def thresholds_section(found: Sequence[Threshold]) -> Section:
     """Build the table of thresholds for reports and the command line."""
     rows = [(f"{one.target:.6g}", one.rule) for one in found]
     what = {"proba": "probability", "logits": "log-odds"}[found[0].input]
-    said = (
+    sentences = (
         f"Scores are the {what} that went in. Each rule holds if and only if the calibrated "
         "probability is at least the target."
     )
     return Section(
-        tables=[Table(("target", "rule"), rows, "", "names unbroken")], notes=[said]
+        tables=[Table(("target", "rule"), rows, "", "names unbroken")],
+        notes=[sentences],
     )
 
 
@@ -189,7 +190,7 @@ def _make_thresholds(value, ranges, targets, input):
     starts = ranges.starts
     stops = ranges.stops
     dtype = ranges.dtype
-    of_range, of_target, keys, first, last = find_crossings(
+    of_range, target_indices, keys, first, last = find_crossings(
         value, starts, stops, targets, dtype
     )
     ends = value(decode_floats(np.concatenate([starts, stops]), dtype))
@@ -197,7 +198,7 @@ def _make_thresholds(value, ranges, targets, input):
     highest = float(ends.max())
     found = []
     for number, target in enumerate(targets.tolist()):
-        mine = of_target == number
+        mine = target_indices == number
         crossing = np.zeros(len(starts), dtype=np.uint64)
         crossing[of_range[mine]] = keys[mine]
         begin = first[:, number]

@@ -393,5 +393,5 @@ class _ClusterSource(_Source):
 
 def _has_enough_rows(counts):
     """Return whether there are two classes, and enough rows of each that is there."""
-    there = counts[counts > 0]
-    return len(there) > 1 and there.min() >= _MIN_CLASS_ROWS
+    class_counts = counts[counts > 0]
+    return len(class_counts) > 1 and class_counts.min() >= _MIN_CLASS_ROWS

@@ -198,8 +198,8 @@ def make_bins(sample: "Cells", n_bins: int, level: float) -> list[Bin]:
         events / mass,
     )
     ratio = [
-        seen / said if said > 0 else None
-        for seen, said in zip(events, expected, strict=True)
+        seen / expected_events if expected_events > 0 else None
+        for seen, expected_events in zip(events, expected, strict=True)
     ]
     listed = [column.tolist() for column in (*columns, low, high)]
     return [Bin(*values) for values in zip(*listed, ratio, strict=True)]

@@ -80,21 +80,21 @@ def _write_sentences(report):
         "other."
     )
     if not wrong:
-        said = [f"No label is found miscalibrated: {together}"]
+        sentences = [f"No label is found miscalibrated: {together}"]
     else:
         verb = "is" if len(wrong) == 1 else "are"
-        said = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
+        sentences = [f"{len(wrong)} of {count} labels {verb} miscalibrated: {together}"]
         named = [
             f"{quoted(row.group, _MAX_NAME_CHARACTERS)} ({describe_finding(row)})"
             for row in wrong
         ]
-        said.append(
+        sentences.append(
             f"The worst first: {join_truncated(named, _MAX_NAMED_LABELS, '; ')}."
         )
     empty = [row for row in report.labels if row.events <= 0]
     if empty:
         named = [quoted(row.group, _MAX_NAME_CHARACTERS) for row in empty]
-        said.append(
+        sentences.append(
             f"No row is positive for {join_truncated(named, _MAX_NAMED_LABELS)}: such "
             "a label has no slope, "
             "and only probabilities that are too high can be seen."
@@ -107,11 +107,11 @@ def _write_sentences(report):
     if few:
         verb, own = ("has", "it") if len(few) == 1 else ("have", "them")
         labels = "label" if len(few) == 1 else "labels"
-        said.append(
+        sentences.append(
             f"{len(few)} {labels} {verb} fewer than {_MIN_EVENTS} positive rows, "
             f"which say little of {own}."
         )
-    return said
+    return sentences
 
 
 def _show_averages(report):
@@ -231,10 +231,13 @@ def _show_repair(report):
     # Without evidence of an error there is nothing to repair.
     if report.p_value > SIGNIFICANCE_LEVEL:
         return Section()
-    said = "One line for each label, rare labels drawn towards the others, from rows of their own:"
+    sentence = (
+        "One line for each label, rare labels drawn towards the others, from rows of "
+        "their own:"
+    )
     return Section(
         "To repair it",
-        sentences=[said],
+        sentences=[sentence],
         code=_REPAIR_CODE,
         only="html markdown terminal",
     )

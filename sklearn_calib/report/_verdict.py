@@ -203,8 +203,10 @@ def make_verdict(report: Any, name: str) -> Verdict:
         _describe_map,
         _describe_action,
     )
-    said = [sentence for part in parts if (sentence := part(findings)) is not None]
-    return Verdict(findings.calibrated, findings.test.pvalue, said, findings.evidence)
+    sentences = [sentence for part in parts if (sentence := part(findings)) is not None]
+    return Verdict(
+        findings.calibrated, findings.test.pvalue, sentences, findings.evidence
+    )
 
 
 def _find_error(report, name):
@@ -383,15 +385,15 @@ def _describe_slope(findings):
     if low <= 1 <= high:
         return None
     word = "overconfident"
-    said = "They are too extreme (overconfident)"
+    sentence = "They are too extreme (overconfident)"
     if high < 0:
         word = "backwards"
-        said = "They run backwards, higher ones come true less often"
+        sentence = "They run backwards, higher ones come true less often"
     elif low > 1:
         word = "underconfident"
-        said = "They are too cautious (underconfident)"
+        sentence = "They are too cautious (underconfident)"
     text = (
-        f"{said}: the slope of the log-odds is {line.slope:.2f} "
+        f"{sentence}: the slope of the log-odds is {line.slope:.2f} "
         f"({_write_interval(findings, (low, high), '{:.2f}'.format)}), 1 would be right."
     )
     if word == "backwards" and findings.model.two_classes:

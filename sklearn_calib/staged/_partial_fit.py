@@ -51,17 +51,18 @@ class PartialFitStaging(Staging):
     def fit(
         self, estimator: Estimator, X: Features, y: ArrayLike, **params: Any
     ) -> Estimator:
-        asked = {
+        parameters = {
             name: estimator.get_params()[name]
             for name in ("random_state", "early_stopping")
         }
         estimator.set_params(
-            random_state=check_random_state(asked["random_state"]), early_stopping=False
+            random_state=check_random_state(parameters["random_state"]),
+            early_stopping=False,
         )
         classes = np.unique(y)
         # partial_fit cannot know it
         if getattr(estimator, "class_weight", None) == "balanced":
-            asked["class_weight"] = "balanced"
+            parameters["class_weight"] = "balanced"
             balanced = compute_class_weight("balanced", classes=classes, y=y)
             estimator.set_params(class_weight=dict(zip(classes, balanced, strict=True)))
         snapshots = []
@@ -76,7 +77,7 @@ class PartialFitStaging(Staging):
                     }
                 )
         finally:
-            estimator.set_params(**asked)
+            estimator.set_params(**parameters)
         estimator._staged_snapshots = snapshots
         return estimator
 

@@ -301,9 +301,9 @@ def soft_batch(
     whole = np.bincount(items, mass, len(raw))
     counts = None if counts is None else counts[items]
     times = np.ones(len(items), dtype=np.int64) if counts is None else counts
-    there = mass > 0
+    has_mass = mass > 0
     first = np.append(True, items[1:] != items[:-1])
-    more = int(times[there & ~first].sum())
+    more = int(times[has_mass & ~first].sum())
     # The majority of an item is its label for the check of the columns.
     sure = np.where(mass > 0.5 * whole[items], mass, 0.0)
     return rows.labels, raw[items], mass, counts, sure, more

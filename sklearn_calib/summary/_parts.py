@@ -68,10 +68,10 @@ class FilePart(NamedTuple):
             if detect_format(stream, self.path) != "parquet":
                 return [self]
             file = parquet_file(stream)
-            of_text = (f for f in file.schema_arrow if f.name in numbers)
+            text_fields = (f for f in file.schema_arrow if f.name in numbers)
             # Columns of text are parsed by the format of their first block, so all row
             # groups must be read together.
-            if any(not types.is_primitive(f.type) for f in of_text):
+            if any(not types.is_primitive(f.type) for f in text_fields):
                 return [self]
             return [self._replace(groups=(g,)) for g in range(file.num_row_groups)] or [
                 self

@@ -200,15 +200,15 @@ class CellProblems:
         return problems
 
 
-def check_kind(asked: Multiclass, kind: Multiclass) -> None:
+def check_kind(multiclass: Multiclass, kind: Multiclass) -> None:
     """Raise ValueError if a summary of several classes was made for another option."""
     kind = "confidence" if kind == "auto" else kind
-    if asked not in ("auto", kind):
+    if multiclass not in ("auto", kind):
         raise invalid_input(
             "multiclass",
             expected=f"multiclass {kind!r}, which was summarised",
-            got=repr(asked),
-            hint=f"Summarise the rows with CalibrationSummary(multiclass={asked!r})",
+            got=repr(multiclass),
+            hint=f"Summarise the rows with CalibrationSummary(multiclass={multiclass!r})",
         )
 
 

@@ -350,8 +350,8 @@ def fold_parts(
 
     def report_progress(number, share):
         if progress is not None:
-            begun, ended = ends[number : number + 2]
-            progress(int(begun + share * (ended - begun)), ends[-1])
+            start, ended = ends[number : number + 2]
+            progress(int(start + share * (ended - start)), ends[-1])
 
     if n_jobs in (None, 1) or len(parts) == 1:
         tallies = (

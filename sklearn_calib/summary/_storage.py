@@ -178,10 +178,10 @@ class Storable:
             try:
                 table = parquet.ParquetFile(file).read()
             except Exception as error:  # pyarrow has a dozen kinds for a damaged file
-                said = plain(str(error).partition("\n")[0].rstrip(".")[:120])
+                reason = plain(str(error).partition("\n")[0].rstrip(".")[:120])
                 raise invalid_input(
                     expected=f"a parquet file, {plain(path, 200)}",
-                    got=f"one that cannot be read ({said})",
+                    got=f"one that cannot be read ({reason})",
                     hint="It is truncated, damaged or of another format: write it again",
                 ) from error
         return _from_table(cls, table, path)

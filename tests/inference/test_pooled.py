@@ -58,7 +58,7 @@ def test_rows_drawn_in_a_cell_are_different_and_none_is_favoured():
     pooled = PooledRows(np.column_stack([1 - p, p]), p > 0.5, np.ones(5), np.array([0]))
     rng, seen = np.random.default_rng(0), np.zeros(5)
     for _ in range(2000):
-        rows = pooled._rows._places(np.array([3]), rng)
+        rows = pooled._rows._draw_positions(np.array([3]), rng)
         assert len(set(rows.tolist())) == 3
         seen[rows] += 1
     assert stats.chisquare(seen).pvalue > 1e-3
