@@ -68,9 +68,8 @@ def run_demo(options: Request) -> int:
     before = model.predict_proba(X_test)
     proba = {}
     with show_progress("recalibrating") as advance:
-        methods = {
-            name: cls for name, cls in all_recalibrators().items() if name != "identity"
-        }
+        methods = dict(all_recalibrators())
+        del methods["identity"]
         for number, (name, method) in enumerate(methods.items(), 1):
             with ignore_calibration_warnings():
                 proba[name] = method().fit(scores, y_calib).predict_proba(before)
@@ -88,26 +87,19 @@ def run_demo(options: Request) -> int:
         report = calibration_report(
             y_test, {"before": before, "after (default)": after}, progress=advance
         )
-    found = {
-        name: paired_difference(y_test, before, after, name)
-        for name in ("log_loss", "accuracy")
-    }
     screen.print(f"before: {report.verdicts['before'].sentences[0].text}")
-    screen.print(describe_gain(**found))
+    screen.print(describe_gain(paired_difference(y_test, before, after, "log_loss")))
     page = write_report(report, options.out, f"Calibration demo: {options.data}")
     return screen.finish_output({"report": page})
 
 
-def describe_gain(log_loss: "PairedDifference", accuracy: "PairedDifference") -> str:
+def describe_gain(loss: "PairedDifference") -> str:
     """Return what the default recalibration changes, and the verdict that follows."""
     verdict = "these rows do not show whether to recalibrate"
-    if log_loss.high < 0:
+    if loss.high < 0:
         verdict = "recalibrate"
-    elif log_loss.low > 0:
-        verdict = "leave the probabilities as they are"
     return (
-        f"after (default): log loss {log_loss.second:.2f} instead of {log_loss.first:.2f}, "
-        f"a change of {log_loss.difference:.2f} ({100 * log_loss.level:.0f} % interval "
-        f"{log_loss.low:.2f} to {log_loss.high:.2f}); accuracy {accuracy.second:.3f} "
-        f"instead of {accuracy.first:.3f}\nVerdict: {verdict}."
+        f"after (default): log loss {loss.second:.2f} instead of {loss.first:.2f}, "
+        f"a change of {loss.difference:.2f} ({100 * loss.level:.0f} % interval "
+        f"{loss.low:.2f} to {loss.high:.2f})\nVerdict: {verdict}."
     )
