@@ -86,8 +86,8 @@ class SplitPools:
 
     def _estimate_labels(self, power, cells):
         labels = self.pools[power][cells].sum(axis=0)
-        # The noise is that of the adaptive data analysis of lemma 4, which lemma 9
-        # uses.
+        # The noise is that of the proof of lemma 9 (differential privacy), with which
+        # lemma 4 bounds adaptive estimates.
         if self.noise is not None:
             labels = labels + self.noise(labels.shape)
         return np.clip(labels, 0, 1)

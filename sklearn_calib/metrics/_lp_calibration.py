@@ -131,7 +131,7 @@ def lp_calibration_error(
     References
     ----------
     "Sample-efficient multiclass calibration under probability-weighted l_p error"
-    (2025, submitted without names), section 2; Widmann, Lindsten, Zachariah (2019),
+    (2025, submitted without names), definition 6; Widmann, Lindsten, Zachariah (2019),
     "Calibration tests in multi-class classification", for the unbiased estimator, here
     with the kernel "same cell".
 

@@ -371,6 +371,8 @@ class MulticlassBinning(Recalibrator):
             b = max(len(self.bins_), 1)
             size = sums[0][2]
             failure = self.delta / (3 * len(sums))
+            # The proof of lemma 9 adds Laplace noise of scale 8 / (m alpha) to estimates
+            # from m = 32 log(4 n k / delta) / alpha^2 rows; this is it without alpha.
             scale = np.sqrt(2 / (size * np.log(4 * b * k / failure)))
             noise = partial(rng.laplace, 0, scale)
         return SplitPools([labels for labels, _, _ in sums], noise)
