@@ -148,8 +148,8 @@ def decompose_loss(
     grouping loss of modern neural networks", for grouping. Bayle, Bayle, Janson, Mackey
     (2020), "Cross-validation confidence intervals for test error", theorem 1. Berta,
     Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then
-    calibrate", equations 1 and 2, and section 3. Broecker (2009), "Reliability, sufficiency, and the
-    decomposition of proper scores", eq. 9. Dimitriadis, Gneiting, Jordan (2021) for
+    calibrate", equations 1 and 2, and section 3. Broecker (2009), "Reliability,
+    sufficiency, and the decomposition of proper scores", eq. 9. Dimitriadis, Gneiting, Jordan (2021) for
     CORP.
 
     Examples

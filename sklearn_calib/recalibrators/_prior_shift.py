@@ -576,6 +576,8 @@ class PriorShift(Recalibrator):
 
     def _by_likelihood(self, proba, weight, level):
         source = self.training_prior_
+        # By Bayes' theorem p_c / a_c is proportional to the density of the scores in
+        # class c, so the frequencies of the target are the weights of a mixture.
         ratio = np.asarray(proba) / source
         fit = fit_proportions(ratio, weight, source)
         if fit.gap > _MAX_LIKELIHOOD_GAP:
@@ -630,6 +632,7 @@ class PriorShift(Recalibrator):
         counts = np.bincount(codes, weights=weight, minlength=k)
         observed = counts / counts.sum()
         given = self.training_prior is not None
+        # Kish's number of rows: frequencies that are given have no error.
         self._source_rows = np.inf if given else counts.sum() ** 2 / (weight @ weight)
         self._confusion = None
         if isinstance(self.prior, str) and self.prior in ("bbse", "rlls"):
@@ -656,6 +659,7 @@ class PriorShift(Recalibrator):
             source,
             self._compute_target(source, observed),
         )
+        # A class of frequency 0 in training has no density to weigh.
         if self.prior_ is not source:
             self._check_present(source)
         self.prior_ = self.prior_.copy()  # each array its own
@@ -665,6 +669,8 @@ class PriorShift(Recalibrator):
             return False
         proba = read_proba(X, input_name="X")
         weight = canonical_weight(sample_weight, len(proba))
+        # A mean by label names the classes; without labels they are not known
+        # otherwise.
         named = (
             list(self.mean)
             if isinstance(self.mean, Mapping)
@@ -728,6 +734,7 @@ class PriorShift(Recalibrator):
         return compute_log_ratio(self.prior_, self.training_prior_, self.strength)
 
     def _predict_proba(self, proba):
+        # Exact zeros have no logarithm to shift.
         if has_exact_log(proba) or np.asarray(proba).min() >= SMALLEST_PROBABILITY:
             return self.map_(proba)
         if self._changes_nothing():
@@ -738,5 +745,6 @@ class PriorShift(Recalibrator):
     def _make_map(self):
         if self._changes_nothing():
             return maps.Identity()
+        # A document cannot contain an infinite offset.
         intercept = np.maximum(self._compute_offsets(), MIN_EXPORTED_LOG)
         return maps.SoftmaxAffine(coef=1.0, intercept=intercept)

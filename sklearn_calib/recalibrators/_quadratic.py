@@ -66,6 +66,8 @@ class QuadraticScaling(Recalibrator):
             "a threshold or an interval" if interval_separates(score, codes) else ""
         )
         target = likelihood_targets("QuadraticScaling", separates, codes, weight)
+        # Scores are moved and scaled into [-1, 1], where 1, u and u^2 are well
+        # conditioned.
         centre = np.clip(0.0, score.min(), score.max())
         spread = max(np.abs(score - centre).max(), 1e-150)
         unit = (score - centre) / spread
@@ -77,6 +79,8 @@ class QuadraticScaling(Recalibrator):
         self._centre = float(centre)
         self._spread = float(spread)
         constant, linear, square = self._centred
+        # The coefficients of the log-odds themselves; the map keeps the scaled ones,
+        # which lose no digits.
         self.a_ = square / self._spread**2
         self.b_ = linear / self._spread - 2 * self.a_ * self._centre
         self.c_ = (
