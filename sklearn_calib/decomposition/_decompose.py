@@ -149,8 +149,8 @@ def decompose_loss(
     (2020), "Cross-validation confidence intervals for test error", theorem 1. Berta,
     Holzmueller, Jordan, Bach (2025), "Rethinking early stopping: refine, then
     calibrate", equations 1 and 2, and section 3. Broecker (2009), "Reliability,
-    sufficiency, and the decomposition of proper scores", eq. 9. Dimitriadis, Gneiting, Jordan (2021) for
-    CORP.
+    sufficiency, and the decomposition of proper scores", eq. 9. Dimitriadis, Gneiting,
+    Jordan (2021) for CORP.
 
     Examples
     --------
