@@ -145,3 +145,11 @@ def test_the_queues_of_the_smooth_error_against_its_witness(name):
     witness = calibration_witness(y, p)
     attained = np.mean(witness(p) * (y - p))
     assert smooth_calibration_error(y, p) == pytest.approx(attained, abs=1e-12)
+
+
+def test_an_order_that_is_there_already_is_used():
+    rng = np.random.default_rng(0)
+    problem = BinaryProblem(rng.random(N), np.zeros(N), np.ones(N))
+    assert problem._no_order_needed()
+    assert len(problem.cell_indices) == N  # which sorts the rows
+    assert not problem._no_order_needed()
