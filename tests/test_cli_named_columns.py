@@ -89,10 +89,9 @@ def test_apply_follows_the_names_of_the_fit(frame, capsys):
 
 
 def test_several_blocks_are_read_by_name(frame, monkeypatch, capsys):
-    from sklearn_calib._cli import _fit, _large
+    from sklearn_calib._cli import _fit
 
     plain = fitted("pa,pb,pc")
-    monkeypatch.setattr(_large, "LARGE", 1, raising=False)
     monkeypatch.setattr(_fit, "_MAX_UNPOOLED_ROWS", 10)
     assert fitted(NAMED)["map"] == plain["map"]
 

@@ -39,9 +39,8 @@ if TYPE_CHECKING:
 _COLUMN_ORDER_ROWS = 2**17
 # A state stores the checksums of this many files.
 _MAX_CHECKSUMS = 400
-_MIN_REPORTED_BYTES = (
-    2**23
-)  # size of unordered tables from which a note on it is printed, in bytes
+# Unordered tables of at least this size get a note.
+_MIN_REPORTED_BYTES = 2**23
 EXAMPLES = (
     "sklearn-calib monitor week.csv --label outcome --prob p --state state.json",
     "sklearn-calib monitor today.csv --label outcome --prob p --time day --state state.json "
