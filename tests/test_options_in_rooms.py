@@ -183,10 +183,12 @@ def test_the_picture_of_two_models_has_their_weights_and_level():
         found = decision_difference(
             y, q, p, sample_weight=weight, level=level, random_state=report._seed
         )
-        better = f"at {(found.high < 0).mean():.0%} of the thresholds b is better beyond chance"
-        worse = f"at {(found.low > 0).mean():.0%} a is"
-        said = draw_comparison(report)
-        assert better in said and worse in said and f"{level:.0%} interval" in said
+        better = 100 * (found.high < 0).mean()
+        worse = 100 * (found.low > 0).mean()
+        text = draw_comparison(report)
+        assert f"at {better:.0f} % of the thresholds b is better beyond chance" in text
+        assert f"at {worse:.0f} % a is" in text
+        assert f"{100 * level:.0f} % interval" in text
 
 
 # -- labels ---------------------------------------------------------------------------------------

@@ -727,11 +727,12 @@ class Recalibrator(ClassifierMixin, TransformerMixin, BaseEstimator):
 
 def validate_params(estimator: BaseEstimator) -> None:
     """Raise an error if a parameter breaks its constraints or is of an extreme size."""
-    names = _get_parameter_names(type(estimator))
+    cls: Any = type(estimator)
+    names = _get_parameter_names(cls)
     params = {name: getattr(estimator, name) for name in names}
     check_sizes(params)
     constraints = estimator._parameter_constraints
-    validate_parameter_constraints(constraints, params, type(estimator).__name__)
+    validate_parameter_constraints(constraints, params, cls.__name__)
 
 
 @cache
