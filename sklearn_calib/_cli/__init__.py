@@ -93,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
         print_note(
-            f"expected no error of this kind, got {type(error).__name__}: {plain(error, 200)}. "
+            f"unexpected {type(error).__name__}: {plain(error, 200)}. "
             "Please report it; SKLEARN_CALIB_TRACEBACK=1 shows where it comes from."
         )
         return EXIT_DEFECT
