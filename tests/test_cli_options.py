@@ -489,7 +489,7 @@ def test_a_defect_is_one_sentence(frame, capsys, monkeypatch):
 
     monkeypatch.setattr("sklearn_calib.report.calibration_report", broken)
     assert audit("t.csv", *AS_USUAL) == 1
-    assert "got RuntimeError: deep inside. Please report it" in said(capsys)
+    assert "unexpected RuntimeError: deep inside. Please report it" in said(capsys)
     monkeypatch.setenv("SKLEARN_CALIB_TRACEBACK", "1")
     with pytest.raises(RuntimeError, match="deep inside"):
         audit("t.csv", *AS_USUAL)
