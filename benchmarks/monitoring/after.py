@@ -13,7 +13,11 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit
 
-from sklearn_calib._kernels._log_odds_cells import FINE_CELLS, bin_counts, is_in_region
+from sklearn_calib._kernels._log_odds_cells import (
+    FINE_CELLS,
+    is_in_region,
+    split_cells_into_atoms,
+)
 from sklearn_calib.monitoring import CalibrationMonitor
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -55,7 +59,9 @@ def region(truth, chunk):
                 look,
             )
             outside.append(
-                not is_in_region(bin_counts(counts, FINE_CELLS), 0.95, shift, slope)
+                not is_in_region(
+                    split_cells_into_atoms(counts, FINE_CELLS), 0.95, shift, slope
+                )
             )
         row = {"truth": truth, "ever": any(outside), "end": outside[-1]}
         if number < 5:

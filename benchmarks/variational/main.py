@@ -9,7 +9,7 @@ from scipy.special import expit, softmax
 
 from sklearn_calib.decomposition import _variational as kit
 from sklearn_calib.decomposition import variational_calibration_interval
-from sklearn_calib.decomposition._intervals import compute_mean_law
+from sklearn_calib.decomposition._intervals import estimate_mean_law
 from sklearn_calib.metrics import validate_predictions
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -130,7 +130,7 @@ def terms(asked, norm, method, sequential):
 
 
 def lower(t):
-    law = compute_mean_law(t, w := np.full(len(t), 1 / len(t)), w**2)
+    law = estimate_mean_law(t, w := np.full(len(t), 1 / len(t)), w**2)
     return max(law.invert_variance(2 * LEVEL - 1)[0], 0.0)
 
 

@@ -164,11 +164,11 @@ def _run_command(options):
         check_writable(options.out)  # before the work
     with warnings.catch_warnings(), keep_workbook():
         warnings.simplefilter("always", CalibrationWarning)
-        warnings.showwarning = _show_library_warnings(options.any_order is not None)
+        warnings.showwarning = _make_warning_printer(options.any_order is not None)
         return options.run(options) or 0
 
 
-def _show_library_warnings(any_order):
+def _make_warning_printer(any_order):
     """Return what shows each remark of the library once, without the place in its code.
 
     Commands with ``--allow order`` report on the order of the columns themselves.

@@ -23,13 +23,13 @@ from ._request import Request, Roles
 from ._tables import (
     Tables,
     check_both,
-    check_labels,
     check_there,
     find_codes,
     get_correctness,
     get_probability,
     get_scores,
     get_shares,
+    read_filled_labels,
     with_orders,
 )
 
@@ -316,7 +316,7 @@ def _parse_table(table, roles, options):
     if options.prediction is not None:
         labels = get_correctness(table, options, roles.scores)
     elif roles.labels:
-        labels = check_labels(table, options.label)
+        labels = read_filled_labels(table, options.label)
     return batch._replace(labels=labels), frozenset()
 
 

@@ -163,7 +163,7 @@ def get_shares(table: Block, names: Sequence[str]) -> "Votes":
     from .._validation import Votes, count_votes
 
     for name in names:
-        check_labels(table, name)
+        read_filled_labels(table, name)
     columns = [number_column(table, name) for name in names]
     if len(names) == 1:
         return Votes(_check_shares(table, names[0], columns[0]), None, frozenset())
@@ -305,7 +305,8 @@ def get_correctness(
             hint="Leave --prediction out where there is one for each class",
         )
     truth, predicted = (
-        check_labels(table, name) for name in (options.label, str(options.prediction))
+        read_filled_labels(table, name)
+        for name in (options.label, str(options.prediction))
     )
     if not all(each.dtype.kind in "iuf" for each in (truth, predicted)):
         truth, predicted = (each.map(str).str.strip() for each in (truth, predicted))
@@ -332,7 +333,7 @@ def check_both(right: Any, table: Block, options: Request) -> None:
         )
 
 
-def check_labels(table: Block, name: str) -> Any:
+def read_filled_labels(table: Block, name: str) -> Any:
     """Return a column of labels without holes."""
     check_filled(table, name, "label")
     return label_column(table, name)
@@ -360,7 +361,7 @@ def check_known(table: Block, name: str, codes: IntArray, classes: AnyArray) -> 
     """Raise an error for labels of which `encode_labels` found no class."""
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
-        check_labels(table, name)  # names missing ones
+        read_filled_labels(table, name)  # names missing ones
         value = quoted(table.columns[name].iloc[unknown[0]])
         known = plain(", ".join(map(str, classes.tolist())))
         raise invalid_option(

@@ -23,7 +23,7 @@ from ._temperature import (
     choose_pass,
     compute_excess_loss,
     compute_halley_step,
-    get_beta_box,
+    get_inverse_temperature_box,
     get_safe_gap,
     solve_temperature,
 )
@@ -135,7 +135,7 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
             current_pass = run_pass(beta)
         return current_pass.sums
 
-    box = get_beta_box(current_pass.highest - current_pass.lowest or 1.0)
+    box = get_inverse_temperature_box(current_pass.highest - current_pass.lowest or 1.0)
     solve_sums = partial(
         solve_temperature,
         get_sums,

@@ -33,7 +33,7 @@ ID, N0, N1, OFFSET, W0, W1, V0, V1 = range(8)
 # columns without and with weights
 UNWEIGHTED_COLUMNS = 4
 WEIGHTED_COLUMNS = 8
-PATTERN_COLUMN = -1  # of a table of pairs, which has one column more
+GROUP_PATTERN_COLUMN = -1  # of a table of pairs, which has one column more
 
 TOTAL_NAMES = (
     "n_samples",

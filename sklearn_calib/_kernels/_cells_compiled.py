@@ -14,13 +14,13 @@ from numba import uint64
 from .._simplex_array import LOG_LOSS_FLOOR
 from ._cells import (
     CUT_KEYS,
+    GROUP_PATTERN_COLUMN,
     ID,
     MIN_COMPLEMENT,
     N0,
     N1,
     N_CUTS,
     OFFSET,
-    PATTERN_COLUMN,
     SHIFTS,
     STEP_BITS,
     TAIL_KEY,
@@ -48,7 +48,7 @@ _HALF_STEP = np.uint64(1 << (STEP_BITS - 1))
 _STEP_BITS = np.uint64(STEP_BITS)
 _WORD_BITS = np.uint64(32)
 _TAIL = np.uint64(TAIL_KEY)
-_PATTERN_SALT = np.uint64(0xD6E8FEB86659FD93)
+_PATTERN_HASH_FACTOR = np.uint64(0xD6E8FEB86659FD93)
 _PROBE_STEP = np.uint64(9)
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -116,7 +116,7 @@ def _find_slot(table, identity, i, pattern, shift, bits):
         last = uint64(table.shape[1] - 1)
         # The groups of the row are part of the key of a pair. XOR keeps the slot within
         # the table.
-        slot ^= (uint64(row_pattern) * _PATTERN_SALT) >> (uint64(64) - bits)
+        slot ^= (uint64(row_pattern) * _PATTERN_HASH_FACTOR) >> (uint64(64) - bits)
         while table[slot, ID] != EMPTY_SLOT and (
             table[slot, ID] != identity or table[slot, last] != row_pattern
         ):
@@ -342,7 +342,7 @@ def _add_rows(
 def insert_cells(slots, cells, shift):
     """Put different cells, or pairs, of this shift into empty slots."""
     pattern = (
-        cells[:, PATTERN_COLUMN]
+        cells[:, GROUP_PATTERN_COLUMN]
         if cells.shape[1] in (UNWEIGHTED_COLUMNS + 1, WEIGHTED_COLUMNS + 1)
         else None
     )

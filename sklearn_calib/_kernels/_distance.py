@@ -69,12 +69,12 @@ def make_score_program(score, ones, zeros):
     # The program has one variable per grid point. `mean_move` bounds what pooling the
     # scores can change.
     if len(score) > MAX_SCORE_CELLS:
-        return _pool_scores(score, ones, zeros)
+        return _make_pooled_program(score, ones, zeros)
     grid, indices = _make_grid(score)
     return _place_on_grid(score, ones, zeros, grid, indices)
 
 
-def _pool_scores(score, ones, zeros):
+def _make_pooled_program(score, ones, zeros):
     starts = np.zeros(MAX_SCORE_CELLS + 1, np.intp)
     sums = np.zeros((MAX_SCORE_CELLS, 2))
     n_cells = pool_cells(score, ones, zeros, MAX_SCORE_CELLS, starts, sums)

@@ -163,7 +163,7 @@ def join_integers(parts):
     ]
 
 
-N_TERMS = 8  # of a row: both losses, squared, expected, and their variances
+N_ROW_TERMS = 8  # of a row: both losses, squared, expected, and their variances
 
 
 def compute_joint_terms(columns, y_encoded):
@@ -185,7 +185,7 @@ def compute_joint_terms(columns, y_encoded):
         The first class that has the largest.
     """
     n = columns.shape[1]
-    terms = np.zeros((N_TERMS, n))
+    terms = np.zeros((N_ROW_TERMS, n))
     true, largest, argmax = np.zeros((3, n))
     log = np.empty(CHUNK_ROWS)
     for start in range(0, n, CHUNK_ROWS):

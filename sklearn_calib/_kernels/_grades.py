@@ -140,14 +140,14 @@ def compute_order_p(events, rows, n_resamples, rng):
     # Given the number of events, labels that are exchangeable between grades have a
     # hypergeometric distribution. This is the least favourable case of increasing
     # rates.
-    drawn = deal_events(integer_rows, int(events.sum()), n_resamples, rng)
+    drawn = draw_event_counts(integer_rows, int(events.sum()), n_resamples, rng)
     larger = np.count_nonzero(
         measure_disorder(drawn.astype(float), rows) >= observed * (1 - 1e-9) - 1e-12
     )
     return float((1 + larger) / (1 + n_resamples))
 
 
-def deal_events(rows, n_events, size, rng):
+def draw_event_counts(rows, n_events, size, rng):
     """Draw how the events fall on the rows of all grades: (size, n_grades).
 
     numpy draws of fewer than 1e9 rows; of more, the binomial distribution of each grade

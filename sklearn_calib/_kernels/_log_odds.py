@@ -98,7 +98,7 @@ def invert_rounding(bounds: FloatArray, *, inclusive: bool) -> FloatArray:
     return np.where(is_beyond_bounds(edge), edge, np.nextafter(edge, np.inf))
 
 
-def round_second_column(proba: FloatArray) -> FloatArray:
+def round_second_proba(proba: FloatArray) -> FloatArray:
     """Return the probability of the second of two classes, without rounding noise."""
     return round_to_36_bits(np.asarray(proba)[:, 1])
 

@@ -92,7 +92,7 @@ class BinnedCounts(NamedTuple):
         return np.array([self.events.sum(), self.events @ self.event_log_odds])
 
 
-def bin_counts(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts:
+def split_cells_into_atoms(counts: IntArray, cells: LogOddsGrid) -> BinnedCounts:
     """Return two atoms per cell with its mean and variance, of (5, n_cells) `counts`."""
     used = counts[0] > 0
     n, k, d, square, event_positions = counts[:, used].astype(np.float64)
@@ -128,7 +128,7 @@ def compute_log_likelihood(
     return event_part + (log_expit(-pair) - log_expit(-counts.log_odds)) @ counts.rows
 
 
-def compute_pair_gains(counts: BinnedCounts, grid: Grid) -> FloatArray:
+def compute_map_gains(counts: BinnedCounts, grid: Grid) -> FloatArray:
     """Return the log-likelihood gain of each pair of a grid, in nats."""
     return compute_log_likelihood(counts, grid.shift, grid.slope)
 

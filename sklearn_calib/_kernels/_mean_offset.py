@@ -11,8 +11,8 @@ from ._newton import minimise_by_newton
 
 _MAX_BISECTIONS = 300  # of a bracket that halves: enough for any pair of float64
 # before Newton's steps, and instead of them
-_INITIAL_SCALINGS = 20
-_MAX_SCALINGS = 2000
+_INITIAL_MATCHING_STEPS = 20
+_MAX_MATCHING_STEPS = 2000
 _MAX_NEWTON_CLASSES = 200  # classes, of which a Hessian takes too long
 _MEAN_TOLERANCE = 1e-14
 _MAX_OFFSET_STEP = 10.0  # step of an offset, so that targets out of reach end
@@ -128,7 +128,9 @@ def _find_crossing(log_odds, weight_fraction, aim):
 def _fit_multiclass(log, weight_fraction, target):
     k = len(target)
     offset = np.zeros(k)
-    for _ in range(_INITIAL_SCALINGS if k <= _MAX_NEWTON_CLASSES else _MAX_SCALINGS):
+    for _ in range(
+        _INITIAL_MATCHING_STEPS if k <= _MAX_NEWTON_CLASSES else _MAX_MATCHING_STEPS
+    ):
         mean = weight_fraction @ softmax(log + offset, axis=1)
         if (mean == 0).any() or np.abs(mean / target - 1).max() < _MEAN_TOLERANCE:
             break

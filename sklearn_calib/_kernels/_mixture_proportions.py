@@ -67,7 +67,7 @@ def fit_proportions(
         n_iter += 1
         # A step of the EM algorithm (Saerens, Latinne and Decaestecker): it never
         # lowers the likelihood and keeps proportions positive.
-        updated = b * _compute_gradient(ratio, weight_fraction, b)
+        updated = b * _compute_likelihood_gradient(ratio, weight_fraction, b)
         change = np.abs(updated - b).max()
         b = updated / updated.sum()
         if change <= _EM_TOLERANCE:
@@ -87,7 +87,10 @@ def fit_proportions(
         b,
         # By concavity the largest directional derivative towards a vertex bounds the
         # distance to the maximum.
-        max(float(_compute_gradient(ratio, weight_fraction, b).max() - 1.0), 0.0),
+        max(
+            float(_compute_likelihood_gradient(ratio, weight_fraction, b).max() - 1.0),
+            0.0,
+        ),
         n_iter,
     )
 
@@ -118,7 +121,7 @@ def fit_mixture_weights(likelihood, mass, prior):
     return fit_proportions(ratio, weight, prior / prior.sum()).prior
 
 
-def _compute_gradient(ratio, weight_fraction, b):
+def _compute_likelihood_gradient(ratio, weight_fraction, b):
     """Return the gradient.
 
     At the optimum it is 1 for each positive proportion and at most 1 for others.

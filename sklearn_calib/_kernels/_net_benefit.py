@@ -9,7 +9,7 @@ from .._typing import FloatArray
 from ._proportion import compute_exact_interval, compute_wilson_interval
 
 # of the table of cells and thresholds that is held at a time
-_MAX_TABLE_ENTRIES = 2**21
+_MAX_BLOCK_ENTRIES = 2**21
 
 
 class NetBenefit:
@@ -73,7 +73,7 @@ class NetBenefit:
 
         Models are positions in `scores`; "all" acts on every row.
         """
-        size = max(1, _MAX_TABLE_ENTRIES // len(self.odds))
+        size = max(1, _MAX_BLOCK_ENTRIES // len(self.odds))
         blocks = [
             slice(start, start + size) for start in range(0, len(self.mass), size)
         ]

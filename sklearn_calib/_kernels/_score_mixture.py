@@ -39,7 +39,7 @@ class RankedScores:
             self.ranks.append(rank.astype(np.float64))
             self.alone.append((count[rank] == 1).astype(np.float64))
 
-    def compute_distance(
+    def compute_mixture_distance(
         self,
         labelled: IntArray,
         unlabelled: IntArray,

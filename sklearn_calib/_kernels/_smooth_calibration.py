@@ -34,7 +34,7 @@ def compute_smooth_error(v, residual):
     n = len(v)
     position = np.empty(n)
     mass = np.empty(n)
-    last, low, high = _fill_kinks(v, residual, position, mass)
+    last, low, high = _list_kinks(v, residual, position, mass)
     n_buckets = n // _KINKS_PER_BUCKET + 1
     first = np.full(n_buckets, -1, np.int32)
     following = np.empty(n, np.int32)
@@ -64,7 +64,7 @@ def compute_smooth_error(v, residual):
 
 
 @compile_kernel
-def _fill_kinks(v, residual, position, mass):
+def _list_kinks(v, residual, position, mass):
     """Fill in positions and masses in the order of insertion.
 
     Returns C_n and the range of the positions.

@@ -25,7 +25,7 @@ _MAX_ROUNDING_ENTRIES = 10_000  # entries up to which a full A is fitted to roun
 _MAX_BLOCK_CLASSES = 200  # classes up to which each has a block of the preconditioner
 # rows that its curvature is taken from; more if cheap
 _MIN_PRECONDITIONER_ROWS = 300
-_PRECONDITIONER_WORK = 1_000_000
+_MAX_PRECONDITIONER_WORK = 1_000_000
 
 # of the decrement, in nats; the last step squares what is left
 _JOINT_TOLERANCE = 1e-10
@@ -210,7 +210,7 @@ def _make_block_inverse(x, w, proba, ridge):
     """
     small = x.size <= _MAX_EXACT_ENTRIES
     kind = np.float64 if small else np.float32
-    enough = max(_MIN_PRECONDITIONER_ROWS, _PRECONDITIONER_WORK // len(proba) ** 2)
+    enough = max(_MIN_PRECONDITIONER_ROWS, _MAX_PRECONDITIONER_WORK // len(proba) ** 2)
     sampled = slice(None, None, 1 if small else max(1, len(w) // enough))
     x = x[:, sampled].T
     w = w[sampled] / w[sampled].sum()

@@ -23,7 +23,7 @@ LINE_PENALTY = np.inf  # the penalty that leaves the straight lines
 _DEFAULT_PENALTIES = (LINE_PENALTY, *10.0 ** np.arange(4, -4.1, -0.5))
 _MAX_COMPILED_COEFFICIENTS = 40  # coefficients; of more a product of matrices is faster
 _MAX_NEWTON_STEPS = 100  # five are many
-_N_PRIOR_POINTS = 101
+_PRIOR_GRID_SIZE = 101
 # Points that are nearer, relative to the range, are one.
 _POINT_TOLERANCE = 1e-12
 # A weaker penalty has to lower the loss by more than this.
@@ -165,11 +165,11 @@ def add_prior_points(cells, prior):
     if prior == 0:
         return cells
     low, high = cells.x[[0, -1]]
-    grid = np.linspace(low, high, _N_PRIOR_POINTS)
+    grid = np.linspace(low, high, _PRIOR_GRID_SIZE)
     grid = (
-        grid - np.linspace(-high, -low, _N_PRIOR_POINTS)[::-1]
+        grid - np.linspace(-high, -low, _PRIOR_GRID_SIZE)[::-1]
     ) / 2  # swapped classes: -grid
-    mass = prior / _N_PRIOR_POINTS * np.stack([expit(-grid), expit(grid)])
+    mass = prior / _PRIOR_GRID_SIZE * np.stack([expit(-grid), expit(grid)])
     order = np.argsort(x := np.append(cells.x, grid), kind="stable")
     starts = np.append(True, np.diff(x[order]) > _POINT_TOLERANCE * (high - low))
     index = np.empty(len(x), dtype=np.intp)

@@ -88,7 +88,7 @@ def fit_temperature(
     # The third powers of logits of extreme size overflow; in other units they do not,
     # and beta is scaled back at the end.
     unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
-    box = get_beta_box(spread, unit)
+    box = get_inverse_temperature_box(spread, unit)
     beta = unit if start is None else start * unit
     sums = choose_pass(n_fits * logits.size)
     if tol is None:
@@ -167,7 +167,7 @@ def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
 
     total = float(weight.sum())
     max_options = max([2, *(part[0].shape[1] for part in parts)])
-    box = get_beta_box(spread, unit)
+    box = get_inverse_temperature_box(spread, unit)
     fit = solve_temperature(
         sum_parts, total, max_options, label_smoothing, unit, box, 1e-3
     )
@@ -189,7 +189,7 @@ def split_by_options(logits, y_encoded, weight):
     return parts
 
 
-def get_beta_box(spread, unit=1.0):
+def get_inverse_temperature_box(spread, unit=1.0):
     """Return the smallest and largest beta for logits that differ by up to `spread`."""
     return MIN_BETA * (unit / max(1.0, spread)), MAX_BETA * (unit / min(1.0, spread))
 
@@ -425,7 +425,7 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
             )
         return confidence - accuracy
 
-    low, high = np.log(get_beta_box(float(-logits.min()) or 1.0))
+    low, high = np.log(get_inverse_temperature_box(float(-logits.min()) or 1.0))
     low_excess = measure_excess(low)
     high_excess = measure_excess(high)
     if (

@@ -15,7 +15,7 @@ from ._arrays import read_numbers as read_numbers
 from ._arrays import to_numpy_dates as to_numpy_dates
 from ._arrays import to_object_array as to_object_array
 from ._column_order import COLUMN_ORDER_HINT as COLUMN_ORDER_HINT
-from ._column_order import MIN_MISRANKED_FRACTION as MIN_MISRANKED_FRACTION
+from ._column_order import MIN_PERMUTED_LEAD as MIN_PERMUTED_LEAD
 from ._column_order import Ranks as Ranks
 from ._column_order import align_columns as align_columns
 from ._column_order import are_ranked_well as are_ranked_well

@@ -24,7 +24,7 @@ from ._scores import two_columns
 _MAX_LOG_CHANCE = np.log(1e-9)
 # The smallest gain of rows, as a fraction, whose true class gets the largest
 # probability.
-MIN_MISRANKED_FRACTION = (
+MIN_PERMUTED_LEAD = (
     0.3  # by how much more rows have the largest probability on the true class
 )
 # Under the other order each class must have at least this area under the ROC curve.
@@ -292,7 +292,7 @@ def find_likely_order(
         (top == column[mine]) * 1.0 - (top == mine),
         weights=None if weight is None else weight[rows],
     )
-    if farther < MIN_MISRANKED_FRACTION:
+    if farther < MIN_PERMUTED_LEAD:
         return None
     ranks = [
         count_ranked_pairs(scores[:, column[one]], mine == one)

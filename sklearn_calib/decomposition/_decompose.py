@@ -23,9 +23,9 @@ from ._in_sample import (
     raise_zeros,
 )
 from ._intervals import (
-    compute_mean_law,
     compute_temperature_laws,
     compute_uncertainty_law,
+    estimate_mean_law,
 )
 from ._parts import LOSS_TERMS, LossDecomposition
 
@@ -230,7 +230,7 @@ def decompose_predictions(
         "uncertainty": blind,
     }
     values: dict[str, Any] = {name: float(w @ x) for name, x in rows.items()}
-    laws = {"risk": compute_mean_law(risk, w, squares)}
+    laws = {"risk": estimate_mean_law(risk, w, squares)}
     laws["uncertainty"] = compute_uncertainty_law(blind, frequencies, w, squares, rule)
     # At a bound the temperature is not a stationary point, and the expansion of its
     # error does not hold.

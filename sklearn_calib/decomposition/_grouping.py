@@ -35,7 +35,7 @@ from ..recalibrators import (
     read_group_columns,
     resolve_recalibrator,
 )
-from ._intervals import compute_mean_law, compute_uncertainty_law
+from ._intervals import compute_uncertainty_law, estimate_mean_law
 from ._parts import (
     DETECTION_POWER,
     FEATURE_TERMS,
@@ -91,7 +91,7 @@ def decompose_by_features(
         "grouping": mapped - used,
         "irreducible": used,
     }
-    laws = {"risk": compute_mean_law(risk, w, w**2)}
+    laws = {"risk": estimate_mean_law(risk, w, w**2)}
     laws |= {
         name: _estimate_mean_law(losses, fold, w, fading=name == "grouping")
         for name, losses in by_map.items()
@@ -132,7 +132,7 @@ def _estimate_mean_law(losses, fold, w, fading=False):
     # Rounding must not look like a gain.
     losses = np.where(np.abs(losses) < LOSS_TOLERANCE, 0.0, losses)
     own = losses[fold, np.arange(len(fold))]
-    law = compute_mean_law(own, w, w**2)
+    law = estimate_mean_law(own, w, w**2)
     # How much the maps of other folds differ on the same row: rows train each other's
     # maps.
     apart = ((losses - own) ** 2).sum(axis=0) / (len(losses) - 1)

@@ -96,7 +96,7 @@ def _solve_largest_root(x, z2, curved, slope):
     return half + np.sqrt(half**2 - x**2 + z2 * curved)
 
 
-def compute_mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
+def estimate_mean_law(rows: FloatArray, w: FloatArray, squares: FloatArray) -> Law:
     """Compute the law of a weighted mean.
 
     `w` sums to 1. An entry may stand for several rows: w is the sum of their weights,

@@ -430,7 +430,7 @@ class ReliabilityDisplay(ModelsDisplay):
                 panel.add_curve(curve, bands, style)
             ax.set_title(escape_mathtext(title))
             if panel.histogram is not None:
-                panel.fit_histogram_height()
+                panel.scale_histogram_axis()
                 self.histogram_axes_.append(panel.histogram)
         add_legend(axes[0], loc="upper left")
 
@@ -690,7 +690,7 @@ class Panel:
                     alpha=0.8,
                 )
 
-    def fit_histogram_height(self) -> None:
+    def scale_histogram_axis(self) -> None:
         """Fit the height of the histogram to its columns."""
         columns = [patch.get_data().values.max() for patch in self.histogram.patches]
         ends = [line.get_ydata().max() for line in self.histogram.lines]

@@ -219,7 +219,7 @@ def _compute_scores(model, pair, scope, operator, container, graph):
     from skl2onnx._parse import _parse_sklearn
     from skl2onnx.common.data_types import DoubleTensorType
 
-    estimator, last = _unwrap_classifier(pair.estimator)
+    estimator, last = _unwrap_steps(pair.estimator)
     kind = _get_score_kind(last, model.response_method)
     _check_converter(container, last, kind)
     # ONNX adds up the leaves of trees in float32
@@ -231,7 +231,7 @@ def _compute_scores(model, pair, scope, operator, container, graph):
         _FLOAT32_SCORE_TOLERANCE if of_trees or not double else _FLOAT64_SCORE_TOLERANCE
     )
     if kind == "margins":
-        estimator, last = _unwrap_classifier(pair.estimator, boosted.BoostedMargins)
+        estimator, last = _unwrap_steps(pair.estimator, boosted.BoostedMargins)
     k = len(model.classes_)
     own = len(last.classes_)
     options = {"zipmap": False, "raw_scores": kind == "raw"}
@@ -282,11 +282,11 @@ def _add_missing_classes(rows, places, k):
     return GraphExpression(p, k, _place_table_columns(rows.exact, least, places, k))
 
 
-def _unwrap_classifier(estimator, around=lambda last: last):
+def _unwrap_steps(estimator, around=lambda last: last):
     """Unwrap the classifier, and return its last step, with `around` applied to it."""
     if isinstance(estimator, Pipeline):
         *steps, (name, inner) = estimator.steps
-        inner, last = _unwrap_classifier(inner, around)
+        inner, last = _unwrap_steps(inner, around)
         steps = [
             (key, _unwrap_once(step))
             for key, step in steps
@@ -295,7 +295,7 @@ def _unwrap_classifier(estimator, around=lambda last: last):
         return Pipeline([*steps, (name, inner)]), last
     inner = _unwrap_once(estimator)
     if inner is not estimator:
-        return _unwrap_classifier(inner, around)
+        return _unwrap_steps(inner, around)
     last = around(inner)
     return last, last
 

@@ -65,9 +65,7 @@ class _Judged(NamedTuple):
 # A map needs this many labelled rows, or clusters of them.
 MIN_LABELLED_ROWS = 10
 # The warning needs this many labelled rows, counted in units of the largest cluster.
-MIN_SELECTION_UNITS = (
-    25  # labelled rows over those of the largest cluster, for a warning
-)
+MIN_WARNING_UNITS = 25  # labelled rows over those of the largest cluster, for a warning
 # The level of the test that warns of labels that were not drawn at random.
 SELECTION_SIGNIFICANCE_LEVEL = (
     0.001  # of a warning on labels that were not drawn at random
@@ -601,7 +599,7 @@ def _compare_scores(rows):
     else:  # Hotelling's, of an estimated variance
         freedom = max(units - rank, 1.0)
         pvalue = float(stats.f.sf(size * freedom / (rank * (units - 1)), rank, freedom))
-    if pvalue < SELECTION_SIGNIFICANCE_LEVEL and units >= MIN_SELECTION_UNITS:
+    if pvalue < SELECTION_SIGNIFICANCE_LEVEL and units >= MIN_WARNING_UNITS:
         warn_calibration(
             expected="labelled rows drawn at random from all rows",
             got=(

@@ -167,7 +167,7 @@ def prior_shift_test(
     both = RankedScores(both_scores, np.concatenate([codes, unknown_codes]))
     # The smallest distance of the target's scores from a mixture of the scores of the
     # classes.
-    found = both.compute_distance(np.arange(n), np.arange(n, n + m))
+    found = both.compute_mixture_distance(np.arange(n), np.arange(n, n + m))
     rng = make_generator(random_state)
     members = [np.flatnonzero(codes == c) for c in range(k)]
     sizes = [len(rows) for rows in members]
@@ -178,7 +178,7 @@ def prior_shift_test(
         labelled = _draw_rows(members, sizes, rng)
         target_sizes = rng.multinomial(m, found.prior)
         unlabelled = _draw_rows(members, target_sizes, rng)
-        null[number] = both.compute_distance(labelled, unlabelled, rng).distance
+        null[number] = both.compute_mixture_distance(labelled, unlabelled, rng).distance
     pvalue = MonteCarloResult.from_draws(
         found.distance, null, "prior_shift_test"
     ).pvalue

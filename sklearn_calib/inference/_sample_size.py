@@ -17,7 +17,7 @@ from ..exceptions import invalid_input
 _LINEAR_PREDICTOR_HINT = ", or say their law by linear_predictor=(mean, deviation)"
 
 # A law is represented by at least this many predictions.
-MIN_PREDICTIONS = 50
+MIN_LAW_PREDICTIONS = 50
 # The power of the test is computed on this many cells.
 POWER_CELLS = 512
 # The grid of a normal law, and its half-width in standard deviations.
@@ -445,10 +445,10 @@ def _make_sample_distribution(y_proba, sample_weight):
     kept = weight > 0
     p = np.asarray(proba)[kept, 1]
     weight = weight[kept]
-    if len(p) < MIN_PREDICTIONS:
+    if len(p) < MIN_LAW_PREDICTIONS:
         raise invalid_input(
             "y_proba",
-            expected=f"at least {MIN_PREDICTIONS} rows of y_proba",
+            expected=f"at least {MIN_LAW_PREDICTIONS} rows of y_proba",
             got=f"{len(p)}",
             hint="Pass more" + _LINEAR_PREDICTOR_HINT,
         )

@@ -379,7 +379,7 @@ class CalibrationMonitor:
             and self.alarm == "test"
         ):
             when, written = self._last
-            self._raise_alarms(
+            self._record_alarm(
                 self.log_e_value_,
                 self.rejected_at_,
                 when,
@@ -831,7 +831,7 @@ class CalibrationMonitor:
         self._total, self._impossible = before
         past = slice(first, row + 1)
         self._update_evidence(gain[past], impossible[past], rows.group[past])
-        self._raise_alarms(
+        self._record_alarm(
             float(path[enough]),
             self.rejected_at_,
             *rows.get_time(row),
@@ -872,13 +872,13 @@ class CalibrationMonitor:
         if self.alarm == "detector":
             with np.errstate(divide="ignore"):
                 parts = np.log(self._detector @ np.exp(grid.COARSE_GRID.log_prior))
-            self._raise_alarms(log_statistic, n_samples, when, written, parts)
+            self._record_alarm(log_statistic, n_samples, when, written, parts)
             self._course.add(self._make_moment(n_samples, log_statistic, when))
         # After an alarm the detector begins anew, so the next run length is again that
         # of a fresh start.
         self._detector[:] = 0.0
 
-    def _raise_alarms(self, log_statistic, n_samples, when, written, parts):
+    def _record_alarm(self, log_statistic, n_samples, when, written, parts):
         time = None if when is None else format_time(when)
         self._record_rows(n_samples - self.n_samples_)
         largest = int(parts.argmax())

@@ -8,9 +8,9 @@ from .._kernels._log_odds_cells import (
     COARSE_CELLS,
     FINE_CELLS,
     BinnedCounts,
-    bin_counts,
-    compute_pair_gains,
+    compute_map_gains,
     locate_onset,
+    split_cells_into_atoms,
 )
 from .._kernels._logistic_grid import COARSE_GRID
 from .._typing import AnyArray, FloatArray, IntArray
@@ -67,8 +67,8 @@ class Stretch:
     def compute_gains(self) -> FloatArray:
         """Compute the log likelihood ratio of each pair, once the block is complete."""
         if self._gains is None:
-            self._gains = compute_pair_gains(
-                bin_counts(self.counts, COARSE_CELLS), COARSE_GRID
+            self._gains = compute_map_gains(
+                split_cells_into_atoms(self.counts, COARSE_CELLS), COARSE_GRID
             )
         return self._gains
 
@@ -240,7 +240,7 @@ class Record:
     def get_cells_since(self, alarm: bool) -> BinnedCounts:
         """Return the cells of all rows, or of those since the last alarm."""
         self.count_waiting_rows()
-        return bin_counts(self.fresh if alarm else self.every, FINE_CELLS)
+        return split_cells_into_atoms(self.fresh if alarm else self.every, FINE_CELLS)
 
     def locate_onset(self) -> tuple[int, int, int]:
         """Locate the block in which the change began, and the blocks that bound an interval."""
@@ -253,7 +253,7 @@ class Record:
     def from_block(self, place: int) -> BinnedCounts:
         """Return the cells of the rows of a block and of all later ones."""
         counts = np.sum([block.counts for block in self.blocks[place:]], axis=0)
-        return bin_counts(counts, COARSE_CELLS)
+        return split_cells_into_atoms(counts, COARSE_CELLS)
 
     def labels_from(self, place: int) -> IntArray:
         """Count the rows of each class in a block and all later ones."""

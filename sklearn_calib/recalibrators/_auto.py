@@ -423,12 +423,12 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             if errors:
                 kept.remove(name)
                 error = errors[0]
-                self._leave_out(name, error)
+                self._warn_left_out(name, error)
         if not kept:
             raise _no_usable_method_error(error)
         return kept
 
-    def _leave_out(self, name, error):
+    def _warn_left_out(self, name, error):
         warn_calibration(
             expected="candidates that can be fitted",
             got=f"{type(error).__name__} from {quoted(name)}: {error}",
@@ -472,7 +472,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         }
         fitted, failed = fit_chains(kept, proba, codes, weight)
         for name, error in failed.items():
-            self._leave_out(name, error)
+            self._warn_left_out(name, error)
             del self.weights_[name]
         # Candidates that claim to be monotone may still decrease for these data, for
         # instance if the scores are reversed.

@@ -12,7 +12,7 @@ from .._kernels._binning import (
     count_rows_for_bins,
     pool_equal_scores,
 )
-from .._kernels._log_odds import round_second_column
+from .._kernels._log_odds import round_second_proba
 from .._typing import FloatArray, IntArray
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -129,7 +129,7 @@ class _Sorted:
         from .._kernels._range_sums import RangeSums
 
         knots, row_knot, mass, share = pool_equal_scores(
-            round_second_column(proba), codes, weight
+            round_second_proba(proba), codes, weight
         )
         self.knots = np.zeros(len(knots))
         # Scores that agree to 36 bits are pooled, but cut points lie between the scores

@@ -223,7 +223,7 @@ class Reading:
         )
 
 
-def _read_block(numbered, function, floor, kind, classes):
+def _sum_over_block(numbered, function, floor, kind, classes):
     """Compute the `Reading` of one block; None for a block without rows."""
     block = ScoreBlock(*numbered, kind, classes)
     if len(block.codes) == 0:
@@ -316,7 +316,7 @@ class Blocks:
             "kind": self.kind,
             "classes": self.classes,
         }
-        call = partial(_read_block, function=function, floor=self.floor, **options)
+        call = partial(_sum_over_block, function=function, floor=self.floor, **options)
         parts = (
             part for part in self.map(call, enumerate(self.blocks)) if part is not None
         )

@@ -44,14 +44,16 @@ class DeviceMap:
         out = self._xp.empty(
             (len(given), self._k), dtype=given.dtype, device=given.device
         )
-        for place, rows in self._iter_results():
+        for place, rows in self._iter_block_proba():
             out[place, :] = rows
         return out
 
     def compute_labels(self, classes: AnyArray) -> Any:
         """Return the most probable class of each row: a tensor, or text in a numpy array."""
         xp = self._xp
-        found = xp.concat([xp.argmax(rows, axis=1) for _, rows in self._iter_results()])
+        found = xp.concat(
+            [xp.argmax(rows, axis=1) for _, rows in self._iter_block_proba()]
+        )
         # Tensors hold numbers only, so text labels are looked up on the host.
         if classes.dtype.kind not in "biuf":
             return classes[to_numpy(found, xp)]
@@ -59,7 +61,7 @@ class DeviceMap:
             xp.asarray(np.array(classes), device=self._scores.device), found, axis=0
         )
 
-    def _iter_results(self) -> Iterator[tuple[slice, Any]]:
+    def _iter_block_proba(self) -> Iterator[tuple[slice, Any]]:
         xp = self._xp
         for place, rows in self._scores.iter_blocks():
             if self._scores.kind == "proba":

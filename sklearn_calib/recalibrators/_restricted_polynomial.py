@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import bin_distinct_values, pool_equal_scores, sum_bins
-from .._kernels._log_odds import round_second_column, round_to_36_bits
+from .._kernels._log_odds import round_second_proba, round_to_36_bits
 from .._simplex_array import compute_log_odds
 from .._typing import AnyArray, FloatArray, Self
 from .._warnings import warn_calibration
@@ -288,7 +288,7 @@ class RestrictedPolynomialRegression(Recalibrator):
     def _round_score(self, proba):
         if self.scale == "logit":
             return round_to_36_bits(compute_log_odds(proba), least_exponent=0)
-        return round_second_column(proba)
+        return round_second_proba(proba)
 
     def _to_unit(self, score):
         low, high = self.domain_

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .. import maps
 from .._kernels._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
-from .._kernels._log_odds import round_second_column
+from .._kernels._log_odds import round_second_proba
 from .._typing import FloatArray, IntArray
 from .._validation import get_rows_per_weight
 from ._base import Capabilities, Recalibrator
@@ -177,7 +177,7 @@ def iter_fits(
     """
     from .._kernels._trend_filter import find_largest_penalty, fit_trend_filter
 
-    x, y, mass = _make_points(round_second_column(proba), codes, weight)
+    x, y, mass = _make_points(round_second_proba(proba), codes, weight)
     rows = mass * get_rows_per_weight(weight)
     top = find_largest_penalty(x, y, mass)
     if lam is None:

@@ -62,7 +62,7 @@ def _has_many_models(report):
     return len(report.accuracy) > MAX_LARGE_DIAGRAM_MODELS
 
 
-def _make_parts(
+def _make_section_per_name(
     report: Any, names: Iterable[str], part: Callable[[str], Section]
 ) -> list[Section]:
     """Return a part for each model, under its name if there are several; closed if many."""
@@ -253,7 +253,7 @@ def _show_gains(report):
         only=_DOCUMENT_FORMATS if _has_many_models(report) else "",
     )
     advised = {name: one for name, one in report.advice.items() if one is not None}
-    parts = _make_parts(
+    parts = _make_section_per_name(
         report,
         advised,
         lambda name: _show_advice(advised[name], bool(_find_repair(report, name))),
@@ -309,7 +309,7 @@ def _show_features(report):
         return Section()
     return Section(
         "Recalibrate or retrain",
-        parts=_make_parts(report, report.features, make_feature_section),
+        parts=_make_section_per_name(report, report.features, make_feature_section),
     )
 
 
@@ -339,7 +339,7 @@ def _show_bins(report):
     note = Section(notes=[_BINS_NOTE])
     return Section(
         "Bins of equal mass",
-        parts=[*_make_parts(report, report.accuracy, make_bin_table), note],
+        parts=[*_make_section_per_name(report, report.accuracy, make_bin_table), note],
         only="html" if _has_many_models(report) else _DOCUMENT_FORMATS,
     )
 
@@ -381,7 +381,7 @@ def _show_groups(report):
         )
         return found._replace(parts=[code])
 
-    parts = _make_parts(report, report.groups, make_group_section)
+    parts = _make_section_per_name(report, report.groups, make_group_section)
     return Section(
         "Groups",
         parts=[*parts, Section(notes=[_GROUPS_NOTE], only="html")],
@@ -407,7 +407,7 @@ def _show_grades(report):
 
     return Section(
         "Grades",
-        parts=_make_parts(report, report.grades, make_grade_section),
+        parts=_make_section_per_name(report, report.grades, make_grade_section),
         kind="whole",
     )
 

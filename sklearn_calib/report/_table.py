@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ._models import Model
 
 # of a sample that is drawn from hundreds of times
-_MIN_CELLS = 1024
-_MAX_CELLS = 4096
+_MIN_SAMPLE_CELLS = 1024
+_MAX_SAMPLE_CELLS = 4096
 # On average; wider cells blur less than the variation of so few rows.
 _ROWS_PER_CELL = (
     8  # on average, in between: wider cells blur less than so few rows vary
@@ -197,7 +197,7 @@ def _plan_draws(model, functions, n_resamples):
     parts = []
     if on_cells:
         size = model.summary.n_samples // _ROWS_PER_CELL
-        size = int(np.clip(size, _MIN_CELLS, _MAX_CELLS))
+        size = int(np.clip(size, _MIN_SAMPLE_CELLS, _MAX_SAMPLE_CELLS))
         (whole,) = model.summary.samples()
         sample = model.pool_cells(size)
         draws = (

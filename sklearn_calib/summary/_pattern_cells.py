@@ -119,13 +119,13 @@ class PatternTable(CellTable):
 
     def compute_sums(self) -> PairSums:
         """Return the pairs with their mean scores."""
-        table = np.ascontiguousarray(self.pairs[:, : cells.PATTERN_COLUMN])
+        table = np.ascontiguousarray(self.pairs[:, : cells.GROUP_PATTERN_COLUMN])
         start, high = cells.decode_cells(table[:, cells.ID])
         last = cells.find_last_keys(
             start, high, cells.count_dropped_bits(table[:, cells.ID], self._shift)
         )
         return PairSums(
-            self.pairs[:, cells.PATTERN_COLUMN],
+            self.pairs[:, cells.GROUP_PATTERN_COLUMN],
             cells.compute_mean_scores(table, last),
             table[:, [cells.N0, cells.N1]],
             *cells.get_label_sums(table),
@@ -170,16 +170,16 @@ def _add_equal_pairs(pairs):
         return pairs
     ids = np.ascontiguousarray(pairs[:, cells.ID]).view(np.uint64)
     # Sorted by combination, then by cell, equal pairs are neighbours.
-    order = np.lexsort((ids, pairs[:, cells.PATTERN_COLUMN]))
+    order = np.lexsort((ids, pairs[:, cells.GROUP_PATTERN_COLUMN]))
     pairs = pairs[order]
-    names = pairs[:, [cells.ID, cells.PATTERN_COLUMN]]
+    names = pairs[:, [cells.ID, cells.GROUP_PATTERN_COLUMN]]
     new = (names[1:] != names[:-1]).any(axis=1)
     starts = np.flatnonzero(np.append(True, new))
     if len(starts) == len(pairs):
         return pairs
     found = pairs[starts]
     whole = slice(cells.N0, cells.OFFSET)
-    numbers = slice(cells.OFFSET, cells.PATTERN_COLUMN)
+    numbers = slice(cells.OFFSET, cells.GROUP_PATTERN_COLUMN)
     found[:, whole] = np.add.reduceat(pairs[:, whole], starts)
     cells.view_as_float(found)[:, numbers] = np.add.reduceat(
         cells.view_as_float(pairs)[:, numbers], starts
@@ -190,7 +190,9 @@ def _add_equal_pairs(pairs):
 def _least_shift(pairs, shift, most):
     """Return the smallest shift from this one on that makes at most so many pairs."""
     start, high = cells.decode_cells(pairs[:, cells.ID])
-    other = pairs[1:, cells.PATTERN_COLUMN] != pairs[:-1, cells.PATTERN_COLUMN]
+    other = (
+        pairs[1:, cells.GROUP_PATTERN_COLUMN] != pairs[:-1, cells.GROUP_PATTERN_COLUMN]
+    )
 
     def fits_limit(shift):
         ids = cells.encode_cells(cells.find_cell_starts(start, high, shift), high)
@@ -210,7 +212,7 @@ def _coarsen_pairs(pairs, shift):
         np.float64
     )
     weight = cells.get_label_sums(
-        np.ascontiguousarray(pairs[:, : cells.PATTERN_COLUMN])
+        np.ascontiguousarray(pairs[:, : cells.GROUP_PATTERN_COLUMN])
     )[0].sum(axis=1)
     cells.view_as_float(pairs)[:, cells.OFFSET] += weight * moved
     return pairs
@@ -221,7 +223,7 @@ def _widen_pairs(pairs):
         return pairs
     return np.column_stack(
         [
-            cells.add_weight_columns(pairs[:, : cells.PATTERN_COLUMN]),
-            pairs[:, cells.PATTERN_COLUMN],
+            cells.add_weight_columns(pairs[:, : cells.GROUP_PATTERN_COLUMN]),
+            pairs[:, cells.GROUP_PATTERN_COLUMN],
         ]
     )

@@ -27,7 +27,7 @@ from .._kernels._cells import N0, compute_mean_scores, get_label_sums
 from .._kernels._proportion import compute_exact_interval
 from .._random import CellBinomialSampler, weight_moments, weight_of_some
 from .._typing import AnyArray, FloatArray, IntArray, RecalibratorLike
-from .._validation import MIN_MISRANKED_FRACTION, Ranks, are_ranked_well
+from .._validation import MIN_PERMUTED_LEAD, Ranks, are_ranked_well
 from ..metrics import PooledPredictions, Predictions
 from ..recalibrators import (
     fit_recalibrator,
@@ -133,9 +133,7 @@ class CellSample(PooledPredictions):
         second = self.proba[:, 1] > 0.5
         wrong = zeros[second].sum() + ones[~second].sum()
         n = zeros.sum() + ones.sum()
-        if 2 * wrong - n < MIN_MISRANKED_FRACTION * n or not (
-            zeros.any() and ones.any()
-        ):
+        if 2 * wrong - n < MIN_PERMUTED_LEAD * n or not (zeros.any() and ones.any()):
             return False
         return are_ranked_well([self.backwards], 2)
 

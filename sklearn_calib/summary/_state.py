@@ -257,7 +257,7 @@ class CellState(CellTable):
 def count_rows_across(state: CellState, edges: AnyArray) -> int:
     """Return how many rows are in cells with scores below an edge and from it on."""
     table = state.table
-    first, last = _find_end_keys(table, state.shift)
+    first, last = _find_key_ranges(table, state.shift)
     is_high_side = table[:, ID] < 0
     # Keys of the high side are those of 1 - p.
     near = np.where(is_high_side, 1.0 - get_values(first), get_values(first))
@@ -271,7 +271,7 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
     return int(rows[(first_edge < last_edge) & ~is_whole].sum())
 
 
-def _find_end_keys(table, shift):
+def _find_key_ranges(table, shift):
     """Return the first and the last key that rows of each cell may have."""
     start, high_side = decode_cells(table[:, ID])
     last = find_last_keys(

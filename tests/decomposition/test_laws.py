@@ -12,8 +12,8 @@ from sklearn_calib.decomposition._intervals import (
     _compute_moments,
     _invert_hall,
     _solve_largest_root,
-    compute_mean_law,
     compute_uncertainty_law,
+    estimate_mean_law,
 )
 from sklearn_calib.metrics import BetaFamilyLoss, get_loss, validate_predictions
 
@@ -58,7 +58,7 @@ def test_moments_of_weights_and_of_few_rows():
 def test_law_of_a_mean():
     rows = np.random.default_rng(1).normal(2, 1, 40)
     w = np.full(40, 1 / 40)
-    law = compute_mean_law(rows, w, w**2)
+    law = estimate_mean_law(rows, w, w**2)
     assert law.estimate == pytest.approx(rows.mean())
     assert law.standard_error == pytest.approx(rows.std(ddof=1) / np.sqrt(40))
     assert (law.bias, law.curved, law.lowest, law.highest) == (

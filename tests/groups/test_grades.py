@@ -211,7 +211,7 @@ def test_order_p_value_is_exact_where_all_tables_can_be_counted():
 def test_events_of_any_number_of_rows_are_dealt_out_by_their_law(monkeypatch):
     rows, rng = np.array([5, 30, 3]), np.random.default_rng(0)
     monkeypatch.setattr(_grades, "_MAX_NUMPY_ROWS", 0)
-    drawn = _grades.deal_events(rows, 12, 20_000, rng)
+    drawn = _grades.draw_event_counts(rows, 12, 20_000, rng)
     assert (drawn.sum(axis=1) == 12).all()
     for column, n in zip(drawn.T, rows, strict=True):
         law = stats.hypergeom(38, n, 12).pmf(np.arange(n + 1))
@@ -219,7 +219,7 @@ def test_events_of_any_number_of_rows_are_dealt_out_by_their_law(monkeypatch):
         assert (
             np.abs(np.bincount(column, minlength=n + 1) / 20_000 - law) <= 4 * error
         ).all()
-    everywhere = _grades.deal_events(np.array([3, 0, 4]), 7, 5, rng)
+    everywhere = _grades.draw_event_counts(np.array([3, 0, 4]), 7, 5, rng)
     assert everywhere.tolist() == [[3, 0, 4]] * 5
 
 

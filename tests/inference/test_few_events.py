@@ -155,7 +155,9 @@ def test_a_difference_counts_an_unseen_row_on_either_side():
         found = paired_difference(np.zeros(30), p, q, "brier_loss", labels=[0, 1])
     parts = q**2 - p**2
     mean = parts.mean()
-    new = (1 + (50 / 30) ** 2) * (parts[0] - mean)  # the events make the difference smaller
+    new = (1 + (50 / 30) ** 2) * (
+        parts[0] - mean
+    )  # the events make the difference smaller
     moved = parts - mean
     variance = (moved**2).sum() + new**2
     scale = ((moved**3).sum() + new**3) / variance

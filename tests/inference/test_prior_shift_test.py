@@ -89,8 +89,10 @@ def test_copies_of_a_row_are_not_ties_but_equal_scores_are():
     p, codes = scores(6, 0.5, rng)[0], np.array([0, 0, 0, 1, 1, 1])
     twice = np.array([0, 0, 0, 3, 3, 3])  # copies of two rows, in both samples
     alone = RankedScores(np.c_[1 - p, p], codes)
-    assert alone.compute_distance(twice, twice).distance < 1e-12
-    drawn = [alone.compute_distance(twice, twice, rng).distance for _ in range(400)]
+    assert alone.compute_mixture_distance(twice, twice).distance < 1e-12
+    drawn = [
+        alone.compute_mixture_distance(twice, twice, rng).distance for _ in range(400)
+    ]
     # three rows against three in random order: the largest difference is 1/3, 2/3 or 1
     # (2 of 20) of half the mass, and the larger of two such (one for each row) is 1/3
     # in (8/20)^2
@@ -100,7 +102,8 @@ def test_copies_of_a_row_are_not_ties_but_equal_scores_are():
     equal = RankedScores(np.c_[1 - p, p][[0, 0, 0, 3, 3, 3]], codes)
     rows = np.arange(6)
     assert (
-        max(equal.compute_distance(rows, rows, rng).distance for _ in range(20)) < 1e-12
+        max(equal.compute_mixture_distance(rows, rows, rng).distance for _ in range(20))
+        < 1e-12
     )
 
 

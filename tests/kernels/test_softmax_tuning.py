@@ -92,7 +92,7 @@ def test_the_choice_is_near_the_best_of_a_grid(n, slope):
 def test_both_preconditioners_find_the_optimum(ridge, monkeypatch):
     z, y = problem(4000, 12)
     pair = ridges(12, ridge, ridge / 10)
-    monkeypatch.setattr(regression, "_PRECONDITIONER_WORK", 1)  # some rows only
+    monkeypatch.setattr(regression, "_MAX_PRECONDITIONER_WORK", 1)  # some rows only
     one = fit_softmax_regression(z, y, np.ones(4000), *pair)
     monkeypatch.setattr(regression, "_MAX_BLOCK_CLASSES", 0)
     two = fit_softmax_regression(z, y, np.ones(4000), *pair)

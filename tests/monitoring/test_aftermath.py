@@ -16,9 +16,9 @@ from sklearn_calib import recalibrators
 from sklearn_calib._files.checksum import compute_checksum
 from sklearn_calib._kernels._log_odds_cells import (
     FINE_CELLS,
-    bin_counts,
     is_in_region,
     locate_onset,
+    split_cells_into_atoms,
 )
 from sklearn_calib.monitoring import CalibrationMonitor, Diagnosis
 
@@ -77,7 +77,9 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
                 counts
                 + FINE_CELLS.count_rows(logit(p[first:end]), y[first:end], part, 1)[0]
             )
-            out |= not is_in_region(bin_counts(counts, FINE_CELLS), level, *change)
+            out |= not is_in_region(
+                split_cells_into_atoms(counts, FINE_CELLS), level, *change
+            )
         ever += out
     return ever / streams
 
