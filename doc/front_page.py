@@ -122,10 +122,13 @@ def read_arena() -> dict[str, dict[str, np.ndarray]]:
     Only methods that were measured on every task with so many classes are included.
     """
     keys = ("source", "data set", "model", "n", "draw", "k")
+    packages = {
+        tuple(row[key] for key in keys): row for row in read_table("arena/packages.csv")
+    }
     tasks: dict[tuple[str, ...], dict[str, str]] = {}
-    for name in ("arena/log_loss.csv", "arena/packages.csv"):
-        for row in read_table(name):
-            tasks.setdefault(tuple(row[key] for key in keys), {}).update(row)
+    for row in read_table("arena/log_loss.csv"):
+        task = tuple(row[key] for key in keys)
+        tasks[task] = row | packages[task]
     found: dict[str, dict[str, np.ndarray]] = {}
     for classes in ("two", "several"):
         rows = [

@@ -141,10 +141,17 @@ def kept(results, place):
         table = pd.read_csv(place / file).drop(columns="machine").set_index(keys)
         table, now = table.reindex(base.index), base[of]
         before = table.pop(leaderboard.BASE)
-        if not len(base) or not np.allclose(now, before, rtol=1e-4):
+        # another version of a learner can move the scores of a few tasks
+        same = np.isclose(now, before, rtol=1e-4)
+        if not len(base) or same.mean() < 0.98:
             sys.exit(
                 f"--keep: measure {leaderboard.BASE} too, on tasks of the tables: no match"
             )
+        for task in base.index[~same]:
+            print("left out, since its scores have moved:", *task)
+        table = table[same]
+        now = now[same]
+        before = before[same]
         table = table.where(table.ne(before, axis=0), now, axis=0)
         table = table[[name for name in table if name not in set(results["method"])]]
         others.append(table.melt(var_name="method", value_name=of, ignore_index=False))
@@ -153,6 +160,7 @@ def kept(results, place):
         others[list(leaderboard.LOSSES)]
         == base[list(leaderboard.LOSSES)].reindex(others.index)
     ).all(axis=1)
+    results = results.set_index(keys).loc[others.index.unique()].reset_index()
     others["problem"] = np.where(
         as_it_was, "losses of no recalibration, kept from the tables", ""
     )
