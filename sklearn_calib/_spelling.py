@@ -18,8 +18,8 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
     >>> from sklearn_calib._spelling import find_nearest_name
     >>> find_nearest_name("temp", ["isotonic", "temperature"])
     'temperature'
-    >>> find_nearest_name("ece", ["expected_calibration_error"])
-    'expected_calibration_error'
+    >>> find_nearest_name("neg_ece", ["neg_expected_calibration_error"])
+    'neg_expected_calibration_error'
     """
     names = [str(other) for other in known]
     wanted = _normalise_letters(str(name)[:_MAX_NAME_LETTERS])
@@ -37,8 +37,9 @@ def find_nearest_name(name: object, known: Iterable[object]) -> str | None:
             initials = "".join(
                 word[:1] for word in re.split(r"[\W_]+", other)
             ).casefold()
-            # but for neg_
-            if initials.endswith(wanted) and len(wanted) >= len(initials) - 1:
+            # scorers begin with "neg_", which has no counterpart in a measure's initials
+            given = wanted.removeprefix("neg")
+            if initials.endswith(given) and len(given) >= len(initials) - 1:
                 return other
     close = get_close_matches(wanted, by_letters, 1)
     if close:

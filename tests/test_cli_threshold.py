@@ -60,7 +60,7 @@ def test_units_and_single_precision(fitted, capsys):
         numbers.append(read("t.json")["thresholds"][0]["score"])
     logits, same, proba, single = numbers
     assert logits == same < 0 < proba < single == np.float32(single)
-    assert "log-odds that went in" in capsys.readouterr().out
+    assert "log-odds before recalibration" in capsys.readouterr().out
 
 
 def test_bands(fitted, capsys):

@@ -70,7 +70,8 @@ class GroupRecalibration(ByGroup):
         table with another number of rows, or without a column of the fit; at
         prediction, numbers in a column that was text at fit, and text in one that was
         numbers.
-    TypeError No table of groups; a `recalibrator` of another type.
+    TypeError
+        No table of groups; a `recalibrator` of another type.
 
     Warns
     -----

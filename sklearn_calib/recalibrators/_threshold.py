@@ -21,6 +21,10 @@ _RANGE_BY_INPUT = {
     "proba": (0.0, 1.0),
     "logits": (-1e150, 1e150),
 }
+_NOTES = {
+    "proba": "Scores are probabilities before recalibration.",
+    "logits": "Scores are log-odds before recalibration.",
+}
 _DTYPE_NAMES = ("float64", "float32")
 
 
@@ -97,15 +101,15 @@ class Threshold(Shown):
         }
 
     def _make_sections(self):
-        return [Section(sentences=[f"p >= {self.target:.6g}: {self.rule}"])]
+        rule = f"p >= {self.target:.6g}: {self.rule}"
+        return [Section(sentences=[rule], notes=[_NOTES[self.input]])]
 
 
 def thresholds_section(found: Sequence[Threshold]) -> Section:
     """Build the table of thresholds for reports and the command line."""
     rows = [(f"{one.target:.6g}", one.rule) for one in found]
-    what = {"proba": "probability", "logits": "log-odds"}[found[0].input]
     sentences = (
-        f"Scores are the {what} that went in. Each rule holds if and only if the calibrated "
+        f"{_NOTES[found[0].input]} Each rule holds if and only if the calibrated "
         "probability is at least the target."
     )
     return Section(
