@@ -63,6 +63,8 @@ class Threshold(Shown):
     ('>=', 0.45)
     >>> print(fitted.threshold(0.9))
     p >= 0.9: no score (the map gives 0.132 to 0.836)
+    <BLANKLINE>
+    Scores are probabilities before recalibration.
     """
 
     target: float
