@@ -109,6 +109,42 @@ def test_what_is_refused(answers, tmp_path, capsys, more, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("scale", [1, 100])
+def test_the_probability_of_one_answer(tmp_path, capsys, scale):
+    rng = np.random.default_rng(0)
+    p = rng.random(60)
+    answer = np.where(p < 0.5, "no", "yes")
+    truth = np.where(rng.random(60) < p, "yes", "no")
+    frame = pd.DataFrame({"truth": truth, "answer": answer, "probability": scale * p})
+    more = ["--prob", "probability", *(["--scale", "percent"] * (scale > 1))]
+    path = written(frame, tmp_path, "jsonl")
+    code, _ = audit(path, tmp_path, "--prediction", "answer", *more)
+    assert code == 2
+    assert (
+        "The column 'probability' looks like the probability of 'yes', not the "
+        "confidence in the answer: it is below 0.5 in every row with answer 'no'. "
+        "Leave out --prediction and write --positive yes"
+    ) in capsys.readouterr().err
+    assert audit(path, tmp_path, "--positive", "yes", *more)[0] == 0
+
+
+def test_confidences_that_are_not_the_probability_of_one_answer(tmp_path):
+    """One row of the lower answer that is sure, or few rows."""
+    p = np.r_[np.full(20, 0.2), np.full(20, 0.8)]
+    answer = np.where(p < 0.5, "no", "yes")
+    truth = np.tile(["no", "yes"], 20)
+    frame = pd.DataFrame({"truth": truth, "answer": answer, "p": p})
+    words = ["--prediction", "answer", "--prob", "p"]
+    sure = frame.copy()
+    sure.loc[0, "p"] = 0.6
+    assert audit(written(sure, tmp_path, "csv"), tmp_path, *words)[0] == 0
+    few = frame.iloc[11:30]
+    assert audit(written(few, tmp_path, "csv"), tmp_path, *words)[0] == 0
+    rare = frame.iloc[18:]
+    assert audit(written(rare, tmp_path, "csv"), tmp_path, *words)[0] == 0
+    assert audit(written(frame, tmp_path, "csv"), tmp_path, *words)[0] == 2
+
+
 def test_a_scale_that_does_not_begin_at_zero():
     marks = pd.DataFrame({"m": [-2.0, 1.0, 2.5, 8.0]})
     for scale in ((-2.0, 8.0), (-5.0, 10.0)):

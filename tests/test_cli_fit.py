@@ -858,6 +858,17 @@ def test_export_to_every_target(rows, capsysbinary):
     assert np.abs(got - expected).max() < 1e-12
 
 
+def test_export_shows_how_to_use_an_expression(rows, capsys):
+    words = ["export", "map.json", "--to", "sql", "--out", "map.sql"]
+    shown = "Use it as SELECT id, <expression> FROM scores; the expression already ends"
+    assert main(words) == 0
+    assert f"{shown} in AS calibrated (see --into)\n" in capsys.readouterr().out
+    assert main([*words, "--into", "q"]) == 0
+    assert f"{shown} in AS q " in capsys.readouterr().out
+    assert main([*words, "--prob", "a,b"]) == 0
+    assert "Use it" not in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

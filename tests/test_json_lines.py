@@ -530,7 +530,8 @@ def test_number_columns_of_text_alone(write):
 
 
 @pytest.mark.parametrize(
-    ("file", "ending"), [("a.jsonl.gz", "jsonl"), ("a.csv", "csv")]
+    ("file", "ending"),
+    [("a.jsonl.gz", "jsonl"), ("a.csv", "csv"), ("day=*/a.parquet", "parquet")],
 )
 def test_the_commands_of_repair_keep_the_format(file, ending):
     options = build_parser().parse_args(

@@ -60,7 +60,8 @@ def add_to(commands: Any) -> None:
         "--prob",
         action="append",
         metavar="COLUMN,...",
-        help="the column of the positive class (default: p), which gives an expression; or one "
+        help="the column of the positive class (default: p), which gives an expression for "
+        "SELECT id, <expression> FROM scores, with its name at the end (see --into); or one "
         "column per class, which gives a query",
     )
     sql.add_argument(
@@ -114,7 +115,22 @@ def run_export(options: Request) -> int:
             )  # a map is UTF-8, also if the terminal has another encoding
         return 0
     write_text(content, options.out, "--out")
-    return Output().finish_output({options.to: options.out})
+    output = Output()
+    # several columns give a query, and a large map in a table several statements
+    if (
+        options.to == "sql"
+        and len(_parse_sql_columns(options)) == 1
+        and options.into != "table"
+    ):
+        output.print(
+            f"Use it as SELECT id, <expression> FROM {options.source or 'scores'}; the expression "
+            f"already ends in AS {options.into or 'calibrated'} (see --into)"
+        )
+    return output.finish_output({options.to: options.out})
+
+
+def _parse_sql_columns(options):
+    return parse_names(options.prob) if options.prob else ["p"]
 
 
 def _write_code(found: "ExportedMap", options: Request) -> bytes:
@@ -126,7 +142,7 @@ def _write_code(found: "ExportedMap", options: Request) -> bytes:
     if options.to != "sql":
         language: Any = {"js": "javascript"}.get(options.to, options.to)
         return to_code(found, language, options.name or "calibrate").encode()
-    columns: Any = parse_names(options.prob) if options.prob else ["p"]
+    columns: Any = _parse_sql_columns(options)
     if len(columns) == 1 and len(found.classes_) == 2:
         columns = columns[0]
     sql = to_sql(

@@ -79,6 +79,19 @@ _ATTRIBUTE_BY_ALLOWED_WORD = {
     "edited": "edited",
     "repeated": "repeated",
 }
+#: Options and commands by the words that other tools, or Python, have for them.
+_MEANING_BY_FOREIGN_WORD = {
+    "--pos-label": "--positive",
+    "--on": "--id",
+    "--key": "--id",
+    "summary": "audit --save",
+    "summarize": "audit --save",
+    "report": "audit",
+    "calibrate": "fit",
+    "recalibrate": "fit",
+    "predict": "apply",
+    "transform": "apply",
+}
 _REMOTE_HELP = (
     "also read addresses (https://, s3://, file://), each copied to a temporary "
     "folder first"
@@ -170,7 +183,8 @@ class Options(argparse._ActionsContainer):
         self.add_argument(
             "--positive",
             metavar="LABEL",
-            help=f"the class that a single column belongs to (default: {positive})",
+            help="the class that a single column belongs to, pos_label in Python (default: "
+            f"{positive})",
         )
 
     def add_clusters(self, more: str) -> None:
@@ -249,7 +263,8 @@ class Options(argparse._ActionsContainer):
             "--prediction",
             metavar="COLUMN",
             help="column of the predicted class, if the one column of --prob is the "
-            "confidence in it; the outcome is then whether the prediction equals --label "
+            "confidence in it, not the probability of one fixed answer: for that use "
+            "--positive; the outcome is then whether the prediction equals --label "
             "(tables are held in memory)",
         )
 
@@ -393,7 +408,7 @@ class Parser(Options, argparse.ArgumentParser):
         if extra:
             unknown = next((text for text in extra if text.startswith("-")), extra[0])
             options = self._list_options(given[0]) if unknown.startswith("--") else ()
-            near = find_nearest_name(unknown.partition("=")[0], options)
+            near = _suggest_option_or_command(unknown.partition("=")[0], options)
             hint = f" (do you mean {near}?)" if near else ""
             self.error(f"unrecognized arguments: {plain(' '.join(extra), 200)}{hint}")
         return found
@@ -413,10 +428,18 @@ class Parser(Options, argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            near = find_nearest_name(value, action.choices or ())
+            near = _suggest_option_or_command(value, action.choices or ())
             if near:
                 error.message += f" (do you mean {near}?)"
             raise
+
+
+def _suggest_option_or_command(word, known):
+    """Return what a word of other tools means here, else the nearest name, or None."""
+    meant = _MEANING_BY_FOREIGN_WORD.get(str(word).replace("_", "-"))
+    if meant is not None and meant.split()[0] in known:
+        return meant
+    return find_nearest_name(word, known)
 
 
 def format_examples(*lines: str) -> str:

@@ -119,7 +119,10 @@ def _list_measures(conditions):
     return [name for name in all_metrics() if name in {*usual, *more}] if more else None
 
 
-_JSON_LINES_PATTERN = re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE)
+_PATTERN_BY_ENDING = {
+    ".jsonl": re.compile(r"\.(jsonl|ndjson)(\.\w+)?$", re.IGNORECASE),
+    ".parquet": re.compile(r"\.parquet$", re.IGNORECASE),
+}
 
 
 def write_repair_commands(options: Request) -> str:
@@ -135,7 +138,10 @@ def write_repair_commands(options: Request) -> str:
     apply.add_scores()
     apply.add_scale()
     apply.add_reading(missing=("absent",))
-    ending = ".jsonl" if any(map(_JSON_LINES_PATTERN.search, options.files)) else ".csv"
+    ending = ".csv"
+    for other, pattern in _PATTERN_BY_ENDING.items():
+        if any(map(pattern.search, options.files)):
+            ending = other
     new = f"new{ending}"
     repaired = f"repaired{ending}"
     lines = (

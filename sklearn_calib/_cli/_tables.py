@@ -310,10 +310,46 @@ def get_correctness(
     )
     if not all(each.dtype.kind in "iuf" for each in (truth, predicted)):
         truth, predicted = (each.map(str).str.strip() for each in (truth, predicted))
+    confidence = get_probability(table, names[0], options)
+    _check_confidence(confidence, predicted, names[0])
     right = truth.__class__((truth.to_numpy() == predicted.to_numpy()).astype(int))
     if both:
         check_both(right, table, options)
     return right
+
+
+# With fewer rows confidences may look like this by chance.
+_MIN_CONFIDENCE_ROWS = 20
+_MIN_ANSWER_ROWS = 3
+
+
+def _check_confidence(confidence, answers, name):
+    """Reject column `name` if it is the probability of one of two answers.
+
+    A confidence in the likelier of two answers is never below 0.5.
+    """
+    rows_per_answer = answers.value_counts()
+    if len(rows_per_answer) != 2 or len(answers) < _MIN_CONFIDENCE_ROWS:
+        return
+    is_high = confidence >= 0.5
+    high = answers.to_numpy()[is_high.argmax()]
+    if (is_high != (answers == high).to_numpy()).any():
+        return
+    if rows_per_answer.min() < _MIN_ANSWER_ROWS:
+        return
+    (low,) = rows_per_answer.index.drop(high)
+    sentence = (
+        f"The column {quoted(name)} looks like the probability of {quoted(str(high))}, not the "
+        "confidence in the answer: it is below 0.5 in every row with answer "
+        f"{quoted(str(low))}"
+    )
+    raise invalid_option(
+        expected="the confidence in the predicted class",
+        got=f"the probability of {quoted(str(high))}",
+        sentence=sentence,
+        hint="Leave out --prediction and write --positive "
+        + quote_for_shell(str(high)),
+    )
 
 
 def check_both(right: Any, table: Block, options: Request) -> None:
