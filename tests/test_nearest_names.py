@@ -132,3 +132,13 @@ def test_options(arguments, near, capsys):
         assert stop.code == 2
     said = capsys.readouterr().err
     assert "\x1b" not in said and any(text in said for text in near.split("|"))
+
+
+def test_help_of_options_with_another_name_in_python(capsys):
+    for command in ("audit", "fit", "estimate-mean"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "pos_label in Python" in shown
+        if command != "estimate-mean":
+            assert "not the probability of one fixed answer: for that use" in shown

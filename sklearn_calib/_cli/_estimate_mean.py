@@ -97,7 +97,8 @@ def _add_columns(group):
     group.add_argument(
         "--positive",
         metavar="LABEL",
-        help="the class whose share is estimated (default: 1, or true; other labels need it)",
+        help="the class whose share is estimated, pos_label in Python (default: 1, or true; "
+        "other labels need it)",
     )
     group.add_argument(
         "--bounds",
