@@ -112,8 +112,7 @@ def test_pages_say_how_to_repair_the_wrong_group(tmp_path):
     assert find_sentence(report, "map") is None
     report.to_html(tmp_path / "page.html")
     for shown in (report.to_markdown(), (tmp_path / "page.html").read_text("utf-8")):
-        assert "To repair site = south alone" in shown
-        assert "GroupRecalibration().fit(y_proba, y_true, groups=columns)" in shown
+        assert "To repair site = south alone and leave the other rows" in shown
         assert "To repair all rows by one map:" in shown
 
 
@@ -645,3 +644,56 @@ def test_every_option_of_reading_is_heeded_where_groups_are_streamed(
     assert groups["all rows"]["events"] == kept["w"][kept["y"] == "no"].sum()
     assert groups["age missing"]["n_rows"] == kept["age"].isna().sum()
     assert {one["event"] for one in groups.values()} == {"class no"}
+
+
+def run_printed_code(page, **given):
+    """Run the code under "To repair ... alone"; return what it defines."""
+    page = page.split(" alone and leave the other rows as they are:")[1]
+    names = dict(given)
+    exec(page.split("```")[1].removeprefix("python"), names)
+    return names
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("value", ["south", "so\"u'th\n|`"])
+@pytest.mark.parametrize("single", [True, False])
+def test_printed_code_repairs_the_rows_of_the_group_alone(value, single):
+    y, p, table = one_wrong_site(3, lambda site: 0.75 * (site == "south"))
+    inside = table["site"] == "south"
+    by = {"site": np.where(inside, value, table["site"].astype(object))}
+    p = p if single else np.column_stack([1 - p, p])
+    report = calibration_report(y, p, by=by, n_resamples=0, measures=["log_loss"])
+    page = report.to_markdown()
+    repaired = run_printed_code(page, y_true=y, y_proba=p, by=by)["repaired"]
+    assert (repaired[~inside] == p[~inside]).all()
+    moved = repaired[inside] - p[inside]
+    assert (moved if single else moved[:, 1]).mean() > 0.08
+
+
+def test_a_group_of_a_wrong_slope_is_described_by_the_slope():
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 2, 4000)
+    task = np.where(rng.random(4000) < 0.3, "math", "code")
+    y = rng.random(4000) < expit(np.where(task == "math", z / 2.5, z))
+    report = calibration_report(
+        y, expit(z), by={"task": task}, n_resamples=0, measures=["log_loss"]
+    )
+    said = find_sentence(report, "groups")
+    worst = said.numbers["worst"]
+    assert worst["ratio_low"] < 1 < worst["ratio_high"]
+    assert f"the slope of the log-odds is {worst['slope']:.2f} where 1" in said.text
+    assert f"{worst['slope_low']:.2f} to {worst['slope_high']:.2f}" in said.text
+    assert "times as many" not in said.text
+
+
+@pytest.mark.slow
+def test_printed_code_of_the_command_reads_the_file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    y, p, table = one_wrong_site(3, lambda site: 0.75 * (site == "south"))
+    pd.DataFrame(table).assign(y=y, p=p).to_csv("t.csv", index=False)
+    arguments = ["--label", "y", "--prob", "p", "--by", "site", "--markdown", "r.md"]
+    main(["audit", "t.csv", *arguments])
+    names = run_printed_code(Path("r.md").read_text("utf-8"))
+    inside = table["site"] == "south"
+    assert (names["repaired"][~inside] == p[~inside]).all()
+    assert (names["repaired"][inside] > p[inside]).mean() > 0.9

@@ -492,3 +492,9 @@ def test_level():
         rejected[rho] = count / 200
     assert max(rejected.values()) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
     assert rejected[0.0] >= 0.01 and rejected[1.0] <= rejected[0.0]
+
+
+def test_printed_code_explains_its_names(report):
+    code = report.to_markdown().split("## To repair it")[1].split("```")[1]
+    (comment,) = [line for line in code.splitlines() if line.startswith("#")]
+    assert all(name in comment for name in ("y_true", "y_proba", "new_proba"))

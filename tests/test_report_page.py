@@ -538,3 +538,13 @@ def test_dots_have_intervals_of_the_level_of_the_report():
         (series,) = make_curves(calibration_report(y, proba, level=level))["model"]
         widths.append(series.curve.confidence_high - series.curve.confidence_low)
     assert (widths[1] > 1.5 * widths[0]).all()
+
+
+@pytest.mark.parametrize("last", [0.999, 1.0])
+def test_the_number_of_a_dot_at_the_right_edge_is_inside_the_picture(last):
+    p = np.repeat([0.1, 0.5, last], 200)
+    y = np.tile([0] * 9 + [1], 60)
+    page = draw_diagram([DiagramSeries(reliability_curve(y, p, n_bins=3))], "drawn")
+    places = re.findall(r'<text x="([\d.]+)" y="[\d.]+" class="(start|end) bin">', page)
+    assert len(places) == 3 and places[-1][1] == "end"
+    assert all(kind == "end" or float(x) + 16 < 360 for x, kind in places)

@@ -761,3 +761,15 @@ def test_all_bins_at_once():
         moved = [b._replace(predicted=t) for b, t in zip(bins, true, strict=True)]
         held.append(find_runs(moved) == ([], None))
     assert np.mean(held) >= 0.9 - 3 * np.sqrt(0.09 / 300)
+
+
+def test_exact_zeros_of_a_rare_class_are_not_mixed_with_the_slope():
+    rng = np.random.default_rng(0)
+    p = np.repeat([0.0, 0.005, 0.02, 0.3], [6000, 2000, 1500, 500])
+    y = rng.random(10_000) < np.repeat(
+        [0.005, 0.001, 0.01, 0.6], [6000, 2000, 1500, 500]
+    )
+    verdict = calibration_report(y, p, n_resamples=0, measures=["log_loss"]).verdict
+    assert "predictions of 0 (too low)" in verdict
+    assert "0.00 " not in verdict
+    assert "Those between 0 and 1 are too cautious" in verdict

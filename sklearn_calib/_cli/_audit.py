@@ -143,11 +143,34 @@ def _report_rows(files, options, conditions):
                 progress=advance,
                 **collect_report_settings(files, options, conditions),
             )
+    _read_file_in_group_code(report, rows, options)
     if _were_divided(rows.scores):
         # fit and apply, which are printed, divide no rows unasked
         options.normalize = True
         options.sums = ["any"]
     return screen, report
+
+
+def _read_file_in_group_code(report, rows, options):
+    """Let the code that repairs groups read a file that pandas reads as audit does."""
+    from ..report._calibration_report import GROUP_CODE_INPUTS
+
+    kind = str(options.files[0]).rpartition(".")[2]
+    changed = options.scale or options.soft_labels or options.query
+    plain_file = len(options.files) == 1 and kind in ("csv", "parquet")
+    # An address may contain secrets, which must not be printed.
+    plain_file = plain_file and "://" not in str(options.files[0])
+    if rows.groups is None or changed or not plain_file or not options.label:
+        return
+    wanted = rows.names[0] if len(rows.names) == 1 else list(rows.names)
+    reading = (
+        f"import pandas as pd\ntable = pd.read_{kind}({options.files[0]!r})\n"
+        f"y_true = table[{options.label!r}]\n"
+        f"y_proba = table[{wanted!r}]\n"
+        f"by = table[{list(rows.groups)!r}]"
+    )
+    for name, code in report._group_codes.items():
+        report._group_codes[name] = code.replace(GROUP_CODE_INPUTS, reading)
 
 
 def _were_divided(scores):

@@ -21,6 +21,9 @@ from ._models import Model, PredictionsModel
 from ._report import CalibrationReport
 from ._table import choose_measures, measure_models
 
+# The command replaces this line by those that read its file.
+GROUP_CODE_INPUTS = "# y_true, y_proba: as reported; by: the columns of the groups"
+
 
 def calibration_report(
     y_true: ArrayLike | CalibrationSummary | dict[str, CalibrationSummary],
@@ -222,6 +225,7 @@ def calibration_report(
     if soft_labels:
         fitted += ", soft_labels=True"
     source = source and redact_secrets(source)
+    codes, group_codes = _write_codes(models, columns, y_true, named, source, fitted)
     report = CalibrationReport(
         rows=[],
         n_samples=first.n_samples,
@@ -239,7 +243,8 @@ def calibration_report(
         advice=dict.fromkeys(models),
         n_clusters=first.n_clusters,
         _models=models,
-        _codes=_write_codes(models, columns, y_true, named, source, fitted),
+        _codes=codes,
+        _group_codes=group_codes,
         _clustered_by=clustered_by,
     )
     if by is not None:
@@ -322,18 +327,21 @@ def _make_models_from_rows(named, read, groups, check_columns):
 
 
 def _write_codes(models, columns, y_true, named, source, fitted):
-    """Return the code to paste for each model."""
+    """Return the code to paste for each model: for all rows, and for rows of groups."""
     codes = {}
+    group_codes = {}
     for key, model in models.items():
         names = _find_column_names(columns, y_true, named.get(key))
         classes = model.classes
-        if is_single_column(named.get(key)) and model.positive == classes[0]:
+        single = is_single_column(named.get(key))
+        if single and model.positive == classes[0]:
             # the order of a recalibrator, if the column is the last
             classes = classes[::-1]
         codes[key] = _write_code(
             names, source, classes, model.predictions is not None, fitted
         )
-    return codes
+        group_codes[key] = _write_group_code(classes, single)
+    return codes, group_codes
 
 
 def _find_column_names(
@@ -394,6 +402,26 @@ def _write_code(
     return (
         f"{before}recalibrator = {fit}\n{after}repaired = recalibrator.predict_proba({new})"
         "  # columns: recalibrator.classes_\n"
+    )
+
+
+def _write_group_code(classes, single):
+    """Write Python that repairs the rows of the groups GROUPS and no other rows."""
+    return (
+        "import numpy as np\n"
+        "from sklearn_calib.groups import find_groups\n"
+        "from sklearn_calib.recalibrators import get_recalibrator\n\n"
+        f"{GROUP_CODE_INPUTS}\n"
+        "found = find_groups(by, len(y_true), depth=2)\n"
+        "rows = np.unique(np.concatenate(\n"
+        "    [found.rows[found.names.index(name)] for name in GROUPS]\n"
+        "))\n"
+        "repaired = np.array(y_proba, dtype=float)\n"
+        'recalibrator = get_recalibrator("auto").fit(\n'
+        f"    repaired[rows], np.asarray(y_true)[rows], classes={list(classes)!r}\n"
+        ")\n"
+        "repaired[rows] = recalibrator.predict_proba(repaired[rows])"
+        f"{'[:, 1]' * single}\n"
     )
 
 

@@ -245,6 +245,7 @@ def _show_repair(report):
 
 _REPAIR_CODE = (
     "from sklearn_calib.recalibrators import MultilabelCalibration\n\n"
+    "# y_true, y_proba: tables of rows of their own; new_proba: of the rows to repair\n"
     "recalibrator = MultilabelCalibration().fit(y_proba, y_true)\n"
     "repaired = recalibrator.predict_proba(new_proba)"
 )

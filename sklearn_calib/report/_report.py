@@ -108,6 +108,7 @@ class CalibrationReport(WrittenReport):
     n_clusters: int | None = None
     _models: dict[str, Model] = field(repr=False, default_factory=dict)
     _codes: dict[str, str] = field(repr=False, default_factory=dict)
+    _group_codes: dict[str, str] = field(repr=False, default_factory=dict)
     _seed: int = field(repr=False, default=0)
     _clustered_by: str | None = field(repr=False, default=None)
 

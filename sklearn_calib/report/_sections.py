@@ -371,12 +371,14 @@ def _show_groups(report):
     def make_group_section(name):
         found = report.groups[name].section(MAX_SHOWN_GROUPS)
         repair = _find_repair(report, name)
-        if not repair:
+        if not repair or name not in report._group_codes:
             return found
         listed = join_truncated([plain(group, 100) for group in repair], len(repair))
         code = Section(
-            sentences=[f"To repair {listed} alone, with the columns of these groups:"],
-            code=_REPAIR_GROUPS,
+            sentences=[
+                f"To repair {listed} alone and leave the other rows as they are:"
+            ],
+            code=report._group_codes[name].replace("GROUPS", repr(repair)),
             only=f"{_DOCUMENT_FORMATS} terminal",
         )
         return found._replace(parts=[code])
@@ -494,12 +496,6 @@ _GROUPS_NOTE = (
     "Intervals hold for all groups at once. Sigma: the range of the cumulative differences in "
     "standard deviations. The adjusted p-value allows for the largest of all groups being looked "
     "at; it is exact where all are calibrated."
-)
-
-_REPAIR_GROUPS = (
-    "from sklearn_calib.groups import GroupRecalibration\n\n"
-    "recalibrator = GroupRecalibration().fit(y_proba, y_true, groups=columns)\n"
-    "repaired = recalibrator.predict_proba(new_proba, groups=new_columns)\n"
 )
 
 _SELECTED_CLASSES_NOTE = (

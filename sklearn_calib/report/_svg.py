@@ -262,11 +262,11 @@ def _draw_series(frame, series):
         for a, b, text in zip(x, y, _describe_dots(curve), strict=True)
     ]
     if is_large and series.tone == 0:
-        parts += _number_dots(curve, x, y)
+        parts += _number_dots(curve, x, y, frame.width)
     return f'<g class="tone{series.tone}">\n' + "\n".join(parts) + "\n</g>"
 
 
-def _number_dots(curve, x, y):
+def _number_dots(curve, x, y, right):
     """Write the number of its bin beside each dot, away from the diagonal.
 
     A number without space beside the one before it is left out.
@@ -282,6 +282,9 @@ def _number_dots(curve, x, y):
         # lower right.
         if curve.observed[at] >= curve.predicted[at]:
             place = f'x="{_to_px(x[at] - 6)}" y="{_to_px(y[at] - 6)}" class="end bin"'
+        elif x[at] + 6 + 2 * _DIGIT_WIDTH > right:
+            # To the right of the dot the picture would cut the number off.
+            place = f'x="{_to_px(x[at] - 6)}" y="{_to_px(y[at] + 14)}" class="end bin"'
         yield f"<text {place}>{at + 1}</text>"
 
 

@@ -263,6 +263,8 @@ def _to_percent(share):
 
 def _to_decimals(p):
     """Format a probability with two decimals, or with more near 0 and 1."""
+    if p == 0:
+        return "0"
     if 0 < p < 0.1:
         return f"{p:.2g}"
     return f"{p:.4f}" if 0.99 < p < 1 else f"{p:.2f}"
@@ -384,14 +386,16 @@ def _describe_slope(findings):
     low, high = line.slope_interval(findings.level)
     if low <= 1 <= high:
         return None
+    # `fit_event_line` leaves certain predictions out if one of them is wrong.
+    they = "Those between 0 and 1" if findings.certain[1] else "They"
     word = "overconfident"
-    sentence = "They are too extreme (overconfident)"
+    sentence = f"{they} are too extreme (overconfident)"
     if high < 0:
         word = "backwards"
-        sentence = "They run backwards, higher ones come true less often"
+        sentence = f"{they} run backwards, higher ones come true less often"
     elif low > 1:
         word = "underconfident"
-        sentence = "They are too cautious (underconfident)"
+        sentence = f"{they} are too cautious (underconfident)"
     text = (
         f"{sentence}: the slope of the log-odds is {line.slope:.2f} "
         f"({_write_interval(findings, (low, high), '{:.2f}'.format)}), 1 would be right."
@@ -472,10 +476,19 @@ def _describe_group(row, level):
     name = plain(row.group, 100)
     if not np.isfinite(row.observed_over_expected):
         return f"{name} ({p}"
+    found = f"{row.observed_over_expected:.2f} times as many events as predicted"
+    low = row.ratio_low
+    high = row.ratio_high
+    # If the number of events may be right, the error is in the slope.
+    if low <= 1 <= high and not row.slope_low <= 1 <= row.slope_high:
+        found = f"the slope of the log-odds is {row.slope:.2f} where 1 would be right"
+        low = row.slope_low
+        high = row.slope_high
+    elif low <= 1 <= high:
+        return f"{name}, {row.n_rows} rows ({p}"
     return (
-        f"{name}, {row.n_rows} rows: {row.observed_over_expected:.2f} times as many events as "
-        f"predicted ({100 * level:.0f} % interval {row.ratio_low:.2f} to {row.ratio_high:.2f}, for "
-        f"all groups at once; {p}"
+        f"{name}, {row.n_rows} rows: {found} ({100 * level:.0f} % interval {low:.2f} to "
+        f"{high:.2f}, for all groups at once; {p}"
     )
 
 
