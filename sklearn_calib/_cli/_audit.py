@@ -153,7 +153,7 @@ def _report_rows(files, options, conditions):
 
 def _read_file_in_group_code(report, rows, options):
     """Let the code that repairs groups read a file that pandas reads as audit does."""
-    from ..report._calibration_report import GROUP_CODE_INPUTS
+    from ..report import GROUP_CODE_INPUTS
 
     kind = str(options.files[0]).rpartition(".")[2]
     changed = options.scale or options.soft_labels or options.query

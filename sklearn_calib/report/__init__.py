@@ -6,6 +6,7 @@ Start reading with `calibration_report` in `_calibration_report.py`.
 
 from ._advice import Advice as Advice
 from ._advice import AdviceRow as AdviceRow
+from ._calibration_report import GROUP_CODE_INPUTS as GROUP_CODE_INPUTS
 from ._calibration_report import calibration_report
 from ._columns import ColumnOrder as ColumnOrder
 from ._columns import find_column_order
