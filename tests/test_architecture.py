@@ -301,7 +301,7 @@ def test_the_registry_is_whole_when_it_is_asked():
 import sys, sklearn_calib.metrics as metrics
 print("sklearn_calib.decisions" in sys.modules)
 metrics.get_scorer("neg_area_under_risk_coverage")
-print(sorted(metrics._REGISTRY))"""
+print(sorted(metrics._MEASURE_REGISTRY))"""
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
