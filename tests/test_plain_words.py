@@ -26,10 +26,10 @@ _WHOLES = (
 
 #: Pattern -> what to write in its place.
 WORDS = {
-    r"(?<!\")\b[Rr]efus(e|es|ed|al|als|ing)\b": "reject, or raise an error",
+    r"(?<!\")\b[Rr]efus(e|es|ed|ing|als?)\b": "reject, or raise an error",
     r"\b[Cc]ures?\b": "hint",
     r"\b[Hh]onest(y|ly)?\b": "true, or calibrated",
-    r"\b([Ww]hoever|[Nn]obody|[Aa]nybody)\b": "a user, a caller, or a passive",
+    r"\b(whoever|Whoever|[Nn]obody|[Aa]nybody)\b": "a user, a caller, or a passive",
     r"\b([Dd]oors?|[Rr]ooms?)\b(?! :)(?! for it\")": "the thing itself: input validation, space",
     r"(?<!who )\b(says|tells|asks|knows|speaks|remembers)\b": "a verb for a thing: shows, has",
     rf"(?<![Tt]here )\b(is|are|was|were) no (?!{_DEGREES}|one\b|such\b|reason\b)[a-z]": (
