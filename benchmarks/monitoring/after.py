@@ -158,11 +158,11 @@ def detector(change, chunk):
             row |= {
                 "onset": seen.onset,
                 "interval": seen.onset_interval,
-                "enough": seen.enough,
+                "enough": seen.repair,
             }
             more = slice(row["alarm"], row["alarm"] + LATER)
             monitor.update(y[more], p[more])
-            row["later"] = monitor.diagnose().enough
+            row["later"] = monitor.diagnose().repair
         found.append(row)
     return found
 
