@@ -9,8 +9,6 @@ import json
 import re
 from pathlib import Path
 
-from docutils import nodes
-
 ADDRESSES = Path(__file__).parent / "release" / "addresses.json"
 SWITCHER = "_static/switcher.json"
 
@@ -37,6 +35,9 @@ def split_words(name):
 
 def add_card(app, doctree):
     """Add what social networks and messengers show of a link to the page."""
+    # the other functions are tested without it
+    from docutils import nodes
+
     title = next(doctree.findall(nodes.title), None)
     found = {
         node["name"]: node["content"]

@@ -220,7 +220,7 @@ def test_one_advice_at_every_size(frame, large, monkeypatch, capsys):
     assert "summaries of several classes hold no rows" in capsys.readouterr().out
     assert main(["fit", "s.parquet", "--out", "m.json"]) == 2
     assert (
-        "got one of 3 in s.parquet. Fit to the rows themselves"
+        "got a summary of 3 classes in s.parquet. Fit to the rows themselves"
         in capsys.readouterr().err
     )
 
@@ -244,7 +244,10 @@ def test_the_standard_input_is_read_like_a_file(frame, capsys, large, monkeypatc
     )
     assert fit(["-"]) == 2
     said = capsys.readouterr().err
-    assert "got 7 at its end, in row 599. The file is cut off" in said
+    assert (
+        "The last row of standard input, 599, has 7 of 8 cells. The file is cut off"
+        in said
+    )
     assert "standard input" in said and "/tmp" not in said
 
 

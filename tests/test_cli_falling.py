@@ -52,7 +52,7 @@ def test_every_command_stops(table, name, capsys, monkeypatch):
     words = [*COMMANDS[name], "--label", "y", "--prob", "p"]
     assert main(words) == 2
     said = capsys.readouterr().err
-    assert "rises with '1'" in said and "Add --positive 0, or --positive 1" in said
+    assert "ranks '0' above '1'" in said and "Add --positive 0, or --positive 1" in said
     for label in ("0", "1"):
         more = ["--allow", "order"] if label == "1" and "compare" not in name else []
         assert main([*words, "--positive", label, *more]) in (0, 3)
@@ -146,10 +146,7 @@ def test_the_order_of_columns_of_shares(shares, name, capsys, monkeypatch):
     one = ["--prob", "pb", *(["--prob", "qb"] if compared else [])]
     assert main([*words, "--label", "va", *one]) == code
     said = " ".join(capsys.readouterr().err.split())
-    assert (
-        "expected one column that rises with '1'" in said
-        and "has the shares of" in said
-    )
+    assert "The column ranks '0' above '1'" in said and "has the shares of" in said
     for label, prob in (("va,vb,vc", several), ("vb", one)):
         assert main([*words, "--label", label, *prob]) in (0, 3)
         assert "order" not in capsys.readouterr().err

@@ -57,11 +57,11 @@ def test_each_picture_and_table_says_what_to_install(tmp_path):
         check=True,
     )
     said = out.stdout.splitlines()
-    plot = "expected matplotlib, got no such package. Run: pip install 'sklearn-calib[plot]'."
+    plot = "matplotlib is not installed. Run: pip install 'sklearn-calib[plot]'."
     assert said[: len(PLOTS)] == [plot] * len(PLOTS)
     assert said[len(PLOTS) :] == [
         plot,
-        "expected pandas, got no such package. Run: pip install 'sklearn-calib[cli]'.",
+        "pandas is not installed. Run: pip install 'sklearn-calib[cli]'.",
         "no error",  # a page needs neither
     ]
     assert "<svg" in page.read_text(encoding="utf-8")

@@ -614,8 +614,9 @@ def test_a_workbook(book, tables, capsys):
     book["empty"].append(["p"])
     book.save("two.xlsx")
     assert main(["apply", "map.json", "two.xlsx", "--prob", "p", "--out", "x.csv"]) == 2
-    assert "expected one sheet with rows in two.xlsx, got 2 ('Sheet', 'empty')" in (
-        capsys.readouterr().err
+    assert (
+        "expected one sheet with rows in two.xlsx, got 2 sheets ('Sheet', 'empty')"
+        in (capsys.readouterr().err)
     )
 
 

@@ -146,6 +146,8 @@ def test_harm_is_reported_once_wherever_the_folds_were_fitted(n_jobs):
     features = rng.normal(size=(2000, 1)) + y[:, None]
     classifier = LogisticRegression(class_weight="balanced")
     model = CalibratedModel(classifier, "temperature", n_jobs=n_jobs)
-    with pytest.warns(CalibrationWarning, match="standard errors off") as caught:
+    with pytest.warns(
+        CalibrationWarning, match="standard errors from its frequency"
+    ) as caught:
         model.fit(features, y)
     assert len(caught) == 1
