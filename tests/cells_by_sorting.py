@@ -3,18 +3,18 @@
 import numpy as np
 
 from sklearn_calib._kernels._cells import (
+    ALLOWED_BIT_SHIFTS,
     ID,
     N0,
     N1,
     OFFSET,
-    SHIFTS,
     UNWEIGHTED_COLUMNS,
     W0,
     W1,
     WEIGHTED_COLUMNS,
     encode_cells,
+    encode_float_keys,
     find_cell_starts,
-    get_keys,
     round_to_steps,
     split_distance_and_side,
     view_as_float,
@@ -58,8 +58,8 @@ def by_sorting(p, y, max_cells, weight=None, count=None):
     p, y, count = p[kept], y[kept], count[kept]
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)[kept]
     t, high = split_distance_and_side(p)
-    keys = get_keys(t)
-    for shift in SHIFTS:
+    keys = encode_float_keys(t)
+    for shift in ALLOWED_BIT_SHIFTS:
         cells = find_cell_starts(keys, high, shift)
         ids = encode_cells(cells, high)
         if len(np.unique(ids)) <= max_cells:

@@ -27,7 +27,7 @@ from sklearn_calib import (
     linear,
     summary,
 )
-from sklearn_calib._cli._drawn import by_group, compare_losses
+from sklearn_calib._cli._drawn import compare_losses, compute_clustered_difference
 from sklearn_calib.export import from_dict, to_code, to_dict, to_sql
 from sklearn_calib.metrics import LogLoss, validate_predictions
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -465,7 +465,7 @@ def calls_of_parts():
         yield (
             "parts",
             f"by_group, level {level}",
-            lambda level=level: by_group(
+            lambda level=level: compute_clustered_difference(
                 inference.paired_difference(Y, P, OTHER, "log_loss", level=level),
                 moved,
                 WEIGHT,

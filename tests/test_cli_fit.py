@@ -295,7 +295,7 @@ def test_workers_read_the_files_of_a_fit(rows, monkeypatch):
         asked.append(address)
         return work(None)
 
-    monkeypatch.setattr("sklearn_calib._cli._large._on_workers", on_workers)
+    monkeypatch.setattr("sklearn_calib._cli._large._run_on_dask_workers", on_workers)
     assert fit("--dask", "tcp://here:8786") == 0
     assert asked == ["tcp://here:8786"]
 

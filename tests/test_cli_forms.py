@@ -16,7 +16,7 @@ from sklearn_calib._cli import _streams, _tables, main
 from sklearn_calib._cli._request import Request
 from sklearn_calib._cli._tables import get_probability
 from sklearn_calib._files import tables
-from sklearn_calib._files.columns import in_percent, number_column
+from sklearn_calib._files.columns import is_written_in_percent, number_column
 from sklearn_calib._files.tables import load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 from sklearn_calib.export import to_json
@@ -128,7 +128,7 @@ def test_blocks_without_a_value_say_nothing(small):
     for table in table_blocks(file, lambda _: ["p"], size=SIZE):
         numbers = number_column(table, "p", holes=True)
         assert set(numbers[~np.isnan(numbers)]) <= {0.3}
-    assert in_percent(table, "p")
+    assert is_written_in_percent(table, "p")
 
 
 def test_whole_numbers_go_with_both_marks(small):

@@ -602,7 +602,7 @@ def test_times_tell_rows_that_come_again(frame, capsys):
 
 
 def test_the_state_remembers_a_bounded_number_of_files(frame, capsys, monkeypatch):
-    monkeypatch.setattr(_monitor, "_MAX_CHECKSUMS", 3)
+    monkeypatch.setattr(_monitor, "_MAX_STORED_CHECKSUMS", 3)
     for number in range(5):
         write_table(frame[number:], "a.csv")
         assert watch("a.csv") == 0

@@ -583,8 +583,8 @@ MUTANTS = {
     ),
     "a monitor's region is calibrated at .95 whatever the level": Mutant(
         "monitoring._aftermath",
-        "is_in_region(found, level, 0.0, 1.0)",
-        "is_in_region(found, 0.95, 0.0, 1.0)",
+        "is_in_confidence_region(found, level, 0.0, 1.0)",
+        "is_in_confidence_region(found, 0.95, 0.0, 1.0)",
         "monitoring/test_aftermath.py::test_calibrated_is_said_at_the_level_that_is_asked_for",
     ),
     "groups of a monitor are flagged at .05 whatever alpha": Mutant(
@@ -613,8 +613,8 @@ MUTANTS = {
     ),
     "a gain's error of clusters, off by the root of 2": Mutant(
         "report._advice",
-        "np.sqrt(2)\n            * sum_error(",
-        "1.0\n            * sum_error(",
+        "np.sqrt(2)\n            * compute_clustered_sum_error(",
+        "1.0\n            * compute_clustered_sum_error(",
         "test_report_clusters.py::test_equal_rows_of_a_cluster_are_one_row",
         slow=True,
     ),

@@ -16,7 +16,7 @@ from refused import refuses
 from sklearn_calib._cli import _large, _tables, main
 from sklearn_calib._cli._remote import local_files
 from sklearn_calib._files.columns import label_column, number_column, parse_texts
-from sklearn_calib._files.tables import load_table, table_blocks, weigh_more
+from sklearn_calib._files.tables import is_unpacked_size_above, load_table, table_blocks
 from sklearn_calib.exceptions import InvalidInputError
 
 NOTES = ["", "plain", 'say "yes"', "two\nlines", "a,b", '5" pipe', '"', "\r\n\n"]
@@ -293,8 +293,10 @@ def test_a_small_file_of_many_rows_weighs_as_much_as_they(tmp_path):
         rows.to_csv(file, index=False)
     for file in files:
         assert os.path.getsize(file) < 30_000
-        assert weigh_more([file], 300_000) and not weigh_more([file], 1_000_000)
-        assert weigh_more([file] * 4, 1_000_000)
+        assert is_unpacked_size_above([file], 300_000) and not is_unpacked_size_above(
+            [file], 1_000_000
+        )
+        assert is_unpacked_size_above([file] * 4, 1_000_000)
 
 
 @pytest.mark.parametrize("row", [3, 12, 20])

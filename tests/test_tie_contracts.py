@@ -519,15 +519,15 @@ def test_cells_of_patterns_are_as_many_as_allowed(most):
     """The least shift that makes at most so many pairs, counted by hand."""
     n = 32
     high = np.zeros(n, dtype=bool)
-    keys = cells.get_keys(np.linspace(0.2501, 0.2599, n))
+    keys = cells.encode_float_keys(np.linspace(0.2501, 0.2599, n))
     pairs = np.zeros((n, cells.UNWEIGHTED_COLUMNS + 1), dtype=np.int64)
     pairs[:, cells.ID] = cells.encode_cells(keys, high)
     shift = _least_shift(pairs, 0, most)
     number = {
         one: len(np.unique(cells.find_cell_starts(keys, high, one)))
-        for one in cells.SHIFTS
+        for one in cells.ALLOWED_BIT_SHIFTS
     }
-    expected = next(one for one in cells.SHIFTS if number[one] <= most)
+    expected = next(one for one in cells.ALLOWED_BIT_SHIFTS if number[one] <= most)
     assert shift == expected, (
         f"at most {most}: expected {expected}, got {shift} of {number}"
     )

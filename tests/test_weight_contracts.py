@@ -552,7 +552,7 @@ def test_a_smoother_does_not_see_scores_without_mass(heavy, unit):
 
 def test_coarse_cells_of_groups_keep_sums_of_weighted_probabilities(monkeypatch):
     """Cells are made coarser where they are too many: at the mean of the rows by their weights."""
-    monkeypatch.setattr(groups_cells, "MAX_CELLS", 16)
+    monkeypatch.setattr(groups_cells, "MAX_FINE_CELLS", 16)
     monkeypatch.setattr(groups_cells, "MAX_POOLED_CELLS", 8)
     rng = np.random.default_rng(2)
     n = 400

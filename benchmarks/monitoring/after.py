@@ -15,7 +15,7 @@ from scipy.special import expit
 
 from sklearn_calib._kernels._log_odds_cells import (
     FINE_CELLS,
-    is_in_region,
+    is_in_confidence_region,
     split_cells_into_atoms,
 )
 from sklearn_calib.monitoring import CalibrationMonitor
@@ -59,7 +59,7 @@ def region(truth, chunk):
                 look,
             )
             outside.append(
-                not is_in_region(
+                not is_in_confidence_region(
                     split_cells_into_atoms(counts, FINE_CELLS), 0.95, shift, slope
                 )
             )

@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     words: dict[str, str] = {}
     try:
-        with _ended_in_order():
+        with _exit_cleanly_on_signals():
             options = _parse_options(argv)
             words = options.words
             return _run_command(options)
@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ) as error:  # of what is written on the way; who names a file has worded it
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
             raise
-        print_note(_without_room(error))
+        print_note(_describe_file_system_error(error))
         return EXIT_USER_ERROR
     except Exception as error:
         if os.environ.get("SKLEARN_CALIB_TRACEBACK"):
@@ -101,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _flush_streams()
 
 
-def _without_room(error):
+def _describe_file_system_error(error):
     """Return the message for a failure of the file system, such as a full temporary folder."""
     hint = "Check the disk and the permissions"
     if error.errno in DISK_FULL_ERRNOS:
@@ -117,7 +117,7 @@ def _without_room(error):
 
 
 @contextmanager
-def _ended_in_order():
+def _exit_cleanly_on_signals():
     """End the command at a signal as Ctrl-C does: temporary files go, with the usual code."""
 
     def exit_by_signal(number, _):

@@ -12,12 +12,12 @@ from .._typing import FloatArray
 from ..exceptions import add_error_context
 from ._classes import match_named_classes
 from ._console import Screen, show_progress
-from ._map import EDITED_HELP, add_map, check_kind, label_names, load_map
+from ._map import EDITED_HELP, add_map, check_score_kind, label_names, load_map
 from ._messages import KEEP_MISSING_HINTS, invalid_option
 from ._options import format_examples
 from ._outputs import check_writable
 from ._remote import local_files
-from ._request import Request, check_different, parse_columns, parse_names
+from ._request import Request, check_column_roles_differ, parse_columns, parse_names
 from ._streams import CopiedTable, append_columns, get_format
 from ._tables import get_probability
 
@@ -88,7 +88,7 @@ def run_apply(options: Request) -> int:
         )
     into = get_format(options.out)
     found = load_map(options.map, edited=options.edited)
-    check_kind(found, options.score_kind, options.map)
+    check_score_kind(found, options.score_kind, options.map)
     if options.scale_ends is None:
         options.scale = found.document.get("scale")
     with local_files(options.files, options.allow_remote) as files:
@@ -101,7 +101,7 @@ def run_apply(options: Request) -> int:
         )
         names = _find_score_columns(options, present)
         check_columns(names, present, files[0])
-        new = _new_names(names, present, options)
+        new = _choose_unused_column_names(names, present, options)
         fill = Calibration(found, names, options)
         copied = CopiedTable(files, names, new, fill, options)
         with show_progress("applying") as advance:
@@ -116,11 +116,13 @@ def run_apply(options: Request) -> int:
 
 def _find_score_columns(options, present):
     names = parse_columns(options.prob, present)
-    check_different([], names)
+    check_column_roles_differ([], names)
     return names
 
 
-def _new_names(names: Sequence[str], present: Sequence[str], options: Any) -> list[str]:
+def _choose_unused_column_names(
+    names: Sequence[str], present: Sequence[str], options: Any
+) -> list[str]:
     """Return names that no column of the table has, in upper or lower case."""
     taken = {name.casefold() for name in present}
     if options.name is None:
@@ -173,7 +175,7 @@ class Calibration:
         self.map = found
         self.names = names
         self.options = options
-        self.codes = _match_columns(found, names, options)
+        self.codes = _match_columns_to_classes(found, names, options)
 
     def __call__(self, table: Block) -> FloatArray:
         """Return numbers of shape (n_rows, n_columns), NaN in rows that miss a probability."""
@@ -210,7 +212,7 @@ class Calibration:
         return found if absent is None else np.where(np.isnan(scores), np.nan, found)
 
 
-def _match_columns(found, names, options):
+def _match_columns_to_classes(found, names, options):
     """Return the class of the map that each column stands for."""
     import pandas as pd
 

@@ -11,7 +11,7 @@ from .._show import plain, quoted
 from ..exceptions import add_error_context
 from ._console import REQUIRED_EXTRAS, Screen, show_progress
 from ._messages import invalid_option
-from ._options import any_number, as_number, format_examples
+from ._options import format_examples, parse_any_number, suggest_plain_number
 from ._outputs import check_outputs
 from ._prediction_batches import load_rows, name_files
 from ._remote import local_files
@@ -69,12 +69,12 @@ def add_to(commands: Any) -> None:
     add_grades(columns)
     order = "report even if another order of the columns fits far better"
     parser.add_reading(mends=True, order=order)
-    _add_work(parser.add_argument_group("work"))
+    _add_computation_options(parser.add_argument_group("work"))
     _add_results(parser.add_argument_group("results"))
     parser.set_defaults(run=run_audit, modules=REQUIRED_EXTRAS)
 
 
-def _add_work(group):
+def _add_computation_options(group):
     group.add_draws()
     group.add_argument(
         "--recalibrate",
@@ -102,7 +102,12 @@ def _add_results(group):
 
 def run_audit(options: Request) -> int:
     """Report on a table and on the gain of a recalibration; returns the exit code."""
-    from ._large import audit_large, check_whole, find_whole_options, is_large
+    from ._large import (
+        audit_large,
+        check_options_needing_all_rows,
+        find_options_needing_all_rows,
+        should_summarize_files,
+    )
 
     # what is not a condition is rejected before the work
     conditions = parse_conditions(options.fail_if)
@@ -111,9 +116,9 @@ def run_audit(options: Request) -> int:
     with local_files(options.files, options.allow_remote, **how) as files:
         check_outputs(options, files)
         remark_on_identifiers(files, options)
-        if find_whole_options(options):
-            check_whole(files, options)
-        elif is_large(files, options):
+        if find_options_needing_all_rows(options):
+            check_options_needing_all_rows(files, options)
+        elif should_summarize_files(files, options):
             return audit_large(files, options, conditions)
         screen, report = _report_rows(files, options, conditions)
         return emit_report(screen, report, options, conditions)
@@ -144,7 +149,7 @@ def _report_rows(files, options, conditions):
                 **collect_report_settings(files, options, conditions),
             )
     _read_file_in_group_code(report, rows, options)
-    if _were_divided(rows.scores):
+    if _divides_rows_by_sums(rows.scores):
         # fit and apply, which are printed, divide no rows unasked
         options.normalize = True
         options.sums = ["any"]
@@ -173,7 +178,7 @@ def _read_file_in_group_code(report, rows, options):
         report._group_codes[name] = code.replace(GROUP_CODE_INPUTS, reading)
 
 
-def _were_divided(scores):
+def _divides_rows_by_sums(scores):
     """Return whether a report divides rows of several columns by their sums."""
     from .._validation import FLOAT32_SUM_TOLERANCE, canonical_proba
 
@@ -219,10 +224,11 @@ def _read_grades(given):
 
 def _parse_edge(text):
     try:
-        return any_number(text)
+        return parse_any_number(text)
     except Exception:
         raise invalid_option(
             expected="edges or a file in --grades",
             got=quoted(text),
-            hint=as_number(text) or "Write for instance --grades 0.01,0.02,0.05",
+            hint=suggest_plain_number(text)
+            or "Write for instance --grades 0.01,0.02,0.05",
         ) from None

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._files.columns import Block, label_column
-from .._files.tables import weigh_more
+from .._files.tables import is_unpacked_size_above
 from .._show import get_sections, plain, quoted
 from ..exceptions import add_error_context
 from ._console import REQUIRED_EXTRAS, Screen, show_progress
@@ -15,12 +15,12 @@ from ._options import format_examples
 from ._outputs import check_outputs, write_report, write_results
 from ._prediction_batches import (
     PredictionBatch,
-    get_side_columns,
+    get_weights_and_clusters,
     join_batches,
     name_files,
 )
 from ._remote import local_files
-from ._request import Request, check_different, parse_columns
+from ._request import Request, check_column_roles_differ, parse_columns
 from ._result import (
     add_report,
     collect_report_settings,
@@ -83,7 +83,7 @@ def audit_labels(options: Request) -> int:
 def _report_labels(files, options, conditions):
     from ..report import multilabel_report
 
-    if weigh_more(files, _MAX_TABLE_BYTES):
+    if is_unpacked_size_above(files, _MAX_TABLE_BYTES):
         raise invalid_option(
             expected="tables of at most 1 GB, unpacked, for many labels",
             got="larger ones",
@@ -155,7 +155,7 @@ def _make_batch(table, options):
         [get_probability(table, name, options) for name in columns]
     )
     return PredictionBatch(
-        truth, scores, names=labels, **get_side_columns(table, options)
+        truth, scores, names=labels, **get_weights_and_clusters(table, options)
     )
 
 
@@ -164,8 +164,8 @@ def _find_columns(options, present):
     labels, columns = (
         parse_columns(given, present) for given in (options.label, options.prob)
     )
-    check_different([], labels, "--label")
-    check_different([], columns)
+    check_column_roles_differ([], labels, "--label")
+    check_column_roles_differ([], columns)
     both = next((name for name in labels if name in columns), None)
     if both is not None:
         raise invalid_option(

@@ -134,7 +134,7 @@ def find_class_order(
     from ..summary import find_distinct_labels
 
     if options.soft_labels:
-        return ClassOrder(soft_classes(options, label_names, n_columns))
+        return ClassOrder(get_soft_label_classes(options, label_names, n_columns))
     if options.prediction is not None:
         return ClassOrder(np.arange(2))
     how: dict[str, Any] = {
@@ -155,7 +155,9 @@ def order_classes(classes: AnyArray, positive: Any, n_columns: int) -> ClassOrde
     return ClassOrder(classes, positive, is_flipped)
 
 
-def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyArray:
+def get_soft_label_classes(
+    options: Request, names: Sequence[str], n_columns: int
+) -> AnyArray:
     """Return the classes of soft labels: 0 and 1 of one column, else ``--classes`` or names."""
     if len(names) == 1:
         if n_columns > 2:
@@ -187,7 +189,7 @@ def soft_classes(options: Request, names: Sequence[str], n_columns: int) -> AnyA
     return np.array(classes)
 
 
-def check_order(
+def check_column_order(
     labels: Any,
     scores: FloatArray,
     classes: Any,

@@ -8,9 +8,9 @@ import numpy as np
 from .._show import Section, Table, get_sections, join_truncated, plain
 from .._warnings import ignore_calibration_warnings
 from ._console import Screen, print_note, show_progress
-from ._drawn import check_rising
+from ._drawn import check_scores_not_reversed
 from ._messages import invalid_option
-from ._options import format_examples, whole_number
+from ._options import format_examples, make_integer_parser
 from ._outputs import check_outputs, write_json, write_report
 from ._pairs import Pairs, name_models
 from ._prediction_batches import PredictionBatch, join_batches
@@ -63,7 +63,7 @@ def add_to(commands: Any) -> None:
     work = parser.add_argument_group("work")
     work.add_argument(
         "--resamples",
-        type=whole_number(20),
+        type=make_integer_parser(20),
         default=199,
         metavar="N",
         help="simulations for the interval of the calibration error (default: %(default)s)",
@@ -198,9 +198,9 @@ def _measure_differences(pairs, options, advance):
         )
     if len(pairs.models[0].columns) == 1:
         for summary in summaries:
-            check_rising(summary, options, pairs.classes)
+            check_scores_not_reversed(summary, options, pairs.classes)
     drawn = [None if draw is None else draw.get_sample() for draw in draws]
-    _say_order(pairs, drawn)
+    _print_misordered_columns(pairs, drawn)
     after = PairedLosses()
     of_logits = LogLoss().of_logits
     fitted = [_fit_temperature(*each) for each in zip(summaries, drawn, strict=True)]
@@ -230,7 +230,7 @@ def _measure_differences(pairs, options, advance):
     return found, notes, summaries
 
 
-def _say_order(pairs, drawn):
+def _print_misordered_columns(pairs, drawn):
     """Name the model whose columns of several classes are those of other classes."""
     from ..report import find_column_order
 

@@ -12,12 +12,12 @@ import numpy as np
 
 from .._files.columns import Block
 from .._show import plain
-from ._classes import check_order, find_falling_error
+from ._classes import check_column_order, find_falling_error
 from ._console import print_note
 from ._messages import invalid_option
 from ._prediction_batches import PredictionBatch
 from ._request import Request, parse_columns
-from ._tables import parse_texts, with_orders
+from ._tables import parse_ordered_columns, parse_texts
 
 if TYPE_CHECKING:
     from ..decomposition import LossDecomposition
@@ -54,7 +54,7 @@ def make_draw(options: Request, features: Sequence[str], rows: bool) -> "Draw":
 
 def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample":
     """Return the drawn rows; columns in another order than that of the classes are rejected."""
-    check_rows(summary)
+    reject_empty_summary(summary)
     classes: Any = summary.classes
     sample = None
     if summary.drawn is not None:
@@ -68,7 +68,7 @@ def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample"
     # The order of the columns is checked on the sample, since cells of several classes
     # do not keep whole rows.
     predictions = sample.predictions
-    check_order(
+    check_column_order(
         classes[sample.codes],
         predictions.proba,
         classes,
@@ -79,7 +79,7 @@ def get_sample(summary: "CalibrationSummary", options: Request) -> "DrawnSample"
     return sample
 
 
-def check_rising(
+def check_scores_not_reversed(
     summary: "CalibrationSummary", options: Request, classes: Any = None
 ) -> None:
     """Reject one column that falls with its class; of a saved summary it was named before."""
@@ -94,7 +94,7 @@ def check_rising(
         print_note(str(error))  # no option confirms it
 
 
-def check_rows(summary: "CalibrationSummary") -> None:
+def reject_empty_summary(summary: "CalibrationSummary") -> None:
     """Reject a summary that rows of no weight, or no rows, were made into."""
     if not summary.n_samples:
         raise invalid_option(
@@ -102,7 +102,7 @@ def check_rows(summary: "CalibrationSummary") -> None:
         )
 
 
-def gains_by_features(
+def compute_feature_gains(
     summary: "CalibrationSummary", options: Request
 ) -> "LossDecomposition | None":
     """Return what a better use of the features gains, of drawn rows.
@@ -117,7 +117,7 @@ def gains_by_features(
     decimal = options.csv_options.get("decimal")
     for name in frame.columns:
         frame[name] = parse_texts(frame[name], decimal)
-    features = with_orders(Block(frame, options.files[0], decimal))
+    features = parse_ordered_columns(Block(frame, options.files[0], decimal))
     if not enough_for_features(sample.predictions):
         return None
     return decompose_by_features(sample.predictions, features)
@@ -152,7 +152,7 @@ def describe_rows(n_seen: int, n_fitted: int, classes: Any, cells: str = "") -> 
     )
 
 
-def soft_sample(
+def sample_soft_label_rows(
     drawn: "DrawnSample", names: list[str], options: Request
 ) -> PredictionBatch:
     """Return drawn items of soft labels as rows, no more than `rows_to_draw` of them.
@@ -226,8 +226,10 @@ def compare_losses(
     error = _estimate_mean_error(sample, held, moved, difference)
     found = _make_normal_difference(loss, difference, error, level)
     if groups is not None:
-        found = by_group(found, moved, held.predictions.weight, groups[held.rows])
-    return for_two_folds(found)
+        found = compute_clustered_difference(
+            found, moved, held.predictions.weight, groups[held.rows]
+        )
+    return double_difference_variance(found)
 
 
 def _estimate_mean_error(sample, held, moved, mean):
@@ -274,24 +276,25 @@ def _make_normal_difference(loss, difference, error, level):
     )
 
 
-def for_two_folds(found: "PairedDifference") -> "PairedDifference":
+def double_difference_variance(found: "PairedDifference") -> "PairedDifference":
     """Return the difference with twice the variance: each row is fitted to and judged."""
     # The half-width times the square root of 2.
     half = (found.high - found.low) / np.sqrt(2)
     return replace(found, low=found.difference - half, high=found.difference + half)
 
 
-def by_group(
+def compute_clustered_difference(
     found: "PairedDifference", moved: Any, weight: Any, groups: Any
 ) -> "PairedDifference":
     """Return the difference with the interval of means of groups, whose rows are alike."""
     from scipy.stats import t
 
-    from ..inference import sum_error
+    from ..inference import compute_clustered_sum_error
 
     _, groups = np.unique(groups, return_inverse=True)
     error = (
-        sum_error(weight * (moved - found.difference), groups.ravel()) / weight.sum()
+        compute_clustered_sum_error(weight * (moved - found.difference), groups.ravel())
+        / weight.sum()
     )
     # Student's law with one degree of freedom less than groups.
     half = t.ppf((1 + found.level) / 2, groups.max()) * error

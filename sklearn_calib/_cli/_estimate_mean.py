@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._files.columns import Block, label_column, number_column, whole_column
+from .._files.columns import Block, label_column, number_column, read_complete_column
 from .._show import get_sections, quoted, render_markdown
 from ._console import REQUIRED_EXTRAS, Screen, show_progress
 from ._messages import invalid_option
-from ._options import any_number, format_examples, parse_scale_ends, share
+from ._options import format_examples, parse_any_number, parse_scale_ends, parse_share
 from ._outputs import check_outputs, write_results
 from ._remote import local_files
 from ._request import Request
-from ._tables import Tables, check_scale, with_order
+from ._tables import Tables, check_scale, parse_ordered_column
 
 if TYPE_CHECKING:
     from ..inference import CalibratedMean
@@ -57,7 +57,7 @@ def add_to(commands: Any) -> None:
     )
     work.add_argument(
         "--level",
-        type=share,
+        type=parse_share,
         default=0.95,
         metavar="L",
         help="level of the intervals (default: 0.95)",
@@ -129,7 +129,7 @@ def _parse_scale(text):
 
 
 def _parse_width(text):
-    number = any_number(text)
+    number = parse_any_number(text)
     if not 0 < number < np.inf:
         raise argparse.ArgumentTypeError(
             f"expected a width above 0, got {text!r}. Write 0.05"
@@ -149,7 +149,8 @@ def run_mean(options: Request) -> int:
         first, *others = means
         gaps = {name: means[name].difference(means[first]) for name in others}
         plans = {
-            name: _plan_labels(found, options.width) for name, found in means.items()
+            name: _compute_labels_needed(found, options.width)
+            for name, found in means.items()
         }
     return _show_means(means, gaps, plans, options)
 
@@ -193,7 +194,7 @@ def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
     tables = Tables(options).load_files(
         files, lambda *_: [*names.values()], lambda *_: filled
     )
-    verdicts = all(_are_words(table, options.score) for table in tables)
+    verdicts = all(_is_text_column(table, options.score) for table in tables)
     found = {}
     for role, name in names.items():
         parts = [_get_column(table, role, name, verdicts, options) for table in tables]
@@ -201,7 +202,7 @@ def _load_columns(files: Sequence[str], options: Request) -> dict[str, Any]:
     return found
 
 
-def _are_words(table: Block, name: str) -> bool:
+def _is_text_column(table: Block, name: str) -> bool:
     """Return whether no value of a column is a number."""
     import pandas as pd
 
@@ -219,24 +220,24 @@ def _get_column(table, role, name, verdicts, options):
     import pandas as pd
 
     if role == "label":
-        changed = with_order(table, name)
+        changed = parse_ordered_column(table, name)
         return label_column(
             table._replace(columns=table.columns.assign(**{name: changed})), name
         )
     if role in ("cluster", "system"):
-        return whole_column(table, name, role).astype(str)
+        return read_complete_column(table, name, role).astype(str)
     if role == "weight":
         is_labelled = table.columns[options.label].notna().to_numpy()
         values = np.full(len(is_labelled), np.nan)
         values[is_labelled] = number_column(table.select_rows(is_labelled), name)
         return pd.Series(values)
     if verdicts:
-        filled = whole_column(table, name, "verdict").to_frame()
+        filled = read_complete_column(table, name, "verdict").to_frame()
         return label_column(table._replace(columns=filled), name)
-    return pd.Series(_within_scale(table, name, options))
+    return pd.Series(_read_scores_in_scale(table, name, options))
 
 
-def _within_scale(table, name, options):
+def _read_scores_in_scale(table, name, options):
     numbers = number_column(table, name)
     if options.scale is not None:
         hint = (
@@ -291,11 +292,11 @@ def _find_positive_class(given, labels):
     if labels.dtype.kind in "iuf":
         # a word is rejected as no label of these
         with suppress(argparse.ArgumentTypeError):
-            return any_number(given)
+            return parse_any_number(given)
     return given
 
 
-def _plan_labels(found, width):
+def _compute_labels_needed(found, width):
     """Return labels that a width takes, with the scores and without.
 
     None if no number is enough.

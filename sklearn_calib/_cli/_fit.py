@@ -11,16 +11,16 @@ from .._show import plain, quoted
 from ..exceptions import add_error_context
 from ._console import Screen, print_note, show_progress
 from ._drawn import (
-    by_group,
-    check_rising,
+    check_scores_not_reversed,
     compare_losses,
+    compute_clustered_difference,
     describe_rows,
-    for_two_folds,
+    double_difference_variance,
     get_clusters,
     get_sample,
 )
 from ._messages import EXIT_FINDING, invalid_option
-from ._options import any_number, format_examples
+from ._options import format_examples, parse_any_number
 from ._outputs import check_writable, write_text
 from ._prediction_batches import expand_soft_labels, load_rows, name_files
 from ._remote import local_files
@@ -38,9 +38,9 @@ EXAMPLES = (
     "sklearn-calib fit cal.csv --label outcome --prob score --scale logits --out map.json",
     "sklearn-calib fit cal.csv --label outcome --prob p --out map.json --date 2026-11-23",
 )
-_GAIN_LEVEL = 0.9
+_GAIN_CONFIDENCE_LEVEL = 0.9
 # With fewer groups the interval is too short.
-_MIN_GROUPS = 50
+_MIN_INTERVAL_CLUSTERS = 50
 _N_FOLDS = 5
 # More rows of two classes are not fitted one by one.
 _MAX_UNPOOLED_ROWS = 200_000
@@ -81,14 +81,14 @@ def add_to(commands: Any) -> None:
     )
     work.add_argument(
         "--tabulate",
-        type=any_number,
+        type=parse_any_number,
         metavar="T",
         help='largest error of the table for methods without a finite form ("adaptive", '
         '"angular"), between 1e-9 and 0.1',
     )
     work.add_argument(
         "--simplify",
-        type=any_number,
+        type=parse_any_number,
         metavar="T",
         help="make the tables of the map small; no probability of a table changes by "
         "more than T (above 0, at most 0.1)",
@@ -111,7 +111,12 @@ def add_to(commands: Any) -> None:
 def run_fit(options: Request) -> int:
     """Fit, judge and write a map; returns the exit code."""
     from ..recalibrators import get_recalibrator
-    from ._large import check_whole, find_whole_options, is_large, read_items
+    from ._large import (
+        check_options_needing_all_rows,
+        draw_soft_label_items,
+        find_options_needing_all_rows,
+        should_summarize_files,
+    )
 
     _check_date(options.date)
     # no method is rejected before the work
@@ -121,29 +126,33 @@ def run_fit(options: Request) -> int:
         check_writable(options.out, [*files, *options.files])
         remark_on_identifiers(files, options)
         if options.soft_labels:
-            _check_soft(method, options)
-            if options.scale is None and is_large(files, options, several=False):
-                rows, n_seen = read_items(files, options)
+            _check_soft_label_support(method, options)
+            if options.scale is None and should_summarize_files(
+                files, options, several=False
+            ):
+                rows, n_seen = draw_soft_label_items(files, options)
             else:
                 rows = load_rows(files, options)
                 n_seen = len(rows.labels)
             counts = n_seen, len(rows.labels)
             return _fit_rows(expand_soft_labels(rows), options, counts)
-        table_options = find_whole_options(options, ("prediction", "scale", "absent"))
+        table_options = find_options_needing_all_rows(
+            options, ("prediction", "scale", "absent")
+        )
         whole = method.capabilities.order_dependent or bool(table_options)
         if table_options:
-            check_whole(files, options)
-        elif not whole and is_large(files, options, several=False):
+            check_options_needing_all_rows(files, options)
+        elif not whole and should_summarize_files(files, options, several=False):
             return _fit_large(files, options)
         rows = load_rows(files, options)
-        several = _needs_rows(len(rows.names), options)
+        several = _needs_unpooled_rows(len(rows.names), options)
         if not whole and (several or len(rows.labels) > _MAX_UNPOOLED_ROWS):
             return _fit_large(files, options)
         with add_error_context(source=name_files(files)):
             return _fit_rows(rows, options, (len(rows.labels), len(rows.labels)))
 
 
-def _check_soft(method, options):
+def _check_soft_label_support(method, options):
     if method.capabilities.order_dependent:
         raise invalid_option(
             expected=f"labels of rows in their order for {options.recalibrator}",
@@ -154,7 +163,7 @@ def _check_soft(method, options):
             ),
             hint="Choose another --recalibrator",
         )
-    options.check_named()
+    options.check_required_columns_named()
 
 
 def _fit_rows(
@@ -200,7 +209,7 @@ def _fit_rows(
     )
 
 
-def _needs_rows(n_columns, options):
+def _needs_unpooled_rows(n_columns, options):
     """Return whether cells of probabilities do not suffice."""
     return n_columns > 2 or options.score_kind == "logits" or options.group is not None
 
@@ -209,14 +218,14 @@ def _fit_large(files, options):
     """Learn from rows that are read block by block."""
     from ._large import summarize_files
 
-    rows = _needs_rows(0, options)
+    rows = _needs_unpooled_rows(0, options)
     summary, _, name = summarize_files(list(files), options, rows)
     if rows or summary.drawn is not None:
-        return _fit_drawn(summary, options)
+        return _fit_to_drawn_rows(summary, options)
     return _fit_cells(summary, name, options)
 
 
-def _fit_drawn(summary: Any, options: Request) -> int:
+def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
     """Learn from rows that their own digits draw: all of them if they are not many."""
     from ..recalibrators import fit_recalibrator, get_recalibrator
 
@@ -236,7 +245,7 @@ def _fit_drawn(summary: Any, options: Request) -> int:
             folds = sample.folds(_N_FOLDS, groups)
             held = sample.held_out(options.recalibrator, folds, groups)
         loss = summary.totals.log_loss / summary.weight
-        return compare_losses(sample, held, loss, _GAIN_LEVEL, groups)
+        return compare_losses(sample, held, loss, _GAIN_CONFIDENCE_LEVEL, groups)
 
     def learn_map():
         return fit_recalibrator(
@@ -272,7 +281,7 @@ def _fit_cells(summary: Any, name: str, options: Request) -> int:
             got="probabilities of the other class",
             hint="Add --positive with the other label, or --allow order where they are meant so",
         )
-    check_rising(summary, options)
+    check_scores_not_reversed(summary, options)
     coarse = summary.coarsen(min(summary.max_cells, _MAX_SUMMARY_CELLS))
     cells = "" if coarse.exact else f" in {coarse.n_cells} cells of their probabilities"
     n_rows = summary.n_samples
@@ -293,8 +302,8 @@ def _judge_and_write(description, counts, judge, fit, options, groups=None):
 
     screen = Screen()
     screen.print(description)
-    gain = judge() if _are_enough(counts, options) else None
-    if _judge_gain(screen, gain, options, groups) or options.force:
+    gain = judge() if _has_enough_rows_to_judge(counts, options) else None
+    if _report_map_gain(screen, gain, options, groups) or options.force:
         with show_progress("fitting"):
             document = to_dict(
                 fit(),
@@ -341,7 +350,7 @@ def _check_date(text):
         ) from None
 
 
-def _are_enough(counts, options):
+def _has_enough_rows_to_judge(counts, options):
     """Return whether each class has enough rows to judge a map by other rows."""
     if counts.min() < _N_FOLDS and not options.force:
         raise invalid_option(
@@ -355,7 +364,7 @@ def _are_enough(counts, options):
     return counts.min() >= _N_FOLDS
 
 
-def _judge_gain(screen, gain, options, groups):
+def _report_map_gain(screen, gain, options, groups):
     """Print what the map gains on rows that its fit has not seen; whether it gains anything."""
     if gain is None:
         screen.print("too few rows of some class to say whether the map helps")
@@ -364,9 +373,9 @@ def _judge_gain(screen, gain, options, groups):
         screen.print(sentence)
     if groups is not None:
         n_groups = len(np.unique(np.asarray(groups).astype(str)))
-        if n_groups < _MIN_GROUPS:
+        if n_groups < _MIN_INTERVAL_CLUSTERS:
             screen.print(
-                f"The interval is too short: it wants some {_MIN_GROUPS} groups, here "
+                f"The interval is too short: it wants some {_MIN_INTERVAL_CLUSTERS} groups, here "
                 f"are {n_groups}."
             )
     return gain.difference < 0
@@ -379,7 +388,9 @@ def _cross_validate_cells(method, summary):
     (sample,) = summary.coarsen(min(summary.max_cells, _MAX_SUMMARY_CELLS)).samples()
     with show_progress("judging"):
         held = sample.held_out(method, sample.folds(_N_FOLDS, make_generator(0)))
-    return compare_losses(sample, held, summary.measure("log_loss"), _GAIN_LEVEL)
+    return compare_losses(
+        sample, held, summary.measure("log_loss"), _GAIN_CONFIDENCE_LEVEL
+    )
 
 
 def _cross_validate_rows(
@@ -404,7 +415,7 @@ def _cross_validate_rows(
         labels,
         proba,
         after,
-        level=_GAIN_LEVEL,
+        level=_GAIN_CONFIDENCE_LEVEL,
         sample_weight=sample_weight,
         labels=classes,
     )
@@ -414,8 +425,10 @@ def _cross_validate_rows(
         n = len(labels)
         moved = of_rows(after, codes) - of_rows(read_proba(proba), codes)
         weight = canonical_weight(sample_weight, n)
-        found = by_group(found, moved, weight, encode_groups(groups, n))
-    return for_two_folds(found)
+        found = compute_clustered_difference(
+            found, moved, weight, encode_groups(groups, n)
+        )
+    return double_difference_variance(found)
 
 
 def describe_gain(method: str, gain: "PairedDifference") -> list[str]:

@@ -6,34 +6,34 @@ from typing import TYPE_CHECKING, Any
 
 from .._argument_checks import require
 from .._files.columns import Block
-from .._files.tables import column_names, weigh_more
+from .._files.tables import column_names, is_unpacked_size_above
 from .._kernels._detectable_error import SIGNIFICANCE_LEVEL
 from .._show import plain, quoted
 from ..exceptions import InvalidInputError
 from ..groups import audit_pairs, group_calibration, partition_values
 from ..summary import count_values, is_summary_file, summarize, summarize_groups
-from ._classes import check_order, find_class_order, in_class_order
+from ._classes import check_column_order, find_class_order, in_class_order
 from ._console import Screen, show_progress
 from ._drawn import (
-    check_rising,
-    check_rows,
-    gains_by_features,
+    check_scores_not_reversed,
+    compute_feature_gains,
     get_sample,
     make_draw,
-    soft_sample,
+    reject_empty_summary,
+    sample_soft_label_rows,
 )
 from ._messages import invalid_option
 from ._outputs import unwritable_output
 from ._request import Request, parse_columns, spell_option
 from ._result import Condition, collect_report_settings, emit_report
-from ._tables import parse_texts, with_order
+from ._tables import parse_ordered_column, parse_texts
 
 if TYPE_CHECKING:
     from ..groups import GroupCalibration
     from ..summary import CalibrationSummary, Draw
     from ._prediction_batches import PredictionBatch
 
-_REPORT_OPTIONS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE_LEVEL}
+_GROUP_AUDIT_OPTIONS: dict[str, Any] = {"depth": 2, "level": 1 - SIGNIFICANCE_LEVEL}
 
 
 def audit_groups(
@@ -71,7 +71,9 @@ def audit_groups(
         listed = _parse_values(listed, column)
         # The groups of a column are known after its values have been counted; then the
         # rows are counted by group and score.
-        partition = partition_values(plain(name), listed, counts, **_REPORT_OPTIONS)
+        partition = partition_values(
+            plain(name), listed, counts, **_GROUP_AUDIT_OPTIONS
+        )
         column.assign_groups(partition.codes, len(partition.names))
         partitions.append(partition)
     with show_progress("reading") as advance:
@@ -86,7 +88,7 @@ def audit_groups(
     audited = None
     if found.summary.n_samples:
         audited = audit_pairs(
-            found.pairs, partitions, found.n_rows, found.summary, **_REPORT_OPTIONS
+            found.pairs, partitions, found.n_rows, found.summary, **_GROUP_AUDIT_OPTIONS
         )
     return found.summary, audited
 
@@ -96,7 +98,7 @@ def _audit_saved(files, by):
     with show_progress("reading") as advance:
         found = summarize(files, by=[*by], progress=advance)
     groups = group_calibration(
-        found, groups=[plain(name) for name in by], **_REPORT_OPTIONS
+        found, groups=[plain(name) for name in by], **_GROUP_AUDIT_OPTIONS
     )
     return sum(found.values()), groups
 
@@ -113,34 +115,47 @@ def _parse_values(values, column):
     if not any(isinstance(one, str) for one in listed):
         return listed.to_numpy(dtype=object)
     frame = pd.DataFrame({column.name: listed})
-    return with_order(Block(frame, "", column.decimal), column.name).to_numpy()
+    return parse_ordered_column(
+        Block(frame, "", column.decimal), column.name
+    ).to_numpy()
 
 
 # Smaller tables are read as a whole.
 _MAX_WHOLE_TABLE_BYTES = 2**23
 
 
-def is_large(files: "Sequence[str]", options: Request, several: bool = True) -> bool:
+def should_summarize_files(
+    files: "Sequence[str]", options: Request, several: bool = True
+) -> bool:
     """Return whether to summarise; if not, the rows are read at once.
 
     If `several` is true, the number of files decides too.
     """
-    _is_saved.cache_clear()  # a file may have been written since
+    _is_saved_summary.cache_clear()  # a file may have been written since
     # Saved summaries have no rows to read.
-    tables = [file for file in files if not _is_saved(file)]
+    tables = [file for file in files if not _is_saved_summary(file)]
     if tables:
         _check_columns(tables[0], options)
     wanted = len(tables) < len(files) or options.save or options.dask
     many = several and len(tables) > 1
-    return bool(wanted) or many or weigh_more(tables, _MAX_WHOLE_TABLE_BYTES)
+    return (
+        bool(wanted) or many or is_unpacked_size_above(tables, _MAX_WHOLE_TABLE_BYTES)
+    )
 
 
 #: Options that need all rows at once, however large the tables are.
-_WHOLE_OPTIONS = ("group", "prediction", "scale", "soft_labels", "absent", "logits")
+_OPTIONS_NEEDING_ALL_ROWS = (
+    "group",
+    "prediction",
+    "scale",
+    "soft_labels",
+    "absent",
+    "logits",
+)
 
 
-def find_whole_options(
-    options: Request, names: Sequence[str] = _WHOLE_OPTIONS
+def find_options_needing_all_rows(
+    options: Request, names: Sequence[str] = _OPTIONS_NEEDING_ALL_ROWS
 ) -> list[str]:
     """Return which options were given that need all rows at once."""
     return [
@@ -150,22 +165,22 @@ def find_whole_options(
     ]
 
 
-def check_whole(files: "Sequence[str]", options: Request) -> None:
+def check_options_needing_all_rows(files: "Sequence[str]", options: Request) -> None:
     """Reject what cannot go together with rows that are read whole, or with clusters."""
-    option = find_whole_options(options)[0]
+    option = find_options_needing_all_rows(options)[0]
     _check_no_summaries(files, option, options.group is not None)
     others = ["save", "dask"]
     if options.group is not None or options.soft_labels:
         others += ["by", "features", "grades", "recalibrate"]
     if options.soft_labels:
         option = "--soft-labels"
-    options.check_beside(option, others)
+    options.check_conflicting_options(option, others)
     _check_columns(files[0], options)
 
 
 def _check_columns(file, options):
     """Raise an error for unnamed columns or grades of several classes, before rows are read."""
-    options.check_named(plain(file))
+    options.check_required_columns_named(plain(file))
     n_columns = len(_find_roles(file, options).scores)
     if options.grades is not None and n_columns > 2:
         raise invalid_option(
@@ -176,7 +191,7 @@ def _check_columns(file, options):
 
 
 @cache
-def _is_saved(file):
+def _is_saved_summary(file):
     try:
         return is_summary_file(file)
     except (OSError, ValueError):  # reading it words the error
@@ -203,7 +218,7 @@ def audit_large(
     if summary.drawn is not None:
         get_sample(summary, options)  # rejects columns in another order
     else:
-        check_rising(summary, options)
+        check_scores_not_reversed(summary, options)
     settings = collect_report_settings(files, options, conditions)
     with show_progress("measuring") as advance:
         name = plain(options.name or name)
@@ -212,7 +227,7 @@ def audit_large(
     if options.by:
         report.groups[name] = groups
     if options.features:
-        report.features[name] = gains_by_features(summary, options)
+        report.features[name] = compute_feature_gains(summary, options)
     if options.save is not None:
         try:
             summary.to_parquet(options.save)
@@ -230,7 +245,7 @@ def summarize_files(
 
     With `rows`, and of several classes, some rows are drawn beside it.
     """
-    tables = [file for file in files if not _is_saved(file)]
+    tables = [file for file in files if not _is_saved_summary(file)]
     if options.features and len(tables) < len(files):
         raise invalid_option(
             expected="rows with features",
@@ -242,7 +257,7 @@ def summarize_files(
         name = files[0] if len(files) == 1 else f"{len(files)} summaries"
         groups = None
         if options.by:
-            summary, groups = _audit_saved(files, options.groups_among(()))
+            summary, groups = _audit_saved(files, options.get_group_columns(()))
         else:
             with show_progress("reading") as advance:
                 summary = summarize(files, progress=advance)
@@ -283,12 +298,12 @@ def _summarize_rows(files, table, options, rows, all_labels):
                 files, n_jobs=n_jobs, progress=advance, _draw=draw, **plan
             ), None
 
-    summary, groups = _on_workers(options.dask, read_files)
-    check_rows(summary)
+    summary, groups = _run_on_dask_workers(options.dask, read_files)
+    reject_empty_summary(summary)
     return summary, groups, columns
 
 
-def read_items(
+def draw_soft_label_items(
     files: "Sequence[str]", options: Request
 ) -> "tuple[PredictionBatch, int]":
     """Read items of soft labels that their own digits draw, and count all of them.
@@ -300,14 +315,14 @@ def read_items(
         [*files], files[0], options, rows=True, all_labels=True
     )
     drawn = summary.drawn.get_sample(summary.classes)
-    rows = soft_sample(drawn, columns, options)
-    check_order(rows.labels, rows.scores, rows.classes, len(rows.names), options)
+    rows = sample_soft_label_rows(drawn, columns, options)
+    check_column_order(rows.labels, rows.scores, rows.classes, len(rows.names), options)
     return rows, summary.n_samples
 
 
 def _check_no_summaries(files, option, clusters=False):
     """Reject summaries if single rows are needed, or sums of clusters."""
-    if any(_is_saved(file) for file in files):
+    if any(_is_saved_summary(file) for file in files):
         why = "which do not keep single rows"
         if clusters:
             why = "which add rows up by score: what each cluster adds there is as much as the rows"
@@ -367,7 +382,7 @@ def _find_classes(files, options, roles, all_labels):
     return order
 
 
-def _on_workers(address, work):
+def _run_on_dask_workers(address, work):
     """Return the work in this process, or by the workers of a dask cluster."""
     if address is None:
         return work(None)

@@ -46,7 +46,7 @@ def load_map(file: str, *, edited: bool = False) -> "ExportedMap":
         ) from error
 
 
-def check_kind(found: "ExportedMap", kind: str, file: str) -> None:
+def check_score_kind(found: "ExportedMap", kind: str, file: str) -> None:
     """Reject scores of another kind than those that the map was written for."""
     wanted = found.document["input"]
     if kind == wanted:

@@ -13,14 +13,14 @@ import numpy as np
 from .._files.checksum import CHECKSUM_KEY, compute_checksum
 from .._files.columns import EMPTY_TABLE_HINT
 from .._files.opened import json_text, open_decompressed
-from .._files.tables import table_blocks, weigh_more
+from .._files.tables import is_unpacked_size_above, table_blocks
 from .._files.whole import lock_file
 from .._show import plain, quoted
 from ..exceptions import CalibrationWarning, InvalidInputError
-from ._classes import check_order
+from ._classes import check_column_order
 from ._console import Output, print_note
 from ._messages import EXIT_FINDING, EXIT_SUCCESS, MISSING_LABEL_HINTS, invalid_option
-from ._options import format_examples, number_that, share
+from ._options import format_examples, make_number_parser, parse_share
 from ._outputs import check_writable, unwritable_output, write_text
 from ._prediction_batches import (
     MixedTimes,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # The order of the columns is checked on this many first rows.
 _COLUMN_ORDER_ROWS = 2**17
 # A state stores the checksums of this many files.
-_MAX_CHECKSUMS = 400
+_MAX_STORED_CHECKSUMS = 400
 # Unordered tables of at least this size get a note.
 _MIN_REPORTED_BYTES = 2**23
 EXAMPLES = (
@@ -92,14 +92,14 @@ def add_to(commands: Any) -> None:
     )
     work.add_argument(
         "--run-length",
-        type=number_that("a number above 1", lambda rows: 1 < rows <= 1e12),
+        type=make_number_parser("a number above 1", lambda rows: 1 < rows <= 1e12),
         metavar="N",
         help="while the probabilities are calibrated, the detector raises a false alarm after N "
         "rows on average, or later (default: 10000)",
     )
     work.add_argument(
         "--alpha",
-        type=share,
+        type=parse_share,
         metavar="A",
         help="while the probabilities are calibrated, the test ever raises a false "
         "alarm with probability at most A (default: 0.05)",
@@ -125,7 +125,9 @@ def _add_results(parser: Any) -> None:
     )
     results.add_argument(
         "--wait",
-        type=number_that("a number of seconds", lambda seconds: 0 <= seconds < 1e9),
+        type=make_number_parser(
+            "a number of seconds", lambda seconds: 0 <= seconds < 1e9
+        ),
         default=60.0,
         metavar="SECONDS",
         help="how long to wait while another process changes the state (default: 60)",
@@ -137,7 +139,7 @@ def _add_results(parser: Any) -> None:
 
 def run_monitor(options: Request) -> int:
     """Add rows to a monitor, print its line and write its state; returns the exit code."""
-    options.check_named()
+    options.check_required_columns_named()
     with local_files(options.files, options.allow_remote) as files:
         if options.state is not None:
             _check_state(options.state, [*files, *options.files])
@@ -204,7 +206,7 @@ def _collect_checksums(files, options):
                 ),
             )
         known.append(found)
-    return known[-_MAX_CHECKSUMS:]
+    return known[-_MAX_STORED_CHECKSUMS:]
 
 
 def _check_state(state, files):
@@ -312,12 +314,12 @@ def _update_monitor(
 
     Rows that are not in the order of their times are read again, all at once.
     """
-    _check_first_rows(batches, options)
+    _check_first_rows_column_order(batches, options)
     try:
         return _add_rows(batches.iter_batches(), batches, options)
     except (MixedTimes, _Backwards):
         pass
-    if weigh_more(batches.files, _MIN_REPORTED_BYTES):
+    if is_unpacked_size_above(batches.files, _MIN_REPORTED_BYTES):
         print_note(
             f"the rows are not in the order of {quoted(options.time)}: to be put in it, all of "
             "them are held in memory. Give a sorted table, or a day at a time, where they are too "
@@ -326,7 +328,7 @@ def _update_monitor(
     return _add_rows([batches.load_batch()], batches, options)
 
 
-def _check_first_rows(batches, options):
+def _check_first_rows_column_order(batches, options):
     """Raise an error if the first rows fit columns of other classes.
 
     If there is a state, print it: later tables may be those of a model that went wrong.
@@ -343,7 +345,9 @@ def _check_first_rows(batches, options):
     rows = join_batches(first)
     n_columns = len(batches.names)
     try:
-        check_order(rows.labels, rows.scores, batches.classes, n_columns, options)
+        check_column_order(
+            rows.labels, rows.scores, batches.classes, n_columns, options
+        )
     except InvalidInputError as error:
         if _load_state(options, again=True) is None:
             error.set_fields(source=name_files(options.files))

@@ -222,7 +222,7 @@ class Options(argparse._ActionsContainer):
         """Add the options of intervals that are drawn."""
         self.add_argument(
             "--resamples",
-            type=whole_number(2),
+            type=make_integer_parser(2),
             metavar="N",
             help="resamples per interval (default: 200, fewer for many rows)",
         )
@@ -232,7 +232,7 @@ class Options(argparse._ActionsContainer):
         """Add the option of the level of intervals."""
         self.add_argument(
             "--level",
-            type=share,
+            type=parse_share,
             default=0.9,
             metavar="L",
             help="level of the intervals, between 0 and 1 (default: %(default)s)",
@@ -357,7 +357,7 @@ class Options(argparse._ActionsContainer):
             "--read",
             dest="form",
             action=_Meaning,
-            means=_parse_form,
+            means=_parse_csv_option,
             metavar="WHAT=HOW",
             help="format of a csv file, if it is not detected: sep=; or sep=tab, "
             "decimal=, for a decimal comma, encoding=cp1252 (default: utf-8), "
@@ -365,7 +365,7 @@ class Options(argparse._ActionsContainer):
         )
         group.add_argument(
             "--skip-rows",
-            type=whole_number(0),
+            type=make_integer_parser(0),
             metavar="N",
             help="leave out N lines of a csv file, or rows of a workbook, above the names of the "
             "columns: titles and comments",
@@ -464,10 +464,10 @@ def parse_scale_ends(text: str) -> tuple[float, float]:
 def _parse_tolerance(word):
     if word == "any":
         return {"normalize": True, "tolerance": None}
-    return {"normalize": False, "tolerance": any_number(word)}
+    return {"normalize": False, "tolerance": parse_any_number(word)}
 
 
-def _parse_form(word):
+def _parse_csv_option(word):
     name, _, value = word.partition("=")
     if name not in CSV_OPTION_NAMES[:-1] or not value:
         raise argparse.ArgumentTypeError(
@@ -480,15 +480,15 @@ def _parse_form(word):
     return {name: parse_names([value]) if name == "header" else value}
 
 
-def whole_number(least: int) -> Any:
+def make_integer_parser(least: int) -> Any:
     """Return a type of argparse: whole numbers from `least`."""
     rule = f"a whole number from {least}"
-    return number_that(
+    return make_number_parser(
         rule, lambda n: n >= least, lambda text: int(text) if text.isdigit() else -1
     )
 
 
-def number_that(
+def make_number_parser(
     rule: str,
     fits: Callable[[float], bool],
     read: Callable[[str], float] = float,
@@ -509,7 +509,7 @@ def number_that(
     return parse_number
 
 
-def as_number(text: str) -> str | None:
+def suggest_plain_number(text: str) -> str | None:
     """Return what to write for a number with a percent sign or a decimal comma.
 
     None for other texts.
@@ -523,18 +523,18 @@ def as_number(text: str) -> str | None:
     return f"Write {number:.15g} for {text.strip()}"
 
 
-def any_number(text: str) -> float:
+def parse_any_number(text: str) -> float:
     """Return a type of argparse: numbers."""
     try:
         return float(text)
     except ValueError:
-        hint = as_number(text) or "Write one with a point"
+        hint = suggest_plain_number(text) or "Write one with a point"
         raise argparse.ArgumentTypeError(
             f"expected a number, got {text!r}. {hint}"
         ) from None
 
 
 #: A type of argparse.
-share = number_that(
-    "a number between 0 and 1", lambda number: 0 < number < 1, hint=as_number
+parse_share = make_number_parser(
+    "a number between 0 and 1", lambda number: 0 < number < 1, hint=suggest_plain_number
 )

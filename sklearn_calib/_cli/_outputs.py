@@ -71,14 +71,14 @@ def check_outputs(options: Request, files: Sequence[str]) -> None:
             raise unwritable_output(out, "the standard output has the report", option)
         check_writable(out, [*files, *options.files], option)
         place = os.path.realpath(out)
-        if place in places and not _takes_all(out):
+        if place in places and not _is_device_or_pipe(out):
             raise unwritable_output(
                 out, f"it is also the file of {places[place]}", option
             )
         places[place] = option
 
 
-def _takes_all(out):
+def _is_device_or_pipe(out):
     """Return whether it is a device or a pipe, such as /dev/null."""
     return os.path.exists(out) and not os.path.isfile(out)
 

@@ -15,9 +15,9 @@ from ._messages import invalid_option
 from ._prediction_batches import (
     PredictionBatch,
     expand_soft_labels,
-    get_side_columns,
+    get_weights_and_clusters,
 )
-from ._request import Request, check_different, parse_columns
+from ._request import Request, check_column_roles_differ, parse_columns
 from ._tables import (
     Tables,
     check_known,
@@ -44,7 +44,7 @@ class PairedModel(NamedTuple):
 
 def name_models(files: Sequence[str], options: Request) -> list[PairedModel]:
     """Return what was named, as two models."""
-    options.check_named()
+    options.check_required_columns_named()
     named = options.prob
     if len(files) > 2 or len(named) > 2 or (len(files) == 1 and len(named) != 2):
         raise invalid_option(
@@ -173,7 +173,7 @@ class Pairs:
             if not options.soft_labels:
                 check_there(labels, proba, table)
             scores.append(proba)
-        beside = get_side_columns(tables[0], options, "cluster")
+        beside = get_weights_and_clusters(tables[0], options, "cluster")
         if options.group is not None:
             beside["together"] = beside["together"].astype(str).to_numpy()
         return PredictionBatch(labels, scores, votes=votes, **beside)
@@ -190,7 +190,7 @@ class Pairs:
             second = None if model.needs_label else options.second_label
             if second is not None:
                 labels = [second]
-            check_different(labels, model.columns)
+            check_column_roles_differ(labels, model.columns)
             found += model.columns
             if second is not None or model.needs_label or {*labels} <= {*present}:
                 found += labels
@@ -223,7 +223,7 @@ class Pairs:
             for table in self._stream_tables(self.models):
                 yield [table, table]
         else:
-            yield from _side_by_side(
+            yield from _align_streams(
                 [self._stream_tables([model]) for model in self.models]
             )
 
@@ -363,7 +363,7 @@ def _build_key_index(table, name):
     return keys
 
 
-def _side_by_side(streams):
+def _align_streams(streams):
     """Yield blocks of two files, cut to the same rows; reject files of which one has more."""
     tables = [next(stream, None) for stream in streams]
     counts = [0, 0]

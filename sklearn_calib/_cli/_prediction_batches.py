@@ -5,32 +5,32 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._files.columns import Block, number_column, whole_column
+from .._files.columns import Block, number_column, read_complete_column
 from .._show import plain, redact_secrets
 from .._typing import AnyArray, FloatArray
 from ..exceptions import add_error_context
 from ._classes import (
     check_classes,
-    check_order,
+    check_column_order,
     find_class_order,
+    get_soft_label_classes,
     in_class_order,
     match_named_classes,
     order_classes,
-    soft_classes,
 )
 from ._messages import invalid_option
 from ._request import Request, Roles
 from ._tables import (
     Tables,
-    check_both,
+    check_right_and_wrong_present,
     check_there,
     find_codes,
     get_correctness,
     get_probability,
     get_scores,
     get_shares,
+    parse_ordered_columns,
     read_filled_labels,
-    with_orders,
 )
 
 
@@ -204,7 +204,7 @@ class PredictionBatches:
             proba = np.asarray(proba)
         when = None
         if options.time is not None:
-            when = whole_column(table, options.time, "time")
+            when = read_complete_column(table, options.time, "time")
         return PredictionBatch(labels, proba, time=when)
 
     def _find_classes(self, known):
@@ -227,7 +227,7 @@ class PredictionBatches:
         return classes
 
 
-def get_side_columns(
+def get_weights_and_clusters(
     table: Block, options: Request, what: str = "group"
 ) -> dict[str, Any]:
     """Return the weights and clusters of rows, which are None if none were named.
@@ -238,7 +238,7 @@ def get_side_columns(
     if options.weight is not None:
         weight = number_column(table, options.weight)
     if options.group is not None:
-        together = whole_column(table, options.group, what)
+        together = read_complete_column(table, options.group, what)
     return {"weight": weight, "together": together}
 
 
@@ -257,13 +257,13 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     are None.
     """
     from .._validation import check_votes
-    from ..summary import folder_values
+    from ..summary import parse_folder_values
 
     roles: dict[str, Roles] = {}
 
     def pick_columns(file, present):
         roles[file] = options.find_roles(present)
-        folders = folder_values(file)
+        folders = parse_folder_values(file)
         return [
             name
             for name in roles[file].all_columns
@@ -276,7 +276,7 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
     kinds: frozenset[str] = frozenset()
     batches = []
     for table in tables:
-        folders = folder_values(table.file)
+        folders = parse_folder_values(table.file)
         for name in roles[table.file].groups:
             if name not in table.columns:
                 table.columns[name] = folders[name]
@@ -285,7 +285,7 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
         kinds |= more_kinds
     rows = join_batches(batches)
     if options.prediction is not None:
-        check_both(rows.labels, tables[0], options)
+        check_right_and_wrong_present(rows.labels, tables[0], options)
     if options.soft_labels:
         with add_error_context(source=name_files(files)):
             check_votes(kinds)
@@ -295,7 +295,7 @@ def load_columns(files: Sequence[str], options: Request) -> PredictionBatch:
 def _parse_table(table, roles, options):
     """Return the rows of a file, and the kinds of votes that it has."""
     more = {
-        field: with_orders(table._replace(columns=table.columns[names]))
+        field: parse_ordered_columns(table._replace(columns=table.columns[names]))
         for field, names in (("groups", roles.groups), ("features", roles.features))
         if names
     }
@@ -306,7 +306,7 @@ def _parse_table(table, roles, options):
         ),
         names=roles.scores,
         label_names=roles.labels,
-        **get_side_columns(table, options),
+        **get_weights_and_clusters(table, options),
         **more,
     )
     if options.soft_labels:
@@ -346,7 +346,7 @@ def load_rows(files: Sequence[str], options: Request) -> PredictionBatch:
             scores = read_proba(scores, kind="logits", absent=absent)
         elif absent:
             scores = read_proba(scores, tolerance=options.sum_tolerance, absent=absent)
-        check_order(labels, scores, classes, n_columns, options)
+        check_column_order(labels, scores, classes, n_columns, options)
         if options.tolerance is not None:
             scores = read_proba(scores, tolerance=options.tolerance)
     return rows._replace(
@@ -372,10 +372,10 @@ def _parse_soft_labels(rows, options):
         scores = read_proba(scores, kind="logits")
     elif options.tolerance is not None:
         scores = read_proba(scores, tolerance=options.tolerance)
-    classes = soft_classes(options, rows.label_names, len(rows.names))
+    classes = get_soft_label_classes(options, rows.label_names, len(rows.names))
     rows = rows._replace(scores=scores, weight=rows.weigh_votes(), classes=classes)
     rows = _match_columns(rows, classes)
-    check_order(rows.labels, rows.scores, classes, len(rows.names), options)
+    check_column_order(rows.labels, rows.scores, classes, len(rows.names), options)
     return rows
 
 

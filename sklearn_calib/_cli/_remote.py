@@ -79,7 +79,7 @@ def local_files(
         )
     with ExitStack() as stack:
         folder = ""
-        if any(map(_is_copied, patterns)) or "-" in patterns:
+        if any(map(_is_remote_address, patterns)) or "-" in patterns:
             folder = stack.enter_context(temporary_folder())
         found = [
             path
@@ -99,12 +99,12 @@ def local_files(
 def describe_source(patterns: Sequence[str], files: Sequence[str]) -> str:
     """Return what a report calls the files: copies by their addresses, without passwords."""
     first = "-" if patterns[0] == "-" else files[0]
-    if _is_copied(patterns[0]):
+    if _is_remote_address(patterns[0]):
         first = redact_secrets(patterns[0])
     return first if len(files) == 1 else f"{first} and {len(files) - 1} more"
 
 
-def _is_copied(pattern):
+def _is_remote_address(pattern):
     return ADDRESS_PATTERN.match(pattern) and urlsplit(pattern).scheme != "file"
 
 

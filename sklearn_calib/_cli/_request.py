@@ -108,25 +108,27 @@ class Request(argparse.Namespace):
         """Return the columns that are named among those that are present; reject two roles."""
         scores = parse_columns(self.prob, present)
         labels = self.label_columns(present)
-        groups = self.groups_among(present)
-        check_different(labels, scores)
+        groups = self.get_group_columns(present)
+        check_column_roles_differ(labels, scores)
         _check_groups(groups, labels, scores)
         others = [*filter(None, (self.weight, self.time, self.group, self.prediction))]
         roles = Roles(labels, scores, others, groups, [])
-        roles.features.extend(self._features_among(present, roles.required_columns))
+        roles.features.extend(
+            self._get_feature_columns(present, roles.required_columns)
+        )
         return roles
 
     def pick_columns(self, present: Sequence[str]) -> list[str]:
         """Return all columns that are read."""
         return self.find_roles(present).all_columns
 
-    def groups_among(self, present: Sequence[str]) -> list[str]:
+    def get_group_columns(self, present: Sequence[str]) -> list[str]:
         """Return the columns of ``--by``, each once."""
-        return _names_after("--by", self.by, present)
+        return _parse_option_columns("--by", self.by, present)
 
-    def _features_among(self, present, measured):
+    def _get_feature_columns(self, present, measured):
         """Return the columns of ``--features``, each once; "all" is all others."""
-        names = _names_after("--features", self.features, present)
+        names = _parse_option_columns("--features", self.features, present)
         if names == ["all"] and "all" not in present:
             return [name for name in present if name not in measured]
         if self.label in names:
@@ -137,7 +139,9 @@ class Request(argparse.Namespace):
             )
         return names
 
-    def check_named(self, of: str = "the labels and of the probabilities") -> None:
+    def check_required_columns_named(
+        self, of: str = "the labels and of the probabilities"
+    ) -> None:
         """Reject a table of which the label or the probabilities are not named."""
         if self.label is None or self.prob is None:
             missing = " and ".join(
@@ -163,7 +167,7 @@ class Request(argparse.Namespace):
                 ),
             )
 
-    def check_beside(self, option: str, others: Iterable[str]) -> None:
+    def check_conflicting_options(self, option: str, others: Iterable[str]) -> None:
         """Reject options that would be wrong for the rows that another one makes."""
         for name in others:
             if getattr(self, name):
@@ -194,7 +198,7 @@ class Request(argparse.Namespace):
         }
         for option, others in beside.items():
             if getattr(self, option) is not None:
-                self.check_beside(spell_option(option), others)
+                self.check_conflicting_options(spell_option(option), others)
 
 
 def spell_option(name: str) -> str:
@@ -262,7 +266,7 @@ def parse_columns(values: Iterable[str], present: Collection[str]) -> list[str]:
     return [column for name in names for column in list_columns(name, present)]
 
 
-def _names_after(option, values, present):
+def _parse_option_columns(option, values, present):
     """Return columns that an option names, each once."""
     names = list(dict.fromkeys(parse_columns(values or (), present)))
     if values and not any(names):
@@ -274,7 +278,7 @@ def _names_after(option, values, present):
     return names
 
 
-def check_different(
+def check_column_roles_differ(
     labels: Sequence[str], columns: list[str], option: str = "--prob"
 ) -> None:
     """Raise an error for a column that has two roles."""
@@ -286,7 +290,7 @@ def check_different(
             hint="Name the column of the probabilities with --prob",
         )
     if len(labels) > 1:
-        check_different([], [*labels], "--label")
+        check_column_roles_differ([], [*labels], "--label")
         if len(labels) != max(len(columns), 2):
             raise invalid_option(
                 expected=(

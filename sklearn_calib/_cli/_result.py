@@ -10,7 +10,7 @@ from .._show import get_sections, quote_for_shell, quoted
 from .._spelling import find_nearest_name, suggest_name
 from ._console import Screen, print_note, show_progress
 from ._messages import EXIT_FINDING, EXIT_SUCCESS, invalid_option
-from ._options import Parser, as_number
+from ._options import Parser, suggest_plain_number
 from ._outputs import write_report, write_results
 from ._remote import describe_source
 from ._request import Request
@@ -105,7 +105,7 @@ def _parse_condition(text):
             raise invalid_option(
                 expected="a number at the end of --fail-if",
                 got=quoted(text),
-                hint=as_number(given) or hint,
+                hint=suggest_plain_number(given) or hint,
             )
     return Condition(measure, field or "value", sign, limit)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .._show import get_sections, plain, render_markdown
 from ._console import REQUIRED_EXTRAS, Screen, show_progress
 from ._messages import invalid_option
-from ._options import any_number, format_examples
+from ._options import format_examples, parse_any_number
 from ._outputs import check_outputs, write_results
 from ._prediction_batches import load_columns
 from ._remote import local_files
@@ -55,7 +55,7 @@ def add_to(commands: Any) -> None:
 
 def parse_errors(text: str) -> list[float]:
     """Return a type of argparse: mean errors between 0 and 0.5, separated by commas."""
-    found = [any_number(part) for part in text.split(",")]
+    found = [parse_any_number(part) for part in text.split(",")]
     wrong = next((size for size in found if not 0 < size < 0.5), None)
     if wrong is not None:
         raise argparse.ArgumentTypeError(

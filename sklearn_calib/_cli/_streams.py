@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from .._files.arrow import flatten_schema
-from .._files.columns import EMPTY_TABLE_HINT, Block, check_form
+from .._files.columns import EMPTY_TABLE_HINT, Block, check_number_format
 from .._files.csv_text import allow_long_cells
 from .._files.opened import detect_format, open_decompressed
 from .._files.tables import CsvText, table_blocks, translate_read_errors
@@ -317,15 +317,15 @@ def _format_json_rows(table):
         try:
             lines.append(form(row, allow_nan=False))
         except ValueError:
-            lines.append(form(_without_nan(row)))
+            lines.append(form(_replace_nan_by_none(row)))
     return "".join(f"{line}\n" for line in lines).encode(errors="backslashreplace")
 
 
-def _without_nan(value):
+def _replace_nan_by_none(value):
     if isinstance(value, dict):
-        return {name: _without_nan(below) for name, below in value.items()}
+        return {name: _replace_nan_by_none(below) for name, below in value.items()}
     if isinstance(value, list):
-        return [_without_nan(below) for below in value]
+        return [_replace_nan_by_none(below) for below in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -382,7 +382,7 @@ def _read_text_columns(table: Block) -> list[Any]:
     lines = _iter_records(written)[written.named :]
     width = len(written.header)
     rows = list(csv.reader(lines, delimiter=written.sep, skipinitialspace=True))
-    _check_count(rows, table)
+    _check_block_row_count(rows, table)
     if any(len(row) != width for row in rows):
         rows = [[*row, *[""] * width][:width] for row in rows]
     columns = zip(*rows, strict=True)
@@ -409,13 +409,13 @@ def _append_to_objects(copied, file):
                 got=f"{len(lines)} lines for {table.n_rows} objects",
                 hint="Write each object into a line of its own",
             )
-        _check_new(lines, copied.new, table)
+        _check_fields_are_new(lines, copied.new, table)
         fields = _join_cells(columns, ", ")
-        file.write("".join(map(_with_fields, lines, fields)).encode())
+        file.write("".join(map(_append_json_fields, lines, fields)).encode())
         yield table.n_rows, share
 
 
-def _check_new(lines, new, table):
+def _check_fields_are_new(lines, new, table):
     """Reject a new field that an object has: which are there is known of the first lines."""
     for name in new:
         spellings = {json.dumps(name), json.dumps(name, ensure_ascii=False)}
@@ -431,7 +431,7 @@ def _check_new(lines, new, table):
                 )
 
 
-def _with_fields(line, fields):
+def _append_json_fields(line, fields):
     bare = line.rstrip(_WHITESPACE)
     inside = bare[:-1].rstrip(_WHITESPACE)  # without the last brace
     comma = "" if inside.lstrip(_WHITESPACE + "\ufeff") == "{" else ", "
@@ -448,7 +448,7 @@ def _append_to_lines(copied, file):
             written = table.written
             cells = _format_cells(copied.fill(table), comma, written.sep)
             lines = _iter_records(written)
-            _check_count(lines[written.named :], table)
+            _check_block_row_count(lines[written.named :], table)
             if written.named and text is not None:
                 lines = lines[1:]  # one line of names for all files
             elif written.named:
@@ -529,14 +529,14 @@ def _has_decimal_commas(copied):
         if table.decimal is not None:
             return table.decimal == ","
         for name in copied.names:
-            check_form(table, name)
+            check_number_format(table, name)
         marks = [table.forms.get((name, ",")) for name in copied.names]
         if any(mark is not None for mark in marks):
             return any(marks)
     return False
 
 
-def _check_count(rows: Sequence[Any], table: Block) -> None:
+def _check_block_row_count(rows: Sequence[Any], table: Block) -> None:
     """Reject a block whose rows are not those that its text was divided into."""
     if len(rows) != table.n_rows:
         raise invalid_option(

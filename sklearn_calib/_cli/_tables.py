@@ -12,7 +12,7 @@ from .._files.columns import (
     Block,
     Coded,
     check_filled,
-    in_percent,
+    is_written_in_percent,
     label_column,
     label_values,
     number_column,
@@ -202,16 +202,16 @@ def parse_texts(column: Any, decimal: str | None) -> Any:
     return column
 
 
-def with_orders(table: Block) -> Any:
+def parse_ordered_columns(table: Block) -> Any:
     """Return the frame with numbers and dates for texts that are such in all rows."""
     frame = table.columns.copy()
     for name in frame.columns:
         if getattr(frame[name].dtype, "kind", "O") in "OTU":
-            frame[name] = with_order(table, name)
+            frame[name] = parse_ordered_column(table, name)
     return frame
 
 
-def with_order(table: Block, name: str) -> Any:
+def parse_ordered_column(table: Block, name: str) -> Any:
     """Return a column, whose text becomes dates or numbers where all of it is."""
     import pandas as pd
 
@@ -246,7 +246,7 @@ def get_probability(table: Block, name: str, options: Request) -> FloatArray:
             hint = "Where that is an option which the row does not have, add --missing absent."
             error.set_fields(remark=hint)
         raise
-    signed = in_percent(table, name)
+    signed = is_written_in_percent(table, name)
     if (scale := options.scale) is not None and not signed:
         return _scale_to_unit(table, name, numbers, scale)
     return numbers / 100 if options.percent and not signed else numbers
@@ -314,7 +314,7 @@ def get_correctness(
     _check_confidence(confidence, predicted, names[0])
     right = truth.__class__((truth.to_numpy() == predicted.to_numpy()).astype(int))
     if both:
-        check_both(right, table, options)
+        check_right_and_wrong_present(right, table, options)
     return right
 
 
@@ -352,7 +352,7 @@ def _check_confidence(confidence, answers, name):
     )
 
 
-def check_both(right: Any, table: Block, options: Request) -> None:
+def check_right_and_wrong_present(right: Any, table: Block, options: Request) -> None:
     """Reject predictions that are all right, or all wrong; `table` has the first of them."""
     if right.all() or not right.any():
         truth, predicted = (

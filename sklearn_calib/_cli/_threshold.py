@@ -8,7 +8,7 @@ from .._show import quoted
 from ._console import REQUIRED_EXTRAS, Screen, standard_output
 from ._map import EDITED_HELP, SQL_DIALECTS, add_map, load_map
 from ._messages import invalid_option
-from ._options import any_number, as_number, format_examples
+from ._options import format_examples, parse_any_number, suggest_plain_number
 from ._outputs import check_writable, write_json
 from ._request import Request, parse_names
 
@@ -88,7 +88,7 @@ def run_threshold(options: Request) -> int:
         raise invalid_option(
             expected="probabilities with a point in --at",
             got=f"{comma!r}, which may be one with a decimal comma",
-            hint=f"{as_number(comma)}, or give --at once for each of two",
+            hint=f"{suggest_plain_number(comma)}, or give --at once for each of two",
         )
     targets = [_parse_target(text) for text in parse_names(options.at)]
     if not targets:
@@ -124,7 +124,7 @@ def run_threshold(options: Request) -> int:
 
 def _parse_target(text):
     try:
-        value = any_number(text)
+        value = parse_any_number(text)
     except Exception:
         value = math.nan
     if not 0 <= value <= 1:
@@ -132,7 +132,7 @@ def _parse_target(text):
             expected="probabilities from 0 to 1 in --at",
             got=f"{text!r}",
             hint=(
-                as_number(text)
+                suggest_plain_number(text)
                 or "Write for instance --at 0.02; divide percentages by 100"
             ),
         )

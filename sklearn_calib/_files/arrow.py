@@ -10,7 +10,7 @@ from .._show import plain, quoted
 from ..exceptions import InvalidInputError, invalid_input
 from .columns import LIST_COLUMN_HINT
 from .csv_text import MAX_EXACT_INTEGER, check_columns, invalid_skipping, rows_below
-from .opened import pyarrow_that
+from .opened import import_pyarrow_module
 
 # Bytes of a column of a parquet file that are read at a time.
 _READ_BUFFER_BYTES = 2**20
@@ -18,7 +18,7 @@ _READ_BUFFER_BYTES = 2**20
 
 def parquet_file(source: Any) -> Any:
     """Return a stream as pyarrow's ParquetFile, which reads pages and not whole columns."""
-    parquet = pyarrow_that("reads parquet", "pyarrow.parquet")
+    parquet = import_pyarrow_module("reads parquet", "pyarrow.parquet")
     # what is read ahead is kept until the file is closed: a price to pay for slow
     # streams alone
     ahead = type(source).__module__.startswith("pyarrow")
@@ -36,7 +36,7 @@ class ArrowFile:
     metadata = None  # which parquet has
 
     def __init__(self, source: BinaryIO) -> None:
-        self._ipc = pyarrow_that("reads Arrow files", "pyarrow.ipc")
+        self._ipc = import_pyarrow_module("reads Arrow files", "pyarrow.ipc")
         self._source = source
         self._is_stream = self._source.read(4) == b"\xff\xff\xff\xff"
         self.schema_arrow = self._open_reader(None).schema
@@ -159,7 +159,7 @@ def flatten_schema(schema: Any) -> Any:
     return flatten_records(schema.empty_table()).schema
 
 
-def check_types(needed: Iterable[str], schema: Any, file: str) -> None:
+def reject_list_columns(needed: Iterable[str], schema: Any, file: str) -> None:
     """Reject if a column of an Arrow schema holds lists."""
     from pyarrow import types
 

@@ -140,7 +140,7 @@ def check_filled(block: Block, name: str, what: str, missing: Any = None) -> Non
         )
 
 
-def whole_column(block: Block, name: str, what: str) -> Any:
+def read_complete_column(block: Block, name: str, what: str) -> Any:
     """Return a column without holes, of times or groups."""
     check_filled(block, name, what)
     return block.columns[name]
@@ -164,13 +164,13 @@ def number_values(block: Block, name: str, *, holes: bool = False) -> AnyArray:
             column.to_numpy() if plain_type else column.to_numpy(float, na_value=np.nan)
         )
         if block.of_csv:
-            check_form(block, name)
+            check_number_format(block, name)
     else:
         numbers = _parse_numbers(column, block.decimal)
         wrong = np.isnan(numbers) & column.notna().to_numpy()
         if wrong.any():
             raise _invalid_text(block, name, int(wrong.argmax()))
-        check_form(block, name)
+        check_number_format(block, name)
     if numbers.dtype.kind == "f" and not holes:
         check_filled(block, name, "number", np.isnan(numbers))
     return numbers
@@ -193,14 +193,14 @@ def number_column(block: Block, name: str, *, holes: bool = False) -> Any:
     return numbers
 
 
-def in_percent(block: Block, name: str) -> bool:
+def is_written_in_percent(block: Block, name: str) -> bool:
     """Return whether the numbers of a column, once they are read, are written with %."""
     if block.forms is None:
-        return _in_percent(block.columns[name])
+        return _ends_with_percent(block.columns[name])
     return bool(block.forms.get((name, "%")))
 
 
-def check_form(block: Block, name: str) -> None:
+def check_number_format(block: Block, name: str) -> None:
     """Reject a block of a file whose numbers are written otherwise than those above."""
     column = block.columns[name]
     filled = column.dropna()
@@ -208,7 +208,7 @@ def check_form(block: Block, name: str) -> None:
         return
     kind = getattr(filled.dtype, "kind", "O")
     texts = None if kind in "fiub" else filled.astype(str).str
-    found = {"%": texts is not None and _in_percent(filled)}
+    found = {"%": texts is not None and _ends_with_percent(filled)}
     if block.decimal is None:  # the numbers show it, but for whole ones
         comma = texts is not None and texts.contains(",").any()
         pointed = texts is not None and texts.contains(".", regex=False).any()
@@ -227,10 +227,10 @@ def check_form(block: Block, name: str) -> None:
 
 def _parse_numbers(column, decimal):
     """Return numbers of a column of text or of objects; NaN for other text."""
-    if (numbers := _at_once(column, decimal)) is not None:
+    if (numbers := _parse_ascii_numbers(column, decimal)) is not None:
         return numbers
     values = column.astype(object).to_numpy()
-    in_percent = _in_percent(column)
+    in_percent = _ends_with_percent(column)
     if decimal is None:
         decimal = "," if any("," in v for v in values if isinstance(v, str)) else "."
 
@@ -253,7 +253,7 @@ def _parse_numbers(column, decimal):
     return np.array([parse_number(value) for value in values])
 
 
-def _at_once(column, decimal):
+def _parse_ascii_numbers(column, decimal):
     """Return the numbers of a column of text alone, if all of it is numbers in ASCII; else None."""
     from pandas.api.types import infer_dtype
 
@@ -288,7 +288,7 @@ def _at_once(column, decimal):
     return numbers / 100 if in_percent else numbers
 
 
-def _in_percent(column):
+def _ends_with_percent(column):
     """Return whether what is text in a column ends with %."""
     import pandas as pd
 

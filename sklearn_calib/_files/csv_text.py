@@ -318,7 +318,7 @@ def quote_without_end(error: ValueError, file: str, above: int) -> Exception:
     )
 
 
-def share_read(stream: Any) -> float:
+def compute_read_fraction(stream: Any) -> float:
     """Return how much of a file has been read, compressed or not."""
     try:
         number = stream.fileno()
@@ -355,7 +355,7 @@ MAX_EXACT_INTEGER = 2**53  # whole numbers below are floats without a loss
 # characters of numbers, and below of booleans
 _NUMBER_CHARACTERS = r"0-9+\-.,\s\vEeIiNnFfTtYy"
 # A column is first checked for fractions in this many rows.
-_PROBED_ROWS = 1000
+_FRACTION_CHECK_ROWS = 1000
 _TEXT_PATTERN = rf"[^{_NUMBER_CHARACTERS}AaRrUuLlSs]"
 _SPACE_BYTE, _NEWLINE_BYTE = np.frombuffer(b" \n", np.uint8)
 
@@ -417,7 +417,9 @@ class CsvParser:
         try:
             table = self._split_cells(data, named)
             unclear = {
-                place for place in self.places if not _is_sure(table[str(place)])
+                place
+                for place in self.places
+                if not _agrees_with_pandas(table[str(place)])
             }
             if unclear:
                 self._unclear |= unclear
@@ -507,7 +509,7 @@ class CsvParser:
 
     def _by_pandas(self, text, named):
         frame, extra = self._split_by_pandas(text, named, self.as_text)
-        lossy = {place for place in frame if _lose_digits(frame[place])}
+        lossy = {place for place in frame if _has_rounded_integers(frame[place])}
         if lossy:
             frame, extra = self._split_by_pandas(text, named, self.as_text | lossy)
         return frame, extra
@@ -560,7 +562,7 @@ _PANDAS_READ_OPTIONS: dict[str, Any] = {
 }
 
 
-def _is_sure(column):
+def _agrees_with_pandas(column):
     """Return whether a column that pyarrow gave a type has it, and these values, for pandas too."""
     import pyarrow.compute as pc
     from pyarrow import types
@@ -575,7 +577,7 @@ def _is_sure(column):
         ):
             return False
         return (
-            _has_fraction(column[:_PROBED_ROWS])
+            _has_fraction(column[:_FRACTION_CHECK_ROWS])
             or column.null_count > 0
             or _has_fraction(column)
         )
@@ -620,10 +622,14 @@ def infer_cell_values(
         skip_blank_lines=False,
         **exact_numbers(),
     )["value"]
-    return pd.Series([*texts, None], dtype=object) if _lose_digits(found) else found
+    return (
+        pd.Series([*texts, None], dtype=object)
+        if _has_rounded_integers(found)
+        else found
+    )
 
 
-def _lose_digits(column):
+def _has_rounded_integers(column):
     """Return whether long whole numbers became floats, because a value is missing."""
     large = column.dtype.kind == "f" and MAX_EXACT_INTEGER <= column.max() < np.inf
     return large and bool(column.isna().any())

@@ -20,10 +20,10 @@ from .columns import EMPTY_TABLE_HINT
 from .csv_text import (
     MAX_EXACT_INTEGER,
     check_columns,
+    compute_read_fraction,
     detect_encoding,
     read_head,
     row_blocks,
-    share_read,
 )
 
 # The columns are found in the lines of this many first bytes.
@@ -89,7 +89,7 @@ def json_frames(
     needed = reader.choose_columns(begun, pick, cut=len(head) >= _HEAD_BYTES)
     for text in row_blocks(source, encoding, None, size, file):
         frame = reader.read_frame(text, above, needed)
-        yield frame, share_read(stream), text
+        yield frame, compute_read_fraction(stream), text
         above += text.count("\n")
 
 

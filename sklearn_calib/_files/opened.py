@@ -51,7 +51,7 @@ _READABLE_SUFFIXES = (
 _RETRY_SECONDS = 5
 
 
-def pyarrow_that(does: str, module: str = "pyarrow") -> Any:
+def import_pyarrow_module(does: str, module: str = "pyarrow") -> Any:
     """Import a module of pyarrow; the error names its purpose and how to install it."""
     try:
         return import_module(module)
@@ -120,7 +120,7 @@ def _expand_patterns(data):
         yield from _expand_address(text)
     elif os.path.isdir(text):
         below = [str(path) for path in sorted(Path(text).rglob("*")) if path.is_file()]
-        paths = _without_strays(below, text)
+        paths = _skip_marker_files(below, text)
         yield from ((path, path, None) for path in _one_format(paths, text))
     elif os.path.exists(text) or not has_magic(text):
         _check_rereadable(text)
@@ -131,7 +131,7 @@ def _expand_patterns(data):
         ]
         if not text.lower().endswith(_READABLE_SUFFIXES):
             fixed = re.split(r"[*?\[]", text)[0]
-            paths = [*_without_strays(paths, os.path.dirname(fixed))]
+            paths = [*_skip_marker_files(paths, os.path.dirname(fixed))]
         if not paths:
             raise invalid_input(
                 expected="files of that name",
@@ -177,7 +177,7 @@ def _expand_address(text):
         files = sorted(each.path for each in below if each.type == fs.FileType.File)
         paths = [
             file
-            for file in _without_strays(files, path)
+            for file in _skip_marker_files(files, path)
             if file.lower().endswith(_PARQUET_SUFFIXES)
         ]
         if not paths:
@@ -191,7 +191,7 @@ def _expand_address(text):
     yield from ((f"{path}", path, filesystem) for path in paths)
 
 
-def _without_strays(paths, folder):
+def _skip_marker_files(paths, folder):
     """Yield files with the ending of a table that no program left for itself (_SUCCESS)."""
     for path in paths:
         parts = Path(os.path.relpath(path, folder or ".")).parts
@@ -310,7 +310,7 @@ class _Zstandard(io.RawIOBase):
         self._start_reading()
 
     def _start_reading(self):
-        pa = pyarrow_that("unpacks .zst")
+        pa = import_pyarrow_module("unpacks .zst")
         self._close_streams()
         self._file = open(self._path, "rb")  # noqa: SIM115 - closed by `_close_streams`
         self._text = pa.CompressedInputStream(pa.PythonFile(self._file, "r"), "zstd")

@@ -13,18 +13,19 @@ from ..exceptions import InvalidInputError, invalid_input
 from .arrow import (
     ArrowFile,
     arrow_frame,
-    check_types,
     flatten_records,
     flatten_schema,
     iter_batches,
     load_workbook,
     parquet_file,
+    reject_list_columns,
     workbook_in_arrow,
 )
 from .columns import EMPTY_TABLE_HINT, Block, join_frames
 from .csv_text import (
     CsvParser,
     check_columns,
+    compute_read_fraction,
     detect_encoding,
     detect_separator,
     infer_column_values,
@@ -33,7 +34,6 @@ from .csv_text import (
     row_blocks,
     rows_below,
     separate_title,
-    share_read,
 )
 from .json_lines import json_frames
 from .opened import detect_format, open_decompressed
@@ -209,7 +209,7 @@ def column_names(
     return found
 
 
-def weigh_more(files: Sequence[str], most: int) -> bool:
+def is_unpacked_size_above(files: Sequence[str], most: int) -> bool:
     """Return whether the rows of files take more than so many bytes: 8 for a typed cell.
 
     What is packed may be a thousand times as much.
@@ -330,7 +330,7 @@ def _arrow_blocks(source, file, pick, row_groups, nullable, keep):
     schema = flatten_schema(source.schema_arrow)
     needed = list(dict.fromkeys(pick(schema.names)))
     check_columns(needed, schema.names, file)
-    check_types(needed, schema, file)
+    reject_list_columns(needed, schema, file)
     for group, first in _find_row_groups(source, row_groups):
         read = None if keep else needed
         for batch, share in iter_batches(source, _BATCH_ROWS, read, group, first):
@@ -405,7 +405,11 @@ def _iter_csv_blocks(stream, file, pick, form, size, as_text):
             )
         frame.columns = [header[place] for place in places]
         written = CsvText(text, sep, encoding, header, named)
-        rest = {"share": share_read(stream), "written": written, "of_csv": True}
+        rest = {
+            "share": compute_read_fraction(stream),
+            "written": written,
+            "of_csv": True,
+        }
         yield Block(frame, file, decimal, first, **rest)
         first += len(frame)
 

@@ -11,7 +11,7 @@ from scipy.special import entr, expit
 
 from ._loess import LOESS_SPAN
 from ._log_odds import compute_finite_log_odds
-from ._logistic import fit_line, maximise_likelihood, threshold_separates
+from ._logistic import fit_line, fit_single_coefficient, threshold_separates
 
 # Cells of the smoothed curve.
 MAX_CURVE_CELLS = 64
@@ -244,7 +244,7 @@ class SortedPredictions:
             log_odds = self._log_odds[model]
             outcome = self.outcome[model]
             weight = self.weight[model]
-            shifts[model] = maximise_likelihood(
+            shifts[model] = fit_single_coefficient(
                 log_odds, np.ones_like(log_odds), outcome, weight
             )[0]
         return shifts
@@ -289,7 +289,11 @@ class SortedPredictions:
         # Smoothing the excess over the diagonal instead of the frequency has no bias
         # for a calibrated model, even at the ends where a local fit is one-sided.
         excess = np.add.reduceat(events, starts, axis=1) - mass * score
-        return score, np.clip(score + _smooth_excess(score, mass, excess), 0, 1), mass
+        return (
+            score,
+            np.clip(score + _fit_local_parabolas(score, mass, excess), 0, 1),
+            mass,
+        )
 
 
 #: Names of quantities, and what computes them.
@@ -344,7 +348,7 @@ def compute_batch_measures(proba, outcome, weights, names):
     return np.concatenate(blocks, axis=2)
 
 
-def _smooth_excess(score, mass, excess):
+def _fit_local_parabolas(score, mass, excess):
     """Return the local parabola of `excess` / `mass` at each score.
 
     The arrays have the shape (n_models, n_cells).

@@ -143,7 +143,7 @@ def sweep_monotonic_bins(values, mass, event_weight, strategy):
     return np.repeat(np.arange(len(best) - 1), np.diff(best))
 
 
-def count_rows_for_bins(total, n_values):
+def limit_rows_by_distinct_values(total, n_values):
     """Return the number of rows that numbers of bins are derived from.
 
     Bins cannot be finer than the distinct values: many rows, or heavy weights, on few

@@ -20,7 +20,7 @@ from ._softmax_regression import (
     make_diagonal_solver,
 )
 from ._temperature import (
-    choose_pass,
+    choose_sums_function,
     compute_excess_loss,
     compute_halley_step,
     get_inverse_temperature_box,
@@ -29,9 +29,9 @@ from ._temperature import (
 )
 
 # of log beta: below it the error of a Halley step is below 2e-7
-_HALLEY_TOLERANCE = 5e-3
-_CORRECTED_TOLERANCE = 2e-2  # with the sample's higher derivatives: below 1e-6
-MIN_INPUT = -1e4  # beyond, a class is impossible at any sensible coefficient
+_MAX_HALLEY_LOG_STEP = 5e-3
+_MAX_CORRECTED_LOG_STEP = 2e-2  # with the sample's higher derivatives: below 1e-6
+MIN_SCALED_LOGIT = -1e4  # beyond, a class is impossible at any sensible coefficient
 _MAX_LBFGS_PAIRS = 10  # of steps and changes of the gradient that L-BFGS stores
 
 
@@ -66,7 +66,7 @@ def run_temperature_pass(logits, y_encoded, weight, beta):
     lowest = float(logits.min())
     highest = float(logits.max())
     # there are many such blocks
-    sums = np.asarray(choose_pass(np.inf)(logits, y_encoded, weight, beta))
+    sums = np.asarray(choose_sums_function(np.inf)(logits, y_encoded, weight, beta))
     # The loss of a row is capped at the largest one that float64 can express. Few
     # blocks come near the cap, and only those need the second pass.
     reachable = beta * (highest - lowest) > get_safe_gap(logits.shape[1])
@@ -92,7 +92,7 @@ def make_corrected_step(sample):
     """
     # The sample gives the higher derivatives of the loss, which Halley's step neglects.
     # Its curvature is rescaled to that of all rows, because only the shape is borrowed.
-    sums = choose_pass(np.inf)
+    sums = choose_sums_function(np.inf)
 
     def step_from(beta, first, second, third):
         step = halley = compute_halley_step(first, second, third)
@@ -121,7 +121,7 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
     `run_pass(beta)` is the pass of all rows.
 
     One pass is enough if the step after it changes log beta by less than
-    `_HALLEY_TOLERANCE`, or, with a `sample`, `_CORRECTED_TOLERANCE`.
+    `_MAX_HALLEY_LOG_STEP`, or, with a `sample`, `_MAX_CORRECTED_LOG_STEP`.
     """
     pass_beta = beta
     current_pass = run_pass(beta)
@@ -146,9 +146,9 @@ def fit_temperature_passes(run_pass, beta, label_smoothing=0.0, sample=None):
         box,
     )
     if sample is None:
-        fit = solve_sums(_HALLEY_TOLERANCE)
+        fit = solve_sums(_MAX_HALLEY_LOG_STEP)
     else:
-        fit = solve_sums(_CORRECTED_TOLERANCE, make_corrected_step(sample))
+        fit = solve_sums(_MAX_CORRECTED_LOG_STEP, make_corrected_step(sample))
     if not label_smoothing:
         # The last pass was at a beta near the optimum; the capped part of the loss is
         # extrapolated linearly instead of reading all rows again.
@@ -198,7 +198,9 @@ def run_vector_pass(logits, y_encoded, weight, beta, coef, intercept):
 def scale_inputs(logits, beta):
     """Return the inputs of the model, at most 0, from logits."""
     logits = np.asarray(logits, dtype=np.float64)
-    return np.maximum(beta * (logits - logits.max(axis=1, keepdims=True)), MIN_INPUT)
+    return np.maximum(
+        beta * (logits - logits.max(axis=1, keepdims=True)), MIN_SCALED_LOGIT
+    )
 
 
 def fit_vector_passes(run_pass, sample, beta, penalty, tol=None, max_passes=100):

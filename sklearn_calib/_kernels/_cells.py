@@ -24,8 +24,11 @@ import numpy as np
 MANTISSA_BITS = 52
 # The last bits of a key, which a step of a distance drops.
 STEP_BITS = 16
-SHIFTS = (0, *range(STEP_BITS, MANTISSA_BITS + 1))  # how many bits may be dropped
-MAX_SHIFT = SHIFTS[-1]  # a cell is one octave then
+ALLOWED_BIT_SHIFTS = (
+    0,
+    *range(STEP_BITS, MANTISSA_BITS + 1),
+)  # how many bits may be dropped
+MAX_BIT_SHIFT = ALLOWED_BIT_SHIFTS[-1]  # a cell is one octave then
 TAIL_BITS = 5  # fewer bits are kept below 2^-24
 N_CUTS = 60
 
@@ -48,12 +51,12 @@ TOTAL_NAMES = (
 )
 
 
-def get_keys(t):
+def encode_float_keys(t):
     """Return the keys of float64 numbers in [0, 1/2]."""
     return np.abs(np.ascontiguousarray(t, dtype=np.float64)).view(np.int64)
 
 
-def get_values(keys):
+def decode_float_keys(keys):
     """Return the numbers with these keys."""
     return np.ascontiguousarray(keys, dtype=np.int64).view(np.float64)
 
@@ -79,7 +82,7 @@ def split_distance_and_side(p, q=None):
 
 
 MIN_COMPLEMENT = 2.0**-16
-TAIL_KEY, HALF_KEY = get_keys([2.0**-24, 0.5]).tolist()
+TAIL_KEY, HALF_KEY = encode_float_keys([2.0**-24, 0.5]).tolist()
 
 
 def _find_cut_keys():
@@ -88,15 +91,15 @@ def _find_cut_keys():
     p = j / 60 belongs to the interval below it.
     """
     edges = np.arange(N_CUTS + 1) / N_CUTS
-    low = get_keys(edges[: N_CUTS // 2 + 1]) + 1
+    low = encode_float_keys(edges[: N_CUTS // 2 + 1]) + 1
     low[0] = 0
     # Cuts at j / 60 contain the edges of 10, 12, 15, 20, 30 and 60 equal bins, so
     # binned measures of summaries are exact.
     upper = edges[: N_CUTS // 2 - 1 : -1]
-    high = get_keys(1.0 - upper)
+    high = encode_float_keys(1.0 - upper)
     # the least complement that rounds to a probability at or below the edge
     while True:
-        below = 1.0 - get_values(np.maximum(high - 1, 0)) <= upper
+        below = 1.0 - decode_float_keys(np.maximum(high - 1, 0)) <= upper
         if not (below & (high > 0)).any():
             return np.vstack([low, high])
         high -= below & (high > 0)
@@ -107,7 +110,7 @@ CUT_KEYS = _find_cut_keys()  # rows: low side, high side
 
 def get_tail_shift(shift):
     """Return how many bits are dropped below 2^-24."""
-    return min(shift + TAIL_BITS, MAX_SHIFT) if shift else 0
+    return min(shift + TAIL_BITS, MAX_BIT_SHIFT) if shift else 0
 
 
 def count_dropped_bits(ids, shift):
@@ -115,7 +118,7 @@ def count_dropped_bits(ids, shift):
     start, _ = decode_cells(ids)
     # Very small probabilities would otherwise use most cells, because floats are dense
     # near 0, although few decisions depend on them.
-    tail = np.where(np.equal(shift, 0), 0, np.minimum(shift + TAIL_BITS, MAX_SHIFT))
+    tail = np.where(np.equal(shift, 0), 0, np.minimum(shift + TAIL_BITS, MAX_BIT_SHIFT))
     return np.where(start < TAIL_KEY, tail, shift)
 
 
@@ -131,9 +134,9 @@ def find_smallest_shift(fits, shift=0):
 
     All shifts above one that fits must fit.
     """
-    shifts = SHIFTS[SHIFTS.index(shift) : -1]
+    shifts = ALLOWED_BIT_SHIFTS[ALLOWED_BIT_SHIFTS.index(shift) : -1]
     first = bisect_left(shifts, True, key=fits)
-    return shifts[first] if first < len(shifts) else MAX_SHIFT
+    return shifts[first] if first < len(shifts) else MAX_BIT_SHIFT
 
 
 def find_cell_runs(p, q, max_cells):
@@ -144,7 +147,7 @@ def find_cell_runs(p, q, max_cells):
     `q` are the probabilities of label 0.
     """
     t, high = split_distance_and_side(p, q)
-    keys = get_keys(t)
+    keys = encode_float_keys(t)
 
     def find_starts(shift):
         cells = find_cell_starts(keys, high, shift)
@@ -206,21 +209,23 @@ def compute_mean_distances(table, last=None):
     start, high = decode_cells(table[:, ID])
     base = round_to_steps(start) << STEP_BITS
     offset = view_as_float(table)[:, OFFSET]
-    step = get_values(base + (1 << STEP_BITS)) - get_values(base)
+    step = decode_float_keys(base + (1 << STEP_BITS)) - decode_float_keys(base)
     weight = get_label_sums(table)[0].sum(axis=1)
     mean = np.where(
-        offset > 0, get_values(base) + offset / weight * step, get_values(start)
+        offset > 0,
+        decode_float_keys(base) + offset / weight * step,
+        decode_float_keys(start),
     )
     # The caller may pass the last key of each cell; without it, the start of the next
     # cell limits the mean.
     if last is not None:
-        return np.clip(mean, get_values(start), get_values(last)), high
+        return np.clip(mean, decode_float_keys(start), decode_float_keys(last)), high
     inner = np.where(high[1:], start[:-1], start[1:])
     same = high[1:] == high[:-1]
     last = np.full(len(start), HALF_KEY)  # of the keys that may be in the cell
     last[:-1] = np.where(same & ~high[1:], inner - 1, last[:-1])
     last[1:] = np.where(same & high[1:], inner - 1, last[1:])
-    return np.clip(mean, get_values(start), get_values(last)), high
+    return np.clip(mean, decode_float_keys(start), decode_float_keys(last)), high
 
 
 def compute_mean_scores(table, last=None):

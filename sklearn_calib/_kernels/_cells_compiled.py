@@ -13,6 +13,7 @@ from numba import uint64
 
 from .._simplex_array import LOG_LOSS_FLOOR
 from ._cells import (
+    ALLOWED_BIT_SHIFTS,
     CUT_KEYS,
     GROUP_PATTERN_COLUMN,
     ID,
@@ -21,7 +22,6 @@ from ._cells import (
     N1,
     N_CUTS,
     OFFSET,
-    SHIFTS,
     STEP_BITS,
     TAIL_KEY,
     UNWEIGHTED_COLUMNS,
@@ -32,7 +32,7 @@ from ._cells import (
     view_as_float,
 )
 from ._compile import compile_helper, compile_kernel
-from ._exact_sums import UNIT_BITS, add_sums
+from ._exact_sums import SUM_FRACTION_BITS, add_sums
 from ._exact_sums_compiled import (
     CHUNK_ROWS,
     count_chunks,
@@ -47,7 +47,7 @@ _HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HALF_STEP = np.uint64(1 << (STEP_BITS - 1))
 _STEP_BITS = np.uint64(STEP_BITS)
 _WORD_BITS = np.uint64(32)
-_TAIL = np.uint64(TAIL_KEY)
+_UNSIGNED_TAIL_KEY = np.uint64(TAIL_KEY)
 _PATTERN_HASH_FACTOR = np.uint64(0xD6E8FEB86659FD93)
 _PROBE_STEP = np.uint64(9)
 _ZERO = np.uint64(0)
@@ -80,7 +80,7 @@ def _find_cell_start(key, t, high, shift, tail, cuts):
     # guess at most one cut too high.
     j = uint64(np.int64(t * N_CUTS + _CUT_TOLERANCE)) + high * _HIGH_SIDE_START
     j -= uint64(cuts[j] > key)
-    dropped = tail if key < _TAIL else shift
+    dropped = tail if key < _UNSIGNED_TAIL_KEY else shift
     return max((key >> dropped) << dropped, cuts[j])
 
 
@@ -183,8 +183,8 @@ def sum_row_losses(p, q, y):
         sums[2] = _sum_products(block_p, block_q)
         sums[3] = _sum_variances(block_p, block_q)
     loss, brier, variance, score = join_integers(parts)
-    n = len(p) << UNIT_BITS
-    return [n, n, n, loss, brier, variance, variance, score, wrong << UNIT_BITS]
+    n = len(p) << SUM_FRACTION_BITS
+    return [n, n, n, loss, brier, variance, variance, score, wrong << SUM_FRACTION_BITS]
 
 
 @compile_kernel
@@ -245,7 +245,7 @@ def sum_weighted_losses(p, q, y, weight, count):
             block_p, block_q, right, off, weight[rows], count[rows], block_terms
         )
         sums = add_sums(sums, sum_exactly(block_terms))
-    return [int(count.sum()) << UNIT_BITS, *sums, wrong << UNIT_BITS]
+    return [int(count.sum()) << SUM_FRACTION_BITS, *sums, wrong << SUM_FRACTION_BITS]
 
 
 @compile_kernel
@@ -346,11 +346,13 @@ def insert_cells(slots, cells, shift):
         if cells.shape[1] in (UNWEIGHTED_COLUMNS + 1, WEIGHTED_COLUMNS + 1)
         else None
     )
-    _insert_each(slots, cells, np.uint64(shift), _count_slot_bits(slots), pattern)
+    _write_cells_to_slots(
+        slots, cells, np.uint64(shift), _count_slot_bits(slots), pattern
+    )
 
 
 @compile_kernel
-def _insert_each(slots, cells, shift, bits, pattern):
+def _write_cells_to_slots(slots, cells, shift, bits, pattern):
     for i in range(len(cells)):
         slot = _find_slot(slots, cells[i, ID], i, pattern, shift, bits)
         for j in range(cells.shape[1]):
@@ -429,13 +431,15 @@ def merge_cells_to_limit(cells, shift, max_cells):
     def is_within_limit(index):
         return (
             index == last
-            or _count_cells(cells, *_make_unsigned_shifts(SHIFTS[index]), _CUTS)
+            or _count_cells(
+                cells, *_make_unsigned_shifts(ALLOWED_BIT_SHIFTS[index]), _CUTS
+            )
             <= max_cells
         )
 
-    last = len(SHIFTS) - 1
+    last = len(ALLOWED_BIT_SHIFTS) - 1
     step = 1
-    low = high = SHIFTS.index(shift)
+    low = high = ALLOWED_BIT_SHIFTS.index(shift)
     # Doubling steps and then bisection: usually the next shift is enough, and each
     # count costs a pass over the cells.
     while not is_within_limit(high):
@@ -445,7 +449,7 @@ def merge_cells_to_limit(cells, shift, max_cells):
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if is_within_limit(middle) else (middle + 1, high)
-    shift = SHIFTS[high]
+    shift = ALLOWED_BIT_SHIFTS[high]
     n_cells = _merge_runs(
         cells, view_as_float(cells), *_make_unsigned_shifts(shift), _CUTS
     )

@@ -71,7 +71,7 @@ class DetectableErrors:
         variance = 2 * spread @ (self._kernel**2 @ spread) + 4 * spread @ pull**2
         return stats.norm.sf((critical**2 - mean) / np.sqrt(max(variance, 1e-300)))
 
-    def find_smallest(self, noise, critical):
+    def find_smallest_detectable_error(self, noise, critical):
         """Return the smallest detectable error, and whether the test is blind.
 
         The error is the larger of both kinds, and None if there is none.

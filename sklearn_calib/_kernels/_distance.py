@@ -28,7 +28,7 @@ MAX_SCORE_CELLS = 160  # more scores are pooled
 MIN_GRID_STEPS = 64
 POINT_TOLERANCE = 1e-12  # points nearer than this are one
 # The solver usually takes 10 to 25.
-MAX_ITERATIONS = 200
+MAX_INTERIOR_POINT_STEPS = 200
 
 
 class DistanceProgram(NamedTuple):
@@ -189,7 +189,7 @@ def _solve_interior_point(grid, masses):
     work = [np.zeros(shape) for shape in ((n, 5), (n, 5), (2, n), (2, n), (n, 7))]
     pairs = [table.ravel() for table in (primal, slack, *work[:2])]
     gap, value = interior_point(
-        grid, masses, prices, *pairs, primal, slack, *work, MAX_ITERATIONS
+        grid, masses, prices, *pairs, primal, slack, *work, MAX_INTERIOR_POINT_STEPS
     )
     if gap <= get_gap_tolerance(value) + BALANCE_TOLERANCE:
         return prices, primal[:, 0]

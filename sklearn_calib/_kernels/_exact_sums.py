@@ -6,7 +6,7 @@ they are added; `_exact_sums_compiled` makes them.
 
 import numpy as np
 
-UNIT_BITS = 1074  # a sum is a whole number of 2^-1074
+SUM_FRACTION_BITS = 1074  # a sum is a whole number of 2^-1074
 
 
 def convert_to_floats(sums):
@@ -17,7 +17,7 @@ def convert_to_floats(sums):
 def _convert_to_float(number):
     try:
         # The division of Python integers is correctly rounded, however long they are.
-        return number / (1 << UNIT_BITS)
+        return number / (1 << SUM_FRACTION_BITS)
     except OverflowError:
         return np.inf
 
@@ -32,10 +32,10 @@ def convert_to_sums(numbers):
 
 def _convert_to_sum(number):
     if not np.isfinite(number):
-        return 1 << (1024 + UNIT_BITS)
+        return 1 << (1024 + SUM_FRACTION_BITS)
     # The denominator is a power of 2 of at most 2^1074, so the division is exact.
     above, below = number.as_integer_ratio()
-    return (above << UNIT_BITS) // below
+    return (above << SUM_FRACTION_BITS) // below
 
 
 def add_sums(sums, others):

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._simplex_array import LOG_LOSS_FLOOR
 from ._compile import compile_helper, compile_kernel
-from ._exact_sums import UNIT_BITS, convert_to_sums
+from ._exact_sums import SUM_FRACTION_BITS, convert_to_sums
 
 CHUNK_ROWS = 8192  # terms whose integers cannot overflow when they are added
 # behind the point, in the first and in the second integer
@@ -19,7 +19,7 @@ _LOW_SCALE = 2.0**_LOW_BITS
 _ROUNDING_SHIFT = 1.5 * 2.0**52
 _ROUNDING_SHIFT_BITS = np.float64(_ROUNDING_SHIFT).view(np.int64)
 _MANTISSA_MASK = np.int64((1 << 52) - 1)
-_ONE_BITS = np.float64(1.0).view(np.int64)
+_BITS_OF_ONE = np.float64(1.0).view(np.int64)
 # added to a mantissa, carries if it is above sqrt(2)
 _ROOT_CARRY = np.int64(0x95F64) << 32
 _WORD_MASK = np.int64(0xFFFFFFFF)
@@ -69,14 +69,16 @@ def _add_levels(columns, remainder, levels):
             while top > 0:
                 # Each level takes 49 bits off all terms of a chunk: 8192 of them then
                 # add up within 63 bits.
-                shift = max(min((top >> 52) - 1022, shift) - _LEVEL_BITS, -UNIT_BITS)
+                shift = max(
+                    min((top >> 52) - 1022, shift) - _LEVEL_BITS, -SUM_FRACTION_BITS
+                )
                 # Adding and subtracting this constant rounds a number to a multiple of
                 # 2^shift, without a call.
                 magic = np.int64(((shift + 1075) << 52) | (np.int64(1) << 51)).view(
                     np.float64
                 )
                 integer, top = _extract_level(remainder[: len(column)], magic)
-                levels[chunk, j, level, 0] = shift + UNIT_BITS
+                levels[chunk, j, level, 0] = shift + SUM_FRACTION_BITS
                 levels[chunk, j, level, 1] = integer
                 level += 1
     return True
@@ -120,7 +122,7 @@ def fill_negative_logs(x, floor, out):
         mantissa = bits & _MANTISSA_MASK
         above = (mantissa + _ROOT_CARRY) & (_MANTISSA_MASK + 1)
         power = np.float64(np.int32((bits >> 52) - 1023 + (above >> 52)))
-        f = np.int64(mantissa | (above ^ _ONE_BITS)).view(np.float64) - 1.0
+        f = np.int64(mantissa | (above ^ _BITS_OF_ONE)).view(np.float64) - 1.0
         # The polynomial of FreeBSD's `log` (msun). A library's logarithm may differ in
         # the last bit between machines, and sums would then differ too.
         s = f / (2.0 + f)
@@ -156,7 +158,7 @@ def join_integers(parts):
     """Return sums of integers of `split_to_integers`, of shape (n_chunks, n_sums, 2)."""
     high_words = (parts >> 32).sum(axis=0).tolist()
     low_words = (parts & _WORD_MASK).sum(axis=0).tolist()
-    shift = UNIT_BITS - _HIGH_BITS - _LOW_BITS
+    shift = SUM_FRACTION_BITS - _HIGH_BITS - _LOW_BITS
     return [
         ((h1 << 32) + h0 << _LOW_BITS) + (l1 << 32) + l0 << shift
         for (h1, l1), (h0, l0) in zip(high_words, low_words, strict=True)
@@ -197,7 +199,7 @@ def compute_joint_terms(columns, y_encoded):
             fill_negative_logs(column, LOG_LOSS_FLOOR, minus)
             _add_class(column, minus, c, *block, block_terms)
         fill_negative_logs(block[1], LOG_LOSS_FLOOR, minus)
-        _finish_terms(minus, block[1], block_terms)
+        _finish_loss_moments(minus, block[1], block_terms)
     return terms, true, largest, argmax
 
 
@@ -224,7 +226,7 @@ def _add_class(p, log, c, y_encoded, true, largest, argmax, terms):
 
 
 @compile_kernel
-def _finish_terms(log_loss, true, terms):
+def _finish_loss_moments(log_loss, true, terms):
     for i in range(len(log_loss)):
         mean = terms[2, i]
         square = terms[4, i]

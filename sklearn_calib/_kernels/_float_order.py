@@ -103,7 +103,9 @@ def find_first_beyond(
     return high
 
 
-def thin_values(values: Any, counts: Any, shift: int = 0) -> tuple[Any, Any, int]:
+def keep_largest_per_key(
+    values: Any, counts: Any, shift: int = 0
+) -> tuple[Any, Any, int]:
     """Keep the largest of the values whose keys agree but for `shift` bits.
 
     Returns (values, counts, shift).

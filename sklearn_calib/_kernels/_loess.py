@@ -14,7 +14,7 @@ from .._count_weights import are_counts
 from ._binning import BIN_EDGE_TOLERANCE, find_mass_midpoints
 
 LOESS_SPAN = 0.75
-MAX_CELLS = 4096
+MAX_SCORE_CELLS = 4096
 MAX_SUPPORT_POINTS = 512
 # of scores: exact, and no distance of two of them is below the smallest normal
 _SCORE_SCALE = 2.0**600
@@ -26,7 +26,7 @@ class Loess:
     """The smoother of increasing distinct scores.
 
     More than `MAX_SUPPORT_POINTS` scores are fitted at as many of them, and
-    interpolated linearly; more than `MAX_CELLS` are pooled for the fits, whose windows
+    interpolated linearly; more than `MAX_SCORE_CELLS` are pooled for the fits, whose windows
     are those of the scores. The linear operator of the last masses is kept: labels that
     are drawn again cost one product with it.
     """
@@ -70,7 +70,7 @@ def _fit_operator(score, mass):
     between the fit and the line between its neighbours: half the sum of the absolute
     differences of the rows.
     """
-    from ._score_sums import sum_bends
+    from ._score_sums import sum_interpolation_errors
 
     starts = _find_cell_starts(score, mass)
     windows = _find_windows(score, mass)
@@ -80,7 +80,7 @@ def _fit_operator(score, mass):
 
     def fill_rows(indices, first):
         width = _find_window_widths(score, windows, indices)
-        _fill_rows(x, pooled, score[indices], width, rows[first:])
+        _fill_smoother_rows(x, pooled, score[indices], width, rows[first:])
 
     if n <= MAX_SUPPORT_POINTS:
         fill_rows(np.arange(n), 0)
@@ -112,7 +112,9 @@ def _fit_operator(score, mass):
         low_rows = row_numbers[chosen]
         high_rows = row_numbers[chosen + 1]
         bends = np.empty(len(middle))
-        sum_bends(rows, pooled, low_rows, high_rows, fraction, new, bends)
+        sum_interpolation_errors(
+            rows, pooled, low_rows, high_rows, fraction, new, bends
+        )
         gains[chosen] = bends / 4
         gains = np.insert(gains, chosen + 1, gains[chosen])
         points = np.insert(points, chosen + 1, middle)
@@ -126,9 +128,9 @@ def _find_cell_starts(score, mass):
     A cell is narrow in mass as well as in range; a score of much mass is alone in its
     cell.
     """
-    if len(score) <= MAX_CELLS:
+    if len(score) <= MAX_SCORE_CELLS:
         return None
-    half = MAX_CELLS // 2
+    half = MAX_SCORE_CELLS // 2
     position = (score - score[0]) / (score[-1] - score[0])
     number = np.vstack(
         [find_mass_midpoints(mass) * half + BIN_EDGE_TOLERANCE, position * half]
@@ -181,7 +183,7 @@ def _find_window_widths(score, windows, points):
     return np.where(width > 0, width, np.minimum(right, left))
 
 
-def _fill_rows(x, mass, centre, width, rows):
+def _fill_smoother_rows(x, mass, centre, width, rows):
     """Fill in the map from the events at each `x` to the fitted value at each centre."""
     from ._score_sums import fill_parabola_rows
 

@@ -23,7 +23,9 @@ _STEPS_PER_CELL = 4096  # of a place within a cell
 _PRIOR_SCALES = np.array([1.0, 0.5])
 _IDENTITY_LINE = np.array([0.0, 1.0])
 _N_RAYS = 256
-_MAX_PARAMETER = 100.0  # of a shift or a slope; half of it is reported as infinite
+_MAX_ABS_SHIFT_OR_SLOPE = (
+    100.0  # of a shift or a slope; half of it is reported as infinite
+)
 
 
 class LogOddsGrid:
@@ -218,7 +220,9 @@ def compute_log_evidence(counts: BinnedCounts) -> tuple[float, FloatArray, Float
     return top + float(np.log(np.exp(log - top).sum() * volume)), mode, root
 
 
-def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatArray]:
+def find_confidence_region(
+    counts: BinnedCounts, level: float
+) -> tuple[FloatArray, FloatArray]:
     """Return the border of {pairs: mean likelihood < their likelihood / (1 - level)}.
 
     It is a convex set.
@@ -246,7 +250,7 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
         return compute_log_likelihood(counts, pairs[:, 0], pairs[:, 1]) >= bound
 
     # The region can be unbounded, for instance before the first event.
-    max_length = _MAX_PARAMETER / np.abs(direction).max(axis=1)
+    max_length = _MAX_ABS_SHIFT_OR_SLOPE / np.abs(direction).max(axis=1)
     low = np.zeros(_N_RAYS)
     high = np.minimum(1.0, max_length)
     going = is_inside(high)
@@ -261,11 +265,13 @@ def find_region(counts: BinnedCounts, level: float) -> tuple[FloatArray, FloatAr
         high = np.where(within, high, middle)
     border = mode + low[:, None] * direction
     return mode, np.where(
-        np.abs(border) > _MAX_PARAMETER / 2, np.copysign(np.inf, border), border
+        np.abs(border) > _MAX_ABS_SHIFT_OR_SLOPE / 2,
+        np.copysign(np.inf, border),
+        border,
     )
 
 
-def is_in_region(
+def is_in_confidence_region(
     counts: BinnedCounts, level: float, shift: float, slope: float
 ) -> bool:
     """Return whether a pair is in the region."""

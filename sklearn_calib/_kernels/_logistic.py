@@ -18,7 +18,7 @@ from ._newton import minimise_by_newton, solve_bounded_step, solve_newton_step
 from ._softmax_regression import JointFit, SoftmaxFit
 
 # curvature per unit of residual: keeps a direction that only saturated rows see
-_DAMPING = 1e-12
+_CURVATURE_PER_RESIDUAL = 1e-12
 # decrement per unit of loss from which on rounding hides what a step gains
 _DECREMENT_TOLERANCE = 1e-12
 _MIN_PIVOT = 4e-6  # of the square of a column, what others do not explain
@@ -176,7 +176,7 @@ def _compute_block_terms(log_odds, target, weight_fraction):
     small *= weight_fraction
     # The curvature of a saturated, wrong row underflows before its residual does; a
     # multiple of the residual keeps the Hessian positive.
-    small += _DAMPING * np.abs(residual)
+    small += _CURVATURE_PER_RESIDUAL * np.abs(residual)
     return weight_fraction @ losses, residual, small
 
 
@@ -331,7 +331,7 @@ def fit_slope_and_intercept(score, y_encoded, weight, prior_rows):
     return JointFit(slope, np.array([-half, half]))
 
 
-def fit_structured_pair(log_proba, y_encoded, weight, ridge):
+def fit_structured_two_classes(log_proba, y_encoded, weight, ridge):
     """Minimise the penalised log loss of softmax(c log + b).
 
     The penalty is ridge (|c - 1|^2 + |b|^2), with c >= 0 and b of sum 0.
@@ -490,7 +490,7 @@ def compute_log_likelihood(log_odds, outcome, weight):
     )
 
 
-def maximise_likelihood(offset, column, outcome, weight, start=0.0, tol=1e-13):
+def fit_single_coefficient(offset, column, outcome, weight, start=0.0, tol=1e-13):
     """Return the c of largest likelihood of offset + c column, and that likelihood.
 
     Newton's steps inside the bracket that the signs of the slope have shown so far; at

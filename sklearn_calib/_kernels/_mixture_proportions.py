@@ -172,11 +172,11 @@ def compute_uncertainty(
     weight_fraction = weight / weight.sum()
     k = len(prior)
     if k <= MAX_NEWTON_CLASSES:
-        lines, curvature, variance, unknown = _use_full_hessian(
+        lines, curvature, variance, unknown = _compute_uncertainty_by_hessian(
             ratio, weight_fraction, prior, source, n_source
         )
     else:
-        lines, curvature, variance, unknown = _use_single_classes(
+        lines, curvature, variance, unknown = _compute_uncertainty_by_class(
             ratio, weight_fraction, prior
         )
     se = np.where(unknown, np.inf, np.sqrt(variance))
@@ -216,7 +216,7 @@ def compute_uncertainty(
     return se, interval
 
 
-def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
+def _compute_uncertainty_by_hessian(ratio, weight_fraction, b, source, n_source):
     """Return lines, curvatures, variances and unknown classes from the whole Hessian."""
     k = len(b)
     g = ratio / (ratio @ b)[:, None]
@@ -246,7 +246,7 @@ def _use_full_hessian(ratio, weight_fraction, b, source, n_source):
     )
 
 
-def _use_single_classes(ratio, weight_fraction, b):
+def _compute_uncertainty_by_class(ratio, weight_fraction, b):
     """Return the same with the other classes in fixed proportions: no k x k matrix."""
     g = (ratio / (ratio @ b)[:, None] - 1.0) / np.maximum(1.0 - b, 1e-300)
     bend = weight_fraction @ g**2

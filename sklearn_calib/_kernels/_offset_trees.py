@@ -308,7 +308,7 @@ def _grow_trees(
 
 
 @compile_kernel
-def _add_each(bins, feature, left, child, value, out):
+def _add_tree_values(bins, feature, left, child, value, out):
     for t in range(len(feature)):
         for i in range(len(bins)):
             node = 0
@@ -357,5 +357,5 @@ def add_trees(trees, bins, offset):
     feature, left, child, value = trees
     out = np.array(offset, dtype=np.float64)
     left = np.unpackbits(left, axis=2).view(np.bool_)
-    _add_each(np.ascontiguousarray(bins), feature, left, child, value, out)
+    _add_tree_values(np.ascontiguousarray(bins), feature, left, child, value, out)
     return out

@@ -45,7 +45,7 @@ def compute_neighbour_kernel(proba, bandwidth):
     return np.exp(-compute_total_variation(proba[:even:2], proba[1:even:2]) / bandwidth)
 
 
-def average_pairs(gram, residual, weight, diagonal):
+def average_kernel_over_pairs(gram, residual, weight, diagonal):
     """Average gram_ij residual_i . residual_j, with or without the terms i = j."""
     weighted = residual * weight[:, None]
     total = np.vdot(weighted, gram @ weighted)
@@ -59,7 +59,7 @@ def average_pairs(gram, residual, weight, diagonal):
     return float(total / size)
 
 
-def average_neighbours(gram, residual, weight):
+def average_kernel_over_neighbours(gram, residual, weight):
     """Average gram_j residual_2j . residual_2j+1 by weight."""
     even = 2 * len(gram)
     weight = weight[:even:2] * weight[1:even:2]

@@ -8,7 +8,7 @@ from scipy.special import expit, logit
 
 # log-odds, of the histogram; the ends hold what lies beyond
 HISTOGRAM_EDGES = np.arange(-32, 33) / 2
-_MIN_SPAN = 3.0  # log-odds
+_MIN_AXIS_SPAN_LOG_ODDS = 3.0  # log-odds
 # The space around the points, as a fraction of the span.
 _PAD_FRACTION = 0.04
 # From the axis to the positions of 0 and 1, as a fraction of the span.
@@ -87,7 +87,7 @@ class LogitAxis:
             positions += [HISTOGRAM_EDGES[filled], HISTOGRAM_EDGES[filled + 1]]
         ends = np.concatenate(positions)
         low, high = (ends.min(), ends.max()) if len(ends) else (0.0, 0.0)
-        missing = max(_MIN_SPAN - (high - low), 0.0) / 2
+        missing = max(_MIN_AXIS_SPAN_LOG_ODDS - (high - low), 0.0) / 2
         pad = _PAD_FRACTION * (high - low + 2 * missing) + missing
         return cls(low - pad, high + pad, zeros, ones)
 

@@ -16,8 +16,8 @@ from ._spline import SplineCurve, choose_knots, make_natural_basis
 
 MAX_DEGREE = 4
 _N_KNOTS = 5
-_STEP_LEVEL = 0.95  # level of the test that raises the degree by one
-_STEP_THRESHOLD = float(stats.chi2.ppf(_STEP_LEVEL, 1))
+_DEGREE_TEST_LEVEL = 0.95  # level of the test that raises the degree by one
+_STEP_THRESHOLD = float(stats.chi2.ppf(_DEGREE_TEST_LEVEL, 1))
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
@@ -216,7 +216,7 @@ def compute_survival(statistic, freedom, n_raised):
         (density * compute_survival(remaining, freedom, n_raised - 1)) @ _WEIGHTS * half
     )
     beyond = stats.chi2.sf(inside - truncated_sum, 1)
-    return np.minimum((within + beyond) / (1 - _STEP_LEVEL), 1.0)
+    return np.minimum((within + beyond) / (1 - _DEGREE_TEST_LEVEL), 1.0)
 
 
 def find_quantile(level, freedom, n_raised):

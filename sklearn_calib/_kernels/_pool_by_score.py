@@ -17,7 +17,7 @@ _HASH_SHIFT = np.uint64(64 - _SLOT_BITS)
 _LAST_SLOT = np.uint64((1 << _SLOT_BITS) - 1)
 _POSITIVE_MASK = np.int64(np.iinfo(np.int64).max)
 _MINUS_ZERO_BITS = np.int64(np.iinfo(np.int64).min)
-_TWO_BITS = np.int64(1) << 62  # no number below 2 has this bit
+_BITS_OF_TWO = np.int64(1) << 62  # no number below 2 has this bit
 
 
 def pool_rows_by_score(score, outcome):
@@ -67,7 +67,7 @@ def _count_scores(score, outcome, bits, mass):
         slot = (uint64(key) * _HASH_FACTOR) >> _HASH_SHIFT
         while bits[slot] != key:
             if bits[slot] == -1:
-                if filled == _MAX_TABLE_SCORES or key < 0 or key >= _TWO_BITS:
+                if filled == _MAX_TABLE_SCORES or key < 0 or key >= _BITS_OF_TWO:
                     return False
                 bits[slot] = key
                 filled += 1
@@ -83,7 +83,7 @@ def _join_score_and_label(score, outcome, keys):
     ups = downs = is_outside = False
     for i in range(len(score)):
         bits = score[i] & _POSITIVE_MASK
-        is_outside |= (bits >= _TWO_BITS) | (
+        is_outside |= (bits >= _BITS_OF_TWO) | (
             (score[i] < 0) & (score[i] != _MINUS_ZERO_BITS)
         )
         # The bits of nonnegative floats are ordered like the numbers, so one integer

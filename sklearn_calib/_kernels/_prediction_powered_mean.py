@@ -27,7 +27,7 @@ def count_effective_clusters(weight, cluster):
     return float(weight.sum() ** 2 / (cluster_weight @ cluster_weight))
 
 
-def choose_power(label_errors, gains):
+def choose_power_tuning(label_errors, gains):
     """Return the lambdas in [0, 1] of least sum (label_errors - gains @ lambda)^2."""
     return lsq_linear(gains, label_errors, (0.0, 1.0), method="bvls").x
 

@@ -58,12 +58,12 @@ def compute_laplace_square(score, residual, bandwidth):
 def bin_linearly(score, residual, n_cells):
     """Split residuals between the two cells whose centres are nearest."""
     mass = np.zeros(n_cells)
-    _bin_each(score, residual, n_cells, mass)
+    _bin_residuals_linearly(score, residual, n_cells, mass)
     return mass
 
 
 @compile_kernel
-def _bin_each(score, residual, n_cells, mass):
+def _bin_residuals_linearly(score, residual, n_cells, mass):
     for i in range(len(score)):
         # Linear binning splits a row between two cells in proportion to its distance,
         # which makes a grid estimate continuous in the score.
@@ -140,7 +140,7 @@ def fill_parabola_rows(score, mass, centre, width, begin, end, tolerance, rows):
 
 
 @compile_kernel(fastmath={"reassoc", "contract"})
-def sum_bends(rows, mass, low, high, fraction, new, bends):
+def sum_interpolation_errors(rows, mass, low, high, fraction, new, bends):
     """Sum the changes of each new row against the line between two others, with mass."""
     for i in range(len(new)):
         a = rows[low[i]]

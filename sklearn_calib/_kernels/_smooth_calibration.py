@@ -151,7 +151,7 @@ def _remove_at_end(
             cost += mass[kink] * keys[0]
             mass[kink] = 0.0
             size -= 1
-            _replace_first(keys, kinks, size, keys[size], kinks[size])
+            _replace_heap_root(keys, kinks, size, keys[size], kinks[size])
     return cost
 
 
@@ -167,7 +167,7 @@ def _push_kink(keys, kinks, position, key, kink):
 
 
 @compile_helper
-def _replace_first(keys, kinks, size, key, kink):
+def _replace_heap_root(keys, kinks, size, key, kink):
     """Put a kink into the place of the first, which is gone."""
     position = np.int64(0)
     while 2 * position + 1 < size:
@@ -260,7 +260,9 @@ def _find_maxima(ranks, below, gaps, keys, kinks, sizes, tree, alive, maxima):
                 remaining -= taken
                 if alive[last] <= 0:
                     size -= 1
-                    _replace_first(heap, heap_kinks, size, heap[size], heap_kinks[size])
+                    _replace_heap_root(
+                        heap, heap_kinks, size, heap[size], heap_kinks[size]
+                    )
             sizes[end] = size
         # V_t has its maximum where its slope C_t - x(w) changes sign: at the mass of
         # the kinks below C_t, counted from w = -1.
@@ -286,7 +288,7 @@ def _sum_prefix(tree, count):
 
 
 @compile_kernel
-def walk_back(w, gaps):
+def backtrack_witness(w, gaps):
     """Turn the maxima into the witness w at each score, from the last to the first."""
     for t in range(len(w) - 2, -1, -1):
         # Backward pass of the dynamic program: the best w_t is the maximum of V_t,
@@ -316,5 +318,5 @@ def compute_witness(
     """Return distinct scores and the optimal w at each, of increasing scores."""
     v, gaps, sums, ranks, position = rank_kinks(v, residual)
     w = find_maxima(ranks, position, gaps, sums)
-    walk_back(w, gaps)
+    backtrack_witness(w, gaps)
     return v, w

@@ -6,7 +6,7 @@ with J the derivative of u_i in the coefficients and H the Hessian of the object
 approximate leave-one-out of ridge estimators (Rad and Maleki 2020). H has (k (k + 1))^2
 entries. Its block of class c, sum w p_c (1 - p_c) x x' + ridge, gives G a diagonal, the
 leverages x' H_c^-1 x; the other blocks only make moving all classes at once free, which
-removes 1 of k: a factor (k - 1) / k. Rows if p_c (1 - p_c) is below `_MIN_SPREAD`
+removes 1 of k: a factor (k - 1) / k. Rows if p_c (1 - p_c) is below `_MIN_LABEL_VARIANCE`
 are left out of H_c.
 """
 
@@ -18,7 +18,7 @@ from scipy.linalg.blas import dsyrk
 
 from ._softmax_regression import SoftmaxFit, evaluate_softmax, fit_softmax_regression
 
-_MIN_SPREAD = 2e-3
+_MIN_LABEL_VARIANCE = 2e-3
 # neighbours of the search, and the largest power of it
 _GRID_FACTOR = 10.0
 _MAX_POWER = 3
@@ -52,7 +52,7 @@ def compute_leave_one_out_losses(z, y_encoded, weight, unit, fit, ridge_a, ridge
         spread = proba[c] * (1 - proba[c])
         # Rows that are almost certain of this class or its absence add nothing to its
         # Hessian.
-        rows = np.flatnonzero((spread > _MIN_SPREAD) | (y_encoded == c))
+        rows = np.flatnonzero((spread > _MIN_LABEL_VARIANCE) | (y_encoded == c))
         kept = x[rows]
         rooted = kept * np.sqrt(weight * spread)[rows, None]
         hessian = dsyrk(1.0, rooted.T, lower=1)  # half of a product
@@ -143,15 +143,17 @@ def _search_grid(losses, weight, n_rows):
                 # A step to a weaker penalty needs a gain that exceeds half its own
                 # standard error, because noise favours flexible models.
                 mean, error = compare_losses(
-                    grid_powers, _move_along_axis(grid_powers, axis, sign)
+                    grid_powers, _change_penalty_power(grid_powers, axis, sign)
                 )
                 if mean <= (
                     max(_MIN_GAIN_NATS, 0.5 * error) if sign < 0 else _MIN_GAIN_NATS
                 ):
                     break
-                grid_powers = _move_along_axis(grid_powers, axis, sign)
+                grid_powers = _change_penalty_power(grid_powers, axis, sign)
         low, high = (
-            -compare_losses(grid_powers, _move_along_axis(grid_powers, axis, sign))[0]
+            -compare_losses(
+                grid_powers, _change_penalty_power(grid_powers, axis, sign)
+            )[0]
             for sign in (-1, 1)
         )
         # The vertex of the parabola through the losses at the grid point and its two
@@ -163,5 +165,5 @@ def _search_grid(losses, weight, n_rows):
     return grid_powers, tuple(between)
 
 
-def _move_along_axis(powers, axis, sign):
+def _change_penalty_power(powers, axis, sign):
     return tuple(power + sign * (i == axis) for i, power in enumerate(powers))

@@ -18,8 +18,8 @@ from scipy.special import logsumexp, softmax
 from .._simplex_array import LARGEST_LOG_LOSS, iter_row_blocks
 
 # the box of Berta et al. (2025), for unit logits
-MIN_BETA = np.exp(-16.0)
-MAX_BETA = np.exp(16.0)
+MIN_INVERSE_TEMPERATURE = np.exp(-16.0)
+MAX_INVERSE_TEMPERATURE = np.exp(16.0)
 _MAX_BLOCK_ENTRIES = 1 << 15  # a block of them stays in the cache
 # from here on a subsample gives the start: half the full passes
 _MIN_SUBSAMPLED_ENTRIES = 40_000
@@ -90,7 +90,7 @@ def fit_temperature(
     unit, [(logits, *_)] = _rescale_logits([(logits, y_encoded, weight)], spread)
     box = get_inverse_temperature_box(spread, unit)
     beta = unit if start is None else start * unit
-    sums = choose_pass(n_fits * logits.size)
+    sums = choose_sums_function(n_fits * logits.size)
     if tol is None:
         # The error of Halley's method is cubed in each step, so the last step needs no
         # check at such tolerances.
@@ -161,7 +161,8 @@ def fit_temperature_by_options(logits, y_encoded, weight, label_smoothing=0.0):
     def sum_parts(beta):
         part_sums = [np.zeros(6)]
         part_sums += [
-            np.asarray(choose_pass(part[0].size)(*part, beta)) for part in parts
+            np.asarray(choose_sums_function(part[0].size)(*part, beta))
+            for part in parts
         ]
         return np.sum(part_sums, axis=0)
 
@@ -191,7 +192,9 @@ def split_by_options(logits, y_encoded, weight):
 
 def get_inverse_temperature_box(spread, unit=1.0):
     """Return the smallest and largest beta for logits that differ by up to `spread`."""
-    return MIN_BETA * (unit / max(1.0, spread)), MAX_BETA * (unit / min(1.0, spread))
+    return MIN_INVERSE_TEMPERATURE * (
+        unit / max(1.0, spread)
+    ), MAX_INVERSE_TEMPERATURE * (unit / min(1.0, spread))
 
 
 def get_safe_gap(n_classes):
@@ -299,7 +302,7 @@ def compute_halley_step(first, second, third):
     return -2 * first * second / denominator
 
 
-def choose_pass(size):
+def choose_sums_function(size):
     """Choose the compiled pass for large problems.
 
     The size alone decides, so that a result is reproducible.
@@ -358,7 +361,7 @@ def cross_validate_temperature(logits, y_encoded, weight, fold, start=None):
     fit = fit_temperature(logits, y_encoded, weight, start=start, tol=1e-4)
     if fit.status != "inside":
         return None
-    sums = choose_pass(logits.size)
+    sums = choose_sums_function(logits.size)
     tests = [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
     parts = [
         np.asarray(sums(logits[t], y_encoded[t], weight[t], fit.beta)) for t in tests
@@ -440,5 +443,8 @@ def fit_expected_accuracy(logits, y_encoded, weight, label_smoothing=0.0):
     else:
         status = "inside"
         beta = np.exp(brentq(measure_excess, low, high, xtol=1e-10, rtol=1e-12))
-    loss = choose_pass(logits.size)(logits, y_encoded, weight, beta)[0] / weight.sum()
+    loss = (
+        choose_sums_function(logits.size)(logits, y_encoded, weight, beta)[0]
+        / weight.sum()
+    )
     return TemperatureFit(float(beta), max(float(loss), 0.0), status, n_passes + 1)

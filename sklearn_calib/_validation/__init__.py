@@ -28,9 +28,9 @@ from ._column_order import describe_doubtful_order as describe_doubtful_order
 from ._column_order import find_columns as find_columns
 from ._column_order import find_likely_order as find_likely_order
 from ._column_order import find_positive as find_positive
-from ._column_order import give_to_owner as give_to_owner
 from ._column_order import is_single_column as is_single_column
 from ._column_order import match_columns as match_columns
+from ._column_order import orient_single_column as orient_single_column
 from ._column_order import place_columns as place_columns
 from ._column_order import warn_column_order as warn_column_order
 from ._device import DeviceScores as DeviceScores
@@ -45,9 +45,9 @@ from ._label_tables import named_label_tables as named_label_tables
 from ._labels import ALL_CLASSES_HINT as ALL_CLASSES_HINT
 from ._labels import canonical_labels as canonical_labels
 from ._labels import check_column_labels as check_column_labels
-from ._labels import check_several as check_several
+from ._labels import check_two_or_more_classes as check_two_or_more_classes
 from ._labels import get_category_order as get_category_order
-from ._labels import has_own_order as has_own_order
+from ._labels import has_unsorted_classes as has_unsorted_classes
 from ._labels import hint_at_survival as hint_at_survival
 from ._labels import is_label_table as is_label_table
 from ._labels import order_scale_columns as order_scale_columns
@@ -55,11 +55,11 @@ from ._labels import read_labels as read_labels
 from ._rounded import FLOAT32_SUM_TOLERANCE as FLOAT32_SUM_TOLERANCE
 from ._rounded import get_sum_tolerance as get_sum_tolerance
 from ._scores import MAX_ABS_LOGIT as MAX_ABS_LOGIT
+from ._scores import add_first_class_column as add_first_class_column
 from ._scores import canonical_logits as canonical_logits
 from ._scores import canonical_proba
 from ._scores import check_same_length as check_same_length
 from ._scores import read_proba as read_proba
-from ._scores import two_columns as two_columns
 from ._scores import valid_proba as valid_proba
 from ._soft_labels import SoftRows as SoftRows
 from ._soft_labels import Votes as Votes

@@ -17,8 +17,8 @@ from .._typing import AnyArray, FloatArray, IntArray
 from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ._arrays import collect_lazy_frame
-from ._labels import has_own_order, read_labels
-from ._scores import two_columns
+from ._labels import has_unsorted_classes, read_labels
+from ._scores import add_first_class_column
 
 # Columns are taken for permuted if ranks this good have a smaller chance.
 _MAX_LOG_CHANCE = np.log(1e-9)
@@ -51,10 +51,10 @@ def column_names(table: Any) -> list[str] | None:
     pandas gives to columns without names.
     """
     names = names_in(table)
-    return None if names is None or _is_counted(names) else [*map(str, names)]
+    return None if names is None or _is_default_index(names) else [*map(str, names)]
 
 
-def _is_counted(index):
+def _is_default_index(index):
     """Return whether an index of pandas only counts from 0."""
     return type(index).__name__ == "RangeIndex" and index.start == 0 and index.step == 1
 
@@ -244,11 +244,11 @@ def find_positive(
     return places[0]
 
 
-def give_to_owner(proba: FloatArray, scores: Any, positive: int) -> FloatArray:
+def orient_single_column(proba: FloatArray, scores: Any, positive: int) -> FloatArray:
     """Return checked rows in which a single column of `scores` is that of the class `positive`."""
     if positive == 1 or not is_single_column(scores):
         return proba
-    return take_columns(two_columns(proba), np.array([1, 0]))
+    return take_columns(add_first_class_column(proba), np.array([1, 0]))
 
 
 def align_columns(proba: Any, known: AnyArray, classes: AnyArray) -> Any:
@@ -322,7 +322,11 @@ def describe_doubtful_order(
     """
     names = classes.tolist()
     plain = np.asarray(proba)
-    if not has_own_order(classes) or not len(plain) or plain.shape[1] != len(names):
+    if (
+        not has_unsorted_classes(classes)
+        or not len(plain)
+        or plain.shape[1] != len(names)
+    ):
         return None
     places = find_likely_order(plain, codes, weight)
     if places is None:

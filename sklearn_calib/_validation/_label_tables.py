@@ -73,7 +73,7 @@ def _label_scores(scores, n_labels):
         pairs = []
         for number, part in enumerate(scores):
             with add_error_context(source=f"label {number}"):
-                pairs.append(_make_pair(part))
+                pairs.append(_read_label_proba(part))
         lengths = {len(pair) for pair in pairs}
         if len(lengths) > 1:
             raise invalid_input(
@@ -105,7 +105,7 @@ def _label_scores(scores, n_labels):
     return LabelScores(pairs, listed)
 
 
-def _make_pair(part):
+def _read_label_proba(part):
     if np.ndim(part) != 2 or np.shape(part)[1] != 2:
         raise invalid_input(
             expected="an array of shape (n_samples, 2)",

@@ -109,7 +109,7 @@ def is_label_table(y: Any) -> bool:
     return len(shape) == 2 and shape[1] > 1
 
 
-def has_own_order(classes: AnyArray | None) -> TypeGuard[AnyArray]:
+def has_unsorted_classes(classes: AnyArray | None) -> TypeGuard[AnyArray]:
     """Return whether classes were named in another order than that of the sorted labels."""
     names = [] if classes is None else classes.tolist()
     try:
@@ -147,7 +147,7 @@ def order_scale_columns(order: ArrayLike | None, classes: AnyArray) -> IntArray:
         return columns
     if not isinstance(names[0], str | bytes):
         return np.argsort(classes)
-    if len(names) > 2 and not has_own_order(classes):
+    if len(names) > 2 and not has_unsorted_classes(classes):
         raise invalid_input(
             expected="the order of a scale",
             got=f"text labels, {names[:10]}",
@@ -163,7 +163,7 @@ def order_scale_columns(order: ArrayLike | None, classes: AnyArray) -> IntArray:
     return np.arange(len(names))
 
 
-def check_several(classes: AnyArray, hint: str) -> None:
+def check_two_or_more_classes(classes: AnyArray, hint: str) -> None:
     """Raise ValueError unless there are two classes or more."""
     if len(classes) < 2:
         raise invalid_input(
@@ -175,7 +175,7 @@ def check_several(classes: AnyArray, hint: str) -> None:
 
 def check_column_labels(classes: AnyArray, n_columns: int) -> None:
     """Raise ValueError unless there are two classes or more, one for each column of scores."""
-    check_several(classes, _NAME_CLASSES_HINT)
+    check_two_or_more_classes(classes, _NAME_CLASSES_HINT)
     if len(classes) != n_columns:
         raise invalid_input(
             expected=f"one class for each of the {n_columns} columns of scores",

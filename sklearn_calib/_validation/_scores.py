@@ -183,7 +183,7 @@ def read_proba(
             given = valid_proba(
                 scores, tolerance=tolerance, input_name=input_name, first=first
             )
-            return _check_columns(two_columns(given), n_classes)
+            return _check_columns(add_first_class_column(given), n_classes)
         return _check_columns(apply_softmax(_logit_table(scores, first)), n_classes)
 
 
@@ -275,7 +275,7 @@ def valid_proba(
         return _simplex_from_proba(_read_numeric_table(scores), tolerance, first)
 
 
-def two_columns(proba: FloatArray) -> FloatArray:
+def add_first_class_column(proba: FloatArray) -> FloatArray:
     """Return the probabilities of both classes if only those of the second are given."""
     if proba.shape[1] > 1:
         return proba

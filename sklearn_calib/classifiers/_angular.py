@@ -15,7 +15,7 @@ from .._warnings import warn_calibration
 from ..exceptions import invalid_input
 from ..linear import (
     angular_recalibrator,
-    check_fits,
+    check_angle_assumptions,
     find_angle,
     refine_fits,
     unsupported_weights_error,
@@ -198,7 +198,7 @@ class AngularCalibratedClassifier(CalibratedClassifier):
             )
             columns = context.all_columns
             model, fits, own = context.read_linear_fits(estimator, columns)
-            fits = check_fits(fits, model, new.assume_centered)
+            fits = check_angle_assumptions(fits, model, new.assume_centered)
             # The formulas of the angle hold at the exact minimum of the objective.
             [fit] = refine_fits(fits, model, own)
             angle = find_angle(fit, new.covariance)

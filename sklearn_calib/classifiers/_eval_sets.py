@@ -51,14 +51,16 @@ def encode_eval_labels(
     """
     params = dict(params)
     for name in [*params]:
-        if params[name] is not None and _own_name(name) == _PAIRS_PARAMETER:
+        if params[name] is not None and _strip_step_prefix(name) == _PAIRS_PARAMETER:
             _encode_pairs(estimator, params, name, labelling)
-        elif params[name] is not None and _own_name(name) in _FEATURES_BY_LABELS:
+        elif (
+            params[name] is not None and _strip_step_prefix(name) in _FEATURES_BY_LABELS
+        ):
             _encode_separate(estimator, params, name, labelling)
     return params
 
 
-def _own_name(name):
+def _strip_step_prefix(name):
     return name.rpartition("__")[2]
 
 
@@ -88,7 +90,8 @@ def _encode_pairs(estimator, params, name, labelling):
 
 def _encode_separate(estimator, params, name, labelling):
     of_features = (
-        name.removesuffix(_own_name(name)) + _FEATURES_BY_LABELS[_own_name(name)]
+        name.removesuffix(_strip_step_prefix(name))
+        + _FEATURES_BY_LABELS[_strip_step_prefix(name)]
     )
     labels = params[name]
     features = params.get(of_features)
@@ -137,12 +140,12 @@ def _encode_set(estimator, pair, params, name, number, labelling):
         )
     if len(kept) < len(codes):
         X, codes = safe_split(estimator, X, codes, kept)
-        for other in _ROW_PARAMETERS_BY_SET[_own_name(name)]:
-            key = name.removesuffix(_own_name(name)) + other
+        for other in _ROW_PARAMETERS_BY_SET[_strip_step_prefix(name)]:
+            key = name.removesuffix(_strip_step_prefix(name)) + other
             if params.get(key) is not None:
                 params[key] = _drop_rows(params[key], number, kept)
     # which LightGBM 4.7 takes as codes
-    if labelling.coded or _own_name(name) == "eval_y":
+    if labelling.coded or _strip_step_prefix(name) == "eval_y":
         return X, np.searchsorted(labelling.present, codes)
     return X, labelling.classes[codes]
 

@@ -29,7 +29,7 @@ from .._typing import CV, AnyArray, Estimator, Features, FloatArray, IntArray, S
 from .._validation import (
     canonical_weight,
     check_indexes,
-    check_several,
+    check_two_or_more_classes,
     get_category_order,
     order_scale_columns,
     read_labels,
@@ -115,7 +115,7 @@ class FitContext:
         known = estimator.classes_ if is_frozen else None
         classes, y_encoded = read_labels(y, classes=known, input_name="y")
         check_indexes(X, y, sample_weight, fit_params.get("groups"))
-        check_several(
+        check_two_or_more_classes(
             classes, "There is nothing to classify; check the selection of the rows"
         )
         (X,) = indexable(X)

@@ -21,7 +21,7 @@ from .._validation import (
     align_columns,
     canonical_weight,
     check_indexes,
-    check_several,
+    check_two_or_more_classes,
     read_labels,
     read_proba,
 )
@@ -79,7 +79,7 @@ class DecidingClassifier(BaseMetaClassifier):
                 hint="Fit it first; give a model of another library to CalibratedModel",
             )
         classes, codes = read_labels(y, classes=known, input_name="y")
-        check_several(
+        check_two_or_more_classes(
             classes, "There is nothing to decide; check the selection of the rows"
         )
         return classes, codes

@@ -67,7 +67,9 @@ class NetBenefitDifference(Shown):
         table = Table(
             _make_header("difference", self.level), _format_cells(self, self.difference)
         )
-        return [Section(tables=[table], notes=[_how_many(self.threshold)])]
+        return [
+            Section(tables=[table], notes=[_describe_shown_thresholds(self.threshold)])
+        ]
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ class DecisionCurve(Shown):
             [*_make_header("net benefit", self.level), "act on all"],
             [[*line, f"{other:.4f}"] for line, other in cells],
         )
-        note = f"prevalence {self.prevalence:.4g}; {_how_many(self.threshold)}"
+        note = f"prevalence {self.prevalence:.4g}; {_describe_shown_thresholds(self.threshold)}"
         return [Section(tables=[table], notes=[note])]
 
 
@@ -189,7 +191,7 @@ def _choose_positions(threshold):
     return np.linspace(0, n - 1, min(n, _MAX_TABLE_THRESHOLDS)).round().astype(np.intp)
 
 
-def _how_many(threshold):
+def _describe_shown_thresholds(threshold):
     count = len(_choose_positions(threshold))
     return f"{count} of {len(threshold)} thresholds; to_frame() has all columns"
 

@@ -16,8 +16,8 @@ from .._validation import (
     check_indexes,
     check_same_length,
     find_positive,
-    give_to_owner,
     match_columns,
+    orient_single_column,
     read_labels,
     read_proba,
     read_weight_and_unit,
@@ -219,7 +219,7 @@ def expected_metrics(
     positive = _find_positive(classes, pos_label)
     if labels is pos_label is None:
         check_column_owner(y_proba, classes, "pos_label")
-    proba = np.asarray(give_to_owner(proba, y_proba, positive))
+    proba = np.asarray(orient_single_column(proba, y_proba, positive))
     weight = np.ones(len(proba))
     unit = 1.0
     if sample_weight is not None:

@@ -19,7 +19,7 @@ from ..metrics import (
     measure,
 )
 from ._costs import canonical_costs
-from ._risk_coverage import compute_levels
+from ._risk_coverage import pool_prediction_errors
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -114,7 +114,7 @@ def area_under_risk_coverage(
     >>> round(area_under_risk_coverage([1, 1, 0], [0.9, 0.8, 0.6]), 4)  # only the last is wrong
     0.1111
     """
-    _, mass, errors = compute_levels(predictions)
+    _, mass, errors = pool_prediction_errors(predictions)
     return average_risk(mass, errors, are_counts(predictions.weight))
 
 

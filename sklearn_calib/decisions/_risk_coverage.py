@@ -154,14 +154,14 @@ def risk_coverage_curve(
         y_true, y_proba, sample_weight, labels, pos_label
     )
     # Rows of equal confidence are answered together, so there is one point per level.
-    threshold, mass, errors = compute_levels(predictions)
+    threshold, mass, errors = pool_prediction_errors(predictions)
     reached = np.cumsum(mass)
     wrong = np.cumsum(errors)
     # Kish's number of rows: the interval is that of so many rows of equal weight.
     squares = (
         mass
         if (predictions.weight == 1).all()
-        else compute_levels(predictions, predictions.weight**2)[1]
+        else pool_prediction_errors(predictions, predictions.weight**2)[1]
     )
     rows = reached**2 / np.cumsum(squares)
     # Rounding of cumulative sums may exceed 1.
@@ -180,7 +180,7 @@ def risk_coverage_curve(
     )
 
 
-def compute_levels(
+def pool_prediction_errors(
     predictions: Predictions, weight: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     problem = predictions.problems("confidence")[0]

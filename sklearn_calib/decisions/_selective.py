@@ -425,7 +425,7 @@ class SelectiveClassifier(DecidingClassifier):
             found[name] = self._choose_threshold(
                 confidence[rows], error[rows], weight[rows], delta
             )
-        self._say_where_none(found, len(codes))
+        self._warn_no_threshold(found, len(codes))
         answered = np.zeros(len(codes), dtype=bool)
         for name, rows in whole.items():
             answered[rows] = _reaches_threshold(confidence[rows], found[name].threshold)
@@ -484,7 +484,7 @@ class SelectiveClassifier(DecidingClassifier):
         part, risk, interval = _measure_answers(answered, error, counted, delta)
         return Cutoff(threshold, part, risk, bound, interval)
 
-    def _say_where_none(self, found, n_samples):
+    def _warn_no_threshold(self, found, n_samples):
         none = [name for name, one in found.items() if one.threshold == np.inf]
         if not none:
             return

@@ -16,8 +16,8 @@ from .._validation import (
     canonical_weight,
     check_indexes,
     check_same_length,
-    give_to_owner,
     match_columns,
+    orient_single_column,
     read_proba,
 )
 from ..exceptions import invalid_input
@@ -208,7 +208,7 @@ def refinement_curve(
             check_same_length(everyone.codes, proba)
             check_indexes(y_true, given, sample_weight)
             proba = match_columns(proba, given, predictions.classes)
-            proba = give_to_owner(proba, given, predictions.positive)
+            proba = orient_single_column(proba, given, predictions.positive)
             predictions = predictions.with_proba(proba if kept.all() else proba[kept])
         risk = float(weight @ rule.of_rows(predictions.proba, predictions.codes))
         if evaluate:

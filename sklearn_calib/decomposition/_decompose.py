@@ -338,7 +338,7 @@ def refinement_error(
             expected="start above 0",
             hint="Pass an inverse temperature, or None",
         )
-    in_sample = _in_sample(rule, recalibrator, cv, label_smoothing)
+    in_sample = _uses_one_temperature_fit(rule, recalibrator, cv, label_smoothing)
     validate: Callable[..., FloatArray] = partial(read_proba, kind=kind)
     if in_sample and kind == "logits":
         validate = canonical_logits  # differences are all that is needed: no softmax
@@ -360,7 +360,7 @@ def _compute_refinement(
     predictions, rule, recalibrator="temperature", cv=None, smooth=False, start=None
 ) -> float:
     """Compute `refinement_error` of `Predictions`; `smooth` is its `label_smoothing`."""
-    if _in_sample(rule, recalibrator, cv, smooth):
+    if _uses_one_temperature_fit(rule, recalibrator, cv, smooth):
         return fit_temperature_in_sample(predictions, smooth, start).loss
     plain = _is_plain_temperature(recalibrator)
     rule.check_classes(len(predictions.classes))
@@ -394,7 +394,7 @@ def _compute_refinement(
     return float(predictions.weight @ refined / predictions.weight.sum())
 
 
-def _in_sample(loss, recalibrator, cv, label_smoothing):
+def _uses_one_temperature_fit(loss, recalibrator, cv, label_smoothing):
     """Return whether one temperature fit gives the value.
 
     Otherwise reject label smoothing.

@@ -47,7 +47,7 @@ from ._parts import (
 if TYPE_CHECKING:
     from ..metrics import Predictions
 
-MIN_ROWS = 50
+MIN_FEATURE_ROWS = 50
 MIN_ROWS_PER_CLASS = 5
 _N_FOLDS = 5
 # A feature moves the true log-odds by at most this much.
@@ -149,13 +149,15 @@ def _estimate_mean_law(losses, fold, w, fading=False):
 def enough_for_features(predictions: "Predictions") -> bool:
     """Return whether there are enough rows to measure gains."""
     counts = np.bincount(predictions.codes)
-    return counts.sum() >= MIN_ROWS and (counts >= MIN_ROWS_PER_CLASS).sum() >= 2
+    return (
+        counts.sum() >= MIN_FEATURE_ROWS and (counts >= MIN_ROWS_PER_CLASS).sum() >= 2
+    )
 
 
 def _too_few_rows(predictions):
     n_rows = len(predictions.codes)
     counts = np.bincount(predictions.codes)
-    expected = f"at least {MIN_ROWS} rows of positive weight, {MIN_ROWS_PER_CLASS} of each of two "
+    expected = f"at least {MIN_FEATURE_ROWS} rows of positive weight, {MIN_ROWS_PER_CLASS} of each of two "
     return invalid_input(
         expected=f"{expected}classes, for features",
         got=f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}",

@@ -268,7 +268,7 @@ def read_document(document: Any, *, edited: bool = False) -> MapDocument:
         return replace(
             found, estimator=found.estimator | {"edited": True}
         ).add_check_rows()
-    _run_check(found)
+    _verify_check_rows(found)
     if (own := compute_checksum(document)) != document[CHECKSUM_KEY]:
         stated = short_repr(document[CHECKSUM_KEY])
         raise invalid_field(
@@ -400,7 +400,7 @@ def _read_check_rows(check, k):
     return np.vstack(scores), np.vstack(results)
 
 
-def _run_check(document):
+def _verify_check_rows(document):
     scores, expected = document.check
     try:
         found = document.rows(scores)

@@ -16,7 +16,7 @@ from .._show import plain, quoted
 from .._typing import ArrayLike, Self
 from .._validation import check_indexes, check_same_length, read_labels, soft_rows
 from ..exceptions import InvalidInputError, invalid_input
-from ..maps import MAX_DEPTH, CalibrationMap, invalid_field, short_repr
+from ..maps import MAX_MAP_DEPTH, CalibrationMap, invalid_field, short_repr
 from ..recalibrators import Capabilities, Recalibrator, all_recalibrators
 from ._document import Kind, read_document, to_document
 from ._notes import Columns, Date, write_notes
@@ -229,7 +229,7 @@ skops_trusted: list[str] = sorted(
 MAX_JSON_BYTES = 1_000_000_000
 # a node inside another is a dict in a list; around them are the document and lists of
 # numbers
-_MAX_BRACKETS = 2 * MAX_DEPTH + 10
+_MAX_BRACKETS = 2 * MAX_MAP_DEPTH + 10
 # a bracket, or a text with the brackets in it; one that never ends goes on to the end
 # of the file
 _BRACKET_PATTERN = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*(?:"|\\?\Z)', re.DOTALL)
@@ -497,7 +497,7 @@ def _parse_json(content):
             # Of repeated keys parsers keep different ones, so a document must not have
             # them.
             object_pairs_hook=_reject_repeated_keys,
-            parse_constant=_no_constant,
+            parse_constant=_reject_nonfinite_number,
         )
     except InvalidInputError:
         raise
@@ -530,5 +530,5 @@ def _reject_repeated_keys(pairs):
     return found
 
 
-def _no_constant(name):
+def _reject_nonfinite_number(name):
     raise invalid_field("the text", expected="finite numbers", got=name)

@@ -80,7 +80,7 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
 
 def _simplify_map(node: CalibrationMap, tolerance: float, k: int) -> CalibrationMap:
     if isinstance(node, Steps):
-        return _fewer_steps(node, tolerance)
+        return _merge_similar_steps(node, tolerance)
     if isinstance(node, PiecewiseLinear):
         return _fewer_knots(node, tolerance)
     # The tolerance is divided between the table and its simplification.
@@ -112,7 +112,7 @@ def _tabulate_map(node, tolerance):
     return replace(tabulate_curve(curve, tolerance), ties=False)
 
 
-def _fewer_steps(node, tolerance):
+def _merge_similar_steps(node, tolerance):
     starts = [0]
     values = []
     start = 0

@@ -11,18 +11,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._kernels._cells import (
-    MAX_SHIFT,
+    MAX_BIT_SHIFT,
     encode_cells,
+    encode_float_keys,
     find_cell_starts,
     find_smallest_shift,
-    get_keys,
     split_distance_and_side,
 )
 from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 
 # More cells are made coarser,
-MAX_CELLS = 2**16
+MAX_FINE_CELLS = 2**16
 # down to this number of cells.
 MAX_POOLED_CELLS = 2**14
 # if combinations of groups are so many that coarse cells are no fewer
@@ -159,10 +159,10 @@ def _number_scores(cells):
 
 def _coarsen_cells(cells):
     """Pool cells at their mean scores, as a summary does, until few enough remain to draw from."""
-    if len(cells.z) <= MAX_CELLS:
+    if len(cells.z) <= MAX_FINE_CELLS:
         return cells
     t, high = split_distance_and_side(cells.proba[:, 1], cells.proba[:, 0])
-    keys = get_keys(t)
+    keys = encode_float_keys(t)
 
     def count_cells(shift):
         ids = encode_cells(find_cell_starts(keys, high, shift), high).view(np.uint64)[
@@ -178,7 +178,8 @@ def _coarsen_cells(cells):
     # With many combinations of groups even the coarsest cells are many; twice their
     # number still has some resolution in the score.
     most = max(
-        MAX_POOLED_CELLS, min(2 * count_cells(MAX_SHIFT), _MAX_POOLED_CELLS_MANY_GROUPS)
+        MAX_POOLED_CELLS,
+        min(2 * count_cells(MAX_BIT_SHIFT), _MAX_POOLED_CELLS_MANY_GROUPS),
     )
     shift = find_smallest_shift(lambda shift: count_cells(shift) <= most)
     if shift == 0:

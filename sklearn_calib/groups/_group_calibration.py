@@ -8,7 +8,7 @@ import numpy as np
 from .._kernels._two_class_problems import iter_two_class_pairs, name_problem
 from .._random import label_bounds
 from .._typing import ArrayLike, IntArray, RandomStateLike
-from .._validation import check_indexes, give_to_owner, match_columns, read_proba
+from .._validation import check_indexes, match_columns, orient_single_column, read_proba
 from ..exceptions import invalid_input
 from ..metrics import Predictions, validate_predictions
 from ._cells import pool_cells, pool_rows, pool_samples
@@ -174,7 +174,7 @@ def group_calibration(
     if isinstance(groups, Grades):
         proba = read_proba(y_proba, n_classes=2)  # type: ignore[arg-type]
         proba = match_columns(proba, y_proba, predictions.classes)
-        proba = give_to_owner(proba, y_proba, predictions.positive)
+        proba = orient_single_column(proba, y_proba, predictions.positive)
         groups = {"grade": groups.assign(proba[:, predictions.positive])}
     return audit_predictions(predictions, groups, **options)
 

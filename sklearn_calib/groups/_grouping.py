@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._argument_checks import check_count, check_known, check_level, is_number
-from .._kernels._float_order import thin_values
+from .._kernels._float_order import keep_largest_per_key
 from .._random import check_seed
 from .._show import plain
 from .._typing import AnyArray, IntArray, Multiclass, RandomStateLike
@@ -408,7 +408,7 @@ def _format_value(value):
 
 def _bin_values(name, distinct, n_rows, n_bins, whole):
     """Assign values to quantile bins that end at values; equal values share a bin."""
-    values, n_rows, _ = thin_values(distinct, n_rows)
+    values, n_rows, _ = keep_largest_per_key(distinct, n_rows)
     reached = np.cumsum(n_rows)
     wanted = np.arange(1, n_bins) * reached[-1] / n_bins
     ends = np.unique(np.searchsorted(reached, wanted))

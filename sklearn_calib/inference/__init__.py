@@ -16,12 +16,12 @@ from ._classical import (
     spiegelhalter_test,
 )
 from ._clusters import ClusterSample as ClusterSample
+from ._clusters import compute_clustered_sum_error as compute_clustered_sum_error
 from ._clusters import few_event_interval as few_event_interval
 from ._clusters import loss_interval as loss_interval
 from ._clusters import mean_loss_interval as mean_loss_interval
 from ._clusters import reads_residuals as reads_residuals
 from ._clusters import small_sample_inflation as small_sample_inflation
-from ._clusters import sum_error as sum_error
 from ._clusters import warn_few_events as warn_few_events
 from ._clusters import with_cluster_ids as with_cluster_ids
 from ._internal_result import Instability as Instability

@@ -84,7 +84,9 @@ def _read_scores(score, score_unlabelled, scale):
     parts = [*map(_check_finite, (score, score_unlabelled), _SCORE_ARGUMENTS)]
     number = np.concatenate(parts)
     if scale is not None:
-        low, high = _check_ends(scale, "scale", "or None for scores without ends")
+        low, high = _check_low_and_high(
+            scale, "scale", "or None for scores without ends"
+        )
         for numbers, name in zip(parts, _SCORE_ARGUMENTS, strict=True):
             _check_inside(numbers, name, low, high)
         number = (number - low) / (high - low)
@@ -153,7 +155,7 @@ def _encode_verdicts(given):
                 row=row,
             )
     together = [value for values in given for value in values.tolist()]
-    kinds = Counter(_get_kind(value) for value in together)
+    kinds = Counter(_name_value_type(value) for value in together)
     if len(kinds) > 1:
         raise invalid_input(
             expected="verdicts of one kind",
@@ -185,7 +187,7 @@ def _encode_verdicts(given):
     return _Judged(None, codes.ravel(), names[codes[:n]], True)
 
 
-def _get_kind(value):
+def _name_value_type(value):
     if isinstance(value, bool):
         return "booleans"
     if isinstance(value, str):
@@ -193,7 +195,7 @@ def _get_kind(value):
     return "bytes" if isinstance(value, bytes) else "numbers"
 
 
-def _check_ends(pair, name, otherwise=""):
+def _check_low_and_high(pair, name, otherwise=""):
     """Validate the two numbers of a scale or of bounds."""
     ends = list(pair) if np.ndim(pair) == 1 and len(pair) == 2 else []
     fits = len(ends) == 2 and all(is_number(end) and np.isfinite(end) for end in ends)
@@ -212,7 +214,7 @@ def _check_bounds(bounds, outcome):
     """Validate the bounds of labels that are numbers."""
     if bounds is None:
         return None
-    low, high = _check_ends(bounds, "bounds")
+    low, high = _check_low_and_high(bounds, "bounds")
     wrong = np.flatnonzero((outcome < low) | (outcome > high))
     if len(wrong):
         row = wrong[0]

@@ -9,7 +9,7 @@ import numpy as np
 from .._argument_checks import check_between
 from .._kernels._prediction_powered_mean import (
     bound_unseen_square,
-    choose_power,
+    choose_power_tuning,
     compute_fraction_intervals,
     compute_variance,
     count_equivalent_labels,
@@ -393,7 +393,7 @@ def build_mean(
     alone = compute_variance(own, size, 1)
     # The weight of the scores that minimises the variance, as in power-tuned
     # prediction-powered inference.
-    power = choose_power(own, gains) if errors.tuned else errors.power
+    power = choose_power_tuning(own, gains) if errors.tuned else errors.power
     spread = compute_variance(
         own - gains @ power, size, 1 + errors.tuned * np.count_nonzero(power)
     )

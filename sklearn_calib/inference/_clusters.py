@@ -24,7 +24,7 @@ from .._kernels._cluster_sums import (
     bound_covariance,
     compute_jackknife,
     compute_variance_ratio,
-    match_student_law,
+    estimate_degrees_of_freedom,
     run_score_test,
 )
 from .._kernels._proportion import compute_exact_interval
@@ -42,7 +42,7 @@ from ..metrics import (
 )
 from ..recalibrators import encode_groups
 
-MAX_CELLS = 4096
+MAX_CLUSTER_CELLS = 4096
 # Rows, or clusters, of the rarest class from which no gamma law is needed.
 MIN_RARE_CLASS_ROWS = 50
 # of a gamma law; below it all digits that matter are those of a normal one
@@ -152,9 +152,9 @@ def small_sample_inflation(weight: FloatArray, groups: IntArray, level: float) -
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
     Student's quantile over the normal one, times what the jackknife's error is larger
-    by where sizes differ; see `match_student_law`.
+    by where sizes differ; see `estimate_degrees_of_freedom`.
     """
-    degrees, ratio = match_student_law(np.bincount(groups, weight))
+    degrees, ratio = estimate_degrees_of_freedom(np.bincount(groups, weight))
     tail = (1 + level) / 2
     # The bootstrap underestimates the variance of few clusters, and its percentiles are
     # those of a normal distribution; both are corrected.
@@ -205,7 +205,7 @@ class ClusterSample(PooledPredictions):
         self,
         problem: BinaryProblem,
         groups: IntArray,
-        most_cells: int = MAX_CELLS,
+        most_cells: int = MAX_CLUSTER_CELLS,
         items: IntArray | None = None,
     ) -> None:
         score = problem.score
@@ -649,7 +649,7 @@ def mean_loss_interval(
     return method, low, high
 
 
-def sum_error(terms: FloatArray, groups: IntArray) -> float:
+def compute_clustered_sum_error(terms: FloatArray, groups: IntArray) -> float:
     """Compute the standard deviation of a sum of terms of mean 0 from the cluster sums."""
     sums = np.bincount(groups, terms)
     return float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()))

@@ -16,7 +16,7 @@ from .._argument_checks import (
     unknown_name,
 )
 from .._kernels._batch_measures import SortedPredictions
-from .._kernels._logistic import compute_log_likelihood, maximise_likelihood
+from .._kernels._logistic import compute_log_likelihood, fit_single_coefficient
 from .._kernels._probability_floor import estimate_floor
 from .._show import Section, Shown, Table
 from .._simplex_array import compute_log_odds
@@ -407,7 +407,7 @@ class InternalValidation(Shown):
         # Van Houwelingen and Le Cessie's heuristic shrinkage: (model chi-square -
         # number of parameters) / model chi-square.
         slope = (gain - n_parameters) / gain if gain > 0 else -np.inf
-        return maximise_likelihood(slope * z, np.ones_like(z), hit, self.weight)[
+        return fit_single_coefficient(slope * z, np.ones_like(z), hit, self.weight)[
             0
         ] if slope > 0 else 0.0, slope
 

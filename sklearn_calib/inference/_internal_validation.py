@@ -20,7 +20,7 @@ from .._typing import ArrayLike, Estimator, Features, RandomStateLike
 from .._validation import (
     canonical_weight,
     check_indexes,
-    check_several,
+    check_two_or_more_classes,
     read_labels,
 )
 from .._warnings import warn_calibration
@@ -308,7 +308,9 @@ def _read_rows(estimator, X, y, sample_weight, groups, pos_label):
     """Return rows of positive weight: features, `Predictions` without scores, and groups."""
     check_indexes(X, y, sample_weight, groups)
     classes, codes = read_labels(y, input_name="y")
-    check_several(classes, "There is nothing to judge; check the selection of the rows")
+    check_two_or_more_classes(
+        classes, "There is nothing to judge; check the selection of the rows"
+    )
     X = _check_features(X, len(codes))
     weight = canonical_weight(sample_weight, len(codes))
     if groups is not None:

@@ -526,7 +526,7 @@ def _invert_test(line, predictions, law, observed, tail, progress):
     if low > 0:  # if it is 0, calibration is not rejected, and all lines begin there
         # A one-sided miscalibration has the same error with a smaller distance
         # elsewhere, so it can give a smaller lower end.
-        half = line(_one_sided(predictions, law))
+        half = line(_restrict_law_to_farther_half(predictions, law))
         low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
     # an unbiased estimate may be near 0, or below, although the truth is not
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
@@ -546,7 +546,7 @@ def _monte_carlo_pvalue(as_extreme):
     return (1 + np.count_nonzero(as_extreme)) / (1 + len(as_extreme))
 
 
-def _one_sided(predictions, law):
+def _restrict_law_to_farther_half(predictions, law):
     """Return the law on the half of the rows where it is farthest from the predictions.
 
     The noise of the other half makes an estimate larger than it does if all rows are

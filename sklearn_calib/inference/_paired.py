@@ -11,7 +11,7 @@ from scipy.stats import t
 
 from .._argument_checks import check_count, check_known, check_level
 from .._kernels._cluster_sums import average_clusters
-from .._kernels._exact_sums import UNIT_BITS, add_sums
+from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sums
 from .._typing import ArrayLike, FloatArray, IntArray, RandomStateLike, Self
 from .._validation import check_indexes, check_weights, read_numbers
 from ..exceptions import invalid_input
@@ -164,7 +164,7 @@ class PairedLosses:
             # Sums of blocks are exact, so the result does not depend on the size of the
             # blocks.
             sums = sum_exactly(np.array([one, two, np.square(moved, out=moved)]))
-            n = len(one) << UNIT_BITS
+            n = len(one) << SUM_FRACTION_BITS
             sums = [n, n, sums[0], sums[1], sums[1] - sums[0], sums[2]]
         else:
             square = weight**2
@@ -234,7 +234,7 @@ class PairedLosses:
         check_level(level)
         # Fractions: the variance is a small difference of large sums.
         total, squares, one, two, moved, spread = (
-            Fraction(number, 1 << UNIT_BITS) for number in self._sums
+            Fraction(number, 1 << SUM_FRACTION_BITS) for number in self._sums
         )
         if not total:
             raise invalid_input(

@@ -14,8 +14,8 @@ from .._validation import (
     check_indexes,
     check_same_length,
     find_positive,
-    give_to_owner,
     match_columns,
+    orient_single_column,
     read_labels,
     read_proba,
 )
@@ -157,8 +157,8 @@ def prior_shift_test(
     if pos_label is None:
         check_column_owner(proba_source, classes, "pos_label")
         check_column_owner(proba_target, classes, "pos_label")
-    source = give_to_owner(source, proba_source, positive)
-    target = give_to_owner(target, proba_target, positive)
+    source = orient_single_column(source, proba_source, positive)
+    target = orient_single_column(target, proba_target, positive)
     n = len(source)
     m = len(target)
     both_scores = np.vstack([source, target])

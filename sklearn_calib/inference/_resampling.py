@@ -227,7 +227,7 @@ def simulate_if_calibrated(
     return observed, evaluate(sample.predictions), null
 
 
-MAX_CELLS = 4096
+MAX_POOLED_CELLS = 4096
 
 
 class PooledRows:
@@ -346,7 +346,10 @@ class PooledRows:
 
 
 def pool_rows(
-    predictions: Predictions, most_cells: int = MAX_CELLS, *, always: bool = False
+    predictions: Predictions,
+    most_cells: int = MAX_POOLED_CELLS,
+    *,
+    always: bool = False,
 ) -> PooledRows | None:
     """Pool the rows of predictions into cells, or return None if that saves no work.
 

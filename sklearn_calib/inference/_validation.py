@@ -19,7 +19,7 @@ from .._argument_checks import (
 )
 from .._kernels import _logistic as line
 from .._kernels._classical_tests import run_spiegelhalter_test
-from .._kernels._cluster_sums import compare_totals
+from .._kernels._cluster_sums import compute_oe_ratio_interval
 from .._kernels._log_odds import compute_finite_log_odds
 from .._kernels._proportion import compute_exact_interval
 from .._show import Section, Shown, Table
@@ -438,7 +438,7 @@ def _compute_rates(problem, weight, level, groups=None):
     if groups is not None:
         events = np.bincount(groups, weight * hit)
         expected_events = np.bincount(groups, weight * p)
-        low, high, z = compare_totals(events, expected_events, total, level)
+        low, high, z = compute_oe_ratio_interval(events, expected_events, total, level)
         pvalue = float(2 * stats.norm.sf(abs(z)))
     else:
         # The number of equally weighted rows with the same variance.
@@ -504,7 +504,9 @@ class _MovedLines:
                 *self._estimate_both(start, 0.0, start),
             ]
         # Calibration in the large: the slope is fixed at 1.
-        large, top = line.maximise_likelihood(self.z, self.one, self.hit, self.weight)
+        large, top = line.fit_single_coefficient(
+            self.z, self.one, self.hit, self.weight
+        )
         shift_test = self._test_in_the_large(large, top, 2 * (top - start))
         if (self.z == self.z[0]).all():
             hint = "There is no slope: check where the predictions come from"
@@ -610,7 +612,7 @@ class _MovedLines:
         last = [start]
 
         def maximise_at(c):
-            last[0], value = line.maximise_likelihood(
+            last[0], value = line.fit_single_coefficient(
                 c * given, free, self.hit, self.weight, last[0]
             )
             return value

@@ -6,7 +6,7 @@ Start reading with `approximate_leave_one_out` in `_fit.py`.
 
 from ._angle import AngleEstimate as AngleEstimate
 from ._angle import angular_recalibrator as angular_recalibrator
-from ._angle import check_fits as check_fits
+from ._angle import check_angle_assumptions as check_angle_assumptions
 from ._angle import estimate_angle
 from ._angle import find_angle as find_angle
 from ._angle import unsupported_weights_error as unsupported_weights_error

@@ -155,7 +155,9 @@ def estimate_angle(
     >>> bool(abs(angle.cos_theta - truth.cos_theta(model.coef_)) < 0.1)
     True
     """
-    fits = check_fits(read_linear(model, X, y, None), model, assume_centered)
+    fits = check_angle_assumptions(
+        read_linear(model, X, y, None), model, assume_centered
+    )
     [fit] = refine_fits(fits, model)
     found = find_angle(fit, covariance)
     if found.method != "likelihood":
@@ -178,7 +180,7 @@ def estimate_angle(
     return replace(found, cos_theta=likely.cos_theta_)
 
 
-def check_fits(
+def check_angle_assumptions(
     fits: "list[LinearFit]", model: Estimator, assume_centered: bool
 ) -> "list[LinearFit]":
     """Reject what the formulas are not derived for."""

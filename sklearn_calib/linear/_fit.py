@@ -41,7 +41,7 @@ MAX_SCORE_ERROR = 1e-3
 # A matrix of this many rows takes 3.2 GB and some minutes.
 MAX_HESSIAN_ROWS = 20_000
 # farther away, the rows are others or the training has hardly begun
-MAX_FOREIGN_MOVE = 0.2
+MAX_POLISHING_SCORE_MOVE = 0.2
 
 
 @dataclass(frozen=True)
@@ -346,7 +346,7 @@ def polish_fit(fit: LinearFit, own: bool = False) -> LinearFit:
     # The change of the scores is what matters for leave-one-out, and unlike
     # coefficients it has a scale.
     moved = np.sqrt(np.mean((after - before) ** 2)) / spread if spread > 0 else 0.0
-    if not np.isfinite(after).all() or (moved > MAX_FOREIGN_MOVE and not own):
+    if not np.isfinite(after).all() or (moved > MAX_POLISHING_SCORE_MOVE and not own):
         raise invalid_input(
             expected="a converged fit of these rows",
             got=(
@@ -494,11 +494,11 @@ def fit_leverages(
             X, curvature, fit.l2, fit.intercept_kind == FREE_INTERCEPT
         )
     except np.linalg.LinAlgError:
-        raise _singular_fit() from None
+        raise _make_singular_fit_error() from None
     # The fit reproduces such a row for any label, so its score without it is
     # not determined.
     if m[fit.weight > 0].min(initial=1.0) < 1e-9:
-        raise _singular_fit(int(np.argmin(m)))
+        raise _make_singular_fit_error(int(np.argmin(m)))
     return psi, curvature, h, m
 
 
@@ -536,7 +536,7 @@ def _compute_multinomial_leave_one_out(fit):
             fit.X, inner, fit.l2, fit.intercept_kind == FREE_INTERCEPT
         )
     except np.linalg.LinAlgError:
-        raise _singular_fit() from None
+        raise _make_singular_fit_error() from None
     rest = np.eye(k - 1) - J @ inner
     step = np.linalg.solve(rest, J @ (psi @ basis)[:, :, None])[:, :, 0]
     return scores - step @ basis.T
@@ -554,7 +554,7 @@ def _check_size(size):
         )
 
 
-def _singular_fit(row=None):
+def _make_singular_fit_error(row=None):
     got = (
         "a singular Hessian"
         if row is None

@@ -87,7 +87,9 @@ def logistic_intervals(
     n_train = np.shape(X_train)[0]
     weight = canonical_weight(sample_weight, n_train, keeps_unit=True)
     z = model.decision_function(X_train)
-    train, rows = (_with_one(table, model.fit_intercept) for table in (X_train, X))
+    train, rows = (
+        _add_constant_column(table, model.fit_intercept) for table in (X_train, X)
+    )
     # The intercept is the last column and is not penalised. An l1 penalty has no
     # curvature, so it is left out.
     ridge = np.zeros(train.shape[1])
@@ -113,5 +115,5 @@ def _read_features(X, name):
     return table.astype(np.float64, copy=False)
 
 
-def _with_one(X, intercept):
+def _add_constant_column(X, intercept):
     return np.column_stack([X, np.ones(len(X))]) if intercept else X

@@ -45,7 +45,7 @@ from ._one_vs_rest import OneVsRest as OneVsRest
 from ._polynomials import ClippedChebyshev as ClippedChebyshev
 from ._polynomials import SigmoidPoly as SigmoidPoly
 from ._ranges import Ranges as Ranges
-from ._reading import MAX_DEPTH as MAX_DEPTH
+from ._reading import MAX_MAP_DEPTH as MAX_MAP_DEPTH
 from ._reading import read_map as read_map
 from ._rows import Rows as Rows
 from ._rows import TensorRows as TensorRows

@@ -163,18 +163,22 @@ class Numbers(Field):
                 at, expected=f"{self.length} numbers", got=f"{len(table)}"
             )
         if self.low is not None:
-            _check_none(at, f"numbers >= {self.low:g}", table, table < self.low)
+            _reject_marked_numbers(
+                at, f"numbers >= {self.low:g}", table, table < self.low
+            )
         if self.high is not None:
-            _check_none(at, f"numbers <= {self.high:g}", table, table > self.high)
+            _reject_marked_numbers(
+                at, f"numbers <= {self.high:g}", table, table > self.high
+            )
         if self.increasing:
-            _check_none(
+            _reject_marked_numbers(
                 at,
                 "increasing numbers",
                 table,
                 np.append(False, table[1:] <= table[:-1]),
             )
         if self.whole:
-            _check_none(at, "whole numbers", table, table != np.floor(table))
+            _reject_marked_numbers(at, "whole numbers", table, table != np.floor(table))
             table = table.astype(np.int64)
         table.flags.writeable = False
         return table
@@ -250,7 +254,7 @@ def number_table(value: Any, at: str, *dimensions: int) -> Any:
             got=short_repr(value),
         )
     table = table.astype(np.float64)
-    _check_none(at, "finite numbers", table, ~np.isfinite(table))
+    _reject_marked_numbers(at, "finite numbers", table, ~np.isfinite(table))
     return table
 
 
@@ -274,7 +278,7 @@ def _are_all_kinds(values, *kinds):
     return set(map(type, values)) <= set(kinds)
 
 
-def _check_none(at, rule, table, bad):
+def _reject_marked_numbers(at, rule, table, bad):
     if bad.any():
         place = np.argwhere(bad)[0]
         path = "".join(f"[{i}]" for i in place)

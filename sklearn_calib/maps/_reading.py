@@ -6,9 +6,9 @@ from ._base import MAP_KINDS, CalibrationMap
 from ._fields import Parts, get_schema_fields, invalid_field, short_repr
 
 #: Nodes inside nodes, at most; what the package writes has about ten levels.
-MAX_DEPTH = 50
+MAX_MAP_DEPTH = 50
 #: Nodes of one description, at most. Many classes have many: 50 of them 1225 pairs.
-MAX_NODES = 100_000
+MAX_MAP_NODES = 100_000
 
 
 def read_map(tree: Any, n_classes: int) -> CalibrationMap:
@@ -25,19 +25,19 @@ def read_map(tree: Any, n_classes: int) -> CalibrationMap:
     ------
     ValueError
         An unknown kind, a field that is missing, unknown or of another type than
-        declared, more than `MAX_DEPTH` levels or `MAX_NODES` nodes. The message names
+        declared, more than `MAX_MAP_DEPTH` levels or `MAX_MAP_NODES` nodes. The message names
         the place.
     """
-    return _read_node(tree, n_classes, "map", MAX_DEPTH, iter(range(MAX_NODES)))
+    return _read_node(tree, n_classes, "map", MAX_MAP_DEPTH, iter(range(MAX_MAP_NODES)))
 
 
 def _read_node(tree, k, at, depth, budget):
     if depth == 0:
         raise invalid_field(
-            at, expected=f"at most {MAX_DEPTH} nodes inside each other", got="more"
+            at, expected=f"at most {MAX_MAP_DEPTH} nodes inside each other", got="more"
         )
     if next(budget, None) is None:
-        raise invalid_field(at, expected=f"at most {MAX_NODES} nodes", got="more")
+        raise invalid_field(at, expected=f"at most {MAX_MAP_NODES} nodes", got="more")
     if not isinstance(tree, dict):
         raise invalid_field(at, expected="a node, a dict", got=type(tree).__name__)
     if "node" not in tree:

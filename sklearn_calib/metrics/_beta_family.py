@@ -17,7 +17,7 @@ _MAX_ABS_LOG_ODDS = LARGEST_LOG_LOSS
 _QUADRATURE_NODES, _QUADRATURE_WEIGHTS = np.polynomial.legendre.leggauss(2)
 # Cells of the log-odds from -36 to 36, for parameters up to 1.
 LOG_ODDS_CELLS = 8192
-MAX_PARAMETER = 1000
+MAX_ALPHA_OR_BETA = 1000
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class BetaFamilyLoss(ProperLoss):
 
     def __post_init__(self) -> None:
         for name, value in (("alpha", self.alpha), ("beta", self.beta)):
-            if not -1 < value <= MAX_PARAMETER:
+            if not -1 < value <= MAX_ALPHA_OR_BETA:
                 raise invalid_input(
-                    expected=f"{name} above -1, at most {MAX_PARAMETER}",
+                    expected=f"{name} above -1, at most {MAX_ALPHA_OR_BETA}",
                     got=repr(value),
                     hint="The log loss has alpha = beta = 0, the Brier loss 1",
                 )
@@ -119,10 +119,10 @@ class BetaFamilyLoss(ProperLoss):
 @lru_cache(maxsize=64)
 def _find_undecided(loss):
     def compute_loss_gap(z):
-        return float(np.diff(loss.of_labels(_check_two_classes(z))[0])[0])
+        return float(np.diff(loss.of_labels(_make_two_class_rows(z))[0])[0])
 
     return tuple(
-        _check_two_classes(
+        _make_two_class_rows(
             brentq(
                 compute_loss_gap,
                 -_MAX_ABS_LOG_ODDS,
@@ -134,7 +134,7 @@ def _find_undecided(loss):
     )
 
 
-def _check_two_classes(z):
+def _make_two_class_rows(z):
     return np.exp(log_expit([[-z, z]]))
 
 

@@ -55,7 +55,7 @@ def random_interval_calibration_error(
         raise invalid_input(
             expected="a width from 1e-6 to 1", got=repr(width), hint="Leave the default"
         )
-    return min(max(_over_shifts(problem, float(width)), 0.0), 1.0)
+    return min(max(_average_error_over_shifts(problem, float(width)), 0.0), 1.0)
 
 
 @binary_measure(range=(0.0, 2.0), in_report=False, poolable=True)
@@ -105,7 +105,7 @@ def interval_calibration_error(
     while width > 1e-9:
         # Narrower intervals have a larger binned error, so the search ends when that
         # alone exceeds the best sum.
-        mean = _over_shifts(problem, width)
+        mean = _average_error_over_shifts(problem, width)
         best = min(best, mean + width)
         if mean >= best:
             break
@@ -113,7 +113,7 @@ def interval_calibration_error(
     return best
 
 
-def _over_shifts(problem, width):
+def _average_error_over_shifts(problem, width):
     from .._kernels._score_sums import average_shifted_intervals
 
     score = problem.cells.score

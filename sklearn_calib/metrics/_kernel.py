@@ -6,8 +6,8 @@ import numpy as np
 
 from .._argument_checks import check_known
 from .._kernels._pairwise_kernel import (
-    average_neighbours,
-    average_pairs,
+    average_kernel_over_neighbours,
+    average_kernel_over_pairs,
     compute_median_bandwidth,
     compute_neighbour_kernel,
     compute_pair_kernel,
@@ -58,9 +58,9 @@ def _compute_canonical_error(
         )
     _check_bandwidth(bandwidth, " or 'median'")
     gram_of = {
-        "linear": _average_neighbours,
-        "unbiased": _average_pairs,
-        "biased": _distinct_pairs,
+        "linear": _compute_neighbour_pairs_kernel,
+        "unbiased": _compute_all_pairs_kernel,
+        "biased": _compute_distinct_row_kernel,
     }[estimator]
     gram = predictions.derive_from_proba(gram_of, float(bandwidth))
     # products of large ones would overflow
@@ -69,12 +69,14 @@ def _compute_canonical_error(
         sums = np.zeros_like(proba)
         np.add.at(sums, (place, predictions.codes), weight)
         weight = sums.sum(axis=1)
-        return average_pairs(gram, sums / weight[:, None] - proba, weight, True)
+        return average_kernel_over_pairs(
+            gram, sums / weight[:, None] - proba, weight, True
+        )
     residual = -proba
     residual[np.arange(n), predictions.codes] += 1
     if estimator == "linear":
-        return average_neighbours(gram, residual, weight)
-    return average_pairs(gram, residual, weight, False)
+        return average_kernel_over_neighbours(gram, residual, weight)
+    return average_kernel_over_pairs(gram, residual, weight, False)
 
 
 def _merge_equal_rows(proba):
@@ -82,7 +84,7 @@ def _merge_equal_rows(proba):
     return rows, place.ravel()
 
 
-def _distinct_pairs(proba, bandwidth):
+def _compute_distinct_row_kernel(proba, bandwidth):
     return compute_pair_kernel(_merge_equal_rows(proba)[0], bandwidth)
 
 
@@ -94,11 +96,11 @@ def _find_median_distance(proba, items):
     return compute_median_bandwidth(np.asarray(proba)[rows])
 
 
-def _average_pairs(proba, bandwidth):
+def _compute_all_pairs_kernel(proba, bandwidth):
     return compute_pair_kernel(np.asarray(proba), bandwidth)
 
 
-def _average_neighbours(proba, bandwidth):
+def _compute_neighbour_pairs_kernel(proba, bandwidth):
     return compute_neighbour_kernel(np.asarray(proba), bandwidth)
 
 

@@ -142,7 +142,7 @@ def lp_calibration_error(
     >>> round(lp_calibration_error([0, 1, 2, 2], p, n_levels=4), 3)
     0.177
     """
-    return _compute_label_error(predictions, p, n_levels, estimator)[0](
+    return _make_label_error_function(predictions, p, n_levels, estimator)[0](
         predictions.codes
     )
 
@@ -203,7 +203,7 @@ def lp_calibration_test(
     predictions = validate_predictions(
         y_true, y_proba, sample_weight, labels, pos_label, validate=_read_float32
     )
-    error, n_cells = _compute_label_error(predictions, p, n_levels, estimator)
+    error, n_cells = _make_label_error_function(predictions, p, n_levels, estimator)
     value = error(predictions.codes)
     rng = make_generator(random_state)
     table = predictions.proba
@@ -220,7 +220,7 @@ def lp_calibration_test(
     )
 
 
-def _compute_label_error(predictions, p, n_levels, estimator):
+def _make_label_error_function(predictions, p, n_levels, estimator):
     """Return the error as a function of the labels' codes, and the number of cells.
 
     Rows are grouped once.

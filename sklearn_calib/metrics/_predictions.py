@@ -14,19 +14,19 @@ from .._simplex_array import stack_rows
 from .._typing import AnyArray, ArrayLike, FloatArray, IntArray, Multiclass
 from .._validation import (
     BINARY_CLASSES,
+    add_first_class_column,
     check_column_owner,
     check_indexes,
     check_same_length,
     find_known_rows,
     find_positive,
-    give_to_owner,
     match_columns,
     named_label_tables,
+    orient_single_column,
     read_labels,
     read_raw_weight,
     read_weight_and_unit,
     soft_rows,
-    two_columns,
     valid_proba,
     warn_column_order,
 )
@@ -284,7 +284,7 @@ class Predictions:
 
     @cached_property
     def proba(self) -> FloatArray:
-        return two_columns(self._given)
+        return add_first_class_column(self._given)
 
     @property
     def second(self) -> FloatArray:
@@ -593,7 +593,7 @@ def validate_predictions(
     positive = find_positive(classes, pos_label)
     if pos_label is None and not is_ordered:
         check_column_owner(y_proba, classes, "pos_label")
-    proba = give_to_owner(proba, y_proba, positive)
+    proba = orient_single_column(proba, y_proba, positive)
     weight = None
     unit = 1.0
     if sample_weight is not None:

@@ -133,12 +133,12 @@ class SphericalLoss(ProperLoss):
         return losses * (rate - np.einsum("ij,ij,ij->i", losses, losses, rate)[:, None])
 
 
-LOG = LogLoss()
-BRIER = BrierLoss()
-SPHERICAL = SphericalLoss()
+LOG_LOSS = LogLoss()
+BRIER_LOSS = BrierLoss()
+SPHERICAL_LOSS = SphericalLoss()
 
 
-@measure(loss=LOG, poolable=True)
+@measure(loss=LOG_LOSS, poolable=True)
 def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute the mean negative log-probability of the true class.
 
@@ -170,10 +170,10 @@ def log_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> f
     >>> round(log_loss([0, 1], [0.2, 0.9]), 4)
     0.1643
     """
-    return LOG.mean(predictions)
+    return LOG_LOSS.mean(predictions)
 
 
-@measure(loss=BRIER, poolable=True)
+@measure(loss=BRIER_LOSS, poolable=True)
 def brier_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") -> float:
     """Compute the mean squared distance between probabilities and outcomes.
 
@@ -201,10 +201,10 @@ def brier_loss(predictions: "Predictions", **shared: "Unpack[SharedOptions]") ->
     >>> round(brier_loss([0, 1], [0.2, 0.9]), 4)
     0.025
     """
-    return BRIER.mean(predictions)
+    return BRIER_LOSS.mean(predictions)
 
 
-@measure(loss=SPHERICAL, in_report=False, poolable=True)
+@measure(loss=SPHERICAL_LOSS, in_report=False, poolable=True)
 def spherical_loss(
     predictions: "Predictions", **shared: "Unpack[SharedOptions]"
 ) -> float:
@@ -233,7 +233,7 @@ def spherical_loss(
     >>> round(spherical_loss([0, 1], [0.2, 0.9]), 4)
     -0.982
     """
-    return SPHERICAL.mean(predictions)
+    return SPHERICAL_LOSS.mean(predictions)
 
 
 @measure(range=(0.0, 1.0), proper=True, in_report=False, poolable=True)

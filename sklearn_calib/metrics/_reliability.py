@@ -325,10 +325,12 @@ def compute_curve(
         points = _spread_positions(len(values))
         predicted = values[points]
         observed = _fit_isotonic(total, mass)[points]
-        consistency = _isotonic_resamples(
+        consistency = _refit_isotonic_to_drawn_labels(
             rows, row_value, mass, points, n_resamples, rng
         )
-        paired = _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng)
+        paired = _bootstrap_isotonic_fits(
+            rows, row_value, mass, points, n_resamples, rng
+        )
         confidence = np.quantile(paired, tails, axis=0) if n_resamples else None
         mass = np.add.reduceat(mass, points)
     elif strategy == "loess":
@@ -437,7 +439,7 @@ def _fit_isotonic(total, mass):
     return np.clip(isotonic_regression(total / mass, sample_weight=mass), 0.0, 1.0)
 
 
-def _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng):
+def _refit_isotonic_to_drawn_labels(rows, row_value, mass, points, n_resamples, rng):
     draws = (rows.relabelled(rng) for _ in range(n_resamples))
     return np.array(
         [
@@ -447,7 +449,7 @@ def _isotonic_resamples(rows, row_value, mass, points, n_resamples, rng):
     )
 
 
-def _isotonic_bootstrap(rows, row_value, mass, points, n_resamples, rng):
+def _bootstrap_isotonic_fits(rows, row_value, mass, points, n_resamples, rng):
     fits = []
     for _ in range(n_resamples):
         mass_drawn, total = sum_bins(row_value, len(mass), *rows.redrawn(rng))

@@ -149,7 +149,7 @@ class Diagnosis(NamedTuple):
 
 def shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
     """Compute the region of shift and slope of the rows that were seen so far."""
-    centre, border = cells.find_region(found, level)
+    centre, border = cells.find_confidence_region(found, level)
     (shift, slope), _ = (
         cells.fit_line(found, np.full(2, 1e-4))
         if len(found.log_odds)
@@ -158,7 +158,7 @@ def shift_region(found: cells.BinnedCounts, level: float) -> ShiftRegion:
     low = border.min(axis=0).tolist()
     high = border.max(axis=0).tolist()
     n = round(float(found.rows.sum()))
-    calibrated = cells.is_in_region(found, level, 0.0, 1.0)
+    calibrated = cells.is_in_confidence_region(found, level, 0.0, 1.0)
     return ShiftRegion(
         float(shift),
         float(slope),

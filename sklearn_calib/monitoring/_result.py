@@ -122,7 +122,7 @@ def e_benjamini_hochberg(e_values: Sequence[float], alpha: float) -> AnyArray:
     return found
 
 
-MAX_MOMENTS = 512
+MAX_COURSE_MOMENTS = 512
 
 #: Rows, log e-value, log of the detector, slope, shift, time.
 Moment = tuple[int, float, float, float, float, Any]
@@ -149,9 +149,9 @@ class Course:
     def add(self, moment: Moment) -> None:
         """Add a moment; every other one goes where there are too many."""
         self.moments.append(moment)
-        if len(self.moments) >= MAX_MOMENTS:
+        if len(self.moments) >= MAX_COURSE_MOMENTS:
             self.moments = self.moments[::2]
-            self.stride = max(2 * self.stride, moment[0] // MAX_MOMENTS)
+            self.stride = max(2 * self.stride, moment[0] // MAX_COURSE_MOMENTS)
 
     def make_history(self, now: Moment) -> MonitorHistory:
         """Return the history of all moments up to the last row."""

@@ -16,7 +16,7 @@ from .._simplex_array import compute_log_odds
 from .._typing import ArrayLike, FloatArray, Self
 from .._validation import check_indexes, get_rows_per_weight
 from ..exceptions import invalid_input
-from ._base import Capabilities, Recalibrator, two_columns
+from ._base import Capabilities, Recalibrator, make_two_columns
 from ._platt import PlattScaling
 
 _MACHINE_EPSILON = float(np.finfo(np.float64).eps)
@@ -225,7 +225,7 @@ class AdaptiveCalibration(Recalibrator):
             )
         check_indexes(X, intervals)
         ends = _to_interval_ends(_check_intervals(intervals, len(proba)))
-        return two_columns(
+        return make_two_columns(
             self._cells.estimate_window(compute_rank_score(proba), *ends)
         )
 
@@ -283,8 +283,8 @@ class AdaptiveCalibration(Recalibrator):
     def _predict_pairs(self, proba):
         score = compute_rank_score(proba)
         if self.neighborhood == "nearest":
-            return two_columns(self._cells.estimate_nearest(score))
-        return two_columns(
+            return make_two_columns(self._cells.estimate_nearest(score))
+        return make_two_columns(
             self._cells.estimate_window(score, *self._compute_interval_ends(score))
         )
 
@@ -336,13 +336,15 @@ class _Wald:
         platt._fit(proba, codes, weight)
         z = platt.slope_ * compute_log_odds(proba) + platt.intercept_
         self.covariance = compute_model_covariance(
-            _with_one(compute_log_odds(proba)), weight, z, 0.0
+            _add_constant_column(compute_log_odds(proba)), weight, z, 0.0
         )
         self.factor = norm.ppf((1 + level) / 2) / max(abs(platt.slope_), 1e-300)
 
     def compute_ends(self, at):
         """Compute log-odds of the lower and upper ends at these log-odds."""
-        half = self.factor * compute_standard_error(_with_one(at), self.covariance)
+        half = self.factor * compute_standard_error(
+            _add_constant_column(at), self.covariance
+        )
         return at - half, at + half
 
     def compute_crossings(self, at):
@@ -362,7 +364,7 @@ class _Wald:
         return roots[np.isfinite(roots)]
 
 
-def _with_one(column):
+def _add_constant_column(column):
     return np.column_stack([column, np.ones_like(column)])
 
 

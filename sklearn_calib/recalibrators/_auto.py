@@ -55,13 +55,13 @@ from ._venn_abers import VennAbers
 Candidates = Sequence[RecalibratorLike] | Mapping[str, RecalibratorLike]
 
 # With fewer rows the weights are those of the prior.
-_MIN_ROWS = 20
+_MIN_WEIGHTING_ROWS = 20
 # Fewer rows are recalibrated by lines alone, without curves that fall.
 _MIN_CURVE_ROWS = 1000
 _MIN_SHARED_MAP_CLASSES = 50
 _MAX_MATRIX_CLASSES = 200
 _MAX_WEIGHTING_ROWS = 200_000
-_MIN_WEIGHT = 1e-3
+_MIN_CANDIDATE_WEIGHT = 1e-3
 _MIN_LIKELIHOOD = 1e-12
 
 
@@ -357,7 +357,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 hint="The weights are those of the prior; check the column of the groups",
                 estimator=self,
             )
-        elif n_rows >= _MIN_ROWS and (codes != codes[0]).any():
+        elif n_rows >= _MIN_WEIGHTING_ROWS and (codes != codes[0]).any():
             # Folds are masses per row instead of positions, so that rows with counts as
             # weights can be divided between folds.
             folds = compute_fold_masses(
@@ -370,7 +370,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         else:
             warn_calibration(
                 expected="enough rows of two classes to compare candidates",
-                got=f"{n_rows:.4g} of {len(np.unique(codes))}, fewer than {_MIN_ROWS} of 2",
+                got=f"{n_rows:.4g} of {len(np.unique(codes))}, fewer than {_MIN_WEIGHTING_ROWS} of 2",
                 hint="The weights are those of the prior; pass more rows",
                 estimator=self,
             )
@@ -383,7 +383,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             outside = Parallel(n_jobs=self.n_jobs)(calls)
             with report_task(last, self, None, proba, codes):
                 self._fit_weights(
-                    self._without_failures(chains, outside), outside, per_weight
+                    self._drop_failed_chains(chains, outside), outside, per_weight
                 )
                 self._refit_chains(chains, proba, codes, weight, n_rows)
 
@@ -410,7 +410,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
                 )
         return chains
 
-    def _without_failures(self, chains, outside):
+    def _drop_failed_chains(self, chains, outside):
         """Return the candidates that no fold failed to fit; warn about the others."""
         kept = list(chains)
         error = None
@@ -461,7 +461,7 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         weights = prior / prior.sum()
         # A candidate of negligible weight would still cost a fit and its share of every
         # prediction.
-        weights[weights < _MIN_WEIGHT] = 0.0
+        weights[weights < _MIN_CANDIDATE_WEIGHT] = 0.0
         self.weights_ = dict(
             zip(names, (weights / weights.sum()).tolist(), strict=True)
         )

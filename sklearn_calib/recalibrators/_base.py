@@ -35,7 +35,7 @@ from .._validation import (
     check_same_length,
     find_columns,
     get_category_order,
-    has_own_order,
+    has_unsorted_classes,
     match_columns,
     read_labels,
     read_proba,
@@ -821,7 +821,7 @@ def make_fit_input(
         proba = proba[kept]
         y_encoded = y_encoded[kept]
         weight = weight[kept]
-    if has_own_order(classes):
+    if has_unsorted_classes(classes):
         warn_column_order(proba, y_encoded, classes, "classes")
     chosen = slice(None) if items is None else items
     return FitInput(proba, y_encoded, weight, classes, chosen, category_order)
@@ -853,7 +853,7 @@ def normalise_rows(values: FloatArray, fallback: FloatArray) -> FloatArray:
     return values / total
 
 
-def likelihood_targets(
+def make_likelihood_targets(
     method: str, separates: str, codes: IntArray, weight: FloatArray
 ) -> FloatArray:
     """Return the labels as targets of a logistic fit, with a finite maximum likelihood.
@@ -884,6 +884,6 @@ def check_converged(method: str, gap: float, loss: float) -> None:
         )
 
 
-def two_columns(second: FloatArray) -> FloatArray:
+def make_two_columns(second: FloatArray) -> FloatArray:
     """Return P(second class) as an array of two columns."""
     return np.column_stack([1.0 - second, second])

@@ -9,7 +9,7 @@ from .. import maps
 from .._kernels._binning import (
     BIN_EDGE_TOLERANCE,
     compute_log_evidence,
-    count_rows_for_bins,
+    limit_rows_by_distinct_values,
     pool_equal_scores,
 )
 from .._kernels._log_odds import round_second_proba
@@ -98,7 +98,7 @@ class BBQ(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         data = _Sorted(proba, codes, weight)
-        rows = count_rows_for_bins(data.rows, len(data.knots))
+        rows = limit_rows_by_distinct_values(data.rows, len(data.knots))
         root = np.cbrt(rows)
         # The paper tries n^(1/3) / 10 to 10 n^(1/3) bins; here bins also hold at least
         # five rows on average.

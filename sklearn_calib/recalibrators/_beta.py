@@ -8,7 +8,7 @@ from sklearn.utils._param_validation import StrOptions
 from .. import maps
 from .._kernels._logistic import fit_logistic, threshold_separates, zero_separates
 from .._simplex_array import log_proba
-from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
+from ._base import Capabilities, Recalibrator, check_converged, make_likelihood_targets
 
 
 class BetaCalibration(Recalibrator):
@@ -97,7 +97,7 @@ class BetaCalibration(Recalibrator):
             separated = threshold_separates(score, codes, increasing=True)
             separates = "a threshold" if separated else ""
             centre = rising.max(), falling.min()  # narrow ranges keep their digits
-        target = likelihood_targets("BetaCalibration", separates, codes, weight)
+        target = make_likelihood_targets("BetaCalibration", separates, codes, weight)
         slopes = [rising - centre[0], falling - centre[1]]
         if self.parameters == "am":
             # a = b: beta calibration becomes logistic regression on the log-odds.

@@ -29,7 +29,7 @@ from .._validation import (
     check_indexes,
     check_same_length,
     find_columns,
-    has_own_order,
+    has_unsorted_classes,
     read_array,
     read_device_scores,
     read_labels,
@@ -360,7 +360,7 @@ class Blocks:
 
     def warn_column_order(self) -> None:
         """Warn if the sample must have its columns in another order than that of the classes."""
-        if has_own_order(self.classes):
+        if has_unsorted_classes(self.classes):
             z, codes, _ = self.sample_pieces()
             warn_column_order(softmax(z, axis=1), codes, self.classes, "classes")
 
@@ -381,7 +381,7 @@ class Blocks:
                     break
             return [
                 self._copy_some_rows(
-                    first, min(_MIN_SAMPLE_ROWS, _most_rows(first)), rng
+                    first, min(_MIN_SAMPLE_ROWS, _get_max_sample_rows(first)), rng
                 )
             ]
         if not any(map(callable, blocks)):
@@ -389,7 +389,7 @@ class Blocks:
                 self._make_block(number, item) for number, item in enumerate(blocks)
             ]
             share = sum(block.n_rows for block in every) // _SAMPLING_INTERVAL
-            most = _most_rows(every)
+            most = _get_max_sample_rows(every)
             return [
                 self._copy_some_rows(
                     every, min(most, max(_MIN_SAMPLE_ROWS, share)), rng
@@ -404,11 +404,11 @@ class Blocks:
             one = [self._make_block(number, blocks[number])]
             groups.append(
                 self._copy_some_rows(
-                    one, _most_rows(one) // min(len(chosen), _N_PIECES), rng
+                    one, _get_max_sample_rows(one) // min(len(chosen), _N_PIECES), rng
                 )
             )
             if sum(len(z) for group in groups for z, *_ in group) >= min(
-                _MIN_SAMPLE_ROWS, _most_rows(one)
+                _MIN_SAMPLE_ROWS, _get_max_sample_rows(one)
             ):
                 break
         return groups
@@ -417,7 +417,7 @@ class Blocks:
         """Copy about `most` rows of these blocks, so that the blocks are not kept."""
         # Pieces of adjacent rows are read fast from memory-mapped files; several places
         # protect against files that are sorted.
-        piece = min(_PIECE_ROWS, max(1, _most_rows(blocks) // _N_PIECES))
+        piece = min(_PIECE_ROWS, max(1, _get_max_sample_rows(blocks) // _N_PIECES))
         places = [
             (block, slice(start, min(start + piece, block.n_rows)))
             for block in blocks
@@ -437,7 +437,7 @@ class Blocks:
         return ScoreBlock(number, item, self.kind, self.classes)
 
 
-def _most_rows(blocks):
+def _get_max_sample_rows(blocks):
     columns = max((len(block.classes) for block in blocks), default=2)
     most = int(
         np.clip(_MAX_SAMPLE_ENTRIES // columns, _MIN_SAMPLE_ROWS, 10 * _MIN_SAMPLE_ROWS)

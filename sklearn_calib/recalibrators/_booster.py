@@ -10,7 +10,12 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from .._kernels._ridge_logistic_groups import fit_shrunken_lines
 from .._typing import CV, AnyArray, FloatArray, IntArray, Self
-from ._group_columns import MAX_BINS, ColumnBinner, assign_bins, compute_bin_edges
+from ._group_columns import (
+    MAX_COLUMN_BINS,
+    ColumnBinner,
+    assign_bins,
+    compute_bin_edges,
+)
 
 # Beyond these log-odds float64 probabilities do not differ.
 MAX_ABS_LOG_ODDS = (
@@ -36,7 +41,7 @@ class BoosterOptions:
         ],
         "l2": [Interval(Real, 0, None, closed="neither")],
         "min_gain": [Interval(Real, 0, None, closed="left")],
-        "n_bins": [Interval(Integral, 2, MAX_BINS, closed="both")],
+        "n_bins": [Interval(Integral, 2, MAX_COLUMN_BINS, closed="both")],
         "cv": ["cv_object"],
         "patience": [Interval(Integral, 1, None, closed="left")],
         "monotone": ["boolean"],

@@ -194,7 +194,7 @@ def make_folds(
         raise invalid_input(
             expected=_EXPECTED_CV,
             got=repr(cv)[:60],
-            hint=f"Pass for instance cv=5 ({_fit_line(error)})",
+            hint=f"Pass for instance cv=5 ({_shorten_error_message(error)})",
         ) from error
     check_cv_pairs(parts)
     return iter(parts)
@@ -227,5 +227,5 @@ def check_cv_pairs(cv: CV) -> None:
         )
 
 
-def _fit_line(error):
+def _shorten_error_message(error):
     return str(error).partition("\n")[0].rstrip(".")[:200]

@@ -7,7 +7,7 @@ from scipy.special import expit, logit, logsumexp, softmax
 
 from .. import maps
 from .._kernels._log_odds import round_to_36_bits
-from .._kernels._logistic import fit_slope_and_intercept, fit_structured_pair
+from .._kernels._logistic import fit_slope_and_intercept, fit_structured_two_classes
 from .._kernels._softmax_regression import (
     fit_softmax_regression,
     fit_temperature_and_offsets,
@@ -27,7 +27,7 @@ from ._structured_vector import StructuredVectorScaling
 # Labels of these rows follow the scores.
 _PRIOR_ROWS_PER_CLASS = 2
 # for each class beyond two that the offsets must save on the calibration rows
-_NATS_PER_CLASS = 2.0
+_MIN_OFFSET_GAIN_NATS_PER_CLASS = 2.0
 _BINARY_PENALTY = 2.0
 #: Nats that a map must save on the calibration rows, compared with unchanged scores.
 _BINARY_PRICE_BY_INPUT = {"logit": 2.0, "compressed": 4.0, "rank": 2.5, "proba": 4.0}
@@ -42,7 +42,7 @@ _MIN_UNIFORM_WEIGHT = 1e-9
 MIN_ROW_LIKELIHOOD = 2.2e-16
 _MAX_RANK_KNOTS = 20
 # The slope of the log-odds at 1/2.
-_PROBA_SLOPE = 4.0
+_LOG_ODDS_SLOPE_AT_HALF = 4.0
 _MIN_SHARED_MAP_CLASSES = 50
 # With fewer rows a spline does not save its price.
 _MIN_SPLINE_ROWS = 300
@@ -261,7 +261,7 @@ class _TwoSteps(FittedSoftmax):
         self.uniform_share_ = 1.0 / (total + 1.0)
         given = self._rescale_scores(given)
         if given.ndim == 1:
-            self._keep_first(
+            self._set_first_step(
                 fit_slope_and_intercept(given, codes, weight, 2 * _PRIOR_ROWS_PER_CLASS)
             )
             if self.scale == "logit":  # the data allow less for nearly perfect models
@@ -270,13 +270,13 @@ class _TwoSteps(FittedSoftmax):
                 self.uniform_share_ = max(share, _MIN_UNIFORM_WEIGHT)
             log = np.stack(self._compute_log_pair(given))
             penalty = _BINARY_PENALTY * 2 / total
-            self._keep_fit(fit_structured_pair(log, codes, weight, penalty))
+            self._keep_fit(fit_structured_two_classes(log, codes, weight, penalty))
             return
         if self.first_step is None:
             self._fit_first_step(given, codes, weight)
             second = StructuredMatrixScaling()
         else:
-            self._keep_first(
+            self._set_first_step(
                 (self.first_step.inverse_temperature_, self.first_step.offsets_)
             )
             second = StructuredVectorScaling()
@@ -309,7 +309,7 @@ class _TwoSteps(FittedSoftmax):
         if self.scale == "rank":
             return np.interp(given, self.knots_, self.values_)
         if self.scale == "proba":
-            return _PROBA_SLOPE * (expit(given) - 0.5)
+            return _LOG_ODDS_SLOPE_AT_HALF * (expit(given) - 0.5)
         if given.ndim == 1:
             # Log-odds grow like a logarithm in the tails, for scores whose extreme
             # values are overconfident.
@@ -322,7 +322,7 @@ class _TwoSteps(FittedSoftmax):
         if self.scale == "compressed":
             return maps.TailCompression()
         if self.scale == "proba":
-            coef = [-_PROBA_SLOPE / 2, _PROBA_SLOPE]
+            coef = [-_LOG_ODDS_SLOPE_AT_HALF / 2, _LOG_ODDS_SLOPE_AT_HALF]
             return maps.SigmoidPoly(input="proba", coef=coef)
         return maps.PiecewiseLinear(
             input="logit",
@@ -332,7 +332,7 @@ class _TwoSteps(FittedSoftmax):
             values=self.values_,
         )
 
-    def _keep_first(self, first):
+    def _set_first_step(self, first):
         self.inverse_temperature_, self.offsets_ = first
 
     def _fit_first_step(self, log, codes, weight):
@@ -349,14 +349,14 @@ class _TwoSteps(FittedSoftmax):
         alone = (float(fit.beta), np.zeros(k))
         losses = []
         for first in (alone, joint):
-            self._keep_first(first)
+            self._set_first_step(first)
             true = self._apply_first_step(log)[np.arange(len(codes)), codes]
             losses.append(float(-weight @ np.log(true)))
         # Offsets cost k - 1 parameters; they are used only if they gain more than noise
         # in the labels could.
-        if losses[0] - losses[1] > _NATS_PER_CLASS * (k - 2):
+        if losses[0] - losses[1] > _MIN_OFFSET_GAIN_NATS_PER_CLASS * (k - 2):
             return
-        self._keep_first(alone)
+        self._set_first_step(alone)
         if fit.status == "uninformative" and self.scale == "logit":
             warn_calibration(
                 expected="scores that are higher for the true class",

@@ -15,7 +15,7 @@ from ._penalty_paths import (
     compute_model_weights,
     find_run_starts,
     pool_log_odds,
-    thin_values,
+    select_evenly_by_rank,
 )
 
 
@@ -97,7 +97,9 @@ class ENIR(OnLogOdds):
         scores = RangeSums(mass * self.knots_)
         # The path changes its groups at the breakpoints only; of very many, evenly
         # spaced ones are enough.
-        lams = thin_values(np.append(0.0, find_breakpoints(path.merges)), MAX_PENALTIES)
+        lams = select_evenly_by_rank(
+            np.append(0.0, find_breakpoints(path.merges)), MAX_PENALTIES
+        )
         price = 2.0 if self.criterion == "aic" else compute_bic_penalty(mass.sum())
         models = []
         for lam in lams[1:] if len(lams) > 1 else lams:

@@ -22,7 +22,7 @@ _NUMBER_TYPES = (Real, Decimal, np.bool_)
 # The mean residual of a category is shrunk by this many rows of residual 0.
 SHRINKAGE_ROWS = 20.0
 # Bins of a column, besides that of the missing values; a bin takes one byte.
-MAX_BINS = 255
+MAX_COLUMN_BINS = 255
 
 
 def read_group_columns(
@@ -322,11 +322,11 @@ def _assign_category_bins(places: IntArray, residual, weight):
     seen = np.flatnonzero(mass > 0)
     seen = seen[np.argsort(mean[seen], kind="stable")]
     bins = np.zeros(size + 1, dtype=np.uint8)
-    if len(seen) <= MAX_BINS:
+    if len(seen) <= MAX_COLUMN_BINS:
         bins[seen] = 1 + np.arange(len(seen))
     else:
         # More categories than bins: neighbours in the order of their residuals share a
         # bin.
-        middle = find_mass_midpoints(mass[seen]) * MAX_BINS + BIN_EDGE_TOLERANCE
-        bins[seen] = 1 + np.minimum(middle, MAX_BINS - 1)
+        middle = find_mass_midpoints(mass[seen]) * MAX_COLUMN_BINS + BIN_EDGE_TOLERANCE
+        bins[seen] = 1 + np.minimum(middle, MAX_COLUMN_BINS - 1)
     return bins

@@ -12,9 +12,9 @@ from .._kernels._binning import (
     BIN_EDGE_TOLERANCE,
     blend_with_base_rate,
     compute_log_evidence,
-    count_rows_for_bins,
     find_distinct,
     find_mass_midpoints,
+    limit_rows_by_distinct_values,
     pool_equal_scores,
     sum_bins,
 )
@@ -210,7 +210,7 @@ def _choose_number(score, codes, weight, strategy):
     sums = RangeSums(mass * (1 - share), mass * share)
     uniform = strategy == "uniform"
     place = knots if uniform else find_mass_midpoints(mass)
-    rows = count_rows_for_bins(mass.sum(), len(knots))
+    rows = limit_rows_by_distinct_values(mass.sum(), len(knots))
     evidence = []
     for n_bins in range(
         1, 1 + int(np.ceil(min(rows, 10 * np.cbrt(rows)) - BIN_EDGE_TOLERANCE))

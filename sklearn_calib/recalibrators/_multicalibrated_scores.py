@@ -166,7 +166,7 @@ class MulticalibratedScores(BoosterOptions, ByGroup):
     _turned = 0  # 1 if the trees see the classes in the other order
 
     def _fit(self, data: FitInput) -> None:
-        _check_number(data)
+        _check_group_column_count(data)
         # Trees break ties by the order of their bins, so exchanged classes would give
         # slightly different trees. A fixed orientation prevents this.
         self._turned = _is_turned(data)
@@ -302,7 +302,7 @@ def _clip_log_odds(proba):
     return np.clip(compute_log_odds(proba), -MAX_ABS_LOG_ODDS, MAX_ABS_LOG_ODDS)
 
 
-def _check_number(data):
+def _check_group_column_count(data):
     if len(data.group_columns) > MAX_GROUP_COLUMNS:
         raise invalid_input(
             expected=f"at most {MAX_GROUP_COLUMNS} columns of groups",

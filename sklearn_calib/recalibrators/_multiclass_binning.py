@@ -242,7 +242,7 @@ class MulticlassBinning(Recalibrator):
 
     def _fit(self, proba, codes, weight):
         proba = np.asarray(proba)
-        self._set_scale()
+        self._set_tolerance_and_levels()
         rng = legacy_generator(self.random_state)
         chosen, rest = self._split_rows(len(proba), rng)
         heavy, self.mass_in_bins_ = self._heavy_cells(proba[chosen], weight[chosen])
@@ -284,7 +284,7 @@ class MulticlassBinning(Recalibrator):
         )
         self.n_iter_ = found.n_iter
         self.n_merges_ = found.n_merges
-        self._keep_bins(found)
+        self._store_merged_cells(found)
         self._warn_small_cells(found, len(proba))
         self.error_bound_ = self._bound_error(found, size, weight[chosen].sum(), k)
         share = weight / weight.sum() / (2 if k == 2 else 1)
@@ -293,7 +293,7 @@ class MulticlassBinning(Recalibrator):
         after = self._make_map()(proba)
         self.brier_after_ = float(share @ ((after - target) ** 2).sum(axis=1))
 
-    def _set_scale(self):
+    def _set_tolerance_and_levels(self):
         self.beta_ = get_cell_tolerance(float(self.p), self.epsilon)
         self.tol_ = self.beta_ / 2
         self.n_levels_ = (
@@ -381,7 +381,7 @@ class MulticlassBinning(Recalibrator):
         """Return the heavy cell of each row, or -1."""
         return find_cells(np.ascontiguousarray(proba), self.n_levels_, self.bins_)
 
-    def _keep_bins(self, found):
+    def _store_merged_cells(self, found):
         self._group = found.group
         self._prediction = found.prediction
         self._touched = found.touched

@@ -197,9 +197,9 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     def _fit_pooling(self, data, method):
         if self.pooling == "none":
-            self._fit_each(data, method)
+            self._fit_labels_separately(data, method)
         elif self.pooling == "all":
-            self._fit_all(data, method)
+            self._fit_labels_together(data, method)
         else:
             self._fit_shrunken(data, method)
         self.classes_ = [BINARY_CLASSES.copy() for _ in data.pairs]
@@ -252,7 +252,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
 
     # -- the three poolings -------------------------------------------------------------------
 
-    def _fit_each(self, data, method):
+    def _fit_labels_separately(self, data, method):
         self.recalibrators_ = []
         lost = []
         for label in range(len(data.pairs)):
@@ -272,7 +272,7 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
                 estimator=self,
             )
 
-    def _fit_all(self, data, method):
+    def _fit_labels_together(self, data, method):
         self.pooled_ = data.fit_method(method, range(len(data.pairs)))
         if self.pooled_ is None:
             warn_calibration(
@@ -298,13 +298,13 @@ class MultilabelCalibration(TransformerMixin, ClassifierMixin, BaseEstimator):
         # Platt's targets depend on the class sizes of each label; the lines that are
         # shrunk must have the same targets.
         method.set_params(smooth_targets=False)
-        self._fit_all(data, method)
+        self._fit_labels_together(data, method)
         tau = self.shrinkage
         if isinstance(self.pooled_, Identity) or tau == COMMON_LINE_PENALTY:
             self.shrinkage_ = COMMON_LINE_PENALTY
         elif tau == 0:
             self.shrinkage_ = 0.0
-            self._fit_each(data, method)
+            self._fit_labels_separately(data, method)
         else:
             fit = choose_shrunken_lines(
                 data.make_label_columns(self.pooled_),

@@ -18,7 +18,7 @@ from ._penalty_paths import (
     compute_group_losses,
     find_run_starts,
     pool_log_odds,
-    thin_values,
+    select_evenly_by_rank,
 )
 
 
@@ -128,7 +128,7 @@ class NearIsotonicCalibration(OnLogOdds):
         path = PenaltyPath(share, mass * rows)
         found = find_breakpoints(path.merges)
         if isinstance(self.penalty, str):
-            tried = thin_values(np.append(0.0, found), MAX_PENALTIES)
+            tried = select_evenly_by_rank(np.append(0.0, found), MAX_PENALTIES)
             costs = np.array([self._compute_cost(path, lam) for lam in tried])
             # if every fit is impossible for some row, the isotonic one
             best = (

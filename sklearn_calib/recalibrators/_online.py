@@ -13,7 +13,7 @@ from .._kernels._two_class_problems import iter_one_vs_rest
 from .._simplex_array import compute_log_odds, iter_row_blocks
 from .._typing import ArrayLike, FloatArray, Self
 from ..exceptions import invalid_input
-from ._base import Capabilities, Recalibrator, two_columns
+from ._base import Capabilities, Recalibrator, make_two_columns
 
 # Log-odds are clipped to this.
 MAX_ABS_LOG_ODDS = 30.0
@@ -204,7 +204,7 @@ class OnlineCalibration(Recalibrator):
         out = np.empty(len(z))
         for rows in iter_row_blocks(np.broadcast_to(z[:, None], (len(z), len(weight)))):
             out[rows] = compute_pair_proba(1.0, z[rows], FINE_GRID) @ weight
-        return two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
+        return make_two_columns(np.clip(out / weight.sum(), 0.0, 1.0))
 
     def _make_map(self):
         parts = []

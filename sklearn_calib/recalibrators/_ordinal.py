@@ -10,7 +10,7 @@ from .. import maps
 from .._kernels._ordinal import compute_cumulative_log_odds, fit_ordinal
 from .._simplex_array import log_proba, take_columns
 from .._typing import AnyArray, ArrayLike, FloatArray
-from .._validation import find_likely_order, has_own_order, order_scale_columns
+from .._validation import find_likely_order, has_unsorted_classes, order_scale_columns
 from .._warnings import warn_calibration
 from ._base import (
     Capabilities,
@@ -155,7 +155,7 @@ class OrdinalCalibration(Recalibrator):
 
     def _follow_scale(self, proba, codes):
         """Return whether columns follow the scale although the order of labels is expected."""
-        if self.order is None or has_own_order(self.classes_):
+        if self.order is None or has_unsorted_classes(self.classes_):
             return False
         places = find_likely_order(np.asarray(proba), codes)
         return places is not None and (places == self._order_columns()).all()

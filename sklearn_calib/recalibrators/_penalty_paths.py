@@ -20,7 +20,7 @@ def pool_log_odds(
     return knots, mass, share
 
 
-def thin_values(values: AnyArray, most: int) -> AnyArray:
+def select_evenly_by_rank(values: AnyArray, most: int) -> AnyArray:
     """Select at most `most` values, evenly by rank, with both ends."""
     if len(values) <= most:
         return values

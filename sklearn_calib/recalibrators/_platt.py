@@ -15,7 +15,7 @@ from .._kernels._logistic import (
     threshold_separates,
 )
 from .._simplex_array import compute_log_odds, convert_log_odds
-from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
+from ._base import Capabilities, Recalibrator, check_converged, make_likelihood_targets
 
 
 class PlattScaling(Recalibrator):
@@ -121,7 +121,7 @@ class PlattScaling(Recalibrator):
             target = compute_platt_targets(codes, weight)
         else:
             separates = "a threshold" if threshold_separates(score, codes) else ""
-            target = likelihood_targets("PlattScaling", separates, codes, weight)
+            target = make_likelihood_targets("PlattScaling", separates, codes, weight)
         # Centring within the scores keeps the columns well conditioned if all scores
         # are far from 0.
         centre = np.clip(0.0, score.min(), score.max())

@@ -57,7 +57,7 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
         return np.array([1.0 - float(value), float(value)])
     if isinstance(value, Mapping) or hasattr(value, "items"):
         found = np.full(k, np.nan)
-        for column, number in by_label(value, classes):
+        for column, number in iter_columns_by_label(value, classes):
             found[column] = number
         if len(value) != k:
             missing = classes[np.isnan(found)][:5].tolist()
@@ -97,7 +97,7 @@ def class_frequencies(value: Any, classes: AnyArray, name: str) -> FloatArray:
     return found / found.sum()
 
 
-def by_label(given: Any, classes: AnyArray) -> Iterator[tuple[int, float]]:
+def iter_columns_by_label(given: Any, classes: AnyArray) -> Iterator[tuple[int, float]]:
     """Iterate over (column, number) of a mapping of labels to numbers."""
     if not hasattr(given, "items"):
         raise invalid_input(
@@ -419,7 +419,7 @@ class PriorShift(Recalibrator):
             weights = compute_class_weight("balanced", classes=np.arange(k), y=codes)
         else:
             weights = np.ones(k)
-            for column, value in by_label(class_weight, classes):
+            for column, value in iter_columns_by_label(class_weight, classes):
                 weights[column] = value
         if not ((weights > 0) & (weights < np.inf)).all():
             wrong = f"{weights[~((weights > 0) & (weights < np.inf))][0]:g}"
@@ -558,7 +558,9 @@ class PriorShift(Recalibrator):
         for name in ("prior_se_", "prior_interval_"):  # of an earlier adaptation
             adapted.__dict__.pop(name, None)
         estimate = (
-            adapted._by_likelihood if self.prior == "em" else adapted._by_confusion
+            adapted._estimate_by_likelihood
+            if self.prior == "em"
+            else adapted._estimate_by_confusion
         )
         estimate(proba, weight, level)
         if (adapted.prior_ == 0).any():
@@ -574,7 +576,7 @@ class PriorShift(Recalibrator):
             )
         return adapted
 
-    def _by_likelihood(self, proba, weight, level):
+    def _estimate_by_likelihood(self, proba, weight, level):
         source = self.training_prior_
         # By Bayes' theorem p_c / a_c is proportional to the density of the scores in
         # class c, so the frequencies of the target are the weights of a mixture.
@@ -592,7 +594,7 @@ class PriorShift(Recalibrator):
             ratio, weight, fit.prior, source, self._source_rows, level
         )
 
-    def _by_confusion(self, proba, weight, level):
+    def _estimate_by_confusion(self, proba, weight, level):
         known = self._confusion
         if known is None:
             raise invalid_input(

@@ -5,7 +5,7 @@ import numpy as np
 from .. import maps
 from .._kernels._logistic import fit_logistic, interval_separates
 from .._simplex_array import compute_log_odds
-from ._base import Capabilities, Recalibrator, check_converged, likelihood_targets
+from ._base import Capabilities, Recalibrator, check_converged, make_likelihood_targets
 
 
 class QuadraticScaling(Recalibrator):
@@ -65,7 +65,7 @@ class QuadraticScaling(Recalibrator):
         separates = (
             "a threshold or an interval" if interval_separates(score, codes) else ""
         )
-        target = likelihood_targets("QuadraticScaling", separates, codes, weight)
+        target = make_likelihood_targets("QuadraticScaling", separates, codes, weight)
         # Scores are moved and scaled into [-1, 1], where 1, u and u^2 are well
         # conditioned.
         centre = np.clip(0.0, score.min(), score.max())

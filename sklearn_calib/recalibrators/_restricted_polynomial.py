@@ -32,7 +32,7 @@ _DEFAULT_DEGREES = (
     18,
     20,
 )
-_MAX_GAP = 1e-6
+_MAX_OPTIMALITY_GAP = 1e-6
 _MAX_CONSTRAINTS = 200
 
 
@@ -247,16 +247,16 @@ class RestrictedPolynomialRegression(Recalibrator):
         self.constraint_gap_ = (
             0.0 if known is None else self._measure_violation(known, own)
         )
-        if self.optimality_gap_ > _MAX_GAP:
+        if self.optimality_gap_ > _MAX_OPTIMALITY_GAP:
             warn_calibration(
-                expected=f"an optimality gap of at most {_MAX_GAP}",
+                expected=f"an optimality gap of at most {_MAX_OPTIMALITY_GAP}",
                 got=f"{self.optimality_gap_:.2g}",
                 hint="Use a smaller degree, or another bound l1",
                 estimator=self,
             )
-        if known is not None and self.constraint_gap_ > _MAX_GAP:
+        if known is not None and self.constraint_gap_ > _MAX_OPTIMALITY_GAP:
             warn_calibration(
-                expected=f"a map that misses its constraints by at most {_MAX_GAP}",
+                expected=f"a map that misses its constraints by at most {_MAX_OPTIMALITY_GAP}",
                 got=f"{self.constraint_gap_:.2g}",
                 hint="Use another degree, or fewer constraints",
                 estimator=self,

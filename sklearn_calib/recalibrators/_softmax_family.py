@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from .. import maps
-from .._kernels._block_passes import MIN_INPUT, scale_inputs
+from .._kernels._block_passes import MIN_SCALED_LOGIT, scale_inputs
 from .._kernels._softmax_regression import fit_softmax_regression
 from .._kernels._temperature import mix_with_uniform, scale_proba
 from .._simplex_array import log_proba
@@ -92,7 +92,7 @@ class SoftmaxRegression(FittedSoftmax):
             return maps.make_chain(self.temperature_scaling_._make_map(), affine)
         beta = self.temperature_scaling_.inverse_temperature_
         return replace(
-            affine, coef=beta * self.coef_, centred=True, least=MIN_INPUT / beta
+            affine, coef=beta * self.coef_, centred=True, least=MIN_SCALED_LOGIT / beta
         )
 
 

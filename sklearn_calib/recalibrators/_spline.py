@@ -15,7 +15,7 @@ from ._base import Capabilities, Recalibrator
 
 # Log-odds are clipped to this.
 MAX_ABS_LOG_ODDS = 30.0
-MAX_CELLS = 2000
+MAX_SPLINE_CELLS = 2000
 _MAX_PENALTY_CELLS = 400
 
 
@@ -148,7 +148,9 @@ class SplineCalibration(Recalibrator):
         spread = np.average(
             (score - np.average(score, weights=weight)) ** 2, weights=weight
         )
-        cells = kernel.coarsen_cells(kernel.make_cells(score, codes, weight), MAX_CELLS)
+        cells = kernel.coarsen_cells(
+            kernel.make_cells(score, codes, weight), MAX_SPLINE_CELLS
+        )
         few = kernel.coarsen_cells(cells, _MAX_PENALTY_CELLS)
         same = few is cells
         cells = kernel.add_prior_points(cells, self.prior)

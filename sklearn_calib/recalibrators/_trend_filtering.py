@@ -23,8 +23,8 @@ _N_PENALTIES = 50
 # Scores closer than this share a point.
 _SCORE_RESOLUTION = 1e-5
 # More points are joined to the given number of cells.
-MAX_POINTS = 20_000
-MAX_CELLS = 10_000
+MAX_UNJOINED_POINTS = 20_000
+MAX_POINT_CELLS = 10_000
 
 
 class TrendLine(NamedTuple):
@@ -206,7 +206,7 @@ def _make_points(score, codes, weight):
     mass = sum_by_step(weight)
     first = sum_by_step(weight * score)
     second = sum_by_step(weight * codes)
-    if len(present) > MAX_POINTS:
+    if len(present) > MAX_UNJOINED_POINTS:
         cell = _find_cell_starts(first / mass, mass)
         mass, first, second = (
             np.add.reduceat(part, cell) for part in (mass, first, second)
@@ -226,7 +226,7 @@ def _find_cell_starts(x, mass):
     + D(g).
     """
     cell = np.floor(
-        (find_mass_midpoints(mass) + x) * (MAX_CELLS / 2) + BIN_EDGE_TOLERANCE
+        (find_mass_midpoints(mass) + x) * (MAX_POINT_CELLS / 2) + BIN_EDGE_TOLERANCE
     )
     return np.flatnonzero(np.append(True, np.diff(cell) > 0))
 

@@ -11,7 +11,7 @@ from .._random import make_generator
 from .._simplex_array import get_absent_mask
 from .._typing import DataFrame, FloatArray, Progress
 from .._warnings import ignore_calibration_warnings
-from ..inference import sum_error
+from ..inference import compute_clustered_sum_error
 from ..metrics import LogLoss, all_metrics
 from ..recalibrators import cross_fitted_proba, get_recalibrator
 from ..summary import CalibrationSummary
@@ -370,7 +370,7 @@ class _ClusterSource(_Source):
         moved = predictions.weight * deviations
         return (
             np.sqrt(2)
-            * sum_error(moved, self._predictions.clusters)
+            * compute_clustered_sum_error(moved, self._predictions.clusters)
             / predictions.weight.sum()
         )
 

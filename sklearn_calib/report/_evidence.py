@@ -32,8 +32,10 @@ MAX_BINS = 10
 _MIN_ROWS_PER_BIN = 20
 # Rows of either outcome that a slope needs.
 _MIN_SLOPE_EVENTS = 10
-_MAX_SHARE = 0.5  # of the rows, in the groups that are wrong
-_MIN_LOG_ODDS = 3.0  # in favour of wrong groups against an error of all rows
+_MAX_WRONG_GROUPS_SHARE = 0.5  # of the rows, in the groups that are wrong
+_MIN_WRONG_GROUPS_LOG_ODDS = (
+    3.0  # in favour of wrong groups against an error of all rows
+)
 
 
 class Bin(NamedTuple):
@@ -362,7 +364,7 @@ def find_smallest_error(
     errors = DetectableErrors(
         score, rows / rows.sum(), compute_log_odds(sample.proba), bandwidth
     )
-    return errors.find_smallest(
+    return errors.find_smallest_detectable_error(
         inflation * sample.squares.sum(axis=1) / rows.sum() ** 2, critical
     )
 
@@ -435,7 +437,7 @@ def find_local_error(
         chosen = inside if predictions.kept is None else inside[predictions.kept]
         # If most rows are wrong, recalibrating all of them is simpler than repairing
         # groups.
-        if chosen.mean() > _MAX_SHARE:
+        if chosen.mean() > _MAX_WRONG_GROUPS_SHARE:
             return None
         others = PredictionsModel(predictions.take(np.flatnonzero(~chosen)))
         p_others = test_cells(others.pool_cells(max_cells))
@@ -446,7 +448,7 @@ def find_local_error(
             gain = _compare_likelihoods(wrong.pool_cells(), others.pool_cells(), line)
             # The logarithm of the number of groups is the price of having searched
             # among them.
-            if gain < _MIN_LOG_ODDS + np.log(len(audit.rows)):
+            if gain < _MIN_WRONG_GROUPS_LOG_ODDS + np.log(len(audit.rows)):
                 return None
             return LocalError(found, others.n_samples, p_others)
     return None

@@ -29,7 +29,7 @@ from ._columns import check_label_order
 from ._label_sections import MAX_LABEL_RESAMPLES, make_label_sections
 from ._models import PredictionsModel
 from ._table import ReportRow, choose_measures, measure_models
-from ._written import WrittenReport, clean_values
+from ._written import WrittenReport, convert_to_json_values
 
 if TYPE_CHECKING:
     from ..metrics import Predictions
@@ -424,7 +424,7 @@ class LabelReport(WrittenReport):
             "averages": [one._asdict() for one in self.averages],
             "labels": labels,
         }
-        return clean_values(content)
+        return convert_to_json_values(content)
 
     def _make_sections(self, drawn=False):
         return make_label_sections(self, drawn)

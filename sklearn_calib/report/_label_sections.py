@@ -22,7 +22,7 @@ _MAX_DRAWN_LABELS = 3
 _MAX_NAMED_LABELS = 5
 _MAX_NAME_CHARACTERS = 40
 # Fewer events, or rows without an event, carry hardly any information.
-_MIN_EVENTS = 10
+_MIN_INFORMATIVE_EVENTS = 10
 _LINE_MEASURES = ("log_loss", "expected_calibration_error")
 
 
@@ -55,7 +55,7 @@ def describe_finding(row: "GroupRow") -> str:
     if row.adjusted_p_value > SIGNIFICANCE_LEVEL:
         few = (
             min(row.events, row.weight - row.events) * row.n_rows / row.weight
-            < _MIN_EVENTS
+            < _MIN_INFORMATIVE_EVENTS
         )
         return ", ".join(words or ["too few positives to say" if few else "nothing"])
     # The direction is only named if its interval excludes calibration.
@@ -102,13 +102,13 @@ def _write_sentences(report):
     few = [
         row
         for row in report.labels
-        if 0 < row.events * row.n_rows / row.weight < _MIN_EVENTS
+        if 0 < row.events * row.n_rows / row.weight < _MIN_INFORMATIVE_EVENTS
     ]
     if few:
         verb, own = ("has", "it") if len(few) == 1 else ("have", "them")
         labels = "label" if len(few) == 1 else "labels"
         sentences.append(
-            f"{len(few)} {labels} {verb} fewer than {_MIN_EVENTS} positive rows, "
+            f"{len(few)} {labels} {verb} fewer than {_MIN_INFORMATIVE_EVENTS} positive rows, "
             f"which say little of {own}."
         )
     return sentences
@@ -195,7 +195,7 @@ def _list_labels(report):
 
 def _format_count(events):
     """Format a sum of weights."""
-    return f"{events:.0f}" if events >= _MIN_EVENTS else f"{events:.3g}"
+    return f"{events:.0f}" if events >= _MIN_INFORMATIVE_EVENTS else f"{events:.3g}"
 
 
 def _format_estimate(value, low, high):

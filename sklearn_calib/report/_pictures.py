@@ -18,7 +18,13 @@ from .._typing import FloatArray
 from ..decisions import decision_difference
 from ..metrics import CurveRows, compute_curve, reliability_curve
 from ._evidence import MAX_BINS
-from ._svg import LARGE_FRAME, SMALL_FRAME, DiagramSeries, draw_diagram, to_digits
+from ._svg import (
+    LARGE_FRAME,
+    SMALL_FRAME,
+    DiagramSeries,
+    draw_diagram,
+    format_probability,
+)
 
 if TYPE_CHECKING:
     from ..decisions import NetBenefitDifference
@@ -266,9 +272,9 @@ def _describe_series(series):
     for one in series:
         curve = one.curve
         parts.append(
-            f"predictions from {to_digits(curve.predicted[0], 2)} (observed "
-            f"{to_digits(curve.observed[0], 2)}) to {to_digits(curve.predicted[-1], 2)} (observed "
-            f"{to_digits(curve.observed[-1], 2)})"
+            f"predictions from {format_probability(curve.predicted[0], 2)} (observed "
+            f"{format_probability(curve.observed[0], 2)}) to {format_probability(curve.predicted[-1], 2)} (observed "
+            f"{format_probability(curve.observed[-1], 2)})"
         )
     return "; after recalibration ".join(parts) + "."
 

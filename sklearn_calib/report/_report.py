@@ -24,7 +24,7 @@ from ._pictures import coarsen_to_draw, make_curves
 from ._sections import make_sections, show_measures, show_reliability, show_verdicts
 from ._table import ReportRow, limit_resamples
 from ._verdict import Verdict, make_verdict
-from ._written import WrittenReport, clean_values
+from ._written import WrittenReport, convert_to_json_values
 
 if TYPE_CHECKING:
     from ..displays import ReliabilityDisplay
@@ -435,7 +435,7 @@ class CalibrationReport(WrittenReport):
             "level": self.level,
             "models": [_describe_model(self, name) for name in self.accuracy],
         }
-        return clean_values(content)
+        return convert_to_json_values(content)
 
     def _make_sections(self, drawn=False):
         _ = self.verdicts  # what is computed is computed before anything is written

@@ -99,7 +99,7 @@ def _show_origin(report):
 
 
 #: Classes of a verdict in HTML, by whether the predictions are calibrated.
-_STATUS = {True: "right", False: "wrong", None: "open"}
+_CSS_CLASS_BY_CALIBRATED = {True: "right", False: "wrong", None: "open"}
 
 
 def show_verdicts(report: Any) -> Section:
@@ -110,7 +110,7 @@ def show_verdicts(report: Any) -> Section:
         sentences = [one.text for one in verdict.sentences]
         accuracy = Section(notes=[f"accuracy {report.accuracy[name]:.4f}"], only="html")
         title = name if len(report.accuracy) > 1 else ""
-        kind = f"verdict {_STATUS[verdict.calibrated]}"
+        kind = f"verdict {_CSS_CLASS_BY_CALIBRATED[verdict.calibrated]}"
         return Section(name=title, sentences=sentences, parts=[accuracy], kind=kind)
 
     parts = [make_verdict_section(name) for name in report.accuracy]
@@ -201,10 +201,12 @@ def list_measures(
 def _list_by_measure(report):
     """Return one row per model and measure."""
     subject = "model" if len(report.accuracy) > 1 else ""
-    return list_measures(report.rows, report.level, _find_wrong(report), subject)
+    return list_measures(
+        report.rows, report.level, _find_rejected_models(report), subject
+    )
 
 
-def _find_wrong(report):
+def _find_rejected_models(report):
     """Return the models whose calibration the verdict rejects."""
     return {
         name for name, verdict in report.verdicts.items() if verdict.calibrated is False
@@ -215,7 +217,7 @@ def _list_by_model(report):
     """Return one row per model, one column per measure."""
     names = list(dict.fromkeys(row.measure for row in report.rows))
     found = {(row.model, row.measure): row for row in report.rows}
-    wrong = _find_wrong(report)
+    wrong = _find_rejected_models(report)
     rows = [
         [
             plain(name, _MAX_NAME_CHARACTERS),

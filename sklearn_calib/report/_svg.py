@@ -313,8 +313,8 @@ def _describe_dots(curve: "ReliabilityCurve") -> list[str]:
     texts = []
     for at in range(len(share)):
         lines = [
-            f"predicted {to_digits(curve.predicted[at], 4)}",
-            f"observed {to_digits(curve.observed[at], 4)}"
+            f"predicted {format_probability(curve.predicted[at], 4)}",
+            f"observed {format_probability(curve.observed[at], 4)}"
             + _describe_interval(curve, "confidence", at),
         ]
         if expected := _describe_interval(curve, "consistency", at):
@@ -331,10 +331,10 @@ def _describe_interval(curve, kind, at):
     high: FloatArray | None = getattr(curve, f"{kind}_high")
     if low is None or high is None:
         return ""
-    return f" ({100 * curve.level:.0f} %: {to_digits(low[at], 4)} to {to_digits(high[at], 4)})"
+    return f" ({100 * curve.level:.0f} %: {format_probability(low[at], 4)} to {format_probability(high[at], 4)})"
 
 
-def to_digits(value: float, digits: int) -> str:
+def format_probability(value: float, digits: int) -> str:
     """Format a probability with so many digits behind the point, or two that count."""
     return (
         f"{value:.{digits}f}"
@@ -394,6 +394,6 @@ def _draw_columns(frame, heights, edges):
         yield (
             f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" '
             f'width="{_to_px(width)}" '
-            f'height="{bottom - top}"><title>{to_digits(left, 2)} to {to_digits(right, 2)}: '
+            f'height="{bottom - top}"><title>{format_probability(left, 2)} to {format_probability(right, 2)}: '
             f"{shares} of the rows</title></rect>"
         )

@@ -15,13 +15,13 @@ from .._show import plain
 from .._typing import FloatArray, Progress, RandomStateLike
 from ..exceptions import invalid_input
 from ..inference import (
+    compute_clustered_sum_error,
     mean_loss_interval,
     reads_residuals,
     simulate_bootstrap_distribution,
     simulate_distribution,
     simulate_null_distribution,
     small_sample_inflation,
-    sum_error,
 )
 from ..metrics import LARGEST_BIN_MEASURES, all_metrics
 from ..summary import SUM_NAME_BY_LOSS
@@ -150,7 +150,7 @@ def measure_models(
         found = {
             f: _make_sum_row(name, f, model, level)
             for f in functions
-            if _is_summed_up(f, model)
+            if _is_mean_in_summary(f, model)
         }
         for part in plans[name]:
             values = []
@@ -180,14 +180,14 @@ def _evaluate_all(functions, predictions):
     return [function.evaluate(predictions) for function in functions]
 
 
-def _is_summed_up(function, model):
+def _is_mean_in_summary(function, model):
     """Return whether a measure is a mean that the summary has added up, with its variance."""
     return not model.two_classes and function.spec.name in SUM_NAME_BY_LOSS
 
 
 def _plan_draws(model, functions, n_resamples):
     """Return the measures that read cells and those that read rows, with their draws."""
-    functions = [f for f in functions if not _is_summed_up(f, model)]
+    functions = [f for f in functions if not _is_mean_in_summary(f, model)]
     on_cells = [
         f
         for f in functions
@@ -333,7 +333,7 @@ def _make_sum_row(name, function, model, level):
             np.asarray(predictions.proba) * loss.of_labels(predictions.proba)
         ).sum(axis=1)
         spread = small_sample_inflation(predictions.weight, predictions.clusters, level)
-        spread *= sum_error(
+        spread *= compute_clustered_sum_error(
             predictions.weight * (losses - expected), predictions.clusters
         )
     limit = sums[f"expected_{key}"] + ndtri(level) * spread

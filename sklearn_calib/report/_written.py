@@ -143,12 +143,12 @@ dt { font-weight: 600; } dd { margin: 0 0 .4rem 1rem; }
 """
 
 
-def clean_values(value: Any) -> Any:
+def convert_to_json_values(value: Any) -> Any:
     """Return plain Python without NaN and infinities."""
     if isinstance(value, dict):
-        return {str(key): clean_values(one) for key, one in value.items()}
+        return {str(key): convert_to_json_values(one) for key, one in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [clean_values(one) for one in value]
+        return [convert_to_json_values(one) for one in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):

@@ -7,7 +7,7 @@ Start reading with `CalibrationSummary` in `_summary.py`.
 from ._drawn import DrawnSample as DrawnSample
 from ._drawn import RowDraw as RowDraw
 from ._drawn import rows_to_draw as rows_to_draw
-from ._parts import folder_values as folder_values
+from ._parts import parse_folder_values as parse_folder_values
 from ._patterns import count_values as count_values
 from ._patterns import summarize_groups as summarize_groups
 from ._problems import SUM_NAME_BY_LOSS as SUM_NAME_BY_LOSS

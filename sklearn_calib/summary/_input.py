@@ -18,7 +18,7 @@ from .._validation import (
     describe_doubtful_order,
     find_positive,
     get_sum_tolerance,
-    has_own_order,
+    has_unsorted_classes,
     read_array,
     read_labels,
     read_numbers,
@@ -163,7 +163,7 @@ class Labels:
             # The order of the columns is judged by the first rows; later ones would
             # repeat the check.
             or n_before >= _BLOCK_ROWS
-            or not has_own_order(self.classes)
+            or not has_unsorted_classes(self.classes)
         ):
             return
         rows = slice(len(proba))

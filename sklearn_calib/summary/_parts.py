@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from .._argument_checks import check_count, require
-from .._files.arrow import arrow_frame, check_types, parquet_file
+from .._files.arrow import arrow_frame, parquet_file, reject_list_columns
 from .._files.columns import Block, list_columns
 from .._files.csv_text import check_columns
 from .._files.opened import detect_format, expand_paths, open_decompressed
@@ -81,7 +81,7 @@ class FilePart(NamedTuple):
         """Yield some columns, of which the names of folders may hold some."""
         import pandas as pd
 
-        folders = folder_values(self.path)
+        folders = parse_folder_values(self.path)
 
         def pick_columns(present):
             # A missing column is reported by the reader, unless the folder names its
@@ -114,7 +114,7 @@ class SummaryPart(NamedTuple):
     path: str
 
 
-def folder_values(path: str) -> dict[str, Any]:
+def parse_folder_values(path: str) -> dict[str, Any]:
     """Return values that the names of folders hold, such as ``day=2026-01-31``."""
     found = {}
     for folder in PurePosixPath(Path(path).as_posix()).parts[:-1]:
@@ -182,7 +182,7 @@ def make_path_absolute(part: Any) -> Any:
     return part._replace(path=os.path.abspath(part.path))
 
 
-def part_size(part: Any) -> int:
+def get_part_bytes(part: Any) -> int:
     """Return what a part weighs in a progress bar: the bytes of the file, if that is known."""
     try:
         return os.path.getsize(part.path)
@@ -223,7 +223,7 @@ def _iter_frames(data, needed, source):
         data = _open_reader(data)
         schema = data.schema
     check_columns(needed, schema.names, name)
-    check_types(needed, schema, name)
+    reject_list_columns(needed, schema, name)
     for file, batch in _iter_batches(data, needed, source):
         for start in range(0, batch.num_rows, PIECE_ROWS):
             piece = batch.slice(start, PIECE_ROWS)

@@ -14,7 +14,7 @@ from ._state import CellTable
 _MIN_TABLE_SLOTS = 2**12
 # More pairs of a cell and a combination are made coarser.
 _MAX_FINE_PAIRS = 2**18
-_MAX_PAIRS = 2**23
+_MAX_SCORE_GROUP_PAIRS = 2**23
 
 
 class PairSums(NamedTuple):
@@ -137,12 +137,12 @@ class PatternTable(CellTable):
 
     def _limit_pairs(self):
         """Make pairs coarser, as far as that makes them few enough."""
-        if len(self.pairs) > _MAX_FINE_PAIRS and self._shift < cells.MAX_SHIFT:
+        if len(self.pairs) > _MAX_FINE_PAIRS and self._shift < cells.MAX_BIT_SHIFT:
             self._shift = _least_shift(self.pairs, self._shift, _MAX_FINE_PAIRS)
             self._table = _add_equal_pairs(_coarsen_pairs(self.pairs, self._shift))
-        if len(self.pairs) > _MAX_PAIRS:
+        if len(self.pairs) > _MAX_SCORE_GROUP_PAIRS:
             raise invalid_input(
-                expected=f"at most {_MAX_PAIRS} combinations of groups and scores",
+                expected=f"at most {_MAX_SCORE_GROUP_PAIRS} combinations of groups and scores",
                 got="more",
                 hint="Name fewer columns to group by",
             )

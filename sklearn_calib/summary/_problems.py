@@ -16,7 +16,7 @@ from .._kernels._cells import (
     compute_mean_scores,
     get_label_sums,
 )
-from .._kernels._exact_sums import UNIT_BITS
+from .._kernels._exact_sums import SUM_FRACTION_BITS
 from .._kernels._two_class_problems import name_problem
 from .._typing import AnyArray, FloatArray, IntArray, Multiclass
 from ..exceptions import invalid_input
@@ -24,7 +24,7 @@ from ..metrics import BinaryProblem
 from ._state import CellState
 
 # The coarsest cells, octaves and cuts, must fit.
-MIN_CELLS = 4096
+MIN_CELLS_PER_PROBLEM = 4096
 #: Measures whose losses are added up, and what their sums are called.
 SUM_NAME_BY_LOSS = {"log_loss": "log_loss", "brier_loss": "brier"}
 # Stands for 1 - p if it is computed from p without a loss.
@@ -57,7 +57,7 @@ def make_states(kind: Multiclass, n_classes: int, max_cells: int) -> list[CellSt
     if n_classes == 2 or kind in ("auto", "confidence"):
         return [CellState(max_cells)]
     # All problems together take the memory of one, down to a least resolution.
-    each = max(max_cells // n_classes, min(MIN_CELLS, max_cells))
+    each = max(max_cells // n_classes, min(MIN_CELLS_PER_PROBLEM, max_cells))
     return [CellState(each) for _ in range(n_classes)]
 
 
@@ -153,7 +153,7 @@ def joint_totals(
     if weight is None and count is None:
         sums = sum_exactly(terms)
         n, correct, wrong = (
-            int(number) << UNIT_BITS
+            int(number) << SUM_FRACTION_BITS
             for number in (len(codes), hit.sum(), (true == 0).sum())
         )
         heads = [n, n, n, correct, wrong]

@@ -13,7 +13,7 @@ from .._argument_checks import check_flag, check_jobs, check_progress, require
 from .._files.columns import (
     Block,
     encode_column,
-    in_percent,
+    is_written_in_percent,
     label_values,
     list_columns,
     make_array,
@@ -32,10 +32,10 @@ from ._parts import (
     StreamPart,
     SummaryPart,
     check_form,
-    folder_values,
+    get_part_bytes,
     make_parts,
     make_path_absolute,
-    part_size,
+    parse_folder_values,
 )
 from ._sampled import EMPTY_DRAW, Draw, add_block
 from ._summary import CalibrationSummary
@@ -346,7 +346,7 @@ def fold_parts(
             is_file = isinstance(part, FilePart)
             pieces += part.split_row_groups(total.numbers) if is_file else [part]
         parts = pieces
-    ends = np.cumsum([0, *(part_size(part) for part in parts)]).tolist()
+    ends = np.cumsum([0, *(get_part_bytes(part) for part in parts)]).tolist()
 
     def report_progress(number, share):
         if progress is not None:
@@ -430,7 +430,7 @@ class Tally:
 
     def add_summary(self, part: SummaryPart) -> None:
         """Add the summary of a part."""
-        folders = folder_values(part.path)
+        folders = parse_folder_values(part.path)
         key = tuple(folders.get(name) for name in self.plan.by)
         if None in key or self.plan.draw.groups:
             raise invalid_grouping(part)
@@ -495,7 +495,9 @@ class Tally:
         Of percentages a hundredth, which text with a sign is already.
         """
         values = number_values(block, name)
-        is_hundredfold = self.plan.draw.percent and not in_percent(block, name)
+        is_hundredfold = self.plan.draw.percent and not is_written_in_percent(
+            block, name
+        )
         return values / 100 if is_hundredfold else values
 
     def _leave_out(self, block, places):

@@ -16,9 +16,9 @@ from .._kernels._cells import (
     add_weight_columns,
     count_dropped_bits,
     decode_cells,
+    decode_float_keys,
     find_last_keys,
     get_label_sums,
-    get_values,
     round_to_steps,
     view_as_float,
 )
@@ -260,8 +260,10 @@ def count_rows_across(state: CellState, edges: AnyArray) -> int:
     first, last = _find_key_ranges(table, state.shift)
     is_high_side = table[:, ID] < 0
     # Keys of the high side are those of 1 - p.
-    near = np.where(is_high_side, 1.0 - get_values(first), get_values(first))
-    far = np.where(is_high_side, 1.0 - get_values(last), get_values(last))
+    near = np.where(
+        is_high_side, 1.0 - decode_float_keys(first), decode_float_keys(first)
+    )
+    far = np.where(is_high_side, 1.0 - decode_float_keys(last), decode_float_keys(last))
     edges = np.sort(edges)
     first_edge = np.searchsorted(edges, np.minimum(near, far), "right")
     last_edge = np.searchsorted(edges, np.maximum(near, far), "right")

@@ -17,7 +17,7 @@ from .._argument_checks import (
 from .._atomic import restore_if_raised
 from .._kernels._binning import get_cube_root_bins
 from .._kernels._cells import MANTISSA_BITS
-from .._kernels._exact_sums import UNIT_BITS, add_sums, convert_to_floats
+from .._kernels._exact_sums import SUM_FRACTION_BITS, add_sums, convert_to_floats
 from .._kernels._two_class_problems import make_two_class_problems
 from .._random import make_generator, spawn_generators
 from .._typing import (
@@ -57,7 +57,7 @@ from ._pattern_cells import PatternTable
 from ._problems import (
     CLASSICAL_TEST_BY_NAME,
     EMPTY_COMPLEMENT,
-    MIN_CELLS,
+    MIN_CELLS_PER_PROBLEM,
     SUM_NAME_BY_LOSS,
     CellProblems,
     MulticlassTotals,
@@ -74,7 +74,7 @@ from ._storage import Storable
 
 _MULTICLASS_MODES = "auto", "confidence", "top_label", "classwise"
 _INTEGER_TOTALS = "n_samples", "certain_and_wrong"
-_MAX_CELLS = 2**24
+_MAX_SUMMARY_CELLS = 2**24
 N_MULTICLASS_TOTALS = len(MulticlassTotals._fields)
 # Cells of a sample that is resampled many times.
 _N_RESAMPLED_CELLS = 4096
@@ -173,9 +173,9 @@ class CalibrationSummary(Storable):
         whole = isinstance(max_cells, int | np.integer) and not isinstance(
             max_cells, bool
         )
-        if not whole or not MIN_CELLS <= max_cells <= _MAX_CELLS:
+        if not whole or not MIN_CELLS_PER_PROBLEM <= max_cells <= _MAX_SUMMARY_CELLS:
             raise invalid_input(
-                expected=f"max_cells from {MIN_CELLS} to {_MAX_CELLS}",
+                expected=f"max_cells from {MIN_CELLS_PER_PROBLEM} to {_MAX_SUMMARY_CELLS}",
                 got=repr(max_cells),
                 hint="Leave the default, or take 4096",
             )
@@ -283,7 +283,7 @@ class CalibrationSummary(Storable):
         # Totals of several classes are sums over the rows, apart from the two-class
         # problems.
         whole = self._states[0].sums if self._joint is None else self._joint
-        whole[0] -= more << UNIT_BITS  # items are counted, not the rows of each
+        whole[0] -= more << SUM_FRACTION_BITS  # items are counted, not the rows of each
         for rows, block in iter_score_blocks(scores, repair):
             if rows.start == 0:
                 self._labels.watch_order(codes, block, sure, count, n_before)
@@ -465,7 +465,7 @@ class CalibrationSummary(Storable):
     @property
     def n_samples(self) -> int:
         sums = self._states[0].sums if self._joint is None else self._joint
-        return sums[0] >> UNIT_BITS
+        return sums[0] >> SUM_FRACTION_BITS
 
     @property
     def weight(self) -> float:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from .._files.columns import Block, raw_column
-from .._kernels._float_order import thin_values
+from .._kernels._float_order import keep_largest_per_key
 from .._show import quoted
 from .._typing import AnyArray, IntArray
 from ..exceptions import invalid_input
 
-_MAX_TEXTS = 2**20
+_MAX_DISTINCT_TEXTS = 2**20
 # Numbers that are collected before they are sorted.
 _MAX_WAITING_NUMBERS = 2**18
 
@@ -86,7 +86,7 @@ class ColumnValues:
             values, place = np.unique(values, return_inverse=True)
             counts = np.zeros(len(values), dtype=np.int64)
             np.add.at(counts, place, np.concatenate([part[1] for part in parts]))
-            self._numbers, self._counts, self._shift = thin_values(
+            self._numbers, self._counts, self._shift = keep_largest_per_key(
                 values, counts, self._shift
             )
             self._waiting = []
@@ -159,10 +159,10 @@ class ColumnValues:
         self.missing += missing
         for value, count in others:
             self.others[value] = self.others.get(value, 0) + count
-        if len(self.others) > _MAX_TEXTS:
+        if len(self.others) > _MAX_DISTINCT_TEXTS:
             raise invalid_input(
                 expected=(
-                    f"at most {_MAX_TEXTS} different values of column {quoted(self.name)}"
+                    f"at most {_MAX_DISTINCT_TEXTS} different values of column {quoted(self.name)}"
                 ),
                 got="more",
                 hint="Group by a column of fewer values",

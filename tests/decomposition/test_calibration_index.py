@@ -145,13 +145,13 @@ def test_pooling_and_interpolation_change_little(law, of_curve, monkeypatch):
     y = (rng.random(len(p)) < 0.2 + 0.3 * p + 0.3 * np.sin(6 * p) * p).astype(float)
     score, mass, events = cells_of(p, y)
     found = Loess(score)(mass, events)
-    assert len(Loess(score)._score) > _loess.MAX_CELLS
-    monkeypatch.setattr(_loess, "MAX_CELLS", len(score))
+    assert len(Loess(score)._score) > _loess.MAX_SCORE_CELLS
+    monkeypatch.setattr(_loess, "MAX_SCORE_CELLS", len(score))
     some = np.r_[:20, 20 : len(score) - 20 : 50, len(score) - 20 : len(score)]
     windows = _loess._find_windows(score, mass)
     widths = _loess._find_window_widths(score, windows, some)
     rows = np.zeros((len(some), len(score)))
-    _loess._fill_rows(score, mass, score[some], widths, rows)
+    _loess._fill_smoother_rows(score, mass, score[some], widths, rows)
     exact = np.clip(rows @ events, 0, 1)
     assert np.abs(found[some] - exact).max() < of_curve
     gaps = np.abs(found[some] - score[some]).mean(), np.abs(exact - score[some]).mean()

@@ -356,7 +356,7 @@ def test_damaged_trees_are_refused_where_they_are_damaged(tree, words):
 
 
 def test_the_number_of_nodes_is_bounded(monkeypatch):
-    monkeypatch.setattr("sklearn_calib.maps._reading.MAX_NODES", 1000)
+    monkeypatch.setattr("sklearn_calib.maps._reading.MAX_MAP_NODES", 1000)
     document = to_dict(PlattScaling().fit(*make_overconfident(2, 50))) | {
         "map": doubled(40)
     }

@@ -105,7 +105,7 @@ def test_the_confidence_of_several_classes():
 def test_many_scores_are_pooled_alike(monkeypatch):
     frame = table(3000, digits=12)
     exact, _ = of_both(frame, {"n_resamples": 99})
-    monkeypatch.setattr(_cells, "MAX_CELLS", 600)
+    monkeypatch.setattr(_cells, "MAX_FINE_CELLS", 600)
     monkeypatch.setattr(_cells, "MAX_POOLED_CELLS", 500)
     rows, found = of_both(frame, {"n_resamples": 99})
     np.testing.assert_allclose(numbers_of(found), numbers_of(rows), rtol=1e-7)

@@ -57,7 +57,7 @@ def test_calibrated_predictions_are_rejected_as_often_as_promised():
 @pytest.mark.parametrize("how", ["pooled scores", "weights that differ inside cells"])
 def test_summaries_reject_as_often_as_promised(how, monkeypatch):
     """Where the draws are not draws of rows: cells of several scores, and of several weights."""
-    monkeypatch.setattr(_cells, "MAX_CELLS", 200)
+    monkeypatch.setattr(_cells, "MAX_FINE_CELLS", 200)
     monkeypatch.setattr(_cells, "MAX_POOLED_CELLS", 200)
     found = []
     for seed in range(SETS):

@@ -22,8 +22,8 @@ from sklearn_calib.inference._intervals import (
     _Line,
     _make_simulation,
     _monte_carlo_pvalue,
-    _one_sided,
     _recalibrate_law,
+    _restrict_law_to_farther_half,
     _shift_predictions,
 )
 from sklearn_calib.inference._measure_forms import (
@@ -561,7 +561,8 @@ def test_an_error_of_half_of_the_rows_lowers_the_lower_end(monkeypatch):
     y = (rng.random(2000) < expit(np.where(z > 0, 0.5 * z, z))).astype(int)
     found = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
     monkeypatch.setattr(
-        "sklearn_calib.inference._intervals._one_sided", lambda case, law: law
+        "sklearn_calib.inference._intervals._restrict_law_to_farther_half",
+        lambda case, law: law,
     )
     before = confidence_interval(y, p, "expected_calibration_error", n_resamples=99)
     assert 0 < found.low < before.low
@@ -573,7 +574,7 @@ def test_a_one_sided_error_is_that_of_the_half_of_the_rows_that_are_farthest_off
     law = np.asarray(case.proba) + np.array(
         [[0.02, -0.02], [0.1, -0.1], [-0.2, 0.2], [0.0, 0.0]]
     )
-    moved = _one_sided(case, law) - case.proba
+    moved = _restrict_law_to_farther_half(case, law) - case.proba
     assert moved[:, 1] == pytest.approx([0.0, -0.1, 0.2, 0.0])
 
 

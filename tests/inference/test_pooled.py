@@ -7,7 +7,7 @@ from scipy import stats
 import sklearn_calib  # noqa: F401 - the measures of all sub-packages register
 from sklearn_calib import canonical_proba
 from sklearn_calib.inference import calibration_test, simulate_null_distribution
-from sklearn_calib.inference._resampling import MAX_CELLS, PooledRows, pool_rows
+from sklearn_calib.inference._resampling import MAX_POOLED_CELLS, PooledRows, pool_rows
 from sklearn_calib.metrics import all_metrics, brier_loss, validate_predictions
 
 ON_CELLS = sorted(
@@ -71,7 +71,7 @@ def test_cells_hold_all_rows(weighted):
     case = validate_predictions(y, p, weight)
     pooled = pool_rows(case)
     cells = pooled.predictions
-    assert 1000 < len(cells.codes) / 2 <= MAX_CELLS
+    assert 1000 < len(cells.codes) / 2 <= MAX_POOLED_CELLS
     assert cells.weight.sum() == pytest.approx(case.weight.sum())
     assert cells.weight @ cells.codes == pytest.approx(case.weight @ y)
     assert cells.weight @ cells.second == pytest.approx(case.weight @ p)

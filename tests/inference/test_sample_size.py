@@ -145,9 +145,9 @@ def test_rows_and_errors_are_inverse():
     for size in (0.01, 0.02, 0.05):
         n = errors.count_rows(size)
         critical = errors._draw_critical_value() / np.sqrt(n)
-        assert errors.find_smallest(share / n, critical)[0] == pytest.approx(
-            size, rel=0.02
-        )
+        assert errors.find_smallest_detectable_error(share / n, critical)[
+            0
+        ] == pytest.approx(size, rel=0.02)
     assert (
         errors.count_rows(0.01)
         > 3 * errors.count_rows(0.02)

@@ -4,17 +4,17 @@ from cells_by_sorting import by_sorting
 
 from sklearn_calib._kernels import _cells
 from sklearn_calib._kernels._cells import (
+    ALLOWED_BIT_SHIFTS,
     CUT_KEYS,
     ID,
-    SHIFTS,
     compute_mean_scores,
     count_dropped_bits,
     decode_cells,
+    decode_float_keys,
     encode_cells,
+    encode_float_keys,
     find_cell_starts,
     find_last_keys,
-    get_keys,
-    get_values,
     round_to_steps,
 )
 
@@ -50,27 +50,27 @@ def distances(n=20_000, seed=0):
 
 @pytest.mark.parametrize("t", GOLDEN_STEPS)
 def test_golden_steps(t):
-    assert round_to_steps(get_keys([t]))[0] == GOLDEN_STEPS[t]
+    assert round_to_steps(encode_float_keys([t]))[0] == GOLDEN_STEPS[t]
 
 
 def test_keys_keep_the_order_and_all_bits():
     t = np.sort(distances())
-    assert (np.diff(get_keys(t)) >= 0).all() and np.array_equal(
-        get_values(get_keys(t)), t
+    assert (np.diff(encode_float_keys(t)) >= 0).all() and np.array_equal(
+        decode_float_keys(encode_float_keys(t)), t
     )
-    assert get_keys([-0.0])[0] == 0
+    assert encode_float_keys([-0.0])[0] == 0
     normal = t[t > 1e-300]
-    steps = get_values(round_to_steps(get_keys(normal)) << 16)
+    steps = decode_float_keys(round_to_steps(encode_float_keys(normal)) << 16)
     assert np.abs(steps / normal - 1).max() <= 2.0**-37
 
 
 @pytest.mark.slow
 def test_cells_are_nested_and_stay_between_cuts():
-    keys = get_keys(distances())
+    keys = encode_float_keys(distances())
     for side in (0, 1):
         high = np.full(len(keys), side == 1)
         finer = keys
-        for shift in SHIFTS:
+        for shift in ALLOWED_BIT_SHIFTS:
             cells = find_cell_starts(keys, high, shift)
             # of cells of one less
             assert np.array_equal(find_cell_starts(finer, high, shift), cells)
@@ -89,8 +89,8 @@ def test_compiled_cells_are_those_of_numpy():
     t = distances()
     for p in (t, 1 - t):
         high = p > 0.5
-        keys = get_keys(np.where(high, 1 - p, p))
-        for shift in SHIFTS:
+        keys = encode_float_keys(np.where(high, 1 - p, p))
+        for shift in ALLOWED_BIT_SHIFTS:
             ids, distance = identify_cells(p, np.zeros(0), shift)
             cells = find_cell_starts(keys, high, shift)
             assert np.array_equal(ids, encode_cells(cells, high))
@@ -145,7 +145,8 @@ def test_rows_lie_in_the_width_of_their_cell():
         table, shift = by_sorting(p, np.zeros(len(p)), max_cells)
         high = p > 0.5
         ids = encode_cells(
-            find_cell_starts(get_keys(np.where(high, 1 - p, p)), high, shift), high
+            find_cell_starts(encode_float_keys(np.where(high, 1 - p, p)), high, shift),
+            high,
         )
         order = np.argsort(ids.view(np.uint64), kind="stable")
         group = np.cumsum(np.append(0, np.diff(ids[order].view(np.uint64)) != 0))
@@ -156,8 +157,10 @@ def test_rows_lie_in_the_width_of_their_cell():
         last = find_last_keys(
             start, side, count_dropped_bits(table[:, ID], np.int64(shift))
         )
-        own = 2.0**-36 * get_values(last) + 4e-319  # what rounding to a key adds
-        assert (spread <= get_values(last) - get_values(start) + own).all()
+        own = 2.0**-36 * decode_float_keys(last) + 4e-319  # what rounding to a key adds
+        assert (
+            spread <= decode_float_keys(last) - decode_float_keys(start) + own
+        ).all()
 
 
 def test_the_complement_keeps_its_digits_and_the_score_its_own():
@@ -169,7 +172,7 @@ def test_the_complement_keeps_its_digits_and_the_score_its_own():
     t, high = _cells.split_distance_and_side(p, q)
     assert t.tolist() == [0.2, 1 - 0.8, 1 - 0.8, 1e-20, 0.0, 0.2, 0.5]
     ids, _ = identify_cells(p, q, 0)
-    assert np.array_equal(ids, encode_cells(get_keys(t), high))
+    assert np.array_equal(ids, encode_cells(encode_float_keys(t), high))
     near = np.arange(36, 60) / 60  # at a cut, by complements that round to it
     for rest in (1 - near, np.nextafter(1 - near, 0), np.arange(24, 0, -1) / 60):
         for shift in (16, 30, 52):

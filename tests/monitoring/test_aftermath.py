@@ -16,7 +16,7 @@ from sklearn_calib import recalibrators
 from sklearn_calib._files.checksum import compute_checksum
 from sklearn_calib._kernels._log_odds_cells import (
     FINE_CELLS,
-    is_in_region,
+    is_in_confidence_region,
     locate_onset,
     split_cells_into_atoms,
 )
@@ -77,7 +77,7 @@ def share_outside(streams, looks, change=(0.5, 0.7), level=0.8):
                 counts
                 + FINE_CELLS.count_rows(logit(p[first:end]), y[first:end], part, 1)[0]
             )
-            out |= not is_in_region(
+            out |= not is_in_confidence_region(
                 split_cells_into_atoms(counts, FINE_CELLS), level, *change
             )
         ever += out

@@ -10,7 +10,7 @@ from scipy.special import log_expit, logsumexp, softmax
 from sklearn_calib import canonical_proba
 from sklearn_calib._kernels._logistic import (
     fit_slope_and_intercept,
-    fit_structured_pair,
+    fit_structured_two_classes,
 )
 from sklearn_calib._kernels._softmax_regression import (
     fit_softmax_regression,
@@ -78,7 +78,7 @@ def test_structured_pair_is_vector_scaling():
     rng = np.random.default_rng(0)
     log = np.log(rng.dirichlet([1, 1], 400)).T
     y = (rng.random(400) < 0.2 + 0.6 * np.exp(log[1]) ** 3).astype(int)
-    pair = fit_structured_pair(log, y, np.ones(400), 0.01)
+    pair = fit_structured_two_classes(log, y, np.ones(400), 0.01)
     other = fit_softmax_regression(
         log, y, np.ones(400), np.full(2, 0.01), 0.01, tol=1e-15
     )
@@ -87,7 +87,7 @@ def test_structured_pair_is_vector_scaling():
     # the best map is not monotone
     middle = (np.abs(np.exp(log[1]) - 0.5) < 0.3).astype(int)
     free = fit_softmax_regression(log, middle, np.ones(400), np.full(2, 1e-3), 1e-3)
-    kept = fit_structured_pair(log, middle, np.ones(400), 1e-3)
+    kept = fit_structured_two_classes(log, middle, np.ones(400), 1e-3)
     assert (free.A < -1).any() and (kept.A >= -1).all()
 
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from sklearn_calib import CalibratedModel, RefineThenCalibrateCV
 from sklearn_calib._cli import main
-from sklearn_calib._cli._drawn import by_group
+from sklearn_calib._cli._drawn import compute_clustered_difference
 from sklearn_calib.exceptions import CalibrationWarning
 from sklearn_calib.export import from_json
 from sklearn_calib.inference import paired_difference
@@ -303,7 +303,7 @@ def test_the_interval_of_the_gain_covers_where_rows_of_a_group_are_alike(n_group
         y = (rng.random(n_groups) < expit(z[::10])).astype(int).repeat(10)
         found = paired_difference(y, before, after, level=0.9)
         moved = LogLoss().of_rows(two(after), y) - LogLoss().of_rows(two(before), y)
-        own = by_group(found, moved, np.ones(len(y)), groups)
+        own = compute_clustered_difference(found, moved, np.ones(len(y)), groups)
         inside.append(own.low <= wanted <= own.high)
         apart.append(found.low <= wanted <= found.high)
     assert 0.86 < np.mean(inside) < 0.94

@@ -220,7 +220,7 @@ def test_log_odds_scale_and_constant_beyond_the_domain():
 def test_a_gap_is_told(monkeypatch):
     from sklearn_calib.recalibrators import _restricted_polynomial as module
 
-    monkeypatch.setattr(module, "_MAX_GAP", -1.0)
+    monkeypatch.setattr(module, "_MAX_OPTIMALITY_GAP", -1.0)
     with pytest.warns(
         CalibrationWarning, match="expected an optimality gap of at most"
     ):

@@ -7,7 +7,7 @@ from sklearn_calib._kernels._cells import (
     ID,
     compute_mean_scores,
     encode_cells,
-    get_keys,
+    encode_float_keys,
 )
 
 LAWS = {
@@ -42,6 +42,8 @@ def kept_bits(p):
     flat = p.ravel()
     table, _ = by_sorting(flat, np.zeros(len(flat)), 10**9)
     high = flat > 0.5
-    ids = encode_cells(get_keys(np.where(high, 1 - flat, flat)), high).view(np.uint64)
+    ids = encode_cells(encode_float_keys(np.where(high, 1 - flat, flat)), high).view(
+        np.uint64
+    )
     place = np.searchsorted(table[:, ID].view(np.uint64), ids)
     return compute_mean_scores(table)[place, 1].reshape(p.shape)

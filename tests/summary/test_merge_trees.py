@@ -61,7 +61,7 @@ def test_any_tree_gives_every_bit(seed, n_classes, max_cells):
         "any": rng.gamma(0.3, size=len(y)) * 10.0 ** rng.integers(-9, 9, len(y)),
     }[kind]
     multiclass = "auto" if n_classes == 2 else rng.choice(["confidence", "classwise"])
-    least, _summary.MIN_CELLS = _summary.MIN_CELLS, 1
+    least, _summary.MIN_CELLS_PER_PROBLEM = _summary.MIN_CELLS_PER_PROBLEM, 1
     try:
 
         def make():
@@ -70,7 +70,7 @@ def test_any_tree_gives_every_bit(seed, n_classes, max_cells):
         whole = make().update(y, proba, weight)
         tree = in_a_tree(rng, (y, proba, weight), make)
     finally:
-        _summary.MIN_CELLS = least
+        _summary.MIN_CELLS_PER_PROBLEM = least
     assert tree.totals == whole.totals  # in every bit
     if kind != "any":
         one, other = tree.to_arrow(), whole.to_arrow()

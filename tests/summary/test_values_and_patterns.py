@@ -69,7 +69,7 @@ def test_sums_are_those_of_the_rows_whatever_their_order(weighted, most, monkeyp
 def test_more_combinations_than_memory_are_refused(monkeypatch):
     monkeypatch.setattr(_pattern_cells, "_MAX_FINE_PAIRS", 50)
     monkeypatch.setattr(_pattern_cells, "_MIN_TABLE_SLOTS", 64)
-    monkeypatch.setattr(_pattern_cells, "_MAX_PAIRS", 500)
+    monkeypatch.setattr(_pattern_cells, "_MAX_SCORE_GROUP_PAIRS", 500)
     given = list(rows())
     given[0] = np.arange(2000)
     with pytest.raises(
