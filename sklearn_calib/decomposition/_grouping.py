@@ -157,7 +157,10 @@ def enough_for_features(predictions: "Predictions") -> bool:
 def _too_few_rows(predictions):
     n_rows = len(predictions.codes)
     counts = np.bincount(predictions.codes)
-    expected = f"at least {MIN_FEATURE_ROWS} rows of positive weight, {MIN_ROWS_PER_CLASS} of each of two "
+    expected = (
+        f"at least {MIN_FEATURE_ROWS} rows of positive weight, "
+        f"{MIN_ROWS_PER_CLASS} of each of two "
+    )
     return invalid_input(
         expected=f"{expected}classes, for features",
         got=f"{n_rows} rows, classes of {', '.join(map(str, counts[:10]))}",

@@ -370,7 +370,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
         else:
             warn_calibration(
                 expected="enough rows of two classes to compare candidates",
-                got=f"{n_rows:.4g} of {len(np.unique(codes))}, fewer than {_MIN_WEIGHTING_ROWS} of 2",
+                got=f"{n_rows:.4g} of {len(np.unique(codes))}, "
+                f"fewer than {_MIN_WEIGHTING_ROWS} of 2",
                 hint="The weights are those of the prior; pass more rows",
                 estimator=self,
             )

@@ -273,7 +273,8 @@ def _describe_series(series):
         curve = one.curve
         parts.append(
             f"predictions from {format_probability(curve.predicted[0], 2)} (observed "
-            f"{format_probability(curve.observed[0], 2)}) to {format_probability(curve.predicted[-1], 2)} (observed "
+            f"{format_probability(curve.observed[0], 2)}) "
+            f"to {format_probability(curve.predicted[-1], 2)} (observed "
             f"{format_probability(curve.observed[-1], 2)})"
         )
     return "; after recalibration ".join(parts) + "."

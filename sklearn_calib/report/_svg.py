@@ -331,7 +331,10 @@ def _describe_interval(curve, kind, at):
     high: FloatArray | None = getattr(curve, f"{kind}_high")
     if low is None or high is None:
         return ""
-    return f" ({100 * curve.level:.0f} %: {format_probability(low[at], 4)} to {format_probability(high[at], 4)})"
+    return (
+        f" ({100 * curve.level:.0f} %: {format_probability(low[at], 4)} "
+        f"to {format_probability(high[at], 4)})"
+    )
 
 
 def format_probability(value: float, digits: int) -> str:
@@ -394,6 +397,7 @@ def _draw_columns(frame, heights, edges):
         yield (
             f'<rect class="near" x="{_to_px(frame.locate_x(left))}" y="{top}" '
             f'width="{_to_px(width)}" '
-            f'height="{bottom - top}"><title>{format_probability(left, 2)} to {format_probability(right, 2)}: '
+            f'height="{bottom - top}"><title>{format_probability(left, 2)} '
+            f"to {format_probability(right, 2)}: "
             f"{shares} of the rows</title></rect>"
         )
