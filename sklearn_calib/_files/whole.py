@@ -127,7 +127,7 @@ def lock_file(path: str | Path, seconds: float) -> Iterator[bool]:
     while True:
         handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
         found = _try_lock(handle)
-        if found is None or (found and _is_name_of_open_file(handle, name)):
+        if found is None or (found and _is_same_open_file(handle, name)):
             break
         os.close(handle)
         if not found and time.monotonic() >= end:
@@ -227,10 +227,10 @@ def _is_locked(handle, name):
     if _IS_WINDOWS:
         return True
     found = _try_lock(handle)
-    return found is None or (found and _is_name_of_open_file(handle, name))
+    return found is None or (found and _is_same_open_file(handle, name))
 
 
-def _is_name_of_open_file(handle, name):
+def _is_same_open_file(handle, name):
     """Return whether a name still means an open file: the one before may have removed it."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(name))

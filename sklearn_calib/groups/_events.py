@@ -129,10 +129,10 @@ class Event:
         zero = -self.weight * self.score
         residual = np.where(hit, one[:, None], zero[:, None])
         if len(self.several):
-            residual[self.several] = self._residuals_of_several(rng, uniform.shape[1])
+            residual[self.several] = self._compute_residuals(rng, uniform.shape[1])
         return self.standardise_paths(residual, work)
 
-    def _residuals_of_several(self, rng, n_draws):
+    def _compute_residuals(self, rng, n_draws):
         some = self.several
         counts = self.counts[some, None]
         p = self.score[some, None]

@@ -24,7 +24,7 @@ from .._kernels._cluster_sums import (
     bound_covariance,
     compute_jackknife,
     compute_variance_ratio,
-    estimate_degrees_of_freedom,
+    estimate_student_law,
     run_score_test,
 )
 from .._kernels._proportion import compute_exact_interval
@@ -152,9 +152,9 @@ def small_sample_inflation(weight: FloatArray, groups: IntArray, level: float) -
     """Return the factor by which an interval exceeds percentiles of few resampled clusters.
 
     Student's quantile over the normal one, times what the jackknife's error is larger
-    by where sizes differ; see `estimate_degrees_of_freedom`.
+    by where sizes differ; see `estimate_student_law`.
     """
-    degrees, ratio = estimate_degrees_of_freedom(np.bincount(groups, weight))
+    degrees, ratio = estimate_student_law(np.bincount(groups, weight))
     tail = (1 + level) / 2
     # The bootstrap underestimates the variance of few clusters, and its percentiles are
     # those of a normal distribution; both are corrected.
