@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import test_functions
 import test_methods
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier, SGDClassifier
 from sklearn.model_selection import GroupKFold
@@ -290,7 +291,8 @@ def staged(model):
 
 
 def grouped_model(cv):
-    model = CalibratedModel(LR, "platt", cv=cv)
+    # other calls fit the same object, and a fitted model would be warned of
+    model = CalibratedModel(clone(LR), "platt", cv=cv)
     if cv != 3:
         cv = [*cv.split(X, Y, np.arange(N) // 5)]
         model.set_params(cv=cv)
