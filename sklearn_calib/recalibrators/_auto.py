@@ -19,8 +19,10 @@ from .._callbacks import (
 )
 from .._show import quoted
 from .._simplex_array import (
+    attach_log_proba,
     compute_log_losses,
     compute_log_odds,
+    compute_masked_log_proba,
     convert_log_odds,
     get_absent_mask,
 )
@@ -611,7 +613,11 @@ def _compute_likelihoods(task, caller, chains, proba, codes, mass, left):
         fitted, found = fit_chains(chains, proba, codes, mass)
         share = 1 / (mass.sum() + 1)
         rows = np.flatnonzero(test)
+        # A fold must not raise small probabilities to a floor of its own, because the
+        # final map, whose floor is that of all rows, leaves these rows as they are.
         given = proba[test]
+        log = compute_masked_log_proba(given)
+        given = attach_log_proba(given, log, get_absent_mask(given))
         own = np.asarray(given)[np.arange(len(rows)), codes[rows]]
         for name, predicted in predict_chains(fitted, given, np.arange(proba.shape[1])):
             if not isinstance(predicted, Exception):

@@ -98,9 +98,7 @@ def test_positive_probabilities_and_logits_are_left_alone(method, k):
     by_proba = fitted(method, proba, y).predict_proba(proba)
     exact = canonical_proba(np.log(proba), kind="logits")
     by_logits = fitted(method, exact, y).predict_proba(exact)
-    # the weights of "auto" are less certain than its maps
-    atol = 2e-4 if isinstance(method, StackedCalibration) else 1e-5
-    np.testing.assert_allclose(by_proba, by_logits, atol=atol)
+    np.testing.assert_allclose(by_proba, by_logits, atol=1e-5)
 
 
 def test_logits_below_the_floor_keep_their_digits():
