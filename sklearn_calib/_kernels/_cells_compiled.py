@@ -419,7 +419,7 @@ def merge_cells_to_limit(cells, shift, max_cells):
 
     `cells` of this shift or a smaller one, in any order. The new shift is the smallest
     from the given one on that is possible, found by bisection, because the number of
-    cells falls with it; first near the given one, if it is when two summaries are
+    cells falls with it; first near the given one, where it is when two summaries are
     merged.
     """
     # As unsigned numbers, the identities of the high side, which are complements, sort

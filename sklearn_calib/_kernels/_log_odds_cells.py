@@ -143,11 +143,9 @@ def fit_line(
 ) -> tuple[FloatArray, FloatArray]:
     """Return the most probable (shift, slope), and the information there.
 
-    The priors are normal around (0, 1).
-
-    A `precision` of inf keeps a parameter if it is.
+    The priors are normal around (0, 1). A `precision` of inf fixes a parameter at its
+    prior mean.
     """
-    # An infinite precision fixes a parameter at its prior mean.
     free = np.isfinite(precision)
     finite_precision = np.where(free, precision, 0.0)
     basis = np.column_stack([np.ones_like(counts.log_odds), counts.log_odds])

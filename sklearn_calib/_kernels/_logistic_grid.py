@@ -62,8 +62,8 @@ def compute_log_ratios(
     Parameters
     ----------
     log_pair : ndarray of shape (n, 2)
-        Logarithms of the probabilities of no event and of the event; -inf if it is
-        0.
+        Logarithms of the probabilities of no event and of the event; -inf for a
+        probability of 0.
     outcome : ndarray of shape (n,), bool
         Whether the event happened.
     grid : Grid
@@ -195,7 +195,7 @@ def detect_change(
     Returns
     -------
     row : int
-        Of the alarm, if the recursion stopped; n if there is none.
+        The row of the alarm, at which the recursion stopped; n without an alarm.
     statistic : float
         At that row, or at the end.
     """

@@ -6,7 +6,7 @@ with J the derivative of u_i in the coefficients and H the Hessian of the object
 approximate leave-one-out of ridge estimators (Rad and Maleki 2020). H has (k (k + 1))^2
 entries. Its block of class c, sum w p_c (1 - p_c) x x' + ridge, gives G a diagonal, the
 leverages x' H_c^-1 x; the other blocks only make moving all classes at once free, which
-removes 1 of k: a factor (k - 1) / k. Rows if p_c (1 - p_c) is below `_MIN_LABEL_VARIANCE`
+removes 1 of k: a factor (k - 1) / k. Rows in which p_c (1 - p_c) is below `_MIN_LABEL_VARIANCE`
 are left out of H_c.
 """
 

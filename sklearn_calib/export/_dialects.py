@@ -83,7 +83,7 @@ class Dialect:
     """A database.
 
     `number` writes a literal of type double, `double` is that type's name, `cast` makes
-    a column one, `stored` is the type's name in a table without NULLs if it is another.
+    a column one, `stored` is the type's name in a table without NULLs if it differs.
     `once` means that a common table expression is computed once, and not wherever it is
     used; `fence` does the same, at its end, where a database would write it into what
     reads it. `deepest` is about how many symbols the parser keeps, if that is little:

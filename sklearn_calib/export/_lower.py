@@ -37,7 +37,7 @@ Transformation: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True)
 class Origin:
-    """A number from which rows of two classes come, such that P_1 never falls if it grows.
+    """A number from which rows of two classes come, such that P_1 never falls as it grows.
 
     `rows` computes them as the reference does; `ends` are the least and the largest
     number.

@@ -420,7 +420,7 @@ class PiecewiseCubic(CurveBetweenKnots):
 class Curve(FunctionOfScore, in_documents=False):
     """A map for two classes without a finite form, which `tabulate` replaces by a table.
 
-    It may jump between `points` if the number that `piece` gives to log-odds
+    It may jump between `points` where the number that `piece` gives to log-odds
     changes.
     """
 

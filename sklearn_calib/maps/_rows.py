@@ -409,7 +409,7 @@ class TensorRows:
         return table[:, column : column + 1]
 
     def constant(self, part: Any, name: str) -> Any:
-        """Return an array of a map on the device, if it is moved once."""
+        """Return an array of a map on the device, to which it is moved once."""
         key = id(part), name
         if key not in self._constants:
             values = np.array(getattr(part, name), dtype=np.float64)

@@ -24,9 +24,9 @@ MAX_ALPHA_OR_BETA = 1000
 class BetaFamilyLoss(ProperLoss):
     """A proper loss for two classes that stresses the thresholds of action you choose.
 
-    Someone who acts if the probability c of the second class is reached pays 1 - c
-    for an event that was missed and c for a false alarm. The loss is the mean cost over
-    all thresholds c, with weights w(c) = c^(alpha - 1) (1 - c)^(beta - 1).
+    Someone who acts from a probability c of the second class on pays 1 - c for an event
+    that was missed and c for a false alarm. The loss is the mean cost over all thresholds
+    c, with weights w(c) = c^(alpha - 1) (1 - c)^(beta - 1).
 
     Parameters
     ----------

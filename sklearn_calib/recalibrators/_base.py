@@ -91,7 +91,7 @@ class Capabilities:
     monotone : bool
         For two classes the result is a monotone function of the score.
     increasing : bool
-        For two classes the result never falls if the score rises, so that scores
+        For two classes the result never falls as the score rises, so that scores
         which fall with the outcome are lost: `Recalibrator.fit` then warns. If the
         method has a parameter ``monotone``, only if that is true.
     continuous : bool

@@ -20,9 +20,7 @@ from .._warnings import warn_calibration
 from ._any_recalibrator import predict_proba_aligned
 
 # The level of the tests of scores without information and of independent rows.
-HARM_SIGNIFICANCE_LEVEL = (
-    1e-4  # of uninformative scores, and of rows that are independent
-)
+HARM_SIGNIFICANCE_LEVEL = 1e-4
 # A score counts as tied if this many rows have it.
 _MIN_TIED_ROWS = 5
 # So many scores must have that many rows.
@@ -259,7 +257,7 @@ def find_duplicate_groups(X: Any, n_folds: int) -> IntArray | None:
     continuous = [
         c for c in table.T if len(np.unique(c)) >= _MIN_DISTINCT_FRACTION * different
     ]
-    # one alone may be rounded: then equal numbers are not wonder
+    # A single column may be rounded, so that equal numbers are expected.
     if len(continuous) < 2:
         return None
     groups = (

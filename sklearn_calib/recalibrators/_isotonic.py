@@ -30,7 +30,7 @@ class IsotonicCalibration(Recalibrator):
         the value of the lower one.
     centred : bool, default=False
         Shrink each pooled block to one point at its mean score and interpolate between
-        them, which makes the map strictly increasing except if it is 0 or 1. Takes
+        them, which makes the map strictly increasing except where it is 0 or 1. Takes
         precedence over `prediction`.
 
     Attributes
