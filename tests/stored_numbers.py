@@ -601,7 +601,7 @@ def results_of_predictions(cls):
 def drawn_by(made):
     """The points of a display, and the data of everything that is drawn."""
     figure = plt.gcf()
-    found = {"plotted_data": made.plotted_data()}
+    found = {"plotted_data": made.get_plotted_data()}
     below = [one for ax in figure.axes for one in ax.child_axes]
     for number, ax in enumerate([*figure.axes, *below]):
         found[f"lines {number}"] = [np.ravel(line.get_xydata()) for line in ax.lines]

@@ -590,7 +590,7 @@ class Lines(Display):
         self.name, self.model = "panel", "model"
         self.x, self.y = np.array([0.0, 1.0, 2.0]), np.array([5.0, 3.0, 4.0])
 
-    def plotted_data(self):
+    def get_plotted_data(self):
         return [[(self.x, self.y)], [(self.x, 2 * self.y)]]
 
     def _new_axes(self, plt):
@@ -603,7 +603,7 @@ class Lines(Display):
         below.set_title(escape_mathtext(self.name))
 
 
-@caught_by("check_shows_its_points", DISPLAYS)
+@caught_by("check_shows_plotted_data", DISPLAYS)
 class SwapsItsAxes(Lines):
     def _draw(self, above, below):
         super()._draw(above, below)
@@ -611,7 +611,7 @@ class SwapsItsAxes(Lines):
         above.plot(self.y, self.x)
 
 
-@caught_by("check_shows_its_points", DISPLAYS)
+@caught_by("check_shows_plotted_data", DISPLAYS)
 class SwapsItsPanels(Lines):
     def _draw(self, above, below):
         super()._draw(below, above)
@@ -722,9 +722,9 @@ class LeavesANameOutOfTheLegend(Lines):
         above.legend()
 
 
-@caught_by("check_points", DISPLAYS)
+@caught_by("check_plotted_data", DISPLAYS)
 class SaysNothing(Lines):
-    def plotted_data(self):
+    def get_plotted_data(self):
         return [[(self.x, self.x)], [(self.x, self.x)]]
 
 

@@ -377,7 +377,9 @@ def test_pictures(name):
         else {"pos_label": "bad"}
     )
     found = kind.from_predictions(y, p, **given, **owned)
-    for one, other in zip(drawn.plotted_data(), found.plotted_data(), strict=True):
+    for one, other in zip(
+        drawn.get_plotted_data(), found.get_plotted_data(), strict=True
+    ):
         for ours, theirs in zip(one, other, strict=True):
             for a, b in zip(ours, theirs, strict=True):
                 np.testing.assert_allclose(

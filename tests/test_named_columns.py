@@ -293,8 +293,8 @@ def test_displays(name):
     more |= MORE.get(name, {})
     data = rows(2)
     y = NAMES[data["y"]]
-    expected = draw(y, data["first"], **more).plotted_data()
-    found = draw(y, table(data["first"], [1, 0], "polars"), **more).plotted_data()
+    expected = draw(y, data["first"], **more).get_plotted_data()
+    found = draw(y, table(data["first"], [1, 0], "polars"), **more).get_plotted_data()
     same(found, expected, exact=False)
 
 

@@ -227,6 +227,8 @@ def test_ties_of_cells_count_half():
 def test_what_is_above_a_threshold_is_not_what_is_below():
     X, y, _ = rows()
     found = cumulative_differences(y, expit(2 * X[:, 0] + 1))
-    [[below, above]] = CumulativeDifferenceDisplay(found, axis="score").plotted_data()
+    [[below, above]] = CumulativeDifferenceDisplay(
+        found, axis="score"
+    ).get_plotted_data()
     np.testing.assert_allclose(below[1] + above[1], found.difference[-1])
     assert (below[1][0], above[1][-1]) == (0, 0)

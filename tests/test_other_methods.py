@@ -366,7 +366,7 @@ def draw(cls, y, proba, rows=slice(None), **words):
 def points(display):
     return [
         np.asarray(v, float)
-        for panel in display.plotted_data()
+        for panel in display.get_plotted_data()
         for one in panel
         for v in one
     ]

@@ -1466,7 +1466,7 @@ def test_a_picture_of_a_stack_shows_the_largest_weight_first():
     stack = SimpleNamespace(weights_={"a": 0.2, "b": 0.5, "c": 0.3}, cv_losses_=losses)
     shown = displays.StackDisplay.from_estimator(stack)
     assert list(shown.weights) == ["b", "c", "a"]
-    ((weights, place),), ((means, beside),) = shown.plotted_data()
+    ((weights, place),), ((means, beside),) = shown.get_plotted_data()
     assert [*weights] == [0.5, 0.3, 0.2] and [*place] == [0, 1, 2]
     assert [*means] == [0.3, 0.5] and [*beside] == [1, 2]
     plt.close("all")

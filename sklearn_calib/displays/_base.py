@@ -85,7 +85,7 @@ class Display:
     """A picture of a result: the axes, the figure and what is in it.
 
     A subclass stores the result in its constructor and computes nothing there. It
-    writes `plotted_data` and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the
+    writes `get_plotted_data` and ``_draw(*axes)``, which gets one matplotlib Axes per panel; the
     public `plot` is written here, makes the axes if none are given, and calls
     ``_draw``. A display with options has a ``plot`` of its own that ends with ``return
     self._drawn_on(ax, option=option)``. Class methods ``from_...`` compute the result
@@ -112,7 +112,7 @@ class Display:
     >>> class LineDisplay(Display):
     ...     def __init__(self, x, y):
     ...         self.x, self.y = x, y
-    ...     def plotted_data(self):
+    ...     def get_plotted_data(self):
     ...         return [[(self.x, self.y)]]
     ...     def _draw(self, ax):
     ...         ax.plot(self.x, self.y)
@@ -142,7 +142,7 @@ class Display:
             if name == "plot":
                 cls.plot = _suggest_option_names(made)  # type: ignore[method-assign]
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the plotted data as numbers.
 
         Returns
@@ -152,7 +152,7 @@ class Display:
             as the ends of bars; (x, y, value) if the value is shown by a colour.
         """
         raise NotImplementedError(
-            f"{type(self).__name__} has no plotted_data; see Display"
+            f"{type(self).__name__} has no get_plotted_data; see Display"
         )
 
     @_suggest_option_names
@@ -229,7 +229,7 @@ class Display:
             axes = self._new_axes(require("matplotlib.pyplot", "plot"))
         # A single Axes, a list and an array of them.
         axes = np.ravel(np.asarray(axes, dtype=object))
-        count = len(self.plotted_data())
+        count = len(self.get_plotted_data())
         strange = [ax for ax in axes if not hasattr(ax, "get_legend_handles_labels")]
         if len(axes) != count or strange:
             got = repr(strange[0])[:60] if strange else f"{len(axes)}"
@@ -253,7 +253,7 @@ class Display:
 
     def _make_grid(self, plt, width, height):
         """Make the axes of a new figure in rows of at most four panels."""
-        count = len(self.plotted_data())
+        count = len(self.get_plotted_data())
         columns = min(count, 4)
         rows = -(-count // columns)
         size = width * columns, height * rows

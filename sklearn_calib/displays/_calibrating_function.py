@@ -201,7 +201,7 @@ class CalibratingFunctionDisplay(Display):
         display = cls(scores, functions, curve, true)
         return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the observed frequencies, the truth and the map of each method.
 
         Returns

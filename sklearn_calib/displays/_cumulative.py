@@ -169,7 +169,7 @@ class CumulativeDifferenceDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the path.
 
         Returns
@@ -203,7 +203,7 @@ class CumulativeDifferenceDisplay(Display):
 
     def _draw_thresholds(self, ax):
         found = self.differences
-        [[below, above]] = self.plotted_data()
+        [[below, above]] = self.get_plotted_data()
         # The standard deviation of the last point of the path if the predictions are
         # calibrated.
         height = 2 * found.sigma
@@ -221,7 +221,7 @@ class CumulativeDifferenceDisplay(Display):
 
     def _draw_rows(self, ax):
         found = self.differences
-        [[path]] = self.plotted_data()
+        [[path]] = self.get_plotted_data()
         height = 2 * found.sigma
         ax.axhline(0, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1.5)
         ax.fill(

@@ -209,7 +209,7 @@ class DecompositionDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the ends of the bars.
 
         Returns

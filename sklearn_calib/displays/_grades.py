@@ -167,7 +167,7 @@ class GradeDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the observed and the predicted rates against the numbers of the grades.
 
         Returns

@@ -251,7 +251,7 @@ default="isotonic"
             curve_kwargs=curve_kwargs,
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the dots, and the curves.
 
         Returns

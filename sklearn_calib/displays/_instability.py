@@ -176,7 +176,7 @@ class InstabilityDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the plotted data, with rows in the order of their predictions.
 
         Returns
@@ -214,7 +214,7 @@ class InstabilityDisplay(Display):
 
     def _draw(self, ranges, errors, decisions, curves):
         found = self.instability
-        panels = self.plotted_data()
+        panels = self.get_plotted_data()
         order = np.argsort(found.predicted, kind="stable")
         # Evenly spaced ranks: thousands of bars would be a filled area.
         some = order[

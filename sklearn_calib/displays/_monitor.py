@@ -89,7 +89,7 @@ class MonitorDisplay(Display):
         )
         return display.plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return both curves of each panel.
 
         Returns
@@ -131,7 +131,7 @@ class MonitorDisplay(Display):
     }
 
     def _draw(self, upper, lower):
-        curves = [curve for panel in self.plotted_data() for curve in panel]
+        curves = [curve for panel in self.get_plotted_data() for curve in panel]
         styles = [*self.styles_.values()]
         for ax, curve, style in zip(
             (upper, upper, lower, lower), curves, styles, strict=True

@@ -127,7 +127,7 @@ class RefinementCurveDisplay(Display):
         chosen = curve.best(estimator.selection)
         return cls(curve, chosen).plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return risk and refinement.
 
         Returns

@@ -168,7 +168,7 @@ class RegretDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.
 
         Returns

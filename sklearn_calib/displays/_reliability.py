@@ -386,7 +386,7 @@ class ReliabilityDisplay(ModelsDisplay):
             ax, curve_kwargs, bands=bands, logit=logit, histogram=histogram
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.
 
         Returns

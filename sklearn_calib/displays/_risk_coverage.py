@@ -143,7 +143,7 @@ class RiskCoverageDisplay(ModelsDisplay):
             curve_kwargs=curve_kwargs,
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the curves.
 
         Returns

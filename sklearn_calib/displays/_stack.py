@@ -80,7 +80,7 @@ class StackDisplay(Display):
         }
         return cls(weights, losses).plot(ax=ax, curve_kwargs=curve_kwargs)
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the ends of the bars, and the mean losses.
 
         Returns
@@ -101,7 +101,7 @@ class StackDisplay(Display):
 
     def _subplots(self):
         size = 8 if self.losses else 5, 1.4 + 0.35 * len(self.weights)
-        return {"figsize": size, "ncols": len(self.plotted_data()), "sharey": True}
+        return {"figsize": size, "ncols": len(self.get_plotted_data()), "sharey": True}
 
     _styled = ("alpha", "color")
 

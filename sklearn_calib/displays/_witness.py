@@ -163,7 +163,7 @@ class WitnessDisplay(Display):
             curve_kwargs=curve_kwargs,
         )
 
-    def plotted_data(self) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self) -> list[list[tuple[Any, ...]]]:
         """Return the reliability curve, and the witness.
 
         Returns
@@ -272,7 +272,7 @@ class NullDistributionDisplay(Display):
         """
         return self._drawn_on(ax, curve_kwargs, bins=bins)
 
-    def plotted_data(self, bins: int = 40) -> list[list[tuple[Any, ...]]]:
+    def get_plotted_data(self, bins: int = 40) -> list[list[tuple[Any, ...]]]:
         """Return the histogram of the replicates, and the statistic.
 
         Parameters

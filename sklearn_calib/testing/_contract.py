@@ -44,7 +44,7 @@ def check_contract(thing: Any, *, n_classes: Sequence[int] | None = None) -> Non
     that stays as it was, and the declarations of its class; a measure to its range, its
     scorer and its options; a loss to being proper, its divergence and its slope. A
     display draws on the axes that it is given and on no others, returns itself, sets
-    ``figure_`` and ``axes_`` or ``ax_``, shows what its ``points()`` say, and leaves
+    ``figure_`` and ``axes_`` or ``ax_``, shows its ``get_plotted_data()``, and leaves
     names and settings as they are. The last stage of a classifier is its own
     ``predict_proba``; a stage is the model truncated to it and, if two fits agree,
     the model fitted with so many rounds.

@@ -43,8 +43,8 @@ def _make_bare_axes(n):
 
 
 def _n_panels(display):
-    panels = display.plotted_data()
-    assert panels, "plotted_data() names no panel"
+    panels = display.get_plotted_data()
+    assert panels, "get_plotted_data() names no panel"
     return len(panels)
 
 
@@ -101,7 +101,7 @@ def _are_equal(series, drawn):
 
 def _assert_shows(axes, panels):
     assert len(axes) == len(panels), (
-        f"{len(axes)} axes for {len(panels)} panels of plotted_data()"
+        f"{len(axes)} axes for {len(panels)} panels of get_plotted_data()"
     )
     for number, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
         drawn = list(_iter_drawn(ax))
@@ -154,8 +154,8 @@ def check_inputs_untouched(display: Any) -> None:
         raise AssertionError(changes) from error
 
 
-def check_points(display: Any) -> None:
-    panels = display.plotted_data()
+def check_plotted_data(display: Any) -> None:
+    panels = display.get_plotted_data()
     assert _n_panels(display) == len(panels), "the number of panels changes"
     for panel in panels:
         for series in panel:
@@ -198,9 +198,9 @@ def check_attributes(display: Any) -> None:
     )
 
 
-def check_shows_its_points(display: Any) -> None:
+def check_shows_plotted_data(display: Any) -> None:
     axes = _plot_bare(display)
-    _assert_shows(axes, display.plotted_data())
+    _assert_shows(axes, display.get_plotted_data())
 
 
 def check_given_axes_only(display: Any) -> None:
@@ -229,7 +229,7 @@ def check_own_figure(display: Any) -> None:
         assert plt.figure(opened.pop()) is display.figure_, (
             "figure_ is not the new figure"
         )
-        _assert_shows(_get_axes(display), display.plotted_data())
+        _assert_shows(_get_axes(display), display.get_plotted_data())
 
 
 def check_draws_again(display: Any) -> None:
@@ -240,7 +240,7 @@ def check_draws_again(display: Any) -> None:
     assert [len(ax.get_children()) for ax in first] == artists, (
         "draws on the earlier axes again"
     )
-    _assert_shows(second, display.plotted_data())
+    _assert_shows(second, display.get_plotted_data())
 
 
 def check_axes_count(display: Any) -> None:

@@ -250,7 +250,7 @@ def test_the_display_marks_the_maximum_with_its_interval():
     display = RegretDisplay.from_predictions(Y, P, level=0.5, recalibrated="platt")
     (curve,) = display.curves.values()
     assert curve.level == 0.5
-    (line, ends) = display.plotted_data()[0]
+    (line, ends) = display.get_plotted_data()[0]
     assert len(line[0]) == len(curve.threshold)
     assert ends == ([curve.worst_threshold] * 2, curve.maximum_interval)
     drawn = [line.get_ydata() for line in display.ax_.get_lines()]

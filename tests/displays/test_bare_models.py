@@ -138,7 +138,9 @@ def test_without_classes_the_labels_are_the_classes(display):
     groups = options.pop("groups", None)
     rest = () if groups is None else (groups,)
     expected = display.from_predictions(Y, PROBA, *rest)
-    for mine, theirs in zip(found.plotted_data(), expected.plotted_data(), strict=True):
+    for mine, theirs in zip(
+        found.get_plotted_data(), expected.get_plotted_data(), strict=True
+    ):
         for one, other in zip(mine, theirs, strict=True):
             for a, b in zip(one, other, strict=True):
                 np.testing.assert_allclose(np.asarray(a, float), np.asarray(b, float))

@@ -182,7 +182,7 @@ def test_an_unknown_option_is_refused_by_the_display():
 
 def test_a_display_without_curves_takes_none():
     class Empty(displays.Display):
-        def plotted_data(self):
+        def get_plotted_data(self):
             return [[([0, 1], [0, 2])]]
 
         def _draw(self, ax):
@@ -209,7 +209,7 @@ def test_curves_of_groups_by_strategy(strategy):
     ((row, drawn),) = display.curves
     rows = slice(None) if row.group == "all rows" else str(row.group)[-1] == GROUPS
     (expected,) = reliability_curve(Y[rows], PROBA[rows], strategy=strategy, level=0.8)
-    [[(x, observed)]] = display.plotted_data()
+    [[(x, observed)]] = display.get_plotted_data()
     np.testing.assert_allclose(x, expected.predicted)
     np.testing.assert_allclose(observed, expected.observed)
     band = [one.get_paths()[0].vertices[:, 1] for one in display.ax_.collections]

@@ -38,7 +38,7 @@ def drawn(rows, **options):
 
 def test_dots_are_sorted_and_wrong_groups_stand_out(rows):
     display = drawn(rows, n_curves=0)
-    ((ratios, _),) = display.plotted_data()[0]
+    ((ratios, _),) = display.get_plotted_data()[0]
     assert len(ratios) == 4
     assert (np.diff(ratios) > 0).all()
     labels = [label.get_text() for label in display.ax_.get_yticklabels()]
@@ -57,7 +57,7 @@ def test_curves_are_those_of_the_rows_of_the_worst_group(rows):
     (curve,) = reliability_curve(
         y[here], p[here], sample_weight=weight[here], strategy="isotonic", n_resamples=0
     )
-    (((x, observed),),) = display.plotted_data()
+    (((x, observed),),) = display.get_plotted_data()
     np.testing.assert_allclose(x, curve.predicted)
     np.testing.assert_allclose(observed, curve.observed)
 
@@ -79,7 +79,7 @@ def test_few_dots_and_classes(rows):
         (y, np.column_stack([1 - p, p]), table), multiclass="classwise", n_dots=3
     )
     assert len(display.axes_) == 5
-    assert len(display.plotted_data()[0][0][0]) == 3
+    assert len(display.get_plotted_data()[0][0][0]) == 3
     assert "class 0" in display.axes_[1].get_title() + display.axes_[2].get_title()
 
 
@@ -102,7 +102,9 @@ def test_from_an_estimator(rows):
         names, model.predict_proba(X), groups, **options
     )
     plt.close("all")
-    assert np.array_equal(one.plotted_data()[0][0][0], other.plotted_data()[0][0][0])
+    assert np.array_equal(
+        one.get_plotted_data()[0][0][0], other.get_plotted_data()[0][0][0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -115,7 +117,9 @@ def test_models_from_estimators(rows, display):
     y, p, _ = rows
     X, names = p[:, None], np.where(y == 1, "yes", "no")
     model = GaussianNB().fit(X, names)
-    (panel, *_) = display.from_predictions(names, model.predict_proba(X)).plotted_data()
+    (panel, *_) = display.from_predictions(
+        names, model.predict_proba(X)
+    ).get_plotted_data()
     one = display.from_estimator(model, X, names)
     two = display.from_estimator(
         {"a": model, "b": model}, X, names, sample_weight=1 + y
@@ -130,13 +134,13 @@ def test_models_from_estimators(rows, display):
     stored = "parts" if display is DecompositionDisplay else "curves"
     named = [[*getattr(drawn, stored)] for drawn in (one, two, same)]
     assert named == [["GaussianNB"], ["a", "b"], ["other"]]
-    np.testing.assert_array_equal(one.plotted_data()[0][0], panel[0])
-    np.testing.assert_array_equal(same.plotted_data()[0][0], panel[0])
-    n = len(weighted.plotted_data()[0][0][0])  # of one model
+    np.testing.assert_array_equal(one.get_plotted_data()[0][0], panel[0])
+    np.testing.assert_array_equal(same.get_plotted_data()[0][0], panel[0])
+    n = len(weighted.get_plotted_data()[0][0][0])  # of one model
     np.testing.assert_array_equal(
-        two.plotted_data()[0][0][0][:n], weighted.plotted_data()[0][0][0]
+        two.get_plotted_data()[0][0][0][:n], weighted.get_plotted_data()[0][0][0]
     )
-    assert not np.array_equal(weighted.plotted_data()[0][0], panel[0])
+    assert not np.array_equal(weighted.get_plotted_data()[0][0], panel[0])
 
 
 @pytest.mark.parametrize("kind", ["classwise", "confidence"])
@@ -157,6 +161,6 @@ def test_curves_of_three_classes_are_those_of_the_event(kind):
     assert row.group == "site=south" or "south" in str(row.group)
     options = {"strategy": "isotonic", "n_resamples": 0, "labels": [0, 1]}
     (curve,) = reliability_curve(hit[here].astype(int), score[here], **options)
-    (((x, observed),),) = display.plotted_data()
+    (((x, observed),),) = display.get_plotted_data()
     np.testing.assert_allclose(x, curve.predicted)
     np.testing.assert_allclose(observed, curve.observed)

@@ -33,7 +33,7 @@ def test_panels_show_the_instability(found):
     plt.close(display.figure_)
     moved = found.instability(0.3, pos_label="event")
     order = np.argsort(moved.predicted)
-    (low, high), ((x, errors),), ((_, changed),), curves = display.plotted_data()
+    (low, high), ((x, errors),), ((_, changed),), curves = display.get_plotted_data()
     np.testing.assert_array_equal(x, moved.predicted[order])
     # medians of 5 neighbours
     for (_, shown), given in (
@@ -60,12 +60,12 @@ def test_panels_show_the_instability(found):
 def test_rows_of_one_prediction_have_one_end(found):
     moved = found.instability()
     tied = replace(moved, predicted=moved.predicted.round(1))
-    ends = InstabilityDisplay(tied).plotted_data()[0]
+    ends = InstabilityDisplay(tied).get_plotted_data()[0]
     order = np.argsort(tied.predicted, kind="stable")
     apart = InstabilityDisplay(
         replace(tied, predicted=np.arange(90.0)[np.argsort(order)])
     )
-    for (x, shown), (_, smooth) in zip(ends, apart.plotted_data()[0], strict=True):
+    for (x, shown), (_, smooth) in zip(ends, apart.get_plotted_data()[0], strict=True):
         for value in np.unique(x):
             assert np.ptp(shown[x == value]) == 0 < np.ptp(smooth)
             assert shown[x == value][0] == pytest.approx(smooth[x == value].mean())

@@ -45,7 +45,7 @@ def test_elementary_scores_by_their_definition(rows):
     p, y = rows
     weight = np.random.default_rng(0).random(400) * (np.arange(400) % 7 > 0)
     display = murphy(y, {"a": p, "b": p**2}, sample_weight=weight, **FEW)
-    [[(t, first), (_, second)]] = display.plotted_data()
+    [[(t, first), (_, second)]] = display.get_plotted_data()
     for found, score in ((first, p), (second, p**2)):
         np.testing.assert_allclose(
             found, [elementary(score, y, one, weight) for one in t]
@@ -58,11 +58,11 @@ def test_elementary_scores_by_their_definition(rows):
 def test_areas_are_the_brier_and_the_log_loss(rows):
     p, y = rows
     t = (np.arange(600) + 0.5) / 600
-    [[(_, score)]] = murphy(y, p, thresholds=t, n_resamples=1).plotted_data()
+    [[(_, score)]] = murphy(y, p, thresholds=t, n_resamples=1).get_plotted_data()
     assert 2 * score.mean() == pytest.approx(brier_loss(y, p), rel=0.01)
     z = np.linspace(-14, 14, 700)
     given = {"thresholds": 1 / (1 + np.exp(-z)), "scale": "logit", "n_resamples": 1}
-    [[(_, score)]] = murphy(y, p, **given).plotted_data()
+    [[(_, score)]] = murphy(y, p, **given).get_plotted_data()
     assert score.sum() * (z[1] - z[0]) == pytest.approx(log_loss(y, p), rel=0.01)
 
 
@@ -70,7 +70,7 @@ def test_a_difference_is_that_of_paired_rows_with_its_bands(rows):
     p, y = rows
     given = {"level": 0.8, "random_state": 3, **FEW}
     display = murphy(y, {"a": p, "b": p**2}, difference=True, **given)
-    [[(t, found)]] = display.plotted_data()
+    [[(t, found)]] = display.get_plotted_data()
     expected = [elementary(p**2, y, one) - elementary(p, y, one) for one in t]
     np.testing.assert_allclose(found, expected)
     pair = decision_difference(y, p**2, p, **given)
@@ -89,11 +89,13 @@ def test_a_difference_is_that_of_paired_rows_with_its_bands(rows):
 def test_the_event_may_be_the_first_class(rows):
     p, y = rows
     label = np.array(["good", "bad"])[y]  # "bad" sorts first, and is the event
-    [[(_, one)]] = murphy(label, np.c_[p, 1 - p], pos_label="bad", **FEW).plotted_data()
-    [[(_, other)]] = murphy(y, p, **FEW).plotted_data()
+    [[(_, one)]] = murphy(
+        label, np.c_[p, 1 - p], pos_label="bad", **FEW
+    ).get_plotted_data()
+    [[(_, other)]] = murphy(y, p, **FEW).get_plotted_data()
     np.testing.assert_allclose(one, other)
     alone = murphy([1, 1], [0.3, 0.6], labels=[0, 1], **FEW)
-    np.testing.assert_allclose(alone.plotted_data()[0][0][1], [0, 0.25, 0.3])
+    np.testing.assert_allclose(alone.get_plotted_data()[0][0][1], [0, 0.25, 0.3])
 
 
 def test_scale_of_the_thresholds(rows):
@@ -164,7 +166,7 @@ def test_models_in_the_plane(rows):
     display = DecompositionDisplay.from_predictions(
         y, models, kind="plane", loss="brier"
     )
-    [[(across, up)]] = display.plotted_data()
+    [[(across, up)]] = display.get_plotted_data()
     for at, one in enumerate(models.values()):
         parts = decompose_loss(y, one, loss="brier")
         assert across[at] == pytest.approx(parts.calibration)

@@ -109,7 +109,7 @@ def test_witness_under_the_reliability_curve():
 def test_cumulative_differences():
     y, p = golden_set()
     display = CumulativeDifferenceDisplay.from_predictions(y, p)
-    [[path]] = display.plotted_data()
+    [[path]] = display.get_plotted_data()
     assert np.ptp(path[1]) == pytest.approx(0.0596251785, abs=1e-10)
     (triangle,) = display.ax_.patches
     assert np.ptp(triangle.get_xy()[:, 1]) == pytest.approx(4 * 0.0274643909, abs=1e-9)

@@ -145,7 +145,7 @@ def test_display_has_a_panel_for_each_label(data):
         frame, {"before": P, "after": pairs(P)}, multilabel="macro"
     )
     assert [ax.get_title() for ax in display.axes_] == ["label rain", "label hail"]
-    for predicted, observed in display.plotted_data()[1]:
+    for predicted, observed in display.get_plotted_data()[1]:
         np.testing.assert_allclose(predicted, display.curves["before"][1].predicted)
         np.testing.assert_allclose(observed, display.curves["before"][1].observed)
     display = ReliabilityDisplay.from_estimator(

@@ -109,7 +109,7 @@ def test_the_picture_holds_what_is_averaged():
     rng = np.random.default_rng(3)
     p, y = rng.random(50), rng.integers(0, 2, 50)
     display = CumulativeDifferenceDisplay.from_predictions(y, p, axis="score")
-    [[(threshold, below), (_, above)]] = display.plotted_data()
+    [[(threshold, below), (_, above)]] = display.get_plotted_data()
     area = np.diff(threshold) @ (below[:-1] ** 2 + above[:-1] ** 2)
     error = averaged_two_bin_error(y, p)
     assert area == pytest.approx(error, abs=1e-14)
