@@ -85,12 +85,9 @@ def smooth_frequencies(
         np.column_stack([1 - score, score]) for score in (problem.score, cells.score)
     )
     labels = problem.hit.astype(np.intp)
-    return np.clip(
-        # Fitted to the rows, evaluated at the distinct scores.
-        map_new_rows(method, given, labels, problem.weight, points)[:, 1],
-        0.0,
-        1.0,
-    )
+    # Fitted to the rows, evaluated at the distinct scores.
+    mapped = map_new_rows(method, given, labels, problem.weight, points)[:, 1]
+    return np.clip(mapped, 0.0, 1.0)
 
 
 def compute_problem_indices(

@@ -29,9 +29,7 @@ SELECTION_RULES = ("minimum", "one_standard_error")
 # Standard errors are estimated from at most this many rows.
 _STANDARD_ERROR_ROWS = 20_000
 # With this many stages compiled code pays for smaller data than for one fit.
-_MIN_STAGES_COMPILED = (
-    10  # stages: compiled code is loaded for smaller data than for one fit
-)
+_MIN_STAGES_COMPILED = 10
 
 
 @dataclass(frozen=True)

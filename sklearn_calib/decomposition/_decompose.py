@@ -433,7 +433,7 @@ def proper_calibration_error(
     Returns
     -------
     error : float
-        Perfect 0; See `decompose_loss` for when it can be negative. A lower bound of
+        Perfect 0; see `decompose_loss` for when it can be negative. A lower bound of
         the calibration error in expectation, the better the richer the recalibrator.
         Cost: the fits.
 
@@ -477,7 +477,7 @@ def _recalibrate(predictions, recalibrator, cv, fit=None):
         fit = fit or fit_temperature(log_proba(proba), codes, weight)
         return canonical_proba(fit.beta * log_proba(proba), kind="logits")
 
-    # a constant prediction is a fact here, not a mistake
+    # A constant prediction is a result here, not a mistake.
     with ignore_calibration_warnings():
         return compute_recalibrated_proba(
             recalibrator,

@@ -21,7 +21,7 @@ from ..recalibrators import fit_recalibrator, predict_proba_aligned
 if TYPE_CHECKING:
     from ..metrics import Predictions, ProperLoss
 
-# of resamples, at least: compiled code is loaded for smaller data than for one fit
+# There are at least this many resamples, so compiled code pays for smaller data.
 _MIN_RESAMPLE_FITS = 10
 
 

@@ -17,7 +17,7 @@ FEATURE_TERMS = ("grouping", "irreducible")
 GAIN_SIGNIFICANCE_LEVEL = 0.05
 # A gain of `minimum_detectable` is found with this probability.
 DETECTION_POWER = 0.8
-# columns in a sentence, each with at least a tenth of the gains of the splits
+# A sentence names columns with at least a tenth of the gains of the splits.
 _MAX_NAMED_COLUMNS = 3
 
 Action = Literal["recalibrate", "retrain", "both", "neither"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MULTICLASS_MODES = (*MULTICLASS_REDUCTIONS, "canonical")
 _ERROR_DIRECTIONS = ("over", "under")
-# recalibrated probabilities that differ by less from the given are these
+# Recalibrated probabilities that differ by less are equal to the given ones.
 PROBA_TOLERANCE = 1e-12
 _FoldIndices = list[tuple[IntArray, IntArray]]
 

@@ -240,7 +240,7 @@ class CumulativeDifferenceDisplay(Display):
         high = max(path[1].max(), height)
         # The legend is at the right: only this part of the path can hide it.
         right = path[1][path[0] > 0.4]
-        # where the legend has more space
+        # The legend is placed where it has more space.
         above = high - right.max() >= right.min() - low
         space = (high - low or 1.0) * np.array([0.06, 0.22])
         below, on_top = space if above else space[::-1]

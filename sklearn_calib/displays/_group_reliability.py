@@ -292,7 +292,7 @@ default="isotonic"
             width_ratios=widths,
             layout="constrained",
         )
-        # a title is below the label of another panel
+        # The title of a panel is below the label of another one.
         figure.get_layout_engine().set(h_pad=0.12)
         return [*axes.values()]
 
@@ -320,7 +320,7 @@ default="isotonic"
             np.array([getattr(row, name) for row in rows])
             for name in ("observed_over_expected", "ratio_low", "ratio_high")
         )
-        # no interval
+        # A group without an interval is shown as a dot.
         low, high = (np.where(np.isnan(end), value, end) for end in (low, high))
         styles = [self._choose_style(row) for row in rows]
         ax.axvline(1, color=blend_color(ax, 0.35), lw=1, ls="--", zorder=1)

@@ -33,9 +33,7 @@ _PANEL_TEXTS = (
     ("prediction on the original rows", "observed, smoothed", "observed, smoothed"),
 )
 # The window that smooths the ends of the ranges has 1 / 20 of the rows.
-_SMOOTHING_WINDOWS = (
-    20  # of the smoothed ends: a part of 1 / 20 of the rows on either side
-)
+_SMOOTHING_WINDOWS = 20
 
 
 @dataclass(eq=False, repr=False)
@@ -235,7 +233,7 @@ class InstabilityDisplay(Display):
         errors.scatter(*panels[1][0], s=7, lw=0, **{"alpha": 0.4} | several)
         errors.axhline(mean, lw=1.4, **one, label=f"mean {mean:.3f}")
         # The legend is above the points.
-        errors.set_ylim(0, 1.2 * errors.get_ylim()[1])  # space for the legend
+        errors.set_ylim(0, 1.2 * errors.get_ylim()[1])
         decisions.scatter(*panels[2][0], s=7, lw=0, **{"alpha": 0.4} | several)
         label = f"threshold {found.threshold:.3g}"
         decisions.axvline(

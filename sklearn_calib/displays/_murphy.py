@@ -315,7 +315,7 @@ def _choose_scale(scores: list[FloatArray], ax: Any) -> Literal["linear", "logit
     """Return the scale of axes that were drawn on, or the one for rare events if needed."""
     if ax is not None:
         (only,) = np.ravel(np.asarray(ax, dtype=object))[:1]
-        # what is not axes is rejected if it is drawn on
+        # Anything other than axes is rejected later, when it is drawn on.
         if getattr(only, "lines", ()):
             return "logit" if only.get_xscale() == "function" else "linear"
     rare = all(np.median(score) < MAX_RARE_MEDIAN for score in scores)

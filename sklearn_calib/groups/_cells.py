@@ -21,11 +21,11 @@ from .._kernels._cells import (
 from .._simplex_array import has_exact_log, log_proba
 from .._typing import AnyArray, FloatArray, IntArray
 
-# More cells are made coarser,
+# More cells are made coarser.
 MAX_FINE_CELLS = 2**16
-# down to this number of cells.
+# The number of cells that remain then.
 MAX_POOLED_CELLS = 2**14
-# if combinations of groups are so many that coarse cells are no fewer
+# The same if there are so many combinations of groups that coarse cells are not fewer.
 _MAX_POOLED_CELLS_MANY_GROUPS = 2**18
 
 

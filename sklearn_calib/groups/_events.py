@@ -268,12 +268,11 @@ def build_event_rows(
     weight, events, expected = event.moments[:3]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.array([events, fits[4], fits[5]]) / expected
-    # 0 if all scores are equal, and no slope exists
     slope = fits[6]
     # All drawn tilts are 0 if no group has a spread of scores.
     tilt = max(tilt, 1e-300)
     half = tilt * np.where(np.isfinite(slope), fits[7], np.inf)
-    # the whole line if there is no slope
+    # Without a slope the interval is the whole line.
     middle = np.where(np.isfinite(slope), slope, 0.0)
     largest = np.sort(found.largest[0])
     above = n_resamples - np.searchsorted(largest, _lower_by_rounding(found.sigma))

@@ -27,7 +27,7 @@ ALL_ROWS_NAME = "all rows"
 # The remaining values of a column make one group.
 MAX_GROUPS_PER_COLUMN = 20
 _MAX_COMBINATIONS = 2**62
-# groups, beyond which the largest of all is large by chance alone
+# Of more groups the largest statistic is large by chance alone.
 MAX_GROUPS_BEFORE_WARNING = 5000
 
 

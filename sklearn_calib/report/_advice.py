@@ -29,12 +29,8 @@ COMPARED_RECALIBRATORS = (
     "beta",
     "isotonic",
 )
-# if rows have options of their own
-_RECALIBRATORS_WITH_OPTIONS = (
-    "identity",
-    "auto",
-    "temperature",
-)
+# Those that allow for rows with options of their own.
+_RECALIBRATORS_WITH_OPTIONS = ("identity", "auto", "temperature")
 _N_FOLDS = 5
 # A cell of the summary moves no score by more than 1/512 of it.
 _N_SUMMARY_CELLS = 4096

@@ -64,7 +64,7 @@ def find_column_order(
 
     Notes
     -----
-    Poor predictions are not wrong order: all of the following must hold, in the rows of
+    Poor predictions are not a wrong order: all of the following must hold, in the rows of
     the classes that another assignment of classes to columns moves (the best one for
     the confusion matrix). It puts the largest probability on the true class in at least
     30 % more of them; each of its columns ranks its class well, AUC at least 0.65; and

@@ -32,10 +32,10 @@ MAX_BINS = 10
 _MIN_ROWS_PER_BIN = 20
 # Rows of either outcome that a slope needs.
 _MIN_SLOPE_EVENTS = 10
-_MAX_WRONG_GROUPS_SHARE = 0.5  # of the rows, in the groups that are wrong
-_MIN_WRONG_GROUPS_LOG_ODDS = (
-    3.0  # in favour of wrong groups against an error of all rows
-)
+# The wrong groups have at most this fraction of the rows.
+_MAX_WRONG_GROUPS_SHARE = 0.5
+# In favour of wrong groups against an error of all rows.
+_MIN_WRONG_GROUPS_LOG_ODDS = 3.0
 
 
 class Bin(NamedTuple):
@@ -252,12 +252,10 @@ def find_runs(bins: list[Bin]) -> tuple[list[Run], Bin | None]:
 def fit_event_line(sample: "Cells") -> Line | None:
     """Fit slope and intercept; return None for few events, one score or separation.
 
-    If a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and those
-    would be all that the slope rests on: certain predictions are then left out.
+    If a prediction of exactly 0 or 1 is wrong, its log-odds are infinite and would
+    decide the slope alone: certain predictions are then left out.
     """
     used = np.ones(len(sample.proba), dtype=bool)
-    # A wrong prediction of exactly 0 or 1 has infinite log-odds and would decide the
-    # line alone.
     if count_certain(sample)[1]:
         used = ~(sample.proba == 0).any(axis=1)
     z = compute_log_odds(sample.proba)
@@ -394,7 +392,7 @@ def find_local_error(
     test_cells: Callable[[Any], float],
     max_cells: int,
 ) -> LocalError | None:
-    """Find groups without which the predictions pass the test.
+    """Find the groups without which the predictions pass the test.
 
     The worst groups are set aside one after the other, until the other rows pass the
     test or are fewer than half of all. A line on the log-odds of these groups alone

@@ -42,12 +42,10 @@ _N_TILTED_CELLS = 256
 # Up to this p-value tilted draws are worth their time.
 _MAX_REDRAWN_PVALUE = 0.005
 # The part of the level of a label that the bound takes; draws take the rest.
-_BOUND_LEVEL_FRACTION = (
-    0.05  # of the level of a label: for the bound, the rest for the draws
-)
+_BOUND_LEVEL_FRACTION = 0.05
 # Draws decide alone if they resolve the level divided by this number.
 _MIN_DRAWS_PER_LEVEL = 2
-# Of the bound.
+# The bound is minimised over exponents up to this one.
 _MAX_EXPONENT = 60.0
 
 
@@ -114,7 +112,7 @@ def _audit_label(model, n_labels, level, rng):
     # Two tests share the level: the p-value is the smaller one, each divided by its
     # share.
     bound = compute_chernoff_bound(model.predictions) / _BOUND_LEVEL_FRACTION
-    # of this label, for its adjusted p-value
+    # The p-value of this label that makes its adjusted one significant.
     enough = SIGNIFICANCE_LEVEL / _MIN_DRAWS_PER_LEVEL / n_labels
     p = row.p_value
     if (1 + _N_TEST_DRAWS) * enough < 1 and bound > enough and p <= _MAX_REDRAWN_PVALUE:
@@ -308,10 +306,10 @@ def _average_measures(functions, rows, models, pooled, table, level):
 
 LABEL_REPORT_FORMAT = "sklearn-calib-label-report"
 SCHEMA_VERSION = 1
-# resamples of all labels together, and of one at least
+# The resamples of all labels together, and those of one label at least.
 _N_TOTAL_RESAMPLES = 6000
 _MIN_LABEL_RESAMPLES = 20
-# of more labels by its name alone
+# Of more labels the costly measure is only computed if it is named.
 _MAX_LABELS_ALL_MEASURES = 100
 _COSTLY_MEASURE = "lower_distance_to_calibration"
 

@@ -161,7 +161,7 @@ class PredictionsModel(Model):
         drawn = draw.reduce_draw(most).get_sample()
         if drawn is None:
             return None
-        # with its logarithms
+        # These probabilities keep their exact logarithms.
         return replace(drawn, proba=predictions.proba[drawn.extras])
 
     def compute_accuracy(self) -> float:
@@ -186,11 +186,11 @@ class PredictionsModel(Model):
         """Decompose the log loss by temperature; of two classes from the cells.
 
         None if rows have options of their own: there the frequencies of the classes
-        are not forecast.
+        are not a forecast.
         """
         if get_absent_mask(self.predictions.proba) is not None:
             return None
-        # intervals are those of independent rows
+        # The intervals are those of independent rows.
         if self.predictions.clusters is not None:
             return decompose_predictions(self.predictions).without_intervals()
         # Cells are faster; exact logarithms of logits would be lost in them.

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from ._models import Model
 
 # More models share a grid of small diagrams.
-MAX_LARGE_DIAGRAM_MODELS = (
-    3  # each with large diagrams; more share a grid of small ones
-)
-# of more classes: the worst, and the most frequent of the others
+MAX_LARGE_DIAGRAM_MODELS = 3
+# Of more classes, the worst and the most frequent of the others are shown.
 MAX_SHOWN_CLASSES = 12
 _N_WORST_CLASSES = 6
 _N_SMALL_DIAGRAM_BINS = 10
@@ -401,7 +399,7 @@ def _find_pair(report):
     """Return the problems of two models of two classes, if their rows are independent."""
     models = report._models
     # A difference is of two models, and its band assumes independent rows.
-    if len(models) != 2 or report.n_clusters is not None:  # its bands count rows
+    if len(models) != 2 or report.n_clusters is not None:
         return None
     all_predictions = [model.predictions for model in models.values()]
     few = all(

@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     from ..metrics import Measure
     from ._models import Model
 
-# of a sample that is drawn from hundreds of times
+# Of a sample from which hundreds of resamples are drawn.
 _MIN_SAMPLE_CELLS = 1024
 _MAX_SAMPLE_CELLS = 4096
 # On average; wider cells blur less than the variation of so few rows.
-_ROWS_PER_CELL = (
-    8  # on average, in between: wider cells blur less than so few rows vary
-)
+_ROWS_PER_CELL = 8
 _MAX_RESAMPLES = 200
 
 
