@@ -293,9 +293,9 @@ def _load_state(
         raise
     for setting, value in _collect_settings(options).items():
         if (own := getattr(found, setting)) != value:
-            reason = setting.replace("average_run_length", "run length")
+            described = setting.replace("average_run_length", "run length")
             raise invalid_option(
-                expected=f"the {reason} {own} of the monitor in {name}",
+                expected=f"the {described} {own} of the monitor in {name}",
                 got=f"{value}",
                 hint="Leave the option out, or take another --state",
             )
@@ -314,9 +314,9 @@ def _update_monitor(
 
     Rows that are not in the order of their times are read again, all at once.
     """
-    _check_first_rows_column_order(batches, options)
+    tables = _check_first_rows_column_order(batches, options)
     try:
-        return _add_rows(batches.iter_batches(), batches, options)
+        return _add_rows(batches.iter_batches(tables), batches, options)
     except (MixedTimes, _Backwards):
         pass
     if is_unpacked_size_above(batches.files, _MIN_REPORTED_BYTES):
@@ -329,20 +329,26 @@ def _update_monitor(
 
 
 def _check_first_rows_column_order(batches, options):
-    """Raise an error if the first rows fit columns of other classes.
+    """Raise an error if the first rows fit columns of other classes; return all tables.
 
-    If there is a state, print it: later tables may be those of a model that went wrong.
+    If there is a state, the error is only printed: later tables may be those of a model
+    that went wrong.
     """
+    tables = batches.iter_tables()
+    if options.any_order:
+        return tables
     first = []
-    left = 0 if options.any_order else _COLUMN_ORDER_ROWS
-    for batch in batches.iter_tables() if left else ():
-        first.append(batch.select_rows(slice(left)))
-        left -= len(first[-1].labels)
+    judged = []
+    left = _COLUMN_ORDER_ROWS
+    for batch in tables:
+        first.append(batch)
+        judged.append(batch.select_rows(slice(left)))
+        left -= len(judged[-1].labels)
         if not left:
             break
     if not first:
-        return
-    rows = join_batches(first)
+        return tables
+    rows = join_batches(judged)
     n_columns = len(batches.names)
     try:
         check_column_order(
@@ -353,6 +359,14 @@ def _check_first_rows_column_order(batches, options):
             error.set_fields(source=name_files(options.files))
             raise
         print_note(f"{name_files(options.files)}: {error}")
+    return _iter_and_free(first, tables)
+
+
+def _iter_and_free(first, rest):
+    """Yield tables; the first ones are in memory only until they have been used."""
+    while first:
+        yield first.pop(0)
+    yield from rest
 
 
 class _Backwards(Exception):

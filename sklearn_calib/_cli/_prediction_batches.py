@@ -1,6 +1,6 @@
 """The predictions in files, batch by batch; a small table is a single batch."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,11 +145,13 @@ class PredictionBatches:
         self.classes = self._find_classes(known_classes)
         self.names = in_class_order(self.names, self.classes)
 
-    def iter_batches(self) -> Iterator[PredictionBatch]:
-        """Yield all rows, in batches of a multiple of 256 of them but for the last."""
+    def iter_batches(
+        self, tables: Iterable[PredictionBatch]
+    ) -> Iterator[PredictionBatch]:
+        """Yield the rows of `iter_tables` in batches of a multiple of 256 but for the last."""
         left: PredictionBatch | None = None
         dtypes = set[Any]()
-        for batch in self.iter_tables():
+        for batch in tables:
             dtypes.add(None if batch.time is None else batch.time.dtype)
             if len(dtypes) > 1:
                 raise MixedTimes
