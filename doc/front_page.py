@@ -255,7 +255,7 @@ def describe_example(found: dict[str, Any]) -> list[str]:
     figures = {name: measure(y, proba) for name, proba in found.items()}
     before, after = figures["naive Bayes"], figures[OURS.format("default")]
     text = wrap(
-        f"Naive Bayes is at least 99 % sure of its answer in {before['sure']} of "
+        f"Naive Bayes is over 99 % sure of its answer in {before['sure']} of "
         f"{before['rows']} test images of handwritten digits, and wrong in "
         f"{before['wrong']} of them. Recalibrated on {n_calibration} other images it is "
         f"that sure in {after['sure']}, and wrong in {after['wrong'] or 'none'}. The log "
