@@ -26,7 +26,7 @@ _WHOLES = (
 
 #: Pattern -> what to write in its place.
 WORDS = {
-    r"(?<!\")\b[Rr]efus(e|es|ed|ing|a.s?)\b": "reject, or raise an error",
+    r"(?<!\")\b[Rr]efus(e|es|ed|ing|als?)\b": "reject, or raise an error",
     r"\b[Cc]ures?\b": "hint",
     r"\b[Hh]onest(y|ly)?\b": "true, or calibrated",
     r"\b(whoever|Whoever|[Nn]obody|[Aa]nybody)\b": "a user, a caller, or a passive",
