@@ -76,7 +76,7 @@ def fit_search_fold(
                 train, estimator, staging and staging.fit
             )
         except Exception as error:
-            # nothing else to choose
+            # Without a grid there is no other candidate to choose.
             if caller.error_score == "raise" or caller.param_grid is None:
                 raise
             seconds = time.perf_counter() - start
@@ -91,21 +91,21 @@ def fit_search_fold(
 
 def _prepare_candidate(context, params, stages):
     """Return an unfitted estimator with these parameters, and its staging."""
-    estimator = clone_or_raise(context.estimator).set_params(
-        **clone(params, safe=False)
-    )
+    estimator = _clone_with_params(context, params)
     staging = None if stages is None else find_staging(estimator)
-    return (
-        estimator if staging is None else staging.with_recording(estimator)
-    ), staging
+    if staging is not None:
+        estimator = staging.with_recording(estimator)
+    return estimator, staging
+
+
+def _clone_with_params(context, params):
+    return clone_or_raise(context.estimator).set_params(**clone(params, safe=False))
 
 
 def refit_candidate(
     context: "FitContext", params: dict[str, Any], staging: "Staging | None", stage: int
 ) -> tuple[Estimator, IntArray]:
-    estimator = clone_or_raise(context.estimator).set_params(
-        **clone(params, safe=False)
-    )
+    estimator = _clone_with_params(context, params)
     if staging is None:
         return context.fit_estimator(context.all_rows, estimator)
     # The refit on all rows does not need more stages than the chosen one.
