@@ -7,7 +7,7 @@ from collections.abc import Callable
 def compile_kernels() -> None:
     """Compile all kernels now, once per installation, so that no later call has to wait for it.
 
-    For images and machines if the first call must be as fast as the second. The
+    For images and machines on which the first call must be as fast as the second. The
     compiled code is kept where numba keeps it: beside the package, in the folder that
     the environment variable ``NUMBA_CACHE_DIR`` names, or in the user's cache. That
     folder must be writable now and later; otherwise a CalibrationWarning names it.
@@ -39,7 +39,7 @@ def compile_kernels() -> None:
     ]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CalibrationWarning)
-        # it is not kept
+        # The warning that compiled code is not kept must still be shown.
         warnings.filterwarnings("default", "compiled code", CalibrationWarning)
         for dtype in ("float64", "float32"):
             for n_classes in (2, 4):
@@ -55,7 +55,7 @@ def compile_kernels() -> None:
                 )
                 VectorScaling().fit_blocks([(proba, y)], kind="proba")
                 VectorScaling().fit_blocks([(proba, y)])
-            # each has its pass
+            # Each of these sizes uses a pass of its own over the rows.
             for n_classes, n_rows in (
                 (2, 50_000),
                 (4, 25_000),

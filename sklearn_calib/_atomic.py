@@ -33,7 +33,7 @@ def atomic_fit(model: Any) -> Iterator[Any]:
     except BaseException as error:
         _delete_fitted_attributes(new)
         cause: BaseException | None = error
-        # what compiled code makes of an interruption
+        # Compiled code turns an interruption into a SystemError.
         while isinstance(cause, SystemError):
             cause = cause.__cause__
         if isinstance(cause, KeyboardInterrupt) and cause is not error:

@@ -13,7 +13,8 @@ _MIN_WEIGHT_FRACTION = 2.0**-53
 GOLDEN_RATIO_INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 # The shift and the factor of each mixing round of SplitMix64.
 _SPLITMIX_ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
-# rows per cell, on average: drawing rows takes less time then than drawing numbers
+# Up to so many rows per cell, on average, drawing each row takes less time than drawing
+# the number of ones.
 MIN_ROWS_PER_CELL = 16
 
 
@@ -84,7 +85,7 @@ def spawn_generators(
 def mix_bits(key: AnyArray) -> AnyArray:
     """Mix the bits of unsigned 64-bit numbers (the last steps of splitmix64).
 
-    From numbers that differ, keys that are as good as drawn at random.
+    Different numbers give keys that are as good as drawn at random.
     """
     for shift, factor in _SPLITMIX_ROUNDS:
         key = (key ^ (key >> np.uint64(shift))) * np.uint64(factor)
@@ -226,7 +227,7 @@ def weight_moments(
     number = np.maximum(counts, 1)
     mean = weight / number
     variance = squares / number - mean**2
-    # else the weights are equal
+    # A smaller variance is rounding: the weights are equal.
     variance = np.where(variance > 1e-9 * mean**2, variance, 0.0)
     return mean, variance, not variance.any()
 
@@ -250,7 +251,7 @@ def weight_of_some(
         k = some[split]
         size = np.maximum(mean[split] ** 2 * (n - 1) / variance[split] - 1, 1e-3)
         share = rng.beta(size * k / n, size * (n - k) / n)
-        # down to 1e-300; a share near 1 is rounded to 1 as well
+        # The draws go down to 1e-300; a share near 1 is rounded to 1 in the same way.
         share[share < _MIN_WEIGHT_FRACTION] = 0.0
         drawn[split] = weight[split] * share
     return drawn

@@ -24,7 +24,7 @@ LOG_LOSS_FLOOR = float(np.finfo(np.float64).eps)
 LARGEST_LOG_LOSS = -float(np.log(LOG_LOSS_FLOOR))
 
 
-#: So many numbers stay in the cache, also if there are some such arrays.
+#: Several blocks of this many numbers fit into the cache together.
 _CACHE_BLOCK_ENTRIES = 1 << 16
 
 

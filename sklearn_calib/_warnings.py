@@ -67,5 +67,5 @@ def _find_caller_level():
         and frame.f_globals.get("__name__", "").partition(".")[0] in _LIBRARY_PACKAGES
     ):
         frame = frame.f_back
-        level = level + 1
+        level += 1
     return level

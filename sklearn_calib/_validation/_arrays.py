@@ -60,7 +60,7 @@ def read_array(values: object, what: str) -> AnyArray:
     except Exception as error:  # each library of arrays raises its own kinds
         reason = str(error).partition("\n")[0].rstrip(".")[:120]
         hint = "Turn it into a numpy array first"
-        # of a GPU, or part of a gradient, or of half precision
+        # A tensor on a GPU, with a gradient, or in half precision.
         if hasattr(values, "device"):
             hint = (
                 "Copy it to the host, for a tensor with .detach().float().cpu(); or call "
@@ -161,7 +161,7 @@ def iter_named_columns(groups: Any) -> Iterator[tuple[object, Any]]:
     """Iterate over (name, values) of the columns of any kind of table."""
     if isinstance(groups, dict):
         yield from groups.items()
-    elif hasattr(groups, "iloc"):  # pandas, if names may repeat
+    elif hasattr(groups, "iloc"):  # pandas, whose column names may repeat
         if groups.ndim == 1:
             yield ("group" if groups.name is None else groups.name), groups
         else:

@@ -22,11 +22,9 @@ from ._scores import add_first_class_column
 
 # Columns are taken for permuted if ranks this good have a smaller chance.
 _MAX_LOG_CHANCE = np.log(1e-9)
-# The smallest gain of rows, as a fraction, whose true class gets the largest
-# probability.
-MIN_PERMUTED_LEAD = (
-    0.3  # by how much more rows have the largest probability on the true class
-)
+# Under the other order, the fraction of rows whose true class has the largest
+# probability must be higher by this much.
+MIN_PERMUTED_LEAD = 0.3
 # Under the other order each class must have at least this area under the ROC curve.
 _MIN_PERMUTED_AUC = 0.65
 # A score without information exceeds this in one of a thousand tables.
@@ -211,8 +209,7 @@ def check_column_owner(scores: Any, classes: AnyArray, argument: str) -> None:
         got=f"labels {names}",
         sentence=(
             f"The labels {names} have no natural order, so it is unclear which class "
-            "a single column "
-            "of probabilities belongs to"
+            "a single column of probabilities belongs to"
         ),
         hint=describe_choice(names, argument),
     )

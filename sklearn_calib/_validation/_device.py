@@ -12,8 +12,9 @@ from .._typing import AnyArray
 from ..exceptions import invalid_input
 from ._rounded import BFLOAT16_SUM_TOLERANCE, FLOAT32_SUM_TOLERANCE, get_half_tolerance
 
-# entries: of the cache, and of what fills a GPU
+# A block of this many entries fits into the cache of a processor.
 HOST_BLOCK_ENTRIES = 1 << 18
+# A block of this many entries keeps a GPU busy.
 DEVICE_BLOCK_ENTRIES = 1 << 24
 # Differences of larger logits overflow.
 MAX_ABS_LOGIT = 1e150
@@ -88,7 +89,7 @@ class DeviceScores:
             self._slack = BFLOAT16_SUM_TOLERANCE if brain else half
         else:
             self._slack = tolerance
-        # for the rest the type decides
+        # Otherwise `check` derives the tolerance from the type of the numbers.
         warns_of_rounding = kind == "proba" and (brain or tolerance is not None)
         self.check = (
             partial(check, tolerance=self._slack) if warns_of_rounding else check

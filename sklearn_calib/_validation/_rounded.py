@@ -9,16 +9,15 @@ from .._warnings import warn_calibration
 FLOAT32_SUM_TOLERANCE = 1e-6
 # The same for float16: four times its machine epsilon.
 _FLOAT16_SUM_TOLERANCE = 4e-3
-# and in bfloat16: its softmax is off by 6e-3, for any number of classes
+# The same for bfloat16: its softmax is off by 6e-3, for any number of classes.
 BFLOAT16_SUM_TOLERANCE = 1e-2
-# of float16, whose rounded sum can be as far off; the error grows as their root
+# The tolerance of float16 suffices up to so many columns; beyond, the error grows with
+# the square root of their number.
 FLOAT16_SAFE_COLUMNS = 16
 # Rows rounded to so many decimals are normalised with a warning.
 ROUNDED_DECIMALS = (2, 3, 4, 5, 6)
-# In units of the last decimal; float16 cannot tell decimals apart.
-_MAX_DECIMAL_ERROR = (
-    0.05  # units of the last decimal; type float16 cannot distinguish decimals
-)
+# In units of the last decimal; float16 cannot distinguish decimals.
+_MAX_DECIMAL_ERROR = 0.05
 # Numbers of decimals that a message mentions.
 _REPORTED_DECIMALS = (1, *ROUNDED_DECIMALS)
 

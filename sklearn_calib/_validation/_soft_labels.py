@@ -124,7 +124,7 @@ def soft_rows(
     shares = match_columns(shares, y, known, column_names(scores))
     weight = read_raw_weight(sample_weight, n)
     mass = shares * weight[:, None]
-    # k of n: 3 * (1 / 3) votes are one
+    # For k of n votes: 3 * (1 / 3) votes must be exactly one.
     if sample_weight is not None and are_counts(weight):
         whole = np.rint(mass)
         if (

@@ -14,9 +14,9 @@ from ._arrays import read_numbers
 
 # No integer of a numpy array is above 2^64.
 _MAX_INTEGER_BITS = 64
-# 4e-121, of the largest weight: what lighter rows weigh; squares stay exact
+# Lighter rows weigh this much of the largest weight (4e-121); squares stay exact.
 MIN_RELATIVE_WEIGHT = 2.0**-400
-# The first weights mostly show which kind all of them are.
+# So many weights are looked at first: they mostly show which kind all of them are.
 PROBED_WEIGHTS = 100
 # Bounds of the sum of weights whose unit matters.
 MIN_WEIGHT_SUM = 1e-100

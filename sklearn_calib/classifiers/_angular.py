@@ -187,8 +187,8 @@ class AngularCalibratedClassifier(CalibratedClassifier):
                     hint="Use CalibratedModel(cv='alo'), which takes more",
                 )
             estimator, columns = context.fit_estimator(context.all_rows)
-            # the angle is that of the estimator's second class: everything follows its
-            # order
+            # The angle belongs to the estimator's second class, so all else follows the
+            # estimator's order of the classes.
             new.classes_ = context.classes[columns]
             context = replace(
                 context,

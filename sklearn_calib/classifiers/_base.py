@@ -15,12 +15,8 @@ from .._base_meta_classifier import BaseMetaClassifier
 from .._callbacks import CallbackSupportMixin
 from .._clone import clone_from_copied_params
 from .._typing import AnyArray, Features, FloatArray, IntArray, Self
-from .._validation import (
-    align_columns,
-)
-from ..recalibrators import (
-    resolve_recalibrator,
-)
+from .._validation import align_columns
+from ..recalibrators import resolve_recalibrator
 from ._classifier_scores import compute_aligned_scores
 from ._fit_context import FitContext
 
@@ -87,7 +83,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
             an array of shape (n_samples, n_labels), or a list of n_labels arrays of
             shape (n_samples, 2).
         """
-        # the question costs half a millisecond
+        # `check_is_fitted` takes half a millisecond.
         if "calibrated_pairs_" not in vars(self):
             check_is_fitted(self)
         if isinstance(self.classes_, list):
@@ -97,7 +93,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         total = np.zeros((1, len(self.classes_)))
         for recalibrator, scores in self._iter_scores(X):
             proba = np.asarray(recalibrator.predict_proba(scores))
-            # perhaps fewer, or sorted ones
+            # The recalibrator may have fewer classes, or have sorted them.
             if recalibrator.classes_ is not self.classes_:
                 proba = align_columns(proba, recalibrator.classes_, self.classes_)
             total = total + proba
@@ -159,7 +155,7 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
         """
         fit = MethodMapping().add(caller="fit", callee="fit")
         recalibrator = resolve_recalibrator(self.recalibrator)
-        # no instance on which the user could request it
+        # A name is not an instance on which the user could request metadata.
         if isinstance(self.recalibrator, str):
             recalibrator.set_fit_request(sample_weight=True)
             # A recalibrator with folds of its own must not split a group either.
@@ -176,9 +172,9 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
     def __sklearn_clone__(self) -> Self:
         try:
             return super().__sklearn_clone__()
-        # scikit-learn's clone compares parameters by identity, which such constructors
-        # break.
-        except RuntimeError:  # the estimator's constructor copies what it is given
+        # scikit-learn's clone compares parameters by identity, which fails if the
+        # estimator's constructor copies them.
+        except RuntimeError:
             return clone_from_copied_params(self)
 
     def _only_pair(self, name):
@@ -191,4 +187,4 @@ class CalibratedClassifier(CallbackSupportMixin, BaseMetaClassifier):
 
     def _make_context(self, X, y, sample_weight, fit_params):
         """Validate the arguments of a fit to one label per row."""
-        return FitContext.make(self, X, y, sample_weight, fit_params)
+        return FitContext.from_arguments(self, X, y, sample_weight, fit_params)

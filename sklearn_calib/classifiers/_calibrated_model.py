@@ -254,7 +254,7 @@ class CalibratedModel(CalibratedClassifier):
                 kind = SoftLabelContext
             elif is_label_table(y):
                 kind = MultilabelContext
-            context = kind.make(new, X, y, sample_weight, fit_params)
+            context = kind.from_arguments(new, X, y, sample_weight, fit_params)
             is_frozen = isinstance(new.estimator, FrozenEstimator)
             # A frozen estimator is the same in all folds, so an average of pairs has no
             # advantage.
@@ -350,8 +350,8 @@ class CalibratedModel(CalibratedClassifier):
             context = context if groups is None else context.with_groups(groups)
         folds = context.make_folds(self.cv)
         ensemble = ensemble and self._can_fit_each(context, folds)
-        # the last fits to all rows
-        # One task of the progress bar per fit.
+        # One task of the progress bar per fit; without an ensemble, the last one fits to
+        # all rows.
         n_tasks = len(folds) if ensemble else len(folds) + 1
         with report_fit(self, n_tasks, context.X, context.y_encoded) as progress:
             tasks = make_task_contexts(progress, n_tasks, "fold")

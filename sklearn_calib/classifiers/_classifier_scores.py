@@ -15,7 +15,7 @@ from ..recalibrators import all_recalibrators, suggest_method_name
 from ..staged import classifier_logits
 
 Class = TypeVar("Class", bound=type)
-# what the rounding of a classifier's probabilities may add to the sum of a row
+# Rounded probabilities of a classifier may change the sum of a row by this much.
 ROW_SUM_TOLERANCE = 0.02
 
 

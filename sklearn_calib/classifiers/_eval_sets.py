@@ -144,7 +144,7 @@ def _encode_set(estimator, pair, params, name, number, labelling):
             key = name.removesuffix(_strip_step_prefix(name)) + other
             if params.get(key) is not None:
                 params[key] = _drop_rows(params[key], number, kept)
-    # which LightGBM 4.7 takes as codes
+    # LightGBM 4.7 takes `eval_y` as codes.
     if labelling.coded or _strip_step_prefix(name) == "eval_y":
         return X, np.searchsorted(labelling.present, codes)
     return X, labelling.classes[codes]

@@ -87,7 +87,7 @@ class FitContext:
 
     X: Any
     y_encoded: AnyArray
-    weight: FloatArray  # what the recalibrator weighs the rows with
+    weight: FloatArray  # of the rows, for the recalibrator
     classes: Any
     estimator: Any
     recalibrator: Any
@@ -99,7 +99,7 @@ class FitContext:
     items: Any = None  # of soft labels: the given row that each of the rows comes from
 
     @classmethod
-    def make(
+    def from_arguments(
         cls,
         model: Any,
         X: Features,
@@ -137,8 +137,8 @@ class FitContext:
         # An ordinal method without an order: text labels sorted by the alphabet raise
         # an error here, before the fits.
         if not is_ordered and getattr(recalibrator, "order", ...) is None:
-            # the order of a classifier's own classes_ is that of its columns, not a
-            # scale
+            # The order of a classifier's own classes_ is that of its columns, not that
+            # of a scale.
             order_scale_columns(None, np.sort(classes))
         return cls(
             X=X,
@@ -168,12 +168,12 @@ class FitContext:
 
     @property
     def splitter_params(self) -> dict[str, Any]:
-        """What the splitter is given beside the rows: groups, wherever they are known from."""
+        """The arguments of the splitter beside the rows: groups, from either argument."""
         groups = {} if self.groups is None else {"groups": self.groups}
         return groups | self.split_params
 
     def with_groups(self, groups: IntArray) -> Self:
-        """Return the same with groups that no fold splits, nor one of the recalibrator."""
+        """Return a copy with groups that neither its folds nor the recalibrator's split."""
         params = self.recalibrator_params
         if not routing_enabled() and self.label_kind != "many":
             params = params | {"groups": groups}
@@ -248,8 +248,8 @@ class FitContext:
 
     def _fit_to_labels(self, fit, estimator, X, y, params):
         """Fit an estimator to encoded labels; return its columns."""
-        # 0 .. K-1 without gaps for XGBoost; bytes are rejected by scikit-learn's own
-        # classifiers; libraries of tensors have numbers alone
+        # XGBoost needs 0 .. K-1 without gaps, scikit-learn's own classifiers reject
+        # bytes, and tensors only hold numbers.
         kinds_to_encode = "S" if get_array_namespace(X) is None else "SUO"
         is_encoded = not isinstance(estimator, FrozenEstimator) and (
             is_boosted(estimator, "xgboost")
@@ -276,7 +276,7 @@ class FitContext:
         model = estimator.estimator if is_frozen else estimator
         step = f"{model.steps[-1][0]}__" if isinstance(model, Pipeline) else ""
         weight = self.estimator_params.get(f"{step}sample_weight")
-        # perhaps encoded ones
+        # The model's own labels, which may be encoded ones.
         own_labels = model.classes_[np.argsort(columns)[self.y_encoded]]
         return model, read_linear(model, self.X, own_labels, weight), not is_frozen
 
@@ -355,7 +355,7 @@ class SoftLabelContext(FitContext):
     label_kind = "soft"
 
     @classmethod
-    def make(
+    def from_arguments(
         cls,
         model: Any,
         X: Features,
@@ -382,8 +382,8 @@ class SoftLabelContext(FitContext):
         )
         params = check_method_params(X, params=fit_params, indices=soft.items)
         X = safe_indexing(X, soft.items)
-        context = super().make(model, X, soft.labels, soft.weight, params)
-        # metadata routing may keep the shares from whom they are for
+        context = super().from_arguments(model, X, soft.labels, soft.weight, params)
+        # Metadata routing may not pass the shares on.
         is_frozen = isinstance(estimator, FrozenEstimator)
         if not is_frozen and "sample_weight" not in context.estimator_params:
             raise _missing_weight_support(context.estimator)
@@ -399,7 +399,6 @@ class SoftLabelContext(FitContext):
         # The first row of each item in this order is its most probable class, ties by
         # the order of the classes; folds are stratified by it.
         order = np.lexsort((self.y_encoded, -self.weight, item_number))
-        # the class of the largest share of each item
         likeliest = self.y_encoded[order[first]]
         params = check_method_params(self.X, params=self.splitter_params, indices=first)
         item_X = safe_indexing(self.X, first)

@@ -59,7 +59,7 @@ class MultilabelContext(FitContext):
     label_kind = "many"
 
     @classmethod
-    def make(
+    def from_arguments(
         cls,
         model: Any,
         X: Features,
@@ -89,7 +89,7 @@ class MultilabelContext(FitContext):
         return np.ones(len(self.classes), dtype=bool)
 
     def make_folds(self, cv: CV) -> list[Any]:
-        # an int means shuffled rows, since no splitter stratifies by many labels
+        # An int means shuffled rows, since no splitter stratifies by many labels.
         if cv is None or isinstance(cv, Integral):
             n_folds = 5 if cv is None else int(cv)
             if self.groups is None:
@@ -145,7 +145,7 @@ class MultilabelContext(FitContext):
 
 
 def _resolve_label_recalibrator(recalibrator: RecalibratorLike) -> Estimator:
-    """Return the recalibrator of many labels that is meant."""
+    """Return the recalibrator of many labels for a name, an instance or a single method."""
     if equals(recalibrator, "default"):
         return MultilabelCalibration()
     method = resolve_recalibrator(recalibrator)
@@ -182,7 +182,7 @@ def compute_label_scores(
 
 
 def _complete_pair(part, own):
-    """Return two columns; a model that saw one kind of rows gives one."""
+    """Return two columns, also for a model that saw one kind of rows and gives one."""
     part = np.asarray(part)
     if part.ndim != 2 or part.shape[1] != 1 or own is None or len(own) != 1:
         return part

@@ -141,7 +141,8 @@ class RefineThenCalibrateCV(CalibratedClassifier):
     ValueError
         No candidate; an unknown loss, or one of another number of classes; stages that
         the fit does not reach; all fits failing; fewer than two classes.
-    TypeError An object that is not a recalibrator.
+    TypeError
+        An object that is not a recalibrator.
 
     Warns
     -----

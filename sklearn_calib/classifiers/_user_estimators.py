@@ -47,7 +47,7 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
         return True
 
     def predict_proba(self, X: Features) -> FloatArray:
-        # the second: XGBoost's
+        # The method `inplace_predict` is XGBoost's.
         names = (
             "predict_proba",
             "inplace_predict",
@@ -67,7 +67,7 @@ class ModelWithInferredClasses(ClassifierMixin, BaseEstimator):
                 hint=_TORCH_MODULE_HINT,
                 error=TypeError,
             ) from error
-        # a torch tensor
+        # Only tensors of torch have `detach`.
         proba = proba.detach().cpu() if hasattr(proba, "detach") else proba
         proba = np.asarray(proba)
         # One column is the probability of the second class.

@@ -65,11 +65,9 @@ class _Judged(NamedTuple):
 # A map needs this many labelled rows, or clusters of them.
 MIN_LABELLED_ROWS = 10
 # The warning needs this many labelled rows, counted in units of the largest cluster.
-MIN_WARNING_UNITS = 25  # labelled rows over those of the largest cluster, for a warning
+MIN_WARNING_UNITS = 25
 # The level of the test that warns of labels that were not drawn at random.
-SELECTION_SIGNIFICANCE_LEVEL = (
-    0.001  # of a warning on labels that were not drawn at random
-)
+SELECTION_SIGNIFICANCE_LEVEL = 0.001
 # If all scores equal their labels in this many rows, they look like one column.
 MIN_COPIED_ROWS = 5
 _SCORE_ARGUMENTS = ("score", "score_unlabelled")
@@ -331,8 +329,8 @@ def calibrated_mean(
     scores and their squares (of verdicts the two most frequent ones) have the mean of
     all rows, by a chi-squared law with the variance of draws without replacement; of
     clusters by Hotelling's law. A warning is given below 0.001; of clusters if none has
-    more than 1/25 of the labelled rows. There is not a test of rows with unequal weights,
-    whose largest ones chance may have left out. Measured false alarms:
+    more than 1/25 of the labelled rows. Rows with unequal weights are not tested, since
+    chance may have left out the largest ones. Measured false alarms:
     ``benchmarks/calibrated_mean/selection.py``.
 
     Folds are the same for the same rows in any order. Cost: `cv` fits on the labelled
@@ -780,7 +778,7 @@ def _recalibrate_scores(number, train, outcome, weight, *, method, proba, shares
     if shares:
         seen = train
         codes = outcome.astype(np.intp)
-    else:  # as a row with the event and one without
+    else:
         share = (outcome - low) / (high - low)
         # Recalibrators take labels, so a number between the ends is a row with the
         # event and one without, weighted by its position.

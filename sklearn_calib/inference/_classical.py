@@ -85,9 +85,9 @@ def spiegelhalter_test(
     hit = problem.hit
     w = problem.weight
     if predictions.clusters is not None:
+        # Spiegelhalter's statistic is a weighted sum of residuals with weights 1 - 2 p, so
+        # its score test serves clusters too.
         found = run_score_test(
-            # Spiegelhalter's statistic is a weighted sum of residuals with weights 1 -
-            # 2 p, so its score test serves clusters too.
             (1 - 2 * p)[:, None],
             hit - p,
             p * (1 - p),

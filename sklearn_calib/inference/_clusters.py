@@ -3,7 +3,7 @@
 One mechanism serves all of inference: what each cluster adds to each cell of the
 scores. Clusters are drawn with replacement (resamples), their residuals change sign
 (what calibrated predictions have by chance), or their sums are squared (standard
-errors). No assumption is made about the dependence inside of a cluster, but if
+errors). No assumption is made about the dependence inside of a cluster, except if
 labels are drawn (errors of bins: as alike in all clusters); clusters are independent of
 each other.
 """
@@ -45,19 +45,19 @@ from ..recalibrators import encode_groups
 MAX_CLUSTER_CELLS = 4096
 # Rows, or clusters, of the rarest class from which no gamma law is needed.
 MIN_RARE_CLASS_ROWS = 50
-# of a gamma law; below it all digits that matter are those of a normal one
+# A gamma law of a smaller skewness has the digits of a normal one.
 _MIN_SKEWNESS = 1e-4
 # The largest loss of this many rows states little about those of other rows.
 _SMALL_SAMPLE_ROWS = 50
 # Stands for a weight, or a variance, of 0.
 _MIN_POSITIVE_WEIGHT = 1e-300
-# clusters of either outcome; with 1 to 3 tests at 0.05 reject in 0.05 to 0.25
+# With 1 to 3 clusters of either outcome, tests at 0.05 reject in 0.05 to 0.25.
 MIN_CLUSTERS_PER_OUTCOME = 5
 # Signs that are held in memory at a time.
 _MAX_SIGN_ENTRIES = 2**22
 # A soft label is replaced by at most this many votes.
 _MAX_SOFT_LABEL_VOTES = 50
-# of the covariance in clusters of one row, over their variance
+# In clusters of one row the covariance over the variance may differ from 0 by this.
 COVARIANCE_TOLERANCE = 1e-9
 
 
@@ -225,7 +225,7 @@ class ClusterSample(PooledPredictions):
         mass = np.bincount(cell, problem.weight, n)
         mean = np.bincount(cell, problem.weight * score, n) / mass
         last = np.append(starts[1:], len(score)) - 1
-        # equal ones stay as they are
+        # Rounding must not move the mean of equal scores.
         mean = np.clip(mean, ordered[starts], ordered[last])
         self.proba = np.column_stack([1 - mean, mean])
         self.groups = groups

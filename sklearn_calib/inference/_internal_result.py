@@ -333,8 +333,8 @@ class InternalValidation(Shown):
         ------
         ValueError
             More than two classes; a slope that is not above 0, of a model that holds
-            nothing for new rows; no `n_parameters` if it is needed, or one if it
-            is not.
+            nothing for new rows; a missing `n_parameters` if it is needed, or one if
+            it is not.
 
         Notes
         -----

@@ -1,4 +1,4 @@
-"""Confidence intervals of measures, also if the bootstrap fails: calibration errors near 0."""
+"""Confidence intervals of measures, also of calibration errors near 0 (no bootstrap)."""
 
 from dataclasses import dataclass
 from functools import cache, partial
@@ -54,7 +54,8 @@ _OTHER_PACKAGES_MEASURES = (
     "recall",
     "average_precision",
 )
-# of an error, in units of the observed one: probabilities are then 0 or 1
+# The largest error that is tried, in units of the observed one: probabilities are then
+# 0 or 1.
 _MAX_ERROR_STRENGTH = 64.0
 
 
@@ -460,7 +461,8 @@ def _recalibrate_law(predictions, recalibrator, unit=1.0, rows=None):
     places = np.append(seen, 0 * absent + seen[len(seen) // 2])
     codes = np.append(predictions.codes[seen], absent)
     weight = unit * predictions.weight[places]
-    # a constant or a smoothed law is a law all the same
+    # A law that is constant or smoothed serves as well, so warnings of the fit are not
+    # shown.
     with ignore_calibration_warnings():
         fitted = fit_clone(
             recalibrator, predictions.proba[places], codes, numbers, weight
@@ -528,7 +530,7 @@ def _invert_test(line, predictions, law, observed, tail, progress):
         # elsewhere, so it can give a smaller lower end.
         half = line(_restrict_law_to_farther_half(predictions, law))
         low = min(low, half.compute_limit(half.find_first(make_rejection(tail))))
-    # an unbiased estimate may be near 0, or below, although the truth is not
+    # An unbiased estimate may be near 0, or below, although the truth is not.
     shift = _shift_predictions(predictions, max(observed, 0.1 / np.sqrt(len(law))))
     highs = (
         is_reached(
@@ -593,7 +595,7 @@ class _Line:
             (self.compute_truth(t) * self.predictions.weight[:, None]).T.ravel(),
             self.predictions.classes,
         )
-        # copies are not additional rows
+        # The copies of a row are one item, not additional rows.
         everything.items = np.tile(np.arange(len(self.plain)), k)
         value = self.evaluate_population(everything)
         return 0.0 if abs(value) < 1e-15 else float(value)  # rounding

@@ -198,9 +198,9 @@ def binning_sample_size(
 def _compute_paper_size(beta, delta, k, bins):
     n_levels = choose_n_levels(beta)
     pools = np.floor(np.log2(max(bins, 1))) + 1
+    # A third of the failure probability, and the accuracy, of event A_1 in section 3.1 of
+    # the paper.
     first = delta / 3
-    # The accuracy of event A_1 in section 3.1 of the paper, and a third of the failure
-    # probability.
     accuracy = beta / 12
     log_sets = log_level_sets(n_levels, k)
     choice = max(

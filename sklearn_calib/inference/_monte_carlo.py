@@ -13,11 +13,8 @@ from ..metrics import Measure, all_metrics, validate_predictions
 from ._clusters import ClusterSample, reads_residuals, warn_few_events, with_cluster_ids
 from ._resampling import pool_rows, simulate_if_calibrated
 
-# a sign keeps |a bin|
-_BIN_MEASURES = (
-    "expected_calibration_error",
-    "maximum_calibration_error",
-)
+# These add up absolute values of bins, which residuals of another sign do not change.
+_BIN_MEASURES = ("expected_calibration_error", "maximum_calibration_error")
 
 
 @dataclass(frozen=True)

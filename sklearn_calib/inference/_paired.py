@@ -91,10 +91,9 @@ class PairedLosses:
 
     def __init__(self) -> None:
         self.n_samples = 0
-        self._sums = [
-            0
-        ] * 6  # of w, w^2, w l1, w l2, w^2 d and w^2 d^2 with d = l2 - l1
-        # sums of w and w d of each
+        # The sums of w, w^2, w l1, w l2, w^2 d and w^2 d^2 with d = l2 - l1.
+        self._sums = [0] * 6
+        # The sums of w and w d of each cluster.
         self._clusters: dict[Any, tuple[float, float]] | None = None
 
     def add(
@@ -495,10 +494,10 @@ def _check_for_summaries(measure, needs_rows):
 
 def _combine_intervals(measure, one, two):
     """Combine two intervals into one of their difference."""
-    # inside, also if a part leaves one out
     difference = two.sample_value - one.sample_value
     # The difference of two intervals that hold with probability level each;
-    # conservative, since paired rows are correlated.
+    # conservative, since paired rows are correlated. It must contain the difference, also
+    # if one of the two intervals does not contain its value.
     low = min(two.low - one.high, difference)
     high = max(two.high - one.low, difference)
     return PairedDifference(

@@ -339,7 +339,7 @@ def _find_copy_folds(estimator, codes, groups):
 TARGET_MEASURES = ("O/E", "calibration in the large", "intercept")
 # The measure whose relative overfitting stands in for that of the target measures.
 LOSS_MEASURE = "log loss"
-# models of a task, and their predictions
+# The largest task: so many models, or so many predictions of them.
 MODELS_PER_TASK = 25
 PREDICTIONS_PER_TASK = 1 << 22
 _NAN = float("nan")

@@ -22,9 +22,7 @@ from .._typing import AnyArray, FloatArray, IntArray, Progress, RandomStateLike
 from ..metrics import Predictions
 
 # The draws do not depend on the number of tasks.
-_REPLICATES_PER_TASK = (
-    37  # replicates per task; the draws do not depend on the number of tasks
-)
+_REPLICATES_PER_TASK = 37
 
 
 def simulate_null_distribution(
@@ -287,7 +285,6 @@ class PooledRows:
             / self.mass[:, None]
         )
         last = np.append(starts[1:], len(proba)) - 1
-        # equal ones stay as is
         for column, ends in (
             (0, (last, starts)),
             (1, (starts, last)),

@@ -343,8 +343,8 @@ class _Law(NamedTuple):
     def c_statistic(self) -> float:
         events = self.weight * self.p
         others = self.weight * (1 - self.p)
-        # of equal predictions
-        # Ties between an event and a non-event count one half.
+        # The sums of equal predictions: ties between an event and a non-event count one
+        # half.
         first = np.flatnonzero(np.append(True, np.diff(self.p) > 0))
         events = np.add.reduceat(events, first)
         others = np.add.reduceat(others, first)
@@ -364,7 +364,8 @@ class _Law(NamedTuple):
     def net_benefit(self, t: float, phi: float) -> tuple[float, float]:
         """Compute the net benefit at t over phi, and its variance times the number of rows."""
         acts = (self.p >= t).astype(float)
-        # the node next to the threshold acts for a part of what it stands for
+        # A grid point stands for an interval, so the one next to the threshold is counted
+        # in part.
         if self.step:
             acts = np.clip((self.z - logit(t)) / self.step + 0.5, 0.0, 1.0)
         events = self.weight * self.p

@@ -399,7 +399,7 @@ def validation_summary(
                     expected="at least three groups", got=got, hint=hint
                 )
             warn_few_events(predictions, problem)
-        # only ratios matter; squares are finite
+        # Only ratios matter, and the squares of these weights are finite.
         weight = problem.weight / problem.weight.max()
         # Each problem is one of two classes from here on.
         both = np.column_stack([1 - problem.score, problem.score])
@@ -496,13 +496,9 @@ class _MovedLines:
             return [missing] * 4
         start = line.compute_log_likelihood(self.z, self.hit, self.weight)
         # All predictions are 0 or 1 and right: the likelihood is 1 for every slope
-        # above 0.
+        # above 0, and for any intercept.
         if self.certain:
-            # any intercept fits as well
-            return [
-                missing,
-                *self._estimate_both(start, 0.0, start),
-            ]
+            return [missing, *self._estimate_both(start, 0.0, start)]
         # Calibration in the large: the slope is fixed at 1.
         large, top = line.fit_single_coefficient(
             self.z, self.one, self.hit, self.weight

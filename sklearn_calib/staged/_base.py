@@ -14,7 +14,7 @@ from .._typing import ArrayLike, Estimator, Features
 from ..exceptions import invalid_input
 
 _STAGING_BY_TYPE: dict[type | str, "Staging"] = {}
-# by exact class
+# The adapters that were found, by exact class.
 _STAGING_CACHE: "WeakKeyDictionary[type, Staging | None]" = WeakKeyDictionary()
 
 
@@ -84,9 +84,8 @@ class Staging:
     def with_recording(self, estimator: Estimator) -> Estimator:
         """Return an unfitted estimator that is fitted once with all stages.
 
-        A clone if changed.
-
-        The place to reject parameters that cannot be followed stage by stage.
+        It is a clone if it had to be changed. Parameters that cannot be followed stage by
+        stage are rejected here.
         """
         return estimator
 
@@ -145,15 +144,13 @@ class Staging:
 
         Returns
         -------
-        caveat : tuple of str (rule, got, hint), or None
+        caveat : tuple of str (expected, got, hint), or None
             `RefineThenCalibrateCV` gives it as a `CalibrationWarning`.
         """
         return None
 
     def logits(self, fitted: Estimator, X: Features) -> ArrayLike | None:
-        """Return logits whose softmax is ``predict_proba`` if the learner rounds that.
-
-        Else None.
+        """Return the logits of ``predict_proba`` if the learner rounds that, else None.
 
         Parameters
         ----------

@@ -9,12 +9,9 @@ from ..exceptions import invalid_input
 from ._base import Staging, copy_with_attributes, register_staging
 from ._xgboost import dart_caveat
 
-#: Objectives without logits whose predictions are probabilities that sum to 1 all the
-#: same.
-PROBABILITY_OBJECTIVES = {
-    "cross_entropy",
-    "multiclassova",
-}  # the second for two classes only
+#: Objectives without logits whose predictions are probabilities that sum to 1;
+#: "multiclassova" for two classes only.
+PROBABILITY_OBJECTIVES = {"cross_entropy", "multiclassova"}
 
 
 class LightGBMStaging(Staging):

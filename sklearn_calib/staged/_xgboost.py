@@ -10,7 +10,7 @@ from ._base import Staging, copy_with_attributes, register_staging
 
 #: Objectives whose margins are the logits of the probabilities.
 LOGIT_OBJECTIVES = {"binary:logistic", "multi:softprob", "multi:softmax"}
-#: Objectives whose predictions are probabilities all the same.
+#: Objectives without such margins whose predictions are probabilities.
 PROBABILITY_OBJECTIVES = {"reg:logistic", "binary:hinge"}
 
 
@@ -47,7 +47,7 @@ class XGBoostStaging(Staging):
         )
         booster = fitted.get_booster()
         for stage in range(1, self.n_stages(fitted) + 1):
-            # the DMatrix caches its margins: a stage costs one round of trees
+            # The DMatrix caches its margins, so that a stage costs one round of trees.
             margins = booster.predict(
                 data, output_margin=logits, iteration_range=(0, stage)
             )
