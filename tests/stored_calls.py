@@ -516,7 +516,7 @@ def sampled(sample):
         "redrawn": lambda: sample.redrawn(np.random.default_rng(1)),
         "relabelled": lambda: sample.relabelled(np.random.default_rng(1)),
         "events": lambda: sample.events(3, np.random.default_rng(1)),
-        "folds": lambda: sample.folds(3, np.random.default_rng(1)),
+        "folds": lambda: sample.split_into_folds(3, np.random.default_rng(1)),
     }.items():
         with contextlib.suppress(ValueError, TypeError, AttributeError):
             found[name] = ask()

@@ -335,10 +335,10 @@ def test_folds_of_cells_keep_squares_and_are_left_out():
     sample = CellSample(
         np.column_stack([1 - p, p]), counts, weight, 2 * weight**2 / counts
     )
-    folds = sample.folds(4, rng)
+    folds = sample.split_into_folds(4, rng)
     for fold in folds[:1]:
         np.testing.assert_allclose(fold.squares * counts, sample.squares * fold.counts)
-    case, _, _ = sample.held_out(Seen(), folds)
+    case, _, _ = sample.recalibrate_held_out(Seen(), folds)
     means = [
         (weight - fold.weight)[:, 1].sum() / (weight - fold.weight).sum()
         for fold in folds

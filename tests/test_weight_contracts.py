@@ -394,9 +394,9 @@ def test_maps_of_folds_of_cells_are_fitted_to_the_weights_that_are_left():
         data["y"], data["first"], sample_weight=WEIGHT
     )
     (sample,) = summary.samples()
-    folds = sample.folds(3, np.random.default_rng(0))
+    folds = sample.split_into_folds(3, np.random.default_rng(0))
     method = PlattScaling()
-    found, _, _ = sample.held_out(method, folds)
+    found, _, _ = sample.recalibrate_held_out(method, folds)
     codes, rows = np.tile([0, 1], len(sample.proba)), np.repeat(sample.proba, 2, axis=0)
     expected = []
     for fold in folds:

@@ -242,8 +242,8 @@ def _fit_to_drawn_rows(summary: Any, options: Request) -> int:
                 hint="Name a column of more groups with --cluster",
             )
         with show_progress("judging"):
-            folds = sample.folds(_N_FOLDS, groups)
-            held = sample.held_out(options.recalibrator, folds, groups)
+            folds = sample.split_into_folds(_N_FOLDS, groups)
+            held = sample.recalibrate_held_out(options.recalibrator, folds, groups)
         loss = summary.totals.log_loss / summary.weight
         return compare_losses(sample, held, loss, _GAIN_CONFIDENCE_LEVEL, groups)
 
@@ -387,7 +387,8 @@ def _cross_validate_cells(method, summary):
 
     (sample,) = summary.coarsen(min(summary.max_cells, _MAX_SUMMARY_CELLS)).samples()
     with show_progress("judging"):
-        held = sample.held_out(method, sample.folds(_N_FOLDS, make_generator(0)))
+        folds = sample.split_into_folds(_N_FOLDS, make_generator(0))
+        held = sample.recalibrate_held_out(method, folds)
     return compare_losses(
         sample, held, summary.measure("log_loss"), _GAIN_CONFIDENCE_LEVEL
     )

@@ -87,7 +87,7 @@ class Waiting(NamedTuple):
     hit: AnyArray
     number: IntArray
     time: AnyArray | None
-    says: AnyArray  # which of all rows do, bool
+    informative: AnyArray  # which of all rows have finite log-odds, bool
     code: IntArray  # the classes of all rows
 
 
@@ -144,13 +144,13 @@ class Record:
         Those of infinite log-odds are uninformative: only their class is counted.
         """
         # Probabilities of 0 and 1 have no log-odds, and no finite likelihood ratio.
-        says = np.isfinite(z)
-        if not says.all():
-            z = z[says]
-            hit = hit[says]
-            number = number[says]
-            time = None if time is None else time[says]
-        self._waiting.append(Waiting(z, hit, number, time, says, code))
+        informative = np.isfinite(z)
+        if not informative.all():
+            z = z[informative]
+            hit = hit[informative]
+            number = number[informative]
+            time = None if time is None else time[informative]
+        self._waiting.append(Waiting(z, hit, number, time, informative, code))
         self._n_waiting += len(code)
         self.rows += len(z)
         if self._n_waiting >= _MAX_WAITING_ROWS:
@@ -161,9 +161,9 @@ class Record:
         waiting = self._waiting
         self._waiting = []
         self._n_waiting = 0
-        for z, hit, number, time, says, code in _join_waiting(waiting):
+        for z, hit, number, time, informative, code in _join_waiting(waiting):
             # uninformative rows go with those before them
-            block = np.cumsum(says) - 1
+            block = np.cumsum(informative) - 1
             ahead = np.bincount(code[block < 0], minlength=self.n_classes)
             if self.blocks:
                 self.blocks[-1].labels = self.blocks[-1].labels + ahead

@@ -262,14 +262,14 @@ class _CellSource(_Source):
         # With fewer rows some folds would lack a class.
         if self._sample.counts.sum(axis=0).min() < _MIN_CLASS_ROWS:
             return False
-        self._folds = self._sample.folds(_N_FOLDS, rng)
+        self._folds = self._sample.split_into_folds(_N_FOLDS, rng)
         self._counts = np.concatenate(
             [fold.counts[fold.weight > 0] for fold in self._folds]
         )
         return True
 
     def predict_held_out(self, name):
-        held = self._sample.held_out(name, self._folds)
+        held = self._sample.recalibrate_held_out(name, self._folds)
         self.squares = held.squares
         return held.predictions
 
@@ -301,11 +301,11 @@ class _SampleSource(_Source):
         if not _has_enough_rows(counts):
             return False
         self.n_rows = self._sample.n_drawn
-        self._folds = self._sample.folds(_N_FOLDS)
+        self._folds = self._sample.split_into_folds(_N_FOLDS)
         return True
 
     def predict_held_out(self, name):
-        held = self._sample.held_out(name, self._folds)
+        held = self._sample.recalibrate_held_out(name, self._folds)
         self.squares = held.squares
         return held.predictions
 

@@ -30,16 +30,12 @@ _MAX_STRATA_PER_CLASS = 32
 _MIN_ROWS_PER_CLASS = 1000
 _MIN_ROWS_PER_STRATUM = 4
 # A class keeps one in so many of the rows that would be its share.
-_CLASS_QUOTA_DIVISOR = (
-    2  # a class keeps one in so many of the rows that would be its share
-)
+_CLASS_QUOTA_DIVISOR = 2
 _MAX_KEY = np.iinfo(np.uint64).max
 _LABEL_HASH_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 _HALF_WORD_BITS = np.uint64(32)
 # More equal rows are not dealt out one by one.
-_MAX_ROWS_DEALT_SINGLY = (
-    2_000_000  # equal rows are dealt out one by one, but no more than so many
-)
+_MAX_ROWS_DEALT_SINGLY = 2_000_000
 
 
 def rows_to_draw(n_classes: int) -> int:
@@ -56,8 +52,8 @@ def _row_keys(scores, codes):
         1, 2 * scores.shape[1], 2, dtype=np.uint64
     )
     for column, factor in zip(scores.T, factors, strict=True):
-        # Equal numbers must have equal bits.
-        bits = (column + 0.0).view(np.uint64)  # no -0.0
+        # Equal numbers must have equal bits: adding 0.0 makes 0.0 of -0.0.
+        bits = (column + 0.0).view(np.uint64)
         key += (bits ^ (bits >> _HALF_WORD_BITS)) * factor
     return mix_bits(key)
 
@@ -145,7 +141,7 @@ class DrawnSample:
         weight = self.counts * self.count_weight
         return Predictions(proba, self.codes, weight, self.classes, 1)
 
-    def folds(
+    def split_into_folds(
         self, n_folds: int, groups: IntArray | None = None
     ) -> list[tuple[FloatArray, FloatArray]]:
         """Return for each fold how many of the equal rows are fitted, and how many left out.
@@ -163,7 +159,7 @@ class DrawnSample:
             groups,
         )
 
-    def held_out(
+    def recalibrate_held_out(
         self,
         recalibrator: RecalibratorLike,
         folds: Sequence[Any],

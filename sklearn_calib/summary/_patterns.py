@@ -11,7 +11,7 @@ from ..exceptions import invalid_input
 from ._parts import SummaryPart, check_form, make_parts
 from ._pattern_cells import PairSums, PatternTable
 from ._sampled import EMPTY_DRAW, Draw
-from ._sources import fold_parts, invalid_grouping, summarize
+from ._sources import invalid_grouping, summarize, tally_parts
 from ._summary import CalibrationSummary
 from ._values import ColumnValues, decode_groups
 
@@ -63,7 +63,7 @@ def count_values(
 
     def read_parts(texts):
         parts = make_parts(data, texts, check_form(csv))
-        return fold_parts(
+        return tally_parts(
             parts, partial(_ValuesTally, [*names]), n_jobs, progress
         ).columns
 

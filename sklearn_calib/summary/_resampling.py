@@ -262,7 +262,7 @@ class CellSample(PooledPredictions):
             [weight_of_some(some, rows, total, moments, rng) for some in ones]
         )
 
-    def folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
+    def split_into_folds(self, n_folds: int, rng: np.random.Generator) -> list[Fold]:
         """Return the rows, parted at random into folds.
 
         Each row is in each fold with the same probability, independently of the others.
@@ -293,7 +293,7 @@ class CellSample(PooledPredictions):
             )
         return [*folds, left]
 
-    def held_out(
+    def recalibrate_held_out(
         self, recalibrator: RecalibratorLike, folds: Sequence[Fold]
     ) -> HeldOut:
         """Recalibrate each row by a fit to the folds that it is not in.
@@ -303,7 +303,7 @@ class CellSample(PooledPredictions):
         recalibrator : str or recalibrator
             Cloned for each fold.
         folds : sequence of Fold
-            What `folds` returned.
+            What `split_into_folds` returned.
 
         Returns
         -------

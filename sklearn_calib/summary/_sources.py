@@ -291,8 +291,8 @@ def summarize(
         soft=bool(soft_labels),
     )
     make = partial(Tally, plan)
-    # An empty summary checks its options.
-    make().make_summary()  # options that cannot be are rejected before the work
+    # An empty summary checks its options before the work.
+    make().make_summary()
     # The database counts equal rows, so that fewer of them are transferred.
     if query is not None:
         counting = None
@@ -301,9 +301,9 @@ def summarize(
             make = partial(Tally, plan)
         data = run_query(data, query, counting)
     if _is_dask(data):
-        total = _fold_dask(data, plan.all_columns, make)
+        total = _tally_dask(data, plan.all_columns, make)
     elif type(data).__module__.startswith("pyspark."):
-        total = _fold_spark(data, plan.all_columns, make)
+        total = _tally_spark(data, plan.all_columns, make)
     else:
         parts = make_parts(data, plan.text_columns, csv)
         if not (labels and probs) and any(
@@ -315,7 +315,7 @@ def summarize(
                 sentence="label= and prob= are required",
                 hint="Name the columns of the labels and of the probabilities",
             )
-        total = fold_parts(parts, make, n_jobs, progress)
+        total = tally_parts(parts, make, n_jobs, progress)
     total.warn_left_out()
     return total.make_result()
 
@@ -334,7 +334,7 @@ def _is_dask(data):
     return any(type(each).__module__.startswith("dask") for each in several)
 
 
-def fold_parts(
+def tally_parts(
     parts: list[Any], make: Callable[[], Any], n_jobs: Any, progress: Progress | None
 ) -> Any:
     """Return the tally of all parts; `make` returns an empty one."""
@@ -355,12 +355,12 @@ def fold_parts(
 
     if n_jobs in (None, 1) or len(parts) == 1:
         tallies = (
-            _fold_part(part, make, partial(report_progress, i))
+            _tally_part(part, make, partial(report_progress, i))
             for i, part in enumerate(parts)
         )
     else:
-        jobs = [delayed(_fold_part)(make_path_absolute(part), make) for part in parts]
-        tallies = _in_processes(n_jobs, jobs)
+        jobs = [delayed(_tally_part)(make_path_absolute(part), make) for part in parts]
+        tallies = _run_in_processes(n_jobs, jobs)
     # In the order of the parts: messages do not depend on which process ends first.
     for number, tally in enumerate(tallies):
         # summaries may be of other classes
@@ -370,7 +370,7 @@ def fold_parts(
     return total
 
 
-def _fold_part(part, make, report=None):
+def _tally_part(part, make, report=None):
     """Return the tally of a part; `report` is called with the share that is done."""
     tally = make()
     if isinstance(part, SummaryPart):
@@ -393,7 +393,7 @@ def invalid_grouping(part: SummaryPart) -> InvalidInputError:
     )
 
 
-def _in_processes(n_jobs, jobs):
+def _run_in_processes(n_jobs, jobs):
     try:
         return Parallel(n_jobs=n_jobs, return_as="generator")(jobs)
     except ValueError as error:  # dask as the backend of an older joblib
@@ -424,7 +424,7 @@ class Tally:
         empty = CalibrationSummary(
             plan.max_cells, plan.multiclass, plan.classes, plan.pos_label
         )
-        # other processes have no one who would read a warning
+        # A warning of another process would not be shown.
         empty._labels.silent = True
         return empty
 
@@ -543,7 +543,7 @@ class Tally:
         return self
 
     def warn_left_out(self) -> None:
-        """Tell of rows that were left out, and of classes that the columns do not fit.
+        """Warn of rows that were left out, and of classes that the columns do not fit.
 
         Raises ValueError if some rows are shares and others votes.
         """
@@ -606,7 +606,7 @@ def _plain_value(value):
 _TALLIES_PER_MERGE = 8
 
 
-def _fold_dask(data, needed, make):
+def _tally_dask(data, needed, make):
     """Return the tally of all partitions, computed by the scheduler that dask has at hand."""
     dask = require("dask", "dask")
     if isinstance(data, dict):
@@ -620,9 +620,9 @@ def _fold_dask(data, needed, make):
                 hint=suggest_name(missing[0], data.columns),
             )
         pieces = data[needed].to_delayed()
-    fold = dask.delayed(_fold_piece)
+    tally = dask.delayed(_tally_piece)
     merge = dask.delayed(_merge_tallies)
-    tallies = [fold(piece, f"partition {i}", make) for i, piece in enumerate(pieces)]
+    tallies = [tally(piece, f"partition {i}", make) for i, piece in enumerate(pieces)]
     # A tree of merges keeps the number of tallies in memory small on each worker.
     while len(tallies) > 1:
         starts = range(0, len(tallies), _TALLIES_PER_MERGE)
@@ -662,8 +662,8 @@ def _iter_array_pieces(data, needed):
     ]
 
 
-def _fold_piece(piece, name, make):
-    return _fold_part(StreamPart(piece, name), make)
+def _tally_piece(piece, name, make):
+    return _tally_part(StreamPart(piece, name), make)
 
 
 def _merge_tallies(tallies, make):
@@ -674,7 +674,7 @@ def _merge_tallies(tallies, make):
     return total
 
 
-def _fold_spark(data, needed, make):
+def _tally_spark(data, needed, make):
     """Return the tally of all partitions of a Spark DataFrame, each computed where it is."""
 
     def tally_batches(batches):
@@ -683,7 +683,7 @@ def _fold_spark(data, needed, make):
         filled = (batch for batch in batches if batch.num_rows)
         # Empty partitions give no tally.
         if (first := next(filled, None)) is not None:
-            tally = _fold_piece(chain([first], filled), "a partition", make)
+            tally = _tally_piece(chain([first], filled), "a partition", make)
             yield pa.RecordBatch.from_pydict({"tally": [pickle.dumps(tally)]})
 
     rows = data.select(*needed).mapInArrow(tally_batches, "tally binary").collect()

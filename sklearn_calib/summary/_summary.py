@@ -820,10 +820,10 @@ class CalibrationSummary(Storable):
         self._only_state()
         (sample,) = self.samples()
         # All methods are judged on the same folds.
-        folds = sample.folds(int(cv), make_generator(random_state))
+        folds = sample.split_into_folds(int(cv), make_generator(random_state))
         values = {}
         for name, model in models.items():
-            predictions = sample.held_out(model, folds).predictions
+            predictions = sample.recalibrate_held_out(model, folds).predictions
             values[name] = {f.spec.name: f.evaluate(predictions) for f in functions}
         return values
 

@@ -131,7 +131,7 @@ def test_folds_part_the_rows(weighted):
     sample = pooled(case, 64)
     rng, shares = np.random.default_rng(0), []
     for _ in range(200):
-        folds = sample.folds(5, rng)
+        folds = sample.split_into_folds(5, rng)
         for whole, parts in zip(
             (sample.counts, sample.weight, sample.squares),
             zip(*folds, strict=True),
@@ -162,7 +162,7 @@ def test_one_heavy_row_beside_a_light_one():
     for _ in range(500):
         for drawn in (sample.redrawn(rng).weight, sample.relabelled(rng).weight):
             assert (drawn >= 0).all() and drawn.sum() > 0
-        for fold in sample.folds(3, rng):
+        for fold in sample.split_into_folds(3, rng):
             assert (fold.weight >= -1e-9).all()
             assert not (
                 (fold.weight > 0) & (fold.weight < 1e-14)

@@ -210,14 +210,14 @@ def test_other_readings(table):
 
 def test_folds_part_the_rows_and_keep_groups(table):
     sample = drawn(table, 100_000, group="g")
-    folds = sample.folds(5)
+    folds = sample.split_into_folds(5)
     assert np.array_equal(np.sum([left for _, left in folds], axis=0), sample.counts)
-    held = sample.held_out("identity", folds)
+    held = sample.recalibrate_held_out("identity", folds)
     np.testing.assert_allclose(
         held.predictions.proba, sample.predictions.proba[held.rows], rtol=1e-12
     )
     groups = pd.factorize(sample.extras["g"])[0]
-    for kept, left in sample.folds(5, groups):
+    for kept, left in sample.split_into_folds(5, groups):
         assert not set(groups[kept > 0]) & set(groups[left > 0])
 
 
@@ -266,7 +266,7 @@ def gain_of(proba, y, most):
     data = dict(zip(P, proba.T, strict=True)) | {"y": y}
     summary = summarize(data, label="y", prob=P, classes=range(3), _draw=Draw(most))
     sample = summary.drawn.get_sample()
-    held = sample.held_out(Halved(), sample.folds(5))
+    held = sample.recalibrate_held_out(Halved(), sample.split_into_folds(5))
     found = compare_losses(sample, held, summary.measure("log_loss"), 0.9)
     half = (found.high - found.low) / 2 / 2**0.5
     return found.difference, half
