@@ -34,7 +34,8 @@ _BINARY_PRICE_BY_INPUT = {"logit": 2.0, "compressed": 4.0, "rank": 2.5, "proba":
 _VECTOR_PRICE = 1.0
 # Half a nat for each class if that is more.
 _MIN_MATRIX_PRICE = 4.0
-_COMPRESSED_EXTRA = 1.0  # beyond that of the matrix
+# Beyond the price of the matrix.
+_COMPRESSED_EXTRA = 1.0
 _SPLINE_EXTRA = 8.0
 _MIN_WEIGHT = 0.01
 # The weight of the uniform distribution.
@@ -43,7 +44,8 @@ MIN_ROW_LIKELIHOOD = 2.2e-16
 _MAX_RANK_KNOTS = 20
 # The slope of the log-odds at 1/2.
 _LOG_ODDS_SLOPE_AT_HALF = 4.0
-_MIN_SHARED_MAP_CLASSES = 50
+# From so many classes on there are only matrix, vector and unchanged scores.
+_MANY_CLASSES_LIMIT = 50
 # With fewer rows a spline does not save its price.
 _MIN_SPLINE_ROWS = 300
 
@@ -177,25 +179,22 @@ class DefaultCalibration(Recalibrator):
             one = _TwoSteps(scale)
             if scale == "rank" and not one._fit_ranks(given, weight):
                 continue
-            one._fit(given, codes, weight)
-            yield one, price, one._compute_proba(given)
+            yield one, price, one._fit(given, codes, weight)
 
     def _fit_several_classes(self, proba, codes, weight):
         """Yield fitted maps, their prices, and what they make of the rows."""
         given = _log_scores(proba)
         matrix = _TwoSteps()
-        matrix._fit(given, codes, weight)
-        found = matrix._compute_proba(given)
+        found = matrix._fit(given, codes, weight)
         price = max(_MIN_MATRIX_PRICE, proba.shape[1] / 2)
         yield matrix, price, found
         vector = _TwoSteps(first_step=matrix)
-        vector._fit(given, codes, weight)
-        yield vector, _VECTOR_PRICE, vector._compute_proba(given)
-        if proba.shape[1] >= _MIN_SHARED_MAP_CLASSES:
+        yield vector, _VECTOR_PRICE, vector._fit(given, codes, weight)
+        if proba.shape[1] >= _MANY_CLASSES_LIMIT:
             return
         compressed = _TwoSteps("compressed")
-        compressed._fit(given, codes, weight)
-        yield compressed, price + _COMPRESSED_EXTRA, compressed._compute_proba(given)
+        compressed_proba = compressed._fit(given, codes, weight)
+        yield compressed, price + _COMPRESSED_EXTRA, compressed_proba
         if weight.sum() < _MIN_SPLINE_ROWS:
             return
         splined = _Splined(matrix)
@@ -255,23 +254,14 @@ class _TwoSteps(FittedSoftmax):
         self.first_step = first_step
 
     def _fit(self, given, codes, weight):
+        """Fit both steps, and return the probabilities of the rows."""
         total = float(weight.sum())
         # The uniform distribution gets the weight of one row in n + 1, so that no
         # probability becomes 0 (Laplace's rule).
         self.uniform_share_ = 1.0 / (total + 1.0)
         given = self._rescale_scores(given)
         if given.ndim == 1:
-            self._set_first_step(
-                fit_slope_and_intercept(given, codes, weight, 2 * _PRIOR_ROWS_PER_CLASS)
-            )
-            if self.scale == "logit":  # the data allow less for nearly perfect models
-                smaller = expit(-np.abs(self._compute_first_log_odds(given)))
-                share = self.uniform_share_ * min(1.0, float(weight @ smaller))
-                self.uniform_share_ = max(share, _MIN_UNIFORM_WEIGHT)
-            log = np.stack(self._compute_log_pair(given))
-            penalty = _BINARY_PENALTY * 2 / total
-            self._keep_fit(fit_structured_two_classes(log, codes, weight, penalty))
-            return
+            return self._fit_log_odds(given, codes, weight)
         if self.first_step is None:
             self._fit_first_step(given, codes, weight)
             second = StructuredMatrixScaling()
@@ -281,8 +271,27 @@ class _TwoSteps(FittedSoftmax):
             )
             second = StructuredVectorScaling()
         ridges = second._compute_ridges(total, given.shape[1])
-        first = np.log(self._apply_first_step(given)).T
-        self._keep_fit(fit_softmax_regression(first, codes, weight, *ridges))
+        log = np.log(self._apply_first_step(given))
+        self._keep_fit(fit_softmax_regression(log.T, codes, weight, *ridges))
+        log = log * self.coef_ if self.coef_.ndim == 1 else log @ self.coef_.T
+        return softmax(log + self.intercept_, axis=1)
+
+    def _fit_log_odds(self, log_odds, codes, weight):
+        """Fit both steps for two classes, and return the probabilities of the rows."""
+        self._set_first_step(
+            fit_slope_and_intercept(log_odds, codes, weight, 2 * _PRIOR_ROWS_PER_CLASS)
+        )
+        log_odds = self.inverse_temperature_ * log_odds + np.diff(self.offsets_)
+        if self.scale == "logit":  # the data allow less for nearly perfect models
+            expected_errors = float(weight @ expit(-np.abs(log_odds)))
+            share = self.uniform_share_ * min(1.0, expected_errors)
+            self.uniform_share_ = max(share, _MIN_UNIFORM_WEIGHT)
+        share = self.uniform_share_
+        log = np.log((1.0 - share) * expit([-log_odds, log_odds]) + share / 2)
+        penalty = _BINARY_PENALTY * 2 / float(weight.sum())
+        self._keep_fit(fit_structured_two_classes(log, codes, weight, penalty))
+        first, second = self.coef_[:, None] * log
+        return apply_sigmoid(second - first + np.diff(self.intercept_))
 
     def _fit_ranks(self, given, weight):
         """Keep log-odds of shares of the rows below scores; return whether scores differ.
@@ -369,29 +378,6 @@ class _TwoSteps(FittedSoftmax):
         """Compute the result of the first step."""
         scaled = scale_proba(log, self.inverse_temperature_, self.offsets_)
         return mix_with_uniform(scaled, self.uniform_share_)
-
-    def _compute_first_log_odds(self, score):
-        """Compute the log-odds of the first step, before it is mixed with uniform."""
-        moved = self.offsets_[1] - self.offsets_[0]
-        return self.inverse_temperature_ * score + moved
-
-    def _compute_log_pair(self, score):
-        """Compute the logarithms of the first step's two probabilities, from log-odds."""
-        score = self._compute_first_log_odds(score)
-        share = self.uniform_share_
-        return [np.log((1.0 - share) * expit(z) + share / 2) for z in (-score, score)]
-
-    def _compute_proba(self, given):
-        """Return the probabilities that the weights of the maps are fitted to."""
-        given = self._rescale_scores(given)
-        if given.ndim == 2:
-            z = np.log(self._apply_first_step(given))
-            z = z * self.coef_ if self.coef_.ndim == 1 else z @ self.coef_.T
-            return softmax(z + self.intercept_, axis=1)
-        first, second = self._compute_log_pair(given)
-        move = self.intercept_[1] - self.intercept_[0]
-        z = self.coef_[1] * second - self.coef_[0] * first + move
-        return apply_sigmoid(z)
 
     def _make_map(self):
         first = maps.SoftmaxAffine(
