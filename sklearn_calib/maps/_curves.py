@@ -137,7 +137,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
             )
 
     @cached_property
-    def _make_piece_tables(self):
+    def _piece_tables(self):
         """Return the start and the length of each piece, and other terms of its t."""
         low = self.knots[:-1]
         high = self.knots[1:]
@@ -155,9 +155,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         if self.domain is not None:
             x = move_into(x, *self.domain)
         piece = count_reached(self.knots[1:-1], x)
-        low, width, *more = (
-            take_entries(table, piece) for table in self._make_piece_tables
-        )
+        low, width, *more = (take_entries(table, piece) for table in self._piece_tables)
         if self.scale == "input":
             return piece, (x - low) / width, width
         # (sigmoid(x) - sigmoid(low)) / (sigmoid(high) - sigmoid(low)), written without
@@ -209,7 +207,7 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
         # Tensors have no search of sorted arrays on all devices: each piece adds its
         # part, clipped to its ends.
         start = rows.constant(self, "_piece_starts")
-        share = (x - start) / rows.constant(self, "_compute_widths")
+        share = (x - start) / rows.constant(self, "_piece_lengths")
         share = xp.clip(share, 0.0, 1.0)
         added = xp.zeros_like(share)
         for name in ("_cubic_terms", "_square_terms", "_linear_terms"):
@@ -223,16 +221,11 @@ class CurveBetweenKnots(FunctionOfScore, in_documents=False):
 
     @property
     def _piece_starts(self):
-        return self.knots[:-1]
+        return self._piece_tables[0]
 
     @property
-    def _compute_widths(self):
-        """Return the lengths of the pieces."""
-        low = self.knots[:-1]
-        high = self.knots[1:]
-        return (
-            high - low if self.scale == "input" else subtract_probabilities(low, high)
-        )
+    def _piece_lengths(self):
+        return self._piece_tables[1]
 
     @property
     def _goes_beyond(self):
@@ -265,24 +258,20 @@ class PiecewiseLinear(CurveBetweenKnots):
 
     _cubic_terms = _square_terms = np.zeros(1)
 
-    @property
+    @cached_property
     def _linear_terms(self):
-        return self._compute_rises
+        return np.diff(self.values)
 
     def _compute_end_slopes(self):
-        return (self._compute_rises / self._compute_widths)[[0, -1]]
+        return (self._linear_terms / self._piece_lengths)[[0, -1]]
 
     def value(self, x: Any) -> Any:
         piece, t, _ = self._find_piece(x)
         return self.lower_piece(piece, t)
 
-    @cached_property
-    def _compute_rises(self):
-        return np.diff(self.values)
-
     def lower_piece(self, place: Any, t: Any) -> Any:
         start = take_entries(self.values[:-1], place)
-        return start + t * take_entries(self._compute_rises, place)
+        return start + t * take_entries(self._linear_terms, place)
 
     def direction(self) -> int | None:
         return join_differences(self.values)
@@ -350,37 +339,30 @@ class PiecewiseCubic(CurveBetweenKnots):
             value = place.select_from(power) + t * value
         if self._goes_beyond:
             value = value + np.minimum(at - t, 0.0) * place.select_from(powers[1])
-            right = self._compute_widths * self.slopes[1:]
+            right = self._piece_lengths * self.slopes[1:]
             value = value + np.maximum(at - t, 0.0) * place.select_from(right)
         return value
 
     @property
     def _linear_terms(self):
-        return self._compute_widths * self.slopes[:-1]
+        return self._piece_lengths * self.slopes[:-1]
 
     @property
     def _square_terms(self):
-        right = self._compute_widths * self.slopes[1:]
+        right = self._piece_lengths * self.slopes[1:]
         return 3 * np.diff(self.values) - 2 * self._linear_terms - right
 
     @property
     def _cubic_terms(self):
-        right = self._compute_widths * self.slopes[1:]
+        right = self._piece_lengths * self.slopes[1:]
         return self._linear_terms + right - 2 * np.diff(self.values)
 
     def _compute_end_slopes(self):
         return self.slopes[[0, -1]]
 
     def _slope_coefficients(self):
-        """Return a, b, c of each piece, whose slope in t is a t^2 + b t + c.
-
-        Differentiated from s^2 (1 + 2 t) v + t^2 (3 - 2 t) v' + w t s^2 m - w t^2 s m',
-        s = 1 - t.
-        """
-        fall = self.values[:-1] - self.values[1:]
-        rise = self._compute_widths * self.slopes[:-1]
-        end = self._compute_widths * self.slopes[1:]
-        return 6 * fall + 3 * (rise + end), -6 * fall - 4 * rise - 2 * end, rise
+        """Return a, b, c of each piece, whose slope in t is a t^2 + b t + c."""
+        return 3 * self._cubic_terms, 2 * self._square_terms, self._linear_terms
 
     def direction(self) -> int | None:
         a, b, c = self._slope_coefficients()
