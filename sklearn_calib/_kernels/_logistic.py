@@ -6,11 +6,9 @@ They have soft targets, sign constraints, errors, and a test for an optimum.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.lapack import (
-    dpotrf,
-    dpotrs,
-    dtrtrs,
-)  # half the time of numpy's functions
+
+# These take half the time of numpy's functions.
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -21,7 +19,8 @@ from ._softmax_regression import JointFit, SoftmaxFit
 _CURVATURE_PER_RESIDUAL = 1e-12
 # decrement per unit of loss from which on rounding hides what a step gains
 _DECREMENT_TOLERANCE = 1e-12
-_MIN_PIVOT = 4e-6  # of the square of a column, what others do not explain
+# The part of the square of a column that the others do not explain.
+_MIN_PIVOT = 4e-6
 # of many rows some give the start
 _MIN_SUBSAMPLED_ROWS = 40_000
 _SUBSAMPLING_STEP = 8
@@ -400,7 +399,7 @@ def compute_platt_targets(y_encoded, weight):
     return np.where(y_encoded == 1, (positive + 1) / (positive + 2), 1 / (negative + 2))
 
 
-# -- if the maximum likelihood is infinite: some direction is wrong in no row and right in one --
+# -- infinite estimates: some direction is wrong in no row and right in one -----------------------
 
 
 def threshold_separates(score, y_encoded, *, increasing=False):

@@ -262,8 +262,8 @@ def _grow_trees(
                     _get_leaf_value(total[a, 0], total[a, 1], l2, low, high)
                     + _get_leaf_value(total[b, 0], total[b, 1], l2, low, high)
                 )
-            leaves = leaves + 1
-            nodes = nodes + 2
+            leaves += 1
+            nodes += 2
             if leaves == max_leaves:
                 break
             small, large = (

@@ -79,10 +79,7 @@ def fit_temperature(
     """
     logits = np.ascontiguousarray(logits)
     # the compiled pass reads float32 as it is
-    if logits.dtype not in (
-        np.float32,
-        np.float64,
-    ):
+    if logits.dtype not in (np.float32, np.float64):
         logits = logits.astype(np.float64)
     spread = float(logits.max()) - float(logits.min()) or 1.0
     # The third powers of logits of extreme size overflow; in other units they do not,
@@ -192,9 +189,9 @@ def split_by_options(logits, y_encoded, weight):
 
 def get_inverse_temperature_box(spread, unit=1.0):
     """Return the smallest and largest beta for logits that differ by up to `spread`."""
-    return MIN_INVERSE_TEMPERATURE * (
-        unit / max(1.0, spread)
-    ), MAX_INVERSE_TEMPERATURE * (unit / min(1.0, spread))
+    low = MIN_INVERSE_TEMPERATURE * (unit / max(1.0, spread))
+    high = MAX_INVERSE_TEMPERATURE * (unit / min(1.0, spread))
+    return low, high
 
 
 def get_safe_gap(n_classes):

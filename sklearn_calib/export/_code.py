@@ -138,7 +138,7 @@ class _Printer:
         self.name = name
         self.program = program
         self._tables: dict[bytes, tuple[str, np.ndarray]] = {}
-        self._said: dict[int, str] = {}
+        self._texts: dict[int, str] = {}
         self._depth: dict[int, int] = {}
         self._helpers: set[str] = set()
         self._n_lines = 0
@@ -150,8 +150,8 @@ class _Printer:
         self._uses = count_uses([program.valid, *program.outputs])
         check = self._write_lines([program.valid])
         body = self._write_lines(program.outputs)
-        valid = self._said[id(program.valid)]
-        results = [self._said[id(one)] for one in program.outputs]
+        valid = self._texts[id(program.valid)]
+        results = [self._texts[id(one)] for one in program.outputs]
         tables = [
             language.table(name, values) for name, values in self._tables.values()
         ]
@@ -168,7 +168,7 @@ class _Printer:
     def _write_lines(self, roots: Sequence[Expr]) -> list[str]:
         lines = []
         for one in iter_expressions(roots):
-            if id(one) in self._said:
+            if id(one) in self._texts:
                 continue
             text = self._write_operation(one)
             depth = 1 + max((self._depth[id(arg)] for arg in one.args), default=-1)
@@ -182,12 +182,12 @@ class _Printer:
                 whole = one.op == "search" or one.op in CONDITION_OPERATIONS
                 lines.append(self.language.assign(name, text, whole))
                 text = name
-            self._said[id(one)] = text
+            self._texts[id(one)] = text
             self._depth[id(one)] = depth
         return lines
 
     def _write_operation(self, one: Expr) -> str:
-        args = [self._said[id(arg)] for arg in one.args]
+        args = [self._texts[id(arg)] for arg in one.args]
         data: Any = one.data
         if one.op == "number":
             return f"({data!r})" if repr(data).startswith("-") else repr(data)

@@ -154,7 +154,7 @@ def to_onnx(
     nodes: list[Any] = []
     make_node = onnx.helper.make_node
     graph = Graph(
-        lambda *metadata, **named: nodes.append(make_node(*metadata, **named)),
+        lambda *args, **options: nodes.append(make_node(*args, **options)),
         np.dtype(dtype),
         opset,
     )

@@ -64,10 +64,11 @@ def simplify(source: Any, tolerance: float = 1e-4) -> ExportedMap:
     True
     """
     if not is_number(tolerance) or not 0 < tolerance <= _MAX_TOLERANCE:
-        expected = "a tolerance"
-        expected += f" above 0, up to {_MAX_TOLERANCE:g}"
         raise invalid_input(
-            "simplify", expected=expected, got=repr(tolerance), hint="Take 1e-4"
+            "simplify",
+            expected=f"a tolerance above 0, up to {_MAX_TOLERANCE:g}",
+            got=repr(tolerance),
+            hint="Take 1e-4",
         )
     document = to_document(source)
     root = _simplify_map(document.root, float(tolerance), len(document.classes))

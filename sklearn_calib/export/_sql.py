@@ -28,9 +28,7 @@ from ._program import (
 
 MAX_EXPRESSION_CHARACTERS = 8_000_000
 # SQLite's parser allows about 15 CASE expressions inside each other.
-_CASE_BRANCHES = (
-    4  # of a CASE: SQLite's parser allows about 15 of them inside each other
-)
+_CASE_BRANCHES = 4
 # Edges from here on are never reached.
 UNREACHED_EDGE = 1e308
 
@@ -552,9 +550,11 @@ def to_sql(
             hint="Pass the names of all columns, one for each class",
         )
     if len(names) not in (1, k):
-        expected = f"{k} columns, one for each class"
-        hint = "Pass them in the order of the labels"
-        raise invalid_input(expected=expected, got=f"{len(names)}", hint=hint)
+        raise invalid_input(
+            expected=f"{k} columns, one for each class",
+            got=f"{len(names)}",
+            hint="Pass them in the order of the labels",
+        )
     program = make_program(document, second_only=len(names) == 1)
     if not isinstance(columns, str):
         return f"{head}\n{Query(known, program, names, source, keep).write_query(into)}"
@@ -612,8 +612,6 @@ def _write_bands(dialect, fitted, document, score, bands):
 
 def _read_bands(bands, dialect):
     """Return the lower edges of all bands but the first, and the SQL literal of each band."""
-    expected = "bands as increasing probabilities, or as a dict from names to them, the first 0"
-    hint = "Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}"
     known = isinstance(bands, Mapping | Sequence | np.ndarray)
     if isinstance(bands, Mapping):
         values = [*bands.values()]
@@ -625,5 +623,10 @@ def _read_bands(bands, dialect):
         return values, [str(number) for number in range(len(values) + 1)]
     good = good and all(isinstance(name, str) and name.isprintable() for name in bands)
     if not good or values[:1] != [0]:
-        raise invalid_input(expected=expected, got=repr(bands)[:80], hint=hint)
+        raise invalid_input(
+            expected="bands as increasing probabilities, or as a dict from names to them, "
+            "the first 0",
+            got=repr(bands)[:80],
+            hint="Pass for instance bands=[0.02, 0.05], or {'A': 0, 'B': 0.02}",
+        )
     return values[1:], [dialect.text(name) for name in bands]

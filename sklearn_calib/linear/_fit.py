@@ -29,9 +29,7 @@ FREE_INTERCEPT = "free"
 PENALISED_INTERCEPT = "penalised"
 ABSENT_INTERCEPT = "absent"
 # The gradient, relative to what it would be without cancellation.
-MAX_RELATIVE_GRADIENT = (
-    1e-10  # the gradient, relative to what it would be without cancellation
-)
+MAX_RELATIVE_GRADIENT = 1e-10
 # The same if quasi-Newton steps have ended too early.
 MAX_STALLED_GRADIENT = 1e-6
 # Newton's method takes the Hessian of at most this many coefficients.

@@ -89,7 +89,10 @@ def _compute_distinct_row_kernel(proba, bandwidth):
 
 
 def _find_median_distance(proba, items):
-    """Of rows given once, if `items` are the bytes of their numbers."""
+    """Return the median bandwidth; `items` are the bytes of the rows' numbers, if any.
+
+    A row that occurs several times counts once.
+    """
     rows = slice(None)
     if items is not None:
         rows = np.unique(np.frombuffer(items, dtype=np.intp), return_index=True)[1]

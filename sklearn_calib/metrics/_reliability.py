@@ -475,11 +475,8 @@ def check_bins(
         or not 1 <= n_bins <= MAX_BINS
     ):
         expected = "n_bins >= 1, 'cube_root' or 'sweep'"
-        expected = (
-            f"n_bins <= {MAX_BINS}"
-            if is_number(n_bins) and n_bins > MAX_BINS
-            else expected
-        )
+        if is_number(n_bins) and n_bins > MAX_BINS:
+            expected = f"n_bins <= {MAX_BINS}"
         raise invalid_input(
             expected=expected, got=repr(n_bins), hint="Pass a whole number"
         )

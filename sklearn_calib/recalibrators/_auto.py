@@ -458,8 +458,8 @@ class StackedCalibration(CallbackSupportMixin, CombinedRecalibrator):
             del losses  # which are as large as the table
             pairs = zip(means.tolist(), errors.tolist(), strict=True)
             self.cv_losses_ = dict(zip(names, pairs, strict=True))
-            # The weights maximise the held-out likelihood of the mixture. The prior of
-            # one row keeps candidates that were not tried enough.
+            # The weights maximise the held-out likelihood of the mixture. The rows of
+            # the prior keep the weights near it if few rows are held out.
             prior = fit_mixture_weights(table, mass, self.alpha * prior)
         weights = prior / prior.sum()
         # A candidate of negligible weight would still cost a fit and its share of every

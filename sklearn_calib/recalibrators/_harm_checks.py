@@ -145,30 +145,30 @@ def warn_decreasing_scores(method: object, correlations: Mapping[str, float]) ->
 def has_repeated_rows(proba: FloatArray, y_encoded: IntArray) -> bool:
     """Return whether rows of one score agree in their labels as independent rows would not.
 
-    Looked at are scores that at least 5 rows have. They must hold half of all rows, and
-    be 20 at least. If all rows of one score are positive and all of the next higher
+    The scores that at least 5 rows have are compared. They must hold half of all rows,
+    and be 20 at least. If all rows of one score are positive and all of the next higher
     one negative, the pair falls; if it is the other way round, it rises. If rows are
     independent and the share of positives rises with the score (or falls), one of the
     two has in a pair of m1 and m2 rows a probability of at most max_x x^m1 (1 - x)^m2,
     1 in 1000 for 5 and 5, for every law of the scores: votes of trees, rounded
     numbers, steps. Each second pair is independent of the others. More falling and more
     rising pairs than that, at a level of 1e-4 by Chernoff's bound, are rows that belong
-    together. For several classes each is looked at against the others.
+    together. Of several classes each is compared with the others.
     """
     # Rounding makes scores equal that differ by the order of summation in a model.
     digits = np.rint(np.asarray(proba) * 2.0**36)
-    key = (
-        digits[:, 1]
-        if proba.shape[1] == 2
+    if proba.shape[1] == 2:
+        columns = [1]
+        key = digits[:, 1]
+    else:
+        columns = [*range(proba.shape[1])]
         # Square roots of different integers are independent over the rationals (up to
         # squares), so different rows rarely get one key.
-        else digits @ np.sqrt(np.arange(2.0, 2 + len(digits.T)))
-    )
+        key = digits @ np.sqrt(np.arange(2.0, 2 + len(digits.T)))
     _, tie, count = np.unique(key, return_inverse=True, return_counts=True)
     large = count >= _MIN_TIED_ROWS
     if large.sum() < _MIN_TIED_SCORES or 2 * count[large].sum() < len(y_encoded):
         return False
-    columns = [1] if proba.shape[1] == 2 else range(proba.shape[1])
     count = np.bincount(tie)[large]
     for column in columns:
         hits = np.bincount(tie, weights=y_encoded == column)[large]
@@ -465,7 +465,7 @@ def _targets_other_prior(recalibrator, y_encoded, weight, n_classes):
 def _find_lost_base_rate(recalibrator, scores, y_encoded, weight, classes, n_tests=1):
     """Return the column whose mean is farthest from its class's frequency, if beyond chance.
 
-    In the sum over the rows, whose variance is that of labels drawn from the
+    Sums over the rows are compared. Their variance is that of labels drawn from the
     probabilities and of one row more, so that a handful of rows proves nothing. The
     bound grows with the classes. Mean, frequency and standard errors come with it.
     """
