@@ -149,7 +149,7 @@ def _eliminate_points(grid, primal, slack, factor):
         if k < len(grid) - 1:
             p = primal[k, 1] / slack[k, 1] + primal[k, 2] / slack[k, 2]
             q = primal[k, 3] / slack[k, 3] + primal[k, 4] / slack[k, 4]
-        # the point's own weight would cancel
+        # The point's own weight is left out, because it would cancel.
         x = (b + q) * t - c * u
         z = (a + p) * u - c * t
         # The quadratic form is not negative in exact arithmetic; rounding must not make

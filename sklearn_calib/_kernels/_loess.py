@@ -63,8 +63,8 @@ def _sum_cells(values, starts):
 def _fit_operator(score, mass):
     """Return where pooled scores begin, the support, the fit's operator, and its order.
 
-    The operator maps events to fitted values at the support points; the order is that
-    of its rows by increasing point.
+    The operator maps events to fitted values at the support points. Its rows are in the
+    order in which points were added; the order sorts them by point.
 
     The support is halved further where labels could make the most of the difference
     between the fit and the line between its neighbours: half the sum of the absolute
@@ -149,7 +149,8 @@ def _pool_scores(score, mass, starts):
 def _find_windows(score, mass):
     """Return the first and the last score of each window that is just full.
 
-    It holds the share `LOESS_SPAN` of the rows, and begins at one of the first scores.
+    A window holds the share `LOESS_SPAN` of the rows, and begins at one of the first
+    scores.
     """
     cumulated = np.append(0.0, np.cumsum(mass))
     near = LOESS_SPAN * cumulated[-1]
@@ -166,9 +167,9 @@ def _find_windows(score, mass):
 def _find_window_widths(score, windows, points):
     """Return half the widths of the windows around the scores `points`.
 
-    Of the windows that are just full the one whose farther end is nearest: its ends are
-    at equal distances, or it is next to such a one. If one score fills it, the
-    distance of the next.
+    The window of a point is the one, of those that are just full, whose farther end is
+    nearest: its ends are at equal distances, or its neighbour's would be farther. If one
+    score fills it, the distance of the next score counts.
     """
     first, last_inside = windows
     x0 = score[points]

@@ -80,7 +80,7 @@ def fit_mean_offset(
         inside = np.isfinite(log_odds)
         zeros = weight_fraction[np.isneginf(log_odds)].sum()
         ones = weight_fraction[np.isposinf(log_odds)].sum()
-        # of the other rows' mean
+        # The log-odds of the mean of the other rows.
         aim = np.log(target[1] - ones) - np.log(target[0] - zeros)
         offset = np.array(
             [0.0, _find_crossing(log_odds[inside], weight_fraction[inside], aim)]

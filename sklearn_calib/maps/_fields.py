@@ -50,7 +50,7 @@ class Field:
         return value
 
     def read(self, value: Any, at: str) -> Any:
-        """Return a value of a document as the map keeps it, or reject it by its place."""
+        """Return a value of a document as the map keeps it, or raise an error with its place."""
         raise NotImplementedError
 
     def schema(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Reading a map: a tree of dicts becomes a map, or is rejected by the place that is wrong."""
+"""Reading a map: a tree of dicts becomes a map, or an error names the faulty place."""
 
 from typing import Any
 

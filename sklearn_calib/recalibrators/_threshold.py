@@ -110,13 +110,13 @@ class Threshold(Shown):
 def thresholds_section(found: Sequence[Threshold]) -> Section:
     """Build the table of thresholds for reports and the command line."""
     rows = [(f"{one.target:.6g}", one.rule) for one in found]
-    sentences = (
+    sentence = (
         f"{_NOTES[found[0].input]} Each rule holds if and only if the calibrated "
         "probability is at least the target."
     )
     return Section(
         tables=[Table(("target", "rule"), rows, "", "names unbroken")],
-        notes=[sentences],
+        notes=[sentence],
     )
 
 
