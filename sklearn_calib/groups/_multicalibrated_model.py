@@ -356,10 +356,12 @@ def _by_position(X, wanted, n_rows):
             got=f"{unknown[0]}",
             hint="Count the columns of X from 0",
         )
-    picked = safe_indexing(X, wanted, axis=1)
-    found = read_group_columns(
-        picked.toarray() if sparse.issparse(X) else picked, n_rows
-    )
+    if sparse.issparse(X):
+        # not every sparse format has columns
+        picked = X.tocsc()[:, wanted].toarray()
+    else:
+        picked = safe_indexing(X, wanted, axis=1)
+    found = read_group_columns(picked, n_rows)
     return (
         found
         if hasattr(X, "columns")

@@ -116,7 +116,8 @@ def test_groups_by_name_place_and_function(data, frozen):
 
 
 @pytest.mark.parametrize(
-    "container", [np.asarray, sparse.csr_array, pd.DataFrame, "polars"]
+    "container",
+    [np.asarray, sparse.csr_array, sparse.coo_array, pd.DataFrame, "polars"],
 )
 def test_kinds_of_features(container):
     X, y = draw(600)
