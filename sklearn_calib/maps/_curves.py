@@ -28,8 +28,6 @@ _PIECE_STARTS = slice(-1)
 _PIECE_ENDS = slice(1, None)
 # In tables; lines to it from other values must not be too steep.
 _LOG_OF_ZERO = -40.0
-# For fewer numbers one function is faster than several of numpy.
-_MIN_LOG_NUMBERS = 64
 # Rounding may move a probability beyond 0 or 1 by this much.
 _VALUE_TOLERANCE = 1e-9
 #: A function from rows of two classes to rows of two classes.
@@ -481,8 +479,9 @@ def count_reached(edges: FloatArray, x: Any) -> Any:
     # Small inputs do not pay for the vectorised bisection.
     if not isinstance(x, np.ndarray) or not len(edges) or x.size < 8 << bits:
         return np.searchsorted(edges, x, side="right")
-    # Padded to a power of two, so that every number takes the same steps.
-    table = np.full(1 << bits, np.inf)
+    # Padded to a power of two, so that every number takes the same steps. Not even an
+    # infinite number reaches NaN.
+    table = np.full(1 << bits, np.nan)
     table[: len(edges)] = edges
     count = np.zeros(x.shape, np.intp)
     for step in 1 << np.arange(bits)[::-1]:
@@ -491,8 +490,12 @@ def count_reached(edges: FloatArray, x: Any) -> Any:
 
 
 def _log_sigmoid(x):
-    """Return `log_expit` with an error of at most 1e-16, of many numbers quickly."""
-    if not isinstance(x, np.ndarray) or x.size < _MIN_LOG_NUMBERS:
+    """Return `log_expit` with an error of at most 1e-16, of arrays in a third of the time.
+
+    Arrays of every size take the same operations, so that few rows get the digits that
+    many rows get, and thresholds hold for both.
+    """
+    if not isinstance(x, np.ndarray):
         return log_expit(x)
     return np.minimum(x, 0.0) - np.log(1.0 + np.exp(-np.abs(x)))
 

@@ -16,6 +16,7 @@ from sklearn_calib.datasets import make_overconfident
 from sklearn_calib.export import to_dict
 from sklearn_calib.maps import Rows, TensorRows
 from sklearn_calib.maps._base import BLOCK_ENTRIES
+from sklearn_calib.maps._curves import count_reached
 from sklearn_calib.recalibrators import (
     Identity,
     IsotonicCalibration,
@@ -27,6 +28,7 @@ from sklearn_calib.recalibrators import (
     TemperatureScaling,
     TopLabel,
     VennAbers,
+    get_recalibrator,
 )
 
 SCALED = maps.SoftmaxAffine(coef=0.5, intercept=0.0, centred=True)
@@ -320,3 +322,23 @@ def test_one_row_costs_a_few_calls_of_the_classifier(method, most):
     one = X[:1]
     own = measure_shortest(lambda: model.predict_proba(one))
     assert measure_shortest(lambda: calibrated.predict_proba(one)) < most * own
+
+
+@pytest.mark.parametrize("name", ["isotonic", "smooth_isotonic", "spline", "enir"])
+def test_few_rows_get_the_digits_of_many(name):
+    """Otherwise a threshold, found with few scores, would not hold for a large table."""
+    proba, y = make_overconfident(2, 2000, random_state=3)
+    fitted = get_recalibrator(name).fit(proba, y)
+    few = [
+        fitted.predict_proba(proba[start : start + 7]) for start in range(0, 2000, 7)
+    ]
+    many = fitted.predict_proba(proba)
+    np.testing.assert_array_equal(np.concatenate(few), many)
+
+
+@pytest.mark.parametrize("n_edges", [1, 3, 20])
+def test_an_infinite_number_reaches_all_edges_and_no_more(n_edges):
+    edges = np.arange(n_edges, dtype=float)
+    x = np.append(np.linspace(-1.0, n_edges, 1000), [np.inf, -np.inf])
+    expected = np.searchsorted(edges, x, side="right")
+    np.testing.assert_array_equal(count_reached(edges, x), expected)
